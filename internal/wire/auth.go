@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Auth is one set of credentials, sent after every accepted handshake.
+// Formatting, logging and marshalling show the scheme only.
+type Auth struct {
+	Scheme      string
+	Credentials []byte
+}
+
+// String returns the scheme and hides the credentials.
+func (a Auth) String() string { return a.Scheme + ":REDACTED" }
+
+// GoString hides the credentials from %#v.
+func (a Auth) GoString() string {
+	return fmt.Sprintf("wire.Auth{Scheme:%q, Credentials:REDACTED}", a.Scheme)
+}
+
+// Format hides the credentials from every verb, also from those that would
+// bypass String.
+func (a Auth) Format(s fmt.State, verb rune) {
+	text := a.String()
+	if verb == 'v' && s.Flag('#') {
+		text = a.GoString()
+	}
+	_, _ = io.WriteString(s, text)
+}
+
+// LogValue hides the credentials from slog.
+func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
+
+// MarshalText hides the credentials from JSON and other encoders, which do not
+// ask for LogValue when an Auth is part of a larger value. It never fails.
+func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// authFrames returns one setAuth request per Auth, ready to be written at once.
+func authFrames(auth []Auth) []byte {
+	var b []byte
+	for _, a := range auth {
+		start := len(b)
+		b = append(b, 0, 0, 0, 0)
+		b = put32(b, xidAuth)
+		b = put32(b, opSetAuth)
+		b = put32(b, 0)
+		b = putBytes(b, a.Scheme)
+		b = putBytes(b, a.Credentials)
+		b = sealFrame(b, start)
+	}
+	return b
+}

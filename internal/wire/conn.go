@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+const readBuffer = 16 << 10
+
+// conn is one dialed connection of a Link, as go-zookeeper sees it.
+type conn struct {
+	l      *Link
+	nc     net.Conn
+	server string
+	dead   chan struct{} // closed when err is set
+	up     atomic.Bool   // handshake accepted; set under l.mu
+
+	// Owned by the reading goroutine.
+	br      *bufio.Reader
+	remain  int  // bytes of the current frame not delivered yet
+	greeted bool // ConnectResponse accepted
+	hello   bool // the current frame is the ConnectResponse
+
+	// turn holds a token while somebody writes. It is a channel, not a mutex,
+	// because it is held across I/O and waited for with a context.
+	turn    chan struct{}
+	part    []byte // beginning of a request frame that is not complete
+	scratch []byte // copy of a frame whose watch flag is set
+
+	// Guarded by l.mu.
+	err     error
+	asked   bool // ConnectRequest handed to the network
+	askedID int64
+	askedAt time.Time
+	authed  int // answers to setAuth seen
+	closing *closing
+	sent    map[int32]sentRequest
+	pings   pingQueue
+}
+
+func newConn(l *Link, nc net.Conn, server string) *conn {
+	return &conn{
+		l:      l,
+		nc:     nc,
+		server: server,
+		dead:   make(chan struct{}),
+		br:     bufio.NewReaderSize(nc, readBuffer),
+		turn:   make(chan struct{}, 1),
+		sent:   make(map[int32]sentRequest),
+	}
+}
+
+// Read delivers the server's bytes, whole frames that answer the Link's own
+// requests left out. Any error is final: the connection is closed.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := c.readable(); err != nil {
+		return 0, err
+	}
+	if !c.greeted {
+		if err := c.greet(); err != nil {
+			return 0, err
+		}
+	}
+	if c.remain == 0 {
+		if err := c.nextReply(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.br.Read(p[:min(len(p), c.remain)])
+	c.remain -= n
+	if c.remain == 0 {
+		c.hello = false
+	}
+	if err != nil {
+		return n, c.fail("read", err)
+	}
+	return n, nil
+}
+
+// readable says whether Read may deliver. An accepted ConnectResponse is
+// delivered to its end even if the connection has failed meanwhile: otherwise
+// go-zookeeper would ask for a new session where the Link has one already.
+func (c *conn) readable() error {
+	select {
+	case <-c.dead:
+	default:
+		return nil
+	}
+	if err := c.l.ended(); err != nil {
+		return err
+	}
+	if c.hello {
+		return nil
+	}
+	return c.failure()
+}
+
+// Write sends whole frames only and keeps the beginning of an incomplete one.
+// Any error is final: the connection is closed. A frame that is too large is
+// refused before anything of it is sent.
+func (c *conn) Write(p []byte) (int, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer c.yield()
+	case <-c.dead:
+		return 0, c.failure()
+	}
+	done := 0
+	for done < len(p) {
+		frame, n, err := c.assemble(p[done:])
+		if err != nil {
+			return done, c.fail("write", err)
+		}
+		if frame != nil {
+			if err := c.forward(frame); err != nil {
+				return done, err
+			}
+		}
+		done += n
+	}
+	return done, nil
+}
+
+func (c *conn) yield() { <-c.turn }
+
+// Close closes the connection; the session lives on.
+func (c *conn) Close() error {
+	c.l.drop(c, net.ErrClosed)
+	return nil
+}
+
+// LocalAddr returns the local address of the dialed connection.
+func (c *conn) LocalAddr() net.Addr { return c.nc.LocalAddr() }
+
+// RemoteAddr returns the remote address of the dialed connection.
+func (c *conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+
+// SetDeadline is ignored until the handshake is accepted, like the other two:
+// until then the Link's own limit holds.
+func (c *conn) SetDeadline(t time.Time) error {
+	if !c.up.Load() {
+		return nil
+	}
+	return c.nc.SetDeadline(t)
+}
+
+// SetReadDeadline is ignored until the handshake is accepted.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if !c.up.Load() {
+		return nil
+	}
+	return c.nc.SetReadDeadline(t)
+}
+
+// SetWriteDeadline is ignored until the handshake is accepted.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	if !c.up.Load() {
+		return nil
+	}
+	return c.nc.SetWriteDeadline(t)
+}
+
+// fail makes the connection fail and returns the error for the caller: err
+// itself, or what made the connection fail before.
+func (c *conn) fail(op string, err error) error {
+	if c.l.drop(c, fmt.Errorf("wire: %s: %w", op, err)) {
+		return err
+	}
+	return c.failure()
+}
+
+// failure returns why the connection failed.
+func (c *conn) failure() error {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if c.l.cause != nil {
+		return overError(c.l.cause)
+	}
+	return c.err
+}
+
+// shut closes the socket at once. Closing a TLS connection may wait seconds to
+// send an alert that nobody needs, so what lies beneath is closed first.
+func (c *conn) shut() {
+	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
+		_ = t.NetConn().Close()
+	}
+	_ = c.nc.Close()
+}

@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Dial connects to address for go-zookeeper; it has the type zk.Dialer. The
+// network and the timeout are ignored: Config.Dial knows the first, and the
+// limit of Config.Servers takes the place of the second and covers the
+// handshake too.
+//
+// After a failed Dial the session may live on and the next Dial may succeed,
+// unless the error wraps [ErrOver]: then nothing was dialed and nothing ever
+// will be. go-zookeeper does not know that and calls again at once, so its host
+// provider must report the start of a round, which makes it sleep.
+func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
+	l.mu.Lock()
+	prev := l.live
+	l.mu.Unlock()
+	if prev != nil {
+		l.drop(prev, errSuperseded)
+	}
+	if err := l.ended(); err != nil {
+		return nil, err
+	}
+	life := lifetime{l.over}
+	if l.cfg.Pace != nil {
+		if err := l.cfg.Pace(life, address); err != nil {
+			return nil, l.attemptFailed(address, fmt.Errorf("wire: pace %s: %w", address, err))
+		}
+		if err := l.ended(); err != nil {
+			return nil, err
+		}
+	}
+	limit := time.Now().Add(l.limit())
+	ctx, cancel := context.WithDeadline(life, limit)
+	nc, err := l.cfg.Dial(ctx, address)
+	cancel()
+	if err != nil {
+		return nil, l.attemptFailed(address, fmt.Errorf("wire: dial %s: %w", address, err))
+	}
+	c := newConn(l, nc, address)
+	if err := nc.SetDeadline(limit); err != nil {
+		c.shut()
+		return nil, l.attemptFailed(address, fmt.Errorf("wire: limit handshake with %s: %w", address, err))
+	}
+	if err := l.adopt(c); err != nil {
+		c.shut()
+		return nil, err
+	}
+	return c, nil
+}
+
+// limit bounds dial, TLS and handshake so that all servers can be tried before
+// the session expires, and one silent server does not use up the session.
+func (l *Link) limit() time.Duration {
+	return l.Timeout() / time.Duration(max(3, l.cfg.Servers+1))
+}
+
+// adopt makes c the live connection unless the Link ended during the dial.
+func (l *Link) adopt(c *conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil {
+		return overError(l.cause)
+	}
+	l.live = c
+	return nil
+}
+
+// attemptFailed reports an attempt that did not yield a connection.
+func (l *Link) attemptFailed(server string, err error) error {
+	l.mu.Lock()
+	if l.cause != nil {
+		defer l.mu.Unlock()
+		return overError(l.cause)
+	}
+	l.enqueueDown(server, err)
+	l.mu.Unlock()
+	l.deliver()
+	return err
+}
+
+// lifetime is the root context of everything a Link does: it ends when the
+// Link does, without a goroutine or a cancel function to look after.
+type lifetime struct{ over <-chan struct{} }
+
+func (lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (t lifetime) Done() <-chan struct{} { return t.over }
+
+func (t lifetime) Err() error {
+	select {
+	case <-t.over:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (lifetime) Value(any) any { return nil }

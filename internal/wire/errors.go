@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrOver means that the Link's session is over and the Link is of no use
+	// any more. Errors that wrap it wrap the cause as well.
+	ErrOver = errors.New("wire: session is over")
+	// ErrRefused means that the server answered a handshake with session id 0
+	// or without a timeout: the session has expired or the password is wrong.
+	ErrRefused = errors.New("wire: server refused the session")
+	// ErrChanged means that another session was offered or asked for than the
+	// one the Link stands for.
+	ErrChanged = errors.New("wire: session id changed")
+	// ErrClosed means that the session was closed on request and the server
+	// confirmed it.
+	ErrClosed = errors.New("wire: session closed")
+	// ErrNotConnected means that there is no connection with an accepted
+	// handshake; nothing was sent.
+	ErrNotConnected = errors.New("wire: not connected")
+	// ErrAuthFailed means that the server rejected credentials.
+	ErrAuthFailed = errors.New("wire: authentication failed")
+	// ErrFrameTooLarge means that a frame exceeds the limit of its direction.
+	ErrFrameTooLarge = errors.New("wire: frame too large")
+	// ErrProtocol means that bytes arrived which are not ZooKeeper's protocol.
+	ErrProtocol = errors.New("wire: protocol violation")
+)
+
+var errSuperseded = errors.New("wire: connection given up for the next one")
+
+// ServerError is a non-zero code in the header of a reply to a request that
+// the Link itself sent.
+type ServerError int32
+
+// Error returns the code; go-zookeeper's sentinels are not used because most
+// codes have none.
+func (e ServerError) Error() string { return fmt.Sprintf("server answered code %d", int32(e)) }
+
+// overError is what callers get from a Link that is over.
+func overError(cause error) error {
+	if errors.Is(cause, ErrOver) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ErrOver, cause)
+}

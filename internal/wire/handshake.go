@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+)
+
+// connectResponse is the server's answer to a ConnectRequest.
+type connectResponse struct {
+	timeout  time.Duration
+	id       int64
+	password []byte // aliases the frame
+}
+
+// parseConnectResponse reads a frame without its length bytes.
+func parseConnectResponse(b []byte) (connectResponse, error) {
+	n := int(be32(b[16:]))
+	if n < -1 || n > len(b)-minConnectResponse {
+		return connectResponse{}, fmt.Errorf("%w: password of %d bytes in a handshake of %d", ErrProtocol, n, len(b))
+	}
+	return connectResponse{
+		timeout:  time.Duration(be32(b[4:])) * time.Millisecond,
+		id:       be64(b[8:]),
+		password: b[minConnectResponse : minConnectResponse+max(n, 0)],
+	}, nil
+}
+
+// judge says whether r continues (or, for asked = 0, begins) the session.
+func (r connectResponse) judge(asked int64) error {
+	switch {
+	case r.id == 0 || r.timeout <= 0:
+		return fmt.Errorf("%w 0x%x", ErrRefused, asked)
+	case asked != 0 && r.id != asked:
+		return fmt.Errorf("%w: asked for 0x%x, server answered 0x%x", ErrChanged, asked, r.id)
+	}
+	return nil
+}
+
+// ask lets a ConnectRequest through if it asks for the Link's session.
+func (c *conn) ask(frame []byte) error {
+	id := be64(frame[connectIDOffset:])
+	l := c.l
+	l.mu.Lock()
+	own := l.id
+	if id == own {
+		c.asked, c.askedID, c.askedAt = true, id, time.Now()
+	}
+	l.mu.Unlock()
+	if id != own {
+		l.End(fmt.Errorf("%w: request for 0x%x on the connection of 0x%x", ErrChanged, id, own))
+		return c.failure()
+	}
+	if _, err := c.nc.Write(frame); err != nil {
+		return c.fail("handshake", err)
+	}
+	return nil
+}
+
+// greet reads the whole ConnectResponse, which stays buffered, and judges it.
+// It returns nil when go-zookeeper may see it.
+func (c *conn) greet() error {
+	asked, ok := c.question()
+	if !ok {
+		return c.fail("handshake", fmt.Errorf("%w: read before the handshake was written", ErrProtocol))
+	}
+	head, err := c.peek(lengthSize)
+	if err != nil {
+		return c.fail("handshake", err)
+	}
+	n := uint32(be32(head))
+	if n < minConnectResponse || n > maxConnectResponse {
+		return c.fail("handshake", fmt.Errorf("%w: handshake of %d bytes", ErrProtocol, n))
+	}
+	frame, err := c.peek(lengthSize + int(n))
+	if err != nil {
+		return c.fail("handshake", err)
+	}
+	r, err := parseConnectResponse(frame[lengthSize:])
+	if err != nil {
+		return c.fail("handshake", err)
+	}
+	if err := r.judge(asked); err != nil {
+		c.l.End(err)
+		return c.failure()
+	}
+	if err := c.authenticate(); err != nil {
+		return c.fail("authenticate", err)
+	}
+	if err := c.accept(r); err != nil {
+		return err
+	}
+	c.greeted, c.hello, c.remain = true, true, lengthSize+int(n)
+	return nil
+}
+
+func (c *conn) question() (id int64, asked bool) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.askedID, c.asked
+}
+
+// peek returns the next n bytes without consuming them. It tells the end of
+// the stream between frames from one within a frame.
+func (c *conn) peek(n int) ([]byte, error) {
+	b, err := c.br.Peek(n)
+	if err == io.EOF && len(b) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, err
+}
+
+// authenticate writes the setAuth frames and lifts the limit of the handshake.
+func (c *conn) authenticate() error {
+	if len(c.l.hello) > 0 {
+		if _, err := c.nc.Write(c.l.hello); err != nil {
+			return err
+		}
+	}
+	return c.nc.SetDeadline(time.Time{})
+}
+
+// accept commits the Link to the session and waits until OnUp has returned. It
+// comes after the last step that can fail on the network: had the Link taken
+// on a session that go-zookeeper never heard of, the next ConnectRequest, for a
+// new one, would be refused.
+func (c *conn) accept(r connectResponse) error {
+	l := c.l
+	announced := make(chan struct{})
+	l.mu.Lock()
+	if c.err != nil {
+		l.mu.Unlock()
+		return c.failure()
+	}
+	h := Handshake{
+		SessionID:  r.id,
+		Timeout:    r.timeout,
+		Server:     c.server,
+		LocalAddr:  c.nc.LocalAddr(),
+		Reattached: l.id != 0,
+	}
+	if h.Reattached {
+		l.timeout = min(l.timeout, r.timeout)
+	} else {
+		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
+	}
+	l.advance(c.askedAt)
+	c.up.Store(true)
+	l.events = append(l.events, func() {
+		defer close(announced)
+		if l.cfg.OnUp != nil {
+			l.cfg.OnUp(h)
+		}
+	})
+	l.mu.Unlock()
+	l.deliver()
+	select {
+	case <-announced:
+	case <-l.over:
+	}
+	return l.ended()
+}

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Handshake describes an accepted handshake.
+type Handshake struct {
+	SessionID  int64
+	Timeout    time.Duration // negotiated in this handshake
+	Server     string        // address given to Dial
+	LocalAddr  net.Addr      // of the dialed connection
+	Reattached bool          // false for the first handshake of the Link
+}
+
+// Config says how a Link dials and whom it tells. The callbacks of one Link
+// run one at a time, in the order of the events, without locks held, on
+// whatever goroutine noticed the event or was already delivering; they may call
+// the Link but must not block. OnOver is the last of them.
+type Config struct {
+	// SessionTimeout is the timeout that go-zookeeper asks for.
+	SessionTimeout time.Duration
+	// Servers is the number of configured servers. Dial, TLS and handshake
+	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
+	Servers int
+	// MaxRequest is the length of the largest request let through, without
+	// the 4 length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
+	MaxRequest int
+	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB.
+	MaxReply int
+	// Auth is sent after every accepted handshake, before anything else.
+	Auth []Auth
+	// Pace is called before each dial and may sleep; its time does not count
+	// towards the limit. Its context ends with the Link, and it must return
+	// then. An error makes the attempt fail. Optional.
+	Pace func(ctx context.Context, server string) error
+	// Dial connects and does TLS. Its context carries the limit and ends with
+	// the Link, and it must return then. Required.
+	Dial func(ctx context.Context, server string) (net.Conn, error)
+	// OnUp is called when a handshake was accepted and the authentication is
+	// written, before go-zookeeper learns of either. Optional.
+	OnUp func(Handshake)
+	// OnDown is called when an attempt or a connection failed or was closed,
+	// at most once per dial. The session may live on. It is not called for an
+	// attempt that ends because the Link is over. Optional.
+	OnDown func(server string, err error)
+	// OnOver is called once, when the session is over on this Link. Optional.
+	OnOver func(err error)
+}
+
+// Link carries one ZooKeeper session over a succession of connections.
+type Link struct {
+	cfg   Config
+	hello []byte        // setAuth frames
+	over  chan struct{} // closed when cause is set
+
+	mu         sync.Mutex // guards what follows; never held across I/O or callbacks
+	cause      error
+	live       *conn // dialed and not failed
+	id         int64
+	password   []byte
+	timeout    time.Duration
+	evidence   time.Time
+	creates    map[string][]*Create // by path, oldest interest first
+	armed      [watchKinds]map[string]string
+	events     []func()
+	delivering bool
+}
+
+// NewLink returns a Link that has not dialed yet. It panics if cfg.Dial is nil.
+func NewLink(cfg Config) *Link {
+	if cfg.Dial == nil {
+		panic("wire: NewLink needs Config.Dial")
+	}
+	if cfg.MaxRequest <= 0 {
+		cfg.MaxRequest = defaultMaxRequest
+	}
+	if cfg.MaxReply <= 0 {
+		cfg.MaxReply = defaultMaxReply
+	}
+	cfg.Auth = slices.Clone(cfg.Auth)
+	return &Link{
+		cfg:     cfg,
+		hello:   authFrames(cfg.Auth),
+		over:    make(chan struct{}),
+		timeout: cfg.SessionTimeout,
+		creates: make(map[string][]*Create),
+	}
+}
+
+// End ends the session on this Link: the connection is closed, a dial or Pace
+// in progress is cancelled, and no dial follows. The first cause wins; a nil
+// cause stands for [ErrOver]. It does not wait for the network, and the session
+// may live on at the server until it expires there. OnOver may be delivered
+// after End has returned if another callback is running.
+func (l *Link) End(cause error) {
+	if cause == nil {
+		cause = ErrOver
+	}
+	l.mu.Lock()
+	if l.cause != nil {
+		l.mu.Unlock()
+		return
+	}
+	c := l.live
+	if c != nil {
+		l.downLocked(c, cause)
+	}
+	l.cause = cause
+	close(l.over)
+	if f := l.cfg.OnOver; f != nil {
+		l.events = append(l.events, func() { f(cause) })
+	}
+	l.mu.Unlock()
+	if c != nil {
+		c.shut()
+	}
+	l.deliver()
+}
+
+// Over returns a channel that is closed when the session is over.
+func (l *Link) Over() <-chan struct{} { return l.over }
+
+// Cause returns why the session is over, nil while it is not.
+func (l *Link) Cause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
+// SessionID returns the session's id, 0 before the first accepted handshake.
+func (l *Link) SessionID() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
+// Password returns a copy of the session's password, nil before the first
+// accepted handshake.
+func (l *Link) Password() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.password)
+}
+
+// Timeout returns the least timeout negotiated so far, before the first
+// accepted handshake the requested one.
+func (l *Link) Timeout() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeout
+}
+
+// Evidence returns when the newest answered request was sent, read from the
+// clock before the bytes were handed to the network. A handshake counts, a
+// notification does not, and neither does a reply that says the session has
+// expired or moved. It is zero before the first accepted handshake.
+func (l *Link) Evidence() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.evidence
+}
+
+// drop makes c fail with err unless it has failed already, and reports whether
+// it had not.
+func (l *Link) drop(c *conn, err error) bool {
+	l.mu.Lock()
+	first := l.downLocked(c, err)
+	l.mu.Unlock()
+	if first {
+		c.shut()
+		l.deliver()
+	}
+	return first
+}
+
+// downLocked records the failure of c. The caller shuts c and delivers after
+// it has released l.mu.
+func (l *Link) downLocked(c *conn, err error) bool {
+	if c.err != nil {
+		return false
+	}
+	c.err = err
+	close(c.dead)
+	c.sent, c.pings = nil, pingQueue{}
+	if l.live == c {
+		l.live = nil
+	}
+	for i := range l.armed {
+		clear(l.armed[i])
+	}
+	l.enqueueDown(c.server, err)
+	return true
+}
+
+func (l *Link) enqueueDown(server string, err error) {
+	if f := l.cfg.OnDown; f != nil {
+		l.events = append(l.events, func() { f(server, err) })
+	}
+}
+
+// deliver runs the queued callbacks unless somebody is doing so already, who
+// then runs these too. That keeps them in order and lets a callback cause the
+// next one without recursion.
+func (l *Link) deliver() {
+	l.mu.Lock()
+	if l.delivering {
+		l.mu.Unlock()
+		return
+	}
+	l.delivering = true
+	for len(l.events) > 0 {
+		f := l.events[0]
+		l.events = l.events[1:]
+		l.mu.Unlock()
+		f()
+		l.mu.Lock()
+	}
+	l.events = nil
+	l.delivering = false
+	l.mu.Unlock()
+}
+
+// ended returns the error for callers of a Link that is over, nil if it is not.
+func (l *Link) ended() error {
+	if cause := l.Cause(); cause != nil {
+		return overError(cause)
+	}
+	return nil
+}
