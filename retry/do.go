@@ -1,0 +1,120 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// errNoCause stands in for a permanent error that wraps nothing. Unwrapping it
+// would yield nil and report a failed operation as done.
+var errNoCause = errors.New("retry: permanent error without a cause")
+
+// Attempt describes a failed try that will be followed by another one.
+type Attempt struct {
+	N     int           // number of the try that failed, from 1
+	Err   error         // its error
+	Sleep time.Duration // pause before the next try
+}
+
+// Option changes how [Do] runs.
+type Option interface{ apply(*config) }
+
+type config struct{ onRetry []func(Attempt) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+// OnRetry has f called after a failed try, before the sleep that precedes the
+// next one; it is not called for the last failure, which Do returns. f runs in
+// Do's goroutine and delays it; when f cancels ctx, Do does not try again.
+// Given several times, all functions run, in order. A nil f panics.
+func OnRetry(f func(Attempt)) Option {
+	if f == nil {
+		panic("retry: OnRetry: nil function")
+	}
+	return optionFunc(func(c *config) { c.onRetry = append(c.onRetry, f) })
+}
+
+// Do runs op until it returns nil, returns a permanent error, p allows no
+// further retry, or ctx ends. It runs op in the caller's goroutine, never when
+// ctx has ended already, and returns at once when ctx ends during a sleep. A
+// try that is running is not interrupted: op gets ctx and must obey it.
+//
+//   - op returned nil: Do returns nil, even when ctx has ended meanwhile.
+//   - op returned a [backoff.PermanentError], wrapped or not: Do returns the
+//     error inside it, without what was wrapped around the mark. A Do around
+//     this one would retry that error again.
+//   - p gave up: the error wraps the last one and says how many tries ran.
+//   - ctx ended: the error matches ctx.Err(), context.Cause(ctx) and the last
+//     error of op that is not itself about the end of ctx, if there was one.
+//
+// An operation whose error was returned may have taken effect all the same;
+// whether it did is for op's error to say.
+func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts ...Option) error {
+	var c config
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	b := p.BackOff()
+	var last error
+	for n := 1; ; n++ {
+		if ctx.Err() != nil {
+			return interrupted(ctx, n-1, nil, last)
+		}
+		err := op(ctx)
+		if err == nil {
+			return nil
+		}
+		err, final := unmark(err)
+		if ctx.Err() != nil {
+			if aboutEnd(ctx, err) {
+				return interrupted(ctx, n, err, last)
+			}
+			if !final {
+				return interrupted(ctx, n, nil, err)
+			}
+		}
+		if final {
+			return err
+		}
+		last = err
+		d := b.NextBackOff()
+		if d == backoff.Stop {
+			return fmt.Errorf("retry: gave up after %s: %w", tries(n), err)
+		}
+		for _, f := range c.onRetry {
+			f(Attempt{N: n, Err: err, Sleep: d})
+		}
+		sleep(ctx, d)
+	}
+}
+
+// unmark removes the permanent mark and reports whether there was one.
+func unmark(err error) (error, bool) {
+	var permanent *backoff.PermanentError
+	if !errors.As(err, &permanent) {
+		return err, false
+	}
+	if permanent.Err == nil {
+		return errNoCause, true
+	}
+	return permanent.Err, true
+}
+
+// sleep returns after d or when ctx ends; the caller looks which.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

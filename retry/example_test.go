@@ -1,0 +1,75 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/docent-go/docent/retry"
+)
+
+func ExampleDo() {
+	tries := 0
+	err := retry.Do(context.Background(), retry.NTimes(3, time.Millisecond), func(context.Context) error {
+		if tries++; tries < 3 {
+			return errors.New("connection closed")
+		}
+		return nil
+	}, retry.OnRetry(func(a retry.Attempt) {
+		fmt.Printf("try %d: %v, next in %v\n", a.N, a.Err, a.Sleep)
+	}))
+	fmt.Println(tries, err)
+	// Output:
+	// try 1: connection closed, next in 1ms
+	// try 2: connection closed, next in 1ms
+	// 3 <nil>
+}
+
+// When the context ends, the error still says what was wrong.
+func ExampleDo_deadline() {
+	errClosed := errors.New("connection closed")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error { return errClosed })
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, errClosed))
+	// Output:
+	// retry: stopped after 1 try: context deadline exceeded; last error: connection closed
+	// true true
+}
+
+// An error that another try cannot cure ends the loop at once.
+func ExampleDo_permanent() {
+	err := retry.Do(context.Background(), retry.Default(), func(context.Context) error {
+		return backoff.Permanent(errors.New("node exists"))
+	})
+	fmt.Println(err)
+	// Output: node exists
+}
+
+// A cap keeps every pause well inside the session time-out.
+func ExamplePolicy_WithCap() {
+	sessionTimeout := 3 * time.Second
+	p := retry.Exponential(100*time.Millisecond, time.Minute).WithCap(sessionTimeout / 3)
+	fmt.Println(p)
+	// Output: Exponential(100ms, 1m0s).WithCap(1s)
+}
+
+// A source that always draws the middle shows how the range grows.
+func ExamplePolicy_WithRand() {
+	b := retry.Exponential(50*time.Millisecond, 300*time.Millisecond).
+		WithRand(func() float64 { return 0.5 }).
+		BackOff()
+	for range 5 {
+		fmt.Println(b.NextBackOff())
+	}
+	// Output:
+	// 25ms
+	// 50ms
+	// 100ms
+	// 150ms
+	// 150ms
+}
