@@ -1,0 +1,35 @@
+// Package harness starts real ZooKeeper servers in containers for one test and
+// breaks them on request: kill, pause, partition, silence towards clients.
+//
+// It is for the tests of this module only. [StartServer] gives one standalone
+// server, [StartEnsemble] a replicated one; both fail the test, never skip it,
+// when Docker or the image is missing, and say what to do. Everything they make
+// is removed when the test ends. The servers' logs are printed when it failed.
+//
+// # Image
+//
+// ZOOKEEPER_IMAGE names the image, by default the official zookeeper:3.9. The
+// harness never pulls. Where no registry can be reached,
+//
+//	export ZOOKEEPER_IMAGE=$(scripts/zookeeper-image.sh)
+//
+// makes one from Debian's packages. The reaper of testcontainers is switched off
+// when its image is not in the engine. A test binary that is killed then leaves
+// containers and networks behind; they carry the label [Label]:
+//
+//	docker rm -fv $(docker ps -aq --filter label=docent.integration)
+//	docker network prune --filter label=docent.integration
+//
+// # Faults
+//
+// Clients reach every node at a fixed port of 127.0.0.1, which survives
+// [Node.Kill] and [Node.Start]. Docker's own proxy listens there: it accepts
+// while the container runs, so a cut or paused node looks to a client like a
+// server that accepts and is silent, and a stopped node refuses.
+//
+// [Node.Partition] and [Node.CutClients] drop packets with iptables inside the
+// node's network namespace, entered from the host by nsenter. They need root on
+// the machine where the engine runs, and both tools. Nothing is reset: established
+// connections fall silent both ways, which is what a broken switch looks like. They
+// stay in force over Kill and Start: the server is held back until they are in place.
+package harness

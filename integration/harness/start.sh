@@ -1,0 +1,13 @@
+#!/bin/bash
+# Runs in the container. Works with the official image (zkServer.sh on the path) and
+# with one made of Debian's packages (jars only). The server is the container's first
+# process either way, so signals reach it.
+while [ -e /docent/hold ]; do sleep 0.05; done
+if command -v zkServer.sh >/dev/null; then
+  exec zkServer.sh start-foreground /conf/zoo.cfg
+fi
+# shellcheck disable=SC2086 # the flags are several words
+exec java $JVMFLAGS -Dorg.slf4j.simpleLogger.showDateTime=true \
+  "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS" \
+  -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar \
+  org.apache.zookeeper.server.quorum.QuorumPeerMain /conf/zoo.cfg
