@@ -3,6 +3,7 @@ module github.com/docent-go/docent/integration
 go 1.25.0
 
 require (
+	github.com/go-zookeeper/zk v1.0.4
 	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0
 	github.com/testcontainers/testcontainers-go v0.44.0
