@@ -30,7 +30,7 @@ func (j *jittered) Reset() { j.next = j.first }
 
 // draw maps f, meant to be in [0, 1), onto [0, bound).
 func draw(f float64, bound time.Duration) time.Duration {
-	if !(f > 0) { //nolint:staticcheck // De Morgan's form would let NaN through
+	if !(f > 0) { // not f <= 0, which NaN would pass
 		return 0
 	}
 	if f >= 1 {

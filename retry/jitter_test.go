@@ -107,7 +107,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add(int64(50*ms), int64(2*time.Second), int64(0), 5, 0.5)
 	f.Add(int64(0), int64(0), int64(-1), -1, math.NaN())
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64), math.MaxInt, 1.0)
-	f.Add(int64(math.MinInt64), int64(1), int64(1), 1, -0.0)
+	f.Add(int64(math.MinInt64), int64(1), int64(1), 1, math.Copysign(0, -1))
 	f.Fuzz(func(t *testing.T, a, b, ceiling int64, n int, u float64) {
 		base, maxSleep := time.Duration(a), time.Duration(b)
 		source := func() float64 { return u }

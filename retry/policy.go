@@ -36,7 +36,7 @@ type Policy struct {
 	kind     kind
 	interval time.Duration // base of an exponential policy, else the sleep
 	max      time.Duration // exponential: upper bound of a sleep
-	retries  int
+	retries  uint64
 	total    time.Duration
 	ceiling  time.Duration  // from WithCap; 0 when there is none
 	rand     func() float64 // from WithRand; nil is math/rand/v2
@@ -74,7 +74,7 @@ func BoundedExponential(base, max time.Duration, attempts int) Policy {
 		return None()
 	}
 	p := Exponential(base, max)
-	p.kind, p.retries = kindBoundedExponential, attempts
+	p.kind, p.retries = kindBoundedExponential, uint64(attempts)
 	return p
 }
 
@@ -87,7 +87,7 @@ func NTimes(n int, sleep time.Duration) Policy {
 	if n <= 0 {
 		return None()
 	}
-	return Policy{kind: kindNTimes, interval: max(sleep, 0), retries: n}
+	return Policy{kind: kindNTimes, interval: max(sleep, 0), retries: uint64(n)}
 }
 
 // Once retries one time, after sleep: NTimes(1, sleep).
@@ -155,9 +155,9 @@ func (p Policy) BackOff() backoff.BackOff {
 	case kindExponential:
 		return p.jittered()
 	case kindBoundedExponential:
-		return backoff.WithMaxRetries(p.jittered(), uint64(p.retries))
+		return backoff.WithMaxRetries(p.jittered(), p.retries)
 	case kindNTimes:
-		return backoff.WithMaxRetries(backoff.NewConstantBackOff(p.capped(p.interval)), uint64(p.retries))
+		return backoff.WithMaxRetries(backoff.NewConstantBackOff(p.capped(p.interval)), p.retries)
 	case kindUntilElapsed:
 		return newUntil(p.total, p.capped(p.interval))
 	case kindForever:
