@@ -1,0 +1,70 @@
+# `make test` needs Go only. Everything else says what it is missing.
+# CI runs .ci/run, which calls the same targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := test
+
+GO ?= go
+FUZZTIME ?= 10s
+BENCHTIME ?= 1s
+TEST_TIMEOUT ?= 10m
+INTEGRATION_TIMEOUT ?= 25m
+
+# The race detector needs cgo and a C compiler; Go works without either.
+HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null 2>&1 && echo yes)
+
+# Every module but tools, so that a new one is linted without being listed here.
+MODULES := $(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' -printf '%h\n' | sort)
+
+.PHONY: help test race lint fmt fuzz-short integration bench cover check
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+test: ## test the core module, with the race detector where it works
+ifeq ($(HAVE_RACE),yes)
+	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+else
+	@echo 'make test: no race detector, because cgo is off or there is no C compiler (Debian: apt-get install gcc libc6-dev)'
+	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+endif
+
+race: ## test again with the race detector, in random order
+ifneq ($(HAVE_RACE),yes)
+	@echo 'make race: needs cgo and a C compiler (Debian: apt-get install gcc libc6-dev)' >&2; exit 1
+endif
+	$(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+lint: ## lint every module; the tools are pinned in tools/go.mod
+	@root=$$PWD; failed=; \
+	for m in $(MODULES); do \
+		echo "lint $$m"; \
+		(cd "$$m" && $(GO) tool -modfile="$$root/tools/go.mod" golangci-lint run ./...) || failed="$$failed $$m"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "make lint: failed in:$$failed" >&2; exit 1; fi
+
+fmt: ## format every module
+	@root=$$PWD; \
+	for m in $(MODULES); do (cd "$$m" && $(GO) tool -modfile="$$root/tools/go.mod" golangci-lint fmt ./...); done
+
+fuzz-short: ## run every fuzz target for FUZZTIME (default 10s)
+	GO='$(GO)' FUZZTIME='$(FUZZTIME)' .ci/fuzz.sh
+
+integration: ## test against real ZooKeeper servers in containers; needs Docker
+	GO='$(GO)' INTEGRATION_TIMEOUT='$(INTEGRATION_TIMEOUT)' .ci/integration.sh
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+cover: ## print the coverage of each function; the profile is left in .cache/
+	@mkdir -p .cache
+	$(GO) test -timeout $(TEST_TIMEOUT) -coverpkg=./... -coverprofile=.cache/cover.out ./...
+	$(GO) tool cover -func=.cache/cover.out
+
+check: ## everything that CI runs
+	$(MAKE) test
+	$(MAKE) race
+	$(MAKE) lint
+	$(MAKE) fuzz-short
+	$(MAKE) integration
