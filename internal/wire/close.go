@@ -78,6 +78,9 @@ func (c *conn) requestClose(ctx context.Context) (*closing, error) {
 	case c.turn <- struct{}{}:
 		defer c.yield()
 	case <-c.dead:
+		if s := c.confirmed(); s != nil {
+			return s, nil
+		}
 		return nil, fmt.Errorf("wire: close session: %w: %w", ErrNotConnected, c.failure())
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wire: close session: %w", context.Cause(ctx))
@@ -102,11 +105,22 @@ func (c *conn) requestClose(ctx context.Context) (*closing, error) {
 func (c *conn) startClosing() (s *closing, first bool) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	if c.closing == nil || c.closing.answered() {
+	if c.closing == nil || c.closing.answered() && c.closing.err != nil {
 		c.closing = &closing{done: make(chan struct{})}
 		return c.closing, true
 	}
 	return c.closing, false
+}
+
+// confirmed returns the request that closed the session, for callers that came
+// while its answer did; nil if there is none.
+func (c *conn) confirmed() *closing {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if s := c.closing; s != nil && s.answered() && s.err == nil {
+		return s
+	}
+	return nil
 }
 
 // closeAnswered ends the Link if the answer says that the session is gone.

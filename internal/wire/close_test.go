@@ -1,0 +1,261 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+var closeRequest = frame(-0x444f4354, -11)
+
+// startClose calls CloseSession n times at once.
+func startClose(ctx context.Context, r *rig, n int) <-chan error {
+	errs := make(chan error, n)
+	for range n {
+		go func() { errs <- r.link.CloseSession(ctx) }()
+	}
+	return errs
+}
+
+func TestCloseSession(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{0, -112} {
+		r := newRig(t)
+		c, p := r.establish()
+		errs := startClose(t.Context(), r, 3)
+		go func() {
+			p.expect(closeRequest)
+			p.write(reply(8, 1, 0))
+			p.write(reply(-0x444f4354, 9, code))
+			if b, err := p.next(); err == nil {
+				t.Errorf("server received %x after the close", b)
+			}
+		}()
+		r.wantRead(c, reply(8, 1, 0))
+		if n, err := c.Read(make([]byte, 64)); n != 0 || !errors.Is(err, wire.ErrClosed) {
+			t.Errorf("Read = %d, %v; want ErrClosed", n, err)
+		}
+		for range 3 {
+			if err := <-errs; err != nil && !errors.Is(err, wire.ErrNotConnected) {
+				t.Errorf("CloseSession = %v", err)
+			}
+		}
+		r.wantOver(wire.ErrClosed)
+		r.wantCalls("up", "down", "over")
+		if err := r.link.CloseSession(t.Context()); !errors.Is(err, wire.ErrNotConnected) || !errors.Is(err, wire.ErrClosed) {
+			t.Errorf("CloseSession after the end = %v", err)
+		}
+	}
+}
+
+func TestCloseSessionSharesOneRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c, p := r.establish()
+		errs := startClose(t.Context(), r, 3)
+		synctest.Wait()
+		p.expect(closeRequest)
+		synctest.Wait() // a second request would make its caller block in Write
+		go p.write(reply(-0x444f4354, 9, 0))
+		_, _ = c.Read(make([]byte, 64))
+		for range 3 {
+			if err := <-errs; err != nil {
+				t.Errorf("CloseSession = %v", err)
+			}
+		}
+		r.wantOver(wire.ErrClosed)
+	})
+}
+
+func TestCloseSessionWithoutConnection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	want := func(when string) {
+		t.Helper()
+		if err := r.link.CloseSession(t.Context()); !errors.Is(err, wire.ErrNotConnected) {
+			t.Errorf("%s: CloseSession = %v, want ErrNotConnected", when, err)
+		}
+	}
+	want("before the first dial")
+	c, p := r.dial()
+	want("before the handshake")
+	r.shake(c, p, sessionID, timeout)
+	_ = c.Close()
+	want("after the connection")
+	r.wantAlive()
+}
+
+func TestCloseSessionServerError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, p := r.establish()
+	errs := startClose(t.Context(), r, 1)
+	go func() {
+		p.expect(closeRequest)
+		p.write(reply(-0x444f4354, 9, -118))
+		p.write(reply(5, 9, 0))
+	}()
+	r.wantRead(c, reply(5, 9, 0))
+	if err, code := <-errs, wire.ServerError(0); !errors.As(err, &code) || code != -118 {
+		t.Errorf("CloseSession = %v", err)
+	}
+	r.wantAlive()
+	errs = startClose(t.Context(), r, 1) // may be tried again
+	go func() {
+		p.expect(closeRequest)
+		p.write(reply(-0x444f4354, 9, 0))
+	}()
+	_, _ = c.Read(make([]byte, 4))
+	if err := <-errs; err != nil {
+		t.Errorf("second CloseSession = %v", err)
+	}
+}
+
+func TestCloseSessionEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("enough")
+	for _, tt := range []struct {
+		name  string
+		serve func(*peer)
+		calls []string
+	}{
+		{"dead before", nil, []string{"up"}},
+		{"while the peer does not read", func(*peer) {}, []string{"up", "down"}},
+		{"in the middle of the frame", func(p *peer) { _, _ = p.conn.Read(make([]byte, 5)) }, []string{"up", "down"}},
+		{"while waiting for the answer", func(p *peer) { p.expect(closeRequest) }, []string{"up"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			_, p := r.establish()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if tt.serve == nil {
+				cancel(cause)
+			} else {
+				go tt.serve(p)
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+			}
+			if err := r.link.CloseSession(ctx); !errors.Is(err, cause) {
+				t.Errorf("%s: CloseSession = %v", tt.name, err)
+			}
+			synctest.Wait()
+			r.wantAlive()
+			r.wantCalls(tt.calls...)
+		})
+	}
+}
+
+func TestCloseSessionWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c, p := r.establish()
+		request := frame(1, 9, "/somewhere")
+		go func() { _, _ = c.Write(request) }()
+		_, _ = p.conn.Read(make([]byte, 6)) // go-zookeeper is within its frame
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.link.CloseSession(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("CloseSession = %v", err)
+		}
+		errs := startClose(t.Context(), r, 1)
+		rest := make([]byte, len(request)-6)
+		_, _ = p.conn.Read(rest)
+		if !bytes.Equal(rest, request[6:]) {
+			t.Errorf("server received %x within the frame", rest)
+		}
+		p.expect(closeRequest)
+		_ = p.conn.Close()
+		_, readErr := c.Read(make([]byte, 4))
+		if err := <-errs; err == nil || readErr == nil {
+			t.Errorf("CloseSession = %v, Read = %v after the connection ended", err, readErr)
+		}
+		r.wantAlive()
+		r.wantCalls("up", "down")
+	})
+}
+
+// server answers an EndSession with the given frames.
+func server(t *testing.T, answers ...[]byte) (net.Conn, <-chan [][]byte) {
+	near, far := net.Pipe()
+	got := make(chan [][]byte, 1)
+	go func() {
+		p := &peer{t: t, conn: far}
+		var frames [][]byte
+		for {
+			b, err := p.next()
+			if err != nil {
+				break
+			}
+			frames = append(frames, b)
+			if len(answers) > 0 {
+				_, _ = far.Write(answers[0])
+				answers = answers[1:]
+			}
+		}
+		got <- frames
+	}()
+	return near, got
+}
+
+func TestEndSession(t *testing.T) {
+	t.Parallel()
+	ok, done := connectResponse(sessionID, timeout), reply(-0x444f4354, 9, 0)
+	both := append(reply(-1, -1, 0, 1, 3, "/a"), done...)
+	code := wire.ServerError(-118)
+	for _, tt := range []struct {
+		name    string
+		answers [][]byte
+		want    error
+		frames  int
+	}{
+		{"closed", [][]byte{ok, done}, nil, 2},
+		{"something else first", [][]byte{ok, both}, nil, 2},
+		{"unknown session", [][]byte{connectResponse(0, 0)}, wire.ErrRefused, 1},
+		{"other session", [][]byte{connectResponse(5, timeout)}, wire.ErrChanged, 1},
+		{"expired meanwhile", [][]byte{ok, reply(-0x444f4354, 9, -112)}, wire.ErrRefused, 2},
+		{"error", [][]byte{ok, reply(-0x444f4354, 9, -118)}, code, 2},
+		{"bad length", [][]byte{frame(1)}, wire.ErrProtocol, 1},
+		{"bad password", [][]byte{frame(0, 1, sessionID, 99)}, wire.ErrProtocol, 1},
+		{"bad reply", [][]byte{ok, append(frame(1), make([]byte, 20)...)}, wire.ErrProtocol, 2},
+	} {
+		conn, got := server(t, tt.answers...)
+		err := wire.EndSession(t.Context(), conn, sessionID, []byte(password), timeout)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: EndSession = %v, want %v", tt.name, err, tt.want)
+		}
+		frames := <-got // ends when EndSession has closed the connection
+		if len(frames) != tt.frames || !bytes.Equal(frames[0], connectRequest(sessionID)) {
+			t.Errorf("%s: server received %x", tt.name, frames)
+		}
+		if tt.frames == 2 && !bytes.Equal(frames[1], closeRequest) {
+			t.Errorf("%s: server received %x", tt.name, frames[1])
+		}
+	}
+	conn, got := server(t)
+	if err := wire.EndSession(t.Context(), conn, 0, nil, timeout); !errors.Is(err, wire.ErrRefused) || len(<-got) != 0 {
+		t.Errorf("EndSession of id 0 = %v", err)
+	}
+}
+
+func TestEndSessionEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for _, answers := range [][][]byte{nil, {connectResponse(sessionID, timeout)}} {
+		synctest.Test(t, func(t *testing.T) {
+			conn, got := server(t, answers...)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := wire.EndSession(ctx, conn, sessionID, nil, timeout); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("EndSession = %v", err)
+			}
+			<-got
+		})
+	}
+}
