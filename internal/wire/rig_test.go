@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,8 +100,10 @@ type rig struct {
 	t     testing.TB
 	link  *wire.Link
 	peers chan *peer
+	dials atomic.Int32
 
 	mu    sync.Mutex
+	last  *peer
 	calls []string
 	ups   []wire.Handshake
 	downs []error
@@ -114,7 +117,12 @@ func newRig(t testing.TB, change ...func(*wire.Config)) *rig {
 		Servers:        1,
 		Dial: func(context.Context, string) (net.Conn, error) {
 			near, far := net.Pipe()
-			r.peers <- &peer{t: t, conn: far}
+			p := &peer{t: t, conn: far}
+			r.dials.Add(1)
+			r.mu.Lock()
+			r.last = p
+			r.mu.Unlock()
+			r.peers <- p
 			return near, nil
 		},
 		OnUp: func(h wire.Handshake) {
@@ -150,6 +158,13 @@ func (r *rig) note(call string) {
 	r.calls = append(r.calls, call)
 }
 
+// cut ends the newest connection at the server's end.
+func (r *rig) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.last.conn.Close()
+}
+
 // wantCalls compares the callbacks so far.
 func (r *rig) wantCalls(want ...string) {
 	r.t.Helper()
@@ -173,7 +188,7 @@ func (r *rig) wantOver(want error) {
 		r.t.Errorf("Cause = %v, want %v", err, want)
 	}
 	r.mu.Lock()
-	overs, dials := len(r.overs), len(r.peers)
+	overs, dials := len(r.overs), r.dials.Load()
 	r.mu.Unlock()
 	if overs != 1 {
 		r.t.Errorf("OnOver called %d times", overs)
@@ -181,7 +196,7 @@ func (r *rig) wantOver(want error) {
 	if _, err := r.link.Dial("tcp", "s:1", time.Second); !errors.Is(err, wire.ErrOver) || !errors.Is(err, want) {
 		r.t.Errorf("Dial after the end = %v, want ErrOver and %v", err, want)
 	}
-	if len(r.peers) != dials {
+	if r.dials.Load() != dials {
 		r.t.Error("a Link that is over dialed")
 	}
 }

@@ -1,0 +1,153 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// wantFrugal checks that an input made the Link allocate no more than a fixed
+// amount and a multiple of what arrived, whatever the lengths within promise.
+func wantFrugal(t *testing.T, before uint64, input int) {
+	t.Helper()
+	if got, limit := allocated()-before, uint64(256<<10+8*input); got > limit {
+		t.Errorf("allocated %d bytes for an input of %d", got, input)
+	}
+}
+
+// delivered is what go-zookeeper may read of a server's bytes after the
+// handshake, when auths answers to setAuth are to be swallowed.
+func delivered(in []byte, auths int) (out []byte) {
+	for len(in) > 0 {
+		f, _, ok := cutFrame(in, 16, 1000)
+		if !ok || len(f) < 20 {
+			return out
+		}
+		if int32(binary.BigEndian.Uint32(f[4:])) == -4 && auths > 0 {
+			auths--
+			if binary.BigEndian.Uint32(f[16:]) != 0 {
+				return out
+			}
+		} else {
+			out = append(out, f...)
+		}
+		in = in[len(f):]
+	}
+	return out
+}
+
+func FuzzServerBytes(f *testing.F) {
+	f.Add(true, []byte{}, 1, 4)
+	f.Add(true, bytes.Join([][]byte{reply(-4, 0, 0), reply(1, 2, 0, "body"), reply(-1, -1, 0, 1, 3, "/a"), reply(-4, 0, -115), reply(2, 3, 0)}, nil), 3, 4)
+	f.Add(true, bytes.Join([][]byte{reply(-2, 0, 0), reply(-4, 0, 0), reply(-4, 0, 0), reply(-4, 0, 0), frame(1)}, nil), 1000, 1)
+	f.Add(true, []byte{0, 0, 3, 0xe8, 0, 0}, 2, 2)
+	f.Add(false, connectResponse(sessionID, timeout), 2, 100)
+	f.Add(false, connectResponse(0, 0), 7, 100)
+	f.Add(false, frame(0, 6000, sessionID, -1), 7, 100)
+	f.Add(false, []byte{0xff, 0xff, 0xff, 0xff, 0}, 7, 100)
+	f.Fuzz(func(t *testing.T, shaken bool, in []byte, piece, read int) {
+		before := allocated()
+		hello := connectResponse(sessionID, timeout)
+		var want []byte
+		if shaken {
+			want = append(bytes.Clone(hello), delivered(in, 2)...)
+			in = append(bytes.Clone(hello), in...)
+		}
+		nc := &tape{play: in, piece: 1 + piece&0xfff}
+		l, c := onTape(t, nc, withAuth("a", "b", "c", "d"))
+		var got []byte
+		buf := make([]byte, 1+read&0xfff)
+		for {
+			n, err := c.Read(buf)
+			got = append(got, buf[:n]...)
+			if err != nil {
+				break
+			}
+		}
+		if shaken && !bytes.Equal(got, want) {
+			t.Errorf("delivered %x, want %x", got, want)
+		}
+		if !shaken && len(got) > 0 && (l.SessionID() == 0 || !bytes.HasPrefix(in, got[:min(len(got), 24)])) {
+			t.Errorf("delivered %x without a session", got)
+		}
+		l.End(nil)
+		wantFrugal(t, before, len(in))
+	})
+}
+
+// leaving is what may reach the server of the client's bytes after the
+// handshake, when a data watch is armed on /a.
+func leaving(in []byte) (out []byte, valid bool) {
+	armed, flagged := true, frame(4, "/a", false)[4:]
+	for len(in) > 0 {
+		f, whole, ok := cutFrame(in, 8, 1000)
+		if !ok {
+			return out, false
+		}
+		if !whole {
+			return out, true
+		}
+		out = append(out, f...)
+		if armed && bytes.Equal(f[8:len(f)-1], flagged[:len(flagged)-1]) {
+			out[len(out)-1], armed = 1, false
+		}
+		in = in[len(f):]
+	}
+	return out, true
+}
+
+func FuzzClientBytes(f *testing.F) {
+	f.Add([]byte{}, []byte{})
+	f.Add(bytes.Join([][]byte{frame(1, 4, "/a", false), frame(2, 1, "/a", "data", 0, 0), frame(-2, 11), frame(3, 4, "/a", false)}, nil), []byte{1, 2, 3})
+	f.Add(bytes.Join([][]byte{frame(-1, 1), frame(-4, 100, 0, "a", "b"), frame(1, 4, -1), frame(1, 1, 1<<30)}, nil), []byte{255})
+	f.Add([]byte{0, 0, 3, 0xe8, 0, 0, 0, 1}, []byte{0})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, []byte{3})
+	f.Add(frame(1), []byte{9})
+	f.Fuzz(func(t *testing.T, in, cuts []byte) {
+		before := allocated()
+		nc := &tape{play: connectResponse(sessionID, timeout), piece: 4096}
+		l, c := onTape(t, nc)
+		if n, err := c.Read(make([]byte, 64)); n != 40 || err != nil {
+			t.Fatalf("handshake: %d, %v", n, err)
+		}
+		nc.record.Reset()
+		l.ArmWatch(wire.DataWatch, "/a")
+		create := l.TrackCreate("/a")
+		defer create.Forget()
+		want, valid := leaving(in)
+		var err error
+		for i, rest := 0, in; len(rest) > 0 && err == nil; i++ {
+			k := len(rest)
+			if len(cuts) > 0 {
+				k = min(k, 1+int(cuts[i%len(cuts)]))
+			}
+			var n int
+			piece := bytes.Clone(rest[:k])
+			n, err = c.Write(piece)
+			if n != k && err == nil {
+				t.Errorf("Write = %d of %d without an error", n, k)
+			}
+			if !bytes.Equal(piece, rest[:k]) {
+				t.Error("Write changed its argument")
+			}
+			rest = rest[k:]
+		}
+		if (err == nil) != valid {
+			t.Errorf("Write: %v, want valid %v", err, valid)
+		}
+		if got := nc.record.Bytes(); !bytes.Equal(got, want) {
+			t.Errorf("left %x, want %x", got, want)
+		}
+		l.End(nil)
+		wantFrugal(t, before, len(in))
+	})
+}
