@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// Close ends the session on the server, which removes its ephemeral nodes and
+// watches at once, and waits for every goroutine of the client. Operations in
+// flight are answered first; later ones fail with [ErrClosed]. While no
+// server is reachable it waits for one until ctx ends, or until the session
+// timeout has passed, since the servers then end the session by themselves.
+//
+// It returns within ctx. The error says that the session could not be ended:
+// its ephemeral nodes then stay until it expires, the session timeout later
+// at the most. Either way the client is closed, and what still runs ends by
+// itself shortly. A second Close waits for the first and returns its result.
+// It closes all namespaces of the client.
+func (c *Client) Close(ctx context.Context) error {
+	k := c.core
+	k.closeOnce.Do(func() {
+		k.closeErr = k.shutDown(ctx)
+		close(k.closed)
+	})
+	select {
+	case <-k.closed:
+		return k.closeErr
+	case <-ctx.Done():
+		return fmt.Errorf("client: close: %w", ctxerr.Ended(ctx))
+	}
+}
+
+func (c *core) shutDown(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	s := c.current
+	c.broadcast()
+	c.mu.Unlock()
+
+	err := c.endSession(ctx, s)
+	c.cancel(ErrClosed) // no next session
+	if s != nil {
+		s.link.End(ErrClosed)
+	}
+	c.states.add(StateChange{State: Closed, At: time.Now()})
+
+	quiet := make(chan struct{})
+	go func() { // ends when the last goroutine of the client does
+		c.wg.Wait()
+		close(quiet)
+	}()
+	select {
+	case <-quiet:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// endSession asks a server to end s, through every reconnection that ctx and
+// the session's own lease leave time for.
+func (c *core) endSession(ctx context.Context, s *session) error {
+	if s == nil || s.link.SessionID() == 0 {
+		return nil
+	}
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		if s.ctx.Err() != nil {
+			return nil // over already
+		}
+		err := s.link.CloseSession(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
+				sessionID(s.link.SessionID()), s.link.Timeout(), ctxerr.Ended(ctx))
+		}
+		if !errors.Is(err, wire.ErrNotConnected) {
+			continue // cut in between: the next try finds it disconnected or reconnected
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// A deadSession was given up on this side because no answer came; if its
+// requests still arrive somewhere, a server may keep it, with its ephemeral
+// nodes, for up to another timeout.
+type deadSession struct {
+	id       int64
+	password []byte
+	timeout  time.Duration
+}
+
+// remember notes a session that this side gives up.
+func (c *core) remember(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := s.link.SessionID()
+	for _, d := range c.dead {
+		if d.id == id {
+			return
+		}
+	}
+	c.dead = append(c.dead, deadSession{id: id, password: s.link.Password(), timeout: s.link.Timeout()})
+}
+
+// buryLocked closes such sessions on the server, now that one is reachable,
+// so that nobody waits for nodes whose owner has long moved on. A failure
+// costs no more than waiting for the expiry.
+func (c *core) buryLocked() {
+	for _, d := range c.dead {
+		c.wg.Go(func() { // ends within the dead session's timeout
+			ctx, cancel := context.WithTimeout(c.ctx, d.timeout)
+			defer cancel()
+			conn, err := c.servers.dial(ctx, c.servers.pick())
+			if err == nil {
+				err = wire.EndSession(ctx, conn, d.id, d.password, d.timeout)
+			}
+			c.log.Debug("zookeeper: end a lost session", "session", sessionID(d.id), "error", err)
+		})
+	}
+	c.dead = nil
+}

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+const defaultPort = "2181"
+
+var errConnectString = errors.New("client: invalid connect string")
+
+// parseConnectString splits "h1:2181,h2/chroot" as ZooKeeper's clients do: a
+// comma-separated list of hosts with optional ports, then an optional chroot
+// for all of them. IPv6 addresses stand in brackets.
+func parseConnectString(s string) (servers []string, chroot string, err error) {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w %q: %s", errConnectString, s, fmt.Sprintf(format, args...))
+	}
+	if strings.TrimSpace(s) == "" {
+		return nil, "", bad("it is empty; expected \"host:port,host:port/chroot\"")
+	}
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		return nil, "", bad("it has a scheme (%s://), which ZooKeeper does not use; write %q and pass WithTLS for an encrypted connection", scheme, rest)
+	}
+	hosts := s
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		hosts, chroot = s[:i], strings.TrimSuffix(s[i:], "/")
+		if chroot != "" {
+			if err := ValidatePath(chroot); err != nil {
+				return nil, "", bad("chroot: %v", err)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(hosts, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			return nil, "", bad("it has an empty server between commas or before the chroot")
+		}
+		addr, err := hostPort(part)
+		if err != nil {
+			return nil, "", bad("server %q: %v", part, err)
+		}
+		if !seen[addr] {
+			seen[addr] = true
+			servers = append(servers, addr)
+		}
+	}
+	return servers, chroot, nil
+}
+
+func hostPort(s string) (string, error) {
+	if strings.ContainsAny(s, " \t\n@") {
+		return "", errors.New("a host has no blanks and no user name; credentials are given with WithAuth")
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		// No port: a name, an IPv4 address, or a bracketed IPv6 address.
+		host, port = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"), defaultPort
+		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
+			return "", errors.New("an IPv6 address stands in brackets, like [::1]:2181")
+		}
+	}
+	if host == "" {
+		return "", errors.New("the host is missing, expected host:port")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,47 @@
+// Package client is a session-managing ZooKeeper client over
+// [github.com/go-zookeeper/zk].
+//
+// [Connect] waits for a session and returns a [Client]. The client keeps one
+// session alive, replaces it after it is lost, retries what may safely be
+// retried, and obeys the context of every call:
+//
+//	c, err := client.Connect(ctx, "zk1:2181,zk2:2181,zk3:2181/app",
+//		client.WithSessionTimeout(15*time.Second))
+//	if err != nil {
+//		return err // names every server and why it was not reached
+//	}
+//	defer c.Close(context.WithoutCancel(ctx))
+//	path, err := c.Create(ctx, "/jobs/job-", payload, client.Sequential(), client.Protected())
+//
+// # Sessions
+//
+// One [zk.Conn] is one session. go-zookeeper starts a new session silently on
+// the same Conn and lets queued requests run in it; here a Conn whose session
+// is over never dials again, and the client makes a new Conn for the next
+// session. A request can therefore never run in a session that it was not
+// meant for. [Client.Session] returns the current one as a value whose context
+// ends with it; operations called on a [Session] fail once it is over instead
+// of moving to its successor.
+//
+// A session is over when the server says so, when the client closes it, or,
+// whatever the server or go-zookeeper says, when the negotiated timeout has
+// passed since the send time of the newest request that was answered. The
+// server may expire it from then on, so nothing that hangs on it can be
+// trusted any more.
+//
+// # Errors
+//
+// A failed operation is an [*OpError] and answers one of three questions:
+// [NeverSent] (nothing reached a server: repeat it freely), [UnknownOutcome]
+// (it may or may not have happened) and [Refused] (the server said no; see
+// the zk.Err sentinels and [Code]). What was retried and what was not is said
+// at each operation.
+//
+// # Concurrency and cancellation
+//
+// Everything is safe for concurrent use. Every call that can block takes a
+// context and returns promptly when it ends, in a partition too; the returned
+// error then matches the context's error and, if there was one, the last
+// error of ZooKeeper. Without a deadline a call waits for a connection as
+// long as the client is open.
+package client

@@ -1,0 +1,211 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+var (
+	// ErrClosed is returned by every call on a client after Close, and is the
+	// cause of a session that Close ended.
+	ErrClosed = errors.New("client: closed")
+
+	// ErrSessionLost says that the session is over although nobody closed it:
+	// the server expired it, or no request sent within its timeout was
+	// answered. Ephemeral nodes of the session are gone or about to go.
+	ErrSessionLost = errors.New("client: session lost")
+
+	// ErrNotConnected says that no server could be reached in time. Nothing
+	// was sent.
+	ErrNotConnected = errors.New("client: not connected")
+
+	// ErrInvalidPath says that a path breaks ZooKeeper's rules. Nothing was
+	// sent.
+	ErrInvalidPath = zk.ErrInvalidPath
+
+	// ErrTooLarge says that a request is larger than the frame a server
+	// accepts (its jute.maxbuffer, see [WithMaxRequest]). Nothing was sent: a
+	// server answers such a frame by dropping the connection.
+	ErrTooLarge = wire.ErrFrameTooLarge
+
+	// ErrAuthFailed says that the servers refused the credentials given with
+	// [WithAuth].
+	ErrAuthFailed = wire.ErrAuthFailed
+
+	// ErrNoChroot says that the chroot of the connect string does not exist.
+	ErrNoChroot = errors.New("client: chroot does not exist")
+)
+
+// Outcome says what is known about the fate of a failed operation.
+type Outcome int
+
+// The outcomes of a failed operation.
+const (
+	// OutcomeUnknown: a request left and its answer did not come. It may have
+	// been applied, may never be, or may still be on its way.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNeverSent: nothing reached a server.
+	OutcomeNeverSent
+	// OutcomeRefused: a server answered with an error; nothing was changed.
+	OutcomeRefused
+)
+
+// String returns the outcome in words.
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeNeverSent:
+		return "never sent"
+	case OutcomeRefused:
+		return "refused"
+	default:
+		return "outcome unknown"
+	}
+}
+
+// OpError is the error of a failed operation.
+type OpError struct {
+	Op      string  // the operation: "create", "delete", ...
+	Path    string  // the path as the caller gave it
+	Outcome Outcome // what is known about its fate
+	Err     error   // why
+}
+
+// Error names the operation, the path, the reason and, where it matters, that
+// the outcome is not known.
+func (e *OpError) Error() string {
+	s := "client: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "client: ")
+	if e.Outcome == OutcomeUnknown {
+		s += " (outcome unknown)"
+	}
+	return s
+}
+
+// Unwrap returns the reason.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// NeverSent reports whether err is of an operation of which nothing reached a
+// server, so that repeating it cannot do it twice.
+func NeverSent(err error) bool { return hasOutcome(err, OutcomeNeverSent) }
+
+// UnknownOutcome reports whether err is of an operation that may or may not
+// have been applied.
+func UnknownOutcome(err error) bool { return hasOutcome(err, OutcomeUnknown) }
+
+// Refused reports whether err is of an operation that a server answered with
+// an error, having changed nothing.
+func Refused(err error) bool { return hasOutcome(err, OutcomeRefused) }
+
+func hasOutcome(err error, want Outcome) bool {
+	var op *OpError
+	return errors.As(err, &op) && op.Outcome == want
+}
+
+// Code is an error code of the server for which go-zookeeper has no variable.
+// It is itself an error: errors.Is(err, client.CodeThrottled).
+type Code int32
+
+// Codes that go-zookeeper turns into text ("unknown error: n"), from
+// ZooKeeper's KeeperException.Code.
+const (
+	CodeSystemError            Code = -1
+	CodeRuntimeInconsistency   Code = -2
+	CodeDataInconsistency      Code = -3
+	CodeConnectionLoss         Code = -4
+	CodeMarshallingError       Code = -5
+	CodeUnimplemented          Code = -6
+	CodeOperationTimeout       Code = -7
+	CodeInvalidState           Code = -9
+	CodeNewConfigNoQuorum      Code = -13
+	CodeReconfigInProgress     Code = -14
+	CodeEphemeralOnLocal       Code = -120
+	CodeNotReadOnly            Code = -119
+	CodeNoWatcher              Code = -121
+	CodeRequestTimeout         Code = -122
+	CodeSessionClosedSASL      Code = -124
+	CodeQuotaExceeded          Code = -125
+	CodeThrottled              Code = -127
+	codeNone                   Code = 0
+	goZookeeperUnknownCodeText      = "unknown error: "
+)
+
+var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
+	CodeSystemError:          "system error",
+	CodeRuntimeInconsistency: "not executed, another part of the transaction failed",
+	CodeDataInconsistency:    "data inconsistency",
+	CodeConnectionLoss:       "connection loss reported by the server",
+	CodeMarshallingError:     "the server could not read the request",
+	CodeUnimplemented:        "not implemented or not enabled on this server (TTL nodes need extendedTypesEnabled=true)",
+	CodeOperationTimeout:     "operation timeout",
+	CodeInvalidState:         "invalid state",
+	CodeNewConfigNoQuorum:    "no quorum of the new configuration is connected",
+	CodeReconfigInProgress:   "another reconfiguration is in progress",
+	CodeNotReadOnly:          "the server is read-only: it is cut off from its quorum",
+	CodeEphemeralOnLocal:     "ephemeral node on a local session",
+	CodeNoWatcher:            "no such watcher",
+	CodeRequestTimeout:       "request timeout",
+	CodeSessionClosedSASL:    "the server requires SASL authentication, which this client does not offer",
+	CodeQuotaExceeded:        "quota exceeded",
+	CodeThrottled:            "the server is throttling requests",
+}
+
+// Error returns the meaning of the code and its number.
+func (c Code) Error() string {
+	if text, ok := codeTexts[c]; ok {
+		return fmt.Sprintf("zk: %s (code %d)", text, int32(c))
+	}
+	return fmt.Sprintf("zk: server error (code %d)", int32(c))
+}
+
+// serverError gives codes that go-zookeeper only knows as text their type
+// back (go-zookeeper constants.go, ErrCode.toError).
+func serverError(err error) (error, bool) {
+	if rest, ok := strings.CutPrefix(err.Error(), goZookeeperUnknownCodeText); ok {
+		if n, convErr := strconv.ParseInt(rest, 10, 32); convErr == nil && Code(n) != codeNone {
+			return Code(n), true
+		}
+	}
+	for _, known := range []error{
+		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNoAuth, zk.ErrNotEmpty,
+		zk.ErrNoChildrenForEphemerals, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrSessionExpired,
+		zk.ErrSessionMoved, zk.ErrBadArguments, zk.ErrReconfigDisabled, zk.ErrAPIError, zk.ErrNothing,
+	} {
+		if errors.Is(err, known) {
+			return err, true
+		}
+	}
+	return err, false
+}
+
+// outcome classifies what a go-zookeeper call returned. ErrClosing and
+// ErrConnectionClosed mean "in flight" as well as "queued and dropped", so
+// they count as unknown; only ErrNoServer is always a request that was still
+// in the queue.
+func outcome(err error) (error, Outcome) {
+	if typed, ok := serverError(err); ok {
+		// The server drops what it could not decide in time; nothing tells
+		// whether it was applied.
+		if errors.Is(typed, CodeConnectionLoss) || errors.Is(typed, CodeOperationTimeout) || errors.Is(typed, CodeRequestTimeout) {
+			return typed, OutcomeUnknown
+		}
+		return typed, OutcomeRefused
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrInvalidFlags),
+		errors.Is(err, zk.ErrShortBuffer), errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
+		return err, OutcomeNeverSent
+	default:
+		return err, OutcomeUnknown
+	}
+}
+
+// retryable reports whether doing the same again later can succeed where err
+// was an answer of the server.
+func retryable(err error) bool {
+	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, CodeThrottled)
+}

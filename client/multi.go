@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Op is one part of a transaction; see [CreateOp], [SetOp], [DeleteOp] and
+// [CheckOp].
+type Op struct {
+	name, path string
+	size       int
+	build      func(full string, acl []zk.ACL) any
+	err        error
+}
+
+// CreateOp makes a node. Containers and TTL nodes are not possible in a
+// transaction (go-zookeeper cannot read the answer), nor are missing parents
+// or protection, which need more than one request.
+func CreateOp(path string, data []byte, opts ...CreateOption) Op {
+	var spec createSpec
+	for _, opt := range opts {
+		if opt != nil {
+			opt.applyCreate(&spec)
+		}
+	}
+	op := Op{name: "create", path: path, size: len(data) + spec.size()}
+	if spec.container || spec.ttl != 0 || spec.parents || spec.protected {
+		op.err = fmt.Errorf("%w: a create in a transaction is persistent or ephemeral, sequential or not, and nothing else", zk.ErrInvalidFlags)
+	}
+	op.build = func(full string, acl []zk.ACL) any {
+		if spec.acl != nil {
+			acl = spec.acl
+		}
+		return &zk.CreateRequest{Path: full, Data: data, Acl: acl, Flags: spec.flags()}
+	}
+	return op
+}
+
+// SetOp replaces the data of a node that has the given version.
+func SetOp(path string, data []byte, version int32) Op {
+	return Op{name: "set", path: path, size: len(data), build: func(full string, _ []zk.ACL) any {
+		return &zk.SetDataRequest{Path: full, Data: data, Version: version}
+	}}
+}
+
+// DeleteOp deletes a node that has the given version.
+func DeleteOp(path string, version int32) Op {
+	return Op{name: "delete", path: path, build: func(full string, _ []zk.ACL) any {
+		return &zk.DeleteRequest{Path: full, Version: version}
+	}}
+}
+
+// CheckOp lets the transaction fail unless the node exists with the given
+// version.
+func CheckOp(path string, version int32) Op {
+	return Op{name: "check", path: path, build: func(full string, _ []zk.ACL) any {
+		return &zk.CheckVersionRequest{Path: full, Version: version}
+	}}
+}
+
+// OpResult is the result of one part of a transaction that was committed.
+type OpResult struct {
+	Path string   // of a created node
+	Stat *zk.Stat // of a set node
+}
+
+// MultiError says which part of a transaction was refused. Nothing of the
+// transaction was applied.
+type MultiError struct {
+	Index int    // of the part that failed, from 0
+	Op    string // what it was: "create", "check", ...
+	Path  string
+	Err   error
+}
+
+// Error names the part that failed and why.
+func (e *MultiError) Error() string {
+	return fmt.Sprintf("part %d (%s %s): %v", e.Index, e.Op, e.Path, e.Err)
+}
+
+// Unwrap returns why the part failed.
+func (e *MultiError) Unwrap() error { return e.Err }
+
+// Multi applies all parts in one transaction or none. A refused transaction
+// fails with a [*MultiError]. After an unknown outcome it is not repeated:
+// the error matches [UnknownOutcome].
+func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
+	path := "(empty)"
+	if len(parts) > 0 {
+		path = parts[0].path
+	}
+	var results []OpResult
+	err := o.do(ctx, "multi", path, once, func(ctx context.Context, t try) error {
+		reqs, err := o.requests(parts)
+		if err != nil {
+			return err
+		}
+		// A transaction that fails still has a result for each part, which
+		// must survive beside the error.
+		type answer struct {
+			parts []zk.MultiResponse
+			err   error
+		}
+		a, err := call(ctx, t.s, func(c *zk.Conn) (answer, error) {
+			res, err := c.Multi(reqs...)
+			if len(res) == len(reqs) && err != nil {
+				return answer{res, err}, nil
+			}
+			return answer{res, nil}, err
+		})
+		if err != nil {
+			return err
+		}
+		if a.err != nil {
+			return culprit(parts, a.parts, a.err)
+		}
+		results = make([]OpResult, len(a.parts))
+		for i, r := range a.parts {
+			results[i].Stat = r.Stat
+			if r.String != "" {
+				results[i].Path = o.stripped(r.String)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+func (o *ops) requests(parts []Op) ([]any, error) {
+	reqs := make([]any, len(parts))
+	size := 0
+	acl := o.core.cfg.acl()
+	for i, p := range parts {
+		if p.build == nil {
+			p.err = fmt.Errorf("%w: part %d is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp", zk.ErrInvalidFlags, i)
+		}
+		if p.err != nil {
+			return nil, &fault{p.err, OutcomeNeverSent}
+		}
+		full, err := o.full(p.path)
+		if err != nil {
+			return nil, err
+		}
+		reqs[i] = p.build(full, acl)
+		size += len(full) + p.size + createSpec{acl: acl}.size() + 32
+	}
+	return reqs, o.fits(size)
+}
+
+// culprit finds the part that was refused: those before it have no error,
+// those after it only say that they were not executed.
+func culprit(parts []Op, answers []zk.MultiResponse, err error) error {
+	for i, a := range answers {
+		typed := a.Error
+		if typed != nil {
+			typed, _ = serverError(typed)
+		}
+		if typed != nil && !errors.Is(typed, CodeRuntimeInconsistency) {
+			return &fault{&MultiError{Index: i, Op: parts[i].name, Path: parts[i].path, Err: typed}, OutcomeRefused}
+		}
+	}
+	typed, fate := outcome(err)
+	return &fault{typed, fate}
+}

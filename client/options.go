@@ -1,0 +1,257 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/retry"
+)
+
+// Defaults of [Connect].
+const (
+	// DefaultSessionTimeout is asked for unless [WithSessionTimeout] says
+	// otherwise. Servers clamp it to 2..20 ticks, 4..40 s by default.
+	DefaultSessionTimeout = 15 * time.Second
+	// DefaultMaxRequest is the largest request in bytes unless
+	// [WithMaxRequest] says otherwise: the default of a server's
+	// jute.maxbuffer.
+	DefaultMaxRequest = 0xfffff
+	// DefaultMaxReply is the largest reply in bytes unless [WithMaxReply]
+	// says otherwise.
+	DefaultMaxReply = 4 << 20
+)
+
+type config struct {
+	servers        []string
+	chroot         string
+	namespace      string
+	sessionTimeout time.Duration
+	connectTimeout time.Duration // 0: the session timeout
+	policy         retry.Policy
+	tls            *tls.Config
+	dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	auth           []wire.Auth
+	extraACL       []zk.ACL
+	defaultData    []byte
+	hasDefaultData bool
+	maxRequest     int
+	maxReply       int
+	logger         *slog.Logger
+	observer       Observer
+	rand           func() float64
+}
+
+// An Option configures [Connect].
+type Option interface{ apply(*config) error }
+
+type optionFunc func(*config) error
+
+func (f optionFunc) apply(c *config) error { return f(c) }
+
+func newConfig(connectString string, opts []Option) (*config, error) {
+	servers, chroot, err := parseConnectString(connectString)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &config{
+		servers:        servers,
+		chroot:         chroot,
+		sessionTimeout: DefaultSessionTimeout,
+		policy:         retry.Default(),
+		maxRequest:     DefaultMaxRequest,
+		maxReply:       DefaultMaxReply,
+		logger:         slog.Default(),
+		rand:           rand.Float64,
+	}
+	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("client: a nil Option was given to Connect")
+		}
+		if err := o.apply(cfg); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.connectTimeout == 0 {
+		cfg.connectTimeout = cfg.sessionTimeout
+	}
+	cfg.policy = cfg.policy.WithRand(cfg.rand)
+	return cfg, nil
+}
+
+// WithSessionTimeout sets the session timeout to ask for. The server may
+// grant less or more; [Session.Timeout] tells what it granted.
+func WithSessionTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) error {
+		if d < time.Millisecond || d > math.MaxInt32*time.Millisecond {
+			return fmt.Errorf("client: session timeout %v is out of range; servers grant 2 to 20 ticks, by default 4s to 40s", d)
+		}
+		c.sessionTimeout = d
+		return nil
+	})
+}
+
+// WithConnectTimeout bounds how long [Connect] waits for the first session,
+// besides its context. The default is the session timeout.
+func WithConnectTimeout(d time.Duration) Option {
+	return optionFunc(func(c *config) error {
+		if d <= 0 {
+			return fmt.Errorf("client: connect timeout %v is not positive", d)
+		}
+		c.connectTimeout = d
+		return nil
+	})
+}
+
+// WithRetry sets the policy by which operations are tried again. The default
+// is [retry.Default]. A single sleep never exceeds a third of the session
+// timeout, whatever the policy says.
+func WithRetry(p retry.Policy) Option {
+	return optionFunc(func(c *config) error { c.policy = p; return nil })
+}
+
+// WithTLS encrypts every connection. A ServerName that is not set is filled
+// in with the host of the connect string, so certificates are checked against
+// the name that was configured and not the address it resolved to.
+func WithTLS(cfg *tls.Config) Option {
+	return optionFunc(func(c *config) error {
+		if cfg == nil {
+			return errors.New("client: WithTLS needs a *tls.Config")
+		}
+		c.tls = cfg.Clone()
+		return nil
+	})
+}
+
+// WithDialer replaces the dialer: a proxy, a tunnel, or an in-process test
+// server. It gets the host and port of the connect string unresolved. With
+// [WithTLS] the handshake is done on the connection that it returns.
+func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
+	return optionFunc(func(c *config) error {
+		if dial == nil {
+			return errors.New("client: WithDialer needs a function")
+		}
+		c.dial = dial
+		return nil
+	})
+}
+
+// WithAuth adds credentials, for example ("digest", "user:password"). They
+// are presented on every connection before anything else is sent, and change
+// the default ACL of what this client creates to "everything for those who
+// present these credentials" (scheme auth). They are never logged.
+func WithAuth(scheme, credentials string) Option {
+	return optionFunc(func(c *config) error {
+		if scheme == "" {
+			return errors.New("client: WithAuth needs a scheme, for example \"digest\"")
+		}
+		c.auth = append(c.auth, wire.Auth{Scheme: scheme, Credentials: []byte(credentials)})
+		return nil
+	})
+}
+
+// WithACL adds entries to the default ACL of everything that this client
+// creates, parents included. Without [WithAuth] the entries replace the open
+// default.
+func WithACL(acl ...zk.ACL) Option {
+	return optionFunc(func(c *config) error { c.extraACL = append(c.extraACL, acl...); return nil })
+}
+
+// WithNamespace puts every path of this client under /name, as Curator's
+// namespace does. It is created on first use, as a container.
+func WithNamespace(name string) Option {
+	return optionFunc(func(c *config) error {
+		if err := validNamespace(name); err != nil {
+			return err
+		}
+		c.namespace = name
+		return nil
+	})
+}
+
+// WithDefaultData sets what recipes write into their nodes. The default is
+// the textual address of this host as the servers see it, like Curator's.
+func WithDefaultData(data []byte) Option {
+	return optionFunc(func(c *config) error {
+		c.defaultData, c.hasDefaultData = slices.Clone(data), true
+		return nil
+	})
+}
+
+// WithMaxRequest sets the largest request in bytes. Raise it together with
+// the servers' jute.maxbuffer.
+func WithMaxRequest(bytes int) Option {
+	return optionFunc(func(c *config) error {
+		if bytes < 1024 {
+			return fmt.Errorf("client: largest request of %d bytes is too small, the least is 1024", bytes)
+		}
+		c.maxRequest = bytes
+		return nil
+	})
+}
+
+// WithMaxReply sets the largest reply in bytes; a larger one costs the
+// connection. Children lists of more than about 60,000 lock nodes need more
+// than the default.
+func WithMaxReply(bytes int) Option {
+	return optionFunc(func(c *config) error {
+		if bytes < 1024 {
+			return fmt.Errorf("client: largest reply of %d bytes is too small, the least is 1024", bytes)
+		}
+		c.maxReply = bytes
+		return nil
+	})
+}
+
+// WithLogger sets the logger. The default is [slog.Default]. Outages and
+// lost sessions are logged as warnings, connections as info, everything that
+// go-zookeeper says as debug.
+func WithLogger(l *slog.Logger) Option {
+	return optionFunc(func(c *config) error {
+		if l == nil {
+			return errors.New("client: WithLogger needs a logger; slog.New(slog.DiscardHandler) is a silent one")
+		}
+		c.logger = l
+		return nil
+	})
+}
+
+// WithObserver sets hooks for metrics and traces.
+func WithObserver(o Observer) Option {
+	return optionFunc(func(c *config) error { c.observer = o; return nil })
+}
+
+// WithRand replaces the source of randomness (backoff, order of servers) by
+// f, which returns numbers in [0, 1) and must be safe for concurrent use. A
+// simulation replays it; nothing that must be unguessable depends on it.
+func WithRand(f func() float64) Option {
+	return optionFunc(func(c *config) error {
+		if f == nil {
+			return errors.New("client: WithRand needs a function")
+		}
+		c.rand = f
+		return nil
+	})
+}
+
+// acl is the ACL of a node that the caller gave none for.
+func (c *config) acl() []zk.ACL {
+	switch {
+	case len(c.auth) > 0:
+		return append(zk.AuthACL(zk.PermAll), c.extraACL...)
+	case len(c.extraACL) > 0:
+		return slices.Clone(c.extraACL)
+	default:
+		return zk.WorldACL(zk.PermAll)
+	}
+}

@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ProtectedPrefix starts the name of a protected node; a UUID in its
+// canonical form and a dash follow. It is the same as in Curator
+// (ProtectedUtils), so that either library knows the other's nodes.
+const ProtectedPrefix = "_c_"
+
+// newProtectedPrefix returns "_c_<uuid>-" with a random version 4 UUID.
+func newProtectedPrefix() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%s%x-%x-%x-%x-%x-", ProtectedPrefix, b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Entry is a node made by [Session.CreateAndList].
+type Entry struct {
+	Path     string   // of the node
+	Czxid    int64    // the id of the transaction that made it: it grows with every create
+	Children []string // of its parent, in no order, as seen after the create; nil if that is not known
+}
+
+// CreateAndList makes a protected, ephemeral, sequential node named prefix
+// and a number in dir, and lists dir. It is the first step of every recipe
+// that queues. Both requests leave together, so it costs one round trip; the
+// list may be missing if the connection failed in between. Missing parents
+// are made as by [WithParents].
+//
+// On error no node remains, or its removal goes on in the background until it
+// succeeds or the session is over.
+func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []byte, opts ...CreateOption) (Entry, error) {
+	spec, err := s.spec(append(opts, Ephemeral(), Sequential(), Protected(), WithParents()))
+	if err != nil {
+		return Entry{}, &OpError{Op: "create", Path: join(dir, prefix), Outcome: OutcomeNeverSent, Err: err}
+	}
+	return s.protected(ctx, join(dir, prefix), data, spec, true)
+}
+
+// protected creates a protected node. The rule that everything here serves:
+// before a create is repeated, or given up, the fate of the last one is known
+// or somebody stays behind who will find out.
+func (o *ops) protected(ctx context.Context, path string, data []byte, spec createSpec, list bool) (e Entry, err error) {
+	dir, name := split(path)
+	p := &protectedCreate{ops: o, spec: spec, data: data, list: list, name: name}
+	err = o.do(ctx, "create", path, repeatable, func(ctx context.Context, t try) (err error) {
+		if p.dir, err = o.protectedDir(dir, path, data, spec); err != nil {
+			return err
+		}
+		e, err = p.try(ctx, t.s)
+		return err
+	})
+	if err != nil {
+		p.abandon()
+		return Entry{}, err
+	}
+	e.Path = o.stripped(e.Path)
+	return e, nil
+}
+
+func (o *ops) protectedDir(dir, path string, data []byte, spec createSpec) (string, error) {
+	if _, err := o.creatable(path, data, spec); err != nil {
+		return "", err
+	}
+	return o.full(dir)
+}
+
+// protectedCreate is the state of one protected create over all its tries.
+type protectedCreate struct {
+	*ops
+	spec createSpec
+	data []byte
+	list bool
+	dir  string // full path of the parent
+	name string
+
+	prefix string           // "_c_<uuid>-" in use
+	owner  *session         // session of the newest create
+	doubt  bool             // that create may have been applied
+	last   *pending[string] // that create
+}
+
+func (p *protectedCreate) try(ctx context.Context, s *session) (Entry, error) {
+	if p.doubt && p.spec.ephemeral && p.owner != s {
+		// The node goes with its session, or has gone. It must not be taken
+		// for one of this session (CURATOR-498).
+		p.doubt, p.prefix = false, ""
+	}
+	if p.doubt {
+		e, found, err := p.find(ctx, s)
+		if err != nil || found {
+			p.doubt = err != nil
+			return e, err
+		}
+		p.doubt = false
+	}
+	if p.prefix == "" {
+		p.prefix = newProtectedPrefix()
+	}
+	var e Entry
+	err := p.withParents(ctx, s, join(p.dir, p.name), p.spec, func() (err error) {
+		e, err = p.create(ctx, s)
+		return err
+	})
+	return e, err
+}
+
+// create is one create request, with the list right behind it on the wire.
+func (p *protectedCreate) create(ctx context.Context, s *session) (Entry, error) {
+	full := join(p.dir, p.prefix+p.name)
+	tracked := s.link.TrackCreate(full)
+	defer tracked.Forget()
+	p.owner, p.doubt = s, true
+	p.last = start(s, p.spec.send(full, p.data))
+	var listed *pending[childrenStat]
+	if p.list {
+		select {
+		case <-tracked.Leaving():
+			listed = start(s, children(p.dir))
+		case <-p.last.done:
+		case <-ctx.Done():
+		}
+	}
+	made, err := p.last.wait(ctx)
+	if err != nil {
+		var ft *fault
+		p.doubt = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
+		return Entry{}, err
+	}
+	p.doubt = false
+	e := Entry{Path: made}
+	e.Czxid, _ = tracked.Zxid()
+	if listed != nil {
+		if all, err := listed.wait(ctx); err == nil {
+			e.Children = all.names
+		}
+	}
+	return e, nil
+}
+
+// find looks for the node of a create whose answer was lost. The Sync makes
+// sure that a create which the old server had passed on is seen (a lagging
+// server would hide it, and a second node would wait behind the first for
+// ever); the owner check, that the node is this session's.
+func (p *protectedCreate) find(ctx context.Context, s *session) (Entry, bool, error) {
+	names, err := findPrefix(ctx, s, p.dir, p.prefix)
+	if err != nil || len(names) == 0 {
+		return Entry{}, false, err
+	}
+	// Two nodes with one id can only come of a request that was delivered
+	// twice; the first in line is kept.
+	sort.Slice(names, func(i, j int) bool { return names[i] < names[j] })
+	for _, extra := range names[1:] {
+		p.core.remover.remove(s, join(p.dir, extra))
+	}
+	full := join(p.dir, names[0])
+	stat, err := call(ctx, s, exists(full))
+	switch {
+	case err != nil:
+		return Entry{}, false, err
+	case stat == nil:
+		return Entry{}, false, nil
+	case p.spec.ephemeral && stat.EphemeralOwner != s.link.SessionID():
+		return Entry{}, false, nil
+	}
+	return Entry{Path: full, Czxid: stat.Czxid}, true, nil
+}
+
+// findPrefix lists the children of dir whose names start with prefix, as the
+// leader knows them.
+func findPrefix(ctx context.Context, s *session, dir, prefix string) ([]string, error) {
+	if err := syncOn(ctx, s, dir); err != nil {
+		return nil, err
+	}
+	all, err := call(ctx, s, children(dir))
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	var found []string
+	for _, name := range all.names {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, name)
+		}
+	}
+	return found, err
+}
+
+// abandon leaves the create to the remover if it may have made, or may yet
+// make, a node.
+func (p *protectedCreate) abandon() {
+	if p.doubt {
+		p.core.remover.abandon(p)
+	}
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/retry"
+)
+
+// remover deletes nodes that nobody waits for any more: those of a create
+// that was given up with its fate unknown, and those of a release that
+// failed. Each job is a goroutine that works until the node is gone, its
+// session is over or the client is closed (Curator: FailedDeleteManager,
+// FindAndDeleteProtectedNodeInBackground).
+type remover struct{ core *core }
+
+// DeleteInBackground deletes a node of this session without waiting: it is
+// tried until the node is gone, or the session is over and an ephemeral node
+// with it. A refusal for want of rights is logged and ends it.
+func (s *Session) DeleteInBackground(path string) error {
+	full, err := s.full(path)
+	if err != nil {
+		return &OpError{Op: "delete", Path: path, Outcome: OutcomeNeverSent, Err: err}
+	}
+	s.core.remover.remove(s.bound, full)
+	return nil
+}
+
+// remove deletes one node of s.
+func (r *remover) remove(s *session, full string) {
+	r.work(s, full, func(ctx context.Context, s *session) error {
+		return deleteOn(ctx, s, full, AnyVersion)
+	})
+}
+
+// abandon removes what a protected create may have left. It first lets the
+// request in flight come to its end, so that it cannot be applied after the
+// search.
+func (r *remover) abandon(p *protectedCreate) {
+	bound := p.owner
+	if !p.spec.ephemeral {
+		bound = nil // outlives its session
+	}
+	last, prefix, dir := p.last, p.prefix, p.dir
+	r.work(bound, join(dir, prefix), func(ctx context.Context, s *session) error {
+		if made, err := last.wait(ctx); err == nil {
+			return deleteOn(ctx, s, made, AnyVersion)
+		} else if ctx.Err() != nil {
+			return err
+		}
+		names, err := findPrefix(ctx, s, dir, prefix)
+		for _, name := range names {
+			if e := deleteOn(ctx, s, join(dir, name), AnyVersion); e != nil && !errors.Is(e, zk.ErrNoNode) {
+				err = e
+			}
+		}
+		return err
+	})
+}
+
+// work runs job on a session that is connected, bound or any, until it
+// succeeds or cannot.
+func (r *remover) work(bound *session, what string, job func(context.Context, *session) error) {
+	c := r.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing || bound != nil && bound.ctx.Err() != nil {
+		return // the session goes, and the node with it
+	}
+	life := c.ctx
+	if bound != nil {
+		life = bound.ctx
+	}
+	c.wg.Go(func() { // ends with the job, its session or the client
+		err := retry.Do(life, retry.Default().WithRand(c.cfg.rand).WithCap(c.cfg.sessionTimeout/3), func(ctx context.Context) error {
+			s, err := c.await(ctx, bound)
+			if err != nil {
+				return backoff.Permanent(err)
+			}
+			err = job(ctx, s)
+			var ft *fault
+			switch {
+			case errors.Is(err, zk.ErrNoNode):
+				return nil
+			case errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err):
+				return backoff.Permanent(err)
+			default:
+				return err
+			}
+		})
+		if err != nil && life.Err() == nil && !errors.Is(err, ErrClosed) {
+			c.log.Warn("zookeeper: a node that is no longer wanted could not be removed", "node", what, "reason", err)
+		}
+	})
+}

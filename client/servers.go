@@ -1,0 +1,197 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Backoff between rounds through all servers: full jitter from the first
+// failed round on, never more than a sixth of the session timeout.
+const firstRoundPause = 100 * time.Millisecond
+
+// servers picks, paces, resolves and dials. It outlives sessions, so that a
+// client whose session was lost in an outage does not start the next one with
+// a hammering round.
+//
+// Names are resolved at every dial, so a changed DNS entry is followed, and
+// all addresses of a name are tried. go-zookeeper's own host provider
+// resolves once and stalls for a second before each round.
+type servers struct {
+	addrs []string
+	cfg   *config
+	log   *slog.Logger
+
+	mu       sync.Mutex // guards the rest; never held across I/O
+	next     int
+	tried    int // dials since a connection last proved stable
+	upSince  time.Time
+	failures map[string]string // newest failure of each server since it was last up
+}
+
+func newServers(cfg *config) *servers {
+	addrs := make([]string, len(cfg.servers))
+	copy(addrs, cfg.servers)
+	// Spread clients over the ensemble.
+	for i := len(addrs) - 1; i > 0; i-- {
+		j := int(cfg.rand() * float64(i+1))
+		addrs[i], addrs[j] = addrs[j], addrs[i]
+	}
+	return &servers{addrs: addrs, cfg: cfg, log: cfg.logger, failures: map[string]string{}}
+}
+
+// pick returns the server to try next.
+func (s *servers) pick() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	addr := s.addrs[s.next%len(s.addrs)]
+	s.next++
+	return addr
+}
+
+// pace sleeps before the first dial of every round but the first.
+func (s *servers) pace(ctx context.Context, _ string) error {
+	s.mu.Lock()
+	round := s.tried / len(s.addrs)
+	first := s.tried%len(s.addrs) == 0
+	s.tried++
+	s.mu.Unlock()
+	if round == 0 || !first {
+		return nil
+	}
+	limit := min(firstRoundPause<<min(round-1, 16), s.cfg.sessionTimeout/6)
+	t := time.NewTimer(time.Duration(s.cfg.rand() * float64(limit)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// up notes an accepted session.
+func (s *servers) up(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.upSince = time.Now()
+	delete(s.failures, addr)
+}
+
+// down notes a failed dial or a lost connection. Only a connection that
+// outlived its first ping ends the backoff: a server that accepts and drops
+// would otherwise be hammered.
+func (s *servers) down(addr string, err error) {
+	s.mu.Lock()
+	if !s.upSince.IsZero() && time.Since(s.upSince) > s.cfg.sessionTimeout/3 {
+		s.tried = 0
+	}
+	s.upSince = time.Time{}
+	text := explain(err)
+	repeated := s.failures[addr] == text
+	s.failures[addr] = text
+	s.mu.Unlock()
+	if repeated { // said once per outage
+		s.log.Debug("zookeeper: no connection", "server", addr, "reason", text)
+		return
+	}
+	s.log.Warn("zookeeper: no connection", "server", addr, "reason", text)
+}
+
+// report names every server and why it is not reached.
+func (s *servers) report() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for i, addr := range s.cfg.servers {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		why, ok := s.failures[addr]
+		if !ok {
+			why = "no answer yet"
+		}
+		fmt.Fprintf(&b, "%s: %s", addr, why)
+	}
+	return b.String()
+}
+
+// explain adds the likely remedy to errors that newcomers meet.
+func explain(err error) string {
+	text := err.Error()
+	var record tls.RecordHeaderError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &record):
+		return text + " (the port does not speak TLS: use the server's secureClientPort, or drop WithTLS)"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return text + " (no such name: check the connect string)"
+	case strings.Contains(text, "connection refused"):
+		return text + " (nothing listens there: is ZooKeeper running, is the port right?)"
+	default:
+		return text
+	}
+}
+
+// dial connects to addr: every address of its name until one answers, within
+// ctx, which carries the limit of dial, TLS and handshake together.
+func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := s.dialTCP(ctx, addr)
+	if err != nil || s.cfg.tls == nil {
+		return conn, err
+	}
+	cfg := s.cfg.tls
+	if cfg.ServerName == "" {
+		cfg = cfg.Clone()
+		cfg.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	tc := tls.Client(conn, cfg)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return tc, nil
+}
+
+func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	if s.cfg.dial != nil {
+		return s.cfg.dial(ctx, "tcp", addr)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	ips := []string{host}
+	if net.ParseIP(host) == nil {
+		if ips, err = net.DefaultResolver.LookupHost(ctx, host); err != nil {
+			return nil, err
+		}
+	}
+	var d net.Dialer
+	var errs []error
+	for i, ip := range ips {
+		dctx, cancel := share(ctx, len(ips)-i)
+		conn, err := d.DialContext(dctx, "tcp", net.JoinHostPort(ip, port))
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// share gives one of n remaining attempts its part of ctx's time.
+func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok || n <= 1 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
+}

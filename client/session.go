@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+var (
+	errLease      = errors.New("no request sent within the session timeout was answered")
+	errConnClosed = errors.New("the zk.Conn was closed by its user")
+)
+
+// session is one ZooKeeper session with the one wire.Link, the one zk.Conn
+// and the watches that belong to it.
+type session struct {
+	core *core
+	link *wire.Link
+	conn *zk.Conn
+	hub  *hub
+
+	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
+	cancel context.CancelCauseFunc
+
+	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
+	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
+	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
+	park    sync.Once
+
+	mu       sync.Mutex // guards the rest; never held across I/O
+	disposed bool
+	calls    sync.WaitGroup // calls inside go-zookeeper; not added to once disposed
+}
+
+// startSession makes the next session the current one and sets its connection
+// going. Its goroutines end after the session is over; dispose waits for them.
+func (c *core) startSession() (*session, error) {
+	s := &session{
+		core:    c,
+		hub:     newHub(),
+		started: make(chan struct{}),
+		parked:  make(chan struct{}),
+		drained: make(chan struct{}),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
+	s.link = wire.NewLink(wire.Config{
+		SessionTimeout: c.cfg.sessionTimeout,
+		Servers:        len(c.cfg.servers),
+		MaxRequest:     c.cfg.maxRequest,
+		MaxReply:       c.cfg.maxReply,
+		Auth:           c.cfg.auth,
+		Pace:           c.servers.pace,
+		Dial:           c.servers.dial,
+		OnUp:           s.onUp,
+		OnDown:         s.onDown,
+		OnOver:         s.onOver,
+	})
+	c.setCurrent(s)
+	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
+		zk.WithDialer(s.link.Dial),
+		zk.WithHostProvider(hosts{s}),
+		zk.WithLogger(debugLogger{c.log}),
+		zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(c.cfg.maxReply),
+		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
+		zk.WithEventCallback(s.onEvent),
+	)
+	if err != nil {
+		s.link.End(err)
+		return nil, err
+	}
+	s.conn = conn
+	close(s.started)
+	c.wg.Go(func() { // ends when go-zookeeper's main goroutine does
+		for range events { //nolint:revive // the callback has seen them; only the end matters
+		}
+		close(s.drained)
+		s.link.End(errConnClosed)
+	})
+	return s, nil
+}
+
+// hosts is go-zookeeper's view of the servers. It never asks for
+// go-zookeeper's own 1 s pause between rounds, which pace replaces; once the
+// session is over it asks for it always, because only there does
+// go-zookeeper notice that its Conn was closed.
+type hosts struct{ s *session }
+
+func (h hosts) Init([]string) error { return nil }
+func (h hosts) Len() int            { return len(h.s.core.cfg.servers) }
+func (h hosts) Connected()          {}
+
+func (h hosts) Next() (string, bool) {
+	select {
+	case <-h.s.link.Over():
+		// Called by go-zookeeper's loop between connections: its sender and
+		// receiver have ended.
+		h.s.park.Do(func() { close(h.s.parked) })
+		return "", true
+	default:
+		return h.s.core.servers.pick(), false
+	}
+}
+
+// onEvent runs on go-zookeeper's goroutines: it must not block nor call it.
+func (s *session) onEvent(ev zk.Event) {
+	if ev.Type != zk.EventSession {
+		s.hub.dispatch(ev)
+	}
+}
+
+func (s *session) onUp(h wire.Handshake) {
+	<-s.started
+	s.core.servers.up(h.Server)
+	if !s.core.sessionUp(s, h) {
+		return
+	}
+	s.core.log.Info("zookeeper: connected", "server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
+	if h.Reattached {
+		// A change may have happened while nobody was connected: everybody
+		// reads again.
+		s.hub.fireAll(errReconnected)
+		return
+	}
+	s.core.wg.Go(s.watchLease) // ends with the session
+}
+
+func (s *session) onDown(server string, err error) {
+	if s.link.Cause() != nil {
+		return // the end of the session; onOver tells
+	}
+	s.core.servers.down(server, err)
+	s.core.sessionDown(s, err)
+}
+
+func (s *session) onOver(err error) {
+	cause := s.causeOf(err)
+	s.core.sessionOver(s, cause)
+	s.cancel(cause)
+	s.hub.fireAll(cause)
+}
+
+func (s *session) causeOf(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed):
+		return ErrClosed
+	case s.link.SessionID() == 0:
+		return err // it never was
+	default:
+		return fmt.Errorf("%w: session %s: %w", ErrSessionLost, sessionID(s.link.SessionID()), err)
+	}
+}
+
+// watchLease ends the session on this side when the server may have ended it
+// on its own: the negotiated timeout after the send time of the newest
+// request that was answered. go-zookeeper learns of an expiry only from a
+// server, so in a partition it would never.
+func (s *session) watchLease() {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-s.ctx.Done():
+			return
+		}
+		left := time.Until(s.deadline())
+		if left <= 0 {
+			s.core.remember(s)
+			s.link.End(errLease)
+			return
+		}
+		t.Reset(left)
+	}
+}
+
+func (s *session) deadline() time.Time { return s.link.Evidence().Add(s.link.Timeout()) }
+
+// err is nil while the session can be relied upon. It looks at the clock
+// itself, so that a late timer cannot make a dead session look alive.
+func (s *session) err() error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	if s.link.SessionID() != 0 && !time.Now().Before(s.deadline()) {
+		s.core.remember(s)
+		s.link.End(errLease)
+		return context.Cause(s.ctx)
+	}
+	return nil
+}
+
+// dispose waits for everything that belongs to a session that is over.
+// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL
+// read a reply that may still be being decoded, unless its receiver has ended.
+func (s *session) dispose() {
+	select {
+	case <-s.parked:
+	case <-s.drained:
+	}
+	s.conn.Close()
+	<-s.drained
+	s.mu.Lock()
+	s.disposed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+}
+
+func (s *session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.disposed {
+		return false
+	}
+	s.calls.Add(1)
+	return true
+}
+
+// sessionID prints like ZooKeeper's own logs.
+type sessionID int64
+
+func (id sessionID) String() string { return fmt.Sprintf("0x%x", uint64(id)) } //nolint:gosec // bits, not a quantity
+
+// Session is one session of a [Client]. Its operations run in this session or
+// not at all: once it is over they fail with an error that matches
+// [ErrSessionLost] or [ErrClosed]. It is safe for concurrent use.
+type Session struct {
+	ops
+}
+
+// ID is the session id, the ephemeralOwner of its ephemeral nodes.
+func (s *Session) ID() int64 { return s.bound.link.SessionID() }
+
+// Timeout is the least timeout that a server granted this session.
+func (s *Session) Timeout() time.Duration { return s.bound.link.Timeout() }
+
+// Context ends with the session. Its cause matches [ErrSessionLost] or
+// [ErrClosed].
+func (s *Session) Context() context.Context { return s.bound.ctx }
+
+// Err is nil while the session can be relied upon, and says why it is over
+// otherwise. It is over at the latest when its timeout has passed since the
+// send time of the newest answered request, reachable server or not.
+func (s *Session) Err() error { return s.bound.err() }
+
+// Session waits until the client is connected and returns its session.
+// The error is that of ctx, joined with why the servers are not reached, or
+// [ErrClosed].
+func (c *Client) Session(ctx context.Context) (*Session, error) {
+	s, err := c.core.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{ops{core: c.core, prefix: c.prefix, bound: s}}, nil
+}

@@ -1,0 +1,129 @@
+// Flashsale sells a small stock to a large crowd: several worker processes,
+// each with many goroutines, take one item at a time from a plain file that
+// nothing but a distributed lock protects. At the end it checks the books:
+// sold exactly what there was, never below zero, no item twice, and tells who
+// held the lock and how long people waited.
+//
+//	go run ./docs/examples/flashsale -zk 127.0.0.1:2181
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+type config struct {
+	zk      string        // connect string
+	path    string        // of the lock
+	stock   int           // items for sale
+	workers int           // processes
+	buyers  int           // goroutines in each
+	timeout time.Duration // of the whole sale
+	worker  int           // number of this process; 0 is the one that was started by hand
+	dir     string        // where shop and ledger are
+	verbose bool
+}
+
+func main() {
+	var cfg config
+	flag.StringVar(&cfg.zk, "zk", "", "connect string of ZooKeeper, host:port[,host:port]; scripts/zookeeper.sh start gives you one")
+	flag.StringVar(&cfg.path, "path", "/docent/flashsale", "path of the lock")
+	flag.IntVar(&cfg.stock, "stock", 300, "items for sale")
+	flag.IntVar(&cfg.workers, "workers", 4, "worker processes")
+	flag.IntVar(&cfg.buyers, "buyers", 8, "buyers (goroutines) in each worker")
+	flag.DurationVar(&cfg.timeout, "timeout", 2*time.Minute, "give up after this time")
+	flag.BoolVar(&cfg.verbose, "v", false, "say what the client does")
+	flag.IntVar(&cfg.worker, "worker", 0, "internal: number of the worker process")
+	flag.StringVar(&cfg.dir, "dir", "", "internal: directory of the shop")
+	flag.Parse()
+
+	if !cfg.verbose {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, cfg.timeout)
+	defer cancel()
+	run := runSale
+	if cfg.worker > 0 {
+		run = runWorker
+	}
+	if err := run(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, "flashsale:", err)
+		os.Exit(1)
+	}
+}
+
+// runSale opens the shop, starts the workers and checks the books.
+func runSale(ctx context.Context, cfg config) error {
+	switch {
+	case cfg.zk == "":
+		return errors.New("no ZooKeeper: start one with `scripts/zookeeper.sh start` and pass its address, for example -zk 127.0.0.1:2181")
+	case cfg.stock < 1 || cfg.workers < 1 || cfg.buyers < 1:
+		return errors.New("-stock, -workers and -buyers must be at least 1")
+	}
+	dir, err := os.MkdirTemp("", "flashsale-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	cfg.dir = dir
+	shop := newShop(dir)
+	if err := shop.open(cfg.stock); err != nil {
+		return err
+	}
+	fmt.Printf("%d items, %d processes x %d buyers, lock %s on %s\n", cfg.stock, cfg.workers, cfg.buyers, cfg.path, cfg.zk)
+	began := time.Now()
+	if err := startWorkers(ctx, cfg); err != nil {
+		return err
+	}
+	books, err := shop.audit(cfg.stock)
+	if err != nil {
+		return err
+	}
+	books.print(os.Stdout, time.Since(began))
+	return books.err()
+}
+
+// startWorkers runs this program again, once per worker, and waits for all.
+func startWorkers(ctx context.Context, cfg config) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	procs := make([]*exec.Cmd, cfg.workers)
+	for i := range procs {
+		args := []string{
+			"-zk", cfg.zk, "-path", cfg.path, "-dir", cfg.dir,
+			"-buyers", strconv.Itoa(cfg.buyers), "-timeout", cfg.timeout.String(),
+			"-worker", strconv.Itoa(i + 1),
+		}
+		if cfg.verbose {
+			args = append(args, "-v")
+		}
+		p := exec.CommandContext(ctx, self, args...)
+		p.Stdout, p.Stderr = os.Stdout, os.Stderr
+		p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) } // it says why and closes its session
+		p.WaitDelay = 10 * time.Second
+		if err := p.Start(); err != nil {
+			return err
+		}
+		procs[i] = p
+	}
+	var errs []error
+	for i, p := range procs {
+		if err := p.Wait(); err != nil {
+			errs = append(errs, fmt.Errorf("worker %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,36 @@
+// Package seqqueue is the queue of ephemeral-sequential children that every
+// lock recipe of Curator is built on (LockInternals,
+// StandardLockInternalsDriver).
+//
+// A contender joins by creating "_c_<uuid>-<prefix><number>" in the queue's
+// directory; the number, which the server assigns, is its place. It waits by
+// watching the nearest contender ahead that blocks it, with a getData watch,
+// which unlike an exists watch leaves nothing behind on a node that is gone,
+// and lists the directory again when that one goes: the one that went may
+// only have given up. One release therefore wakes one waiter. It leaves by
+// deleting its node.
+//
+// # Order
+//
+// Contenders are ordered as Curator orders them, by the text after the last
+// occurrence of the prefix, compared as text. Numbers have ten digits, so that
+// is their order as numbers too, until the counter of the directory comes to
+// its end at 2147483647. Current servers then assign the same number again
+// and again (DataTree since ZOOKEEPER-3249), older ones go negative, and in
+// either case several contenders see themselves first. A queue near that end
+// therefore refuses to grant anything: [ErrExhausted].
+//
+// # Foreign children
+//
+// Children whose text after the prefix is not a number of that form, or that
+// lack the prefix, are not contenders and are passed over. Curator counts
+// some of them as contenders, depending on how their names compare, and waits
+// for them; a contender of this package then goes first, which harms nobody.
+//
+// # Sessions
+//
+// A member is bound to the session that made its node. When that session is
+// over every call fails, and nothing of the member is carried over into the
+// next session: its node, should it still be listed for a moment, is about to
+// go (CURATOR-604).
+package seqqueue

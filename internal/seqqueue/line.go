@@ -1,0 +1,53 @@
+package seqqueue
+
+import "sort"
+
+// Blocks is the rule of a recipe: whether a contender ahead has to go before
+// the one behind may proceed. It is pure. A mutex is blocked by everybody, a
+// reader by writers only.
+type Blocks func(ahead Node) bool
+
+// Everybody is the rule of a mutex.
+func Everybody(Node) bool { return true }
+
+// verdict is what a list of children says to one of them.
+type verdict struct {
+	listed  bool // the own node is in the list
+	wrapped bool // the directory's counter has passed its end
+	blocked bool
+	nearest Node // the last contender ahead that blocks, if blocked
+}
+
+// judge finds the own place in a list of children. It looks at each name
+// once: at thousands of waiters, sorting the list at every wake-up is what
+// costs.
+func judge(prefix string, own Node, children []string, blocks Blocks) verdict {
+	var v verdict
+	for _, name := range children {
+		if name == own.Name {
+			v.listed = true
+			continue
+		}
+		n, wrapped, ok := parse(prefix, name)
+		v.wrapped = v.wrapped || wrapped
+		if !ok || !n.before(own) || !blocks(n) {
+			continue
+		}
+		if !v.blocked || v.nearest.before(n) {
+			v.blocked, v.nearest = true, n
+		}
+	}
+	return v
+}
+
+// line returns the contenders among children in order.
+func line(prefix string, children []string) []Node {
+	nodes := make([]Node, 0, len(children))
+	for _, name := range children {
+		if n, _, ok := parse(prefix, name); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	sort.Slice(nodes, func(i, j int) bool { return nodes[i].before(nodes[j]) })
+	return nodes
+}

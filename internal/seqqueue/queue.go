@@ -1,0 +1,179 @@
+package seqqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+var (
+	// ErrExhausted says that the sequence counter of the directory is at, or
+	// near, its end.
+	ErrExhausted = errors.New("the directory's sequence counter is at its end; order is no longer safe: let everybody stop, delete the directory (it restarts at 0), start again")
+
+	// ErrGone says that the own node was deleted by somebody else.
+	ErrGone = errors.New("the own node was deleted by somebody else")
+)
+
+// Queue is a directory of contenders. It holds no state: any number of
+// processes and values may stand for the same directory. It is safe for
+// concurrent use.
+type Queue struct {
+	c           *client.Client
+	dir, prefix string
+}
+
+// New returns the queue in dir whose contenders are named prefix and a
+// number.
+func New(c *client.Client, dir, prefix string) *Queue {
+	return &Queue{c: c, dir: dir, prefix: prefix}
+}
+
+// Line returns the contenders in order. A missing directory is an empty line.
+func (q *Queue) Line(ctx context.Context) ([]Node, error) {
+	children, _, err := q.c.Children(ctx, q.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	return line(q.prefix, children), nil
+}
+
+// Path returns the path of a contender.
+func (q *Queue) Path(n Node) string {
+	if q.dir == "/" {
+		return "/" + n.Name
+	}
+	return q.dir + "/" + n.Name
+}
+
+// Member is an own contender. Await and Leave are for one goroutine; the
+// rest never changes.
+type Member struct {
+	Session *client.Session // that made the node and takes it with it
+	Node    Node
+	Path    string
+	Czxid   int64 // of the node, the fencing token
+
+	q        *Queue
+	children []string // a list made since the node was; nil if there is none
+}
+
+// Join enters the queue. On error no node remains, or its removal goes on in
+// the background until it succeeds or the session is over.
+func (q *Queue) Join(ctx context.Context, data []byte, opts ...client.CreateOption) (*Member, error) {
+	s, err := q.c.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.CreateAndList(ctx, q.dir, q.prefix, data, opts...)
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{Session: s, Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children}
+	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	var ok bool
+	if m.Node, _, ok = parse(q.prefix, name); !ok || m.Node.Sequence() >= lastSequence {
+		m.LeaveInBackground()
+		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, name)
+	}
+	if m.Node.Sequence() >= warnSequence {
+		q.c.Logger().Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
+			"directory", q.dir, "sequence", m.Node.Sequence(), "limit", int64(lastSequence))
+	}
+	return m, nil
+}
+
+// Await returns nil when nobody ahead blocks. Otherwise it waits for those
+// who do, until ctx ends, the session is over or the own node is found to be
+// gone. It leaves the node where it is: after an error the caller must Leave.
+func (m *Member) Await(ctx context.Context, blocks Blocks) error {
+	for {
+		ahead, err := m.Ahead(ctx, blocks)
+		if err != nil || ahead == nil {
+			return err
+		}
+		if err := m.gone(ctx, *ahead); err != nil {
+			return fmt.Errorf("waiting behind %s: %w", ahead.Name, err)
+		}
+	}
+}
+
+// Ahead returns the nearest contender that blocks, nil if none does. It uses
+// the list that came with the node the first time and asks for a new one
+// later.
+func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
+	v := judge(m.q.prefix, m.Node, m.children, blocks)
+	m.children = nil
+	if !v.listed { // no list yet, or one that was answered before the create
+		children, _, err := m.Session.Children(ctx, m.q.dir)
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil, ErrGone // the directory went, and the node with it
+		}
+		if err != nil {
+			return nil, err
+		}
+		if v = judge(m.q.prefix, m.Node, children, blocks); !v.listed {
+			return nil, ErrGone
+		}
+	}
+	switch {
+	case v.wrapped:
+		return nil, ErrExhausted
+	case v.blocked:
+		return &v.nearest, nil
+	}
+	if err := m.Session.Err(); err != nil {
+		return nil, err // first in a line that the session no longer stands in
+	}
+	return nil, ctxerr.Ended(ctx)
+}
+
+// gone waits until something happens to n; the caller lists again to see
+// what.
+func (m *Member) gone(ctx context.Context, n Node) error {
+	_, _, w, err := m.Session.GetW(ctx, m.q.Path(n))
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w.Done():
+		return m.Session.Err()
+	case <-ctx.Done():
+		return ctxerr.Ended(ctx)
+	}
+}
+
+// Leave deletes the node. It returns [ErrGone] if somebody else had, the
+// session's end if the node goes with it, and any other error when the node
+// may still stand; its removal then goes on in the background until it
+// succeeds or the session is over.
+func (m *Member) Leave(ctx context.Context) error {
+	if err := m.Session.Err(); err != nil {
+		return err
+	}
+	err := m.Session.Delete(ctx, m.Path, client.AnyVersion)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, zk.ErrNoNode):
+		return ErrGone
+	case m.Session.Err() != nil:
+		return m.Session.Err()
+	}
+	m.LeaveInBackground()
+	return err
+}
+
+// LeaveInBackground deletes the node without waiting.
+func (m *Member) LeaveInBackground() {
+	_ = m.Session.DeleteInBackground(m.Path) // the path came from the server
+}

@@ -1,0 +1,59 @@
+package recipes
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+var (
+	// ErrBusy is matched by the [*BusyError] of a TryAcquire that found
+	// somebody else.
+	ErrBusy = errors.New("held by somebody else")
+
+	// ErrLost says that a hold ended although nobody released it. It comes
+	// with the reason, such as client.ErrSessionLost or [ErrNodeDeleted].
+	ErrLost = errors.New("lock lost")
+
+	// ErrReleased says that a hold ended because it was released.
+	ErrReleased = errors.New("lock released")
+
+	// ErrNodeDeleted says that the own node, and with it the lock or the
+	// place in the queue, was deleted by somebody else.
+	ErrNodeDeleted = seqqueue.ErrGone
+
+	// ErrSequenceExhausted says that the counter of the lock's directory is
+	// near its end at 2147483647, beyond which servers hand out equal
+	// numbers and every client would see itself first (ZOOKEEPER-3249). Let
+	// everybody stop and delete the directory; it starts again at 0.
+	ErrSequenceExhausted = seqqueue.ErrExhausted
+)
+
+// LockError is the error of a failed lock operation.
+type LockError struct {
+	Op   string // "acquire", "release", ...
+	Path string // of the lock
+	Err  error  // why
+}
+
+// Error names the operation, the lock and the reason.
+func (e *LockError) Error() string {
+	return "recipes: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "recipes: ")
+}
+
+// Unwrap returns the reason.
+func (e *LockError) Unwrap() error { return e.Err }
+
+// BusyError says who stood in the way of a TryAcquire. It matches [ErrBusy].
+type BusyError struct {
+	Holder Contender
+}
+
+// Error names the holder's node, session and data.
+func (e *BusyError) Error() string {
+	return ErrBusy.Error() + ": " + e.Holder.String()
+}
+
+// Is reports whether target is [ErrBusy].
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }

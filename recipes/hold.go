@@ -1,0 +1,198 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+// Hold is a lock that is held. It is safe for concurrent use. Every hold must
+// be released, by [Hold.Release] or [Hold.Close], also after it was lost.
+type Hold struct {
+	node   *heldNode
+	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
+	cancel context.CancelCauseFunc
+
+	once     sync.Once
+	released chan struct{} // closed when Release is done
+	err      error         // of Release; set before released is closed
+}
+
+// heldNode is the node behind one or, with re-entry, several holds.
+type heldNode struct {
+	path   string // of the lock
+	member *seqqueue.Member
+	ctx    context.Context //nolint:containedctx // ends when the node is no longer held
+	cancel context.CancelCauseFunc
+	watch  *time.Timer
+
+	mu    sync.Mutex // guards count; never held across I/O
+	count int        // holds that are not released
+}
+
+// watchAfter is how long a hold lasts before its own node is watched: shorter
+// ones cost the server nothing, and a node that was deleted before is found
+// missing.
+const watchAfter = 20 * time.Millisecond
+
+// newHeldNode makes a granted member a hold. values gives the context its
+// values, not its end.
+func newHeldNode(path string, m *seqqueue.Member, values context.Context) *heldNode {
+	n := &heldNode{path: path, member: m}
+	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(values))
+	// The session's end ends the hold without a goroutine waiting for it.
+	stop := context.AfterFunc(m.Session.Context(), func() { n.lose(context.Cause(m.Session.Context())) })
+	context.AfterFunc(n.ctx, func() { stop() })
+	n.watch = time.AfterFunc(watchAfter, n.watchOwn)
+	return n
+}
+
+// lose ends all holds of the node.
+func (n *heldNode) lose(why error) { n.cancel(fmt.Errorf("%w: %w", ErrLost, why)) }
+
+// watchOwn ends the hold when somebody deletes its node, which takes no
+// right on the node itself, only on its parent. It runs on a goroutine of
+// its own and ends with the hold.
+func (n *heldNode) watchOwn() {
+	for n.ctx.Err() == nil {
+		_, _, w, err := n.member.Session.GetW(n.ctx, n.member.Path)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			n.lose(ErrNodeDeleted)
+			return
+		case err != nil:
+			return // the hold or the session ended, or we may not read our own node
+		}
+		select {
+		case <-w.Done():
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// enter returns one more hold, with the values of ctx.
+func (n *heldNode) enter(ctx context.Context, key heldKey) (*Hold, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.err(); err != nil {
+		return nil, err
+	}
+	if n.count < 0 {
+		return nil, ErrReleased
+	}
+	n.count++
+	h := &Hold{node: n, released: make(chan struct{})}
+	hctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(n.ctx, func() { cancel(context.Cause(n.ctx)) })
+	h.cancel = func(cause error) { stop(); cancel(cause) }
+	h.ctx = context.WithValue(hctx, key, n)
+	return h, nil
+}
+
+// leave takes one hold off, and reports whether it was the last.
+func (n *heldNode) leave() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.count--
+	if n.count > 0 {
+		return false
+	}
+	n.count = -1 // nobody enters any more
+	return true
+}
+
+// err is nil while the node is held. It asks the session, which looks at the
+// clock, so that a late timer cannot make a lost lock look held.
+func (n *heldNode) err() error {
+	if n.ctx.Err() != nil {
+		return context.Cause(n.ctx)
+	}
+	if why := n.member.Session.Err(); why != nil {
+		n.lose(why)
+		return context.Cause(n.ctx)
+	}
+	return nil
+}
+
+// Context is done when the hold ends. Its cause matches [ErrReleased] or
+// [ErrLost]. It carries the values of the context that was given to Acquire,
+// but not its end. Re-enter the lock with it.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Path is the path of the own node.
+func (h *Hold) Path() string { return h.node.member.Path }
+
+// FencingToken grows with every hold of the lock, whoever takes it: it is the
+// id of the transaction that made the own node (czxid). The node's sequence
+// number is no token, it starts again at 0 when the directory is removed.
+// Restoring an ensemble from a backup may take tokens back.
+func (h *Hold) FencingToken() int64 { return h.node.member.Czxid }
+
+// Err is nil while the lock is held. Afterwards it matches [ErrReleased] or
+// [ErrLost].
+func (h *Hold) Err() error {
+	if h.ctx.Err() != nil {
+		return context.Cause(h.ctx)
+	}
+	return h.node.err()
+}
+
+// Release ends the hold: first its context, then, if no other hold re-entered
+// the lock, its node. It may be called from any goroutine and more than once;
+// all calls return the result of the first.
+//
+// It returns an error that matches [ErrLost] if the lock had been lost before.
+// With any other error the hold is over as well, and the node is removed in
+// the background until that succeeds or the session is over; until then
+// others wait.
+func (h *Hold) Release(ctx context.Context) error {
+	h.once.Do(func() {
+		defer close(h.released)
+		h.err = h.release(ctx)
+	})
+	select {
+	case <-h.released:
+		return h.err
+	case <-ctx.Done():
+		return &LockError{Op: "release", Path: h.node.path, Err: context.Cause(ctx)}
+	}
+}
+
+func (h *Hold) release(ctx context.Context) error {
+	n := h.node
+	lost := h.Err()
+	h.cancel(ErrReleased)
+	last := n.leave()
+	if last {
+		n.watch.Stop()
+		n.cancel(ErrReleased)
+	}
+	if lost != nil {
+		return &LockError{Op: "release", Path: n.path, Err: lost}
+	}
+	if !last {
+		return nil
+	}
+	switch err := n.member.Leave(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNodeDeleted), n.member.Session.Err() != nil:
+		return &LockError{Op: "release", Path: n.path, Err: fmt.Errorf("%w: %w", ErrLost, err)}
+	default:
+		return &LockError{Op: "release", Path: n.path, Err: fmt.Errorf("%w; the node is being removed in the background", err)}
+	}
+}
+
+// Close is [Hold.Release] within one session timeout. It is made for defer.
+func (h *Hold) Close() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), h.node.member.Session.Timeout())
+	defer cancel()
+	return h.Release(ctx)
+}
