@@ -1,0 +1,10 @@
+package proxy
+
+// For fuzzing.
+var (
+	ParseRequest   = parseRequest
+	ParseConnect   = parseConnect
+	ParseConnected = parseConnected
+	ParseReply     = parseReply
+	MadePath       = madePath
+)
