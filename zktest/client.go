@@ -1,0 +1,188 @@
+package zktest
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// TCPClient is the name of the [ClientLink] to which all connections over TCP
+// belong.
+const TCPClient = "tcp"
+
+// ClientLink is the network between one client and the server. Its dial
+// methods make connections in memory, and its other methods disturb that
+// network alone. The random draws of a link's connections (latency, order of
+// children, faults with a probability) depend on the server's seed, the link's
+// name and the number of the connection, and on nothing else: give every
+// client a name of its own and a run can be repeated.
+//
+// A ClientLink is safe for concurrent use.
+type ClientLink struct {
+	s    *Server
+	name string
+
+	// Guarded by the server's mutex.
+	dials       int
+	rng         *rand.Rand
+	held        holdCause
+	refusing    bool
+	partitioned bool
+	paused      chan struct{} // closed on resume; nil while not paused
+	min, max    time.Duration
+}
+
+// Client returns the link of the named client, making it at its first use.
+func (s *Server) Client(name string) *ClientLink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client(name)
+}
+
+func (s *Server) client(name string) *ClientLink {
+	if cl := s.clients[name]; cl != nil {
+		return cl
+	}
+	cl := &ClientLink{
+		s: s, name: name, min: s.cfg.latencyMin, max: s.cfg.latencyMax,
+		rng: s.generator(name, 0, streamDial),
+	}
+	s.clients[name] = cl
+	return cl
+}
+
+// Name returns the client's name.
+func (cl *ClientLink) Name() string { return cl.name }
+
+// DialContext connects to the server in memory. Network and address are
+// ignored. It has the signature of [net.Dialer.DialContext]. While the server
+// or the link refuses, the error is ECONNREFUSED; while the link is
+// partitioned, DialContext waits until it heals or ctx ends, and returns ctx's
+// error then. On error no connection remains.
+func (cl *ClientLink) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	c, err := cl.dial(ctx.Done())
+	if err == nil {
+		return c, nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return nil, &net.OpError{Op: "dial", Net: "zktest", Addr: linkAddr("zktest"), Err: err}
+}
+
+// Dial is DialContext with a time limit instead of a context: the Dialer of
+// go-zookeeper. A limit of zero means none.
+func (cl *ClientLink) Dial(_, _ string, timeout time.Duration) (net.Conn, error) {
+	var done chan struct{}
+	if timeout > 0 {
+		done = make(chan struct{})
+		defer time.AfterFunc(timeout, func() { close(done) }).Stop()
+	}
+	c, err := cl.dial(done)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "zktest", Addr: linkAddr("zktest"), Err: err}
+	}
+	return c, nil
+}
+
+// DialContext connects to the server in memory, as a client without a name.
+// See [ClientLink.DialContext].
+func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.Client("").DialContext(ctx, network, address)
+}
+
+func (cl *ClientLink) dial(done <-chan struct{}) (net.Conn, error) {
+	s := cl.s
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		switch {
+		case s.closed || s.stopped || s.refusing || cl.refusing:
+			s.mu.Unlock()
+			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+		case !cl.partitioned && !s.partitioned:
+			delay := cl.draw()
+			if delay <= 0 {
+				defer s.mu.Unlock()
+				return s.open(cl, nil, linkAddr(cl.name)), nil
+			}
+			s.mu.Unlock()
+			return cl.dialAfter(delay, done)
+		}
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-done:
+			return nil, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// dialAfter completes a connection after the time a handshake takes.
+func (cl *ClientLink) dialAfter(delay time.Duration, done <-chan struct{}) (net.Conn, error) {
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-done:
+		return nil, os.ErrDeadlineExceeded
+	}
+	s := cl.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.stopped {
+		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	return s.open(cl, nil, linkAddr(cl.name)), nil
+}
+
+// draw returns the latency of a dial. The mutex is held.
+func (cl *ClientLink) draw() time.Duration {
+	if cl.max <= cl.min {
+		return cl.min
+	}
+	return cl.min + time.Duration(cl.rng.Int64N(int64(cl.max-cl.min)+1))
+}
+
+// open makes a connection and starts to serve it. The mutex is held. tcp is
+// the socket that stands for the client's end, or nil.
+func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
+	cl.dials++
+	s.lastConn++
+	k := &link{
+		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.min, cl.max),
+		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.min, cl.max),
+		owner: cl, tcp: tcp,
+	}
+	if held := cl.held | s.held; held != 0 {
+		k.hold(held)
+	}
+	if cl.paused != nil {
+		k.down.pause()
+	}
+	here := linkAddr("zktest")
+	clientEnd := &linkEnd{in: k.down, out: k.up, local: remote, remote: here}
+	serverEnd := &linkEnd{in: k.up, out: k.down, local: here, remote: remote}
+	clientEnd.onClose = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		k.clientGone = true
+		s.forget(k)
+	}
+	c := newConn(s, s.lastConn, cl, k, serverEnd)
+	s.conns[c] = struct{}{}
+	s.links[k] = struct{}{}
+	s.wg.Go(c.serve)
+	return clientEnd
+}
+
+// forget drops a link that neither side uses any more. While one still does,
+// what is held on it may yet have to be released.
+func (s *Server) forget(k *link) {
+	if k.clientGone && k.serverGone {
+		delete(s.links, k)
+	}
+}

@@ -1,0 +1,87 @@
+// Package zktest is a ZooKeeper server in the test's own process.
+//
+// It speaks the wire protocol, so any client works with it, and behaves like
+// ZooKeeper 3.8 (or 3.9, see [WithVersion]) in what clients can see: sessions,
+// watches, transactions, sequential names, ACLs, containers, error codes and
+// their order. It depends on the standard library only.
+//
+//	func TestLock(t *testing.T) {
+//		srv := zktest.NewServer(t, zktest.WithTick(100*time.Millisecond))
+//		conn, _, err := zk.Connect([]string{srv.Addr()}, time.Second)
+//		...
+//	}
+//
+// [Server.Addr] is a TCP address. [Server.DialContext] and [Server.Client]
+// connect in memory, which is faster and works where sockets do not.
+//
+// # Faults
+//
+// A rule waits for a request and spoils it: [Server.LoseReply] applies it and
+// drops the connection without the reply, [Server.DropBefore] drops it
+// unapplied, [Server.BeforeReply] runs code of yours between its effect and its
+// reply, and so on. [Match] says which request: by type, path, client, count
+// or chance.
+//
+//	lost := srv.LoseReply(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/locks/a/"})
+//	...
+//	if lost.Fired() != 1 { ... }
+//
+// Other methods disturb the whole server or, on a [ClientLink], one client:
+// Partition, Freeze, Refuse, HangHandshake, CutAll, Stop, SlowLog,
+// ExpireSession, SetCounter, JumpClock and their opposites. What has been held
+// is delivered later, as TCP would.
+//
+// # Looking inside
+//
+// [Server.Tree], [Server.Children], [Server.Sessions] and [Server.Watches] show
+// what a test has left behind; [Server.Counts], [Server.Log] and
+// [Server.OnRequest] what it has asked for.
+//
+// # Simulation
+//
+// Inside a bubble of testing/synctest a session of a minute expires in
+// microseconds, and a run can be repeated from its seed:
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		srv := zktest.NewServer(t, zktest.WithSeed(seed),
+//			zktest.WithLatency(50*time.Microsecond, 2*time.Millisecond))
+//		link := srv.Client("a")
+//		conn, _, err := zk.Connect(link.Servers(), time.Minute,
+//			zk.WithDialer(link.Dial), zk.WithHostProvider(link.Hosts()), zk.WithLogger(link.Logger()))
+//		...
+//	})
+//
+// Rules for that to hold:
+//
+//   - Server, clients and their goroutines live in one bubble, and the bubble's
+//     own t makes the server.
+//   - Set a latency. Two things that happen at the same instant happen in an
+//     order nobody controls; latencies are drawn apart, for each connection
+//     from a generator of its own.
+//   - Give every client a name of its own with [Server.Client], and let one
+//     goroutine of a client dial at a time.
+//   - Where one cause wakes several goroutines of your own, let each wait a
+//     different time first, drawn from the seed too.
+//   - Use [ClientLink.Hosts]: Go's resolver cannot be used in two bubbles of
+//     one process, and go-zookeeper's own provider resolves and shuffles.
+//   - Do not call [Server.Addr] or [Server.Listen]: a socket stops the clock.
+//   - Give the simulation a deadline in virtual time. A client that only sends
+//     pings never comes to rest, so a hang looks like work.
+//
+// The order in which the server is free to choose (children, identities,
+// ephemerals of an ended session) is drawn from the seed too, so code that
+// relies on it fails here.
+//
+// # The sequence counter
+//
+// The suffix of a sequential node is the parent's count of creations. The
+// documentation says it wraps; servers since 3.6.0 stick at 2147483647
+// instead, where the next create finds its name taken or, after a deletion,
+// gets it again, unless creates overlap, which then get negative numbers. All
+// of that can be seen here, with [Server.SetCounter] and [Server.SlowLog].
+//
+// # What it is not
+//
+// There is one server and no disk: quotas, SASL, TLS and reconfiguration are
+// missing, and nothing survives Close.
+package zktest

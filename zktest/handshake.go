@@ -1,0 +1,152 @@
+package zktest
+
+import (
+	"bufio"
+	"time"
+)
+
+// handshake reads the first frame, which is a connect request unless its
+// length spells a four-letter word.
+func (c *conn) handshake(br *bufio.Reader) error {
+	n, err := readLength(br)
+	if err != nil {
+		return err
+	}
+	if word, ok := fourLetterWord(n); ok {
+		c.end.out.write([]byte(c.s.answerWord(word)), 0)
+		return errConnOver
+	}
+	frame, err := c.readFrame(br, n)
+	if err != nil {
+		return err
+	}
+	d := decoder{b: frame}
+	req := d.connect()
+	if d.err != nil {
+		return d.err
+	}
+	if err := c.awaitAccept(); err != nil {
+		return err
+	}
+	r := &request{s: c.s, c: c, client: c.owner.name, op: OpConnect, session: req.session, at: time.Now()}
+	if err := c.judgeConnect(r); err != nil {
+		return err
+	}
+	c.s.mu.Lock()
+	c.connect(r, req)
+	c.s.mu.Unlock()
+	c.s.report()
+	select {
+	case <-c.ready:
+		return nil
+	case <-c.done:
+		return errConnOver
+	}
+}
+
+// awaitAccept keeps the handshake waiting while the server hangs.
+func (c *conn) awaitAccept() error {
+	for {
+		c.s.mu.Lock()
+		hanging, changed := c.s.hanging, c.s.changed
+		c.s.mu.Unlock()
+		if !hanging {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-c.done:
+			return errConnOver
+		}
+	}
+}
+
+// judgeConnect applies the rules that match handshakes.
+func (c *conn) judgeConnect(r *request) error {
+	s := c.s
+	s.mu.Lock()
+	s.counts.ops[OpConnect]++
+	r.verdict = s.judge(r)
+	if r.verdict.drop || r.verdict.ignore {
+		s.record(r)
+	}
+	s.mu.Unlock()
+	if r.verdict.drop {
+		s.report()
+		return errConnOver
+	}
+	if err := c.before(r); err != nil {
+		return err
+	}
+	if r.verdict.ignore {
+		s.report()
+		<-c.done
+		return errConnOver
+	}
+	return nil
+}
+
+// connect opens a session or attaches the connection to one. The mutex is
+// held.
+func (c *conn) connect(r *request, req connectRequest) {
+	s := c.s
+	if c.dead {
+		return
+	}
+	if req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
+		// The client has seen more than this server, or does not want
+		// one that cannot write: it is sent away without an answer.
+		c.close()
+		return
+	}
+	c.oldClient = req.oldClient
+	c.timeout = s.clampTimeout(req.timeoutMS)
+	if req.session == 0 {
+		r.session = s.nextSession
+		s.nextSession++
+		c.session = r.session
+		s.sessions[r.session] = &session{
+			id: r.session, timeout: c.timeout, expires: s.expiryTick(c.timeout), client: c.owner.name,
+		}
+		s.armExpiry()
+		s.submit(r)
+		return
+	}
+	// The older connection goes first, whatever the password says.
+	if ses := s.sessions[req.session]; ses != nil && ses.conn != nil {
+		ses.conn.close()
+	}
+	if r.verdict.loseReply {
+		c.mute()
+	}
+	if !passwordMatches(req.session, req.password) || r.verdict.fail != CodeOK ||
+		!s.touch(req.session, c.timeout) {
+		r.err = CodeSessionExpired
+		s.record(r)
+		c.connectReply(r, 0, 0, make([]byte, 16))
+		c.closeAfterOutput()
+		return
+	}
+	c.session = req.session
+	s.sessions[req.session].conn = c
+	s.record(r)
+	c.connected(r)
+}
+
+// connected tells the client its session and lets requests in.
+func (c *conn) connected(r *request) {
+	c.connectReply(r, c.timeout, c.session, sessionPassword(c.session))
+	close(c.ready)
+}
+
+func (c *conn) connectReply(r *request, timeout time.Duration, id int64, password []byte) {
+	e := newFrame(48)
+	e.int(0)
+	e.int(int32(timeout / time.Millisecond))
+	e.long(id)
+	e.buffer(password)
+	if !c.oldClient {
+		e.bool(c.s.readOnly)
+	}
+	c.reply(r, e.frame())
+}

@@ -1,0 +1,188 @@
+package zktest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Node is one node of the tree, as the server knows it.
+type Node struct {
+	Path string
+	Data []byte
+	Stat Stat
+	// Counter is the stored counter that the next sequential child gets as
+	// its suffix.
+	Counter int32
+	// Container reports a container node, and TTL is positive for a node
+	// with a time to live.
+	Container bool
+	TTL       time.Duration
+}
+
+// Tree returns all nodes in the order of their paths, without the system's own
+// below /zookeeper.
+func (s *Server) Tree() []Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Node
+	for path, n := range s.tree.nodes {
+		if path == "" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") {
+			continue
+		}
+		out = append(out, publicNode(path, n))
+	}
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+func publicNode(path string, n *dataNode) Node {
+	out := Node{Path: path, Data: slices.Clone(n.data), Stat: n.wireStat(), Counter: n.stat.cversion}
+	switch kindOf(n.stat.owner) {
+	case ownerContainer:
+		out.Container = true
+	case ownerTTL:
+		out.TTL = time.Duration(n.stat.owner&maxTTL) * time.Millisecond
+	case ownerNone, ownerSession:
+	}
+	return out
+}
+
+// Node returns the node at path and whether there is one.
+func (s *Server) Node(path string) (Node, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return Node{}, false
+	}
+	return publicNode(path, n), true
+}
+
+// Children returns the names of the children of path in order; none if there
+// is no such node.
+func (s *Server) Children(path string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return nil
+	}
+	return n.childNames()
+}
+
+// Session is a session, as the server knows it.
+type Session struct {
+	ID int64
+	// Client is the name of the link that made it.
+	Client string
+	// Timeout is what was negotiated when it was made.
+	Timeout time.Duration
+	// ExpiresIn is the time left without a further sign of life.
+	ExpiresIn time.Duration
+	// Connected reports whether a connection is attached.
+	Connected bool
+	// Ephemerals are the paths it owns, in order.
+	Ephemerals []string
+}
+
+// Sessions returns the live sessions in the order of their ids, which is the
+// order in which they were made.
+func (s *Server) Sessions() []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Session, 0, len(s.sessions))
+	for id, ses := range s.sessions {
+		if ses.closing {
+			continue
+		}
+		at := s.epoch.Add(time.Duration(ses.expires) * s.cfg.tick)
+		out = append(out, Session{
+			ID: id, Client: ses.client, Timeout: ses.timeout, ExpiresIn: time.Until(at),
+			Connected: ses.conn != nil, Ephemerals: s.tree.ephemeralsOf(id),
+		})
+	}
+	slices.SortFunc(out, func(a, b Session) int {
+		return int(min(max(a.ID-b.ID, -1), 1))
+	})
+	return out
+}
+
+// Watch is a watch that a connection has left.
+type Watch struct {
+	Path    string
+	Client  string
+	Session int64
+	// Children tells a watch on the list of children from one on the node.
+	Children bool
+	// Persistent and Recursive report how it was left; neither means that it
+	// goes with the first event.
+	Persistent, Recursive bool
+}
+
+// Watches returns the watches of all connections in the order of their paths.
+func (s *Server) Watches() []Watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Watch
+	for k, t := range s.watches.tables {
+		for path, conns := range t.byPath {
+			for c, m := range conns {
+				out = append(out, Watch{
+					Path: path, Client: c.owner.name, Session: c.session,
+					Children:   tableKind(k) == childTable,
+					Persistent: m&watchPersistent != 0, Recursive: m&watchRecursive != 0,
+				})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Watch) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	return out
+}
+
+// WatchCount returns how many watches connections have left: pairs of a path
+// and a connection, those on children counted apart.
+func (s *Server) WatchCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches.size()
+}
+
+// Zxid returns the last transaction applied.
+func (s *Server) Zxid() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree.lastZxid
+}
+
+// ConnCount returns how many connections are open.
+func (s *Server) ConnCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Dump describes nodes, sessions and watches, for failed tests.
+func (s *Server) Dump() string {
+	var b strings.Builder
+	for _, n := range s.Tree() {
+		fmt.Fprintf(&b, "node %s %q owner=%#x counter=%d", n.Path, n.Data,
+			uint64(n.Stat.EphemeralOwner), n.Counter)
+		if n.Container {
+			b.WriteString(" container")
+		}
+		b.WriteByte('\n')
+	}
+	for _, ses := range s.Sessions() {
+		fmt.Fprintf(&b, "session %#x client=%q timeout=%v left=%v connected=%v\n",
+			uint64(ses.ID), ses.Client, ses.Timeout, ses.ExpiresIn, ses.Connected)
+	}
+	for _, w := range s.Watches() {
+		fmt.Fprintf(&b, "watch %s client=%q session=%#x children=%v\n",
+			w.Path, w.Client, uint64(w.Session), w.Children)
+	}
+	return b.String()
+}

@@ -1,0 +1,131 @@
+package zktest
+
+import "time"
+
+// reply queues the answer to r and does to it what the rules say. The mutex is
+// held.
+func (c *conn) reply(r *request, frame []byte) {
+	v := &r.verdict
+	switch {
+	case c.dead || v.ignore:
+		return
+	case v.loseReply:
+		c.close()
+		return
+	case v.stall:
+		c.link.down.hold(holdStalled)
+	}
+	now := time.Now()
+	c.stats.observe(r, now)
+	item := &outItem{frame: frame, ready: len(v.after) == 0 && v.replyDelay == 0}
+	c.out = append(c.out, item)
+	if v.closeAfter || r.op == OpCloseSession {
+		c.out = append(c.out, &outItem{close: true, ready: true})
+	}
+	if !item.ready {
+		c.prepareItem(item, r)
+	}
+	c.flush()
+}
+
+// prepareItem runs the hooks of a reply, then lets it go.
+func (c *conn) prepareItem(item *outItem, r *request) {
+	v, seen := r.verdict, r.public()
+	release := func() {
+		c.s.mu.Lock()
+		item.ready = true
+		c.flush()
+		c.s.mu.Unlock()
+	}
+	if len(v.after) == 0 {
+		time.AfterFunc(v.replyDelay, release)
+		return
+	}
+	c.s.wg.Go(func() {
+		for _, hook := range v.after {
+			hook(c.s.ctx, seen)
+		}
+		if v.replyDelay > 0 {
+			time.AfterFunc(v.replyDelay, release)
+			return
+		}
+		release()
+	})
+}
+
+// event queues a watch event.
+func (c *conn) event(t EventType, path string, zxid int64) {
+	if c.dead || c.muted {
+		return
+	}
+	c.s.counts.events++
+	e := newFrame(32 + len(path))
+	e.header(xidNotification, zxid, CodeOK)
+	e.int(int32(t))
+	e.int(stateSyncConnected)
+	e.text(path)
+	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true})
+	c.flush()
+}
+
+// flush hands to the link what may go. The link never blocks.
+func (c *conn) flush() {
+	for len(c.out) > 0 && c.out[0].ready && !c.dead {
+		item := c.out[0]
+		c.out = c.out[1:]
+		switch {
+		case item.close:
+			c.close()
+		case item.event:
+			c.stats.sent++
+			c.link.down.write(item.frame, c.s.eventDelay)
+		default:
+			c.stats.sent++
+			c.link.down.write(item.frame, 0)
+		}
+	}
+}
+
+// closeAfterOutput closes the connection behind what is queued.
+func (c *conn) closeAfterOutput() {
+	c.out = append(c.out, &outItem{close: true, ready: true})
+	c.flush()
+}
+
+// mute discards all further output: the reply of the request at hand is lost,
+// and so are the events it causes.
+func (c *conn) mute() { c.muted = true }
+
+// close ends the connection; the session, if any, stays. The mutex is held.
+func (c *conn) close() {
+	if c.dead {
+		return
+	}
+	c.dead = true
+	close(c.done)
+	c.s.watches.drop(c)
+	if ses := c.s.sessions[c.session]; ses != nil && ses.conn == c {
+		ses.conn = nil
+	}
+	delete(c.s.conns, c)
+	c.link.serverGone = true
+	c.s.forget(c.link)
+	c.out = nil
+	// Reading goes on to fail at once, the client hears of it when what was
+	// written before has arrived.
+	_ = c.end.Close()
+}
+
+// observe counts an answered request.
+func (st *connStats) observe(r *request, now time.Time) {
+	lat := now.Sub(r.at)
+	if st.sent == 0 || lat < st.minLat {
+		st.minLat = lat
+	}
+	st.maxLat = max(st.maxLat, lat)
+	st.sum += lat
+	st.lastOp, st.lastXid, st.lastResponse = r.op, r.xid, now
+	if r.txn != nil {
+		st.lastZxid = r.txn.zxid
+	}
+}

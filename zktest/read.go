@@ -1,0 +1,238 @@
+package zktest
+
+import "strings"
+
+// answerRead performs a request that takes no transaction and encodes its
+// result.
+func (r *request) answerRead(e *encoder) Code {
+	d := decoder{b: r.body}
+	switch r.op {
+	case OpPing:
+		return CodeOK
+	case OpSync:
+		return r.answerSync(&d, e)
+	case OpExists:
+		return r.exists(&d, e)
+	case OpGetData:
+		return r.getData(&d, e, true)
+	case OpGetChildren:
+		return r.getChildren(&d, e, false)
+	case OpGetChildren2:
+		return r.getChildren(&d, e, true)
+	case OpGetACL:
+		return r.getACL(&d, e)
+	case OpMultiRead:
+		return r.multiRead(&d, e)
+	case OpSetWatches, OpSetWatches2:
+		return r.setWatches(&d)
+	case OpAddWatch:
+		return r.addWatch(&d, e)
+	case OpCheckWatches, OpRemoveWatches:
+		return r.dropWatches(&d)
+	case OpGetEphemerals:
+		return r.getEphemerals(&d, e)
+	case OpGetAllChildrenNumber:
+		return r.getAllChildrenNumber(&d, e)
+	case OpWhoAmI:
+		r.whoAmI(e)
+		return CodeOK
+	default:
+		return CodeUnimplemented
+	}
+}
+
+func (r *request) answerSync(d *decoder, e *encoder) Code {
+	path, ok := d.text()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	if !ok {
+		e.int(-1)
+		return CodeOK
+	}
+	e.text(path)
+	return CodeOK
+}
+
+// lookup finds a node that the requester may read.
+func (r *request) lookup(path string) (*dataNode, Code) {
+	n := r.s.tree.nodes[path]
+	if n == nil {
+		return nil, CodeNoNode
+	}
+	if !permitted(n.acl, permRead, r.ids) {
+		return nil, CodeNoAuth
+	}
+	return n, CodeOK
+}
+
+// addOneShot leaves a watch, unless the connection has gone meanwhile.
+func (r *request) addOneShot(k tableKind, path string) {
+	if !r.c.dead {
+		r.s.watches.add(k, path, r.c, watchOnce)
+	}
+}
+
+// exists leaves its watch also where there is no node, and asks for no
+// permission.
+func (r *request) exists(d *decoder, e *encoder) Code {
+	w := d.watchedPath()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	if strings.IndexByte(w.path, 0) >= 0 {
+		return CodeBadArguments
+	}
+	if w.watch {
+		r.addOneShot(dataTable, w.path)
+	}
+	n := r.s.tree.nodes[w.path]
+	if n == nil {
+		return CodeNoNode
+	}
+	e.stat(n.wireStat())
+	return CodeOK
+}
+
+func (r *request) getData(d *decoder, e *encoder, stat bool) Code {
+	w := d.watchedPath()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	return r.readData(w, e, stat)
+}
+
+func (r *request) readData(w watchedPath, e *encoder, stat bool) Code {
+	n, code := r.lookup(w.path)
+	if code != CodeOK {
+		return code
+	}
+	if w.watch {
+		r.addOneShot(dataTable, w.path)
+	}
+	e.buffer(n.data)
+	if stat {
+		e.stat(n.wireStat())
+	}
+	return CodeOK
+}
+
+func (r *request) getChildren(d *decoder, e *encoder, stat bool) Code {
+	w := d.watchedPath()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	n, code := r.lookup(w.path)
+	if code != CodeOK {
+		return code
+	}
+	r.listChildren(w, n, e)
+	if stat {
+		e.stat(n.wireStat())
+	}
+	return CodeOK
+}
+
+// listChildren encodes the children in an order drawn from the connection's
+// generator: the server promises none.
+func (r *request) listChildren(w watchedPath, n *dataNode, e *encoder) {
+	if w.watch {
+		r.addOneShot(childTable, w.path)
+	}
+	names := n.childNames()
+	r.c.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	e.paths(names)
+}
+
+func (r *request) getACL(d *decoder, e *encoder) Code {
+	path := d.path()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	n := r.s.tree.nodes[path]
+	if n == nil {
+		return CodeNoNode
+	}
+	if !permitted(n.acl, permRead|permAdmin, r.ids) {
+		return CodeNoAuth
+	}
+	list := n.acl
+	if !permitted(n.acl, permAdmin, r.ids) {
+		list = hideDigests(list)
+	}
+	e.acls(list)
+	e.stat(n.wireStat())
+	return CodeOK
+}
+
+func (r *request) multiRead(d *decoder, e *encoder) Code {
+	parts := d.multi()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	for _, p := range parts {
+		w := watchedPath{path: p.path, watch: p.watch}
+		n, code := r.lookup(p.path)
+		switch {
+		case p.op != OpGetData && p.op != OpGetChildren:
+			return CodeMarshallingError
+		case code != CodeOK:
+			e.multiHeader(opError, false, code)
+			e.int(int32(code))
+		case p.op == OpGetData:
+			e.multiHeader(OpGetData, false, CodeOK)
+			r.readData(w, e, true)
+		default:
+			e.multiHeader(OpGetChildren, false, CodeOK)
+			r.listChildren(w, n, e)
+		}
+	}
+	e.multiHeader(opError, true, -1)
+	return CodeOK
+}
+
+func (r *request) getEphemerals(d *decoder, e *encoder) Code {
+	prefix, _ := d.text()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	owned := r.s.tree.ephemeralsOf(r.session)
+	if p := strings.TrimSpace(prefix); p != "" && p != "/" {
+		kept := owned[:0]
+		for _, path := range owned {
+			if strings.HasPrefix(path, prefix) {
+				kept = append(kept, path)
+			}
+		}
+		owned = kept
+	}
+	r.c.rng.Shuffle(len(owned), func(i, j int) { owned[i], owned[j] = owned[j], owned[i] })
+	e.paths(owned)
+	return CodeOK
+}
+
+func (r *request) getAllChildrenNumber(d *decoder, e *encoder) Code {
+	path := d.path()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	if _, code := r.lookup(path); code != CodeOK {
+		return code
+	}
+	e.int(r.s.tree.descendants(path))
+	return CodeOK
+}
+
+// whoAmI lists the identities of the connection, those of digests without
+// their secret.
+func (r *request) whoAmI(e *encoder) {
+	e.int(int32(len(r.ids)))
+	for _, id := range r.ids {
+		e.text(id.scheme)
+		user := id.id
+		if id.scheme == "digest" {
+			user, _, _ = strings.Cut(user, ":")
+		}
+		e.text(user)
+	}
+}

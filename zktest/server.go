@@ -1,0 +1,201 @@
+package zktest
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// Server is a ZooKeeper server in this process. Make one with [NewServer] in a
+// test or with [Start] elsewhere. All its methods are safe for concurrent use.
+type Server struct {
+	cfg   config
+	epoch time.Time // sessions expire at multiples of the tick from here
+
+	// ctx ends with Close; hooks get it. It is the server's lifetime, not a
+	// caller's.
+	ctx    context.Context //nolint:containedctx // see above
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // readers, bridges, listeners, hooks
+
+	// mu guards the rest and all state of connections, sessions and the
+	// tree. It is never held across I/O, a hook or a wait.
+	mu       sync.Mutex
+	rng      *rand.Rand
+	tree     *dataTree
+	prep     *prepStage
+	watches  *watchManager
+	sessions map[int64]*session
+	clients  map[string]*ClientLink
+	conns    map[*conn]struct{}
+	links    map[*link]struct{}
+
+	nextSession int64
+	lastConn    int
+
+	closed      bool
+	stopped     bool
+	suspended   bool // sessions do not expire
+	refusing    bool
+	hanging     bool
+	partitioned bool
+	readOnly    bool
+	held        holdCause
+	changed     chan struct{} // closed at each change of the flags above
+	eventDelay  time.Duration
+	wallOffset  time.Duration
+
+	pending  []*request // prepared, not yet applied
+	logDelay time.Duration
+	logHeld  bool
+	logArmed bool
+	logTimer *time.Timer
+
+	expiryArmed bool
+	expiryTimer *time.Timer
+	sweepArmed  bool
+	sweepTimer  *time.Timer
+
+	rules     []*Rule
+	observers []func(Request)
+	counts    counters
+	log       []Request
+	unseen    []Request // recorded, not yet given to observers
+	reporting bool
+
+	listener net.Listener
+}
+
+// counters is what the server counts for assertions.
+type counters struct {
+	ops     map[Op]int
+	events  int
+	expired int
+}
+
+// Start starts a server. The caller must Close it. An error reports options
+// that contradict each other, or an address that cannot be listened on;
+// nothing runs then.
+func Start(opts ...Option) (*Server, error) {
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	s := newServer(cfg)
+	if cfg.listen != "" {
+		if _, err := s.Listen(cfg.listen); err != nil {
+			_ = s.Close() // nothing has been started that could fail to end
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func newServer(cfg config) *Server {
+	s := &Server{
+		cfg:      cfg,
+		epoch:    time.Now(),
+		sessions: map[int64]*session{},
+		clients:  map[string]*ClientLink{},
+		conns:    map[*conn]struct{}{},
+		links:    map[*link]struct{}{},
+		changed:  make(chan struct{}),
+		counts:   counters{ops: map[Op]int{}},
+		logDelay: cfg.logDelay,
+	}
+	s.ctx, s.cancel = context.WithCancel(cfg.ctx)
+	s.rng = s.generator("", 0, streamServer)
+	s.watches = newWatchManager(cfg.version, s.deliver)
+	s.tree = newDataTree(s.watches)
+	s.prep = newPrepStage(s.tree, s.wallMillis, cfg.extended)
+	s.nextSession = firstSessionID(1, s.wall())
+	return s
+}
+
+// Streams of random numbers. Each has one user, so that what one draws never
+// shifts what another gets.
+const (
+	streamServer uint64 = iota
+	streamDial
+	streamUp
+	streamDown
+	streamConn
+)
+
+// generator returns the random numbers of one stream of one connection.
+func (s *Server) generator(client string, dial int, stream uint64) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(client)) // a hash does not fail
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(dial))
+	_, _ = h.Write(b[:])
+	return rand.New(rand.NewPCG(s.cfg.seed, h.Sum64()^stream<<56))
+}
+
+// Seed returns the seed that all random draws of the server come from.
+func (s *Server) Seed() uint64 { return s.cfg.seed }
+
+// Close ends the server: every connection is cut, every hook's context ends,
+// and Close returns when no goroutine of the server is left. Clients read the
+// end of their stream at once, also those held by a fault; later dials are
+// refused. A second Close does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.cancel()
+	if first {
+		s.shutdown()
+	}
+	l := s.listener
+	s.mu.Unlock()
+	if first && l != nil {
+		_ = l.Close() // its accept loop ends either way
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// shutdown cuts everything loose. The mutex is held.
+func (s *Server) shutdown() {
+	for _, t := range []*time.Timer{s.expiryTimer, s.sweepTimer, s.logTimer} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	for c := range s.conns {
+		c.close()
+	}
+	for k := range s.links {
+		k.abort()
+	}
+	s.pending = nil
+	s.networkChanged()
+}
+
+// networkChanged wakes dials and handshakes that wait for a better network.
+func (s *Server) networkChanged() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// wall returns the server's wall clock, which stamps nodes and ages TTLs.
+func (s *Server) wall() time.Time { return s.cfg.clock().Add(s.wallOffset) }
+
+func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
+
+// deliver hands an event to a watching connection. Releases from 3.9.2 on keep
+// it from those that may not read the node.
+func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
+	if s.cfg.version == ZooKeeper38 {
+		c.event(t, path, -1)
+		return
+	}
+	if permitted(a, permRead, c.auth) {
+		c.event(t, path, zxid)
+	}
+}
