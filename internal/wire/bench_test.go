@@ -3,6 +3,7 @@ package wire_test
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"testing"
 )
 
@@ -93,6 +94,41 @@ func TestFramesDoNotAllocate(t *testing.T) {
 		}
 		if got := testing.AllocsPerRun(1000, step); got > 0 {
 			t.Errorf("request %x: %v allocations", request, got)
+		}
+	}
+}
+
+// What a connection remembers of requests is bounded by those not answered.
+func TestAnsweredRequestsAreForgotten(t *testing.T) {
+	for _, request := range [][]byte{frame(-2, 11), frame(1, 4, "/a", false)} {
+		e := &echo{}
+		_, c := onTape(t, e)
+		buf := make([]byte, 64)
+		if n, err := c.Read(buf); n != 40 || err != nil {
+			t.Fatalf("handshake: %d, %v", n, err)
+		}
+		e.answer = reply(0, 5, 0)
+		// One more is always on its way, so no queue ever runs empty.
+		if _, err := c.Write(frame(-2, 11)); err != nil {
+			t.Fatal(err)
+		}
+		ping := int32(binary.BigEndian.Uint32(request[4:])) == -2
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for xid := range uint32(100_000) {
+			if !ping {
+				binary.BigEndian.PutUint32(request[4:], xid+1)
+			}
+			if _, err := c.Write(request); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := c.Read(buf); n != 20 || err != nil {
+				t.Fatalf("Read = %d, %v", n, err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 {
+			t.Errorf("request %x: allocated %d bytes", request, got)
 		}
 	}
 }

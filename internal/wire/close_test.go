@@ -18,7 +18,13 @@ var closeRequest = frame(-0x444f4354, -11)
 func startClose(ctx context.Context, r *rig, n int) <-chan error {
 	errs := make(chan error, n)
 	for range n {
-		go func() { errs <- r.link.CloseSession(ctx) }()
+		go func() {
+			err := r.link.CloseSession(ctx)
+			if err == nil && r.link.Cause() == nil {
+				r.t.Error("CloseSession returned before the Link was over")
+			}
+			errs <- err
+		}()
 	}
 	return errs
 }

@@ -150,6 +150,38 @@ func TestEndWithoutCause(t *testing.T) {
 	r.wantCalls("over")
 }
 
+// While an earlier callback runs elsewhere, OnUp waits for it and go-zookeeper
+// waits for OnUp.
+func TestAnswerWaitsForOnUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := newRig(t, func(cfg *wire.Config) {
+			onDown := cfg.OnDown
+			cfg.OnDown = func(s string, err error) {
+				<-release
+				onDown(s, err)
+			}
+		})
+		c, _ := r.establish()
+		go func() { _ = c.Close() }()
+		synctest.Wait()
+		c, p := r.dial()
+		go func() {
+			_, _ = p.next()
+			p.write(connectResponse(sessionID, timeout))
+		}()
+		_, _ = c.Write(connectRequest(sessionID))
+		time.AfterFunc(time.Second, func() { close(release) })
+		start := time.Now()
+		r.wantRead(c, connectResponse(sessionID, timeout))
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("the answer was delivered after %v, want 1s", took)
+		}
+		r.wantCalls("up", "down", "up")
+	})
+}
+
 // Callbacks may call the Link; what they cause is delivered after them.
 func TestCallbacksKeepTheirOrder(t *testing.T) {
 	t.Parallel()

@@ -186,7 +186,6 @@ func (l *Link) downLocked(c *conn, err error) bool {
 	}
 	c.err = err
 	close(c.dead)
-	c.sent, c.pings = nil, pingQueue{}
 	if l.live == c {
 		l.live = nil
 	}
