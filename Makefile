@@ -15,7 +15,7 @@ INTEGRATION_TIMEOUT ?= 25m
 HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null 2>&1 && echo yes)
 
 # Every module but tools, so that a new one is linted without being listed here.
-MODULES := $(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' -printf '%h\n' | sort)
+MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
 .PHONY: help test race lint fmt fuzz-short integration bench cover check
 

@@ -28,17 +28,21 @@ func ExampleDo() {
 	// 3 <nil>
 }
 
-// When the context ends, the error still says what was wrong.
-func ExampleDo_deadline() {
+// When the context ends, the error says so and still says what was wrong.
+func ExampleDo_canceled() {
 	errClosed := errors.New("connection closed")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error { return errClosed })
+	errShutdown := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error {
+		return errClosed
+	}, retry.OnRetry(func(retry.Attempt) {
+		cancel(errShutdown) // as a signal handler would, during the pause
+	}))
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, errClosed))
+	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, errShutdown), errors.Is(err, errClosed))
 	// Output:
-	// retry: stopped after 1 try: context deadline exceeded; last error: connection closed
-	// true true
+	// retry: stopped after 1 try: context canceled: shutting down; last error: connection closed
+	// true true true
 }
 
 // An error that another try cannot cure ends the loop at once.
