@@ -139,6 +139,9 @@ func (c *core) supervise() {
 	backoff := retry.Exponential(firstRoundPause, c.cfg.sessionTimeout/6+1).WithRand(c.cfg.rand).BackOff()
 	for c.ctx.Err() == nil {
 		s, err := c.startSession()
+		if errors.Is(err, ErrClosed) {
+			return
+		}
 		if err != nil { // go-zookeeper refuses our own arguments
 			c.log.Error("zookeeper: cannot start a session", "reason", err)
 			return
@@ -164,12 +167,18 @@ func (c *core) broadcast() {
 	c.changed = make(chan struct{})
 }
 
-func (c *core) setCurrent(s *session) {
+// setCurrent reports false when the client is being closed: then there is no
+// next session, and the one that Close ends is the last.
+func (c *core) setCurrent(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
 	c.current, c.isUp, c.everUp = s, false, false
 	c.states.add(StateChange{State: Connecting, At: time.Now()})
 	c.broadcast()
+	return true
 }
 
 func (c *core) wasUp(s *session) bool {
@@ -203,21 +212,24 @@ func (c *core) sessionDown(s *session, err error) {
 	c.broadcast()
 }
 
+// sessionOver ends s's context in the same step as the state, so that whoever
+// the broadcast wakes finds both.
 func (c *core) sessionOver(s *session, cause error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current != s {
-		return
-	}
-	c.isUp = false
+	c.isUp = false // a session is replaced only after it is over
 	if errors.Is(cause, ErrAuthFailed) {
 		c.fatal = cause
 	}
-	if c.everUp && !c.closing {
+	lost := c.everUp && !c.closing
+	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
+	}
+	s.cancel(cause)
+	c.broadcast()
+	c.mu.Unlock()
+	if lost {
 		c.log.Warn("zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
 	}
-	c.broadcast()
 }
 
 // connected waits for a session with a connection.

@@ -61,7 +61,10 @@ func (c *core) startSession() (*session, error) {
 		OnDown:         s.onDown,
 		OnOver:         s.onOver,
 	})
-	c.setCurrent(s)
+	if !c.setCurrent(s) {
+		s.cancel(ErrClosed)
+		return nil, ErrClosed
+	}
 	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
 		zk.WithDialer(s.link.Dial),
 		zk.WithHostProvider(hosts{s}),
@@ -142,7 +145,6 @@ func (s *session) onDown(server string, err error) {
 func (s *session) onOver(err error) {
 	cause := s.causeOf(err)
 	s.core.sessionOver(s, cause)
-	s.cancel(cause)
 	s.hub.fireAll(cause)
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // cancelledEverywhere cancels an acquire at each of its requests, once before
-// the server has it and once when it has answered and the answer is on its
-// way: whatever the call returns, nothing remains, and it returns at once.
+// the server has it and once when the server has it and the answer does not
+// come: whatever the call returns, nothing remains, and it returns at once.
 func cancelledEverywhere(ctx context.Context, t *testing.T, base *world) {
 	for _, contended := range []bool{false, true} {
 		for _, action := range []proxy.Action{proxy.StallRequests, proxy.StallReplies} {
@@ -25,7 +25,7 @@ func cancelledEverywhere(ctx context.Context, t *testing.T, base *world) {
 					w := newWorld(ctx, t, base.node)
 					fired = cancelAt(ctx, t, w, contended, action, step)
 				})
-				if !fired || t.Failed() {
+				if !fired {
 					if step < 3 {
 						t.Errorf("%s: an acquire has more requests than that", name)
 					}
@@ -52,9 +52,6 @@ func cancelAt(ctx context.Context, t *testing.T, w *world, contended bool, actio
 	defer stop()
 	go func() {
 		_, err := rule.Await(rctx)
-		if err == nil && action == proxy.StallReplies {
-			_, err = rule.AwaitAnswer(rctx)
-		}
 		reached <- err
 	}()
 	var r result

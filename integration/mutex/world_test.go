@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,12 +89,14 @@ func (w *world) children(t *testing.T) []string {
 	return names
 }
 
+var contender = regexp.MustCompile(`^_c_[0-9a-f-]{36}-lock-\d{10}$`)
+
 // contenders are those children that stand in line.
 func (w *world) contenders(t *testing.T) []string {
 	t.Helper()
 	var in []string
 	for _, name := range w.children(t) {
-		if strings.HasPrefix(name, "_c_") && strings.Contains(name, "-lock-") {
+		if contender.MatchString(name) {
 			in = append(in, name)
 		}
 	}
