@@ -35,8 +35,15 @@ func killed(t *testing.T, r *rig, f func() error) {
 	r.wantOver(errKilled)
 }
 
-func TestKillSwitch(t *testing.T) {
-	t.Parallel()
+// killCase blocks somewhere; calls are the callbacks when it is killed there.
+type killCase struct {
+	name   string
+	change func(*wire.Config)
+	block  func(*rig) error
+	calls  []string
+}
+
+func killedWhileDialing() []killCase {
 	untilDone := func(ctx context.Context, _ string) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -45,12 +52,7 @@ func TestKillSwitch(t *testing.T) {
 		_, err := r.link.Dial("tcp", "s:1", time.Second)
 		return err
 	}
-	for _, tt := range []struct {
-		name   string
-		change func(*wire.Config)
-		block  func(*rig) error
-		calls  []string
-	}{
+	return []killCase{
 		{"pace", func(cfg *wire.Config) { cfg.Pace = untilDone }, dialing, []string{"over"}},
 		{"pace that returns nil", func(cfg *wire.Config) {
 			cfg.Pace = func(ctx context.Context, s string) error { _ = untilDone(ctx, s); return nil }
@@ -73,6 +75,11 @@ func TestKillSwitch(t *testing.T) {
 				return tc, tc.HandshakeContext(ctx)
 			}
 		}, dialing, []string{"over"}},
+	}
+}
+
+func killedWhileConnected() []killCase {
+	return []killCase{
 		{"handshake write", nil, func(r *rig) error {
 			c, _ := r.dial()
 			_, err := c.Write(connectRequest(0))
@@ -124,7 +131,12 @@ func TestKillSwitch(t *testing.T) {
 			go p.swallowAll()
 			return r.link.CloseSession(r.t.Context())
 		}, []string{"up", "down", "over"}},
-	} {
+	}
+}
+
+func TestKillSwitch(t *testing.T) {
+	t.Parallel()
+	for _, tt := range append(killedWhileDialing(), killedWhileConnected()...) {
 		synctest.Test(t, func(t *testing.T) {
 			t.Log(tt.name)
 			changes := []func(*wire.Config){}
@@ -231,71 +243,4 @@ func TestEndRacesWithEverything(t *testing.T) {
 			t.Errorf("Read = %v", err)
 		}
 	}
-}
-
-func TestFailedAttempts(t *testing.T) {
-	t.Parallel()
-	errDial, errPace := errors.New("no route"), errors.New("no pace")
-	var dialErr, paceErr error
-	r := newRig(t, func(cfg *wire.Config) {
-		dial := cfg.Dial
-		cfg.Pace = func(context.Context, string) error { return paceErr }
-		cfg.Dial = func(ctx context.Context, s string) (net.Conn, error) {
-			if dialErr != nil {
-				return nil, dialErr
-			}
-			return dial(ctx, s)
-		}
-	})
-	dialErr = errDial
-	if _, err := r.link.Dial("tcp", "s:1", 0); !errors.Is(err, errDial) {
-		t.Errorf("Dial = %v", err)
-	}
-	dialErr, paceErr = nil, errPace
-	if _, err := r.link.Dial("tcp", "s:1", 0); !errors.Is(err, errPace) {
-		t.Errorf("Dial = %v", err)
-	}
-	paceErr = nil
-	r.wantCalls("down", "down")
-	old, _ := r.establish()
-	r.establish() // a connection that nobody closed goes down first
-	if _, err := old.Read(make([]byte, 1)); err == nil {
-		t.Error("the old connection is still readable")
-	}
-	if _, err := old.Write(frame(1, 9, "/")); err == nil {
-		t.Error("the old connection is still writable")
-	}
-	_ = old.Close()
-	r.wantCalls("down", "down", "up", "down", "up")
-	r.wantAlive()
-}
-
-// The pace is the client's own waiting; only what follows counts.
-func TestPaceDoesNotCount(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(cfg *wire.Config) {
-			cfg.Pace = func(context.Context, string) error {
-				time.Sleep(time.Minute)
-				return nil
-			}
-		})
-		r.establish()
-	})
-}
-
-func TestDialLimit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, slowDial(1, time.Hour))
-		start := time.Now()
-		if _, err := r.link.Dial("tcp", "s:1", time.Hour); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Dial = %v", err)
-		}
-		if got := time.Since(start); got != timeout/3 {
-			t.Errorf("Dial took %v", got)
-		}
-		r.wantCalls("down")
-		r.wantAlive()
-	})
 }
