@@ -36,7 +36,7 @@ type Proxy struct {
 	cancel    context.CancelFunc // ends dials in progress
 	listeners chan net.Listener  // those to accept from
 	dialer    net.Dialer
-	group  sync.WaitGroup // every goroutine of the proxy
+	group     sync.WaitGroup // every goroutine of the proxy
 
 	toServer, toClient gate // of all connections
 

@@ -1,0 +1,51 @@
+// Package sessions ends ZooKeeper sessions that belong to somebody else, as an
+// expiry would, but at once.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// ErrUnknown means that the server does not know the session: it never existed or
+// is over already.
+var ErrUnknown = wire.ErrRefused
+
+const (
+	attempts = 5
+	// timeout is offered in the handshake and matters only if the session survives.
+	timeout = 10 * time.Second
+)
+
+// KillSession closes the session with this id at the server at addr, whoever owns
+// it, with the password that ZooKeeper derives from the id. After nil it is closed in
+// the whole ensemble: its ephemeral nodes are gone, and its owner will be told that
+// it expired, having first lost the connection. The owner may come back in the middle
+// and throw this connection out; then it tries again. It returns an error that wraps
+// [ErrUnknown] when there is no such session. After any other error, also when ctx
+// ends, the session may or may not be closed.
+func KillSession(ctx context.Context, addr string, id int64) error {
+	var last error
+	for range attempts {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return fmt.Errorf("kill session %#x: %w", uint64(id), err) //nolint:gosec // printed as ZooKeeper does
+		}
+		err = wire.EndSession(ctx, conn, id, wire.SessionPassword(id), timeout)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrUnknown) && last != nil:
+			return nil // an earlier attempt did it
+		case errors.Is(err, ErrUnknown), ctx.Err() != nil:
+			return fmt.Errorf("kill session: %w", err)
+		}
+		last = err
+	}
+	return fmt.Errorf("kill session: %d attempts: %w", attempts, last)
+}
