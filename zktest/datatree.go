@@ -88,7 +88,7 @@ func (t *dataTree) applyOne(x *txn) txnResult {
 		res.stat, res.err = t.create(x)
 	case OpDelete, OpDeleteContainer:
 		res.err = t.delete(x.path, x.zxid)
-	case OpSetData, OpReconfig:
+	case OpSetData:
 		res.stat, res.err = t.setData(x)
 	case OpSetACL:
 		res.stat, res.err = t.setACL(x)

@@ -82,9 +82,14 @@ func (s *Server) finish(r *request) {
 		r.c.close()
 		return
 	}
-	if code != CodeOK && r.op != OpMulti {
-		e = newFrame(16)
+	if code != CodeOK {
+		rest := e.b[4+16:]
+		if r.op != OpMultiRead {
+			rest = nil // an error has no body
+		}
+		e = newFrame(16 + len(rest))
 		e.header(r.xid, s.tree.lastZxid, code)
+		e.b = append(e.b, rest...)
 	}
 	r.c.reply(r, e.frame())
 }

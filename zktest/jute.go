@@ -3,6 +3,8 @@ package zktest
 import (
 	"encoding/binary"
 	"errors"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // errShort is what a decoder reports for a record that ends early or states a
@@ -155,9 +157,24 @@ func (e *encoder) buffer(p []byte) {
 	e.b = append(e.b, p...)
 }
 
+// text writes a string as Java's jute does: a character beyond the basic plane
+// becomes two surrogates of three bytes each, which is not quite UTF-8.
 func (e *encoder) text(s string) {
-	e.int(int32(len(s)))
-	e.b = append(e.b, s...)
+	at := len(e.b)
+	e.int(0)
+	for _, r := range s {
+		if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+			e.surrogate(hi)
+			e.surrogate(lo)
+			continue
+		}
+		e.b = utf8.AppendRune(e.b, r)
+	}
+	binary.BigEndian.PutUint32(e.b[at:], uint32(len(e.b)-at-4))
+}
+
+func (e *encoder) surrogate(r rune) {
+	e.b = append(e.b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
 }
 
 func (e *encoder) paths(v []string) {

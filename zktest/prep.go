@@ -84,7 +84,7 @@ func (p *prepStage) applied(zxid int64) {
 func (p *prepStage) prepare(r *request) {
 	switch r.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL,
-		OpDelete, OpDeleteContainer, OpSetData, OpSetACL, OpReconfig, OpCheck, OpCloseSession:
+		OpDelete, OpDeleteContainer, OpSetData, OpSetACL, OpCheck, OpCloseSession:
 		x := p.begin(r)
 		part, code := p.parse(r)
 		if code == CodeOK {
@@ -95,6 +95,8 @@ func (p *prepStage) prepare(r *request) {
 			r.err = code
 		}
 		r.txn = x
+	case OpReconfig:
+		p.reconfig(r)
 	case OpMulti:
 		p.prepareMulti(r)
 	case OpConnect:
@@ -103,6 +105,23 @@ func (p *prepStage) prepare(r *request) {
 	default:
 		r.err = r.checkSession()
 	}
+}
+
+// reconfig is always refused, as by a server whose configuration does not allow
+// it. Unlike other writes it is read before it takes a zxid.
+func (p *prepStage) reconfig(r *request) {
+	d := decoder{b: r.body}
+	for range 3 { // joining, leaving, new members
+		d.text()
+	}
+	d.long()
+	if d.err != nil {
+		r.err = CodeMarshallingError
+		return
+	}
+	x := p.begin(r)
+	x.fail(CodeReconfigDisabled)
+	r.txn, r.err = x, CodeReconfigDisabled
 }
 
 // begin starts the transaction of a request.
@@ -142,6 +161,9 @@ func (p *prepStage) parse(r *request) (write, Code) {
 		v := d.setACL()
 		w.path, w.acl, w.version = v.path, v.acl, v.version
 	case OpDeleteContainer:
+		if !r.internal {
+			return w, CodeBadArguments // the server takes the whole frame for a path
+		}
 		w.path = r.path
 	}
 	if d.err != nil {
@@ -166,8 +188,6 @@ func (p *prepStage) write(r *request, x *txn, w write) Code {
 		return p.setACL(r, x, w)
 	case OpCheck:
 		return p.check(r, x, w)
-	case OpReconfig:
-		return CodeReconfigDisabled
 	case OpCloseSession:
 		p.closeSession(r, x)
 		return CodeOK

@@ -68,7 +68,9 @@ func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 		return 0, CodeUnimplemented
 	case ttl && (c.ttl <= 0 || c.ttl > maxTTL):
 		return 0, CodeBadArguments
-	case !ttl && c.ttl >= 0:
+	case !ttl && (c.ttl >= 0 || w.op == OpCreateTTL):
+		// A createTTL without a ttl flag and with ttl -1 passes this check
+		// in ZooKeeper 3.8.0, and applying it then kills the server.
 		return 0, CodeBadArguments
 	}
 	if code := r.checkSession(); code != CodeOK {

@@ -14,7 +14,7 @@ func (r *request) answerRead(e *encoder) Code {
 	case OpExists:
 		return r.exists(&d, e)
 	case OpGetData:
-		return r.getData(&d, e, true)
+		return r.getData(&d, e)
 	case OpGetChildren:
 		return r.getChildren(&d, e, false)
 	case OpGetChildren2:
@@ -94,15 +94,11 @@ func (r *request) exists(d *decoder, e *encoder) Code {
 	return CodeOK
 }
 
-func (r *request) getData(d *decoder, e *encoder, stat bool) Code {
+func (r *request) getData(d *decoder, e *encoder) Code {
 	w := d.watchedPath()
 	if d.err != nil {
 		return CodeMarshallingError
 	}
-	return r.readData(w, e, stat)
-}
-
-func (r *request) readData(w watchedPath, e *encoder, stat bool) Code {
 	n, code := r.lookup(w.path)
 	if code != CodeOK {
 		return code
@@ -111,9 +107,7 @@ func (r *request) readData(w watchedPath, e *encoder, stat bool) Code {
 		r.addOneShot(dataTable, w.path)
 	}
 	e.buffer(n.data)
-	if stat {
-		e.stat(n.wireStat())
-	}
+	e.stat(n.wireStat())
 	return CodeOK
 }
 
@@ -165,30 +159,35 @@ func (r *request) getACL(d *decoder, e *encoder) Code {
 	return CodeOK
 }
 
+// multiRead answers each part on its own. What makes the server stumble half
+// way leaves the answers so far in the body of the error.
 func (r *request) multiRead(d *decoder, e *encoder) Code {
 	parts := d.multi()
 	if d.err != nil {
 		return CodeMarshallingError
 	}
+	code := CodeOK
 	for _, p := range parts {
-		w := watchedPath{path: p.path, watch: p.watch}
+		if !p.isRead() || p.null {
+			code = CodeMarshallingError
+			break
+		}
 		n, code := r.lookup(p.path)
 		switch {
-		case p.op != OpGetData && p.op != OpGetChildren:
-			return CodeMarshallingError
 		case code != CodeOK:
 			e.multiHeader(opError, false, code)
 			e.int(int32(code))
 		case p.op == OpGetData:
 			e.multiHeader(OpGetData, false, CodeOK)
-			r.readData(w, e, true)
+			e.buffer(n.data)
+			e.stat(n.wireStat())
 		default:
 			e.multiHeader(OpGetChildren, false, CodeOK)
-			r.listChildren(w, n, e)
+			r.listChildren(watchedPath{path: p.path}, n, e)
 		}
 	}
 	e.multiHeader(opError, true, -1)
-	return CodeOK
+	return code
 }
 
 func (r *request) getEphemerals(d *decoder, e *encoder) Code {

@@ -112,10 +112,15 @@ type multiPart struct {
 	path   string
 	data   []byte
 	ver    int32
-	watch  bool
+	// null marks a path that was null: the server trips over it only when
+	// it gets there.
+	null bool
 }
 
-// multi reads the operations of a transaction up to the header that ends it.
+func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChildren }
+
+// multi reads the operations of a transaction, or of a multiRead, up to the
+// header that ends it. The two kinds do not mix.
 func (d *decoder) multi() []multiPart {
 	var parts []multiPart
 	for d.err == nil {
@@ -130,6 +135,9 @@ func (d *decoder) multi() []multiPart {
 			p.create = d.create(op)
 			p.path = p.create.path
 			p.op = multiCreateOp(op, p.create.flags)
+			if p.op != OpCreateTTL {
+				p.create.ttl = -1
+			}
 		case OpDelete, OpCheck:
 			v := d.versionedPath()
 			p.path, p.ver = v.path, v.version
@@ -137,9 +145,14 @@ func (d *decoder) multi() []multiPart {
 			v := d.setData()
 			p.path, p.data, p.ver = v.path, v.data, v.version
 		case OpGetData, OpGetChildren:
-			v := d.watchedPath()
-			p.path, p.watch = v.path, v.watch
+			var ok bool
+			p.path, ok = d.text()
+			p.null = !ok
+			d.bool() // a watch cannot be left this way
 		default:
+			d.err = errShort
+		}
+		if len(parts) > 0 && parts[0].isRead() != p.isRead() {
 			d.err = errShort
 		}
 		parts = append(parts, p)
@@ -150,12 +163,13 @@ func (d *decoder) multi() []multiPart {
 // multiCreateOp returns the operation the server makes of a create inside a
 // transaction: the flags decide there, not the type on the wire.
 func multiCreateOp(op Op, flags int32) Op {
+	ttl := flags == flagTTL || flags == flagTTLSeq
 	switch {
-	case op == OpCreateTTL:
+	case op == OpCreateTTL && ttl:
 		return op
 	case flags == flagContainer:
 		return OpCreateContainer
-	case flags == flagTTL || flags == flagTTLSeq:
+	case ttl:
 		return opError // the server casts to the wrong record here: marshalling error
 	default:
 		return OpCreate

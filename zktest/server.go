@@ -188,14 +188,14 @@ func (s *Server) wall() time.Time { return s.cfg.clock().Add(s.wallOffset) }
 
 func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
 
-// deliver hands an event to a watching connection. Releases from 3.9.2 on keep
-// it from those that may not read the node.
+// deliver hands an event to a watching connection, unless its client may not
+// read the node (CVE-2024-23944).
 func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
-	if s.cfg.version == ZooKeeper38 {
-		c.event(t, path, -1)
+	if !permitted(a, permRead, c.auth) {
 		return
 	}
-	if permitted(a, permRead, c.auth) {
-		c.event(t, path, zxid)
+	if s.cfg.version == ZooKeeper38 {
+		zxid = -1
 	}
+	c.event(t, path, zxid)
 }
