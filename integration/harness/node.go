@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	_ "embed" // start.sh
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -183,18 +182,14 @@ const logLines = 150
 func (n *Node) remove(ctx context.Context, t testing.TB) error {
 	if t.Failed() {
 		text, err := n.Logs(ctx, logLines)
-		t.Logf("log of node %d (%s, last %d lines):\n%s%s", n.id, n.Addr(), logLines, text, orEmpty(err))
+		if err != nil {
+			t.Log(err)
+		}
+		t.Logf("log of node %d (%s, last %d lines):\n%s", n.id, n.Addr(), logLines, text)
 	}
 	_, err := n.docker.ContainerRemove(ctx, n.container.GetContainerID(), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil {
 		return fmt.Errorf("remove node %d: %w", n.id, err)
 	}
 	return nil
-}
-
-func orEmpty(err error) string {
-	if err == nil {
-		return ""
-	}
-	return "\n" + errors.Unwrap(err).Error()
 }
