@@ -33,7 +33,7 @@ type pending[T any] struct {
 func start[T any](s *session, f func(*zk.Conn) (T, error)) *pending[T] {
 	p := &pending[T]{done: make(chan struct{})}
 	if !s.begin() {
-		p.err = &fault{context.Cause(s.ctx), OutcomeNeverSent}
+		p.err = &fault{s.over(), OutcomeNeverSent}
 		close(p.done)
 		return p
 	}
@@ -73,12 +73,12 @@ func call[T any](ctx context.Context, s *session, f func(*zk.Conn) (T, error)) (
 
 // fault classifies an error of go-zookeeper.
 func (s *session) fault(err error) *fault {
-	err, fate := outcome(err)
+	fate, err := outcome(err)
 	if errors.Is(err, zk.ErrSessionExpired) {
 		s.link.End(err) // the server is closing it; nothing of it can be relied upon
 	}
-	if fate != OutcomeRefused && s.ctx.Err() != nil {
-		err = context.Cause(s.ctx)
+	if over := s.over(); over != nil && fate != OutcomeRefused {
+		err = over
 	}
 	return &fault{err, fate}
 }
@@ -150,7 +150,7 @@ func (o *ops) final(ctx context.Context, s *session, err error, fate Outcome, ef
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrClosed):
 		return true
-	case o.bound != nil && s.ctx.Err() != nil:
+	case o.bound != nil && s.over() != nil:
 		return true
 	case fate == OutcomeRefused:
 		return !retryable(err)

@@ -71,8 +71,8 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		if s.ctx.Err() != nil {
-			return nil // over already
+		if s.over() != nil {
+			return nil //nolint:nilerr // there is nothing left to end
 		}
 		err := s.link.CloseSession(ctx)
 		if err == nil {

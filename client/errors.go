@@ -186,21 +186,21 @@ func serverError(err error) (error, bool) {
 // ErrConnectionClosed mean "in flight" as well as "queued and dropped", so
 // they count as unknown; only ErrNoServer is always a request that was still
 // in the queue.
-func outcome(err error) (error, Outcome) {
+func outcome(err error) (Outcome, error) {
 	if typed, ok := serverError(err); ok {
 		// The server drops what it could not decide in time; nothing tells
 		// whether it was applied.
 		if errors.Is(typed, CodeConnectionLoss) || errors.Is(typed, CodeOperationTimeout) || errors.Is(typed, CodeRequestTimeout) {
-			return typed, OutcomeUnknown
+			return OutcomeUnknown, typed
 		}
-		return typed, OutcomeRefused
+		return OutcomeRefused, typed
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrInvalidFlags),
 		errors.Is(err, zk.ErrShortBuffer), errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
-		return err, OutcomeNeverSent
+		return OutcomeNeverSent, err
 	default:
-		return err, OutcomeUnknown
+		return OutcomeUnknown, err
 	}
 }
 

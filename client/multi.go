@@ -107,10 +107,10 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		}
 		a, err := call(ctx, t.s, func(c *zk.Conn) (answer, error) {
 			res, err := c.Multi(reqs...)
-			if len(res) == len(reqs) && err != nil {
+			if len(res) == len(reqs) {
 				return answer{res, err}, nil
 			}
-			return answer{res, nil}, err
+			return answer{}, err
 		})
 		if err != nil {
 			return err
@@ -166,6 +166,6 @@ func culprit(parts []Op, answers []zk.MultiResponse, err error) error {
 			return &fault{&MultiError{Index: i, Op: parts[i].name, Path: parts[i].path, Err: typed}, OutcomeRefused}
 		}
 	}
-	typed, fate := outcome(err)
+	fate, typed := outcome(err)
 	return &fault{typed, fate}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// AnyVersion, given as a version, matches every version.
+// AnyVersion stands for every version.
 const AnyVersion int32 = -1
 
 // ops are the operations of a [Client], in whatever session is current, and

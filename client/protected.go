@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -160,7 +160,7 @@ func (p *protectedCreate) find(ctx context.Context, s *session) (Entry, bool, er
 	}
 	// Two nodes with one id can only come of a request that was delivered
 	// twice; the first in line is kept.
-	sort.Slice(names, func(i, j int) bool { return names[i] < names[j] })
+	slices.Sort(names)
 	for _, extra := range names[1:] {
 		p.core.remover.remove(s, join(p.dir, extra))
 	}

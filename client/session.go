@@ -81,7 +81,7 @@ func (c *core) startSession() (*session, error) {
 	s.conn = conn
 	close(s.started)
 	c.wg.Go(func() { // ends when go-zookeeper's main goroutine does
-		for range events { //nolint:revive // the callback has seen them; only the end matters
+		for range events { // the callback has seen them; only the end matters
 		}
 		close(s.drained)
 		s.link.End(errConnClosed)
@@ -185,15 +185,26 @@ func (s *session) watchLease() {
 func (s *session) deadline() time.Time { return s.link.Evidence().Add(s.link.Timeout()) }
 
 // err is nil while the session can be relied upon. It looks at the clock
-// itself, so that a late timer cannot make a dead session look alive.
+// itself, so that a late timer cannot make a dead session look alive, and at
+// the link, whose end it may know before the callback has told the context.
 func (s *session) err() error {
-	if s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
+	if err := s.over(); err != nil {
+		return err
 	}
 	if s.link.SessionID() != 0 && !time.Now().Before(s.deadline()) {
 		s.core.remember(s)
 		s.link.End(errLease)
+	}
+	return s.over()
+}
+
+// over is nil until the session is known to be over.
+func (s *session) over() error {
+	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
+	}
+	if cause := s.link.Cause(); cause != nil {
+		return s.causeOf(cause)
 	}
 	return nil
 }

@@ -142,8 +142,9 @@ func watched[T any](ctx context.Context, s *session, kind wire.WatchKind, path s
 			return zero, nil, &fault{err, OutcomeNeverSent}
 		}
 		if arm {
-			s.link.ArmWatch(kind, path)
+			disarm := s.link.ArmWatch(kind, path)
 			v, err := call(ctx, s, read)
+			disarm()
 			if err != nil {
 				s.hub.drop(key, w, err)
 				close(w.armed)

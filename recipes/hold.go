@@ -41,11 +41,11 @@ type heldNode struct {
 // missing.
 const watchAfter = 20 * time.Millisecond
 
-// newHeldNode makes a granted member a hold. values gives the context its
-// values, not its end.
-func newHeldNode(path string, m *seqqueue.Member, values context.Context) *heldNode {
+// newHeldNode makes a granted member a hold. ctx gives its values, not its
+// end.
+func newHeldNode(ctx context.Context, path string, m *seqqueue.Member) *heldNode {
 	n := &heldNode{path: path, member: m}
-	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(values))
+	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	// The session's end ends the hold without a goroutine waiting for it.
 	stop := context.AfterFunc(m.Session.Context(), func() { n.lose(context.Cause(m.Session.Context())) })
 	context.AfterFunc(n.ctx, func() { stop() })

@@ -150,7 +150,7 @@ func (m *InterProcessMutex) enter(ctx context.Context, op string, await func(*se
 		member.LeaveInBackground()
 		return fail(err)
 	}
-	h, err := newHeldNode(m.path, member, ctx).enter(ctx, m.key)
+	h, err := newHeldNode(ctx, m.path, member).enter(ctx, m.key)
 	if err != nil {
 		return fail(err)
 	}

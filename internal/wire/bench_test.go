@@ -86,7 +86,7 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-func TestFramesDoNotAllocate(t *testing.T) {
+func TestFramesDoNotAllocate(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	for _, request := range [][]byte{frame(-2, 11), frame(1, 4, "/a", false), frame(1, 1, "/a")} {
 		step := exchanges(t, request, 100)
 		for range 100 {
@@ -99,7 +99,7 @@ func TestFramesDoNotAllocate(t *testing.T) {
 }
 
 // What a connection remembers of requests is bounded by those not answered.
-func TestAnsweredRequestsAreForgotten(t *testing.T) {
+func TestAnsweredRequestsAreForgotten(t *testing.T) { //nolint:paralleltest // measures the memory of the process
 	for _, request := range [][]byte{frame(-2, 11), frame(1, 4, "/a", false)} {
 		e := &echo{}
 		_, c := onTape(t, e)

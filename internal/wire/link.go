@@ -65,8 +65,8 @@ type Link struct {
 	password   []byte
 	timeout    time.Duration
 	evidence   time.Time
-	creates    map[string][]*Create // by path, oldest interest first
-	armed      [watchKinds]map[string]string
+	creates    map[string][]*Create       // by path, oldest interest first
+	armed      [watchKinds]map[string]int // marks by path
 	events     []func()
 	delivering bool
 }
@@ -188,9 +188,6 @@ func (l *Link) downLocked(c *conn, err error) bool {
 	close(c.dead)
 	if l.live == c {
 		l.live = nil
-	}
-	for i := range l.armed {
-		clear(l.armed[i])
 	}
 	l.enqueueDown(c.server, err)
 	return true

@@ -38,7 +38,7 @@ func TestReadSplit(t *testing.T) {
 			n, err := c.Read(buf)
 			got = append(got, buf[:n]...)
 			if err != nil {
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					t.Errorf("cut %d: %v, want EOF", cut, err)
 				}
 				break

@@ -108,8 +108,8 @@ func TestArmWatch(t *testing.T) {
 	}{{wire.DataWatch, 4}, {wire.ExistsWatch, 3}, {wire.ChildWatch, 12}} {
 		r := newRig(t)
 		c, p := r.establish()
-		r.link.ArmWatch(tt.kind, "/a")
-		r.link.ArmWatch(tt.kind, "/a")
+		disarm := r.link.ArmWatch(tt.kind, "/a")
+		second := r.link.ArmWatch(tt.kind, "/a")
 		xid := 0
 		// sends writes one request and checks what arrives.
 		sends := func(when string, request []byte, flagged bool) {
@@ -137,13 +137,14 @@ func TestArmWatch(t *testing.T) {
 		sends("no flag", frame(50, tt.op, "/a"), false)
 		sends("more than a flag", frame(51, tt.op, "/a", 0), false)
 		sends("armed", read(tt.op, "/a"), true)
-		sends("consumed", read(tt.op, "/a"), false)
-		r.link.ArmWatch(tt.kind, "/a")
-		r.link.ArmWatch(tt.kind, "/b")
-		sends("armed again", read(tt.op, "/a"), true)
+		sends("still armed", read(tt.op, "/a"), true)
+		disarm()
+		sends("armed by another", read(tt.op, "/a"), true)
 		_ = c.Close()
 		c, p = r.establish()
-		sends("dropped with the connection", read(tt.op, "/b"), false)
+		sends("on the next connection", read(tt.op, "/a"), true)
+		second()
+		sends("disarmed", read(tt.op, "/a"), false)
 	}
 }
 

@@ -12,19 +12,28 @@ const (
 	watchKinds = 3
 )
 
-// ArmWatch makes the next read of kind and path leave with its watch flag set.
-// go-zookeeper is not told, so it keeps no watch channels and sends no
-// setWatches; the event arrives at its callback like any other.
+// ArmWatch makes every read of kind and path leave with its watch flag set,
+// until the returned function is called, once. go-zookeeper is not told, so it
+// keeps no watch channels and sends no setWatches; the event arrives at its
+// callback like any other.
 //
-// The mark stays until a request consumes it or a connection goes down: arm
-// again after OnDown. Arming twice is arming once.
-func (l *Link) ArmWatch(kind WatchKind, path string) {
+// The mark is not used up by the first read: that could be another caller's,
+// which finds no node and leaves no watch, while the read that counts on one
+// follows without. It outlives connections; the watch it left does not.
+func (l *Link) ArmWatch(kind WatchKind, path string) (disarm func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.armed[kind] == nil {
-		l.armed[kind] = make(map[string]string)
+		l.armed[kind] = make(map[string]int)
 	}
-	l.armed[kind][path] = path
+	l.armed[kind][path]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.armed[kind][path]--; l.armed[kind][path] <= 0 {
+			delete(l.armed[kind], path)
+		}
+	}
 }
 
 // watchKindOf returns the kind of watch that a request of type op can leave.
@@ -40,20 +49,14 @@ func watchKindOf(op int32) (WatchKind, bool) {
 	return 0, false
 }
 
-// flagWatch consumes the mark for the read in frame and returns a copy with the
-// flag set; the frame itself belongs to go-zookeeper. Without a mark it returns
-// frame. The caller holds l.mu and the turn to write.
+// flagWatch returns a copy of the read in frame with its watch flag set if its
+// path is armed; the frame itself belongs to go-zookeeper. Without a mark it
+// returns frame. The caller holds l.mu and the turn to write.
 func (c *conn) flagWatch(kind WatchKind, frame []byte) []byte {
 	path, end := requestPath(frame)
-	if path == nil || end != len(frame)-1 {
+	if path == nil || end != len(frame)-1 || c.l.armed[kind][string(path)] == 0 {
 		return frame
 	}
-	// The value is the key: deleting by it does not allocate another string.
-	key, ok := c.l.armed[kind][string(path)]
-	if !ok {
-		return frame
-	}
-	delete(c.l.armed[kind], key)
 	c.scratch = append(c.scratch[:0], frame...)
 	c.scratch[end] = 1
 	return c.scratch

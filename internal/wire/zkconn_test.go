@@ -132,7 +132,7 @@ func TestZKConn(t *testing.T) {
 		if conn.SessionID() != sessionID || r.link.SessionID() != sessionID {
 			t.Errorf("session %x, Link has %x", conn.SessionID(), r.link.SessionID())
 		}
-		r.link.ArmWatch(wire.DataWatch, "/a")
+		defer r.link.ArmWatch(wire.DataWatch, "/a")()
 		if data, _, err := conn.Get("/a"); err != nil || string(data) != "data" {
 			t.Errorf("Get = %q, %v", data, err)
 		}

@@ -49,18 +49,21 @@ func main() {
 	if !cfg.verbose {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
+	if err := run(cfg); err != nil {
+		fmt.Fprintln(os.Stderr, "flashsale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(cfg config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, cfg.timeout)
 	defer cancel()
-	run := runSale
 	if cfg.worker > 0 {
-		run = runWorker
+		return runWorker(ctx, cfg)
 	}
-	if err := run(ctx, cfg); err != nil {
-		fmt.Fprintln(os.Stderr, "flashsale:", err)
-		os.Exit(1)
-	}
+	return runSale(ctx, cfg)
 }
 
 // runSale opens the shop, starts the workers and checks the books.
