@@ -15,11 +15,12 @@ func (cl *ClientLink) Partition() {
 }
 
 // PartitionReplies holds only what the server sends: the client's requests,
-// pings too, arrive and keep its session alive while it hears nothing.
-// Heal undoes it.
+// pings too, arrive and keep its session alive while it hears nothing. New
+// dials wait. Heal undoes it.
 func (cl *ClientLink) PartitionReplies() {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
+	cl.partitioned = true
 	for k := range cl.s.links {
 		if k.owner == cl {
 			k.down.hold(holdPartition)

@@ -14,7 +14,10 @@ func (s *Server) armSweep() {
 	}
 	s.sweepArmed = true
 	every := s.cfg.sweepEvery
-	s.sweepTimer = time.AfterFunc(every-time.Since(s.epoch)%every, s.sweep)
+	// One nanosecond apart from the ticks at which sessions expire: at equal
+	// instants the order would be anybody's.
+	wait := every - (time.Since(s.epoch)-time.Nanosecond)%every
+	s.sweepTimer = time.AfterFunc(wait, s.sweep)
 }
 
 func (s *Server) sweep() {

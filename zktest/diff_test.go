@@ -98,9 +98,23 @@ func (sd *side) perform(tb testing.TB, s step) string {
 			out += " then " + kindOfError(err)
 		}
 		_ = c.Close()
+		if s.op != -11 {
+			sd.end(tb, c)
+		}
 		sd.open(tb, s.who)
 	}
 	return out
+}
+
+// end closes the session of a connection that is gone. Left alone it would
+// end at a time of its own and take a zxid then.
+func (sd *side) end(tb testing.TB, old *raw) {
+	tb.Helper()
+	c := sd.dial(tb)
+	if c.handshake(0, 30_000, old.session, old.password) == nil {
+		_, _, _ = c.call(-11, nil)
+	}
+	_ = c.Close()
 }
 
 // reattach comes back to the session over a new connection, if the server
@@ -126,12 +140,7 @@ func (sd *side) reattach(tb testing.TB, s step, password []byte, zxid int64) str
 	_, after := c.readFrame()
 	out += " then " + kindOfError(after)
 	_ = c.Close()
-	// The session lives on without a client: end it, so that its end does
-	// not come at a time of its own.
-	if again := sd.dial(tb); again.handshake(0, 30_000, old.session, old.password) == nil {
-		_, _, _ = again.call(-11, nil)
-		_ = again.Close()
-	}
+	sd.end(tb, old)
 	sd.open(tb, s.who)
 	return out
 }

@@ -101,7 +101,7 @@ func (c *conn) connect(r *request, req connectRequest) {
 	}
 	c.oldClient = req.oldClient
 	c.timeout = s.clampTimeout(req.timeoutMS)
-	if req.session == 0 {
+	if req.session == 0 && r.verdict.fail == CodeOK {
 		r.session = s.nextSession
 		s.nextSession++
 		c.session = r.session
