@@ -4,7 +4,8 @@
 // sold exactly what there was, never below zero, no item twice, and tells who
 // held the lock and how long people waited.
 //
-//	go run ./docs/examples/flashsale -zk 127.0.0.1:2181
+//	go run ./docs/examples/flashsale                     # on a server in this process
+//	go run ./docs/examples/flashsale -zk 127.0.0.1:2181  # on yours
 package main
 
 import (
@@ -19,6 +20,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/docent-go/docent/zktest"
 )
 
 type config struct {
@@ -35,7 +38,7 @@ type config struct {
 
 func main() {
 	var cfg config
-	flag.StringVar(&cfg.zk, "zk", "", "connect string of ZooKeeper, host:port[,host:port]; scripts/zookeeper.sh start gives you one")
+	flag.StringVar(&cfg.zk, "zk", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
 	flag.StringVar(&cfg.path, "path", "/docent/flashsale", "path of the lock")
 	flag.IntVar(&cfg.stock, "stock", 300, "items for sale")
 	flag.IntVar(&cfg.workers, "workers", 4, "worker processes")
@@ -68,11 +71,18 @@ func run(cfg config) error {
 
 // runSale opens the shop, starts the workers and checks the books.
 func runSale(ctx context.Context, cfg config) error {
-	switch {
-	case cfg.zk == "":
-		return errors.New("no ZooKeeper: start one with `scripts/zookeeper.sh start` and pass its address, for example -zk 127.0.0.1:2181")
-	case cfg.stock < 1 || cfg.workers < 1 || cfg.buyers < 1:
+	if cfg.stock < 1 || cfg.workers < 1 || cfg.buyers < 1 {
 		return errors.New("-stock, -workers and -buyers must be at least 1")
+	}
+	where := cfg.zk
+	if cfg.zk == "" {
+		srv, err := zktest.Start()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = srv.Close() }()
+		cfg.zk = srv.Addr()
+		where = "an in-process server at " + cfg.zk
 	}
 	dir, err := os.MkdirTemp("", "flashsale-")
 	if err != nil {
@@ -84,7 +94,7 @@ func runSale(ctx context.Context, cfg config) error {
 	if err := shop.open(cfg.stock); err != nil {
 		return err
 	}
-	fmt.Printf("%d items, %d processes x %d buyers, lock %s on %s\n", cfg.stock, cfg.workers, cfg.buyers, cfg.path, cfg.zk)
+	fmt.Printf("%d items, %d processes x %d buyers, lock %s on %s\n", cfg.stock, cfg.workers, cfg.buyers, cfg.path, where)
 	began := time.Now()
 	if err := startWorkers(ctx, cfg); err != nil {
 		return err
