@@ -1,0 +1,145 @@
+package client_test
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/client"
+)
+
+func TestConnectStringGood(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		in      string
+		servers []string
+		chroot  string
+	}{
+		{"zk:2181", []string{"zk:2181"}, ""},
+		{"zk", []string{"zk:2181"}, ""},
+		{"10.0.0.1", []string{"10.0.0.1:2181"}, ""},
+		{"a:1,b:65535", []string{"a:1", "b:65535"}, ""},
+		{" a:1 , b\r", []string{"a:1", "b:2181"}, ""},
+		{"[::1]:2182", []string{"[::1]:2182"}, ""},
+		{"[::1]", []string{"[::1]:2181"}, ""},
+		{"[fe80::1%eth0]:2181,b", []string{"[fe80::1%eth0]:2181", "b:2181"}, ""},
+		{"a,a:2181,b", []string{"a:2181", "b:2181"}, ""},
+		{"a:1/", []string{"a:1"}, ""},
+		{"a:1/app", []string{"a:1"}, "/app"},
+		{"a:1,b:2/app/sub/", []string{"a:1", "b:2"}, "/app/sub"},
+		{"a/äöü", []string{"a:2181"}, "/äöü"},
+	} {
+		servers, chroot, err := client.ParseConnectString(tt.in)
+		if err != nil || !slices.Equal(servers, tt.servers) || chroot != tt.chroot {
+			t.Errorf("%q: %v, %q, %v; want %v, %q", tt.in, servers, chroot, err, tt.servers, tt.chroot)
+		}
+	}
+}
+
+// Every refusal names what was given and what to do about it.
+func TestConnectStringBad(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ in, remedy string }{
+		{"", "expected \"host:port"},
+		{" \t", "expected \"host:port"},
+		{",", "empty server"},
+		{"a:1,,b:2", "empty server"},
+		{"a:1,", "empty server"},
+		{",a:1", "empty server"},
+		{"a:1, ,b:1", "empty server"},
+		{"/app", "empty server"},
+		{"zk://a:2181", "has a scheme (zk://)"},
+		{"http://a:2181/app", "has a scheme (http://)"},
+		{"zk://user:secret@a:2181", "scheme"},
+		{"user@a:2181", "WithAuth"},
+		{"a b:2181", "no blanks"},
+		{"a:", "port"},
+		{"a:0", "1 to 65535"},
+		{"a:65536", "1 to 65535"},
+		{"a:99999", "1 to 65535"},
+		{"a:-1", "1 to 65535"},
+		{"a:+2181", "1 to 65535"},
+		{"a:port", "1 to 65535"},
+		{":2181", "host is missing"},
+		{"[]:2181", "host is missing"},
+		{"::1", "brackets"},
+		{"::1:2181", "brackets"},
+		{"2001:db8::1", "brackets"},
+		{"[::1", "bracket"},
+		{"::1]", "bracket"},
+		{"[::1]x:2181", "bracket"},
+		{"a]", "bracket"},
+		{"[a", "bracket"},
+		{"a\x00b:2181", "host"},
+		{"a\x7f:2181", "host"},
+		{"a:1//", "chroot"},
+		{"a:1//app", "chroot"},
+		{"a:1/app//", "chroot"},
+		{"a:1/app//sub", "chroot"},
+		{"a:1/app/..", "chroot"},
+		{"a:1/.", "chroot"},
+		{"a:1/app\n", "chroot"},
+		{"a:1/\U0001f512", "chroot"},
+		{"a:1/a\xff", "chroot"},
+	} {
+		servers, chroot, err := client.ParseConnectString(tt.in)
+		switch {
+		case err == nil:
+			t.Errorf("%q: accepted as %v, %q", tt.in, servers, chroot)
+		case !strings.Contains(err.Error(), strconv.Quote(tt.in)), !strings.Contains(err.Error(), tt.remedy):
+			t.Errorf("%q: error %q does not name it or lacks %q", tt.in, err, tt.remedy)
+		}
+	}
+}
+
+// Connect refuses before it does anything.
+func TestConnectRefusesConnectString(t *testing.T) {
+	t.Parallel()
+	if c, err := client.Connect(t.Context(), "a:0"); err == nil || c != nil {
+		t.Errorf("Connect = %v, %v", c, err)
+	}
+}
+
+// What is accepted can be dialed, and says what was meant: every server has a
+// host and a port, none is there twice, the chroot is a path, and writing it
+// out gives the same again.
+func FuzzConnectString(f *testing.F) {
+	for _, s := range []string{"a:1,b/c", "[::1]:2181", "[::1", "a:1//", "a:1/b/", "zk://a", "u@h", " a ,b", "::", "[a]b", "a:+1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		servers, chroot, err := client.ParseConnectString(s)
+		if err != nil {
+			if len(servers) != 0 || chroot != "" {
+				t.Errorf("%q: an error beside %v, %q", s, servers, chroot)
+			}
+			return
+		}
+		if len(servers) == 0 {
+			t.Fatalf("%q: no server", s)
+		}
+		seen := map[string]bool{}
+		for _, server := range servers {
+			host, port, err := net.SplitHostPort(server)
+			if err != nil || host == "" || strings.ContainsAny(host, "[]@/, \t\r\n\x00") {
+				t.Errorf("%q: server %q, host %q, %v", s, server, host, err)
+			}
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+				t.Errorf("%q: port %q", s, port)
+			}
+			if seen[server] {
+				t.Errorf("%q: %q twice", s, server)
+			}
+			seen[server] = true
+		}
+		if chroot != "" && (chroot == "/" || client.ValidatePath(chroot) != nil) {
+			t.Errorf("%q: chroot %q", s, chroot)
+		}
+		again, root, err := client.ParseConnectString(strings.Join(servers, ",") + chroot)
+		if err != nil || !slices.Equal(again, servers) || root != chroot {
+			t.Errorf("%q: %v %q, written out: %v %q %v", s, servers, chroot, again, root, err)
+		}
+	})
+}
