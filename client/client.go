@@ -119,6 +119,8 @@ func (c *Client) ready(ctx context.Context) error {
 	// were not refused.
 	ok, _, err := c.Exists(wctx, "/")
 	switch {
+	case errors.Is(err, ErrAuthFailed):
+		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", err)
 	case err != nil:
 		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	case !ok:

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 const defaultPort = "2181"
@@ -27,11 +28,15 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 	}
 	hosts := s
 	if i := strings.IndexByte(s, '/'); i >= 0 {
-		hosts, chroot = s[:i], strings.TrimSuffix(s[i:], "/")
-		if chroot != "" {
+		hosts, chroot = s[:i], s[i:]
+		if chroot != "/" {
+			chroot = strings.TrimSuffix(chroot, "/")
 			if err := ValidatePath(chroot); err != nil {
 				return nil, "", bad("chroot: %v", err)
 			}
+		}
+		if chroot == "/" {
+			chroot = ""
 		}
 	}
 	seen := map[string]bool{}
@@ -53,21 +58,28 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 }
 
 func hostPort(s string) (string, error) {
-	if strings.ContainsAny(s, " \t\n@") {
+	if strings.ContainsFunc(s, func(r rune) bool { return r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "", errors.New("a host has no blanks and no user name; credentials are given with WithAuth")
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
 		// No port: a name, an IPv4 address, or a bracketed IPv6 address.
-		host, port = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"), defaultPort
-		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
+		host, port = s, defaultPort
+		inner, bracketed := strings.CutPrefix(s, "[")
+		if bracketed {
+			host, bracketed = strings.CutSuffix(inner, "]")
+		}
+		if strings.Contains(host, ":") && !bracketed {
 			return "", errors.New("an IPv6 address stands in brackets, like [::1]:2181")
 		}
 	}
-	if host == "" {
+	switch {
+	case host == "":
 		return "", errors.New("the host is missing, expected host:port")
+	case strings.ContainsAny(host, "[]"):
+		return "", errors.New("brackets stand around an IPv6 address and nowhere else, like [::1]:2181")
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
 	}
 	return net.JoinHostPort(host, port), nil

@@ -79,11 +79,25 @@ type OpError struct {
 // Error names the operation, the path, the reason and, where it matters, that
 // the outcome is not known.
 func (e *OpError) Error() string {
-	s := "client: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "client: ")
+	s := "client: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
 	if e.Outcome == OutcomeUnknown {
 		s += " (outcome unknown)"
 	}
 	return s
+}
+
+// remedy says what to do about answers of a server that do not say it.
+func (e *OpError) remedy() string {
+	switch {
+	case errors.Is(e.Err, zk.ErrNoAuth):
+		return " (the ACL of the node or of its parent does not allow it: pass credentials with client.WithAuth, or have the ACL changed)"
+	case errors.Is(e.Err, zk.ErrInvalidACL):
+		return " (an ACL is empty, or says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
+	case e.Op == "create" && errors.Is(e.Err, zk.ErrNoNode):
+		return " (the parent: make it first, or pass client.WithParents)"
+	default:
+		return ""
+	}
 }
 
 // Unwrap returns the reason.

@@ -78,6 +78,9 @@ func (r *rig) within(d time.Duration) context.Context {
 	return ctx
 }
 
+// with is the rig with another context.
+func (r *rig) with(ctx context.Context) *rig { return &rig{T: r.T, srv: r.srv, ctx: ctx} }
+
 // session is the present session of c.
 func (r *rig) session(c *client.Client) *client.Session {
 	r.Helper()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -93,7 +94,7 @@ func (s *servers) down(addr string, err error) {
 		s.tried = 0
 	}
 	s.upSince = time.Time{}
-	text := explain(err)
+	text := strings.TrimPrefix(explain(err), "wire: dial "+addr+": ")
 	repeated := s.failures[addr] == text
 	s.failures[addr] = text
 	s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *servers) report() string {
 		}
 		why, ok := s.failures[addr]
 		if !ok {
-			why = "no answer yet"
+			why = "no answer yet (is that the client port of a ZooKeeper?)"
 		}
 		fmt.Fprintf(&b, "%s: %s", addr, why)
 	}
@@ -154,6 +155,9 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	tc := tls.Client(conn, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%w (closed in the handshake: does the port speak TLS?)", err)
+		}
 		return nil, fmt.Errorf("tls: %w", err)
 	}
 	return tc, nil

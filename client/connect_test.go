@@ -1,0 +1,232 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// failed checks a Connect that failed: nothing is left of it, here or there.
+func (r *rig) failed(c *client.Client, err error, texts ...string) {
+	r.Helper()
+	if err == nil || c != nil {
+		r.Fatalf("Connect = %v, %v", c, err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			r.Errorf("error %q lacks %q", err, text)
+		}
+	}
+	if strings.Count(err.Error(), "client:") != 1 {
+		r.Errorf("error %q: want the package named once", err)
+	}
+	wantQuiet(r.T)
+	if open := r.srv.ConnCount(); open != 0 {
+		r.Errorf("%d connections left", open)
+	}
+}
+
+func TestConnectNobodyListens(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.srv.Refuse()
+		start := time.Now()
+		c, err := r.open("a:1,b:2,[::1]:3", "a")
+		if took := time.Since(start); took != sessionTimeout {
+			t.Errorf("took %v, want the session timeout", took)
+		}
+		wantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
+		r.failed(c, err, "a:1: ", "b:2: ", "[::1]:3: ", "connection refused", "is ZooKeeper running", "no session within 10s")
+	})
+}
+
+// The reason of each server is its own.
+func TestConnectNamesEveryReason(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+			if address == "silent:2181" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return nil, errors.New("no way to " + address)
+		}
+		c, err := r.open("silent,lost", "a", client.WithDialer(dial))
+		r.failed(c, err, "silent:2181: ", "deadline exceeded", "lost:2181: ", "no way to lost:2181")
+	})
+}
+
+func TestConnectSilentServer(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*zktest.Server){
+		"frozen":    (*zktest.Server).Freeze,
+		"handshake": (*zktest.Server).HangHandshake,
+		"partition": (*zktest.Server).Partition,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				fault(r.srv)
+				start := time.Now()
+				c, err := r.open("zk:2181", "a", client.WithConnectTimeout(7*time.Second))
+				if took := time.Since(start); took != 7*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if c != nil || err == nil || !strings.Contains(err.Error(), "zk:2181: ") || !strings.Contains(err.Error(), "timeout") &&
+					!strings.Contains(err.Error(), "deadline") {
+					t.Errorf("Connect = %v, %v", c, err)
+				}
+				wantQuiet(t)
+			})
+		})
+	}
+}
+
+func TestConnectContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		ended, cancel := context.WithCancelCause(r.ctx)
+		gone := errors.New("nobody waits")
+		cancel(gone)
+		start := time.Now()
+		c, err := r.with(ended).open("zk", "a")
+		wantErr(t, err, context.Canceled, gone)
+		r.failed(c, err)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("with an ended context: took %v", took)
+		}
+
+		r.srv.Freeze()
+		ctx, cancel := context.WithCancelCause(r.ctx)
+		start = time.Now()
+		time.AfterFunc(1234*time.Millisecond, func() { cancel(gone) })
+		c, err = r.with(ctx).open("zk", "a")
+		wantErr(t, err, context.Canceled, gone)
+		if took := time.Since(start); took != 1234*time.Millisecond || c != nil {
+			t.Errorf("cancelled during it: took %v, %v", took, c)
+		}
+		wantQuiet(t)
+		r.srv.Thaw()
+
+		// The client outlives the context it was connected with.
+		ctx, stop := context.WithCancel(r.ctx)
+		c, err = r.with(ctx).open("zk", "a")
+		r.check(err)
+		stop()
+		time.Sleep(time.Minute)
+		_, _, err = c.Exists(r.ctx, "/")
+		r.check(err)
+		r.check(c.Close(r.ctx))
+	})
+}
+
+// A server that goes silent after the session is there does not make Connect
+// outlast its context.
+func TestConnectSilentAfterSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.srv.Freeze() })
+		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		c, err := r.with(ctx).open("zk/app", "a")
+		wantErr(t, err, context.DeadlineExceeded)
+		if took := time.Since(start); took > 3*time.Second || c != nil {
+			t.Errorf("took %v, %v", took, c)
+		}
+		wantQuiet(t)
+	})
+}
+
+func TestConnectChroot(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c, err := r.open("zk/app/prod", "a")
+		wantErr(t, err, client.ErrNoChroot)
+		r.failed(c, err, "/app/prod", "create it first", "WithNamespace")
+		if n := r.srv.Sessions(); len(n) != 0 {
+			t.Errorf("sessions left: %v", n)
+		}
+
+		r.create("/app/prod/node", "x")
+		c, err = r.open("zk/app/prod", "b")
+		r.check(err)
+		data, _, err := c.Get(r.ctx, "/node")
+		if err != nil || string(data) != "x" {
+			t.Errorf("Get = %q, %v", data, err)
+		}
+	})
+}
+
+func TestConnectUnknownAuthScheme(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		start := time.Now()
+		c, err := r.open("zk", "a", client.WithAuth("nonsense", "user:secret"))
+		wantErr(t, err, client.ErrAuthFailed)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error shows the credentials: %v", err)
+		}
+		r.failed(c, err, "nonsense")
+	})
+}
+
+// Credentials come before everything else on every connection, so a node that
+// only they may read can be read after a blip.
+func TestAuthOnEveryConnection(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithAuth("digest", "user:secret"))
+		_, err := c.Create(r.ctx, "/private", []byte("x"))
+		r.check(err)
+		for range 3 {
+			r.srv.CutAll()
+			if data, _, err := c.Get(r.ctx, "/private"); err != nil || string(data) != "x" {
+				t.Errorf("Get = %q, %v", data, err)
+			}
+		}
+		other := r.connect("b")
+		_, _, err = other.Get(r.ctx, "/private")
+		wantOutcome(t, err, client.OutcomeRefused)
+	})
+}
+
+// While no server is there, attempts become rare; when one is back the client
+// finds it within a sixth of the session timeout.
+func TestReconnectPace(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var dials atomic.Int64
+		link := r.srv.Client("a")
+		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return link.DialContext(ctx, network, address)
+		}))
+		time.Sleep(time.Minute)
+		r.srv.Stop()
+		dials.Store(0)
+		time.Sleep(10 * time.Minute)
+		if n := dials.Load(); n < 60*5 || n > 60*60 {
+			t.Errorf("%d dials in ten minutes without a server", n)
+		}
+		r.srv.Resume()
+		start := time.Now()
+		_, err := c.Session(r.ctx)
+		r.check(err)
+		synctest.Wait()
+		if took := time.Since(start); took > sessionTimeout/6+time.Second {
+			t.Errorf("back after %v", took)
+		}
+	})
+}

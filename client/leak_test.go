@@ -1,0 +1,55 @@
+package client_test
+
+import (
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+var (
+	bubbleNumber = regexp.MustCompile(`synctest bubble (\d+)`)
+	ourFrames    = regexp.MustCompile(`docent/(client|recipes|retry|internal/\w+)\.|go-zookeeper/zk\.`)
+)
+
+// wantQuiet fails if a goroutine of the client or of go-zookeeper still runs
+// in the caller's bubble, now: not after something has timed out.
+func wantQuiet(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	for _, stack := range clientStacks(t) {
+		t.Errorf("still running:\n%s", stack)
+	}
+}
+
+func clientStacks(t *testing.T) (found []string) {
+	t.Helper()
+	buf := make([]byte, 8<<20)
+	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	own := bubbleNumber.FindString(stacks[0])
+	if own == "" {
+		t.Fatal("not in a bubble")
+	}
+	for _, stack := range stacks[1:] {
+		head, _, _ := strings.Cut(stack, "\n")
+		if bubbleNumber.FindString(head) == own && ourFrames.MatchString(stack) {
+			found = append(found, stack)
+		}
+	}
+	return found
+}
+
+// The check sees what it looks for.
+func TestLeakCheck(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		synctest.Wait()
+		if n := len(clientStacks(r.T)); n < 3 {
+			r.Errorf("%d goroutines of a client that is connected", n)
+		}
+		r.check(c.Close(r.ctx))
+		wantQuiet(r.T)
+	})
+}
