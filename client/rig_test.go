@@ -43,7 +43,7 @@ func (r *rig) open(connectString, name string, opts ...client.Option) (*client.C
 	opts = append([]client.Option{
 		client.WithSessionTimeout(sessionTimeout),
 		client.WithDialer(r.srv.Client(name).DialContext),
-		client.WithLogger(slog.New(slog.DiscardHandler)),
+		quiet(),
 	}, opts...)
 	c, err := client.Connect(r.ctx, connectString, opts...)
 	if err == nil {
@@ -55,6 +55,9 @@ func (r *rig) open(connectString, name string, opts ...client.Option) (*client.C
 	}
 	return c, err
 }
+
+// quiet keeps a client from logging.
+func quiet() client.Option { return client.WithLogger(slog.New(slog.DiscardHandler)) }
 
 // connect is open for a client that must come up.
 func (r *rig) connect(name string, opts ...client.Option) *client.Client {

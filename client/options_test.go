@@ -1,0 +1,148 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Connect refuses a wrong option before it dials, and says what is wrong.
+func TestOptionsInvalid(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		option client.Option
+		want   string
+	}{
+		{"nil", nil, "nil Option"},
+		{"session timeout 0", client.WithSessionTimeout(0), "session timeout 0s"},
+		{"session timeout negative", client.WithSessionTimeout(-time.Second), "session timeout -1s"},
+		{"session timeout in wrong unit", client.WithSessionTimeout(15), "session timeout 15ns"},
+		{"session timeout too long", client.WithSessionTimeout(600 * time.Hour), "session timeout 600h"},
+		{"connect timeout 0", client.WithConnectTimeout(0), "connect timeout 0s"},
+		{"connect timeout negative", client.WithConnectTimeout(-1), "connect timeout -1ns"},
+		{"TLS", client.WithTLS(nil), "WithTLS"},
+		{"dialer", client.WithDialer(nil), "WithDialer"},
+		{"logger", client.WithLogger(nil), "WithLogger"},
+		{"rand", client.WithRand(nil), "WithRand"},
+		{"auth scheme", client.WithAuth("", "user:secret"), "scheme"},
+		{"max request", client.WithMaxRequest(1023), "1023"},
+		{"max request negative", client.WithMaxRequest(-1), "-1"},
+		{"max reply", client.WithMaxReply(0), "0 bytes"},
+		{"namespace empty", client.WithNamespace(""), "namespace"},
+		{"namespace absolute", client.WithNamespace("/a"), "namespace"},
+		{"namespace slash", client.WithNamespace("a/"), "namespace"},
+		{"namespace dots", client.WithNamespace("a/.."), "namespace"},
+		{"namespace NUL", client.WithNamespace("a\x00"), "namespace"},
+	} {
+		bubble(t, func(r *rig) {
+			c, err := r.open("zk", "a", tt.option)
+			if c != nil || err == nil || !strings.HasPrefix(err.Error(), "client: ") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: Connect = %v, %v; want %q", tt.name, c, err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v shows the credentials", tt.name, err)
+			}
+			if n := r.srv.Count(zktest.OpConnect); n != 0 {
+				t.Errorf("%s: connected %d times", tt.name, n)
+			}
+		})
+	}
+}
+
+func TestDefaultACL(t *testing.T) {
+	t.Parallel()
+	mine := zk.DigestACL(zk.PermAll, "user", "secret")[0]
+	reader := zk.ACL{Perms: zk.PermRead | zk.PermCreate, Scheme: "world", ID: "anyone"}
+	admin := zk.ACL{Perms: zk.PermAdmin, Scheme: "ip", ID: "10.0.0.1"}
+	for _, tt := range []struct {
+		name    string
+		options []client.Option
+		want    []zk.ACL
+	}{
+		{"open", nil, zk.WorldACL(zk.PermAll)},
+		{"auth", []client.Option{client.WithAuth("digest", "user:secret")}, []zk.ACL{mine}},
+		{"auth and more", []client.Option{client.WithACL(reader), client.WithAuth("digest", "user:secret")}, []zk.ACL{mine, reader}},
+		{"own", []client.Option{client.WithACL(reader), client.WithACL(admin)}, []zk.ACL{reader, admin}},
+	} {
+		bubble(t, func(r *rig) {
+			c := r.connect("a", tt.options...)
+			_, err := c.Create(r.ctx, "/p/a", nil, client.WithParents())
+			r.check(err)
+			_, err = c.Multi(r.ctx, client.CreateOp("/m", nil))
+			r.check(err)
+			for _, path := range []string{"/p", "/p/a", "/m"} {
+				acl, _, err := c.GetACL(r.ctx, path)
+				r.check(err)
+				if !sameACL(acl, tt.want) {
+					t.Errorf("%s: %s has %v, want %v", tt.name, path, acl, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func sameACL(a, b []zk.ACL) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestDefaultData(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		given := []byte("me")
+		c := r.connect("a", client.WithDefaultData(given))
+		given[0] = 'x'
+		c.DefaultData()[0] = 'y'
+		if got := string(c.DefaultData()); got != "me" {
+			t.Errorf("DefaultData = %q", got)
+		}
+		if got := r.connect("b").DefaultData(); got != nil {
+			t.Errorf("without an address: %q", got)
+		}
+	})
+}
+
+// The default is the address that a server sees, as text.
+func TestDefaultDataIsAddress(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	c, err := client.Connect(t.Context(), srv.Addr(), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(c.DefaultData()); got != "127.0.0.1" {
+		t.Errorf("DefaultData = %q", got)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNegotiatedTimeout(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		for _, tt := range []struct{ ask, want time.Duration }{
+			{10 * time.Second, 10 * time.Second},
+			{time.Millisecond, time.Second},
+			{time.Hour, 2 * time.Minute},
+		} {
+			c := r.connect(tt.ask.String(), client.WithSessionTimeout(tt.ask), client.WithConnectTimeout(time.Minute))
+			if got := r.session(c).Timeout(); got != tt.want {
+				t.Errorf("asked for %v: %v, want %v", tt.ask, got, tt.want)
+			}
+		}
+	})
+}
