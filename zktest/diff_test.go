@@ -75,7 +75,8 @@ func (sd *side) close() {
 func (sd *side) perform(tb testing.TB, s step) string {
 	tb.Helper()
 	c := sd.clients[s.who]
-	sd.anyOrder = s.op < 0
+	// These may end a session.
+	sd.anyOrder = s.op < 0 || s.op == 77 || s.op == 100 || s.op == 102
 	switch s.op {
 	case stepReconnect, stepReattachAlive:
 		return sd.reattach(tb, s, c.password, 0)
@@ -162,14 +163,18 @@ func kindOfError(err error) string {
 }
 
 // fence collects the events of the other client.
-func (sd *side) fence(tb testing.TB, who int) string {
-	tb.Helper()
+func (sd *side) fence(who int) string {
 	a, events, err := sd.clients[who].call(3, body("/", false))
-	if err != nil || a.err != 0 {
-		tb.Fatalf("%s: fence: %v, code %d", sd.addr, err, a.err)
+	if err != nil {
+		return strayClose
 	}
-	return sd.showEvents(events)
+	return fmt.Sprint(sd.showEvents(events), a.err)
 }
+
+// strayClose is what a fence shows whose connection nobody has touched and
+// that is closed. The real server does that once in some hundred runs, after
+// another session was asked for with a wrong password.
+const strayClose = "stray close"
 
 func (sd *side) showEvents(events []answer) string {
 	var v []string
@@ -318,15 +323,22 @@ func TestDifferential(t *testing.T) {
 	}
 	runs, steps := envInt("DIFF_RUNS", 40), envInt("DIFF_STEPS", 300)
 	start := uint64(envInt("DIFF_SEED", int(time.Now().UnixNano()&0xffffff)))
-	failed := 0
+	failed, stray := 0, 0
 	for i := range runs {
-		if !diffRun(t, addr, start+uint64(i), steps) {
+		switch diffRun(t, addr, start+uint64(i), steps) {
+		case differs:
 			if failed++; failed == 5 {
 				t.Fatal("stopped after 5 differing runs")
 			}
+		case inconclusive:
+			stray++
+		case same:
 		}
 	}
-	t.Logf("%d runs of %d steps from seed %d", runs, steps, start)
+	t.Logf("%d runs of %d steps from seed %d, %d cut short by the real server", runs, steps, start, stray)
+	if stray > 1+runs/50 {
+		t.Errorf("%d of %d runs were cut short", stray, runs)
+	}
 }
 
 func envInt(name string, def int) int {
@@ -336,8 +348,16 @@ func envInt(name string, def int) int {
 	return def
 }
 
+type outcome int
+
+const (
+	same outcome = iota
+	differs
+	inconclusive
+)
+
 // diffRun reports whether both servers looked the same.
-func diffRun(t *testing.T, addr string, seed uint64, steps int) bool {
+func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 	t.Helper()
 	srv, err := zktest.Start(zktest.WithSeed(seed), zktest.WithExtendedTypes(), zktest.WithTick(time.Second))
 	if err != nil {
@@ -356,7 +376,12 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) bool {
 		s := g.step()
 		var saw [2]string
 		for i, sd := range sides {
-			saw[i] = sd.perform(t, s) + " |" + sd.fence(t, 1-s.who)
+			saw[i] = sd.perform(t, s)
+			events := sd.fence(1 - s.who)
+			if i == 0 && events == strayClose {
+				return inconclusive
+			}
+			saw[i] += " |" + events
 		}
 		done = append(done, s.text+"\n      "+saw[0])
 		if saw[0] != saw[1] {
@@ -365,8 +390,8 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) bool {
 			}
 			t.Errorf("seed %d differs after\n  %s\n real %s\n mine %s", seed,
 				strings.Join(done, "\n  "), saw[0], saw[1])
-			return false
+			return differs
 		}
 	}
-	return true
+	return same
 }

@@ -105,10 +105,8 @@ func (c *conn) connect(r *request, req connectRequest) {
 		r.session = s.nextSession
 		s.nextSession++
 		c.session = r.session
-		s.sessions[r.session] = &session{
-			id: r.session, timeout: c.timeout, expires: s.expiryTick(c.timeout), client: c.owner.name,
-		}
-		s.armExpiry()
+		s.sessions[r.session] = &session{id: r.session, timeout: c.timeout, client: c.owner.name}
+		s.touch(r.session, c.timeout)
 		s.submit(r)
 		return
 	}

@@ -97,7 +97,7 @@ func (s *Server) Resume() {
 	for _, ses := range s.sessions {
 		ses.expires = s.expiryTick(ses.timeout)
 	}
-	s.armExpiry()
+	s.armNextExpiry()
 	s.networkChanged()
 }
 

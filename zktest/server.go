@@ -56,6 +56,7 @@ type Server struct {
 	logTimer *time.Timer
 
 	expiryArmed bool
+	expiryAt    int64 // tick
 	expiryTimer *time.Timer
 	sweepArmed  bool
 	sweepTimer  *time.Timer

@@ -64,32 +64,36 @@ func (s *Server) touch(id int64, timeout time.Duration) bool {
 	if ses == nil || ses.closing {
 		return false
 	}
-	next := s.expiryTick(timeout)
-	if next < ses.expires && s.expiryArmed {
-		s.expiryArmed = !s.expiryTimer.Stop()
-	}
-	ses.expires = next
-	s.armExpiry()
+	ses.expires = s.expiryTick(timeout)
+	s.armExpiry(ses.expires)
 	return true
 }
 
-// armExpiry makes sure that the timer fires no later than the first expiry.
-func (s *Server) armExpiry() {
-	if s.expiryArmed || s.suspended || len(s.sessions) == 0 || s.closed {
+// armExpiry makes sure that the timer fires no later than at tick.
+func (s *Server) armExpiry(tick int64) {
+	if s.suspended || s.closed || s.expiryArmed && s.expiryAt <= tick {
 		return
 	}
+	if s.expiryArmed {
+		s.expiryTimer.Stop() // if it is too late for that it fires once for nothing
+	}
+	s.expiryArmed, s.expiryAt = true, tick
+	at := s.epoch.Add(time.Duration(tick) * s.cfg.tick)
+	s.expiryTimer = time.AfterFunc(time.Until(at), s.expireDue)
+}
+
+// armNextExpiry sets the timer for the session that expires first. Sessions
+// that are touched leave the timer where it is, so it may fire early.
+func (s *Server) armNextExpiry() {
 	first := int64(-1)
 	for _, ses := range s.sessions {
 		if !ses.closing && (first < 0 || ses.expires < first) {
 			first = ses.expires
 		}
 	}
-	if first < 0 {
-		return
+	if first >= 0 {
+		s.armExpiry(first)
 	}
-	at := s.epoch.Add(time.Duration(first) * s.cfg.tick)
-	s.expiryArmed = true
-	s.expiryTimer = time.AfterFunc(time.Until(at), s.expireDue)
 }
 
 // expireDue closes the sessions whose bucket has come.
@@ -111,7 +115,7 @@ func (s *Server) expireDue() {
 	for _, id := range due {
 		s.expire(id)
 	}
-	s.armExpiry()
+	s.armNextExpiry()
 	s.mu.Unlock()
 	s.report()
 }

@@ -1,5 +1,7 @@
 package zktest
 
+import "strings"
+
 // watchMode is a set of ways in which a connection watches a path.
 type watchMode uint8
 
@@ -30,8 +32,10 @@ type watchManager struct {
 	tables [tableCount]watchTable
 	// single is set for releases that keep one mode per path and
 	// connection, the last one asked for (before ZOOKEEPER-4466).
-	single    bool
-	recursive int // paths that may match a descendant; zero spares the walk
+	single bool
+	// recursive counts the watches of a table that may match a descendant;
+	// zero spares the walk.
+	recursive [tableCount]int
 	deliver   func(c *conn, t EventType, path string, zxid int64, a []acl)
 }
 
@@ -60,22 +64,22 @@ func (w *watchManager) add(k tableKind, path string, c *conn, m watchMode) {
 	}
 	t.byPath[path][c] = m
 	t.byConn[c][path] = struct{}{}
-	w.count(old, m)
+	w.count(k, old, m)
 }
 
 // count keeps the number of recursive watches when a mode changes.
-func (w *watchManager) count(old, now watchMode) {
+func (w *watchManager) count(k tableKind, old, now watchMode) {
 	if old&watchRecursive != 0 {
-		w.recursive--
+		w.recursive[k]--
 	}
 	if now&watchRecursive != 0 {
-		w.recursive++
+		w.recursive[k]++
 	}
 }
 
 // set stores what is left of a connection's watch on a path.
 func (w *watchManager) set(k tableKind, path string, c *conn, old, now watchMode) {
-	w.count(old, now)
+	w.count(k, old, now)
 	t := &w.tables[k]
 	if now != 0 {
 		t.byPath[path][c] = now
@@ -118,7 +122,7 @@ func (w *watchManager) trigger(
 			tell(c)
 		}
 	}
-	if w.recursive == 0 || ev == EventNodeChildrenChanged {
+	if w.recursive[k] == 0 || ev == EventNodeChildrenChanged {
 		return told
 	}
 	for p := path; len(p) > 1; {
@@ -147,9 +151,18 @@ func (w *watchManager) remove(k tableKind, path string, c *conn, m watchMode) bo
 // path only and so answers yes for the watch of another connection.
 func (w *watchManager) has(k tableKind, path string, c *conn, m watchMode) bool {
 	if w.single {
-		return len(w.tables[k].byPath[path]) > 0 || w.tables[k].byPath[path][c]&watchRecursive != 0
+		return len(w.tables[k].byPath[path]) > 0
 	}
 	return w.tables[k].byPath[path][c]&m != 0
+}
+
+// stumbles reports paths over which release 3.8 trips when it looks for a
+// watch: climbing to the parent of a name without a slash fails.
+func (w *watchManager) stumbles(k tableKind, path string) bool {
+	if !w.single || path == "" || path[0] == '/' {
+		return false
+	}
+	return !strings.Contains(path, "/") || w.recursive[k] > 0 && len(w.tables[k].byPath[path]) == 0
 }
 
 // drop forgets everything a connection watches.

@@ -113,10 +113,14 @@ func (r *request) dropWatches(d *decoder) Code {
 	}
 	found := false
 	for _, k := range tables {
-		if r.op == OpCheckWatches {
-			found = r.s.watches.has(k, path, r.c, mode) || found
-		} else {
+		switch {
+		case r.op == OpRemoveWatches:
 			found = r.s.watches.remove(k, path, r.c, mode) || found
+		case found:
+		case r.s.watches.stumbles(k, path):
+			return CodeMarshallingError
+		default:
+			found = r.s.watches.has(k, path, r.c, mode)
 		}
 	}
 	if !found {

@@ -1,0 +1,76 @@
+package zktest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/zktest"
+)
+
+// FuzzFrames sends a client's bytes as they come, with and without a proper
+// handshake before them, and then checks that the server still serves others.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("ruok"), false)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, true)
+	f.Add([]byte{0, 0, 0, 0}, true)
+	f.Add([]byte{0, 0, 0, 9, 1}, true)
+	f.Add([]byte{0x7f, 0xff, 0xff, 0xff, 1, 2, 3}, false)
+	g := &gen{r: rand.New(rand.NewPCG(1, 2)), base: "/f"}
+	for range 200 {
+		if s := g.step(); s.op > 0 {
+			p := append(body(int32(1), s.op), s.payload...)
+			f.Add(append(body(int32(len(p))), p...), true)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, greet bool) {
+		srv := zktest.NewServer(t, zktest.WithSeed(1), zktest.WithExtendedTypes(), zktest.WithMaxFrame(1<<16))
+		if err := srv.Create("/f", nil); err != nil {
+			t.Fatal(err)
+		}
+		bad := memoryConn(t, srv.Client("bad"))
+		if greet {
+			if err := bad.handshake(0, 30_000, 0, nil16()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := bad.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		good := memory(t, srv.Client("good"))
+		must(t, good, 1, create("/good"), 0)
+		a := must(t, good, 3, body("/good", true), 0)
+		if len(a.body) != 68 {
+			t.Errorf("stat of %d bytes", len(a.body))
+		}
+		must(t, good, 11, nil, 0)
+		// Whatever the bytes were, the server answers them or closes.
+		_ = bad.Close()
+	})
+}
+
+// FuzzHandshake varies the fields of the first frame.
+func FuzzHandshake(f *testing.F) {
+	f.Add(int32(0), int64(0), int32(30_000), int64(0), nil16(), true)
+	f.Add(int32(7), int64(-1), int32(-5), int64(1), []byte{}, false)
+	f.Fuzz(func(t *testing.T, proto int32, zxid int64, timeout int32, session int64, password []byte, readOnly bool) {
+		srv := zktest.NewServer(t, zktest.WithSeed(1))
+		c := memoryConn(t, srv.Client("a"))
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if err := c.writeFrame(body(proto, zxid, timeout, session, password, readOnly)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.readFrame()
+		if err != nil {
+			if kindOfError(err) != "closed" {
+				t.Fatalf("neither answered nor closed: %v", err)
+			}
+			return
+		}
+		d := dec{b: p}
+		d.int()
+		if got := d.int(); got != 0 && (got < 4000 || got > 40_000) {
+			t.Errorf("timeout %d is not clamped", got)
+		}
+	})
+}
