@@ -1,0 +1,186 @@
+// Package exclusion_test lets many processes contend for one lock on a real
+// ensemble, and has a witness outside of the lock say whether they excluded
+// each other.
+package exclusion_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/integration/harness"
+)
+
+// TestExclusion is 64 goroutines in eight processes on three servers, first
+// in peace and then with faults.
+func TestExclusion(t *testing.T) {
+	ctx := limited(t, 4*time.Minute)
+	e := harness.StartEnsemble(ctx, t, 3, harness.WithTickTime(tick))
+	_, err := e.AwaitServing(ctx)
+	check(t, err)
+	t.Run("in peace", func(t *testing.T) { peace(ctx, t, e) })
+	t.Run("with faults", func(t *testing.T) { faults(ctx, t, e) })
+}
+
+// span is how long a case lasts.
+const span = 30 * time.Second
+
+// least is a number of holds that shows that there was contention: 1 ms of
+// work and five requests of 3 ms each, on a machine that is busy with others.
+const least = int(span / (16 * time.Millisecond))
+
+// peace wants everything of the lock, since nothing is in its way.
+func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
+	raw, _ := harness.Dial(ctx, t, 20*time.Second, e.Addrs()...)
+	const lock = "/peace"
+	directory(t, raw, lock)
+	woken := total(ctx, t, e, "sum_node_deleted_watch_count")
+	f := launch(t, lock, e.Addrs()...)
+	await(ctx, t, f.witness, 1)
+
+	f.during(ctx, t, span)
+	long := f.freeze(ctx, t, func() {
+		spread(ctx, t, e)
+		woken = settledWakeUps(ctx, t, e) - woken
+	})
+	out := f.stop(ctx, t)
+	seen, turns, _ := f.witness.now()
+	t.Logf("workers: %v", &out)
+	t.Logf("witness: %d opens, %d closes, %d goroutines; %s", seen.opens, seen.closes, len(turns), fairness(turns))
+	t.Logf("%d releases woke %d waiters", long.closes, woken)
+
+	f.judge(t, out)
+	if seen.overlaps+seen.refused+out.Lost > 0 || len(out.Errors) > 0 {
+		t.Errorf("in peace: %d overlaps, %d old tokens, %d holds lost, errors %v", seen.overlaps, seen.refused, out.Lost, out.Errors)
+	}
+	if seen.opens < least {
+		t.Errorf("%d holds in %v, want %d at least", seen.opens, span, least)
+	}
+	if lo, hi := extremes(turns); lo == 0 || hi > 2*lo {
+		t.Errorf("turns of a goroutine: %d to %d", lo, hi)
+	}
+	// A hold that lasts watches its own node as well; a waiter that comes too
+	// late for its predecessor needs no event.
+	if woken > long.closes+out.Long || woken < long.closes*9/10 {
+		t.Errorf("%d releases, %d of them by holders that watched their own node, woke %d", long.closes, out.Long, woken)
+	}
+	clean(ctx, t, e, raw, lock)
+}
+
+// spread wants every server to have clients, and every waiter to watch one
+// node.
+func spread(ctx context.Context, t *testing.T, e *harness.Ensemble) {
+	t.Helper()
+	eventually(ctx, t, 5*time.Second, func() error {
+		sum := 0
+		for _, n := range e.Nodes() {
+			w, err := n.Watches(ctx)
+			if err != nil {
+				return err
+			}
+			if w.Connections == 0 {
+				return fmt.Errorf("no client of node %d watches anything", n.ID())
+			}
+			sum += w.Total
+		}
+		// The holder, which is kept waiting, watches its own node, as its
+		// successor does.
+		if want := workers * routines; sum != want && sum != want-1 {
+			return fmt.Errorf("%d watches, want %d: one for each contender", sum, want)
+		}
+		return nil
+	})
+}
+
+// settledWakeUps is how many watchers were told of a deletion, once that does
+// not change any more.
+func settledWakeUps(ctx context.Context, t *testing.T, e *harness.Ensemble) int {
+	t.Helper()
+	last := -1
+	eventually(ctx, t, 5*time.Second, func() error {
+		n := total(ctx, t, e, "sum_node_deleted_watch_count")
+		if n == last {
+			return nil
+		}
+		last = n
+		return fmt.Errorf("%d and counting", n)
+	})
+	return last
+}
+
+// judge is what must hold in peace and with faults.
+func (f *fleet) judge(t *testing.T, out outcome) {
+	t.Helper()
+	seen, turns, _ := f.witness.now()
+	for _, what := range seen.deceived {
+		t.Errorf("two believed to hold: %s", what)
+	}
+	for _, what := range seen.disorder {
+		t.Errorf("out of the queue's order: sequence number %s", what)
+	}
+	for _, what := range out.Unexpected {
+		t.Error(what)
+	}
+	if out.Leaked > 0 {
+		t.Errorf("%d goroutines left after Close", out.Leaked)
+	}
+	if want := workers * routines; len(turns) != want {
+		t.Errorf("%d goroutines had a turn, want all %d", len(turns), want)
+	}
+}
+
+// during lets the fleet work for d.
+func (f *fleet) during(ctx context.Context, t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		t.Fatal(context.Cause(ctx))
+	}
+}
+
+// freeze keeps the next holder waiting, so that nobody moves while f looks.
+// It returns the tally of that moment.
+func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
+	t.Helper()
+	frozen, thaw := make(chan struct{}), make(chan struct{})
+	f.witness.atNextOpen(func(report) { close(frozen); <-thaw })
+	defer close(thaw)
+	select {
+	case <-frozen:
+	case <-ctx.Done():
+		t.Fatal("nobody takes the lock any more")
+	}
+	look()
+	seen, _, _ := f.witness.now()
+	return seen
+}
+
+// await waits for n more opens.
+func await(ctx context.Context, t *testing.T, w *witness, n int) {
+	t.Helper()
+	seen, _, changed := w.now()
+	for want := seen.opens + n; seen.opens < want; seen, _, changed = w.now() {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("%d of %d holds and no more: %v", seen.opens, want, context.Cause(ctx))
+		}
+	}
+}
+
+func extremes(turns map[who]int) (lo, hi int) {
+	for _, n := range turns {
+		if lo == 0 || n < lo {
+			lo = n
+		}
+		hi = max(hi, n)
+	}
+	return lo, hi
+}
+
+func fairness(turns map[who]int) string {
+	lo, hi := extremes(turns)
+	return fmt.Sprintf("turns %d to %d, min/max %.2f", lo, hi, float64(lo)/float64(max(hi, 1)))
+}
