@@ -1,0 +1,212 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Requests that are under way while their session ends run in that session or
+// not at all, whatever instant it ends at: no node of a bound create belongs
+// to another session.
+func TestNoRequestInAnotherSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/q", "")
+		c := r.connect("a")
+		const rounds, workers = 40, 8
+		for round := range rounds {
+			s := r.session(c)
+			var wg sync.WaitGroup
+			for w := range workers {
+				wg.Go(func() {
+					for i := 0; ; i++ {
+						path := fmt.Sprintf("/q/%d-%d-%d", s.ID(), w, i)
+						_, err := s.Create(r.ctx, path, nil, client.Ephemeral())
+						if errors.Is(err, client.ErrSessionLost) {
+							return
+						}
+						if err != nil && !client.UnknownOutcome(err) { // the connection went first
+							t.Errorf("error %v", err)
+						}
+					}
+				})
+			}
+			time.Sleep(time.Duration(round) * 137 * time.Microsecond)
+			r.srv.ExpireSession(s.ID())
+			wg.Wait()
+			if r.session(c).ID() == s.ID() {
+				t.Fatal("the session was expired and is current")
+			}
+			for _, node := range r.srv.Tree() {
+				var made int64
+				if n, _ := fmt.Sscanf(node.Path, "/q/%d-", &made); n == 1 && node.Stat.EphemeralOwner != made {
+					t.Fatalf("%s belongs to session %d", node.Path, node.Stat.EphemeralOwner)
+				}
+			}
+		}
+		for _, req := range r.srv.Log() {
+			var made int64
+			if n, _ := fmt.Sscanf(req.Path, "/q/%d-", &made); n == 1 && req.Session != made {
+				t.Fatalf("request of session %d in another: %v", made, req)
+			}
+		}
+	}, zktest.WithLogSize(100_000))
+}
+
+// What waits in go-zookeeper's queue when the session ends is not sent in the
+// next one.
+func TestQueuedRequestsDieWithTheirSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		r.srv.Client("a").Partition()
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				_, err := s.Create(r.ctx, fmt.Sprintf("/n%d", i), nil)
+				if !errors.Is(err, client.ErrSessionLost) && !client.UnknownOutcome(err) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		r.srv.ExpireSession(s.ID())
+		r.srv.Client("a").Heal()
+		wg.Wait()
+		if next := r.session(c); next.ID() == s.ID() {
+			t.Error("same session")
+		}
+		for _, req := range r.srv.Log() {
+			if req.Op == zktest.OpCreate && req.Session != s.ID() {
+				t.Errorf("sent in another session: %v", req)
+			}
+		}
+	})
+}
+
+func TestSessionLost(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(r *rig, c *client.Client, s *client.Session){
+		"expired by the server": func(r *rig, _ *client.Client, s *client.Session) { r.srv.ExpireSession(s.ID()) },
+		"silence":               func(r *rig, _ *client.Client, _ *client.Session) { r.srv.Freeze(); time.AfterFunc(time.Minute, r.srv.Thaw) },
+		"answer to a request": func(r *rig, _ *client.Client, s *client.Session) {
+			r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired)
+			_, _, err := s.Get(r.ctx, "/")
+			wantErr(r.T, err, client.ErrSessionLost)
+		},
+		"refused handshake": func(r *rig, _ *client.Client, _ *client.Session) {
+			r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
+			r.srv.CutAll()
+		},
+		"closed behind our back": func(_ *rig, c *client.Client, _ *client.Session) { c.Conn().Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				if s.Err() != nil || s.Context().Err() != nil || s.Timeout() != sessionTimeout {
+					t.Fatalf("at first: %v, %v, %v", s.Err(), s.Context().Err(), s.Timeout())
+				}
+				end(r, c, s)
+				r.await("the end of the session", s.Context().Done())
+				wantErr(t, s.Err(), client.ErrSessionLost)
+				lostOperations(r, s)
+				if _, _, err := c.Exists(r.ctx, "/"); err != nil {
+					t.Errorf("in the next session: %v", err)
+				}
+				if got := r.session(c); got.ID() == s.ID() || got.Err() != nil {
+					t.Errorf("next session: same %v, %v", got.ID() == s.ID(), got.Err())
+				}
+			})
+		})
+	}
+}
+
+// lostOperations runs every kind of operation in a session that is over.
+func lostOperations(r *rig, s *client.Session) {
+	r.Helper()
+	ctx := r.ctx
+	asked := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMulti)
+	for name, op := range map[string]func() error{
+		"create":    func() error { _, err := s.Create(ctx, "/x", nil); return err },
+		"protected": func() error { _, err := s.Create(ctx, "/x", nil, client.Protected()); return err },
+		"list":      func() error { _, err := s.CreateAndList(ctx, "/", "x-", nil); return err },
+		"get":       func() error { _, _, err := s.Get(ctx, "/"); return err },
+		"getW":      func() error { _, _, _, err := s.GetW(ctx, "/"); return err },
+		"exists":    func() error { _, _, err := s.Exists(ctx, "/"); return err },
+		"existsW":   func() error { _, _, _, err := s.ExistsW(ctx, "/"); return err },
+		"children":  func() error { _, _, err := s.Children(ctx, "/"); return err },
+		"childrenW": func() error { _, _, _, err := s.ChildrenW(ctx, "/"); return err },
+		"set":       func() error { _, err := s.Set(ctx, "/x", nil, 0); return err },
+		"delete":    func() error { return s.Delete(ctx, "/x", 0) },
+		"sync":      func() error { return s.Sync(ctx, "/") },
+		"getACL":    func() error { _, _, err := s.GetACL(ctx, "/"); return err },
+		"setACL":    func() error { _, err := s.SetACL(ctx, "/", zk.WorldACL(zk.PermAll), 0); return err },
+		"multi":     func() error { _, err := s.Multi(ctx, client.DeleteOp("/x", -1)); return err },
+	} {
+		err := op()
+		if !errors.Is(err, client.ErrSessionLost) || !client.NeverSent(err) {
+			r.Errorf("%s in a lost session: %v, never sent: %v", name, err, client.NeverSent(err))
+		}
+	}
+	if now := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMulti); now != asked {
+		r.Errorf("%d requests were sent for a lost session", now-asked)
+	}
+}
+
+// Operations of the client outlive the session that they began in.
+func TestClientOperationsOutliveTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/a", "x")
+		c := r.connect("a")
+		for _, fault := range []func(){
+			func() { r.srv.ExpireSession(r.session(c).ID()) },
+			func() { r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired) },
+			func() { r.srv.Freeze(); time.AfterFunc(time.Minute, r.srv.Thaw) },
+		} {
+			s := r.session(c)
+			fault()
+			data, _, err := c.Get(r.ctx, "/a")
+			if err != nil || string(data) != "x" {
+				t.Errorf("Get = %q, %v", data, err)
+			}
+			if s.Err() == nil {
+				t.Error("the session did not end: nothing was shown")
+			}
+		}
+	})
+}
+
+// The zk.Conn of a session is that session's for good.
+func TestConn(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		conn := c.Conn()
+		if conn.SessionID() != s.ID() {
+			t.Errorf("session %d, conn %d", s.ID(), conn.SessionID())
+		}
+		r.srv.ExpireSession(s.ID())
+		<-s.Context().Done()
+		next := r.session(c)
+		if c.Conn() == conn || c.Conn().SessionID() != next.ID() {
+			t.Error("the conn was not replaced")
+		}
+		if _, _, err := conn.Get("/"); err == nil {
+			t.Error("the old conn works")
+		}
+	})
+}
