@@ -144,6 +144,14 @@ func TestProxyRoundTrips(t *testing.T) {
 			t.Fatalf("step %d: %d round trips, want %d\n%s", i, got, step.want, r.proxy.Trace())
 		}
 	}
+
+	// The first is answered before the second is whole: still one flush.
+	whole := wireFrame(8, int(proxy.OpGetData), "/", false)
+	say(1, wireFrame(7, int(proxy.OpGetData), "/", false), whole[:6])
+	say(1, whole[6:])
+	if got := r.proxy.Conns()[1].RoundTrips; got != 4 {
+		t.Fatalf("a flush in two parts: %d round trips, want 4\n%s", got, r.proxy.Trace())
+	}
 }
 
 // TestProxyClose closes a proxy in the middle of everything it can do.
