@@ -75,7 +75,10 @@ func call[T any](ctx context.Context, s *session, f func(*zk.Conn) (T, error)) (
 func (s *session) fault(err error) *fault {
 	fate, err := outcome(err)
 	if errors.Is(err, zk.ErrSessionExpired) {
-		s.link.End(err) // the server is closing it; nothing of it can be relied upon
+		// The server is closing the session and has not run the request: of
+		// use in the next session, if the caller does not insist on this one.
+		s.link.End(err)
+		fate = OutcomeNeverSent
 	}
 	if over := s.over(); over != nil && fate != OutcomeRefused {
 		err = over

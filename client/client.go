@@ -32,6 +32,7 @@ type core struct {
 	log     *slog.Logger
 	servers *servers
 	states  *stateLog
+	journal *journal
 	remover *remover
 	root    *Client // the client of the connect string, without a namespace
 
@@ -67,10 +68,12 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	if err != nil {
 		return nil, err
 	}
+	j := newJournal(cfg.logger)
 	c := &core{
 		cfg:     cfg,
 		log:     cfg.logger,
-		servers: newServers(cfg),
+		servers: newServers(cfg, j),
+		journal: j,
 		states:  newStateLog(time.Now()),
 		changed: make(chan struct{}),
 		closed:  make(chan struct{}),
@@ -79,8 +82,9 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	c.remover = &remover{core: c}
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
-		c.wg.Go(func() { c.observeStates(c.ctx, first) })
+		c.wg.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
 	}
+	c.wg.Go(func() { j.run(c.ctx) })
 	c.wg.Go(c.supervise)
 	cl := &Client{ops{core: c, prefix: cfg.chroot}}
 	c.root = cl
@@ -88,7 +92,6 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = cl.Close(stop) // ends the session, if there is one, on the server
-		c.wg.Wait()
 		return nil, err
 	}
 	if len(cfg.auth) == 0 && len(cfg.extraACL) == 0 {
@@ -120,7 +123,7 @@ func (c *Client) ready(ctx context.Context) error {
 	ok, _, err := c.Exists(wctx, "/")
 	switch {
 	case errors.Is(err, ErrAuthFailed):
-		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", err)
+		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", trimmed{err})
 	case err != nil:
 		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	case !ok:
@@ -230,7 +233,7 @@ func (c *core) sessionOver(s *session, cause error) {
 	c.broadcast()
 	c.mu.Unlock()
 	if lost {
-		c.log.Warn("zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
+		c.journal.say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
 	}
 }
 
@@ -310,8 +313,8 @@ func (c *Client) Logger() *slog.Logger { return c.core.log }
 
 // debugLogger passes what go-zookeeper says to the debug level: whatever
 // matters of it is a state change or the error of an operation.
-type debugLogger struct{ log *slog.Logger }
+type debugLogger struct{ journal *journal }
 
 func (d debugLogger) Printf(format string, args ...any) {
-	d.log.Debug("zookeeper: " + fmt.Sprintf(format, args...))
+	d.journal.say(slog.LevelDebug, "zookeeper: "+fmt.Sprintf(format, args...))
 }

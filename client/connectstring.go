@@ -29,11 +29,11 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 	hosts := s
 	if i := strings.IndexByte(s, '/'); i >= 0 {
 		hosts, chroot = s[:i], s[i:]
-		if chroot != "/" {
+		if !strings.HasSuffix(chroot, "//") && chroot != "/" {
 			chroot = strings.TrimSuffix(chroot, "/")
-			if err := ValidatePath(chroot); err != nil {
-				return nil, "", bad("chroot: %v", err)
-			}
+		}
+		if err := ValidatePath(chroot); err != nil {
+			return nil, "", bad("chroot: %v", err)
 		}
 		if chroot == "/" {
 			chroot = ""
@@ -65,9 +65,9 @@ func hostPort(s string) (string, error) {
 	if err != nil {
 		// No port: a name, an IPv4 address, or a bracketed IPv6 address.
 		host, port = s, defaultPort
-		inner, bracketed := strings.CutPrefix(s, "[")
+		bracketed := len(s) > 2 && s[0] == '[' && s[len(s)-1] == ']'
 		if bracketed {
-			host, bracketed = strings.CutSuffix(inner, "]")
+			host = s[1 : len(s)-1]
 		}
 		if strings.Contains(host, ":") && !bracketed {
 			return "", errors.New("an IPv6 address stands in brackets, like [::1]:2181")

@@ -13,6 +13,7 @@ import (
 type createSpec struct {
 	ephemeral, sequential, container bool
 	ttl                              time.Duration
+	hasTTL                           bool
 	protected, parents               bool
 	acl                              []zk.ACL
 }
@@ -39,7 +40,9 @@ func Container() CreateOption { return createFunc(func(s *createSpec) { s.contai
 // TTL makes a node that the server removes when it has not been changed for
 // d, in milliseconds, and has no children. Servers need
 // extendedTypesEnabled=true for it.
-func TTL(d time.Duration) CreateOption { return createFunc(func(s *createSpec) { s.ttl = d }) }
+func TTL(d time.Duration) CreateOption {
+	return createFunc(func(s *createSpec) { s.ttl, s.hasTTL = d, true })
+}
 
 // Protected puts "_c_<uuid>-" in front of the last part of the path, as
 // Curator does, so that a create whose answer was lost is recognised instead
@@ -67,11 +70,11 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	}
 	var why string
 	switch {
-	case s.container && (s.ephemeral || s.sequential || s.ttl != 0):
+	case s.container && (s.ephemeral || s.sequential || s.hasTTL):
 		why = "a container is neither ephemeral nor sequential and has no TTL"
-	case s.ttl < 0 || s.ttl > 0 && s.ttl < time.Millisecond:
+	case s.hasTTL && s.ttl < time.Millisecond:
 		why = fmt.Sprintf("TTL %v is less than a millisecond", s.ttl)
-	case s.ttl != 0 && s.ephemeral:
+	case s.hasTTL && s.ephemeral:
 		why = "an ephemeral node has no TTL"
 	default:
 		return s, nil
@@ -87,9 +90,9 @@ func (spec createSpec) send(full string, data []byte) func(*zk.Conn) (string, er
 		switch {
 		case spec.container:
 			return c.CreateContainer(full, data, zk.FlagContainer, spec.acl)
-		case spec.ttl != 0 && spec.sequential:
+		case spec.hasTTL && spec.sequential:
 			return c.CreateTTL(full, data, zk.FlagPersistentSequentialWithTTL, spec.acl, spec.ttl)
-		case spec.ttl != 0:
+		case spec.hasTTL:
 			return c.CreateTTL(full, data, zk.FlagTTL, spec.acl, spec.ttl)
 		default:
 			return c.Create(full, data, spec.flags(), spec.acl)

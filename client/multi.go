@@ -28,7 +28,7 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 		}
 	}
 	op := Op{name: "create", path: path, size: len(data) + spec.size()}
-	if spec.container || spec.ttl != 0 || spec.parents || spec.protected {
+	if spec.container || spec.hasTTL || spec.parents || spec.protected {
 		op.err = fmt.Errorf("%w: a create in a transaction is persistent or ephemeral, sequential or not, and nothing else", zk.ErrInvalidFlags)
 	}
 	op.build = func(full string, acl []zk.ACL) any {

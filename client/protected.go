@@ -42,8 +42,11 @@ type Entry struct {
 // succeeds or the session is over.
 func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []byte, opts ...CreateOption) (Entry, error) {
 	spec, err := s.spec(append(opts, Ephemeral(), Sequential(), Protected(), WithParents()))
+	if err == nil {
+		_, err = s.full(dir)
+	}
 	if err != nil {
-		return Entry{}, &OpError{Op: "create", Path: join(dir, prefix), Outcome: OutcomeNeverSent, Err: err}
+		return Entry{}, &OpError{Op: "create", Path: dir, Outcome: OutcomeNeverSent, Err: err}
 	}
 	return s.protected(ctx, join(dir, prefix), data, spec, true)
 }
@@ -52,12 +55,13 @@ func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []
 // before a create is repeated, or given up, the fate of the last one is known
 // or somebody stays behind who will find out.
 func (o *ops) protected(ctx context.Context, path string, data []byte, spec createSpec, list bool) (e Entry, err error) {
-	dir, name := split(path)
-	p := &protectedCreate{ops: o, spec: spec, data: data, list: list, name: name}
+	full, err := o.creatable(path, data, spec)
+	if err != nil {
+		return Entry{}, &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
+	}
+	p := &protectedCreate{ops: o, spec: spec, data: data, list: list}
+	p.dir, p.name = split(full)
 	err = o.do(ctx, "create", path, repeatable, func(ctx context.Context, t try) (err error) {
-		if p.dir, err = o.protectedDir(dir, path, data, spec); err != nil {
-			return err
-		}
 		e, err = p.try(ctx, t.s)
 		return err
 	})
@@ -67,13 +71,6 @@ func (o *ops) protected(ctx context.Context, path string, data []byte, spec crea
 	}
 	e.Path = o.stripped(e.Path)
 	return e, nil
-}
-
-func (o *ops) protectedDir(dir, path string, data []byte, spec createSpec) (string, error) {
-	if _, err := o.creatable(path, data, spec); err != nil {
-		return "", err
-	}
-	return o.full(dir)
 }
 
 // protectedCreate is the state of one protected create over all its tries.

@@ -25,9 +25,9 @@ const firstRoundPause = 100 * time.Millisecond
 // all addresses of a name are tried. go-zookeeper's own host provider
 // resolves once and stalls for a second before each round.
 type servers struct {
-	addrs []string
-	cfg   *config
-	log   *slog.Logger
+	addrs   []string
+	cfg     *config
+	journal *journal
 
 	mu       sync.Mutex // guards the rest; never held across I/O
 	next     int
@@ -36,7 +36,7 @@ type servers struct {
 	failures map[string]string // newest failure of each server since it was last up
 }
 
-func newServers(cfg *config) *servers {
+func newServers(cfg *config, j *journal) *servers {
 	addrs := make([]string, len(cfg.servers))
 	copy(addrs, cfg.servers)
 	// Spread clients over the ensemble.
@@ -44,7 +44,7 @@ func newServers(cfg *config) *servers {
 		j := int(cfg.rand() * float64(i+1))
 		addrs[i], addrs[j] = addrs[j], addrs[i]
 	}
-	return &servers{addrs: addrs, cfg: cfg, log: cfg.logger, failures: map[string]string{}}
+	return &servers{addrs: addrs, cfg: cfg, journal: j, failures: map[string]string{}}
 }
 
 // pick returns the server to try next.
@@ -98,11 +98,11 @@ func (s *servers) down(addr string, err error) {
 	repeated := s.failures[addr] == text
 	s.failures[addr] = text
 	s.mu.Unlock()
+	level := slog.LevelWarn
 	if repeated { // said once per outage
-		s.log.Debug("zookeeper: no connection", "server", addr, "reason", text)
-		return
+		level = slog.LevelDebug
 	}
-	s.log.Warn("zookeeper: no connection", "server", addr, "reason", text)
+	s.journal.say(level, "zookeeper: no connection", "server", addr, "reason", text)
 }
 
 // report names every server and why it is not reached.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func (c *core) startSession() (*session, error) {
 	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
 		zk.WithDialer(s.link.Dial),
 		zk.WithHostProvider(hosts{s}),
-		zk.WithLogger(debugLogger{c.log}),
+		zk.WithLogger(debugLogger{c.journal}),
 		zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(c.cfg.maxReply),
 		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
@@ -124,7 +125,8 @@ func (s *session) onUp(h wire.Handshake) {
 	if !s.core.sessionUp(s, h) {
 		return
 	}
-	s.core.log.Info("zookeeper: connected", "server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
+	s.core.journal.say(slog.LevelInfo, "zookeeper: connected",
+		"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
 	if h.Reattached {
 		// A change may have happened while nobody was connected: everybody
 		// reads again.
