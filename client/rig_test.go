@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,5 +130,13 @@ func wantOutcome(t *testing.T, err error, want client.Outcome) {
 		if is != (outcome == want) {
 			t.Errorf("error %v: %q is %v, want %q", err, outcome, is, want)
 		}
+	}
+}
+
+// wantErrText checks that err says one thing and not another.
+func wantErrText(t *testing.T, err error, has, lacks string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), has) || strings.Contains(err.Error(), lacks) {
+		t.Errorf("error %q: want %q and not %q", err, has, lacks)
 	}
 }

@@ -98,7 +98,10 @@ func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(r *rig, c *client.Client, s *client.Session){
 		"expired by the server": func(r *rig, _ *client.Client, s *client.Session) { r.srv.ExpireSession(s.ID()) },
-		"silence":               func(r *rig, _ *client.Client, _ *client.Session) { r.srv.Freeze(); time.AfterFunc(time.Minute, r.srv.Thaw) },
+		"silence": func(r *rig, _ *client.Client, _ *client.Session) {
+			r.srv.Freeze()
+			time.AfterFunc(time.Minute, r.srv.Thaw)
+		},
 		"answer to a request": func(r *rig, _ *client.Client, s *client.Session) {
 			r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired)
 			_, _, err := s.Get(r.ctx, "/")

@@ -1,0 +1,155 @@
+package client_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Every path is mapped on its way to the server and on its way back.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, connect, prefix string
+		options               []client.Option
+		more                  string // Namespace of the client
+	}{
+		{"none", "zk", "", nil, ""},
+		{"chroot", "zk/app/prod", "/app/prod", nil, ""},
+		{"namespace", "zk", "/ns", []client.Option{client.WithNamespace("ns")}, ""},
+		{"deep namespace", "zk", "/n/s", []client.Option{client.WithNamespace("n/s")}, ""},
+		{"both", "zk/app", "/app/ns", []client.Option{client.WithNamespace("ns")}, ""},
+		{"namespace of a namespace", "zk/app", "/app/ns/sub/a", []client.Option{client.WithNamespace("ns")}, "sub/a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				r.create("/app/prod", "")
+				c, err := r.open(tt.connect, "a", tt.options...)
+				r.check(err)
+				if tt.more != "" {
+					if c, err = c.Namespace(tt.more); err != nil {
+						t.Fatal(err)
+					}
+				}
+				mapsEveryPath(r, c, tt.prefix)
+			})
+		})
+	}
+}
+
+func mapsEveryPath(r *rig, c *client.Client, prefix string) {
+	t, ctx := r.T, r.ctx
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s = %q, want %q", what, got, want)
+		}
+		if _, ok := r.srv.Node(prefix + want); !ok {
+			t.Errorf("%s: no node %s on the server", what, prefix+want)
+		}
+	}
+	path, err := c.Create(ctx, "/d/a", []byte("x"), client.WithParents())
+	r.check(err)
+	want("Create", path, "/d/a")
+	path, err = c.Create(ctx, "/d/s-", nil, client.Sequential())
+	r.check(err)
+	want("sequential", path, "/d/s-0000000001")
+	path, err = c.Create(ctx, "/d/p-", nil, client.Protected())
+	r.check(err)
+	want("protected", path, path)
+	path, err = c.Create(ctx, "/d/c", nil, client.Container())
+	r.check(err)
+	want("container", path, "/d/c")
+	s := r.session(c)
+	e, err := s.CreateAndList(ctx, "/d/q", "q-", nil)
+	r.check(err)
+	want("CreateAndList", e.Path, e.Path)
+	results, err := c.Multi(ctx, client.CreateOp("/d/m", nil), client.CheckOp("/d/a", 0),
+		client.CreateOp("/d/m/s-", nil, client.Sequential()), client.SetOp("/d/a", []byte("y"), 0), client.DeleteOp("/d/c", 0))
+	r.check(err)
+	want("Multi 0", results[0].Path, "/d/m")
+	want("Multi 2", results[2].Path, "/d/m/s-0000000000")
+	if results[3].Stat == nil || results[3].Stat.Version != 1 || results[1].Path != "" || results[4].Path != "" {
+		t.Errorf("Multi = %+v", results)
+	}
+	_, _, w, err := c.GetW(ctx, "/d/a")
+	r.check(err)
+	r.check(r.srv.SetData(prefix+"/d/a", []byte("z")))
+	r.await("the watch", w.Done())
+	for _, op := range []func() error{
+		func() error { _, err := c.Set(ctx, "/d/a", nil, client.AnyVersion); return err },
+		func() error { _, _, err := c.GetACL(ctx, "/d/a"); return err },
+		func() error { _, err := c.SetACL(ctx, "/d/a", zk.WorldACL(zk.PermAll), 0); return err },
+		func() error { return c.Sync(ctx, "/d/a") },
+		func() error { return c.Delete(ctx, "/d/a", client.AnyVersion) },
+	} {
+		r.check(op())
+	}
+	if _, there := r.srv.Node(prefix + "/d/a"); there {
+		t.Error("Delete deleted something else")
+	}
+	names, _, err := c.Children(ctx, "/")
+	if err != nil || !slices.Contains(names, "d") || prefix != "" && len(names) != 1 {
+		t.Errorf("Children of / = %v, %v", names, err)
+	}
+	if ok, _, err := c.Exists(ctx, "/"); !ok || err != nil {
+		t.Errorf("Exists / = %v, %v", ok, err)
+	}
+	full, err := c.ServerPath("/d")
+	if err != nil || full != prefix+"/d" {
+		t.Errorf("ServerPath = %q, %v", full, err)
+	}
+	for _, req := range r.srv.Log() {
+		for _, p := range append(req.Paths, req.Path) {
+			if req.Client == "a" && p != "" && len(p) < len(prefix) && req.Op != zktest.OpExists && req.Op != zktest.OpCreateContainer {
+				t.Errorf("outside of %s: %v", prefix, req)
+			}
+		}
+	}
+}
+
+func TestNamespaceSharesTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		sub, err := c.Namespace("sub")
+		r.check(err)
+		if r.session(sub).ID() != r.session(c).ID() || sub.Root() != c.Root() || c.Root() == c {
+			t.Error("not the same session, or another root")
+		}
+		if full, err := c.Root().ServerPath("/a"); err != nil || full != "/a" {
+			t.Errorf("path of the root: %q, %v", full, err)
+		}
+		for _, name := range []string{"", "/", "/a", "a/", "a//b", "..", "a\x00"} {
+			if got, err := c.Namespace(name); err == nil || got != nil {
+				t.Errorf("Namespace(%q) = %v, %v", name, got, err)
+			}
+		}
+		r.check(sub.Close(r.ctx))
+		_, _, err = c.Get(r.ctx, "/")
+		wantErr(t, err, client.ErrClosed)
+	})
+}
+
+// The error names the path that the caller gave, not the server's.
+func TestNamespaceErrors(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("hidden"))
+		_, err := c.Create(r.ctx, "/a/b", nil)
+		wantErrText(t, err, "/a/b", "hidden")
+		_, err = c.Multi(r.ctx, client.DeleteOp("/x", 0))
+		wantErrText(t, err, "/x", "hidden")
+		r.create("/hidden/locked", "")
+		_, err = c.Root().SetACL(r.ctx, "/hidden/locked", zk.WorldACL(zk.PermRead), 0)
+		r.check(err)
+		_, err = c.Create(r.ctx, "/locked/dir/node", nil, client.WithParents())
+		wantErr(t, err, zk.ErrNoAuth)
+		wantErrText(t, err, "/locked/dir", "hidden")
+	})
+}

@@ -1,0 +1,256 @@
+package client_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		ctx := r.ctx
+		path, err := c.Create(ctx, "/a", []byte("one"))
+		if err != nil || path != "/a" {
+			t.Fatalf("Create = %q, %v", path, err)
+		}
+		data, stat, err := c.Get(ctx, "/a")
+		if err != nil || string(data) != "one" || stat.Version != 0 {
+			t.Errorf("Get = %q, %+v, %v", data, stat, err)
+		}
+		stat, err = c.Set(ctx, "/a", []byte("two"), 0)
+		if err != nil || stat.Version != 1 {
+			t.Errorf("Set = %+v, %v", stat, err)
+		}
+		_, err = c.Set(ctx, "/a", []byte("three"), client.AnyVersion)
+		r.check(err)
+		ok, stat, err := c.Exists(ctx, "/a")
+		if !ok || err != nil || stat.Version != 2 {
+			t.Errorf("Exists = %v, %+v, %v", ok, stat, err)
+		}
+		if ok, stat, err = c.Exists(ctx, "/b"); ok || stat != nil || err != nil {
+			t.Errorf("Exists = %v, %+v, %v for a missing node", ok, stat, err)
+		}
+		for _, name := range []string{"x", "y", "z"} {
+			_, err := c.Create(ctx, "/a/"+name, nil)
+			r.check(err)
+		}
+		names, stat, err := c.Children(ctx, "/a")
+		slices.Sort(names)
+		if err != nil || !slices.Equal(names, []string{"x", "y", "z"}) || stat.NumChildren != 3 {
+			t.Errorf("Children = %v, %+v, %v", names, stat, err)
+		}
+		r.check(c.Sync(ctx, "/a"))
+		reader := []zk.ACL{{Perms: zk.PermRead | zk.PermAdmin, Scheme: "world", ID: "anyone"}}
+		stat, err = c.SetACL(ctx, "/a/x", reader, 0)
+		if err != nil || stat.Aversion != 1 {
+			t.Errorf("SetACL = %+v, %v", stat, err)
+		}
+		acl, stat, err := c.GetACL(ctx, "/a/x")
+		if err != nil || !sameACL(acl, reader) || stat.Aversion != 1 {
+			t.Errorf("GetACL = %v, %+v, %v", acl, stat, err)
+		}
+		r.check(c.Delete(ctx, "/a/y", 0))
+		r.check(c.Delete(ctx, "/a/z", client.AnyVersion))
+		if got := r.srv.Children("/a"); !slices.Equal(got, []string{"x"}) {
+			t.Errorf("left: %v", got)
+		}
+	})
+}
+
+func TestCreateKinds(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		create := func(path string, opts ...client.CreateOption) zktest.Node {
+			t.Helper()
+			made, err := c.Create(r.ctx, path, []byte("x"), opts...)
+			r.check(err)
+			node, ok := r.srv.Node(made)
+			if !ok || string(node.Data) != "x" {
+				t.Fatalf("%s was made as %s: %v, %+v", path, made, ok, node)
+			}
+			return node
+		}
+		if n := create("/p"); n.Container || n.TTL != 0 || n.Stat.EphemeralOwner != 0 {
+			t.Errorf("persistent: %+v", n)
+		}
+		if n := create("/e", client.Ephemeral()); n.Stat.EphemeralOwner != s.ID() {
+			t.Errorf("ephemeral: %+v", n)
+		}
+		if n := create("/p/s-", client.Sequential()); n.Path != "/p/s-0000000000" {
+			t.Errorf("sequential: %+v", n)
+		}
+		if n := create("/p/", client.Sequential(), client.Ephemeral()); n.Path != "/p/0000000001" || n.Stat.EphemeralOwner != s.ID() {
+			t.Errorf("sequential without a name: %+v", n)
+		}
+		if n := create("/", client.Sequential()); n.Path != "/0000000002" {
+			t.Errorf("sequential in the root: %+v", n)
+		}
+		if n := create("/c", client.Container()); !n.Container {
+			t.Errorf("container: %+v", n)
+		}
+		if n := create("/t", client.TTL(90*time.Second)); n.TTL != 90*time.Second || n.Container {
+			t.Errorf("TTL: %+v", n)
+		}
+		if n := create("/p/t-", client.TTL(time.Millisecond), client.Sequential()); n.TTL != time.Millisecond || n.Path != "/p/t-0000000002" {
+			t.Errorf("sequential TTL: %+v", n)
+		}
+		for _, opts := range [][]client.CreateOption{
+			{client.Protected()},
+			{client.Protected(), client.Sequential()},
+			{client.Protected(), client.Sequential(), client.Ephemeral()},
+			{client.Protected(), client.Container()},
+			{client.Protected(), client.TTL(time.Minute)},
+		} {
+			n := create("/p/x-", opts...)
+			if name := strings.TrimPrefix(n.Path, "/p/"+client.ProtectedPrefix); len(name) < 39 || name[36:39] != "-x-" || strings.Count(name[:36], "-") != 4 {
+				t.Errorf("protected: %s", n.Path)
+			}
+		}
+		if n := create("/q/w/e", client.WithParents(), client.ACL(zk.WorldACL(zk.PermRead|zk.PermCreate)...)); n.Container {
+			t.Errorf("child of new parents: %+v", n)
+		}
+	}, zktest.WithExtendedTypes())
+}
+
+// Parents are containers with the ACL of the node, and go when it has gone.
+func TestParents(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		_, err := c.Create(r.ctx, "/q/w/e", nil, client.WithParents(), client.Ephemeral())
+		r.check(err)
+		for _, path := range []string{"/q", "/q/w"} {
+			if n, _ := r.srv.Node(path); !n.Container || len(n.Data) != 0 {
+				t.Errorf("%s: %+v", path, n)
+			}
+		}
+		// The deepest that exists is kept.
+		_, err = c.Create(r.ctx, "/q/w/r/t", nil, client.WithParents(), client.Ephemeral())
+		r.check(err)
+		r.check(c.Delete(r.ctx, "/q/w/e", 0))
+		r.check(c.Delete(r.ctx, "/q/w/r/t", 0))
+		for range 4 {
+			r.srv.Sweep()
+			time.Sleep(time.Second)
+		}
+		if _, there := r.srv.Node("/q"); there {
+			t.Errorf("not reaped:\n%s", r.srv.Dump())
+		}
+		// A container that is reaped between its making and the child's.
+		rule := r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreateContainer, Times: 3},
+			func(_ context.Context, req zktest.Request) { r.check(r.srv.Delete(req.Path)) })
+		_, err = c.Create(r.ctx, "/z/x", nil, client.WithParents(), client.ACL(zk.WorldACL(zk.PermAll)...))
+		r.check(err)
+		if rule.Fired() != 3 {
+			t.Errorf("reaped %d times", rule.Fired())
+		}
+		// Without WithParents nothing is made.
+		_, err = c.Create(r.ctx, "/no/parent", nil)
+		wantErr(t, err, zk.ErrNoNode)
+		wantOutcome(t, err, client.OutcomeRefused)
+		if _, there := r.srv.Node("/no"); there {
+			t.Error("a parent was made")
+		}
+	})
+}
+
+// What was wrong is said before anything is sent.
+func TestCreateOptionsInvalid(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for name, opts := range map[string][]client.CreateOption{
+			"ephemeral container":  {client.Container(), client.Ephemeral()},
+			"sequential container": {client.Container(), client.Sequential()},
+			"container with TTL":   {client.Container(), client.TTL(time.Minute)},
+			"ephemeral with TTL":   {client.Ephemeral(), client.TTL(time.Minute)},
+			"TTL negative":         {client.TTL(-time.Second)},
+			"TTL in wrong unit":    {client.TTL(500)},
+			"TTL 0":                {client.TTL(0)},
+		} {
+			for _, opts := range [][]client.CreateOption{opts, append(opts, client.Protected(), nil)} {
+				_, err := c.Create(r.ctx, "/a", nil, opts...)
+				wantErr(t, err, zk.ErrInvalidFlags)
+				if !client.NeverSent(err) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpCreateTTL) + r.srv.Count(zktest.OpCreateContainer); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	}, zktest.WithExtendedTypes())
+}
+
+// A TTL node on a server that has them switched off says so.
+func TestTTLNotEnabled(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		_, err := r.connect("a").Create(r.ctx, "/t", nil, client.TTL(time.Minute))
+		wantErr(t, err, client.CodeUnimplemented)
+		wantOutcome(t, err, client.OutcomeRefused)
+		if err == nil || !strings.Contains(err.Error(), "extendedTypesEnabled") {
+			t.Errorf("error %v names no remedy", err)
+		}
+	})
+}
+
+// Bad paths are refused by every operation with the same error, and never
+// panic, whatever the options.
+func TestOperationsBadPath(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		ctx := r.ctx
+		before := len(r.srv.Log())
+		for _, path := range []string{"", "a", "a/b", "/a/", "//", "/a//b", "/a\x00", "/..", "/\U0001f512"} {
+			for name, op := range map[string]func() error{
+				"create":    func() error { _, err := c.Create(ctx, path, nil); return err },
+				"protected": func() error { _, err := c.Create(ctx, path, nil, client.Protected()); return err },
+				"list":      func() error { _, err := s.CreateAndList(ctx, path, "x-", nil); return err },
+				"get":       func() error { _, _, err := c.Get(ctx, path); return err },
+				"getW":      func() error { _, _, _, err := c.GetW(ctx, path); return err },
+				"exists":    func() error { _, _, err := c.Exists(ctx, path); return err },
+				"children":  func() error { _, _, err := c.Children(ctx, path); return err },
+				"set":       func() error { _, err := c.Set(ctx, path, nil, 0); return err },
+				"delete":    func() error { return c.Delete(ctx, path, 0) },
+				"sync":      func() error { return c.Sync(ctx, path) },
+				"getACL":    func() error { _, _, err := c.GetACL(ctx, path); return err },
+				"setACL":    func() error { _, err := c.SetACL(ctx, path, nil, 0); return err },
+				"multi":     func() error { _, err := c.Multi(ctx, client.CheckOp("/", 0), client.DeleteOp(path, -1)); return err },
+				"remove":    func() error { return s.DeleteInBackground(path) },
+			} {
+				err := noPanic(t, name+" "+path, op)
+				wantErr(t, err, client.ErrInvalidPath)
+				if !client.NeverSent(err) {
+					t.Errorf("%s %q: %v", name, path, err)
+				}
+			}
+		}
+		if after := len(r.srv.Log()); after != before {
+			t.Errorf("%d requests were sent", after-before)
+		}
+	})
+}
+
+func noPanic(t *testing.T, what string, op func() error) error {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s panics: %v", what, p)
+		}
+	}()
+	return op()
+}
