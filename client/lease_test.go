@@ -26,7 +26,7 @@ func TestLeaseRunsFromTheSendTime(t *testing.T) {
 		_, _, err := s.Get(r.ctx, "/a")
 		r.check(err)
 		if took := time.Since(sent); took < slow {
-			t.Fatalf("the answer took %v", took)
+			r.Fatalf("the answer took %v", took)
 		}
 		r.srv.Freeze()
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
@@ -118,7 +118,7 @@ func TestLostSessionIsClosedOnTheServer(t *testing.T) {
 		r.srv.Client("a").PartitionReplies()
 		<-s.Context().Done()
 		if n := len(r.srv.Sessions()); n != 1 || r.srv.ExpiredCount() != 0 {
-			t.Fatalf("%d sessions on the server, %d expired: nothing to show", n, r.srv.ExpiredCount())
+			r.Fatalf("%d sessions on the server, %d expired: nothing to show", n, r.srv.ExpiredCount())
 		}
 		r.srv.Client("a").Heal()
 		_, err = c.Session(r.ctx)

@@ -33,7 +33,7 @@ func TestNamespaces(t *testing.T) {
 				r.check(err)
 				if tt.more != "" {
 					if c, err = c.Namespace(tt.more); err != nil {
-						t.Fatal(err)
+						r.Fatal(err)
 					}
 				}
 				mapsEveryPath(r, c, tt.prefix)

@@ -20,7 +20,7 @@ func TestOperations(t *testing.T) {
 		ctx := r.ctx
 		path, err := c.Create(ctx, "/a", []byte("one"))
 		if err != nil || path != "/a" {
-			t.Fatalf("Create = %q, %v", path, err)
+			r.Fatalf("Create = %q, %v", path, err)
 		}
 		data, stat, err := c.Get(ctx, "/a")
 		if err != nil || string(data) != "one" || stat.Version != 0 {
@@ -77,7 +77,7 @@ func TestCreateKinds(t *testing.T) {
 			r.check(err)
 			node, ok := r.srv.Node(made)
 			if !ok || string(node.Data) != "x" {
-				t.Fatalf("%s was made as %s: %v, %+v", path, made, ok, node)
+				r.Fatalf("%s was made as %s: %v, %+v", path, made, ok, node)
 			}
 			return node
 		}

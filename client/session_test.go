@@ -44,19 +44,19 @@ func TestNoRequestInAnotherSession(t *testing.T) {
 			r.srv.ExpireSession(s.ID())
 			wg.Wait()
 			if r.session(c).ID() == s.ID() {
-				t.Fatal("the session was expired and is current")
+				r.Fatal("the session was expired and is current")
 			}
 			for _, node := range r.srv.Tree() {
 				var made int64
 				if n, _ := fmt.Sscanf(node.Path, "/q/%d-", &made); n == 1 && node.Stat.EphemeralOwner != made {
-					t.Fatalf("%s belongs to session %d", node.Path, node.Stat.EphemeralOwner)
+					r.Fatalf("%s belongs to session %d", node.Path, node.Stat.EphemeralOwner)
 				}
 			}
 		}
 		for _, req := range r.srv.Log() {
 			var made int64
 			if n, _ := fmt.Sscanf(req.Path, "/q/%d-", &made); n == 1 && req.Session != made {
-				t.Fatalf("request of session %d in another: %v", made, req)
+				r.Fatalf("request of session %d in another: %v", made, req)
 			}
 		}
 	}, zktest.WithLogSize(100_000))
@@ -119,7 +119,7 @@ func TestSessionLost(t *testing.T) {
 				c := r.connect("a")
 				s := r.session(c)
 				if s.Err() != nil || s.Context().Err() != nil || s.Timeout() != sessionTimeout {
-					t.Fatalf("at first: %v, %v, %v", s.Err(), s.Context().Err(), s.Timeout())
+					r.Fatalf("at first: %v, %v, %v", s.Err(), s.Context().Err(), s.Timeout())
 				}
 				end(r, c, s)
 				r.await("the end of the session", s.Context().Done())

@@ -1,0 +1,284 @@
+package client_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// named counts the children of dir.
+func (r *rig) named(dir string) []string {
+	return slices.DeleteFunc(r.srv.Children(dir), func(name string) bool { return name == "zookeeper" })
+}
+
+// What was lost before it was applied, and what was applied but not answered,
+// is repeated where that is harmless.
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*zktest.Server, zktest.Match) *zktest.Rule{
+		"reply lost":     (*zktest.Server).LoseReply,
+		"dropped before": (*zktest.Server).DropBefore,
+		"throttled":      func(s *zktest.Server, m zktest.Match) *zktest.Rule { return s.Fail(m, zktest.CodeThrottledOp) },
+		"silence":        (*zktest.Server).StallReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				r.create("/a", "x")
+				c := r.connect("a")
+				for _, tt := range []struct {
+					what string
+					op   zktest.Op
+					run  func() error
+				}{
+					{"get", zktest.OpGetData, func() error { _, _, err := c.Get(r.ctx, "/a"); return err }},
+					{"exists", zktest.OpExists, func() error { _, _, err := c.Exists(r.ctx, "/a"); return err }},
+					{"children", zktest.OpGetChildren2, func() error { _, _, err := c.Children(r.ctx, "/a"); return err }},
+					{"sync", zktest.OpSync, func() error { return c.Sync(r.ctx, "/a") }},
+					{"getACL", zktest.OpGetACL, func() error { _, _, err := c.GetACL(r.ctx, "/a"); return err }},
+					{"set any", zktest.OpSetData, func() error { _, err := c.Set(r.ctx, "/a", []byte("y"), client.AnyVersion); return err }},
+					{"delete", zktest.OpDelete, func() error { r.create("/d", ""); return c.Delete(r.ctx, "/d", 0) }},
+					{"protected", zktest.OpCreate, func() error {
+						_, err := c.Create(r.ctx, "/a/p-", nil, client.Protected(), client.Ephemeral(), client.Sequential())
+						return err
+					}},
+				} {
+					rule := fault(r.srv, zktest.Match{Op: tt.op, Client: "a"})
+					r.check(tt.run())
+					if rule.Fired() != 1 {
+						t.Errorf("%s: the fault happened %d times", tt.what, rule.Fired())
+					}
+				}
+				if _, there := r.srv.Node("/d"); there {
+					t.Error("not deleted")
+				}
+				if kids := r.named("/a"); len(kids) != 1 {
+					t.Errorf("protected creates: %v", kids)
+				}
+				if s := r.srv.Sessions(); len(s) != 1 {
+					t.Errorf("sessions: %v", s)
+				}
+			})
+		})
+	}
+}
+
+// A versioned Set whose first try was applied succeeds; one that somebody
+// else has overwritten does not pretend that it was refused.
+func TestSetAfterLostReply(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for _, tt := range []struct {
+			name  string
+			fault func(path string)
+			fate  client.Outcome // of the error, if there is one
+			fails bool
+		}{
+			{"applied", func(path string) { r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path}) }, 0, false},
+			{"not applied", func(path string) { r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Path: path}) }, 0, false},
+			{"applied and the check is lost too", func(path string) {
+				r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path})
+				r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData, Path: path})
+			}, 0, false},
+			{"applied, then overwritten", func(path string) {
+				r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path})
+				r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Path: path, Nth: 2}, func(context.Context, zktest.Request) {
+					r.check(r.srv.SetData(path, []byte("theirs")))
+				})
+			}, client.OutcomeUnknown, true},
+		} {
+			path := "/" + tt.name
+			r.create(path, "old")
+			tt.fault(path)
+			stat, err := c.Set(r.ctx, path, []byte("new"), 0)
+			if tt.fails {
+				wantErr(t, err, zk.ErrBadVersion)
+				wantOutcome(t, err, tt.fate)
+				continue
+			}
+			if err != nil || stat.Version != 1 {
+				t.Errorf("%s: %+v, %v", tt.name, stat, err)
+			}
+			if n, _ := r.srv.Node(path); string(n.Data) != "new" || n.Stat.Version != 1 {
+				t.Errorf("%s: %+v", tt.name, n)
+			}
+		}
+	})
+}
+
+// Refused means that nothing was changed. After a first try that may have
+// been applied, the refusal of the second proves nothing.
+func TestRefusedSecondTryIsNotRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/acl", "")
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpSetACL})
+		_, err := c.SetACL(r.ctx, "/acl", zk.WorldACL(zk.PermAll), 0)
+		if err != nil { // success is as good
+			wantErr(t, err, zk.ErrBadVersion)
+			wantOutcome(t, err, client.OutcomeUnknown)
+		}
+		r.create("/again", "")
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpDelete})
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpDelete, Nth: 2}, func(context.Context, zktest.Request) {
+			r.create("/again/child", "")
+		})
+		err = c.Delete(r.ctx, "/again", 0)
+		wantErr(t, err, zk.ErrNotEmpty)
+		wantOutcome(t, err, client.OutcomeUnknown)
+	})
+}
+
+// An unprotected create is not repeated: one node, and the caller is told.
+func TestCreateAfterLostReply(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/q", "")
+		for _, opts := range [][]client.CreateOption{
+			{client.Sequential()}, {client.Container()}, {client.Ephemeral(), client.Sequential()},
+		} {
+			before := len(r.named("/q"))
+			lost := r.srv.LoseReply(zktest.Match{PathPrefix: "/q/"})
+			_, err := c.Create(r.ctx, "/q/n-", nil, opts...)
+			wantOutcome(t, err, client.OutcomeUnknown)
+			wantErrText(t, err, "outcome unknown", "\n")
+			if got := len(r.named("/q")) - before; got != 1 || lost.Fired() != 1 {
+				t.Errorf("%d nodes, fault %d times", got, lost.Fired())
+			}
+		}
+		// What never reached a server is repeated.
+		r.srv.CutAll()
+		_, err := c.Create(r.ctx, "/again", nil)
+		r.check(err)
+		lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+		_, err = c.Multi(r.ctx, client.CreateOp("/multi", nil))
+		wantOutcome(t, err, client.OutcomeUnknown)
+		if _, there := r.srv.Node("/multi"); !there || lost.Fired() != 1 {
+			t.Error("the transaction was not applied once")
+		}
+	})
+}
+
+// The making of a parent may be repeated: its lost answer does not make the
+// outcome of the create unknown.
+func TestParentAfterLostReply(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpCreateContainer})
+		if _, err := c.Create(r.ctx, "/p/a", nil, client.WithParents()); err != nil {
+			t.Errorf("Create = %v", err)
+		}
+		if lost.Fired() != 1 {
+			t.Error("nothing was lost")
+		}
+	})
+}
+
+// However often the answer to a protected create, or to the look-up after it,
+// is lost: success and exactly one node.
+func TestProtectedCreateAfterLostReplies(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for _, tt := range []struct {
+			name string
+			opts []client.CreateOption
+		}{
+			{"persistent", nil},
+			{"ephemeral", []client.CreateOption{client.Ephemeral()}},
+			{"sequential", []client.CreateOption{client.Ephemeral(), client.Sequential()}},
+			{"container", []client.CreateOption{client.Container()}},
+		} {
+			dir := "/" + tt.name
+			r.create(dir, "")
+			for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore, r.srv.StallReply} {
+				fault(zktest.Match{PathPrefix: dir + "/_c_", Times: 2})
+				fault(zktest.Match{Op: zktest.OpSync, Path: dir})
+				fault(zktest.Match{Op: zktest.OpGetChildren2, Path: dir})
+				fault(zktest.Match{Op: zktest.OpExists, PathPrefix: dir})
+				made, err := c.Create(r.ctx, dir+"/n-", []byte("x"), append(tt.opts, client.Protected())...)
+				r.check(err)
+				kids := r.named(dir)
+				if len(kids) != 1 || made != dir+"/"+kids[0] {
+					t.Errorf("%s: made %s, there is %v", tt.name, made, kids)
+				}
+				r.check(c.Delete(r.ctx, made, 0))
+				r.srv.ClearRules()
+			}
+		}
+	})
+}
+
+// The new session of a protected ephemeral create does not take the node of
+// the old one for its own.
+func TestProtectedCreateAcrossSessions(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/q", "")
+		c := r.connect("a")
+		first := r.session(c)
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate})
+		r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
+		made, err := c.Create(r.ctx, "/q/n-", nil, client.Protected(), client.Ephemeral(), client.Sequential())
+		r.check(err)
+		n, ok := r.srv.Node(made)
+		if !ok || n.Stat.EphemeralOwner == first.ID() || n.Stat.EphemeralOwner != r.session(c).ID() {
+			t.Errorf("%s: %v, %+v", made, ok, n)
+		}
+	})
+}
+
+// Retries obey the policy, and its end names the last error.
+func TestRetryPolicy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithRetry(retry.NTimes(3, time.Hour)))
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: zktest.Always}, zktest.CodeThrottledOp)
+		start := time.Now()
+		_, _, err := c.Get(r.ctx, "/")
+		wantErr(t, err, client.CodeThrottled)
+		wantOutcome(t, err, client.OutcomeRefused)
+		if rule.Fired() != 4 {
+			t.Errorf("%d tries", rule.Fired())
+		}
+		if took := time.Since(start); took > 3*sessionTimeout/3+time.Second {
+			t.Errorf("took %v: a sleep is at most a third of the session timeout", took)
+		}
+		_, _, err = r.connect("b").Get(r.within(time.Minute), "/")
+		wantErr(t, err, client.CodeThrottled, context.DeadlineExceeded)
+	})
+}
+
+// Options that the caller keeps are not written to.
+func TestCreateAndListKeepsOptions(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.session(r.connect("a"))
+		opts := make([]client.CreateOption, 0, 8)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				_, err := s.CreateAndList(r.ctx, "/q", "n-", nil, opts...)
+				r.check(err)
+			})
+		}
+		wg.Wait()
+		for _, o := range opts[:cap(opts)] {
+			if o != nil {
+				r.Fatal("the caller's options were changed")
+			}
+		}
+	})
+}
