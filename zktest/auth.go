@@ -149,7 +149,7 @@ func fixACL(list []acl, ids []authID) ([]acl, Code) {
 }
 
 func checkACLID(a acl) Code {
-	valid := false
+	var valid bool
 	switch a.scheme {
 	case "digest":
 		// Java's split drops empty strings at the end.

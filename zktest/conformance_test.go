@@ -17,7 +17,7 @@ import (
 // second, extended types and all four-letter words enabled, containers checked
 // every second.
 
-var lastRoot atomic.Int64 //nolint:gochecknoglobals // keeps the roots of parallel tests apart
+var lastRoot atomic.Int64 // keeps the roots of parallel tests apart
 
 // target returns the address of the server under test and a path of the test's
 // own on it.

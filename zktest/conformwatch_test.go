@@ -57,17 +57,23 @@ func TestConformWatches(t *testing.T) {
 		{"nothing for a failed write", func(c *raw) { watch(c, 4, "/a", 0) }, 5, body(root+"/a", []byte("z"), int32(77)), ""},
 		{"still there after it", nil, 5, body(root+"/a", []byte("z"), int32(-1)), "changed /a"},
 		{"children are told of creation only", func(c *raw) { watch(c, 12, "/a", 0) }, 5, body(root+"/a", []byte("w"), int32(-1)), ""},
-		{"transaction", func(c *raw) {
-			watch(c, 3, "/m", -101)
-			watch(c, 12, "/a", 0)
-		}, 14,
-			transaction(part(1, create(root+"/m")), part(1, create(root+"/a/n"))), "created /m, children /a"},
-		{"persistent", func(c *raw) { must(t, c, 106, body(root+"/m", int32(0)), 0) }, 14,
+		{
+			"transaction", func(c *raw) {
+				watch(c, 3, "/m", -101)
+				watch(c, 12, "/a", 0)
+			}, 14,
+			transaction(part(1, create(root+"/m")), part(1, create(root+"/a/n"))), "created /m, children /a",
+		},
+		{
+			"persistent", func(c *raw) { must(t, c, 106, body(root+"/m", int32(0)), 0) }, 14,
 			transaction(part(5, body(root+"/m", []byte{}, int32(-1))), part(5, body(root+"/m", []byte{}, int32(-1)))),
-			"changed /m, changed /m"},
-		{"recursive", func(c *raw) { must(t, c, 106, body(root+"/a", int32(1)), 0) }, 14,
+			"changed /m, changed /m",
+		},
+		{
+			"recursive", func(c *raw) { must(t, c, 106, body(root+"/a", int32(1)), 0) }, 14,
 			transaction(part(1, create(root+"/a/k")), part(5, body(root+"/a/k", []byte{}, int32(-1))), part(2, body(root+"/a/k", int32(-1)))),
-			"created /a/k, changed /a/k, deleted /a/k"},
+			"created /a/k, changed /a/k, deleted /a/k",
+		},
 	} {
 		if tc.setup != nil { // without one the row goes on with the last connection
 			c = rawSession(t, addr)

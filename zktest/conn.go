@@ -54,7 +54,6 @@ type connStats struct {
 	lastXid              int32
 	lastZxid             int64
 	minLat, maxLat, sum  time.Duration
-	queued               int
 	lastResponse, lastIn time.Time
 }
 

@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,22 +119,20 @@ func (m Match) matchesPath(r *request) bool {
 	fits := func(p string) bool {
 		return (m.Path == "" || p == m.Path) && strings.HasPrefix(p, m.PathPrefix)
 	}
-	for _, p := range r.paths {
-		if fits(p) {
-			return true
-		}
+	if len(r.paths) > 0 {
+		return slices.ContainsFunc(r.paths, fits)
 	}
-	return len(r.paths) == 0 && fits(r.path)
+	return fits(r.path)
 }
 
 func (rule *Rule) spent() bool {
-	switch n := rule.match.Times; {
-	case n == Always:
+	switch rule.match.Times {
+	case Always:
 		return false
-	case n == 0:
+	case 0:
 		return rule.match.Prob == 0 && rule.fired > 0
 	default:
-		return rule.fired >= n
+		return rule.fired >= rule.match.Times
 	}
 }
 

@@ -3,6 +3,7 @@ package zktest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -51,7 +52,7 @@ func (s *Server) report() {
 // the server, but while it runs nobody else's requests are reported.
 func (s *Server) OnRequest(f func(Request)) {
 	s.mu.Lock()
-	s.observers = append(s.observers[:len(s.observers):len(s.observers)], f)
+	s.observers = append(slices.Clip(s.observers), f)
 	s.mu.Unlock()
 }
 

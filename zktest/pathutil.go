@@ -14,7 +14,7 @@ func validPath(path string) bool {
 	if strings.HasSuffix(path, "/") {
 		return false
 	}
-	for _, name := range strings.Split(path[1:], "/") {
+	for name := range strings.SplitSeq(path[1:], "/") {
 		if name == "" || name == "." || name == ".." {
 			return false
 		}

@@ -141,7 +141,7 @@ func simulate(t *testing.T, seed uint64, clients, rounds int) (trace uint64, h *
 	synctest.Test(t, func(t *testing.T) {
 		srv := zktest.NewServer(t, zktest.WithSeed(seed), zktest.WithTick(time.Second),
 			zktest.WithLatency(20*time.Microsecond, 2*time.Millisecond))
-		srv.OnRequest(func(r zktest.Request) { fmt.Fprintln(sum, r) })
+		srv.OnRequest(func(r zktest.Request) { _, _ = fmt.Fprintln(sum, r) })
 		if err := srv.Create("/lock", nil); err != nil {
 			t.Fatal(err)
 		}

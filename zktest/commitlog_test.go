@@ -1,0 +1,129 @@
+package zktest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/zktest"
+)
+
+// TestHeldLog checks who waits for a write that is accepted but not applied.
+func TestHeldLog(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		a, b := memory(t, srv.Client("a")), memory(t, srv.Client("b"))
+		must(t, b, 3, body("/x", true), -101)
+		srv.HoldLog()
+		for _, s := range []struct {
+			op int32
+			p  []byte
+		}{{1, ephemeral("/x")}, {3, body("/x", false)}} {
+			if _, err := a.send(s.op, s.p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if _, ok := srv.Node("/x"); ok {
+			t.Error("the write has been applied")
+		}
+		srv.ReleaseLog()
+		for _, c := range []*raw{a, a, b} {
+			if got, err := c.receive(); err != nil || got.err != 0 {
+				t.Errorf("answer %+v, %v", got, err)
+			}
+		}
+	})
+}
+
+// TestCloseSessionWithWritesInFlight checks that a session takes along the
+// ephemeral whose creation is still in the log when it ends.
+func TestCloseSessionWithWritesInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		c := memory(t, srv.Client("a"))
+		must(t, c, 1, ephemeral("/kept"), 0)
+		srv.HoldLog()
+		for _, p := range []string{"/late", "/later"} {
+			if _, err := c.send(1, ephemeral(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := c.send(2, body("/kept", int32(-1))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		srv.ExpireSession(c.session)
+		srv.ReleaseLog()
+		time.Sleep(10 * time.Millisecond)
+		if nodes := srv.Tree(); len(nodes) != 1 {
+			t.Errorf("left behind:\n%s", srv.Dump())
+		}
+	})
+}
+
+// TestLostClientWriteInFlight cuts a client off while its create is in the log:
+// it comes back before the node is there.
+func TestLostClientWriteInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		link := srv.Client("a")
+		c := memory(t, link)
+		must(t, c, 1, create("/q"), 0)
+		srv.SlowLog(time.Second)
+		if _, err := c.send(1, ephemeral("/q/mine")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+		if link.Cut() != 1 {
+			t.Error("no connection was cut")
+		}
+		d := memoryConn(t, link)
+		if err := d.handshake(0, 30_000, c.session, c.password); err != nil {
+			t.Fatal(err)
+		}
+		// One server has one log: a read waits for the writes before it.
+		must(t, d, 9, body("/q"), 0)
+		must(t, d, 3, body("/q/mine", false), 0)
+	})
+}
+
+func TestContainerSweepInVirtualTime(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		c := memoryConn(t, srv.Client("a"))
+		if err := c.handshake(0, 20_000, 0, nil16()); err != nil {
+			t.Fatal(err)
+		}
+		must(t, c, 19, body("/c", []byte{}, openACL, int32(4)), 0)
+		must(t, c, 1, create("/c/k"), 0)
+		must(t, c, 2, body("/c/k", int32(-1)), 0)
+		must(t, c, 21, body("/t", []byte{}, openACL, int32(5), int64(3_600_000)), 0)
+		if n, ok := srv.Node("/t"); !ok || n.TTL != time.Hour {
+			t.Errorf("TTL node %+v", n)
+		}
+		if n, ok := srv.Node("/c"); !ok || !n.Container {
+			t.Errorf("container %+v", n)
+		}
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		if _, ok := srv.Node("/c"); ok {
+			t.Error("the container is still there after a minute")
+		}
+		srv.JumpClock(2 * time.Hour)
+		if n := srv.Sweep(); n != 1 {
+			t.Errorf("Sweep = %d, want 1", n)
+		}
+		if nodes := srv.Tree(); len(nodes) != 1 {
+			t.Errorf("left behind:\n%s", srv.Dump())
+		}
+	}, zktest.WithExtendedTypes())
+}
+
+func TestTTLNeedsExtendedTypes(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		c := memory(t, srv.Client("a"))
+		must(t, c, 21, body("/t", []byte{}, openACL, int32(5), int64(1000)), -6)
+	})
+}

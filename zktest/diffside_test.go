@@ -1,0 +1,300 @@
+package zktest_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// side is one of the two servers under comparison.
+type side struct {
+	addr     string
+	clients  [2]*raw
+	sessions map[int64]string // id to a name that both sides share
+	made     int
+	zxid     int64 // of the first answer; others are told relative to it
+	// anyOrder is set while a session ends: its ephemerals go in the order of
+	// a hash table.
+	anyOrder bool
+}
+
+func (sd *side) dial(tb testing.TB) *raw {
+	tb.Helper()
+	c, err := net.DialTimeout("tcp", sd.addr, 5*time.Second)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &raw{Conn: c}
+}
+
+// open starts a new session for a client.
+func (sd *side) open(tb testing.TB, who int) {
+	tb.Helper()
+	c := sd.dial(tb)
+	if err := c.handshake(0, 30_000, 0, make([]byte, 16)); err != nil {
+		tb.Fatalf("%s: handshake: %v", sd.addr, err)
+	}
+	sd.made++
+	sd.sessions[c.session] = "s" + strconv.Itoa(sd.made)
+	sd.clients[who] = c
+}
+
+func (sd *side) close() {
+	for _, c := range sd.clients {
+		if c != nil {
+			_, _, _ = c.call(-11, nil)
+			_ = c.Close()
+		}
+	}
+}
+
+// perform does a step and returns what could be seen of it.
+func (sd *side) perform(tb testing.TB, s step) string {
+	tb.Helper()
+	c := sd.clients[s.who]
+	// These may end a session.
+	sd.anyOrder = s.op < 0 || s.op == 77 || s.op == 100 || s.op == 102
+	switch s.op {
+	case stepReconnect, stepReattachAlive:
+		return sd.reattach(tb, s, c.password, 0)
+	case stepBadPassword:
+		return sd.reattach(tb, s, []byte("0123456789abcdef"), 0)
+	case stepFuture:
+		return sd.reattach(tb, s, c.password, 1<<60)
+	case stepCloseAndNew:
+		a, events, err := c.call(-11, nil)
+		_, after := c.readFrame()
+		_ = c.Close()
+		sd.open(tb, s.who)
+		return sd.show(-11, a, events, err) + fmt.Sprint(" then ", kindOfError(after))
+	}
+	a, events, err := c.call(s.op, s.payload)
+	out := sd.show(s.op, a, events, err)
+	if s.op == -11 || err != nil || s.op == 77 || s.op == 100 && a.err != 0 {
+		if err == nil {
+			_, err = c.readFrame()
+			out += " then " + kindOfError(err)
+		}
+		_ = c.Close()
+		if s.op != -11 {
+			sd.end(tb, c)
+		}
+		sd.open(tb, s.who)
+	}
+	return out
+}
+
+// end closes the session of a connection that is gone. Left alone it would
+// end at a time of its own and take a zxid then.
+func (sd *side) end(tb testing.TB, old *raw) {
+	tb.Helper()
+	c := sd.dial(tb)
+	if c.handshake(0, 30_000, old.session, old.password) == nil {
+		_, _, _ = c.call(-11, nil)
+	}
+	_ = c.Close()
+}
+
+// reattach comes back to the session over a new connection, if the server
+// lets it, and opens a new session otherwise.
+func (sd *side) reattach(tb testing.TB, s step, password []byte, zxid int64) string {
+	tb.Helper()
+	old := sd.clients[s.who]
+	if s.op != stepReattachAlive && s.op != stepBadPassword {
+		_ = old.Close()
+	}
+	c := sd.dial(tb)
+	err := c.handshake(zxid, 25_000, old.session, password)
+	out := fmt.Sprint("reattach ", kindOfError(err), " timeout ", c.timeout)
+	if s.op == stepReattachAlive || s.op == stepBadPassword {
+		_, oldErr := old.readFrame()
+		out += " old " + kindOfError(oldErr)
+		_ = old.Close()
+	}
+	if err == nil {
+		sd.clients[s.who] = c
+		return out
+	}
+	_, after := c.readFrame()
+	out += " then " + kindOfError(after)
+	_ = c.Close()
+	sd.end(tb, old)
+	sd.open(tb, s.who)
+	return out
+}
+
+func kindOfError(err error) string {
+	var ne net.Error
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, errRefused):
+		return "refused"
+	case errors.As(err, &ne) && ne.Timeout():
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "reset"):
+		return "closed"
+	default:
+		return err.Error()
+	}
+}
+
+// fence collects the events of the other client.
+func (sd *side) fence(who int) string {
+	a, events, err := sd.clients[who].call(3, body("/", false))
+	if err != nil {
+		return strayClose
+	}
+	return fmt.Sprint(sd.showEvents(events), a.err)
+}
+
+// strayClose is what a fence shows whose connection nobody has touched and
+// that is closed. The real server does that once in some hundred runs, after
+// another session was asked for with a wrong password.
+const strayClose = "stray close"
+
+func (sd *side) showEvents(events []answer) string {
+	var v []string
+	for _, ev := range events {
+		d := dec{b: ev.body}
+		v = append(v, fmt.Sprintf(" event[%d %d %d %d %q]", ev.zxid, ev.err, d.int(), d.int(), d.text()))
+	}
+	if sd.anyOrder {
+		slices.Sort(v)
+	}
+	return strings.Join(v, "")
+}
+
+// relative tells a zxid apart from others without its absolute value.
+func (sd *side) relative(z int64) string {
+	if z <= 0 {
+		return strconv.FormatInt(z, 10)
+	}
+	return "z" + strconv.FormatInt(z-sd.zxid, 10)
+}
+
+func (sd *side) show(op int32, a answer, events []answer, err error) string {
+	out := sd.showEvents(events)
+	if err != nil {
+		return out + " " + kindOfError(err)
+	}
+	out += fmt.Sprintf(" reply[%s err %d]", sd.relative(a.zxid), a.err)
+	d := &dec{b: a.body}
+	if a.err != 0 && (op != 22 || len(a.body) == 0) {
+		return out + fmt.Sprintf(" %x", a.body)
+	}
+	out += " " + sd.showBody(op, d)
+	if d.short || len(d.b) > 0 {
+		out += fmt.Sprintf(" short %v rest %x", d.short, d.b)
+	}
+	return out
+}
+
+func (sd *side) showBody(op int32, d *dec) string {
+	switch op {
+	case 1, 9:
+		return fmt.Sprintf("%q", d.text())
+	case 15, 19, 21:
+		return fmt.Sprintf("%q %s", d.text(), sd.stat(d))
+	case 3, 5, 7:
+		return sd.stat(d)
+	case 4:
+		return fmt.Sprintf("%q %s", d.text(), sd.stat(d))
+	case 6:
+		return fmt.Sprintf("%s %s", showACL(d), sd.stat(d))
+	case 8, 103:
+		return showNames(d)
+	case 12:
+		return showNames(d) + " " + sd.stat(d)
+	case 104, 106:
+		return strconv.Itoa(int(d.int()))
+	case 107:
+		var v []string
+		for n := d.int(); n > 0 && !d.short; n-- {
+			v = append(v, d.text()+"="+d.text())
+		}
+		slices.Sort(v)
+		return fmt.Sprintf("%q", v)
+	case 14, 22:
+		return sd.showMulti(d)
+	default:
+		return ""
+	}
+}
+
+func (sd *side) showMulti(d *dec) string {
+	var b strings.Builder
+	for !d.short {
+		op, done, code := d.int(), d.bool(), d.int()
+		fmt.Fprintf(&b, "{%d %v %d", op, done, code)
+		if done {
+			break
+		}
+		if op == -1 {
+			fmt.Fprintf(&b, " %d", d.int())
+		} else {
+			b.WriteString(" " + sd.showBody(op, d))
+		}
+		b.WriteString("}")
+	}
+	return b.String()
+}
+
+// showNames shows names in order, without those that other runs have left.
+func showNames(d *dec) string {
+	v := slices.DeleteFunc(d.strings(), func(s string) bool {
+		return strings.HasPrefix(s, "diff") || strings.HasPrefix(s, "conf")
+	})
+	slices.Sort(v)
+	return fmt.Sprintf("%q", v)
+}
+
+func showACL(d *dec) string {
+	var v []string
+	for n := d.int(); n > 0 && !d.short; n-- {
+		v = append(v, fmt.Sprintf("%d:%s:%s", d.int(), d.text(), d.text()))
+	}
+	return fmt.Sprintf("%q", v)
+}
+
+// stat shows everything but times.
+func (sd *side) stat(d *dec) string {
+	czxid, mzxid := d.long(), d.long()
+	d.long()
+	d.long()
+	version, cversion, aversion := d.int(), d.int(), d.int()
+	owner := d.long()
+	length, kids, pzxid := d.int(), d.int(), d.long()
+	if czxid == 0 && mzxid == 0 && pzxid > sd.zxid-2 {
+		return "(root)" // earlier runs have left their mark on it
+	}
+	name, ok := sd.sessions[owner]
+	if !ok {
+		name = fmt.Sprintf("%#x", owner)
+	}
+	return fmt.Sprintf("(c%s m%s p%s v%d cv%d av%d owner %s len %d kids %d)", sd.relative(czxid),
+		sd.relative(mzxid), sd.relative(pzxid), version, cversion, aversion, name, length, kids)
+}
+
+// prepare opens both clients and fixes the origin of zxids.
+func (sd *side) prepare(tb testing.TB, base string) {
+	tb.Helper()
+	sd.sessions = map[int64]string{0: "-"}
+	sd.open(tb, 0)
+	sd.open(tb, 1)
+	// Two levels, so that the counter of the root stays out of it.
+	for _, path := range []string{base[:strings.LastIndexByte(base, '/')], base} {
+		a, _, err := sd.clients[0].call(1, body(path, []byte{}, openACL, int32(0)))
+		if err != nil || a.err != 0 {
+			tb.Fatalf("%s: create %s: %v, code %d", sd.addr, path, err, a.err)
+		}
+		sd.zxid = a.zxid
+	}
+}
