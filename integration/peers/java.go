@@ -17,7 +17,10 @@ import (
 )
 
 // controlThread runs what belongs to no thread, so that it never waits behind a lock.
-const controlThread = "control"
+const (
+	controlThread = "control"
+	sessionThread = "session" // waits, so it must not keep Close and KillSession waiting
+)
 
 // Error is an exception that the peer caught.
 type Error struct {
@@ -71,14 +74,18 @@ func StartJava(ctx context.Context, t testing.TB) *Java {
 // Connect starts a Curator client with this session timeout and returns its session.
 // It retries with Curator's exponential policy of 100 ms and 5 retries.
 func (j *Java) Connect(ctx context.Context, addr string, timeout time.Duration) (int64, error) {
-	return j.sessionFrom(ctx, fmt.Sprintf("connect %s %d", addr, timeout.Milliseconds()))
+	return j.sessionFrom(ctx, controlThread, fmt.Sprintf("connect %s %d", addr, timeout.Milliseconds()))
 }
 
-// Session returns the id of the client's session of now.
-func (j *Java) Session(ctx context.Context) (int64, error) { return j.sessionFrom(ctx, "session") }
+// Session returns the id of the client's session, waiting up to 30 s for one while the
+// client is between two. A session that is over is returned until the client has
+// noticed.
+func (j *Java) Session(ctx context.Context) (int64, error) {
+	return j.sessionFrom(ctx, sessionThread, "session")
+}
 
-func (j *Java) sessionFrom(ctx context.Context, command string) (int64, error) {
-	text, err := j.call(ctx, controlThread, command)
+func (j *Java) sessionFrom(ctx context.Context, thread, command string) (int64, error) {
+	text, err := j.call(ctx, thread, command)
 	if err != nil {
 		return 0, err
 	}
@@ -86,8 +93,8 @@ func (j *Java) sessionFrom(ctx context.Context, command string) (int64, error) {
 	return int64(id), err //nolint:gosec // session ids use all 64 bits
 }
 
-// KillSession ends the client's session behind its back, as an expiry would. The
-// client finds out by itself and starts a new one.
+// KillSession ends the client's session behind its back, as an expiry would; after nil
+// it is over. The client finds out by itself and starts a new one.
 func (j *Java) KillSession(ctx context.Context) error {
 	_, err := j.call(ctx, controlThread, "kill")
 	return err

@@ -125,8 +125,8 @@ func TestPeersJavaEnds(t *testing.T) {
 	}
 	awaitGone() // expired
 	check(t, java.Unpause())
-	if _, err := java.Session(ctx); err != nil {
-		t.Fatal(err)
+	if id, err := java.Session(ctx); err != nil || id == 0 {
+		t.Fatalf("session after the pause: %#x, %v", id, err)
 	}
 
 	check(t, java.Kill(ctx))

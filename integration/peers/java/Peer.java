@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
 import org.apache.zookeeper.ZooKeeper;
 
@@ -26,7 +26,9 @@ import org.apache.zookeeper.ZooKeeper;
  * the process.
  */
 public final class Peer {
-    private static final int CONNECT_SECONDS = 30;
+    private static final int WAIT_SECONDS = 30;
+    private static final int KILL_ATTEMPTS = 6;
+    private static final int POLL_MILLIS = 20;
 
     private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private final Map<String, BlockingQueue<String>> threads = new HashMap<>();
@@ -105,7 +107,7 @@ public final class Peer {
             case "participants":
                 return ("ok " + String.join(" ", mutex(words.get(1)).getParticipantNodes())).trim();
             case "session":
-                return "ok " + session();
+                return answerSession();
             case "kill":
                 return kill();
             case "close":
@@ -126,13 +128,13 @@ public final class Peer {
                 .retryPolicy(new ExponentialBackoffRetry(100, 5))
                 .build();
         made.start();
-        if (!made.blockUntilConnected(CONNECT_SECONDS, TimeUnit.SECONDS)) {
+        if (!made.blockUntilConnected(WAIT_SECONDS, TimeUnit.SECONDS)) {
             made.close();
-            return "error no connection to " + to + " in " + CONNECT_SECONDS + " s";
+            return "error no connection to " + to + " in " + WAIT_SECONDS + " s";
         }
         client = made;
         address = to;
-        return "ok " + session();
+        return answerSession();
     }
 
     private static String acquire(InterProcessMutex mutex, List<String> words) throws Exception {
@@ -143,18 +145,23 @@ public final class Peer {
         return mutex.acquire(Long.parseLong(words.get(2)), TimeUnit.MILLISECONDS) ? "ok" : "false";
     }
 
-    /** Ends the session behind the client's back, as an expiry would. */
+    /**
+     * Ends the session behind the client's back, as an expiry would. The client may come back
+     * in between and throw the twin out, so it is done when a twin is told that it expired.
+     */
     private String kill() throws Exception {
         ZooKeeper own = connected().getZookeeperClient().getZooKeeper();
-        CountDownLatch up = new CountDownLatch(1);
-        ZooKeeper twin = new ZooKeeper(address, own.getSessionTimeout(), event -> {
-            if (event.getState() == KeeperState.SyncConnected || event.getState() == KeeperState.Expired) {
-                up.countDown();
+        for (int attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
+            BlockingQueue<KeeperState> states = new LinkedBlockingQueue<>();
+            ZooKeeper twin = new ZooKeeper(address, own.getSessionTimeout(), event -> states.add(event.getState()),
+                    own.getSessionId(), own.getSessionPasswd());
+            KeeperState first = states.poll(WAIT_SECONDS, TimeUnit.SECONDS);
+            twin.close();
+            if (first == KeeperState.Expired) {
+                return "ok";
             }
-        }, own.getSessionId(), own.getSessionPasswd());
-        boolean reached = up.await(CONNECT_SECONDS, TimeUnit.SECONDS);
-        twin.close();
-        return reached ? "ok" : "error no second connection to " + address;
+        }
+        return "error the session outlived " + KILL_ATTEMPTS + " attempts at " + address;
     }
 
     private String close() {
@@ -167,8 +174,29 @@ public final class Peer {
         return "ok";
     }
 
+    private String answerSession() throws Exception {
+        String said = session();
+        return said.startsWith("error") ? said : "ok " + said;
+    }
+
+    /** Waits for a session: a handle that is new has none, and one that is lost throws. */
     private String session() throws Exception {
-        return "0x" + Long.toHexString(connected().getZookeeperClient().getZooKeeper().getSessionId());
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_SECONDS);
+        for (;;) {
+            String why = "it has none yet";
+            try {
+                long id = connected().getZookeeperClient().getZooKeeper().getSessionId();
+                if (id != 0) {
+                    return "0x" + Long.toHexString(id);
+                }
+            } catch (KeeperException e) {
+                why = e.toString();
+            }
+            if (System.nanoTime() > end) {
+                return "error no session in " + WAIT_SECONDS + " s: " + why;
+            }
+            Thread.sleep(POLL_MILLIS);
+        }
     }
 
     private CuratorFramework connected() {
