@@ -4,10 +4,15 @@
 package exclusion_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/integration/harness"
 )
@@ -40,15 +45,15 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	await(ctx, t, f.witness, 1)
 
 	f.during(ctx, t, span)
-	long := f.freeze(ctx, t, func() {
-		spread(ctx, t, e)
+	frozen := f.freeze(ctx, t, func() {
+		spread(ctx, t, e, raw, lock)
 		woken = settledWakeUps(ctx, t, e) - woken
 	})
 	out := f.stop(ctx, t)
 	seen, turns, _ := f.witness.now()
 	t.Logf("workers: %v", &out)
 	t.Logf("witness: %d opens, %d closes, %d goroutines; %s", seen.opens, seen.closes, len(turns), fairness(turns))
-	t.Logf("%d releases woke %d waiters", long.closes, woken)
+	t.Logf("%d releases, and at most %d who gave up, woke %d waiters", frozen.closes, out.GaveUp, woken)
 
 	f.judge(t, out)
 	if seen.overlaps+seen.refused+out.Lost > 0 || len(out.Errors) > 0 {
@@ -60,34 +65,46 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	if lo, hi := extremes(turns); lo == 0 || hi > 2*lo {
 		t.Errorf("turns of a goroutine: %d to %d", lo, hi)
 	}
-	// A hold that lasts watches its own node as well; a waiter that comes too
-	// late for its predecessor needs no event.
-	if woken > long.closes+out.Long || woken < long.closes*9/10 {
-		t.Errorf("%d releases, %d of them by holders that watched their own node, woke %d", long.closes, out.Long, woken)
+	// Who gives up wakes one as well and leaves a watch to be told in vain, and
+	// a hold that lasts watches its own node; a waiter that comes too late for
+	// its predecessor needs no event.
+	if woken > frozen.closes+2*out.GaveUp+out.Long || woken < frozen.closes*9/10 {
+		t.Errorf("%d releases and %d who gave up, %d of them holders that watched their own node, woke %d",
+			frozen.closes, out.GaveUp, out.Long, woken)
 	}
 	clean(ctx, t, e, raw, lock)
 }
 
-// spread wants every server to have clients, and every waiter to watch one
-// node.
-func spread(ctx context.Context, t *testing.T, e *harness.Ensemble) {
+// spread wants every server to have clients, and every contender but the last
+// to be watched by its successor.
+func spread(ctx context.Context, t *testing.T, e *harness.Ensemble, raw *zk.Conn, lock string) {
 	t.Helper()
 	eventually(ctx, t, 5*time.Second, func() error {
-		sum := 0
+		watched := map[string]bool{}
 		for _, n := range e.Nodes() {
-			w, err := n.Watches(ctx)
+			paths, err := n.WatchesByPath(ctx)
 			if err != nil {
 				return err
 			}
-			if w.Connections == 0 {
+			if len(paths) == 0 {
 				return fmt.Errorf("no client of node %d watches anything", n.ID())
 			}
-			sum += w.Total
+			for path := range paths {
+				watched[path] = true
+			}
 		}
-		// The holder, which is kept waiting, watches its own node, as its
-		// successor does.
-		if want := workers * routines; sum != want && sum != want-1 {
-			return fmt.Errorf("%d watches, want %d: one for each contender", sum, want)
+		names, _, err := raw.Children(lock)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sequence(a), sequence(b)) })
+		for i, name := range names {
+			if i < len(names)-1 && !watched[lock+"/"+name] {
+				return fmt.Errorf("nobody watches number %d of %d in line", i+1, len(names))
+			}
+		}
+		if len(names) != workers*routines {
+			return fmt.Errorf("%d stand in line, want all %d", len(names), workers*routines)
 		}
 		return nil
 	})
@@ -145,7 +162,11 @@ func (f *fleet) during(ctx context.Context, t *testing.T, d time.Duration) {
 func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 	t.Helper()
 	frozen, thaw := make(chan struct{}), make(chan struct{})
-	f.witness.atNextOpen(func(report) { close(frozen); <-thaw })
+	f.witness.atNextOpen(func(report) time.Duration {
+		close(frozen)
+		<-thaw
+		return 0
+	})
 	defer close(thaw)
 	select {
 	case <-frozen:
@@ -157,9 +178,15 @@ func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 	return seen
 }
 
+// stuck is after how long without what is waited for nobody is believed to
+// move any more: well over what it takes to lose a server and a session.
+const stuck = 30 * time.Second
+
 // await waits for n more opens.
 func await(ctx context.Context, t *testing.T, w *witness, n int) {
 	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, stuck, errors.New("stuck"))
+	defer cancel()
 	seen, _, changed := w.now()
 	for want := seen.opens + n; seen.opens < want; seen, _, changed = w.now() {
 		select {

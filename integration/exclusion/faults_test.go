@@ -44,6 +44,7 @@ func faults(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 		{"the follower of a holder frozen for 2 s", s.freezeServer(harness.Follower)},
 		{"the leader, a holder's server, frozen for 2 s", s.freezeServer(harness.Leader)},
 		{"a holder stopped for longer than its session", s.stopHolder},
+		{"a busy holder stopped for longer than its session", s.stopBusyHolder},
 		{"a holder killed", s.killHolder},
 	} {
 		at := time.Now()
@@ -72,7 +73,10 @@ func faults(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 func (s *storm) whileHeld(ctx context.Context, t *testing.T, f func(report) error) error {
 	t.Helper()
 	done := make(chan error, 1)
-	s.witness.atNextOpen(func(r report) { done <- f(r) })
+	s.witness.atNextOpen(func(r report) time.Duration {
+		done <- f(r)
+		return 0
+	})
 	select {
 	case err := <-done:
 		return err
@@ -141,16 +145,41 @@ func (s *storm) freezeServer(role harness.Role) func(context.Context, *testing.T
 }
 
 // stopHolder stops a process that holds the lock for longer than its session
-// lives. When it goes on, it must see that it holds nothing before it does
-// anything, and if it did something nevertheless, its token must be refused.
+// lives.
 func (s *storm) stopHolder(ctx context.Context, t *testing.T) {
-	before, _, _ := s.witness.now()
 	var victim int
 	check(t, s.whileHeld(ctx, t, func(r report) error {
 		victim = r.Worker
 		return s.signal(victim, syscall.SIGSTOP)
 	}))
+	s.wake(ctx, t, victim)
+}
+
+// stopBusyHolder stops the holder in the middle of a computation, so that it
+// asks its hold before anything else in its process runs.
+func (s *storm) stopBusyHolder(ctx context.Context, t *testing.T) {
+	holder := make(chan int, 1)
+	s.witness.atNextOpen(func(r report) time.Duration {
+		holder <- r.Worker
+		return sessionTimeout / 4
+	})
+	select {
+	case victim := <-holder:
+		s.during(ctx, t, sessionTimeout/8) // in the midst of it
+		check(t, s.signal(victim, syscall.SIGSTOP))
+		s.wake(ctx, t, victim)
+	case <-ctx.Done():
+		t.Fatal("nobody takes the lock any more")
+	}
+}
+
+// wake lets a stopped holder go on after its session. It must see that it
+// holds nothing before it does anything, and if it did something
+// nevertheless, its token must be refused.
+func (s *storm) wake(ctx context.Context, t *testing.T, victim int) {
+	t.Helper()
 	at := time.Now()
+	before, _, _ := s.witness.now()
 	s.takenOver(ctx, t, at)
 	s.during(ctx, t, sessionTimeout+time.Second-time.Since(at))
 	check(t, s.signal(victim, syscall.SIGCONT))

@@ -114,6 +114,7 @@ func (f *fleet) stop(ctx context.Context, t *testing.T) outcome {
 
 func (o *outcome) add(b outcome) {
 	o.Acquired += b.Acquired
+	o.GaveUp += b.GaveUp
 	o.Lost += b.Lost
 	o.Long += b.Long
 	o.Leaked += b.Leaked
@@ -124,5 +125,5 @@ func (o *outcome) add(b outcome) {
 }
 
 func (o *outcome) String() string {
-	return fmt.Sprintf("%d holds, %d lost, %d long, errors %v", o.Acquired, o.Lost, o.Long, o.Errors)
+	return fmt.Sprintf("%d holds, %d gave up waiting, %d lost, %d long, errors %v", o.Acquired, o.GaveUp, o.Lost, o.Long, o.Errors)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"time"
 )
 
 // kind is what a holder tells the witness.
@@ -28,7 +29,10 @@ type report struct {
 }
 
 // verdict is the witness's answer.
-type verdict struct{ Accepted bool }
+type verdict struct {
+	Accepted bool
+	Spin     time.Duration // keep a processor busy for so long before you go on
+}
 
 // line is a holder's connection to the witness, one for each goroutine.
 type line struct {
@@ -46,8 +50,7 @@ func dialWitness(socket string) (*line, error) {
 }
 
 // tell sends a report and waits for the answer.
-func (l *line) tell(r report) (accepted bool, err error) {
-	var v verdict
+func (l *line) tell(r report) (v verdict, err error) {
 	err = errors.Join(l.enc.Encode(r), l.dec.Decode(&v))
-	return v.Accepted, err
+	return v, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 // who is one goroutine of one worker.
@@ -25,7 +26,7 @@ type witness struct {
 	inside  map[*witnessed]bool
 	token   int64 // greatest accepted
 	seq     int64 // of the node with that token
-	hook    func(report)
+	hook    func(report) time.Duration
 	tally   tally
 	turns   map[who]int
 	changed chan struct{} // closed and replaced with every report
@@ -89,7 +90,7 @@ func (w *witness) serve(conn net.Conn) {
 			break
 		}
 		var v verdict
-		var hook func(report)
+		var hook func(report) time.Duration
 		w.mu.Lock()
 		in, v.Accepted = w.judge(in, r)
 		if r.Kind == opened && v.Accepted {
@@ -99,7 +100,7 @@ func (w *witness) serve(conn net.Conn) {
 		w.changed = make(chan struct{})
 		w.mu.Unlock()
 		if hook != nil {
-			hook(r)
+			v.Spin = hook(r)
 		}
 		if enc.Encode(v) != nil {
 			break
@@ -163,8 +164,8 @@ func (w *witness) deceived(r report, by string) {
 }
 
 // atNextOpen runs f in the time of the next holder: its worker hears that it
-// may work when f has returned.
-func (w *witness) atNextOpen(f func(report)) {
+// may work when f has returned, and spins as long as f says.
+func (w *witness) atNextOpen(f func(report) time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hook = f

@@ -33,6 +33,7 @@ type task struct {
 // outcome is what a worker process tells at its end.
 type outcome struct {
 	Acquired   int            // holds
+	GaveUp     int            // waits
 	Lost       int            // holds that were over before they were released
 	Long       int            // holds that may have lasted long enough to watch their own node
 	Errors     map[string]int // expected in an outage, by what they match
@@ -118,11 +119,15 @@ func (w *worker) routine(ctx context.Context, id int, lock *recipes.InterProcess
 	}
 	defer func() { _ = l.conn.Close() }()
 	for ctx.Err() == nil {
-		hold, err := lock.Acquire(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.failed("acquire", err)
-			}
+		hold, err := w.acquire(ctx, lock)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errImpatient):
+			continue
+		default:
+			w.failed("acquire", err)
 			continue
 		}
 		began := time.Now()
@@ -138,6 +143,25 @@ func (w *worker) routine(ctx context.Context, id int, lock *recipes.InterProcess
 	}
 }
 
+var errImpatient = errors.New("gave up waiting")
+
+// acquire waits for the lock. One time in eight it may give up, so that who
+// waits behind it is woken without being the first.
+func (w *worker) acquire(ctx context.Context, lock *recipes.InterProcessMutex) (*recipes.Hold, error) {
+	if rand.N(8) > 0 {
+		return lock.Acquire(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, rand.N(300*time.Millisecond), errImpatient)
+	defer cancel()
+	hold, err := lock.Acquire(ctx)
+	if errors.Is(err, errImpatient) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.out.GaveUp++
+	}
+	return hold, err
+}
+
 // hold is the time under the lock, as the witness sees it. Before every report
 // the hold is asked whether it is one.
 func (w *worker) hold(hold *recipes.Hold, id int, l *line) error {
@@ -146,16 +170,21 @@ func (w *worker) hold(hold *recipes.Hold, id int, l *line) error {
 		return nil
 	}
 	r.Kind, r.Believes = opened, true
-	accepted, err := l.tell(r)
+	v, err := l.tell(r)
 	if err != nil {
 		return err
 	}
-	if !accepted {
+	if !v.Accepted {
 		r.Kind, r.Believes = shunned, !w.lost(hold)
 		_, err = l.tell(r)
 		return err
 	}
-	<-time.After(rand.N(2 * time.Millisecond))
+	if v.Spin == 0 {
+		<-time.After(rand.N(2 * time.Millisecond))
+	}
+	for began := time.Now(); time.Since(began) < v.Spin; {
+		// Who is stopped here goes on before any timer can.
+	}
 	r.Kind, r.Believes = closed, !w.lost(hold)
 	if _, err = l.tell(r); err != nil || r.Believes {
 		return err
