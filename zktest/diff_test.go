@@ -80,7 +80,7 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 1)), base: fmt.Sprintf("/diff%012d/r", time.Now().UnixNano()%1e12)}
 	for _, sd := range sides {
 		sd.prepare(t, g.base)
-		defer sd.close()
+		defer sd.close(t)
 	}
 	var done []string
 	for range steps {
@@ -90,6 +90,8 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 			saw[i] = sd.perform(t, s)
 			events := sd.fence(1 - s.who)
 			if i == 0 && events == strayClose {
+				t.Logf("seed %d: the real server closed a bystander after\n  %s\n  %s", seed,
+					strings.Join(done[max(0, len(done)-8):], "\n  "), s.text)
 				return inconclusive
 			}
 			saw[i] += " |" + events

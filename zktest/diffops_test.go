@@ -60,6 +60,13 @@ func (g *gen) cleanPath() string {
 	return g.base + good[g.pick(len(good))]
 }
 
+func (g *gen) pathOrNull() any {
+	if g.pick(80) == 0 {
+		return null{}
+	}
+	return g.path()
+}
+
 // systemPath is a path that every server has, or never has.
 func (g *gen) systemPath() string {
 	return []string{"/zookeeper", "/zookeeper/quota", "/zookeeper/config", "/zookeeper/nope", "/"}[g.pick(5)]
@@ -134,7 +141,7 @@ func (g *gen) create(op int32) []byte {
 	if op == 19 && g.pick(5) > 0 {
 		flags = 4
 	}
-	p := body(g.path(), g.data(), g.acl(), flags)
+	p := body(g.pathOrNull(), g.data(), g.acl(), flags)
 	if op == 21 {
 		ttl := []int64{-1, 0, 1, 5, 1_000_000, 1<<40 - 1, 1 << 40}[g.pick(7)]
 		if g.pick(3) > 0 {
@@ -144,7 +151,7 @@ func (g *gen) create(op int32) []byte {
 		if flags != 5 && flags != 6 && ttl == -1 {
 			ttl = 0 // -1 kills the real server
 		}
-		p = body(g.path(), g.data(), g.acl(), flags, ttl)
+		p = body(g.pathOrNull(), g.data(), g.acl(), flags, ttl)
 	}
 	return p
 }
@@ -225,14 +232,14 @@ func (g *gen) payload(op int32) []byte {
 		if g.pick(20) == 0 {
 			return body(g.systemPath(), g.version())
 		}
-		return body(g.path(), g.version())
+		return body(g.pathOrNull(), g.version())
 	case 3, 4, 8, 12:
 		if g.pick(40) == 0 {
 			return body(null{}, true)
 		}
 		return body(g.cleanPath(), g.watch())
 	case 5:
-		return body(g.path(), g.data(), g.version())
+		return body(g.pathOrNull(), g.data(), g.version())
 	case 6, 104:
 		path := g.cleanPath()
 		if op == 104 && len(path) < 2 {
@@ -240,9 +247,9 @@ func (g *gen) payload(op int32) []byte {
 		}
 		return body(path)
 	case 7:
-		return body(g.path(), g.acl(), g.version())
+		return body(g.pathOrNull(), g.acl(), g.version())
 	case 9:
-		return body(g.path())
+		return body(g.pathOrNull())
 	case 14:
 		return g.multi()
 	case 22:
@@ -288,7 +295,7 @@ func (g *gen) multi() []byte {
 		e.Write(body(op, false, int32(-1)))
 		switch op {
 		case 13:
-			e.Write(body(g.path(), g.version()))
+			e.Write(body(g.pathOrNull(), g.version()))
 		default:
 			e.Write(g.payload(op))
 		}

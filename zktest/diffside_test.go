@@ -46,12 +46,16 @@ func (sd *side) open(tb testing.TB, who int) {
 	sd.clients[who] = c
 }
 
-func (sd *side) close() {
+func (sd *side) close(tb testing.TB) {
+	tb.Helper()
 	for _, c := range sd.clients {
-		if c != nil {
-			_, _, _ = c.call(-11, nil)
-			_ = c.Close()
+		if c == nil {
+			continue
 		}
+		if _, _, err := c.call(-11, nil); err != nil {
+			sd.end(tb, c)
+		}
+		_ = c.Close()
 	}
 }
 
@@ -95,11 +99,18 @@ func (sd *side) perform(tb testing.TB, s step) string {
 // end at a time of its own and take a zxid then.
 func (sd *side) end(tb testing.TB, old *raw) {
 	tb.Helper()
-	c := sd.dial(tb)
-	if c.handshake(0, 30_000, old.session, old.password) == nil {
-		_, _, _ = c.call(-11, nil)
+	for range 5 {
+		c := sd.dial(tb)
+		err := c.handshake(0, 30_000, old.session, old.password)
+		if err == nil {
+			_, _, err = c.call(-11, nil)
+		}
+		_ = c.Close()
+		if err == nil || errors.Is(err, errRefused) {
+			return
+		}
 	}
-	_ = c.Close()
+	tb.Errorf("%s: session %#x cannot be closed", sd.addr, old.session)
 }
 
 // reattach comes back to the session over a new connection, if the server

@@ -84,12 +84,11 @@ func (s *Server) finish(r *request) {
 	}
 	if code != CodeOK {
 		rest := e.b[4+16:]
-		if r.op != OpMultiRead {
-			rest = nil // an error has no body
-		}
 		e = newFrame(16 + len(rest))
 		e.header(r.xid, s.tree.lastZxid, code)
-		e.b = append(e.b, rest...)
+		if r.keepBody {
+			e.b = append(e.b, rest...)
+		}
 	}
 	r.c.reply(r, e.frame())
 }
@@ -125,6 +124,9 @@ func (r *request) answer(e *encoder) (code Code, moved bool) {
 		return r.err, true
 	}
 	if r.err != CodeOK {
+		if r.op == OpMulti {
+			e.multiHeader(opError, true, -1) // only kept by some errors
+		}
 		return r.err, false
 	}
 	if r.txn != nil {

@@ -10,6 +10,9 @@ func (p *prepStage) create(r *request, x *txn, w write) Code {
 	if code != CodeOK {
 		return code
 	}
+	if w.null {
+		return CodeMarshallingError
+	}
 	parentPath, ok := parentForWrite(c.path)
 	if !ok {
 		return CodeBadArguments

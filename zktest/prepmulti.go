@@ -1,14 +1,23 @@
 package zktest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // prepareMulti prepares all parts under one zxid. The first part that fails
 // undoes what the earlier ones had put in flight.
 func (p *prepStage) prepareMulti(r *request) {
 	x := p.begin(r)
-	r.txn = x
 	d := decoder{b: r.body}
 	parts := d.multi()
+	if d.err == nil && slices.ContainsFunc(parts, func(p multiPart) bool { return p.null }) {
+		// The server trips between taking the zxid and making the
+		// transaction: the number is lost.
+		r.err, r.keepBody = CodeMarshallingError, true
+		return
+	}
+	r.txn = x
 	if d.err != nil {
 		x.fail(CodeMarshallingError)
 		r.err = CodeMarshallingError

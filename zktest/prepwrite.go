@@ -11,6 +11,7 @@ type write struct {
 	data    []byte
 	acl     []acl
 	version int32
+	null    bool // the path was null, which some writes trip over
 }
 
 // parse reads the arguments of a request that is one change.
@@ -20,15 +21,16 @@ func (p *prepStage) parse(r *request) (write, Code) {
 	switch r.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		w.create = d.create(r.op)
+		w.path, w.null = w.create.path, w.create.null
 	case OpDelete, OpCheck:
-		v := d.versionedPath()
-		w.path, w.version = v.path, v.version
+		w.path, w.null = d.marked()
+		w.version = d.int()
 	case OpSetData:
-		v := d.setData()
-		w.path, w.data, w.version = v.path, v.data, v.version
+		w.path, w.null = d.marked()
+		w.data, w.version = d.buffer(), d.int()
 	case OpSetACL:
-		v := d.setACL()
-		w.path, w.acl, w.version = v.path, v.acl, v.version
+		w.path, w.null = d.marked()
+		w.acl, w.version = d.acls(), d.int()
 	case OpDeleteContainer:
 		if !r.internal {
 			return w, CodeBadArguments // the server takes the whole frame for a path
@@ -76,6 +78,9 @@ func bumpVersion(now, want int32) (int32, Code) {
 func (p *prepStage) delete(r *request, x *txn, w write) Code {
 	if code := r.checkSession(); code != CodeOK {
 		return code
+	}
+	if w.null {
+		return CodeMarshallingError
 	}
 	parentPath, ok := parentForWrite(w.path)
 	if !ok || systemPath(w.path) {

@@ -169,7 +169,7 @@ func (r *request) multiRead(d *decoder, e *encoder) Code {
 	code := CodeOK
 	for _, p := range parts {
 		if !p.isRead() || p.null {
-			code = CodeMarshallingError
+			code, r.keepBody = CodeMarshallingError, true
 			break
 		}
 		n, code := r.lookup(p.path)

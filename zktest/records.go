@@ -20,11 +20,19 @@ type createRequest struct {
 	acl   []acl
 	flags int32
 	ttl   int64
+	null  bool // the path was null
 }
 
 func (d *decoder) create(op Op) createRequest {
-	r := createRequest{ttl: -1}
-	r.path = d.path()
+	path, null := d.marked()
+	r := d.createRest(op, path)
+	r.null = null
+	return r
+}
+
+// createRest reads what follows the path of a create.
+func (d *decoder) createRest(op Op, path string) createRequest {
+	r := createRequest{path: path, ttl: -1}
 	r.data = d.buffer()
 	r.acl = d.acls()
 	r.flags = d.int()
@@ -34,36 +42,11 @@ func (d *decoder) create(op Op) createRequest {
 	return r
 }
 
-// versionedPath is the body of delete and check.
-type versionedPath struct {
-	path    string
-	version int32
-}
-
-func (d *decoder) versionedPath() versionedPath {
-	return versionedPath{path: d.path(), version: d.int()}
-}
-
-// setDataRequest is the body of setData.
-type setDataRequest struct {
-	path    string
-	data    []byte
-	version int32
-}
-
-func (d *decoder) setData() setDataRequest {
-	return setDataRequest{path: d.path(), data: d.buffer(), version: d.int()}
-}
-
-// setACLRequest is the body of setACL.
-type setACLRequest struct {
-	path    string
-	acl     []acl
-	version int32
-}
-
-func (d *decoder) setACL() setACLRequest {
-	return setACLRequest{path: d.path(), acl: d.acls(), version: d.int()}
+// marked reads a path that may be null, which the reader of a transaction
+// does not mind.
+func (d *decoder) marked() (path string, null bool) {
+	path, ok := d.text()
+	return path, !ok && d.err == nil
 }
 
 // watchedPath is the body of the reads that may leave a watch.
@@ -132,22 +115,20 @@ func (d *decoder) multi() []multiPart {
 		p := multiPart{op: op}
 		switch op {
 		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-			p.create = d.create(op)
-			p.path = p.create.path
+			p.path, p.null = d.marked()
+			p.create = d.createRest(op, p.path)
 			p.op = multiCreateOp(op, p.create.flags)
 			if p.op != OpCreateTTL {
 				p.create.ttl = -1
 			}
 		case OpDelete, OpCheck:
-			v := d.versionedPath()
-			p.path, p.ver = v.path, v.version
+			p.path, p.null = d.marked()
+			p.ver = d.int()
 		case OpSetData:
-			v := d.setData()
-			p.path, p.data, p.ver = v.path, v.data, v.version
+			p.path, p.null = d.marked()
+			p.data, p.ver = d.buffer(), d.int()
 		case OpGetData, OpGetChildren:
-			var ok bool
-			p.path, ok = d.text()
-			p.null = !ok
+			p.path, p.null = d.marked()
 			d.bool() // a watch cannot be left this way
 		default:
 			d.err = errShort

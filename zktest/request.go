@@ -23,10 +23,13 @@ type request struct {
 	watch   bool
 	at      time.Time
 
-	txn    *txn
-	err    Code
-	due    time.Time // when it may leave the log
-	result txnResult
+	txn *txn
+	err Code
+	// keepBody marks an error that is answered with the body as far as the
+	// server had got.
+	keepBody bool
+	due      time.Time // when it may leave the log
+	result   txnResult
 }
 
 // Request describes a request a server has received, for hooks and the log.
