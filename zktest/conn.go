@@ -85,13 +85,26 @@ var (
 // serve reads the connection until it ends.
 func (c *conn) serve() {
 	br := bufio.NewReaderSize(c.end, 4096)
-	err := c.handshake(br)
+	err := c.admit()
+	if err == nil {
+		err = c.handshake(br)
+	}
 	for err == nil {
 		err = c.next(br)
 	}
 	c.s.mu.Lock()
 	c.close()
 	c.s.mu.Unlock()
+}
+
+// admit turns a connection away that is one too many.
+func (c *conn) admit() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.crowded(c) {
+		return errConnOver
+	}
+	return nil
 }
 
 // readFrame reads a frame, given its length. A length beyond the limit ends

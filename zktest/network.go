@@ -94,10 +94,7 @@ func (s *Server) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped, s.suspended = false, false
-	for _, ses := range s.sessions {
-		ses.expires = s.expiryTick(ses.timeout)
-	}
-	s.armNextExpiry()
+	s.renewSessions()
 	s.networkChanged()
 }
 

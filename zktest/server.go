@@ -44,6 +44,7 @@ type Server struct {
 	hanging     bool
 	partitioned bool
 	readOnly    bool
+	maxConns    int
 	held        holdCause
 	changed     chan struct{} // closed at each change of the flags above
 	eventDelay  time.Duration

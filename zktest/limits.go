@@ -1,0 +1,65 @@
+package zktest
+
+import "time"
+
+// SetSessionTimeouts changes the range into which requested timeouts are
+// clamped, for handshakes from now on, re-attached sessions too: what was
+// negotiated before stays until then. It models coming back to a server that
+// is configured differently. The range must not be empty or negative.
+func (s *Server) SetSessionTimeouts(lo, hi time.Duration) {
+	s.mu.Lock()
+	s.cfg.minTimeout, s.cfg.maxTimeout = lo, hi
+	s.mu.Unlock()
+}
+
+// SetMaxConns limits the connections from one client's address, as
+// maxClientCnxns does: those beyond n are accepted and closed at once. Here the
+// clients of one [ClientLink] share an address. Zero, the default, means no
+// limit.
+func (s *Server) SetMaxConns(n int) {
+	s.mu.Lock()
+	s.maxConns = n
+	s.mu.Unlock()
+}
+
+// crowded reports whether a new connection is one too many. The connection
+// itself counts. The mutex is held.
+func (s *Server) crowded(c *conn) bool {
+	if s.maxConns <= 0 {
+		return false
+	}
+	n := 0
+	for other := range s.conns {
+		if other.owner == c.owner {
+			n++
+		}
+	}
+	return n > s.maxConns
+}
+
+// ChangeLeader does what clients see of the election of a new leader:
+// connections are closed, transactions count from the next epoch, and every
+// session has its full timeout again. Writes that are still in the log are
+// applied before.
+func (s *Server) ChangeLeader() {
+	s.mu.Lock()
+	for len(s.pending) > 0 {
+		r := s.pending[0]
+		s.pending = s.pending[1:]
+		s.finish(r)
+	}
+	zxid := (s.prep.zxid>>32 + 1) << 32
+	s.prep.zxid, s.tree.lastZxid = zxid, zxid
+	s.renewSessions()
+	s.mu.Unlock()
+	s.CutAll()
+	s.report()
+}
+
+// renewSessions gives every session its full timeout.
+func (s *Server) renewSessions() {
+	for _, ses := range s.sessions {
+		ses.expires = s.expiryTick(ses.timeout)
+	}
+	s.armNextExpiry()
+}
