@@ -17,6 +17,9 @@ import (
 // second, extended types and all four-letter words enabled, containers checked
 // every second.
 
+// realServer names the environment variable with the host:port of a real server.
+const realServer = "DOCENT_ZK"
+
 var lastRoot atomic.Int64 // keeps the roots of parallel tests apart
 
 // target returns the address of the server under test and a path of the test's

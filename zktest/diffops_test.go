@@ -10,6 +10,7 @@ type step struct {
 	who     int    // which client
 	op      int32  // request type, or a pseudo type below
 	payload []byte // without the header
+	batch   []step // sent in one write
 	text    string // what it is, for the report
 }
 
@@ -20,6 +21,7 @@ const (
 	stepCloseAndNew   = -1003
 	stepFuture        = -1004 // connect with a zxid from the future
 	stepReattachAlive = -1005 // re-attach while the old connection still stands
+	stepBatch         = -1006 // several requests before the first answer
 )
 
 // gen draws steps. Paths are few, so that they collide.
@@ -156,8 +158,36 @@ func (g *gen) create(op int32) []byte {
 	return p
 }
 
+// inBatch reports requests whose answer does not depend on how fast the server
+// is: an auth packet overtakes others, and a write is allowed or not by the ACL
+// that the tree has when it arrives.
+func inBatch(op int32) bool {
+	switch op {
+	case 7, 16, 77, 100, 102, -11:
+		return false
+	default:
+		return op > 0
+	}
+}
+
 // step draws one step.
 func (g *gen) step() step {
+	s := g.single()
+	if g.pick(12) > 0 {
+		return s
+	}
+	b := step{who: s.who, op: stepBatch}
+	for n := 2 + g.pick(10); n > 0; n-- {
+		if s := g.single(); inBatch(s.op) {
+			b.batch = append(b.batch, s)
+			b.text += "\n      + " + s.text
+		}
+	}
+	b.text = fmt.Sprintf("client %d batch%s", b.who, b.text)
+	return b
+}
+
+func (g *gen) single() step {
 	s := step{who: g.pick(2)}
 	weights := []struct {
 		op int32

@@ -70,6 +70,8 @@ func (sd *side) perform(tb testing.TB, s step) string {
 		return sd.reattach(tb, s, c.password, 0)
 	case stepBadPassword:
 		return sd.reattach(tb, s, []byte("0123456789abcdef"), 0)
+	case stepBatch:
+		return sd.together(s)
 	case stepFuture:
 		return sd.reattach(tb, s, c.password, 1<<60)
 	case stepCloseAndNew:
@@ -93,6 +95,41 @@ func (sd *side) perform(tb testing.TB, s step) string {
 		sd.open(tb, s.who)
 	}
 	return out
+}
+
+// together sends a batch in one write and shows all answers and events in the
+// order in which they come.
+func (sd *side) together(s step) string {
+	c := sd.clients[s.who]
+	sd.anyOrder = false
+	var frames []byte
+	ops := map[int32]int32{}
+	for _, b := range s.batch {
+		c.xid++
+		ops[c.xid] = b.op
+		p := append(body(c.xid, b.op), b.payload...)
+		frames = append(frames, append(body(int32(len(p))), p...)...)
+	}
+	if _, err := c.Write(frames); err != nil {
+		return kindOfError(err)
+	}
+	var out strings.Builder
+	for n := 0; n < len(s.batch); {
+		a, err := c.receive()
+		switch {
+		case err != nil:
+			return out.String() + " " + kindOfError(err)
+		case a.xid == -1:
+			out.WriteString(sd.showEvents([]answer{a}))
+			continue
+		case a.xid == -2:
+			out.WriteString(sd.show(11, a, nil, nil))
+		default:
+			fmt.Fprintf(&out, " %d:%s", a.xid, sd.show(ops[a.xid], a, nil, nil))
+		}
+		n++
+	}
+	return out.String()
 }
 
 // end closes the session of a connection that is gone. Left alone it would
