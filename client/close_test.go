@@ -1,0 +1,269 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Close ends the session on the server and everything here, at once.
+func TestCloseIdle(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		_, err := c.Create(r.ctx, "/e", nil, client.Ephemeral())
+		r.check(err)
+		_, _, w, err := c.GetW(r.ctx, "/")
+		r.check(err)
+		start := time.Now()
+		r.check(c.Close(r.ctx))
+		if took := time.Since(start); took > 2*time.Second {
+			r.Errorf("took %v", took)
+		}
+		wantQuiet(r.T)
+		r.gone()
+		r.fired(w, zk.EventNotWatching, client.ErrClosed)
+		start = time.Now()
+		r.check(c.Close(r.ctx))
+		ended, cancel := context.WithCancel(r.ctx)
+		cancel()
+		_ = c.Close(ended) // either result
+		if took := time.Since(start); took != 0 {
+			r.Errorf("again: took %v", took)
+		}
+	})
+}
+
+// gone checks that no session, connection, ephemeral node or watch is left.
+func (r *rig) gone() {
+	r.Helper()
+	if s := r.srv.Sessions(); len(s) != 0 {
+		r.Errorf("sessions left: %+v", s)
+	}
+	if n := r.srv.ConnCount(); n != 0 {
+		r.Errorf("%d connections left", n)
+	}
+	if n := r.srv.WatchCount(); n != 0 {
+		r.Errorf("%d watches left", n)
+	}
+	if n := r.srv.ExpiredCount(); n != 0 {
+		r.Errorf("%d sessions were left to expire", n)
+	}
+}
+
+// Operations in flight are answered or say that the client was closed, and
+// what was answered with success is there.
+func TestCloseInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/q", "")
+		for round := range 30 {
+			c := r.connect(fmt.Sprint("c", round))
+			var wg sync.WaitGroup
+			for w := range 8 {
+				wg.Go(func() {
+					for i := 0; ; i++ {
+						path := fmt.Sprintf("/q/%d-%d-%d", round, w, i)
+						_, err := c.Create(r.ctx, path, nil)
+						_, there := r.srv.Node(path)
+						switch {
+						case err == nil && !there, client.NeverSent(err) && there:
+							r.Errorf("%s: %v, there: %v", path, err, there)
+						case errors.Is(err, client.ErrClosed):
+							return
+						case err != nil:
+							r.Errorf("%s: %v", path, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Go(func() {
+				_, _, w, err := c.GetW(r.ctx, "/q")
+				if err == nil {
+					<-w.Done()
+				}
+			})
+			time.Sleep(time.Duration(round) * 113 * time.Microsecond)
+			r.check(c.Close(r.ctx))
+			wg.Wait()
+			wantQuiet(r.T)
+		}
+		r.gone()
+	})
+}
+
+// Close keeps to its context whatever the servers do, and what remains ends
+// by itself.
+func TestCloseUnreachable(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(r *rig){
+		"frozen":    func(r *rig) { r.srv.Freeze() },
+		"partition": func(r *rig) { r.srv.Partition() },
+		"refused":   func(r *rig) { r.srv.Refuse(); r.srv.CutAll() },
+		"hanging":   func(r *rig) { r.srv.HangHandshake(); r.srv.CutAll() },
+		"close is not answered": func(r *rig) {
+			r.srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
+		},
+	} {
+		for _, before := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute} {
+			t.Run(fmt.Sprint(name, " for ", before), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					c := r.connect("a")
+					trouble(r)
+					var wg sync.WaitGroup
+					for range 3 {
+						wg.Go(func() {
+							_, err := c.Create(r.ctx, "/x", nil, client.Protected())
+							if err == nil && name != "close is not answered" {
+								r.Error("created nothing nowhere")
+							}
+						})
+					}
+					time.Sleep(before)
+					start := time.Now()
+					err := c.Close(r.within(1500 * time.Millisecond))
+					if took := time.Since(start); took > 1500*time.Millisecond {
+						r.Errorf("took %v", took)
+					}
+					if before < time.Minute {
+						wantErr(t, err, context.DeadlineExceeded)
+					}
+					wg.Wait()
+					if took := time.Since(start); took > 1500*time.Millisecond {
+						r.Errorf("an operation came back %v after Close began", took)
+					}
+					time.Sleep(2 * time.Second)
+					wantQuiet(r.T)
+				})
+			})
+		}
+	}
+}
+
+// Without a limit Close waits for a server, and no longer than the session
+// may live.
+func TestCloseWaitsForAServer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		time.Sleep(time.Minute)
+		r.srv.Refuse()
+		r.srv.CutAll()
+		time.AfterFunc(3*time.Second, r.srv.Accept)
+		r.check(c.Close(r.ctx))
+		r.gone()
+		wantQuiet(r.T)
+
+		c = r.connect("b")
+		r.srv.Freeze()
+		start := time.Now()
+		_ = c.Close(r.ctx) // the session expired or was not ended: both are right
+		if took := time.Since(start); took > sessionTimeout+2*time.Second {
+			r.Errorf("took %v", took)
+		}
+		wantQuiet(r.T)
+	})
+}
+
+// Each of several callers keeps to its own context and all get one result. It
+// runs outside of a bubble, whose clock stops while somebody waits for a mutex.
+func TestCloseConcurrently(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	connect := func() *client.Client {
+		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := connect()
+	srv.Freeze()
+	var wg sync.WaitGroup
+	first := make(chan struct{})
+	wg.Go(func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.AfterFunc(50*time.Millisecond, func() { close(first) })
+		wantErr(t, c.Close(ctx), context.DeadlineExceeded)
+	})
+	<-first
+	for range 5 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			wantErr(t, c.Close(ctx), context.DeadlineExceeded)
+			if took := time.Since(start); took > 500*time.Millisecond {
+				t.Errorf("took %v, the limit was 50ms", took)
+			}
+		})
+	}
+	wg.Wait()
+	srv.Thaw()
+
+	c = connect()
+	for range 10 {
+		wg.Go(func() {
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Close during the loss of a session and the making of the next.
+func TestCloseBetweenSessions(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		for i := range 60 {
+			c := r.connect(fmt.Sprint("c", i))
+			r.srv.ExpireSession(r.session(c).ID())
+			time.Sleep(time.Duration(i) * 61 * time.Microsecond)
+			r.check(c.Close(r.ctx))
+			wantQuiet(r.T)
+			if s := r.srv.Sessions(); len(s) != 0 {
+				r.Fatalf("%d: sessions left: %+v", i, s)
+			}
+		}
+	})
+}
+
+// A full client can be closed by its state hook without a deadlock of its own
+// making: the hook's context bounds it.
+func TestCloseFromStateHook(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		closed := make(chan error, 1)
+		var c *client.Client
+		ready := make(chan struct{})
+		c = r.connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
+			if ch.State == client.Suspended {
+				<-ready
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Second)
+				defer cancel()
+				closed <- c.Close(ctx)
+			}
+		}}))
+		close(ready)
+		r.srv.CutAll()
+		select {
+		case <-closed:
+		case <-time.After(time.Minute):
+			r.Error("Close hangs")
+		}
+		time.Sleep(2 * time.Second)
+		wantQuiet(r.T)
+	})
+}

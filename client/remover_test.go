@@ -1,0 +1,165 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A protected create whose caller gave up leaves nothing, whether its request
+// is applied while nobody waits, was applied before, or never is.
+func TestAbandonedProtectedCreate(t *testing.T) {
+	t.Parallel()
+	kinds := map[string][]client.CreateOption{
+		"ephemeral":  {client.Ephemeral(), client.Sequential(), client.Protected()},
+		"persistent": {client.Protected()},
+	}
+	faults := map[string]func(r *rig) (undo func()){
+		"applied later": func(r *rig) func() { r.srv.Client("a").Freeze(); return r.srv.Client("a").Thaw },
+		"applied, answer on its way": func(r *rig) func() {
+			r.srv.StallReply(zktest.Match{Op: zktest.OpCreate})
+			return r.srv.Client("a").Heal
+		},
+		"applied, answer lost, nobody reachable": func(r *rig) func() {
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate, Where: func(zktest.Request) bool { return true }})
+			r.srv.OnRequest(func(req zktest.Request) {
+				if req.Op == zktest.OpCreate && req.Client == "a" {
+					r.srv.Client("a").Refuse()
+				}
+			})
+			return r.srv.Client("a").Accept
+		},
+		"never applied": func(r *rig) func() {
+			r.srv.Ignore(zktest.Match{Op: zktest.OpCreate})
+			return func() {}
+		},
+	}
+	for kind, opts := range kinds {
+		for name, fault := range faults {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					r.create("/q", "")
+					c := r.connect("a")
+					undo := fault(r)
+					start := time.Now()
+					_, err := c.Create(r.within(time.Second), "/q/n-", nil, opts...)
+					wantErr(t, err, context.DeadlineExceeded)
+					wantOutcome(t, err, client.OutcomeUnknown)
+					if took := time.Since(start); took != time.Second {
+						r.Errorf("took %v", took)
+					}
+					time.Sleep(time.Second)
+					undo()
+					time.Sleep(2 * sessionTimeout)
+					if left := r.named("/q"); len(left) != 0 {
+						r.Errorf("left behind: %v", left)
+					}
+					if kind == "ephemeral" && r.srv.Count(zktest.OpConnect) == 0 {
+						r.Error("no client")
+					}
+					r.check(c.Close(r.ctx))
+					wantQuiet(r.T)
+				})
+			})
+		}
+	}
+}
+
+// What the remover shall delete goes in spite of lost requests, and stays
+// gone; what is gone already is no trouble.
+func TestDeleteInBackground(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(r *rig){
+		"calm":           func(*rig) {},
+		"blip":           func(r *rig) { r.srv.CutAll() },
+		"dropped before": func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpDelete, Times: 3}) },
+		"reply lost":     func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpDelete}) },
+		"throttled":      func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeThrottledOp) },
+		"outage":         func(r *rig) { r.srv.Stop(); time.AfterFunc(3*time.Second, r.srv.Resume) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				path, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
+				r.check(err)
+				trouble(r)
+				r.check(s.DeleteInBackground(path))
+				r.check(s.DeleteInBackground("/never/was"))
+				time.Sleep(sessionTimeout - time.Second)
+				if _, there := r.srv.Node("/e"); there {
+					r.Error("still there")
+				}
+				if s.Err() != nil {
+					r.Error("the session was lost: nothing was shown")
+				}
+				r.check(c.Close(r.ctx))
+				wantQuiet(r.T)
+			})
+		})
+	}
+}
+
+// The remover does not outlive the session of what it removes, and does not
+// touch a node of that name in the next.
+func TestRemoverEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
+		r.check(err)
+		r.srv.Stop()
+		time.Sleep(time.Second)
+		r.check(s.DeleteInBackground("/e"))
+		time.Sleep(2 * sessionTimeout)
+		r.srv.Resume()
+		_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
+		if err != nil { // the old one is being buried
+			time.Sleep(2 * sessionTimeout)
+			_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
+		}
+		r.check(err)
+		time.Sleep(time.Minute)
+		if n, there := r.srv.Node("/e"); !there || string(n.Data) != "mine" {
+			r.Errorf("the next session's node: %v, %+v", there, n)
+		}
+	})
+}
+
+// Close ends the remover, whatever it waits for.
+func TestRemoverEndsOnClose(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(r *rig){
+		"unreachable": func(r *rig) { r.srv.Refuse(); r.srv.CutAll() },
+		"frozen":      func(r *rig) { r.srv.Freeze() },
+		"throttled": func(r *rig) {
+			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeThrottledOp)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
+				r.check(err)
+				trouble(r)
+				r.check(s.DeleteInBackground("/e"))
+				time.Sleep(time.Second)
+				err = c.Close(r.within(time.Second))
+				if name != "throttled" && !errors.Is(err, context.DeadlineExceeded) {
+					r.Errorf("Close = %v", err)
+				}
+				time.Sleep(2 * time.Second)
+				wantQuiet(r.T)
+			})
+		})
+	}
+}
