@@ -94,6 +94,7 @@ const (
 	reads      effect = iota // nothing: repeat
 	repeatable               // doing it twice is as good as once: repeat
 	once                     // doing it twice shows: report the unknown outcome
+	resolving                // each try finds out first what became of the last: repeat
 )
 
 // try is one attempt of an operation.
@@ -137,8 +138,8 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 		switch {
 		case effect == reads && fate != OutcomeRefused:
 			fate = OutcomeNeverSent // nothing to be in doubt about
-		case again && fate == OutcomeNeverSent:
-			fate = OutcomeUnknown // an earlier try
+		case again && effect != resolving:
+			fate = OutcomeUnknown // an earlier try, whatever was said to the last
 		}
 		err = &OpError{Op: op, Path: path, Outcome: fate, Err: err}
 	}

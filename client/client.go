@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -50,9 +51,9 @@ type core struct {
 	dead    []deadSession // given up here while a server may still keep them
 	changed chan struct{} // closed and replaced at every change of the above
 
-	closeOnce sync.Once
-	closed    chan struct{} // closed when Close is done
-	closeErr  error         // set before closed is closed
+	closeBegun atomic.Bool
+	closed     chan struct{} // closed when Close is done
+	closeErr   error         // set before closed is closed
 }
 
 // Connect starts a client for the servers of a connect string,

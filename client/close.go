@@ -23,10 +23,10 @@ import (
 // It closes all namespaces of the client.
 func (c *Client) Close(ctx context.Context) error {
 	k := c.core
-	k.closeOnce.Do(func() {
+	if k.closeBegun.CompareAndSwap(false, true) { // not a sync.Once, which would hold later callers past their ctx
 		k.closeErr = k.shutDown(ctx)
 		close(k.closed)
-	})
+	}
 	select {
 	case <-k.closed:
 		return k.closeErr

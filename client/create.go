@@ -185,9 +185,20 @@ func (o *ops) withParents(ctx context.Context, s *session, full string, spec cre
 		}
 		dir, _ := split(full)
 		if err := o.makeContainers(ctx, s, dir, spec.acl); err != nil {
-			return fmt.Errorf("make parent %s: %w", o.stripped(dir), err)
+			return o.noParent(dir, err)
 		}
 	}
+}
+
+// noParent is a failure to make dir. Of the node itself nothing was sent, and
+// making a parent twice is as good as once.
+func (o *ops) noParent(dir string, err error) error {
+	fate := OutcomeNeverSent
+	var ft *fault
+	if errors.As(err, &ft) && ft.outcome == OutcomeRefused {
+		fate = OutcomeRefused
+	}
+	return &fault{fmt.Errorf("make parent %s: %w", o.stripped(dir), err), fate}
 }
 
 // makeContainers creates dir and what is missing above it, asking for the

@@ -194,14 +194,26 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32) 
 		}
 		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(full, data, version) })
 		if t.again && version != AnyVersion && errors.Is(err, zk.ErrBadVersion) {
-			now, getErr := call(ctx, t.s, getData(full))
-			if getErr == nil && now.stat.Version == version+1 && bytes.Equal(now.data, data) {
-				stat, err = now.stat, nil // it was our own first try
-			}
+			stat, err = ownWrite(ctx, t.s, full, data, version, err)
 		}
 		return err
 	})
 	return stat, err
+}
+
+// ownWrite tells whether a set that is refused with refusal was applied by an
+// earlier try, whose answer was lost.
+func ownWrite(ctx context.Context, s *session, full string, data []byte, version int32, refusal error) (*zk.Stat, error) {
+	now, err := call(ctx, s, getData(full))
+	var ft *fault
+	switch {
+	case err == nil && now.stat.Version == version+1 && bytes.Equal(now.data, data):
+		return now.stat, nil
+	case errors.As(err, &ft) && ft.outcome != OutcomeRefused:
+		return nil, err // not known yet
+	default:
+		return nil, refusal
+	}
 }
 
 // Delete deletes a node if it has the given version; a node with children is

@@ -41,7 +41,7 @@ type Entry struct {
 // On error no node remains, or its removal goes on in the background until it
 // succeeds or the session is over.
 func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []byte, opts ...CreateOption) (Entry, error) {
-	spec, err := s.spec(append(opts, Ephemeral(), Sequential(), Protected(), WithParents()))
+	spec, err := s.spec(slices.Concat(opts, []CreateOption{Ephemeral(), Sequential(), Protected(), WithParents()}))
 	if err == nil {
 		_, err = s.full(dir)
 	}
@@ -61,13 +61,12 @@ func (o *ops) protected(ctx context.Context, path string, data []byte, spec crea
 	}
 	p := &protectedCreate{ops: o, spec: spec, data: data, list: list}
 	p.dir, p.name = split(full)
-	err = o.do(ctx, "create", path, repeatable, func(ctx context.Context, t try) (err error) {
+	err = o.do(ctx, "create", path, resolving, func(ctx context.Context, t try) (err error) {
 		e, err = p.try(ctx, t.s)
 		return err
 	})
 	if err != nil {
-		p.abandon()
-		return Entry{}, err
+		return Entry{}, p.abandon(err)
 	}
 	e.Path = o.stripped(e.Path)
 	return e, nil
@@ -194,9 +193,15 @@ func findPrefix(ctx context.Context, s *session, dir, prefix string) ([]string, 
 }
 
 // abandon leaves the create to the remover if it may have made, or may yet
-// make, a node.
-func (p *protectedCreate) abandon() {
-	if p.doubt {
-		p.core.remover.abandon(p)
+// make, a node, and returns err with that said.
+func (p *protectedCreate) abandon(err error) error {
+	if !p.doubt {
+		return err
 	}
+	p.core.remover.abandon(p)
+	var op *OpError
+	if errors.As(err, &op) {
+		op.Outcome = OutcomeUnknown
+	}
+	return err
 }

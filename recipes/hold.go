@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -19,8 +20,8 @@ type Hold struct {
 	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
 	cancel context.CancelCauseFunc
 
-	once     sync.Once
-	released chan struct{} // closed when Release is done
+	leaving  atomic.Bool   // Release was called
+	released chan struct{} // closed when it is done
 	err      error         // of Release; set before released is closed
 }
 
@@ -146,17 +147,17 @@ func (h *Hold) Err() error {
 
 // Release ends the hold: first its context, then, if no other hold re-entered
 // the lock, its node. It may be called from any goroutine and more than once;
-// all calls return the result of the first.
+// all calls return the result of the first, or their own context's end.
 //
 // It returns an error that matches [ErrLost] if the lock had been lost before.
 // With any other error the hold is over as well, and the node is removed in
 // the background until that succeeds or the session is over; until then
 // others wait.
 func (h *Hold) Release(ctx context.Context) error {
-	h.once.Do(func() {
-		defer close(h.released)
+	if h.leaving.CompareAndSwap(false, true) { // not a sync.Once, which would hold later callers past their ctx
 		h.err = h.release(ctx)
-	})
+		close(h.released)
+	}
 	select {
 	case <-h.released:
 		return h.err
