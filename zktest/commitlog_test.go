@@ -88,6 +88,38 @@ func TestLostClientWriteInFlight(t *testing.T) {
 	})
 }
 
+// TestFailedTransactionLeavesNothingInFlight checks that what a failed
+// transaction had prepared does not stand in the way of the requests behind it.
+func TestFailedTransactionLeavesNothingInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		c := memory(t, srv.Client("a"))
+		must(t, c, 1, create("/q"), 0)
+		srv.HoldLog()
+		for _, s := range []struct {
+			op int32
+			p  []byte
+		}{
+			{1, sequentialAt("/q/s")},
+			{14, transaction(part(1, create("/m")), part(1, sequentialAt("/q/s")), part(2, body("/none", int32(-1))))},
+			{1, create("/m")},
+			{1, sequentialAt("/q/s")},
+		} {
+			if _, err := c.send(s.op, s.p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		srv.ReleaseLog()
+		for _, want := range []string{"/q/s0000000000", "", "/m", "/q/s0000000001"} {
+			a, err := c.receive()
+			if err != nil || a.err != 0 || want != "" && pathOf(a) != want {
+				t.Errorf("answer code %d, %v, %q, want %q", a.err, err, a.body, want)
+			}
+		}
+	})
+}
+
 func TestContainerSweepInVirtualTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, srv *zktest.Server) {

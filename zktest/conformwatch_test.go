@@ -105,10 +105,10 @@ func TestConformSetWatches(t *testing.T) {
 	t.Parallel()
 	addr, root := target(t)
 	c := rawSession(t, addr)
-	for _, p := range []string{"/same", "/changed", "/kids", "/made"} {
-		must(t, c, 1, create(root+p), 0)
+	var seen int64 // the very transaction that made the last of them
+	for _, p := range []string{"/changed", "/kids", "/made", "/same"} {
+		seen = must(t, c, 1, create(root+p), 0).zxid
 	}
-	seen := must(t, c, 3, body(root, false), 0).zxid
 	must(t, c, 5, body(root+"/changed", []byte("x"), int32(-1)), 0)
 	must(t, c, 1, create(root+"/kids/k"), 0)
 	_, events, err := c.call(101, body(seen,

@@ -20,7 +20,8 @@ const (
 	holdStalled
 )
 
-// chunk is what one Write put in: it is delivered as a whole, at its time.
+// chunk is what one Write put in. It is delivered as a whole, at its time or
+// with the chunk before it, whichever is later.
 type chunk struct {
 	b   []byte
 	at  time.Time // zero: at once
@@ -36,7 +37,6 @@ type half struct {
 	cond   sync.Cond
 	queue  []chunk
 	unread int
-	last   time.Time // delivery time of the newest chunk
 
 	ended      bool // the writer closed; the last chunk says so to the reader
 	readerGone bool
@@ -88,12 +88,8 @@ func (h *half) closeWrite() {
 }
 
 func (h *half) push(c chunk, extra time.Duration) {
-	if d := h.draw() + extra; d > 0 || !h.last.IsZero() {
+	if d := h.draw() + extra; d > 0 {
 		c.at = time.Now().Add(d)
-		if c.at.Before(h.last) {
-			c.at = h.last
-		}
-		h.last = c.at
 	}
 	h.queue = append(h.queue, c)
 	h.unread += len(c.b)
@@ -224,9 +220,6 @@ func (h *half) release(c holdCause) {
 			if h.queue[i].at.Before(at) {
 				h.queue[i].at = at
 			}
-		}
-		if h.last.Before(at) {
-			h.last = at
 		}
 	}
 	h.cond.Broadcast()
