@@ -1,0 +1,121 @@
+package seqqueue_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+const prefix = "lock-"
+
+// sorted is the queue as Curator sorts it, those left out that are no
+// contenders: by the text after the last prefix, compared as text.
+func sorted(children []string) []string {
+	var in []string
+	for _, name := range children {
+		if key, ok := curatorKey(prefix, name); ok && tenDigits.MatchString(key) {
+			in = append(in, name)
+		}
+	}
+	slices.SortFunc(in, func(a, b string) int {
+		ka, _ := curatorKey(prefix, a)
+		kb, _ := curatorKey(prefix, b)
+		if ka != kb {
+			return strings.Compare(ka, kb)
+		}
+		return strings.Compare(a, b)
+	})
+	return in
+}
+
+// wantQueue compares everything that is said about children with the slow
+// oracle, for every contender and two rules.
+func wantQueue(t *testing.T, children []string) {
+	t.Helper()
+	before := slices.Clone(children)
+	want := sorted(children)
+	got := seqqueue.LineOf(prefix, children)
+	if len(got) != len(want) {
+		t.Fatalf("%q: line %v, want %v", children, got, want)
+	}
+	wrapped := slices.ContainsFunc(children, func(name string) bool {
+		key, ok := curatorKey(prefix, name)
+		return ok && wrappedNumber.MatchString(key)
+	})
+	odd := func(n seqqueue.Node) bool { return n.Sequence()%2 == 1 }
+	for i, own := range got {
+		if own.Name != want[i] {
+			t.Fatalf("%q: place %d has %s, want %s", children, i, own.Name, want[i])
+		}
+		v := seqqueue.Judge(prefix, own, children, seqqueue.Everybody)
+		if !v.Listed || v.Wrapped != wrapped || v.Blocked != (i > 0) || i > 0 && v.Nearest != got[i-1] {
+			t.Errorf("%q: judge %s: %+v", children, own.Name, v)
+		}
+		nearest := ""
+		for _, n := range got[:i] {
+			if odd(n) {
+				nearest = n.Name
+			}
+		}
+		if v := seqqueue.Judge(prefix, own, children, odd); v.Blocked != (nearest != "") || v.Nearest.Name != nearest {
+			t.Errorf("%q: judge %s by odd ones: %+v, want %q", children, own.Name, v, nearest)
+		}
+	}
+	if !slices.Equal(children, before) {
+		t.Error("the list was changed")
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for _, children := range [][]string{
+		nil,
+		{""},
+		{"lock-0000000001"},
+		{"b-lock-0000000002", "a-lock-0000000003", "c-lock-0000000001"},
+		{"a-lock-0000000001", "b-lock-0000000001"}, // a counter that sticks
+		{"x", "lock-", "lock-abc", "lock--1", "a-lock-0000000001", "lock--x", "a-lease-0000000000"},
+		{"lock--2147483648", "a-lock-2147483647"},
+		{"a-lock-0999999999", "a-lock-1000000000", "a-lock-2147483647"},
+		{"lock-0000000005-lock-0000000001", "lock-0000000003"},
+	} {
+		wantQueue(t, children)
+	}
+}
+
+// Who is not in the list is told so, whatever is in it.
+func TestJudgeNotListed(t *testing.T) {
+	t.Parallel()
+	own := seqqueue.Node{Name: "me-lock-0000000005", Key: "0000000005"}
+	for _, children := range [][]string{nil, {}, {"a-lock-0000000005"}, {"you-lock-0000000004"}, {"me-lock-000000000"}} {
+		if v := seqqueue.Judge(prefix, own, children, seqqueue.Everybody); v.Listed {
+			t.Errorf("%q: %+v", children, v)
+		}
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	f.Add("a-lock-0000000002,b-lock-0000000001,lock--1,x")
+	f.Add("lock--2147483648,a-lock-2147483647")
+	f.Add("a-lock-0000000001,b-lock-0000000001")
+	f.Fuzz(func(t *testing.T, list string) {
+		children := strings.Split(list, ",")
+		slices.Sort(children)
+		wantQueue(t, slices.Compact(children)) // a directory has no name twice
+	})
+}
+
+// A thousand contenders in any order.
+func TestLineLong(t *testing.T) {
+	t.Parallel()
+	var children []string
+	for i := range 300 {
+		children = append(children, fmt.Sprintf("_c_%08x-lock-%010d", rand.Uint32(), i*31), fmt.Sprintf("foreign-%d", i))
+	}
+	rand.Shuffle(len(children), func(i, j int) { children[i], children[j] = children[j], children[i] })
+	wantQueue(t, children)
+}
