@@ -34,8 +34,9 @@ func (p *prepStage) prepareMulti(r *request) {
 		}
 		code := p.writePart(r, sub, part)
 		if code == CodeMarshallingError {
-			// An exception, not an answer: the whole request fails.
-			p.rollback(x.zxid, before)
+			// An exception, not an answer: the whole request fails, and
+			// the server forgets to undo what the earlier parts put in
+			// flight. Requests behind it see that until it is applied.
 			x.fail(code)
 			r.err = code
 			return
