@@ -168,10 +168,12 @@ func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 		return 0
 	})
 	defer close(thaw)
+	ctx, cancel := limit(ctx)
+	defer cancel()
 	select {
 	case <-frozen:
 	case <-ctx.Done():
-		t.Fatal("nobody takes the lock any more")
+		t.Fatal("nobody takes the lock any more: ", context.Cause(ctx))
 	}
 	look()
 	seen, _, _ := f.witness.now()
@@ -182,10 +184,14 @@ func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 // move any more: well over what it takes to lose a server and a session.
 const stuck = 30 * time.Second
 
+func limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, stuck, errors.New("stuck"))
+}
+
 // await waits for n more opens.
 func await(ctx context.Context, t *testing.T, w *witness, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(ctx, stuck, errors.New("stuck"))
+	ctx, cancel := limit(ctx)
 	defer cancel()
 	seen, _, changed := w.now()
 	for want := seen.opens + n; seen.opens < want; seen, _, changed = w.now() {

@@ -72,6 +72,8 @@ func faults(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 // whileHeld runs f in the time of the next holder and returns what it does.
 func (s *storm) whileHeld(ctx context.Context, t *testing.T, f func(report) error) error {
 	t.Helper()
+	ctx, cancel := limit(ctx)
+	defer cancel()
 	done := make(chan error, 1)
 	s.witness.atNextOpen(func(r report) time.Duration {
 		done <- f(r)
@@ -155,21 +157,31 @@ func (s *storm) stopHolder(ctx context.Context, t *testing.T) {
 	s.wake(ctx, t, victim)
 }
 
-// stopBusyHolder stops the holder in the middle of a computation, so that it
-// asks its hold before anything else in its process runs.
+// stopBusyHolder stops the holder in the middle of a computation on the only
+// processor of its process, so that it asks its hold before anything else in
+// there, a timer say, can run.
 func (s *storm) stopBusyHolder(ctx context.Context, t *testing.T) {
-	holder := make(chan int, 1)
-	s.witness.atNextOpen(func(r report) time.Duration {
-		holder <- r.Worker
-		return sessionTimeout / 4
-	})
-	select {
-	case victim := <-holder:
-		s.during(ctx, t, sessionTimeout/8) // in the midst of it
-		check(t, s.signal(victim, syscall.SIGSTOP))
-		s.wake(ctx, t, victim)
-	case <-ctx.Done():
-		t.Fatal("nobody takes the lock any more")
+	for {
+		holder := make(chan int, 1)
+		s.witness.atNextOpen(func(r report) time.Duration {
+			holder <- r.Worker
+			if r.Worker%2 == 0 {
+				return 0
+			}
+			return sessionTimeout / 4
+		})
+		select {
+		case victim := <-holder:
+			if victim%2 == 0 {
+				continue
+			}
+			s.during(ctx, t, sessionTimeout/8) // in the midst of it
+			check(t, s.signal(victim, syscall.SIGSTOP))
+			s.wake(ctx, t, victim)
+			return
+		case <-ctx.Done():
+			t.Fatal("nobody takes the lock any more")
+		}
 	}
 }
 

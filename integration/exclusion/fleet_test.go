@@ -39,8 +39,8 @@ type process struct {
 }
 
 // launch starts the workers. The first half share one session in each
-// process; in the others every goroutine has its own. Worker i talks to
-// servers[i%len(servers)].
+// process; in the others every goroutine has its own. Odd workers run on one
+// processor. Worker i talks to servers[i%len(servers)].
 func launch(t *testing.T, lock string, servers ...string) *fleet {
 	t.Helper()
 	f := &fleet{witness: startWitness(t)}
@@ -66,6 +66,9 @@ func start(t *testing.T, tk task) *process {
 	check(t, err)
 	p := &process{cmd: exec.CommandContext(t.Context(), self), ended: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
+	if tk.Worker%2 == 1 {
+		p.cmd.Env = append(p.cmd.Env, "GOMAXPROCS=1")
+	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.stdin, err = p.cmd.StdinPipe()
 	check(t, err)
