@@ -1,7 +1,7 @@
 package client
 
 // ParseConnectString lets tests judge connect strings without connecting.
-var ParseConnectString = parseConnectString //nolint:gochecknoglobals // the function, for tests
+var ParseConnectString = parseConnectString
 
 // HubSize is the number of watches that the present session of c keeps.
 func HubSize(c *Client) int {

@@ -21,7 +21,7 @@ const sessionTimeout = 10 * time.Second
 type rig struct {
 	*testing.T
 	srv *zktest.Server
-	ctx context.Context //nolint:containedctx // of the test
+	ctx context.Context
 }
 
 // bubble runs f with a server of its own.

@@ -27,7 +27,7 @@ const (
 // ZOOKEEPER_IMAGE, else the official zookeeper:3.9.
 func Image() string { return cmp.Or(os.Getenv("ZOOKEEPER_IMAGE"), defaultImage) }
 
-var engineOnce sync.Once
+var engineOnce sync.Once //nolint:gochecknoglobals // the variable it guards is the process environment
 
 // openEngine returns a client of the Docker engine that holds the image, and
 // ends the test with the remedy when either is missing. The client is closed when
@@ -62,7 +62,7 @@ func disableReaper(ctx context.Context, t testing.TB, docker *client.Client) {
 	if os.Getenv(name) != "" {
 		return
 	}
-	if _, err := docker.ImageInspect(ctx, testcontainers.ReaperDefaultImage); err == nil {
+	if _, err := docker.ImageInspect(ctx, testcontainers.ReaperDefaultImage); err == nil { //nolint:staticcheck // its successor is not exported
 		return
 	}
 	if err := os.Setenv(name, "true"); err != nil {

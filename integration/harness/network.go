@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -40,9 +41,7 @@ func newSubnet(ctx context.Context, t testing.TB) (subnet, error) {
 			continue
 		}
 		made, err := tcnetwork.New(ctx, tcnetwork.CustomizeNetworkOption(func(o *client.NetworkCreateOptions) error {
-			for k, v := range labels(t) {
-				o.Labels[k] = v
-			}
+			maps.Copy(o.Labels, labels(t))
 			o.IPAM = &network.IPAM{Driver: "default", Config: []network.IPAMConfig{{Subnet: prefix}}}
 			return nil
 		}))

@@ -75,5 +75,5 @@ func (n *Node) watchTable(ctx context.Context, word string, pair func(key, value
 
 func parseSession(text string) (int64, error) {
 	id, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
-	return int64(id), err //nolint:gosec // session ids use all 64 bits; ZooKeeper prints them unsigned
+	return int64(id), err
 }

@@ -90,7 +90,7 @@ func (j *Java) sessionFrom(ctx context.Context, thread, command string) (int64, 
 		return 0, err
 	}
 	id, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
-	return int64(id), err //nolint:gosec // session ids use all 64 bits
+	return int64(id), err
 }
 
 // KillSession ends the client's session behind its back, as an expiry would; after nil

@@ -26,12 +26,11 @@ func (c *conn) forwardRequests(r *bufio.Reader) error {
 
 // arrived counts a request.
 func (c *conn) arrived(frame []byte, first, flush bool) Request {
-	req := Request{}
+	parse := parseRequest
 	if first {
-		req = parseConnect(frame)
-	} else {
-		req = parseRequest(frame)
+		parse = parseConnect
 	}
+	req := parse(frame)
 	req.Conn = c.id
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
@@ -130,7 +129,7 @@ func (c *conn) answered(frame []byte, first bool) (*asked, Reply) {
 	if first {
 		c.session = parseConnected(frame)
 		c.stats.Replies[OpConnect]++
-		c.p.trace.add("#%d < connected session %#x", c.id, uint64(c.session)) //nolint:gosec // printed as ZooKeeper does
+		c.p.trace.add("#%d < connected session %#x", c.id, uint64(c.session))
 		return c.pending.take(0), Reply{}
 	}
 	rep := parseReply(frame)

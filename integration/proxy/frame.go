@@ -57,7 +57,7 @@ func (f *fields) int32() int32 {
 	if b == nil {
 		return 0
 	}
-	return int32(binary.BigEndian.Uint32(b)) //nolint:gosec // the wire's integers are signed
+	return int32(binary.BigEndian.Uint32(b))
 }
 
 func (f *fields) int64() int64 {
@@ -65,7 +65,7 @@ func (f *fields) int64() int64 {
 	if b == nil {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // the wire's integers are signed
+	return int64(binary.BigEndian.Uint64(b))
 }
 
 // bytes reads a buffer or a string; length -1 stands for none.

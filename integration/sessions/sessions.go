@@ -34,14 +34,14 @@ func KillSession(ctx context.Context, addr string, id int64) error {
 	for range attempts {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err != nil {
-			return fmt.Errorf("kill session %#x: %w", uint64(id), err) //nolint:gosec // printed as ZooKeeper does
+			return fmt.Errorf("kill session %#x: %w", uint64(id), err)
 		}
 		err = wire.EndSession(ctx, conn, id, wire.SessionPassword(id), timeout)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, ErrUnknown) && last != nil:
-			return nil // an earlier attempt did it
+			return nil //nolint:nilerr // an earlier attempt did it
 		case errors.Is(err, ErrUnknown), ctx.Err() != nil:
 			return fmt.Errorf("kill session: %w", err)
 		}
