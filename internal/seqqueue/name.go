@@ -38,7 +38,8 @@ func (n Node) before(o Node) bool {
 }
 
 // parse reads a child's name. It reports false for a foreign one. A number
-// past the end of the counter is negative and sets wrapped.
+// past the end of the counter is negative, with the sign as one of at least
+// ten characters (Java's "%010d"), and sets wrapped.
 func parse(prefix, name string) (n Node, wrapped, ok bool) {
 	i := strings.LastIndex(name, prefix)
 	if i < 0 {
@@ -46,7 +47,7 @@ func parse(prefix, name string) (n Node, wrapped, ok bool) {
 	}
 	key := name[i+len(prefix):]
 	if rest, negative := strings.CutPrefix(key, "-"); negative {
-		return Node{}, isNumber(rest), false
+		return Node{}, isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0'), false
 	}
 	if len(key) != digits || !isNumber(key) {
 		return Node{}, false, false
