@@ -1,0 +1,273 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+type keyType struct{}
+
+// The hold's context has the values of Acquire's, and not its end.
+func TestHoldContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		ctx, cancel := context.WithTimeout(context.WithValue(r.ctx, keyType{}, "v"), time.Second)
+		h, err := m.Acquire(ctx)
+		r.check(err)
+		cancel()
+		time.Sleep(2 * time.Second)
+		hctx := h.Context()
+		if _, has := hctx.Deadline(); has || hctx.Err() != nil || hctx.Value(keyType{}) != "v" {
+			r.Errorf("deadline %v, %v, value %v", has, hctx.Err(), hctx.Value(keyType{}))
+		}
+		r.check(h.Err())
+		n, there := r.srv.Node(h.Path())
+		if !there || n.Stat.Czxid != h.FencingToken() {
+			r.Errorf("token %d, node %+v", h.FencingToken(), n)
+		}
+		r.check(h.Release(r.ctx))
+		<-hctx.Done()
+		wantErr(r.T, context.Cause(hctx), recipes.ErrReleased)
+		wantErr(r.T, h.Err(), recipes.ErrReleased)
+		if errors.Is(h.Err(), recipes.ErrLost) {
+			r.Errorf("%v: it was not lost", h.Err())
+		}
+		r.empty()
+	})
+}
+
+func TestReentry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		m, err := recipes.NewInterProcessMutex(c, "/x/l")
+		r.check(err)
+		x, err := c.Namespace("x")
+		r.check(err)
+		same, err := recipes.NewInterProcessMutex(x, "/l")
+		r.check(err)
+		outer, err := m.Acquire(context.WithValue(r.ctx, keyType{}, "outer"))
+		r.check(err)
+		r.srv.ResetCounts()
+		inner, err := same.Acquire(context.WithValue(outer.Context(), keyType{}, "inner"))
+		r.check(err)
+		third, err := m.TryAcquire(inner.Context())
+		r.check(err)
+		if n := len(r.srv.Counts()); n != 0 && r.srv.Counts()[zktest.OpPing] == 0 {
+			r.Errorf("re-entry asked the server: %v", r.srv.Counts())
+		}
+		if inner.Path() != outer.Path() || third.FencingToken() != outer.FencingToken() || inner.Context().Value(keyType{}) != "inner" {
+			r.Errorf("inner %s, outer %s", inner.Path(), outer.Path())
+		}
+		// In whatever order they are released, the last one frees the lock.
+		r.check(outer.Release(r.ctx))
+		r.check(outer.Release(r.ctx)) // again: counts once
+		r.check(third.Release(r.ctx))
+		wantErr(r.T, outer.Err(), recipes.ErrReleased)
+		r.check(inner.Err())
+		if _, there := r.srv.Node("/ns" + inner.Path()); !there {
+			r.Fatal("free although held")
+		}
+		r.check(inner.Close())
+		if _, there := r.srv.Node("/ns" + inner.Path()); there {
+			r.Error("held although free")
+		}
+		// A context of the past is no hold: it queues.
+		again, err := m.Acquire(context.WithoutCancel(inner.Context()))
+		r.check(err)
+		if again.Path() == inner.Path() || again.FencingToken() <= inner.FencingToken() {
+			r.Errorf("again %s", again.Path())
+		}
+		// Another lock is another lock.
+		other, err := recipes.NewInterProcessMutex(c, "/x/m")
+		r.check(err)
+		h, err := other.Acquire(again.Context())
+		r.check(err)
+		r.check(h.Release(r.ctx))
+		r.check(again.Release(r.ctx))
+		wantNoGoroutine(r.T)
+	})
+}
+
+// A hold that was lost cannot be re-entered: local memory is no lock.
+func TestReentryAfterLoss(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		h := r.held(m)
+		r.srv.ExpireSession(r.session(c))
+		<-h.Context().Done()
+		for _, acquire := range []func(context.Context) (*recipes.Hold, error){m.Acquire, m.TryAcquire} {
+			got, err := acquire(context.WithoutCancel(h.Context()))
+			wantErr(r.T, err, recipes.ErrLost, client.ErrSessionLost)
+			if got != nil {
+				r.Error("entered a lost lock")
+			}
+		}
+		wantErr(r.T, h.Release(r.ctx), recipes.ErrLost)
+		fresh := r.held(m) // by another context
+		r.check(fresh.Release(r.ctx))
+		r.empty()
+	})
+}
+
+// Everybody gets the first result, and the node goes once.
+func TestReleaseIsIdempotent(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		h := r.held(m)
+		r.srv.ResetCounts()
+		for range 5 {
+			r.check(h.Release(r.ctx))
+			r.check(h.Close())
+		}
+		if n := r.srv.Count(zktest.OpDelete); n != 1 {
+			r.Errorf("%d deletes", n)
+		}
+	})
+}
+
+// It runs outside of a bubble, whose clock stops while somebody waits for a
+// mutex.
+func TestReleaseConcurrently(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recipes.NewInterProcessMutex(c, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	h, err := m.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		wg.Go(func() {
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+
+	if h, err = m.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	srv.Freeze()
+	began := make(chan struct{})
+	wg.Go(func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.AfterFunc(50*time.Millisecond, func() { close(began) })
+		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+	})
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+	if took := time.Since(start); took > 500*time.Millisecond {
+		t.Errorf("a second Release took %v, its limit was 50ms", took)
+	}
+	wg.Wait()
+	srv.Thaw()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A release that fails is made good in the background; a lost answer is no
+// failure.
+func TestReleaseInTrouble(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+			h := r.held(m)
+			fault(zktest.Match{Op: zktest.OpDelete})
+			r.check(h.Release(r.ctx))
+			if line := r.line(); len(line) != 0 {
+				r.Errorf("left: %v", line)
+			}
+		}
+		for name, release := range map[string]func(h *recipes.Hold) error{
+			"limit":         func(h *recipes.Hold) error { return h.Release(r.within(time.Second)) },
+			"Close":         func(h *recipes.Hold) error { time.AfterFunc(time.Second, r.srv.Thaw); return h.Close() },
+			"no limit left": func(h *recipes.Hold) error { return h.Release(r.within(-1)) },
+		} {
+			h := r.held(m)
+			r.srv.Freeze()
+			start := time.Now()
+			err := release(h)
+			if took := time.Since(start); took > time.Second+10*time.Millisecond {
+				r.Errorf("%s: took %v", name, took)
+			}
+			if name != "Close" {
+				wantErr(r.T, err, context.DeadlineExceeded)
+			} else {
+				r.check(err)
+			}
+			wantErr(r.T, h.Err(), recipes.ErrReleased)
+			r.srv.Thaw()
+			r.empty()
+		}
+	})
+}
+
+// Acquire returns when its context ends at any moment of its way, and leaves
+// nothing.
+func TestAcquireCancelledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		other := r.mutex(r.connect("b"))
+		for _, free := range []bool{true, false} {
+			for step := range 60 {
+				var h *recipes.Hold
+				if !free {
+					h = r.held(other)
+				}
+				limit := time.Duration(step) * 73 * time.Microsecond
+				ctx, cancel := context.WithTimeout(r.ctx, limit)
+				start := time.Now()
+				got, err := m.Acquire(ctx)
+				if took := time.Since(start); took > limit {
+					r.Errorf("limit %v: took %v", limit, took)
+				}
+				cancel()
+				if err != nil {
+					wantErr(t, err, context.DeadlineExceeded)
+					var lockErr *recipes.LockError
+					if !errors.As(err, &lockErr) || lockErr.Op != "acquire" || lockErr.Path != dir {
+						r.Errorf("error %#v", err)
+					}
+				} else if !free {
+					r.Fatal("two holders")
+				} else {
+					r.check(got.Release(r.ctx))
+				}
+				if h != nil {
+					r.check(h.Release(r.ctx))
+				}
+			}
+			r.empty()
+		}
+		wantNoGoroutine(r.T)
+	})
+}

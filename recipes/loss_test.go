@@ -1,0 +1,211 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A holder hears of its loss, whatever the loss is, before anybody else can
+// hold the lock, and its release says so.
+func TestLossWhileHolding(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(r *rig, c *client.Client, h *recipes.Hold)
+		want error
+	}{
+		"expired":           {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
+		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.ErrSessionLost},
+		"silence":           {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
+		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").PartitionReplies() }, client.ErrSessionLost},
+		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
+		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
+		"client closed":     {func(r *rig, c *client.Client, _ *recipes.Hold) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+	} {
+		for _, age := range []time.Duration{0, time.Minute} {
+			t.Run(name+" after "+age.String(), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					c := r.connect("a")
+					h := r.held(r.mutex(c))
+					time.Sleep(age)
+					next := acquire(r.ctx, r.mutex(r.connect("b")))
+					began := time.Now()
+					tt.lose(r, c, h)
+					var res result
+					for told := false; !told; {
+						select {
+						case <-h.Context().Done():
+							told = true
+						case res = <-next:
+							// Those whose node is taken away by force hear of it with
+							// the event, as fast as the next in line.
+							if !errors.Is(tt.want, recipes.ErrNodeDeleted) && name != "expired" && name != "client closed" {
+								r.Error("the next holder was first")
+							}
+						case <-time.After(time.Minute):
+							r.Fatal("the holder was never told")
+						}
+					}
+					if took := time.Since(began); took > sessionTimeout {
+						r.Errorf("told after %v", took)
+					}
+					wantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
+					wantErr(t, h.Err(), recipes.ErrLost, tt.want)
+					wantErr(t, h.Release(r.ctx), recipes.ErrLost, tt.want)
+					wantErr(t, h.Close(), recipes.ErrLost)
+					if res.hold == nil {
+						res = <-next
+					}
+					r.check(res.err)
+					r.check(res.hold.Err())
+					r.check(res.hold.Release(r.ctx))
+					r.srv.Client("a").Heal()
+					r.srv.Client("a").Thaw()
+					r.empty()
+					wantNoGoroutine(r.T)
+				})
+			})
+		}
+	}
+}
+
+// A place in the queue that is lost is not taken again in silence.
+func TestLossWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(r *rig, c *client.Client)
+		want error
+	}{
+		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
+		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
+		"closed":  {func(r *rig, c *client.Client) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+		"node deleted": {func(r *rig, _ *client.Client) {
+			r.check(r.srv.Delete(dir + "/" + r.second()))
+			r.srv.CutAll() // wakes it
+		}, recipes.ErrNodeDeleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				h := r.held(r.mutex(r.connect("holder")))
+				c := r.connect("a")
+				m := r.mutex(c)
+				waits := acquire(r.ctx, m)
+				time.Sleep(time.Second)
+				began := time.Now()
+				tt.lose(r, c)
+				res := <-waits
+				if took := time.Since(began); took > sessionTimeout {
+					r.Errorf("told after %v", took)
+				}
+				wantErr(t, res.err, tt.want)
+				if res.hold != nil {
+					r.Error("two holders")
+				}
+				r.check(h.Err())
+				r.check(h.Release(r.ctx))
+				r.srv.Client("a").Thaw()
+				if name != "closed" { // the client goes on
+					r.check(r.held(m).Release(r.ctx))
+				}
+				r.empty()
+			})
+		})
+	}
+}
+
+// second is who waits first.
+func (r *rig) second() string {
+	all := r.srv.Children(dir)
+	if len(all) != 2 {
+		r.Fatalf("line: %v", all)
+	}
+	if all[0][len(all[0])-10:] > all[1][len(all[1])-10:] {
+		return all[0]
+	}
+	return all[1]
+}
+
+// The session ends when the server has granted the lock and the client has
+// not heard: it must not believe the answer.
+func TestExpiryAtTheGrant(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		r.check(r.held(m).Release(r.ctx))
+		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetChildren2} {
+			id := r.session(c)
+			r.srv.BeforeReply(zktest.Match{Op: op, PathPrefix: dir, Session: id}, func(context.Context, zktest.Request) {
+				r.srv.ExpireSession(id)
+			})
+			h, err := m.Acquire(r.ctx)
+			if err == nil {
+				// The answer may have been read before the end of the session was:
+				// then the hold is told at once.
+				<-h.Context().Done()
+				wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+			} else {
+				wantErr(t, err, client.ErrSessionLost)
+			}
+			r.empty()
+		}
+	})
+}
+
+// A blip is no loss, for a holder nor for those who wait.
+func TestBlipsAreNoLoss(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.held(r.mutex(r.connect("a")))
+		waits := acquire(r.ctx, r.mutex(r.connect("b")))
+		for range 20 {
+			time.Sleep(700 * time.Millisecond)
+			r.srv.CutAll()
+		}
+		r.check(h.Err())
+		if line := r.line(); len(line) != 2 {
+			r.Errorf("line: %v", line)
+		}
+		r.srv.CutAll()
+		r.check(h.Release(r.ctx))
+		res := <-waits
+		r.check(res.err)
+		r.check(res.hold.Release(r.ctx))
+		r.empty()
+	})
+}
+
+// Every request of an acquire may be lost, before or after it is applied:
+// one node, and none after the release.
+func TestLostRequests(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
+			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+		} {
+			for _, op := range []zktest.Op{zktest.OpCreateContainer, zktest.OpCreate, zktest.OpGetChildren2, zktest.OpDelete} {
+				if op == zktest.OpCreateContainer {
+					_ = r.srv.Delete(dir)
+				}
+				rule := fault(zktest.Match{Op: op, PathPrefix: dir})
+				h := r.held(m)
+				if line := r.line(); len(line) != 1 || h.Path() != dir+"/"+line[0] {
+					r.Errorf("%s of %v lost: hold %s, line %v", name, op, h.Path(), line)
+				}
+				r.check(h.Release(r.ctx))
+				if rule.Fired() != 1 {
+					r.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
+				}
+				r.empty()
+			}
+		}
+	})
+}
