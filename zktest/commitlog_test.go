@@ -152,6 +152,28 @@ func TestContainerSweepInVirtualTime(t *testing.T) {
 	}, zktest.WithExtendedTypes())
 }
 
+// TestSweepComesAfterExpiry lets a session end at the tick at which containers
+// are swept. At one instant the order would be drawn anew in every run.
+func TestSweepComesAfterExpiry(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		bubble(t, func(t *testing.T, srv *zktest.Server) {
+			c := memoryConn(t, srv.Client("a"))
+			if err := c.handshake(0, 20_000, 0, nil16()); err != nil {
+				t.Fatal(err)
+			}
+			must(t, c, 19, body("/c", []byte{}, openACL, int32(4)), 0)
+			must(t, c, 1, ephemeral("/c/k"), 0)
+			time.Sleep(19*time.Second + 500*time.Millisecond)
+			must(t, c, 11, nil, 0) // over at the tick of 40 s
+			time.Sleep(21 * time.Second)
+			if nodes := srv.Tree(); len(nodes) != 1 {
+				t.Errorf("left behind:\n%s", srv.Dump())
+			}
+		}, zktest.WithContainerInterval(40*time.Second))
+	}
+}
+
 func TestTTLNeedsExtendedTypes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, srv *zktest.Server) {

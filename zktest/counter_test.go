@@ -90,6 +90,9 @@ func TestPresets(t *testing.T) {
 		if err := srv.SetZxid(0xfffffffe); err != nil {
 			t.Fatal(err)
 		}
+		if a := must(t, c, 3, body("/v", false), 0); a.zxid != 0xfffffffe || srv.Zxid() != a.zxid {
+			t.Errorf("zxid %#x, Zxid %#x after the preset", a.zxid, srv.Zxid())
+		}
 		must(t, c, 5, body("/v", []byte{}, int32(-1)), 0)
 		if a := must(t, c, 5, body("/v", []byte{}, int32(-1)), 0); a.zxid != 0x100000000 {
 			t.Errorf("zxid %#x", a.zxid)

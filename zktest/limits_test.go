@@ -15,12 +15,11 @@ func TestChangeLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, c, 1, ephemeral("/e"), 0)
-		time.Sleep(3 * time.Second)
 		srv.HoldLog()
 		if _, err := c.send(1, create("/in-flight")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(3 * time.Second)
 		srv.ChangeLeader()
 		srv.ReleaseLog()
 		// The answer was on its way when the connection was closed.
