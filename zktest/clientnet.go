@@ -18,18 +18,28 @@ func (cl *ClientLink) Partition() {
 // pings too, arrive and keep its session alive while it hears nothing. New
 // dials wait. Heal undoes it.
 func (cl *ClientLink) PartitionReplies() {
+	cl.partitionHalf(func(k *link) *half { return k.down })
+}
+
+// PartitionRequests holds only what the client sends: it still hears of events,
+// but its session expires. New dials wait. Heal undoes it.
+func (cl *ClientLink) PartitionRequests() {
+	cl.partitionHalf(func(k *link) *half { return k.up })
+}
+
+func (cl *ClientLink) partitionHalf(pick func(*link) *half) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
 	cl.partitioned = true
 	for k := range cl.s.links {
 		if k.owner == cl {
-			k.down.hold(holdPartition)
+			pick(k).hold(holdPartition)
 		}
 	}
 }
 
-// Heal undoes Partition, PartitionReplies and every StallReply. Held frames
-// flow, and waiting dials go on.
+// Heal undoes Partition, PartitionReplies, PartitionRequests and every
+// StallReply. Held frames flow, and waiting dials go on.
 func (cl *ClientLink) Heal() {
 	cl.s.mu.Lock()
 	cl.partitioned = false

@@ -88,6 +88,44 @@ func TestLostClientWriteInFlight(t *testing.T) {
 	})
 }
 
+func TestDropLog(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		c, d := memory(t, srv.Client("a")), memory(t, srv.Client("b"))
+		must(t, d, 1, ephemeral("/d"), 0)
+		srv.HoldLog()
+		if _, err := c.send(1, create("/lost")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		newcomer := memoryConn(t, srv.Client("c"))
+		if err := newcomer.writeFrame(body(int32(0), int64(0), int32(9000), int64(0), nil16())); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		srv.ExpireSession(d.session)
+		if n := srv.DropLog(); n != 3 {
+			t.Errorf("DropLog = %d, want 3", n)
+		}
+		srv.ReleaseLog()
+		for _, lost := range []*raw{c, newcomer} {
+			if _, err := lost.readFrame(); kindOfError(err) != "closed" {
+				t.Errorf("lost request: %v", err)
+			}
+		}
+		if ses := srv.Sessions(); len(ses) != 2 {
+			t.Errorf("sessions %+v, want the first two", ses)
+		}
+		must(t, d, 3, body("/d", false), 0)
+		must(t, d, 1, create("/lost"), 0)
+		// The session that was to end still ends when it falls silent.
+		time.Sleep(22 * time.Second)
+		if len(srv.Sessions()) != 0 {
+			t.Errorf("sessions %+v, want none", srv.Sessions())
+		}
+	})
+}
+
 // TestFailedTransactionLeavesNothingInFlight checks that what a failed
 // transaction had prepared does not stand in the way of the requests behind it.
 func TestFailedTransactionLeavesNothingInFlight(t *testing.T) {

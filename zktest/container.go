@@ -21,9 +21,12 @@ func (s *Server) armSweep() {
 }
 
 func (s *Server) sweep() {
-	s.mu.Lock()
+	if !s.enterTimer() {
+		return
+	}
+	defer s.wg.Done()
 	s.sweepArmed = false
-	if !s.closed && !s.stopped {
+	if !s.stopped {
 		s.sweepContainers()
 	}
 	s.armSweep()

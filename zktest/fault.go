@@ -72,6 +72,7 @@ type verdict struct {
 func (s *Server) rule(m Match, name string, effect func(*verdict)) *Rule {
 	r := &Rule{s: s, match: m, name: name, effect: effect, changed: make(chan struct{})}
 	s.mu.Lock()
+	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool { return r.removed || r.spent() })
 	s.rules = append(s.rules, r)
 	s.mu.Unlock()
 	return r

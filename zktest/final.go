@@ -37,10 +37,13 @@ func (s *Server) armLog() {
 }
 
 func (s *Server) drainLog() {
-	s.mu.Lock()
+	if !s.enterTimer() {
+		return
+	}
+	defer s.wg.Done()
 	s.logArmed = false
 	now := time.Now()
-	for !s.logHeld && !s.closed && len(s.pending) > 0 && !s.pending[0].due.After(now) {
+	for !s.logHeld && len(s.pending) > 0 && !s.pending[0].due.After(now) {
 		r := s.pending[0]
 		s.pending = s.pending[1:]
 		s.finish(r)

@@ -37,6 +37,33 @@ func (s *Server) crowded(c *conn) bool {
 	return n > s.maxConns
 }
 
+// DropLog loses the writes that are in the log and have not been applied, as a
+// leader does that fails before its followers have them: they never happen.
+// The connections they came by are closed without an answer; sessions that
+// were being made do not exist, those that were ending live on. Zxids given
+// out are not used again. It returns how many requests were lost, reads behind
+// the writes included.
+func (s *Server) DropLog() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.pending
+	s.pending = nil
+	s.prep.forget()
+	for _, r := range lost {
+		switch {
+		case r.op == OpConnect:
+			delete(s.sessions, r.session)
+		case r.op == OpCloseSession && s.sessions[r.session] != nil:
+			s.sessions[r.session].closing = false
+		}
+		if r.c != nil {
+			r.c.close()
+		}
+	}
+	s.armNextExpiry()
+	return len(lost)
+}
+
 // ChangeLeader does what clients see of the election of a new leader:
 // connections are closed, transactions count from the next epoch, and every
 // session has its full timeout again. Writes that are still in the log are

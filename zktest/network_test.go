@@ -93,6 +93,31 @@ func TestOneWayPartitionKeepsSession(t *testing.T) {
 	})
 }
 
+func TestRequestsLost(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		link := srv.Client("a")
+		c := memory(t, link)
+		must(t, c, 3, body("/x", true), -101)
+		link.PartitionRequests()
+		if err := srv.Create("/x", nil); err != nil {
+			t.Fatal(err)
+		}
+		if ev, err := c.receive(); err != nil || ev.xid != -1 {
+			t.Errorf("event %+v, %v", ev, err)
+		}
+		for range 10 {
+			if err := c.sendXid(-2, 11, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		if _, err := c.receive(); kindOfError(err) != "closed" || len(srv.Sessions()) != 0 {
+			t.Errorf("%v, sessions %v, want the session expired", err, srv.Sessions())
+		}
+	})
+}
+
 func TestRefuseHangAccept(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, srv *zktest.Server) {

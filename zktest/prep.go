@@ -79,6 +79,12 @@ func (p *prepStage) applied(zxid int64) {
 	p.inFlight = slices.Delete(p.inFlight, 0, n)
 }
 
+// forget drops all records: the transactions in flight will not be applied.
+func (p *prepStage) forget() {
+	clear(p.latest)
+	p.inFlight = nil
+}
+
 // prepare checks r and, for a write, makes its transaction. Failed writes
 // take a zxid and make a transaction too.
 func (p *prepStage) prepare(r *request) {

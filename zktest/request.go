@@ -70,8 +70,10 @@ func (r *request) describe() {
 	d := decoder{b: r.body}
 	switch r.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		c := d.create(r.op)
-		r.path, r.flags = c.path, c.flags
+		r.path, _ = d.text()
+		d.take(int(max(d.int(), 0))) // the data may be large: it is not copied
+		d.acls()
+		r.flags = d.int()
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
 		w := d.watchedPath()
 		r.path, r.watch = w.path, w.watch

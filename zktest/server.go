@@ -144,7 +144,8 @@ func (s *Server) Seed() uint64 { return s.cfg.seed }
 // Close ends the server: every connection is cut, every hook's context ends,
 // and Close returns when no goroutine of the server is left. Clients read the
 // end of their stream at once, also those held by a fault; later dials are
-// refused. A second Close does nothing.
+// refused. A second Close waits as the first does and changes nothing. Hooks
+// and observers must not call Close, which waits for them.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	first := !s.closed
@@ -177,6 +178,19 @@ func (s *Server) shutdown() {
 	}
 	s.pending = nil
 	s.networkChanged()
+}
+
+// enterTimer locks the mutex for a timer that has fired, and makes Close wait
+// until the caller says Done. It reports false, with the mutex unlocked, when
+// the server is closed already.
+func (s *Server) enterTimer() bool {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	s.wg.Add(1)
+	return true
 }
 
 // networkChanged wakes dials and handshakes that wait for a better network.

@@ -98,9 +98,12 @@ func (s *Server) armNextExpiry() {
 
 // expireDue closes the sessions whose bucket has come.
 func (s *Server) expireDue() {
-	s.mu.Lock()
+	if !s.enterTimer() {
+		return
+	}
+	defer s.wg.Done()
 	s.expiryArmed = false
-	if s.suspended || s.closed {
+	if s.suspended {
 		s.mu.Unlock()
 		return
 	}
