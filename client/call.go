@@ -162,6 +162,6 @@ func (o *ops) final(ctx context.Context, s *session, err error, fate Outcome, ef
 		return effect == once
 	default:
 		return errors.Is(err, ErrInvalidPath) || errors.Is(err, zk.ErrInvalidFlags) ||
-			errors.Is(err, ErrTooLarge) || errors.Is(err, zk.ErrShortBuffer)
+			errors.Is(err, ErrTooLarge)
 	}
 }

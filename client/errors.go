@@ -79,11 +79,20 @@ type OpError struct {
 // Error names the operation, the path, the reason and, where it matters, that
 // the outcome is not known.
 func (e *OpError) Error() string {
-	s := "client: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
+	s := "client: " + e.Op + " " + shortened(e.Path) + ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
 	if e.Outcome == OutcomeUnknown {
 		s += " (outcome unknown)"
 	}
 	return s
+}
+
+// shortened keeps one call with an absurd path from filling a log.
+func shortened(path string) string {
+	const most = 256
+	if len(path) <= most {
+		return path
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(path[:most], ""), len(path))
 }
 
 // remedy says what to do about answers of a server that do not say it.
@@ -199,7 +208,8 @@ func serverError(err error) (error, bool) {
 // outcome classifies what a go-zookeeper call returned. ErrClosing and
 // ErrConnectionClosed mean "in flight" as well as "queued and dropped", so
 // they count as unknown; only ErrNoServer is always a request that was still
-// in the queue.
+// in the queue. ErrShortBuffer is a reply that go-zookeeper could not read:
+// requests that do not fit are refused before they get there.
 func outcome(err error) (Outcome, error) {
 	if typed, ok := serverError(err); ok {
 		// The server drops what it could not decide in time; nothing tells
@@ -211,7 +221,7 @@ func outcome(err error) (Outcome, error) {
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrInvalidFlags),
-		errors.Is(err, zk.ErrShortBuffer), errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
+		errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
 		return OutcomeNeverSent, err
 	default:
 		return OutcomeUnknown, err

@@ -32,14 +32,14 @@ func (o *ops) full(path string) (string, error) {
 	if err := ValidatePath(path); err != nil {
 		return "", &fault{err, OutcomeNeverSent}
 	}
+	mapped := path
 	switch {
-	case o.prefix == "":
-		return path, nil
-	case path == "/":
-		return o.prefix, nil
-	default:
-		return o.prefix + path, nil
+	case o.prefix != "" && path == "/":
+		mapped = o.prefix
+	case o.prefix != "":
+		mapped = o.prefix + path
 	}
+	return mapped, o.fits(len(mapped))
 }
 
 // stripped maps a path of the server to the caller's.
@@ -263,6 +263,9 @@ func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int
 	err = o.do(ctx, "setACL", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
+			return err
+		}
+		if err := o.fits(len(full) + createSpec{acl: acl}.size()); err != nil {
 			return err
 		}
 		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(full, acl, version) })

@@ -76,7 +76,8 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...MutexOption) (*
 // zk.ErrNoAuth, [ErrSequenceExhausted]. With a context of a hold that was
 // lost it matches [ErrLost].
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
-	return m.enter(ctx, "acquire", func(member *seqqueue.Member) error {
+	straight := func() error { return nil }
+	return m.enter(ctx, "acquire", straight, func(member *seqqueue.Member) error {
 		return member.Await(ctx, seqqueue.Everybody)
 	})
 }
@@ -86,25 +87,19 @@ func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
 // ahead it returns a [*BusyError] that names the holder, and makes no node
 // unless they came in the same moment. Otherwise it is like Acquire.
 func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
-	if _, held := ctx.Value(m.key).(*heldNode); !held {
+	look := func() error {
 		line, err := m.queue.Line(ctx)
-		if err == nil {
-			err = m.busy(ctx, line)
-		}
 		if err != nil {
-			return nil, &LockError{Op: "try to acquire", Path: m.path, Err: err}
+			return err
 		}
+		return m.busy(ctx, line)
 	}
-	return m.enter(ctx, "try to acquire", func(member *seqqueue.Member) error {
+	return m.enter(ctx, "try to acquire", look, func(member *seqqueue.Member) error {
 		ahead, err := member.Ahead(ctx, seqqueue.Everybody)
 		if err != nil || ahead == nil {
 			return err
 		}
-		line, err := m.queue.Line(ctx)
-		if err != nil {
-			return err
-		}
-		if err := m.busy(ctx, line); err != nil {
+		if err := look(); err != nil {
 			return err
 		}
 		return ErrBusy // they are gone again; who was there is not known any more
@@ -126,8 +121,9 @@ func (m *InterProcessMutex) busy(ctx context.Context, line []seqqueue.Node) erro
 	return nil
 }
 
-// enter re-enters a hold of ctx, or joins the queue and waits by await.
-func (m *InterProcessMutex) enter(ctx context.Context, op string, await func(*seqqueue.Member) error) (*Hold, error) {
+// enter re-enters a hold of ctx; or, unless before objects, it joins the queue
+// and waits by await.
+func (m *InterProcessMutex) enter(ctx context.Context, op string, before func() error, await func(*seqqueue.Member) error) (*Hold, error) {
 	fail := func(err error) (*Hold, error) { return nil, &LockError{Op: op, Path: m.path, Err: err} }
 	if n, ok := ctx.Value(m.key).(*heldNode); ok {
 		h, err := n.enter(ctx, m.key)
@@ -137,6 +133,9 @@ func (m *InterProcessMutex) enter(ctx context.Context, op string, await func(*se
 			}
 			return h, nil
 		}
+	}
+	if err := before(); err != nil {
+		return fail(err)
 	}
 	data := m.data
 	if !m.named {
