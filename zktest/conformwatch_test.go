@@ -21,23 +21,23 @@ func shownEvents(root string, events []answer) string {
 	return strings.Join(out, ", ")
 }
 
-// TestConformWatches does things with a watching connection and looks at the
-// events that come before the answer.
-func TestConformWatches(t *testing.T) {
-	t.Parallel()
-	addr, root := target(t)
+// watchCase is a write and the events that a watching writer gets before its
+// answer.
+type watchCase struct {
+	name  string
+	setup func(*raw)
+	op    int32
+	body  []byte
+	want  string
+}
+
+func watchCases(t *testing.T, root string) []watchCase {
+	t.Helper()
 	watch := func(c *raw, op int32, path string, code int32) {
 		t.Helper()
 		must(t, c, op, body(root+path, true), code)
 	}
-	var c *raw
-	for _, tc := range []struct {
-		name  string
-		setup func(*raw)
-		op    int32
-		body  []byte
-		want  string
-	}{
+	return []watchCase{
 		{"exists on a missing node", func(c *raw) { watch(c, 3, "/a", -101) }, 1, create(root + "/a"), "created /a"},
 		{"getData on a missing node", func(c *raw) { watch(c, 4, "/b", -101) }, 1, create(root + "/b"), ""},
 		{"one event for data and exists", func(c *raw) {
@@ -74,7 +74,16 @@ func TestConformWatches(t *testing.T) {
 			transaction(part(1, create(root+"/a/k")), part(5, body(root+"/a/k", []byte{}, int32(-1))), part(2, body(root+"/a/k", int32(-1)))),
 			"created /a/k, changed /a/k, deleted /a/k",
 		},
-	} {
+	}
+}
+
+// TestConformWatches does things with a watching connection and looks at the
+// events that come before the answer.
+func TestConformWatches(t *testing.T) {
+	t.Parallel()
+	addr, root := target(t)
+	var c *raw
+	for _, tc := range watchCases(t, root) {
 		if tc.setup != nil { // without one the row goes on with the last connection
 			c = rawSession(t, addr)
 			tc.setup(c)

@@ -68,7 +68,7 @@
 //   - Give the simulation a deadline in virtual time. A client that only sends
 //     pings never comes to rest, so a hang looks like work.
 //
-// The order in which the server is free to choose (children, identities,
+// The order in which the server is free to choose (children,
 // ephemerals of an ended session) is drawn from the seed too, so code that
 // relies on it fails here.
 //
@@ -80,8 +80,30 @@
 // gets it again, unless creates overlap, which then get negative numbers. All
 // of that can be seen here, with [Server.SetCounter] and [Server.SlowLog].
 //
+// # How far to trust it
+//
+// The package's own tests run against a real server as well. TestConform tests
+// go to the server that DOCENT_ZK names, and TestDifferential sends random
+// requests, malformed and overlapping ones too, to the server that
+// DOCENT_ZK_DIFF names and to this one, and compares every frame. What it
+// cannot tell apart from ZooKeeper 3.8 includes the oddities: a lone check
+// request is never answered, checkWatches sees the watches of others, characters
+// beyond the basic plane come back as surrogates, and a transaction with a null
+// path loses its zxid.
+//
+// Known differences, all on purpose:
+//
+//   - A createTTL request without a TTL flag and with ttl -1 is refused; it kills
+//     a real server.
+//   - The order of children and of an ended session's deletions is drawn, not
+//     that of a hash table.
+//   - Every four-letter word is enabled, and connections are not limited; see
+//     [Server.SetMaxConns].
+//   - A client over memory has the address 127.0.0.1 for the ip scheme.
+//
 // # What it is not
 //
-// There is one server and no disk: quotas, SASL, TLS and reconfiguration are
-// missing, and nothing survives Close.
+// There is one server and no disk. Quotas, SASL, TLS and reconfiguration are
+// missing (a rule with [Server.Fail] can pretend), a follower that lags behind
+// cannot be had, and nothing survives Close.
 package zktest
