@@ -251,16 +251,17 @@ func TestAcquireCancelledAtEveryStep(t *testing.T) {
 					r.Errorf("limit %v: took %v", limit, took)
 				}
 				cancel()
-				if err != nil {
+				switch {
+				case err == nil && !free:
+					r.Fatal("two holders")
+				case err == nil:
+					r.check(got.Release(r.ctx))
+				default:
 					wantErr(t, err, context.DeadlineExceeded)
 					var lockErr *recipes.LockError
 					if !errors.As(err, &lockErr) || lockErr.Op != "acquire" || lockErr.Path != dir {
 						r.Errorf("error %#v", err)
 					}
-				} else if !free {
-					r.Fatal("two holders")
-				} else {
-					r.check(got.Release(r.ctx))
 				}
 				if h != nil {
 					r.check(h.Release(r.ctx))

@@ -26,7 +26,7 @@ const (
 type rig struct {
 	*testing.T
 	srv *zktest.Server
-	ctx context.Context //nolint:containedctx // of the test
+	ctx context.Context
 }
 
 func bubble(t *testing.T, f func(*rig)) {

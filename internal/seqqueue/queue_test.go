@@ -19,7 +19,7 @@ import (
 // world is a server in a bubble, a client and a queue in /q.
 type world struct {
 	*testing.T
-	ctx context.Context //nolint:containedctx // of the test
+	ctx context.Context
 	srv *zktest.Server
 	c   *client.Client
 	q   *seqqueue.Queue
