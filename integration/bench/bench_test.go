@@ -55,7 +55,7 @@ func BenchmarkLock(b *testing.B) {
 
 // BenchmarkDocent is Docent alone, one iteration a cycle, for the profiler:
 //
-//	go test -run '^$' -bench Docent/free -benchtime 10000x -cpuprofile cpu.out -memprofile mem.out -memprofilerate 1 ./bench
+//	go test -run '^$' -bench Docent/free -benchmem -benchtime 10000x -cpuprofile cpu.out -memprofile mem.out -memprofilerate 1 ./bench
 func BenchmarkDocent(b *testing.B) {
 	ctx := b.Context()
 	node := harness.StartServer(ctx, b)
