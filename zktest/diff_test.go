@@ -68,6 +68,12 @@ const (
 	inconclusive
 )
 
+// newGen returns the steps of a seed. All names of a run are as long as those of
+// any other, so that lengths compare.
+func newGen(seed uint64, base string) *gen {
+	return &gen{r: rand.New(rand.NewPCG(seed, 1)), base: base}
+}
+
 // diffRun reports whether both servers looked the same.
 func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 	t.Helper()
@@ -77,13 +83,12 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 	}
 	defer func() { _ = srv.Close() }()
 	sides := [2]*side{{addr: addr}, {addr: srv.Addr()}}
-	// The name is as long on every run, so that lengths compare.
-	g := &gen{r: rand.New(rand.NewPCG(seed, 1)), base: fmt.Sprintf("/diff%012d/r", time.Now().UnixNano()%1e12)}
+	g := newGen(seed, fmt.Sprintf("/diff%012d/r", time.Now().UnixNano()%1e12))
 	for _, sd := range sides {
 		sd.prepare(t, g.base)
 		defer sd.close(t)
 	}
-	var done []string
+	var done, hashes []string
 	for range steps {
 		s := g.step()
 		var saw [2]string
@@ -98,6 +103,7 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 			saw[i] += " |" + events
 		}
 		done = append(done, s.text+"\n      "+saw[0])
+		hashes = append(hashes, hashOf(saw[0], g.base))
 		if saw[0] != saw[1] {
 			if tail := envInt("DIFF_TAIL", 12); len(done) > tail {
 				done = done[len(done)-tail:]
@@ -107,5 +113,6 @@ func diffRun(t *testing.T, addr string, seed uint64, steps int) outcome {
 			return differs
 		}
 	}
+	recordRun(t, seed, hashes)
 	return same
 }

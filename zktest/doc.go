@@ -85,7 +85,8 @@
 // The package's own tests run against a real server as well. TestConform tests
 // go to the server that DOCENT_ZK names, and TestDifferential sends random
 // requests, malformed and overlapping ones too, to the server that
-// DOCENT_ZK_DIFF names and to this one, and compares every frame. What it
+// DOCENT_ZK_DIFF names and to this one, and compares every frame. Answers of a
+// real server recorded that way are compared in every run. What the package
 // cannot tell apart from ZooKeeper 3.8 includes the oddities: a lone check
 // request is never answered, checkWatches sees the watches of others, characters
 // beyond the basic plane come back as surrogates, and a transaction with a null

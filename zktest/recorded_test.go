@@ -1,0 +1,92 @@
+package zktest_test
+
+import (
+	"bufio"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/zktest"
+)
+
+// recordedRuns holds what a real server answered: a line for each seed, with a
+// hash for each step. TestDifferential appends to it when DIFF_RECORD is set.
+const recordedRuns = "testdata/zookeeper-3.8.0.txt"
+
+// hashOf shortens what was seen of a step, whatever the run's own name was.
+func hashOf(saw, base string) string {
+	saw = strings.ReplaceAll(saw, base, "/R")
+	saw = strings.ReplaceAll(saw, base[:strings.LastIndexByte(base, '/')], "/P")
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(saw))
+	return strconv.FormatUint(uint64(h.Sum32()), 36)
+}
+
+func recordRun(t *testing.T, seed uint64, hashes []string) {
+	t.Helper()
+	if os.Getenv("DIFF_RECORD") == "" {
+		return
+	}
+	f, err := os.OpenFile(recordedRuns, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintln(f, seed, strings.Join(hashes, " ")); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecorded repeats runs that a real server has been through and compares
+// with what it answered then. It needs no real server; to see the difference a
+// failure is about, run TestDifferential with its seed.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(recordedRuns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	runs := 0
+	for sc.Scan() {
+		fields := strings.Fields(sc.Text())
+		seed, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replay(t, seed, fields[1:])
+		runs++
+	}
+	if err := sc.Err(); err != nil || runs == 0 {
+		t.Errorf("%d runs, %v", runs, err)
+	}
+}
+
+func replay(t *testing.T, seed uint64, want []string) {
+	t.Helper()
+	srv, err := zktest.Start(zktest.WithSeed(seed), zktest.WithExtendedTypes(), zktest.WithTick(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = srv.Close() }()
+	sd := &side{addr: srv.Addr()}
+	g := newGen(seed, "/diff000000000000/r")
+	sd.prepare(t, g.base)
+	defer sd.close(t)
+	for i, hash := range want {
+		s := g.step()
+		saw := sd.perform(t, s) + " |" + sd.fence(1-s.who)
+		if got := hashOf(saw, g.base); got != hash {
+			t.Errorf("seed %d, step %d: the real server answered otherwise\n %s\n %s", seed, i, s.text, saw)
+			return
+		}
+	}
+}
