@@ -53,13 +53,18 @@ type core struct {
 
 	closeBegun atomic.Bool
 	closed     chan struct{} // closed when Close is done
+	quiet      chan struct{} // closed after that when no goroutine of the client is left
 	closeErr   error         // set before closed is closed
 }
+
+// failedConnect is how long a Connect that failed waits for a server to end
+// the session it may have, and then for what it started.
+const failedConnect = 200 * time.Millisecond
 
 // Connect starts a client for the servers of a connect string,
 // "host:port,host:port/chroot" (the port defaults to 2181, the chroot is
 // optional and must exist), and waits until one of them has accepted a
-// session. Without a deadline in ctx it waits for one session timeout, or what
+// session. It waits no longer than ctx, nor than one session timeout or what
 // [WithConnectTimeout] says.
 //
 // On error nothing is left running, and the error names every server and why
@@ -78,6 +83,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		states:  newStateLog(time.Now()),
 		changed: make(chan struct{}),
 		closed:  make(chan struct{}),
+		quiet:   make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.remover = &remover{core: c}
@@ -90,9 +96,15 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	cl := &Client{ops{core: c, prefix: cfg.chroot}}
 	c.root = cl
 	if err := cl.ready(ctx); err != nil {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
 		defer cancel()
 		_ = cl.Close(stop) // ends the session, if there is one, on the server
+		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
+		defer cancel()
+		select {
+		case <-c.quiet:
+		case <-rest.Done(): // a hook that does not return
+		}
 		return nil, err
 	}
 	if len(cfg.auth) == 0 && len(cfg.extraACL) == 0 {
@@ -153,8 +165,9 @@ func (c *core) supervise() {
 			return
 		}
 		<-s.ctx.Done()
+		<-s.link.Over()    // later than its context if Close was called
 		c.wg.Go(s.dispose) // up to a second; the next session need not wait for it
-		if c.wasUp(s) && !errors.Is(context.Cause(s.ctx), ErrAuthFailed) {
+		if c.wasUp(s) && !errors.Is(s.link.Cause(), ErrAuthFailed) {
 			backoff.Reset()
 			continue
 		}

@@ -10,9 +10,10 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Close ends the session on the server, which removes its ephemeral nodes and
-// watches at once, and waits for every goroutine of the client. Operations in
-// flight are answered first; later ones fail with [ErrClosed]. While no
+// Close ends the contexts of the session and of the locks held in it, then the
+// session on the server, which removes its ephemeral nodes and watches at
+// once, and waits for every goroutine of the client. Operations in flight are
+// answered first; later ones fail with [ErrClosed]. While no
 // server is reachable it waits for one until ctx ends, or until the session
 // timeout has passed, since the servers then end the session by themselves.
 //
@@ -29,8 +30,12 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	select {
 	case <-k.closed:
-		return k.closeErr
 	case <-ctx.Done():
+	}
+	select {
+	case <-k.closed: // also when ctx has ended as well
+		return k.closeErr
+	default:
 		return fmt.Errorf("client: close: %w", ctxerr.Ended(ctx))
 	}
 }
@@ -42,6 +47,9 @@ func (c *core) shutDown(ctx context.Context) error {
 	c.broadcast()
 	c.mu.Unlock()
 
+	if s != nil {
+		s.retire()
+	}
 	err := c.endSession(ctx, s)
 	c.cancel(ErrClosed) // no next session
 	if s != nil {
@@ -49,13 +57,12 @@ func (c *core) shutDown(ctx context.Context) error {
 	}
 	c.states.add(StateChange{State: Closed, At: time.Now()})
 
-	quiet := make(chan struct{})
 	go func() { // ends when the last goroutine of the client does
 		c.wg.Wait()
-		close(quiet)
+		close(c.quiet)
 	}()
 	select {
-	case <-quiet:
+	case <-c.quiet:
 	case <-ctx.Done():
 	}
 	return err
@@ -71,8 +78,8 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		if s.over() != nil {
-			return nil //nolint:nilerr // there is nothing left to end
+		if s.link.Cause() != nil {
+			return nil // there is nothing left to end
 		}
 		err := s.link.CloseSession(ctx)
 		if err == nil {
@@ -87,7 +94,7 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 		}
 		select {
 		case <-changed:
-		case <-s.ctx.Done():
+		case <-s.link.Over():
 		case <-ctx.Done():
 		}
 	}

@@ -86,6 +86,7 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 // its own for containers and for TTL nodes, and takes Create with the
 // container flag for a plain persistent node.
 func (spec createSpec) send(full string, data []byte) func(*zk.Conn) (string, error) {
+	data = notNull(data)
 	return func(c *zk.Conn) (string, error) {
 		switch {
 		case spec.container:
@@ -98,6 +99,15 @@ func (spec createSpec) send(full string, data []byte) func(*zk.Conn) (string, er
 			return c.Create(full, data, spec.flags(), spec.acl)
 		}
 	}
+}
+
+// notNull keeps go-zookeeper from sending nil as null, which is not the same
+// as no bytes to those who read it: Java's getData would return null.
+func notNull(data []byte) []byte {
+	if data == nil {
+		return []byte{}
+	}
+	return data
 }
 
 func (spec createSpec) flags() int32 {

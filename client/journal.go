@@ -39,21 +39,22 @@ func (j *journal) say(level slog.Level, text string, args ...any) {
 
 // run logs until ctx ends and everything said before that is logged.
 func (j *journal) run(ctx context.Context) {
-	for {
-		j.mu.Lock()
-		lines := j.lines
-		j.lines = nil
-		j.mu.Unlock()
-		for _, l := range lines {
-			j.log.Log(ctx, l.level, l.text, l.args...)
-		}
-		if len(lines) > 0 {
-			continue
-		}
+	for ctx.Err() == nil {
+		j.flush(ctx)
 		select {
 		case <-j.wake:
 		case <-ctx.Done():
-			return
 		}
+	}
+	j.flush(ctx)
+}
+
+func (j *journal) flush(ctx context.Context) {
+	j.mu.Lock()
+	lines := j.lines
+	j.lines = nil
+	j.mu.Unlock()
+	for _, l := range lines {
+		j.log.Log(ctx, l.level, l.text, l.args...)
 	}
 }

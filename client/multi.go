@@ -35,7 +35,7 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 		if spec.acl != nil {
 			acl = spec.acl
 		}
-		return &zk.CreateRequest{Path: full, Data: data, Acl: acl, Flags: spec.flags()}
+		return &zk.CreateRequest{Path: full, Data: notNull(data), Acl: acl, Flags: spec.flags()}
 	}
 	return op
 }
@@ -43,7 +43,7 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 // SetOp replaces the data of a node that has the given version.
 func SetOp(path string, data []byte, version int32) Op {
 	return Op{name: "set", path: path, size: len(data), build: func(full string, _ []zk.ACL) any {
-		return &zk.SetDataRequest{Path: full, Data: data, Version: version}
+		return &zk.SetDataRequest{Path: full, Data: notNull(data), Version: version}
 	}}
 }
 

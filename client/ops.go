@@ -192,7 +192,7 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32) 
 		if err := o.fits(len(full) + len(data)); err != nil {
 			return err
 		}
-		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(full, data, version) })
+		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(full, notNull(data), version) })
 		if t.again && version != AnyVersion && errors.Is(err, zk.ErrBadVersion) {
 			stat, err = ownWrite(ctx, t.s, full, data, version, err)
 		}

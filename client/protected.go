@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,7 +22,12 @@ func newProtectedPrefix() string {
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%s%x-%x-%x-%x-%x-", ProtectedPrefix, b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	id := make([]byte, 0, len(ProtectedPrefix)+len(b)*2+5)
+	id = append(id, ProtectedPrefix...)
+	for _, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		id = append(hex.AppendEncode(id, group), '-')
+	}
+	return string(id)
 }
 
 // Entry is a node made by [Session.CreateAndList].

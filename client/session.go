@@ -29,8 +29,10 @@ type session struct {
 	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
 	cancel context.CancelCauseFunc
 
+	lease   chan struct{} // holds a token when the timeout may have shrunk
 	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
 	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
+	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
 	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
 	park    sync.Once
 
@@ -45,8 +47,10 @@ func (c *core) startSession() (*session, error) {
 	s := &session{
 		core:    c,
 		hub:     newHub(),
+		lease:   make(chan struct{}, 1),
 		started: make(chan struct{}),
 		parked:  make(chan struct{}),
+		unpark:  make(chan struct{}),
 		drained: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
@@ -106,6 +110,7 @@ func (h hosts) Next() (string, bool) {
 		// Called by go-zookeeper's loop between connections: its sender and
 		// receiver have ended.
 		h.s.park.Do(func() { close(h.s.parked) })
+		<-h.s.unpark
 		return "", true
 	default:
 		return h.s.core.servers.pick(), false
@@ -131,6 +136,10 @@ func (s *session) onUp(h wire.Handshake) {
 		// A change may have happened while nobody was connected: everybody
 		// reads again.
 		s.hub.fireAll(errReconnected)
+		select {
+		case s.lease <- struct{}{}:
+		default:
+		}
 		return
 	}
 	s.core.wg.Go(s.watchLease) // ends with the session
@@ -171,10 +180,11 @@ func (s *session) watchLease() {
 	for {
 		select {
 		case <-t.C:
-		case <-s.ctx.Done():
+		case <-s.lease: // another server may grant less
+		case <-s.link.Over():
 			return
 		}
-		left := time.Until(s.deadline())
+		left := time.Until(s.link.Deadline())
 		if left <= 0 {
 			s.core.remember(s)
 			s.link.End(errLease)
@@ -184,8 +194,6 @@ func (s *session) watchLease() {
 	}
 }
 
-func (s *session) deadline() time.Time { return s.link.Evidence().Add(s.link.Timeout()) }
-
 // err is nil while the session can be relied upon. It looks at the clock
 // itself, so that a late timer cannot make a dead session look alive, and at
 // the link, whose end it may know before the callback has told the context.
@@ -193,7 +201,7 @@ func (s *session) err() error {
 	if err := s.over(); err != nil {
 		return err
 	}
-	if s.link.SessionID() != 0 && !time.Now().Before(s.deadline()) {
+	if end := s.link.Deadline(); !end.IsZero() && !time.Now().Before(end) {
 		s.core.remember(s)
 		s.link.End(errLease)
 	}
@@ -211,6 +219,13 @@ func (s *session) over() error {
 	return nil
 }
 
+// retire ends the session for its users: holds and watchers first, then their
+// nodes. The link lives on for the server to be asked to end it as well.
+func (s *session) retire() {
+	s.cancel(ErrClosed)
+	s.hub.fireAll(ErrClosed)
+}
+
 // dispose waits for everything that belongs to a session that is over.
 // go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL
 // read a reply that may still be being decoded, unless its receiver has ended.
@@ -219,8 +234,20 @@ func (s *session) dispose() {
 	case <-s.parked:
 	case <-s.drained:
 	}
-	s.conn.Close()
+	closed := make(chan struct{})
+	go func() { // ends within a second, as Close does
+		s.conn.Close()
+		close(closed)
+	}()
+	// Close says that the Conn is closed, queues a request, and waits a second
+	// for its answer unless the loop, which is held in Next until then, drops
+	// it. A call returns when the first has happened; the second takes no time.
+	_, _ = s.conn.Sync("/")
+	t := time.NewTimer(time.Millisecond)
+	<-t.C
+	close(s.unpark)
 	<-s.drained
+	<-closed
 	s.mu.Lock()
 	s.disposed = true
 	s.mu.Unlock()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -32,6 +34,7 @@ type heldNode struct {
 	ctx    context.Context //nolint:containedctx // ends when the node is no longer held
 	cancel context.CancelCauseFunc
 	watch  *time.Timer
+	unbind func() bool // from the session's end
 
 	mu    sync.Mutex // guards count; never held across I/O
 	count int        // holds that are not released
@@ -48,8 +51,7 @@ func newHeldNode(ctx context.Context, path string, m *seqqueue.Member) *heldNode
 	n := &heldNode{path: path, member: m}
 	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	// The session's end ends the hold without a goroutine waiting for it.
-	stop := context.AfterFunc(m.Session.Context(), func() { n.lose(context.Cause(m.Session.Context())) })
-	context.AfterFunc(n.ctx, func() { stop() })
+	n.unbind = context.AfterFunc(m.Session.Context(), func() { n.lose(context.Cause(m.Session.Context())) })
 	n.watch = time.AfterFunc(watchAfter, n.watchOwn)
 	return n
 }
@@ -64,16 +66,22 @@ func (n *heldNode) watchOwn() {
 	for n.ctx.Err() == nil {
 		_, _, w, err := n.member.Session.GetW(n.ctx, n.member.Path)
 		switch {
+		case err == nil:
+			select {
+			case <-w.Done():
+			case <-n.ctx.Done():
+			}
 		case errors.Is(err, zk.ErrNoNode):
 			n.lose(ErrNodeDeleted)
-			return
-		case err != nil:
-			return // the hold or the session ended, or we may not read our own node
-		}
-		select {
-		case <-w.Done():
-		case <-n.ctx.Done():
-			return
+		case client.Refused(err):
+			return // we may not read our own node
+		default: // the client's retry policy gave up; a hold does not
+			t := time.NewTimer(n.member.Session.Timeout() / 6)
+			select {
+			case <-t.C:
+			case <-n.ctx.Done():
+			}
+			t.Stop()
 		}
 	}
 }
@@ -160,9 +168,13 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	select {
 	case <-h.released:
-		return h.err
 	case <-ctx.Done():
-		return &LockError{Op: "release", Path: h.node.path, Err: context.Cause(ctx)}
+	}
+	select {
+	case <-h.released: // also when ctx has ended as well
+		return h.err
+	default:
+		return &LockError{Op: "release", Path: h.node.path, Err: ctxerr.Ended(ctx)}
 	}
 }
 
@@ -174,6 +186,7 @@ func (h *Hold) release(ctx context.Context) error {
 	if last {
 		n.watch.Stop()
 		n.cancel(ErrReleased)
+		n.unbind()
 	}
 	if lost != nil {
 		return &LockError{Op: "release", Path: n.path, Err: lost}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/seqqueue"
@@ -95,14 +96,21 @@ func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 		return m.busy(ctx, line)
 	}
 	return m.enter(ctx, "try to acquire", look, func(member *seqqueue.Member) error {
-		ahead, err := member.Ahead(ctx, seqqueue.Everybody)
-		if err != nil || ahead == nil {
-			return err
+		for {
+			ahead, err := member.Ahead(ctx, seqqueue.Everybody)
+			if err != nil || ahead == nil {
+				return err
+			}
+			line, err := m.queue.Line(ctx)
+			if err != nil {
+				return err
+			}
+			own := slices.Index(line, member.Node)
+			if err := m.busy(ctx, line[:max(own, 0)]); err != nil {
+				return err
+			}
+			// Those ahead have left meanwhile: look again.
 		}
-		if err := look(); err != nil {
-			return err
-		}
-		return ErrBusy // they are gone again; who was there is not known any more
 	})
 }
 

@@ -165,6 +165,18 @@ func (l *Link) Evidence() time.Time {
 	return l.evidence
 }
 
+// Deadline returns [Link.Evidence] plus [Link.Timeout], of one moment: the
+// server may end the session from then on. It is zero before the first
+// accepted handshake.
+func (l *Link) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.evidence.IsZero() {
+		return time.Time{}
+	}
+	return l.evidence.Add(l.timeout)
+}
+
 // drop makes c fail with err unless it has failed already, and reports whether
 // it had not.
 func (l *Link) drop(c *conn, err error) bool {

@@ -1,0 +1,123 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Close tells the holder before it gives the lock away, also when the answer
+// to the end of the session never comes.
+func TestCloseTellsTheHolderFirst(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		h := r.held(r.mutex(a))
+		r.srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpCloseSession})
+		closed := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(r.ctx, 30*time.Second)
+			defer cancel()
+			closed <- a.Close(ctx)
+		}()
+		next := r.held(r.mutex(b))
+		if h.Err() == nil || h.Context().Err() == nil {
+			t.Errorf("another holds, and the holder was not told: %v, %v", h.Err(), h.Context().Err())
+		}
+		if cause := context.Cause(h.Context()); !errors.Is(cause, recipes.ErrLost) || !errors.Is(cause, client.ErrClosed) {
+			t.Errorf("cause %v", cause)
+		}
+		r.check(next.Close())
+		<-closed
+	})
+}
+
+// A server that grants less on a reconnection moves the moment at which the
+// holder is told.
+func TestShrinkingTimeout(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const less = 6 * time.Second
+		a, b := r.connect("a", client.WithSessionTimeout(20*time.Second)), r.connect("b")
+		h := r.held(r.mutex(a))
+		r.srv.SetSessionTimeouts(time.Second, less)
+		r.srv.CutAll()
+		time.Sleep(time.Second)
+		s, err := a.Session(r.ctx)
+		r.check(err)
+		if s.Timeout() != less {
+			t.Fatalf("timeout %v: nothing is tested", s.Timeout())
+		}
+		time.Sleep(100 * time.Millisecond)
+		r.srv.Client("a").Partition()
+		next := r.held(r.mutex(b))
+		if h.Context().Err() == nil {
+			t.Error("another holds, and the holder's context lives")
+		}
+		r.check(next.Close())
+	})
+}
+
+// The own node stays watched when the client's retry policy gives up.
+func TestOwnNodeIsWatchedThroughABlip(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.held(r.mutex(r.connect("a", client.WithRetry(retry.None()))))
+		lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpGetData})
+		time.Sleep(2 * time.Second)
+		r.check(h.Err())
+		if lost.Fired() != 1 {
+			t.Fatal("the watch was not cut: nothing is tested")
+		}
+		r.check(r.srv.Delete(h.Path()))
+		time.Sleep(sessionTimeout)
+		if !errors.Is(context.Cause(h.Context()), recipes.ErrNodeDeleted) {
+			t.Errorf("the node is gone and the hold says %v", context.Cause(h.Context()))
+		}
+	})
+}
+
+// Those ahead of a TryAcquire leave while it asks who they are: then it holds.
+func TestTryAcquireDoesNotNameItself(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		r.check(r.held(r.mutex(a)).Close())
+		var other *recipes.Hold
+		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: dir}, func(ctx context.Context, _ zktest.Request) {
+			other, _ = r.mutex(b).Acquire(ctx)
+		})
+		left := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir, Nth: 3}, func(ctx context.Context, _ zktest.Request) {
+			_ = other.Release(ctx)
+		})
+		h, err := r.mutex(a).TryAcquire(r.ctx)
+		r.check(err)
+		if left.Fired() != 1 {
+			t.Fatal("nobody left: nothing is tested")
+		}
+		r.check(h.Close())
+		r.empty()
+	})
+}
+
+// Nodes hold bytes, never null, which Java would hand to its users as such.
+func TestNoNullData(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.held(r.mutex(c, recipes.WithNodeData(nil)))
+		for _, path := range []string{"/locks", dir, h.Path()} {
+			n, ok := r.srv.Node(path)
+			if !ok || n.Data == nil || len(n.Data) != 0 {
+				t.Errorf("%s: data %#v, want no bytes", path, n.Data)
+			}
+		}
+		r.check(h.Close())
+	})
+}
