@@ -3,9 +3,10 @@ package peers
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // java/Peer.java
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 )
 
 //go:embed java/Peer.java
-var source []byte
+var ownSources embed.FS
 
 const (
 	jarDirectory = "/usr/share/java"
@@ -38,9 +39,9 @@ func classPath() (string, error) {
 	return strings.Join(paths, ":"), nil
 }
 
-// compiled returns the class path to run the peer with, having compiled it unless an
-// earlier run did. It ends the test with the remedy when a part is missing.
-func compiled(ctx context.Context, t testing.TB) string {
+// compiled returns the class path to run these sources with, having compiled them unless
+// an earlier run did. It ends the test with the remedy when a part is missing.
+func compiled(ctx context.Context, t testing.TB, sources fs.FS) string {
 	t.Helper()
 	jars, err := classPath()
 	if err != nil {
@@ -51,7 +52,7 @@ func compiled(ctx context.Context, t testing.TB) string {
 			t.Fatalf("%v\n%s", err, remedy)
 		}
 	}
-	classes, err := compileOnce(ctx, t, jars)
+	classes, err := compileOnce(ctx, t, jars, sources)
 	if err != nil {
 		t.Fatalf("compile the Java peer: %v", err)
 	}
@@ -60,13 +61,21 @@ func compiled(ctx context.Context, t testing.TB) string {
 
 // compileOnce compiles into a directory named after all that goes in. Two test
 // binaries may do so at once: each compiles aside and the first to rename wins.
-func compileOnce(ctx context.Context, t testing.TB, jars string) (string, error) {
+func compileOnce(ctx context.Context, t testing.TB, jars string, sources fs.FS) (string, error) {
 	t.Helper()
 	version, err := exec.CommandContext(ctx, "javac", "-version").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("javac -version: %w: %s", err, version)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", version, jars, source))
+	files, err := javaFiles(sources)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n%s\n", version, jars)
+	for _, f := range files {
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", f.name, len(f.text), f.text)
+	}
 	base, err := os.UserCacheDir()
 	if err != nil {
 		base = t.TempDir() // no home: compile each time
@@ -75,7 +84,7 @@ func compileOnce(ctx context.Context, t testing.TB, jars string) (string, error)
 	if err := os.MkdirAll(base, 0o755); err != nil { //nolint:gosec // holds nothing secret
 		return "", err
 	}
-	final := filepath.Join(base, fmt.Sprintf("%x", sum[:12]))
+	final := filepath.Join(base, fmt.Sprintf("%x", sum.Sum(nil)[:12]))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
@@ -84,15 +93,42 @@ func compileOnce(ctx context.Context, t testing.TB, jars string) (string, error)
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(aside) }()
-	file := filepath.Join(aside, "Peer.java")
-	if err := os.WriteFile(file, source, 0o600); err != nil {
-		return "", err
+	args := []string{"-cp", jars, "-d", aside}
+	for _, f := range files {
+		path := filepath.Join(aside, f.name)
+		if err := os.WriteFile(path, f.text, 0o600); err != nil {
+			return "", err
+		}
+		args = append(args, path)
 	}
-	if said, err := exec.CommandContext(ctx, "javac", "-cp", jars, "-d", aside, file).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, said)
 	}
 	if err := os.Rename(aside, final); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
 	return final, nil
+}
+
+// javaFile is one source of a program, in Java's unnamed package.
+type javaFile struct {
+	name string
+	text []byte
+}
+
+// javaFiles finds the sources wherever they are in fsys.
+func javaFiles(fsys fs.FS) ([]javaFile, error) {
+	var files []javaFile
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".java") {
+			return err
+		}
+		text, err := fs.ReadFile(fsys, path)
+		files = append(files, javaFile{name: d.Name(), text: text})
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = errors.New("no Java sources")
+	}
+	return files, err
 }

@@ -1,7 +1,8 @@
-// Package peers runs clients in other languages beside Docent's, to contend with them
-// on the same paths. The one there is so far is Curator's Java client.
+// Package peers runs clients in other languages beside Docent's: a Curator process that
+// takes commands, to contend with on the same paths, and whole programs that use Curator
+// or kazoo and say line by line how they fare.
 //
-// A test never skips for want of Java or Curator: it fails and names the Debian
+// A test never skips for want of Java, Curator or kazoo: it fails and names the Debian
 // packages to install.
 package peers
 
@@ -48,13 +49,9 @@ type Java struct {
 // failed, the end of its log is printed. ctx bounds the compilation only.
 func StartJava(ctx context.Context, t testing.TB) *Java {
 	t.Helper()
-	path := compiled(ctx, t)
+	path := compiled(ctx, t, ownSources)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	process, err := launch(life, "java",
-		"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Dorg.slf4j.simpleLogger.showDateTime=true",
-		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-		"-cp", path, "Peer")
+	process, err := launch(life, "java", javaFlags(path, "Peer")...)
 	if err != nil {
 		cancel()
 		t.Fatalf("start the Java peer: %v", err)
@@ -69,6 +66,16 @@ func StartJava(ctx context.Context, t testing.TB) *Java {
 		}
 	})
 	return j
+}
+
+// javaFlags are the arguments that run a class of the program on this class path.
+func javaFlags(classPath, class string) []string {
+	return []string{
+		"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+		"-cp", classPath, class,
+	}
 }
 
 // Connect starts a Curator client with this session timeout and returns its session.

@@ -1,0 +1,78 @@
+// Package foreign_test lets clients in other languages run their own recipes against
+// zktest and against a real server, and compares what they see and leave there.
+//
+// A program of named steps, one for Curator and one for kazoo, runs twice. What it
+// reports in each step, the tree at chosen instants and at its end, and the server's
+// table of watches must be equal on both servers. The programs connect through a proxy,
+// which cuts connections and loses replies the same way on either side.
+package foreign_test
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/integration/peers"
+	"github.com/docent-go/docent/integration/proxy"
+)
+
+//go:embed java/*.java
+var javaSources embed.FS
+
+func TestCurator(t *testing.T) {
+	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
+		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr)
+	}
+	both(t, settings{}, start, []proxy.Op{
+		proxy.OpDelete, proxy.OpExists, proxy.OpGetData, proxy.OpSetData, proxy.OpGetACL, proxy.OpSetACL,
+		proxy.OpSync, proxy.OpGetChildren2, proxy.OpMulti, proxy.OpCreate2, proxy.OpReconfig, proxy.OpCheckWatches,
+		proxy.OpRemoveWatches, proxy.OpCreateContainer, proxy.OpCreateTTL, proxy.OpMultiRead, proxy.OpAuth,
+		proxy.OpSetWatches, proxy.OpGetEphemerals, proxy.OpChildrenNumber, proxy.OpSetWatches2, proxy.OpAddWatch,
+		proxy.OpWhoAmI, proxy.OpCloseSession,
+	})
+}
+
+func TestCuratorSweeping(t *testing.T) {
+	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
+		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr,
+			"sweep-containers", "sweep-ttl", "sweep-recipes", "sweep-under-load")
+	}
+	both(t, settings{sweep: 500 * time.Millisecond}, start, []proxy.Op{proxy.OpCreateContainer, proxy.OpCreateTTL})
+}
+
+// both runs a program on either kind of server and compares. The program must have sent
+// requests of all the types named, or it does not test what it should.
+func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
+	t.Helper()
+	var reports []*report
+	for _, kind := range []serverKind{realServer, zktestServer} {
+		t.Run(kind.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+			defer cancel()
+			server := kind.start(ctx, t, s)
+			begun := time.Now()
+			r := run(ctx, t, server, start(ctx, t, server))
+			reports = append(reports, r)
+			requests := server.proxy.Stats().Requests
+			t.Logf("%d of %d steps passed in %v, requests: %v", r.passed(), len(r.steps), time.Since(begun).Round(time.Millisecond), requests)
+			for _, op := range wanted {
+				if requests[op] == 0 {
+					t.Errorf("the program has sent no %v", op)
+				}
+			}
+		})
+	}
+	t.Run("same", func(t *testing.T) {
+		if len(reports) != 2 || len(reports[0].steps) == 0 {
+			t.Fatal("there are no two reports to compare")
+		}
+		for _, d := range differences(reports[0], reports[1]) {
+			t.Error(d)
+		}
+		if !slices.ContainsFunc(reports[0].steps, func(s *step) bool { return len(s.seen) > 0 }) {
+			t.Error("the steps have observed nothing")
+		}
+	})
+}

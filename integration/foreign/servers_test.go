@@ -1,0 +1,94 @@
+package foreign_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/integration/harness"
+	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/zktest"
+)
+
+const (
+	tick     = 500 * time.Millisecond
+	runLimit = 3 * time.Minute
+	// noSweep keeps containers where they are for as long as a program runs.
+	noSweep = 10 * time.Minute
+)
+
+// settings are what a program wants of its server beyond the defaults.
+type settings struct {
+	sweep time.Duration // zero: none
+}
+
+func (s settings) interval() time.Duration {
+	if s.sweep == 0 {
+		return noSweep
+	}
+	return s.sweep
+}
+
+// server is where a program runs: a server with a proxy before it.
+type server struct {
+	addr  string
+	proxy *proxy.Proxy
+}
+
+type serverKind struct {
+	name  string
+	start func(context.Context, *testing.T, settings) *server
+}
+
+var (
+	realServer   = serverKind{"ZooKeeper", startReal} //nolint:gochecknoglobals // a constant
+	zktestServer = serverKind{"zktest", startZktest}  //nolint:gochecknoglobals // a constant
+)
+
+func startReal(ctx context.Context, t *testing.T, s settings) *server {
+	t.Helper()
+	node := harness.StartServer(ctx, t, harness.WithTickTime(tick), harness.WithExtendedTypes(),
+		harness.WithContainerInterval(s.interval()))
+	return &server{addr: node.Addr(), proxy: proxy.Start(t, node.Addr())}
+}
+
+func startZktest(_ context.Context, t *testing.T, s settings) *server {
+	t.Helper()
+	srv, err := zktest.Start(zktest.WithTick(tick), zktest.WithExtendedTypes(), zktest.WithContainerInterval(s.interval()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Errorf("close zktest: %v", err)
+		}
+	})
+	addr, err := srv.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &server{addr: addr.String(), proxy: proxy.Start(t, addr.String())}
+}
+
+// word sends a four-letter word to the server itself.
+func (s *server) word(ctx context.Context, word string) (string, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", word, err)
+	}
+	return string(answer), nil
+}
