@@ -1,0 +1,76 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+// overlaps: the witness never meets two believers.
+func overlaps(f *facts) (errs []error) {
+	for _, m := range f.Visits {
+		if !f.excused(m.In, m.At) && !f.excused(m.Entered, m.At) {
+			errs = append(errs, broken(ErrOverlap, "at %v, inside: %v, entered: %v", m.At, m.In, m.Entered))
+		}
+	}
+	return errs
+}
+
+// beliefs: the context of a hold has ended when the next one is granted.
+func beliefs(f *facts) (errs []error) {
+	for _, line := range f.grants() {
+		for i, next := range line {
+			for _, g := range line[:i] {
+				late := !endedBy(g.ContextEnded, next.Granted)
+				if late && !f.excused(g, next.Granted) && !f.excused(next, next.Granted) {
+					errs = append(errs, broken(ErrBelief, "%v, then %v", g, next))
+				}
+			}
+		}
+	}
+	return errs
+}
+
+// lateLosses: the context of a hold has ended when its node is gone, for
+// anybody may be granted then.
+func lateLosses(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		n := f.nodes[g.Path]
+		if n == nil || n.Gone == Never || endedBy(g.ContextEnded, n.Gone) {
+			continue
+		}
+		end := g.ContextEnded
+		if end == Never {
+			end = f.Finished
+		}
+		if at := f.forced(g); at == Never || at > n.Gone || end > max(at, g.Granted)+f.hearing() {
+			errs = append(errs, broken(ErrLateLoss, "node gone at %v: %v", n.Gone, g))
+		}
+	}
+	return errs
+}
+
+// grants returns the holds that did not re-enter another one, by lock and in
+// the order in which they were granted.
+func (f *facts) grants() map[string][]*Hold {
+	lines := map[string][]*Hold{}
+	for _, g := range f.Holds {
+		if !g.Nested {
+			lines[g.Lock] = append(lines[g.Lock], g)
+		}
+	}
+	for _, line := range lines {
+		slices.SortStableFunc(line, func(a, b *Hold) int { return compare(a.Granted, b.Granted) })
+	}
+	return lines
+}
+
+func compare(a, b time.Duration) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,146 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// contextErrors: the error of a context means that this one has ended.
+func contextErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		ctx := errors.Is(a.Err, context.Canceled) || errors.Is(a.Err, context.DeadlineExceeded)
+		if ctx && a.ContextEnded == Never {
+			errs = append(errs, broken(ErrFalseContext, "%v", a))
+		}
+	}
+	return errs
+}
+
+// lossErrors: a lost session was lost, and while the call lasted unless it
+// concerns a hold from before.
+func lossErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if errors.Is(a.Err, client.ErrSessionLost) && !f.lost(a) {
+			errs = append(errs, broken(ErrFalseLoss, "%v", a))
+		}
+	}
+	for _, g := range f.Holds {
+		if n := f.nodes[g.Path]; n != nil && errors.Is(g.ReleaseErr, client.ErrSessionLost) && !f.lostSession(n.Session) {
+			errs = append(errs, broken(ErrFalseLoss, "release: %v: %v", g, g.ReleaseErr))
+		}
+	}
+	return errs
+}
+
+func (f *facts) lost(a *Attempt) bool {
+	for _, l := range f.Losses {
+		if l.Client == a.Client && l.At <= a.Ended && (l.At >= a.Begun || a.Outer != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *facts) lostSession(id int64) bool {
+	for _, l := range f.Losses {
+		if l.Session == id {
+			return true
+		}
+	}
+	return false
+}
+
+// deletionErrors: a node that is said to be deleted by somebody was.
+func deletionErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if errors.Is(a.Err, recipes.ErrNodeDeleted) && !f.deleted(a) {
+			errs = append(errs, broken(ErrFalseDeletion, "%v", a))
+		}
+	}
+	for _, g := range f.Holds {
+		if errors.Is(g.ReleaseErr, recipes.ErrNodeDeleted) && f.forced(g) == Never {
+			errs = append(errs, broken(ErrFalseDeletion, "release: %v: %v", g, g.ReleaseErr))
+		}
+	}
+	return errs
+}
+
+func (f *facts) deleted(a *Attempt) bool {
+	for _, force := range f.Forces {
+		n := f.nodes[force.Path]
+		if n != nil && n.Lock == a.Lock && force.At <= a.Ended {
+			return true
+		}
+	}
+	return false
+}
+
+// busyErrors: only who does not want to wait hears who stands in the way, and
+// that one stood there during the call.
+func busyErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if !errors.Is(a.Err, recipes.ErrBusy) {
+			continue
+		}
+		var busy *recipes.BusyError
+		named := errors.As(a.Err, &busy)
+		if a.Call != "try" || named && !f.stood(busy.Holder.Path, a) {
+			errs = append(errs, broken(ErrFalseBusy, "%v", a))
+		}
+	}
+	return errs
+}
+
+func (f *facts) stood(path string, a *Attempt) bool {
+	n := f.nodes[path]
+	return n != nil && n.Lock == a.Lock && n.Made <= a.Ended && !endedBy(n.Gone, a.Begun)
+}
+
+// releases: when a release is said to be done, so is the node.
+func releases(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		n := f.nodes[g.Path]
+		if g.Released == Never || g.Nested || g.ReleaseErr != nil || n == nil {
+			continue
+		}
+		if n.Gone == Never || n.Gone > g.Released {
+			errs = append(errs, broken(ErrFalseRelease, "node gone at %v: %v", n.Gone, g))
+		}
+	}
+	return errs
+}
+
+// unexplained: an error is of a kind that the documentation names. What is
+// said to be unreachable was disturbed, so it is none in peace (see refusals).
+func unexplained(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if a.Err != nil && !explained(a.Err) {
+			errs = append(errs, broken(ErrUnexplained, "%v", a))
+		}
+	}
+	for _, g := range f.Holds {
+		if g.ReleaseErr != nil && !explained(g.ReleaseErr) {
+			errs = append(errs, broken(ErrUnexplained, "release: %v: %v", g, g.ReleaseErr))
+		}
+	}
+	return errs
+}
+
+func explained(err error) bool {
+	var of *recipes.LockError
+	if !errors.As(err, &of) {
+		return false
+	}
+	for _, kind := range []error{
+		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrNotConnected,
+		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+package simulation_test
+
+import (
+	"context"
+	"time"
+)
+
+// lags are the delays of a client's actors, see lagging.
+var lags = [actorsPerClient]time.Duration{211, 307, 401}
+
+// lagging is the context of one actor. The library asks it for its end before
+// most of its requests, and there the actor falls behind by a few nanoseconds
+// of its own: those who are woken by the same event go on one after the other.
+type lagging struct {
+	context.Context
+	lag time.Duration
+}
+
+// Err is the end of the context, looked up with a delay.
+func (c lagging) Err() error {
+	if c.Context.Err() == nil {
+		time.Sleep(c.lag)
+	}
+	return c.Context.Err()
+}

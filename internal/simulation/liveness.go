@@ -1,0 +1,61 @@
+package simulation
+
+import "time"
+
+// prompt is what a call may take that does not wait for the network: less
+// than any request does.
+const prompt = 20 * time.Microsecond
+
+// stuck: every call comes back, those that waited when everything was healed
+// until it is calm, later ones in the same time.
+func stuck(f *facts) (errs []error) {
+	bound := f.Calm - f.Healed
+	for _, a := range f.Attempts {
+		if a.Ended == Never || a.Ended > max(a.Begun, f.Healed)+bound {
+			errs = append(errs, broken(ErrStuck, "%v", a))
+		}
+	}
+	for _, g := range f.Holds {
+		if g.Released == Never {
+			errs = append(errs, broken(ErrStuck, "release of %v", g))
+		}
+	}
+	return errs
+}
+
+// outlived: a call comes back when its context ends. What runs a function
+// under the lock waits for that function. A release has one session timeout.
+func outlived(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		waited := a.Call != "do" || a.Hold == nil
+		if waited && a.ContextEnded != Never && a.Ended > a.ContextEnded+prompt {
+			errs = append(errs, broken(ErrOutlived, "context ended at %v: %v", a.ContextEnded, a))
+		}
+	}
+	for _, g := range f.Holds {
+		if g.Released > g.Leaving+f.Timeout+prompt {
+			errs = append(errs, broken(ErrOutlived, "release from %v to %v: %v", g.Leaving, g.Released, g))
+		}
+	}
+	return errs
+}
+
+// refusals: in peace, who has time gets the lock.
+func refusals(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && a.Call != "try" {
+			errs = append(errs, broken(ErrRefusal, "%v", a))
+		}
+	}
+	return errs
+}
+
+// lossesInPeace: in peace, sessions live on.
+func lossesInPeace(f *facts) (errs []error) {
+	for _, l := range f.Losses {
+		if l.At >= f.Calm {
+			errs = append(errs, broken(ErrLossInPeace, "session %#x of %s at %v", l.Session, l.Client, l.At))
+		}
+	}
+	return errs
+}

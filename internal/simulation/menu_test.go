@@ -1,0 +1,110 @@
+package simulation_test
+
+import (
+	"fmt"
+	"time"
+
+	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/zktest"
+)
+
+// menu holds the faults a plan is drawn from; what stands twice comes twice
+// as often.
+var menu = []fault{
+	ruled("drop before", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DropBefore(m) }),
+	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
+	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
+	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
+	ruled("drop after", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DropAfter(m) }),
+	ruled("stall reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.StallReply(m) }),
+	ruled("delay", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.Delay(m, w.plan.length(w.h.Timeout)) }),
+	ruled("delay reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DelayReply(m, w.plan.length(w.h.Timeout)) }),
+
+	linked("partition", true, func(n *node) { n.link.Partition() }, func(n *node) { n.link.Heal() }),
+	linked("partition", true, func(n *node) { n.link.Partition() }, func(n *node) { n.link.Heal() }),
+	linked("partition replies of", true, func(n *node) { n.link.PartitionReplies() }, func(n *node) { n.link.Heal() }),
+	linked("cut and refuse", true, func(n *node) { n.link.Refuse(); n.link.Cut() }, func(n *node) { n.link.Accept() }),
+	linked("freeze", true, func(n *node) { n.link.Freeze() }, func(n *node) { n.link.Thaw() }),
+	linked("pause", false, func(n *node) { n.link.Pause() }, func(n *node) { n.link.Resume() }),
+	linked("cut", false, func(n *node) { n.link.Cut() }, func(*node) {}),
+	linked("slow link of", false, func(n *node) { n.link.SetLatency(20*time.Millisecond, 400*time.Millisecond) },
+		func(n *node) { n.link.SetLatency(latencyLo, latencyHi) }),
+
+	general("partition of all", true, (*zktest.Server).Partition, (*zktest.Server).Heal),
+	general("frozen server", true, (*zktest.Server).Freeze, (*zktest.Server).Thaw),
+	general("hung handshakes", true, func(s *zktest.Server) { s.HangHandshake(); s.CutAll() },
+		func(s *zktest.Server) { s.CutAll(); s.Accept() }), // all answered at one instant would come in any order
+	general("restart", true, (*zktest.Server).Stop, (*zktest.Server).Resume),
+	general("slow log", false, func(s *zktest.Server) { s.SlowLog(700 * time.Millisecond) }, func(s *zktest.Server) { s.SlowLog(0) }),
+	general("late events", false, func(s *zktest.Server) { s.DelayEvents(1500 * time.Millisecond) }, func(s *zktest.Server) { s.DelayEvents(0) }),
+	general("new leader", false, (*zktest.Server).ChangeLeader, func(*zktest.Server) {}),
+	general("sweep", false, func(s *zktest.Server) { s.Sweep() }, func(s *zktest.Server) { s.Sweep() }),
+
+	{"expire", expire},
+	{"expire", expire},
+	{"move", move},
+	{"delete", deleteContender},
+	{"delete", deleteContender},
+	{"foreign", addForeign},
+}
+
+// length draws how long something takes.
+func (p *plan) length(limit time.Duration) time.Duration {
+	return 1 + time.Duration(p.r.Int64N(int64(limit)))
+}
+
+// expire ends a client's session from outside.
+func expire(p *plan, w *world, n *node, at, _ time.Duration) {
+	p.add(at, "expire the session of "+n.name, func() {
+		for _, s := range w.srv.Sessions() {
+			if s.Client == n.name && s.Connected {
+				now := w.now()
+				w.h.Note(func() { w.h.Forces = append(w.h.Forces, sim.Force{Session: s.ID, At: now}) })
+				w.srv.ExpireSession(s.ID)
+			}
+		}
+	})
+}
+
+// move lets the connection of a client's session become an old one.
+func move(p *plan, w *world, n *node, at, _ time.Duration) {
+	p.add(at, "move the session of "+n.name, func() {
+		for _, s := range w.srv.Sessions() {
+			if s.Client == n.name {
+				w.srv.MoveSession(s.ID)
+			}
+		}
+	})
+}
+
+// deleteContender is an operator who deletes the node of a holder, of a
+// waiter, or all of them.
+func deleteContender(p *plan, w *world, _ *node, at, _ time.Duration) {
+	l := w.locks[p.r.IntN(len(w.locks))]
+	place := p.r.IntN(5)
+	p.add(at, fmt.Sprintf("delete contender %d of %s", place, l.path), func() {
+		line := w.h.Standing(l.path)
+		switch {
+		case len(line) == 0:
+		case place == 4:
+			for _, path := range line {
+				w.remove(path)
+			}
+		default:
+			w.remove(line[max(0, place-1)%len(line)])
+		}
+	})
+}
+
+// foreign are children that are not ours: some look like contenders and only
+// one is.
+var foreign = []string{"lock-", "lock--1", "lock-12", "notes", "read-0000000001", foreignContender}
+
+// addForeign lets somebody else put nodes in a lock's directory for a while.
+func addForeign(p *plan, w *world, _ *node, at, to time.Duration) {
+	l := w.locks[p.r.IntN(len(w.locks))]
+	name := foreign[p.r.IntN(len(foreign))]
+	p.during(at, to, "foreign child "+l.path+"/"+name,
+		func() { _ = w.srv.Create(l.path+"/"+name, nil) }, // it may be there already
+		func() { w.remove(l.path + "/" + name) })
+}

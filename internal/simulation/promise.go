@@ -1,0 +1,105 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The promises of a lock, each as the error that says it was broken.
+var (
+	ErrOverlap     = errors.New("two holders: a visitor entered while another one inside still believed to hold the lock")
+	ErrBelief      = errors.New("two believers: a hold was granted before the context of the one before had ended")
+	ErrLateLoss    = errors.New("told too late: a hold's context ended after its node was gone")
+	ErrTokenOrder  = errors.New("tokens out of order: a later hold has a token that is not greater")
+	ErrTokenForged = errors.New("token of nothing: it is not the transaction that made the hold's node")
+	ErrReentry     = errors.New("re-entry: it waited, failed, or got another token than the hold it entered")
+	ErrStuck       = errors.New("stuck: a call did not come back although everything was healed")
+	ErrOutlived    = errors.New("outlived: a call came back after its context had ended")
+	ErrRefusal     = errors.New("refused in peace: a lock was not granted although nothing disturbed it")
+	ErrLossInPeace = errors.New("lost in peace: a session was lost although nothing disturbed it")
+
+	ErrFalseContext  = errors.New("dishonest: an error of a context that had not ended")
+	ErrFalseLoss     = errors.New("dishonest: a session that was not lost is said to be")
+	ErrFalseDeletion = errors.New("dishonest: a node that nobody deleted is said to be")
+	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
+	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
+	ErrUnexplained   = errors.New("unexplained: an error of no documented kind")
+
+	ErrNodeLeft      = errors.New("left behind: a contender's node")
+	ErrWatchLeft     = errors.New("left behind: a watch")
+	ErrSessionLeft   = errors.New("left behind: a session of a closed client")
+	ErrGoroutineLeft = errors.New("left behind: a goroutine of a closed client")
+	ErrCloseFailed   = errors.New("close in peace: it failed or took long")
+)
+
+// checks are the functions that know the promises.
+func checks() []func(*facts) []error {
+	return []func(*facts) []error{
+		overlaps, beliefs, lateLosses,
+		tokenOrder, tokenOrigin, reentries,
+		stuck, outlived, refusals, lossesInPeace,
+		contextErrors, lossErrors, deletionErrors, busyErrors, releases, unexplained,
+		residues,
+	}
+}
+
+// Check returns every broken promise, with what broke it.
+func Check(h *History) []error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := newFacts(h)
+	var broken []error
+	for _, check := range checks() {
+		broken = append(broken, check(f)...)
+	}
+	return broken
+}
+
+// facts is a history with what several checks ask of it.
+type facts struct {
+	*History
+	nodes map[string]*Node // by path
+}
+
+func newFacts(h *History) *facts {
+	f := &facts{History: h, nodes: map[string]*Node{}}
+	for _, n := range h.Nodes {
+		f.nodes[n.Path] = n
+	}
+	return f
+}
+
+// forced returns when force first struck the node of a hold or its session,
+// Never if it did not.
+func (f *facts) forced(g *Hold) time.Duration {
+	first := Never
+	n := f.nodes[g.Path]
+	for _, force := range f.Forces {
+		strikes := force.Path == g.Path || n != nil && force.Session != 0 && force.Session == n.Session
+		if strikes && (first == Never || force.At < first) {
+			first = force.At
+		}
+	}
+	return first
+}
+
+// hearing is how long a holder may take to hear of force: a connection that
+// hangs is given up after two thirds of the timeout, then there is another one
+// and the node is read again; without connection the session ends in one
+// timeout.
+func (f *facts) hearing() time.Duration { return 2 * f.Timeout }
+
+// excused reports whether g may believe at t to hold the lock because it was
+// struck by force so recently that it need not have heard of it.
+func (f *facts) excused(g *Hold, t time.Duration) bool {
+	at := f.forced(g)
+	return at != Never && at <= t && t <= at+f.hearing()
+}
+
+// endedBy reports whether a moment that may never have come came before t.
+func endedBy(moment, t time.Duration) bool { return moment != Never && moment < t }
+
+func broken(promise error, format string, args ...any) error {
+	return fmt.Errorf("%w: %s", promise, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,16 @@
+package simulation
+
+// residues: nothing is left behind.
+func residues(f *facts) (errs []error) {
+	promises := map[ResidueKind]error{
+		ResidueNode:      ErrNodeLeft,
+		ResidueWatch:     ErrWatchLeft,
+		ResidueSession:   ErrSessionLeft,
+		ResidueGoroutine: ErrGoroutineLeft,
+		ResidueClose:     ErrCloseFailed,
+	}
+	for _, left := range f.Left {
+		errs = append(errs, broken(promises[left.Kind], "%s", left.What))
+	}
+	return errs
+}

@@ -1,0 +1,112 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// trace is everything that happened, with virtual times. Its hash tells
+// whether two runs were the same.
+type trace struct {
+	mu    sync.Mutex // guards lines
+	lines []event
+}
+
+// event is one line of a trace.
+type event struct {
+	at   time.Duration
+	text string // without errors and without what is drawn from crypto/rand
+	err  error
+}
+
+func (tr *trace) note(at time.Duration, err error, text string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.lines = append(tr.lines, event{at, text, err})
+	if os.Getenv("SIM_PRINT") != "" {
+		fmt.Println(at, text, err)
+	}
+}
+
+func (tr *trace) line(at time.Duration, format string, args ...any) {
+	tr.note(at, nil, fmt.Sprintf(format, args...))
+}
+
+// request leaves out what the order of goroutines within one instant decides:
+// the xid.
+func (tr *trace) request(at time.Duration, r zktest.Request) {
+	r.Xid = 0
+	tr.note(at, nil, "server: "+r.String())
+}
+
+func (tr *trace) attempt(a *sim.Attempt) {
+	tr.note(a.Ended, a.Err, fmt.Sprintf("%s: %s %s since %v", a.Actor, a.Call, a.Lock, a.Begun))
+}
+
+var uuid = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}-`)
+
+// short leaves out what is drawn from crypto/rand.
+func short(text string) string { return uuid.ReplaceAllString(text, "~") }
+
+// kind is what an error matches. When two reasons come at one instant its
+// text may name either.
+func kind(err error) string {
+	var kinds []string
+	for _, k := range []error{
+		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrClosed,
+		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrReleased,
+	} {
+		if errors.Is(err, k) {
+			kinds = append(kinds, k.Error())
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// canonical returns the lines, those of one instant in order of what they say.
+func (tr *trace) canonical() []string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	lines := make([]string, len(tr.lines))
+	for i, e := range tr.lines {
+		lines[i] = short(fmt.Sprintf("%020d %s [%s]", e.at, e.text, kind(e.err)))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func (tr *trace) sum() uint64 {
+	h := fnv.New64a()
+	for _, l := range tr.canonical() {
+		_, _ = h.Write([]byte(l))
+	}
+	return h.Sum64()
+}
+
+// story is the trace for people.
+func (tr *trace) story() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var b strings.Builder
+	for _, e := range tr.lines {
+		fmt.Fprintf(&b, "%-13v %s", e.at, e.text)
+		if e.err != nil {
+			fmt.Fprintf(&b, ": %v", e.err)
+		}
+		b.WriteByte('\n')
+	}
+	return short(b.String())
+}

@@ -1,0 +1,63 @@
+package simulation
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Witness is a resource guarded by a lock, which sees who works on it. It
+// does not trust the lock. It is safe for concurrent use.
+type Witness struct {
+	lock string
+	h    *History
+
+	mu      sync.Mutex // guards the rest
+	newest  int64      // token that ever worked here
+	inside  map[*Hold]context.Context
+	refused int
+}
+
+// NewWitness returns the resource of a lock.
+func NewWitness(lock string, h *History) *Witness {
+	return &Witness{lock: lock, h: h, inside: map[*Hold]context.Context{}}
+}
+
+// Open lets a holder in. It records a meeting for every visitor inside that
+// still believes, by its hold's context, to hold the lock while the one that
+// enters believes so too. It reports false for a token older than one that has
+// been here: a fenced resource serves it no longer.
+func (w *Witness) Open(g *Hold, belief context.Context, at time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if belief.Err() == nil {
+		for other, theirs := range w.inside {
+			if other.Token != g.Token && theirs.Err() == nil {
+				w.h.Note(func() {
+					w.h.Visits = append(w.h.Visits, Meeting{Lock: w.lock, In: other, Entered: g, At: at})
+				})
+			}
+		}
+	}
+	if g.Token < w.newest {
+		w.refused++
+		return false
+	}
+	w.newest = g.Token
+	w.inside[g] = belief
+	return true
+}
+
+// Shut takes a visitor out.
+func (w *Witness) Shut(g *Hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.inside, g)
+}
+
+// Refused returns how many visits were turned away for an old token.
+func (w *Witness) Refused() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refused
+}

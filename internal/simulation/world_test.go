@@ -1,0 +1,259 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/zktest"
+)
+
+const (
+	clientsPerRun    = 3
+	actorsPerClient  = 3
+	tick             = time.Second
+	disturbed        = 40*time.Second + 31337 // the phase of faults; not at a tick of the server
+	peacefulRounds   = 2
+	latencyLo        = 50 * time.Microsecond
+	latencyHi        = 2 * time.Millisecond
+	closeWithin      = time.Second
+	foreignContender = "lock-0000000000" // sorts before everybody
+)
+
+// world is one schedule: a server, its clients and what they did.
+type world struct {
+	t     *testing.T
+	seed  uint64
+	ctx   context.Context //nolint:containedctx // the length of the schedule
+	start time.Time
+	srv   *zktest.Server
+	h     *sim.History
+	plan  *plan
+	nodes []*node
+	locks []*resource
+	trace *trace
+	sum   *totals
+}
+
+// node is one client with its link.
+type node struct {
+	name  string
+	link  *zktest.ClientLink
+	c     *client.Client
+	rand  *shared
+	names *names
+}
+
+// resource is a lock's path and what it guards.
+type resource struct {
+	path    string
+	witness *sim.Witness
+}
+
+// generator returns random numbers of one user: nobody shares them, so what
+// one draws never shifts what another gets.
+func generator(seed uint64, user string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(user))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// run plays the schedule of a seed and returns every promise that was broken.
+func run(t *testing.T, seed uint64) *result {
+	t.Helper()
+	r := &result{seed: seed}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, seed)
+		w.play()
+		r.history, r.totals, r.trace = w.h, *w.sum, w.trace
+		r.broken = sim.Check(w.h)
+		if len(r.broken) > 0 {
+			r.left = w.srv.Dump()
+		}
+	})
+	return r
+}
+
+// result is what is known of a schedule afterwards.
+type result struct {
+	seed    uint64
+	history *sim.History
+	totals  totals
+	trace   *trace
+	broken  []error
+	left    string // on the server
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	r := generator(seed, "world")
+	timeout := []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second}[r.IntN(3)]
+	w := &world{
+		t: t, seed: seed, start: time.Now(),
+		h:     &sim.History{Timeout: timeout, Tick: tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
+		trace: &trace{},
+		sum:   &totals{},
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), w.start.Add(w.h.Calm+time.Minute+4*timeout))
+	t.Cleanup(cancel)
+	w.ctx = ctx
+	w.srv = zktest.NewServer(t, zktest.WithSeed(seed), zktest.WithTick(tick),
+		zktest.WithSessionTimeouts(time.Second, time.Minute),
+		zktest.WithContainerInterval(time.Duration(5+r.IntN(20))*time.Second),
+		zktest.WithLatency(latencyLo, latencyHi), zktest.WithLogSize(0))
+	w.srv.OnRequest(w.observe)
+	for i := range 1 + r.IntN(2) {
+		path := fmt.Sprintf("/locks/%c", 'a'+i)
+		w.locks = append(w.locks, &resource{path: path, witness: sim.NewWitness(path, w.h)})
+	}
+	for i := range clientsPerRun {
+		name := fmt.Sprintf("c%d", i)
+		w.nodes = append(w.nodes, &node{name: name, link: w.srv.Client(name), rand: newShared(seed, name), names: newNames(seed, name)})
+	}
+	w.plan = newPlan(w, generator(seed, "plan"))
+	return w
+}
+
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// play runs the schedule from beginning to end.
+func (w *world) play() {
+	var actors sync.WaitGroup
+	for i, n := range w.nodes {
+		actors.Go(func() { w.live(i, n) })
+	}
+	go w.plan.carryOut(w)
+	done := make(chan struct{})
+	go func() { actors.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Until(w.start.Add(w.h.Calm + 5*time.Minute))):
+		w.leave(sim.ResidueGoroutine, "calls that obey no context")
+	}
+	w.leftByActors()
+	w.closeAll()
+	w.h.Finished = w.now()
+}
+
+// live connects a client and lets its actors work.
+func (w *world) live(i int, n *node) {
+	time.Sleep(time.Duration(i+1) * 7919 * time.Nanosecond)
+	c, err := client.Connect(w.ctx, "zk:2181",
+		client.WithSessionTimeout(w.h.Timeout),
+		client.WithConnectTimeout(w.h.Calm),
+		client.WithDialer(n.dial),
+		client.WithRand(n.rand.float64),
+		client.WithLogger(slog.New(slog.DiscardHandler)),
+		client.WithMaxRequest(16<<10), client.WithMaxReply(64<<10),
+		client.WithObserver(client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }}),
+	)
+	if err != nil {
+		w.leave(sim.ResidueClose, "connect: "+err.Error())
+		return
+	}
+	n.c = c
+	var actors sync.WaitGroup
+	for j := range actorsPerClient {
+		a := newActor(w, n, j)
+		actors.Go(a.work)
+	}
+	actors.Wait()
+}
+
+func (w *world) stateChanged(n *node, s client.StateChange) {
+	at := s.At.Sub(w.start)
+	w.h.Note(func() {
+		switch s.State {
+		case client.Lost:
+			w.h.Losses = append(w.h.Losses, sim.Loss{Client: n.name, Session: s.Session, At: at})
+			w.sum.SessionsLost++
+			w.sum.PartitionsHit += w.plan.partitioned(n.name, at)
+		case client.Suspended:
+			w.sum.Suspensions++
+			w.sum.PartitionsHit += w.plan.partitioned(n.name, at)
+		case client.Connecting, client.Connected, client.Closed:
+		}
+	})
+}
+
+// observe reads the server's log.
+func (w *world) observe(r zktest.Request) {
+	w.trace.request(w.now(), r)
+	if strings.Contains(r.Fault, "lose reply") || strings.Contains(r.Fault, "stall reply") {
+		w.h.Note(func() { w.sum.RepliesLost++ })
+	}
+	if strings.Contains(r.Fault, "drop") {
+		w.h.Note(func() { w.sum.Dropped++ })
+	}
+	if r.Zxid == 0 || r.Err != zktest.CodeOK {
+		return
+	}
+	switch r.Op {
+	case zktest.OpCreate, zktest.OpCreate2:
+		if lock, name, ok := cutLast(r.Result); ok && strings.Contains(name, "lock-") {
+			w.h.NodeMade(sim.Node{Path: r.Result, Lock: lock, Session: r.Session, Czxid: r.Zxid, Made: w.now()})
+		}
+	case zktest.OpDelete:
+		w.h.NodesGone(w.now(), func(n *sim.Node) bool { return n.Path == r.Path })
+	case zktest.OpCloseSession, zktest.OpExpire:
+		w.h.NodesGone(w.now(), func(n *sim.Node) bool { return r.Session != 0 && n.Session == r.Session })
+	}
+}
+
+func cutLast(path string) (dir, name string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return "", "", false
+	}
+	return path[:i], path[i+1:], true
+}
+
+func (w *world) leave(kind sim.ResidueKind, what string) {
+	w.h.Note(func() { w.h.Left = append(w.h.Left, sim.Residue{Kind: kind, What: what}) })
+}
+
+// leftByActors looks for what calls have left behind while the sessions live.
+func (w *world) leftByActors() {
+	time.Sleep(2*w.h.Timeout + 2*tick)
+	for _, l := range w.locks {
+		for _, name := range w.srv.Children(l.path) {
+			w.leave(sim.ResidueNode, l.path+"/"+name)
+		}
+	}
+	for _, watch := range w.srv.Watches() {
+		w.leave(sim.ResidueWatch, fmt.Sprint(watch))
+	}
+	if s := w.srv.Sessions(); len(s) > len(w.nodes) {
+		w.leave(sim.ResidueSession, fmt.Sprint(s))
+	}
+}
+
+// closeAll closes the clients and looks for what they have left behind.
+func (w *world) closeAll() {
+	for _, n := range w.nodes {
+		if n.c == nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeWithin)
+		if err := n.c.Close(ctx); err != nil || ctx.Err() != nil {
+			w.leave(sim.ResidueClose, fmt.Sprint(n.name, ": ", err))
+		}
+		cancel()
+	}
+	synctest.Wait()
+	for _, s := range w.srv.Sessions() {
+		w.leave(sim.ResidueSession, fmt.Sprint(s))
+	}
+	for _, stack := range clientStacks(w.t) {
+		w.leave(sim.ResidueGoroutine, stack)
+	}
+}
