@@ -74,6 +74,9 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	if err != nil {
 		return nil, err
 	}
+	if err := ctxerr.Ended(ctx); err != nil {
+		return nil, fmt.Errorf("client: connect: %w", err)
+	}
 	j := newJournal(cfg.logger)
 	c := &core{
 		cfg:     cfg,
@@ -119,9 +122,6 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 
 // ready waits for the first session and checks the chroot.
 func (c *Client) ready(ctx context.Context) error {
-	if err := ctxerr.Ended(ctx); err != nil {
-		return fmt.Errorf("client: connect: %w", err)
-	}
 	cfg := c.core.cfg
 	wctx, cancel := context.WithTimeoutCause(ctx, cfg.connectTimeout, fmt.Errorf("no session within %v", cfg.connectTimeout))
 	defer cancel()
@@ -217,6 +217,9 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()
 	c.buryLocked()
+	if !h.Reattached {
+		c.wg.Go(s.watchLease) // ends with the session
+	}
 	return true
 }
 
@@ -282,7 +285,7 @@ func (c *core) await(ctx context.Context, bound *session) (*session, error) {
 }
 
 // policy is the retry policy with sleeps that leave a session time to live.
-func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.cfg.sessionTimeout / 3) }
+func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.servers.timeout() / 3) }
 
 // DefaultData is what recipes write into their nodes unless they are given
 // data: that of [WithDefaultData], else the textual address of this host as
@@ -323,7 +326,7 @@ func (c *Client) Root() *Client { return c.core.root }
 func (c *Client) ServerPath(path string) (string, error) { return c.full(path) }
 
 // Logger returns the logger of [WithLogger].
-func (c *Client) Logger() *slog.Logger { return c.core.log }
+func (o *ops) Logger() *slog.Logger { return o.core.log }
 
 // debugLogger passes what go-zookeeper says to the debug level: whatever
 // matters of it is a state change or the error of an operation.

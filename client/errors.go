@@ -113,7 +113,8 @@ func (e *OpError) remedy() string {
 func (e *OpError) Unwrap() error { return e.Err }
 
 // NeverSent reports whether err is of an operation of which nothing reached a
-// server, so that repeating it cannot do it twice.
+// server, so that repeating it cannot do it twice. A read that got no answer
+// counts as such: there is nothing to be in doubt about.
 func NeverSent(err error) bool { return hasOutcome(err, OutcomeNeverSent) }
 
 // UnknownOutcome reports whether err is of an operation that may or may not

@@ -1,5 +1,10 @@
 package client
 
+import (
+	"context"
+	"net"
+)
+
 // ParseConnectString lets tests judge connect strings without connecting.
 var ParseConnectString = parseConnectString
 
@@ -18,4 +23,15 @@ func DeadSessions(c *Client) int {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
 	return len(c.core.dead)
+}
+
+// Resolved is dial with another resolver: the addresses that names have now.
+func Resolved(ctx context.Context, addr string, resolve func(ctx context.Context, host string) ([]string, error)) (net.Conn, error) {
+	cfg, err := newConfig(addr, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := newServers(cfg, newJournal(cfg.logger))
+	s.resolve = resolve
+	return s.dial(ctx, addr)
 }

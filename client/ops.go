@@ -141,7 +141,7 @@ func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
 
 // ExistsW is Exists with a watch that fires when the node is created, changed
 // or deleted. On a node that never appears the watch stays on the server for
-// the life of the session: prefer [ops.GetW] where the node is known.
+// the life of the session: prefer [Client.GetW] where the node is known.
 func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *Watch, error) {
 	stat, w, err := read(ctx, o, "exists", path, wire.ExistsWatch, true, exists)
 	return stat != nil, stat, w, err

@@ -50,6 +50,7 @@ type config struct {
 	logger         *slog.Logger
 	observer       Observer
 	rand           func() float64
+	hasRand        bool
 }
 
 // An Option configures [Connect].
@@ -85,7 +86,9 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	if cfg.connectTimeout == 0 {
 		cfg.connectTimeout = cfg.sessionTimeout
 	}
-	cfg.policy = cfg.policy.WithRand(cfg.rand)
+	if cfg.hasRand { // a policy may have its own
+		cfg.policy = cfg.policy.WithRand(cfg.rand)
+	}
 	return cfg, nil
 }
 
@@ -239,7 +242,7 @@ func WithRand(f func() float64) Option {
 		if f == nil {
 			return errors.New("client: WithRand needs a function")
 		}
-		c.rand = f
+		c.rand, c.hasRand = f, true
 		return nil
 	})
 }

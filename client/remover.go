@@ -75,7 +75,7 @@ func (r *remover) work(bound *session, what string, job func(context.Context, *s
 		life = bound.ctx
 	}
 	c.wg.Go(func() { // ends with the job, its session or the client
-		err := retry.Do(life, retry.Default().WithRand(c.cfg.rand).WithCap(c.cfg.sessionTimeout/3), func(ctx context.Context) error {
+		err := retry.Do(life, retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout()/3), func(ctx context.Context) error {
 			s, err := c.await(ctx, bound)
 			if err != nil {
 				return backoff.Permanent(err)

@@ -28,10 +28,12 @@ type servers struct {
 	addrs   []string
 	cfg     *config
 	journal *journal
+	resolve func(ctx context.Context, host string) ([]string, error)
 
 	mu       sync.Mutex // guards the rest; never held across I/O
 	next     int
-	tried    int // dials since a connection last proved stable
+	granted  time.Duration // least session timeout that a server granted, or the one asked for
+	tried    int           // dials since a connection last proved stable
 	upSince  time.Time
 	failures map[string]string // newest failure of each server since it was last up
 }
@@ -44,7 +46,7 @@ func newServers(cfg *config, j *journal) *servers {
 		j := int(cfg.rand() * float64(i+1))
 		addrs[i], addrs[j] = addrs[j], addrs[i]
 	}
-	return &servers{addrs: addrs, cfg: cfg, journal: j, failures: map[string]string{}}
+	return &servers{addrs: addrs, cfg: cfg, journal: j, resolve: net.DefaultResolver.LookupHost, granted: cfg.sessionTimeout, failures: map[string]string{}}
 }
 
 // pick returns the server to try next.
@@ -62,11 +64,11 @@ func (s *servers) pace(ctx context.Context, _ string) error {
 	round := s.tried / len(s.addrs)
 	first := s.tried%len(s.addrs) == 0
 	s.tried++
+	limit := min(firstRoundPause<<min(max(round-1, 0), 16), s.granted/6)
 	s.mu.Unlock()
 	if round == 0 || !first {
 		return nil
 	}
-	limit := min(firstRoundPause<<min(round-1, 16), s.cfg.sessionTimeout/6)
 	t := time.NewTimer(time.Duration(s.cfg.rand() * float64(limit)))
 	defer t.Stop()
 	select {
@@ -77,10 +79,18 @@ func (s *servers) pace(ctx context.Context, _ string) error {
 	}
 }
 
-// up notes an accepted session.
-func (s *servers) up(addr string) {
+// timeout is the session timeout to reckon with.
+func (s *servers) timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.granted
+}
+
+// up notes an accepted session.
+func (s *servers) up(addr string, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted = min(s.granted, timeout)
 	s.upSince = time.Now()
 	delete(s.failures, addr)
 }
@@ -90,7 +100,7 @@ func (s *servers) up(addr string) {
 // would otherwise be hammered.
 func (s *servers) down(addr string, err error) {
 	s.mu.Lock()
-	if !s.upSince.IsZero() && time.Since(s.upSince) > s.cfg.sessionTimeout/3 {
+	if !s.upSince.IsZero() && time.Since(s.upSince) > s.granted/3 {
 		s.tried = 0
 	}
 	s.upSince = time.Time{}
@@ -173,7 +183,7 @@ func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	ips := []string{host}
 	if net.ParseIP(host) == nil {
-		if ips, err = net.DefaultResolver.LookupHost(ctx, host); err != nil {
+		if ips, err = s.resolve(ctx, host); err != nil {
 			return nil, err
 		}
 	}

@@ -126,23 +126,22 @@ func (s *session) onEvent(ev zk.Event) {
 
 func (s *session) onUp(h wire.Handshake) {
 	<-s.started
-	s.core.servers.up(h.Server)
+	s.core.servers.up(h.Server, h.Timeout)
 	if !s.core.sessionUp(s, h) {
 		return
 	}
 	s.core.journal.say(slog.LevelInfo, "zookeeper: connected",
 		"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
-	if h.Reattached {
-		// A change may have happened while nobody was connected: everybody
-		// reads again.
-		s.hub.fireAll(errReconnected)
-		select {
-		case s.lease <- struct{}{}:
-		default:
-		}
+	if !h.Reattached {
 		return
 	}
-	s.core.wg.Go(s.watchLease) // ends with the session
+	// A change may have happened while nobody was connected: everybody reads
+	// again.
+	s.hub.fireAll(errReconnected)
+	select {
+	case s.lease <- struct{}{}:
+	default:
+	}
 }
 
 func (s *session) onDown(server string, err error) {

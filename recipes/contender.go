@@ -67,12 +67,15 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 	}
 	wg.Wait()
 	all := make([]Contender, 0, len(line))
-	for _, f := range found {
+	for i, f := range found {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
 		if f != nil {
 			all = append(all, *f)
 		}
 	}
-	return all, errors.Join(errs...)
+	return all, nil
 }
 
 // lookUp returns nil for a node that is gone.

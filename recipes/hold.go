@@ -74,7 +74,9 @@ func (n *heldNode) watchOwn() {
 		case errors.Is(err, zk.ErrNoNode):
 			n.lose(ErrNodeDeleted)
 		case client.Refused(err):
-			return // we may not read our own node
+			n.member.Session.Logger().Warn("zookeeper: a lock's own node may not be read, so its deletion will not be noticed",
+				"node", n.member.Path, "reason", err)
+			return
 		default: // the client's retry policy gave up; a hold does not
 			t := time.NewTimer(n.member.Session.Timeout() / 6)
 			select {
@@ -88,11 +90,11 @@ func (n *heldNode) watchOwn() {
 
 // enter returns one more hold, with the values of ctx.
 func (n *heldNode) enter(ctx context.Context, key heldKey) (*Hold, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if err := n.err(); err != nil {
 		return nil, err
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.count < 0 {
 		return nil, ErrReleased
 	}
@@ -157,7 +159,8 @@ func (h *Hold) Err() error {
 // the lock, its node. It may be called from any goroutine and more than once;
 // all calls return the result of the first, or their own context's end.
 //
-// It returns an error that matches [ErrLost] if the lock had been lost before.
+// It returns an error that matches [ErrLost] if the lock was lost before it, or
+// while it ran.
 // With any other error the hold is over as well, and the node is removed in
 // the background until that succeeds or the session is over; until then
 // others wait.

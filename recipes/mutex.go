@@ -176,7 +176,13 @@ func (m *InterProcessMutex) Do(ctx context.Context, fn func(ctx context.Context)
 	if err != nil {
 		return err
 	}
-	work, cancel := context.WithCancelCause(hold.Context())
+	within := hold.Context()
+	if deadline, ok := ctx.Deadline(); ok { // for those who pass deadlines on
+		var end context.CancelFunc
+		within, end = context.WithDeadline(within, deadline)
+		defer end()
+	}
+	work, cancel := context.WithCancelCause(within)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer func() {
 		stop()

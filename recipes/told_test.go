@@ -121,3 +121,43 @@ func TestNoNullData(t *testing.T) {
 		r.check(h.Close())
 	})
 }
+
+// A session that was lost unnoticed before the Acquire had no place to lose.
+func TestAcquireAfterUnnoticedLoss(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		was := r.session(c)
+		r.srv.ExpireSession(was)
+		h := r.held(r.mutex(c))
+		if r.session(c) == was {
+			t.Error("the session lives: nothing is tested")
+		}
+		r.check(h.Close())
+		r.empty()
+	})
+}
+
+// A refusal near the end of the counter is not repeated at the cost of one
+// more number each time, and ends when the directory is made anew.
+func TestRefusalUsesNoNumbers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		r.check(r.held(m).Close())
+		r.check(r.srv.SetCounter(dir, 1<<31-1<<20))
+		for range 5 {
+			_, err := m.Acquire(r.ctx)
+			if !errors.Is(err, recipes.ErrSequenceExhausted) {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		n, _ := r.srv.Node(dir)
+		if used := n.Counter - (1<<31 - 1<<20); used != 1 {
+			t.Errorf("five refusals used %d numbers", used)
+		}
+		r.check(r.srv.Delete(dir))
+		r.check(r.held(m).Close())
+	})
+}

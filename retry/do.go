@@ -60,7 +60,7 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 	for _, o := range opts {
 		o.apply(&c)
 	}
-	var b backoff.BackOff // made when it is needed: most operations succeed at once
+	b := p.BackOff() // now: UntilElapsed counts the first try
 	var last error
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
@@ -83,9 +83,6 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 			return err
 		}
 		last = err
-		if b == nil {
-			b = p.BackOff()
-		}
 		d := b.NextBackOff()
 		if d == backoff.Stop {
 			return fmt.Errorf("retry: gave up after %s: %w", tries(n), err)

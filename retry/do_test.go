@@ -232,3 +232,19 @@ func wantErr(t *testing.T, err error, text string, is ...error) {
 		}
 	}
 }
+
+// The time of the first try counts.
+func TestDoCountsTheFirstTry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		err := retry.Do(t.Context(), retry.UntilElapsed(10*time.Second, time.Second), func(context.Context) error {
+			tries++
+			time.Sleep(6 * time.Second)
+			return errFlaky
+		})
+		if tries != 2 || !errors.Is(err, errFlaky) {
+			t.Errorf("%d tries of 6s in 10s, %v; want 2", tries, err)
+		}
+	})
+}

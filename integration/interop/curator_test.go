@@ -276,8 +276,8 @@ func sameNodes(ctx context.Context, t *testing.T, p *pair) {
 		check(t, err)
 		parentData, _, err := raw.Get(lock)
 		check(t, err)
-		return fmt.Sprintf("ephemeral %v, acl %v, version %d; parent: %d children, cversion %d, acl %v, data %q, owner %d",
-			member.EphemeralOwner != 0, acl, member.Version, stat.NumChildren, stat.Cversion, parentACL, parentData, stat.EphemeralOwner)
+		return fmt.Sprintf("ephemeral %v, acl %v, version %d; parent: %d children, cversion %d, acl %v, data %q (null %v), owner %d",
+			member.EphemeralOwner != 0, acl, member.Version, stat.NumChildren, stat.Cversion, parentACL, parentData, parentData == nil, stat.EphemeralOwner)
 	}
 	for i, lock := range []string{p.path + "-java", p.path + "-go"} {
 		if i == 0 {

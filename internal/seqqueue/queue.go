@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -21,12 +22,14 @@ var (
 	ErrGone = errors.New("the own node was deleted by somebody else")
 )
 
-// Queue is a directory of contenders. It holds no state: any number of
-// processes and values may stand for the same directory. It is safe for
-// concurrent use.
+// Queue is a directory of contenders. Any number of processes and values may
+// stand for the same directory. It is safe for concurrent use.
 type Queue struct {
 	c           *client.Client
 	dir, prefix string
+
+	warned  atomic.Bool // that half of the numbers are used up
+	refused atomic.Bool // a number near the end was seen
 }
 
 // New returns the queue in dir whose contenders are named prefix and a
@@ -67,6 +70,45 @@ type Member struct {
 // Join enters the queue. On error no node remains, or its removal goes on in
 // the background until it succeeds or the session is over.
 func (q *Queue) Join(ctx context.Context, data []byte, opts ...client.CreateOption) (*Member, error) {
+	if q.refused.Load() {
+		if err := q.room(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m, err := q.join(ctx, data, opts)
+	for errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
+		m, err = q.join(ctx, data, opts) // there was no place yet that could be lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch n := m.Node.Sequence(); {
+	case n < 0 || n >= lastSequence:
+		q.refused.Store(true)
+		m.LeaveInBackground()
+		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
+	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
+		q.c.Logger().Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
+			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
+	}
+	return m, nil
+}
+
+// room asks for the counter without using up a number of those that are left:
+// what servers show as cversion is 2 x creates - children, in 32 bits.
+func (q *Queue) room(ctx context.Context) error {
+	exists, stat, err := q.c.Exists(ctx, q.dir)
+	if err != nil {
+		return err
+	}
+	if exists && int64(uint32(stat.Cversion)+uint32(stat.NumChildren))/2 >= lastSequence { //nolint:gosec // modulo 2^32 on purpose
+		return fmt.Errorf("%w (%s)", ErrExhausted, q.dir)
+	}
+	q.refused.Store(false) // the directory was made anew
+	return nil
+}
+
+func (q *Queue) join(ctx context.Context, data []byte, opts []client.CreateOption) (*Member, error) {
 	s, err := q.c.Session(ctx)
 	if err != nil {
 		return nil, err
@@ -78,13 +120,8 @@ func (q *Queue) Join(ctx context.Context, data []byte, opts ...client.CreateOpti
 	m := &Member{Session: s, Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children}
 	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	var ok bool
-	if m.Node, _, ok = parse(q.prefix, name); !ok || m.Node.Sequence() >= lastSequence {
-		m.LeaveInBackground()
-		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, name)
-	}
-	if m.Node.Sequence() >= warnSequence {
-		q.c.Logger().Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
-			"directory", q.dir, "sequence", m.Node.Sequence(), "limit", int64(lastSequence))
+	if m.Node, _, ok = parse(q.prefix, name); !ok {
+		m.Node = Node{Name: name, Key: "-1"} // past the end of the counter
 	}
 	return m, nil
 }

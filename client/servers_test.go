@@ -1,0 +1,139 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// All addresses of a name are tried, within the limit of the dial, and the
+// name is resolved anew at every dial.
+func TestDialResolves(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	none := errors.New("no such host")
+	for _, tt := range []struct {
+		answers []string
+		err     error
+		reached string
+		says    []string
+	}{
+		{answers: []string{"127.0.0.1"}, reached: "127.0.0.1"},
+		{answers: []string{"127.0.0.2", "127.0.0.1"}, reached: "127.0.0.1"}, // nobody listens on the first
+		{answers: []string{"127.0.0.2", "127.0.0.3"}, says: []string{"127.0.0.2:", "127.0.0.3:"}},
+		{err: none, says: []string{"no such host"}},
+	} {
+		asked := 0
+		for round := 1; round <= 2; round++ {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			conn, err := client.Resolved(ctx, "zk.example:"+port, func(_ context.Context, host string) ([]string, error) {
+				asked++
+				if host != "zk.example" {
+					t.Errorf("asked for %q", host)
+				}
+				return tt.answers, tt.err
+			})
+			cancel()
+			if asked != 1 && round == 1 {
+				t.Errorf("%v: resolved %d times", tt.answers, asked)
+			}
+			if tt.reached == "" {
+				for _, part := range tt.says {
+					if err == nil || !strings.Contains(err.Error(), part) {
+						t.Errorf("%v: error %v does not say %q", tt.answers, err, part)
+					}
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%v: %v", tt.answers, err)
+				continue
+			}
+			if got, _, _ := net.SplitHostPort(conn.RemoteAddr().String()); got != tt.reached {
+				t.Errorf("%v: reached %s", tt.answers, got)
+			}
+			_ = conn.Close()
+		}
+	}
+}
+
+// A silent first address leaves the others their part of the time.
+func TestDialSharesItsTime(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	// The first "address" is a name that the second resolution never answers.
+	conn, err := client.Resolved(ctx, "zk.example:"+port, func(context.Context, string) ([]string, error) {
+		return []string{"127.0.0.2", "127.0.0.1"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
+
+// Pauses are measured by what the server granted, not by what was asked for.
+func TestPausesFitTheGrantedTimeout(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const granted = 6 * time.Second
+		r.srv.SetSessionTimeouts(time.Second, granted)
+		var longest time.Duration
+		c := r.connect("a", client.WithSessionTimeout(2*time.Minute), client.WithRetry(retry.Forever(time.Minute)),
+			client.WithObserver(client.Observer{Retry: func(i client.RetryInfo) { longest = max(longest, i.Attempt.Sleep) }}))
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpExists})
+		_, _, err := c.Exists(r.ctx, "/")
+		r.check(err)
+		if longest == 0 || longest > granted/3 {
+			t.Errorf("slept %v in a session of %v", longest, granted)
+		}
+	})
+}
+
+// An open ACL is said once, with the remedy, and not when there is another.
+func TestOpenACLIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opts []client.Option
+		want int
+	}{
+		"open": {nil, 1},
+		"auth": {[]client.Option{client.WithAuth("digest", "user:secret")}, 0},
+	} {
+		bubble(t, func(r *rig) {
+			var said bytes.Buffer
+			c := r.connect("a", append(tt.opts, client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))...)
+			for _, path := range []string{"/a", "/b"} {
+				_, err := c.Create(r.ctx, path, nil)
+				r.check(err)
+			}
+			r.check(c.Close(r.ctx))
+			if n := strings.Count(said.String(), "open ACL"); n != tt.want || n > 0 && !strings.Contains(said.String(), "client.WithAuth") {
+				t.Errorf("%s: said %d times: %s", name, n, said.String())
+			}
+			if strings.Contains(said.String(), "secret") {
+				t.Errorf("%s: the log shows the credentials", name)
+			}
+		})
+	}
+}
