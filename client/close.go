@@ -79,7 +79,7 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 		changed := c.changed
 		c.mu.Unlock()
 		if s.link.Cause() != nil {
-			return nil // there is nothing left to end
+			return nil //nolint:nilerr // there is nothing left to end
 		}
 		err := s.link.CloseSession(ctx)
 		if err == nil {

@@ -25,7 +25,7 @@ func TestLossWhileHolding(t *testing.T) {
 		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").PartitionReplies() }, client.ErrSessionLost},
 		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
 		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
-		"client closed":     {func(r *rig, c *client.Client, _ *recipes.Hold) {
+		"client closed": {func(r *rig, c *client.Client, _ *recipes.Hold) {
 			go func() { // who is first is seen only while it runs
 				if err := c.Close(r.ctx); err != nil {
 					r.Error(err)
