@@ -17,6 +17,9 @@ import (
 	"github.com/docent-go/docent/integration/proxy"
 )
 
+// slow is how long a step may take without being mentioned.
+const slow = 1500 * time.Millisecond
+
 type starter func(context.Context, *testing.T, *server) *peers.Script
 
 // step is one named part of a program and all that was observed in it.
@@ -25,7 +28,7 @@ type step struct {
 	ended bool
 	why   string // it failed, or ""
 	seen  []string
-	took  time.Duration
+	loose bool // counts of changes are not compared
 }
 
 // report is a program's run on one server.
@@ -71,6 +74,8 @@ func run(ctx context.Context, t *testing.T, s *server, script *peers.Script) *re
 		if kind == "step" {
 			c.now, c.begun = &step{name: name}, time.Now()
 			r.steps = append(r.steps, c.now)
+			s.proxy.Resume() // the step before may have failed half way
+			s.proxy.Accept()
 			continue
 		}
 		if c.now == nil || c.now.name != name {
@@ -91,7 +96,10 @@ func run(ctx context.Context, t *testing.T, s *server, script *peers.Script) *re
 				t.Errorf("%s: %v", line, err)
 			}
 		case "ok", "fail":
-			c.now.ended, c.now.took = true, time.Since(c.begun)
+			c.now.ended = true
+			if took := time.Since(c.begun); took > slow {
+				t.Logf("%s took %v", name, took.Round(time.Millisecond))
+			}
 			if kind == "fail" {
 				c.now.why = rest
 				t.Errorf("%s: %s", line, mask(rest))
@@ -127,6 +135,8 @@ func (c *conductor) do(ctx context.Context, request string) (string, error) {
 		return "", c.strike(words[1], words[2], proxy.SwallowReplyAndCut)
 	case "drop":
 		return "", c.strike(words[1], words[2], proxy.CutBefore)
+	case "loose":
+		c.now.loose = true
 	case "mask":
 		return mask(words[1]), nil
 	case "tree":

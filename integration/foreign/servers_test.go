@@ -51,6 +51,7 @@ var (
 func startReal(ctx context.Context, t *testing.T, s settings) *server {
 	t.Helper()
 	node := harness.StartServer(ctx, t, harness.WithTickTime(tick), harness.WithExtendedTypes(),
+		harness.WithProperty("reconfigEnabled", "false"), // as zktest, and ZooKeeper's own default
 		harness.WithContainerInterval(s.interval()))
 	return &server{addr: node.Addr(), proxy: proxy.Start(t, node.Addr())}
 }

@@ -17,6 +17,7 @@ import (
 func mask(text string) string {
 	text = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(text, "<uuid>")
 	text = regexp.MustCompile(`[0-9a-f]{32}`).ReplaceAllString(text, "<hex>")
+	text = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`).ReplaceAllString(text, "<time>")
 	return regexp.MustCompile(`queue-\|[0-9A-F]{8,16}\|`).ReplaceAllString(text, "queue-|<epoch>|")
 }
 
@@ -57,6 +58,10 @@ func (c *conductor) walk(at string, nodes *[]node) error {
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
+	if errors.Is(err, zk.ErrNoAuth) {
+		*nodes = append(*nodes, node{path: mask(at), text: "not readable"})
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("get %s: %w", at, err)
 	}
@@ -68,11 +73,15 @@ func (c *conductor) walk(at string, nodes *[]node) error {
 	if len(acl) != 1 || acl[0] != zk.WorldACL(zk.PermAll)[0] {
 		rights = fmt.Sprintf(" acl=%v", acl)
 	}
+	counts := fmt.Sprintf(" v=%d cv=%d av=%d set=%t changed=%t", stat.Version, stat.Cversion, stat.Aversion,
+		stat.Mzxid != stat.Czxid, stat.Pzxid != stat.Czxid)
+	if c.now.loose {
+		counts = ""
+	}
 	*nodes = append(*nodes, node{
 		path:  mask(at),
 		owner: stat.EphemeralOwner,
-		text: fmt.Sprintf("v=%d cv=%d av=%d n=%d set=%t changed=%t data=%q%s", stat.Version, stat.Cversion, stat.Aversion,
-			stat.NumChildren, stat.Mzxid != stat.Czxid, stat.Pzxid != stat.Czxid, mask(brief(data)), rights),
+		text:  fmt.Sprintf("n=%d data=%q%s%s", stat.NumChildren, mask(brief(data)), counts, rights),
 	})
 	names, _, err := c.conn.Children(at)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {

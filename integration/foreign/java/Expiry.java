@@ -47,7 +47,7 @@ final class Expiry {
     private static void states(World w) throws Exception {
         CuratorFramework c = w.client();
         List<String> states = Collections.synchronizedList(new ArrayList<>());
-        c.getConnectionStateListenable().addListener((x, s) -> states.add(s.name()));
+        c.getConnectionStateListenable().addListener(Faults.changes(states));
         c.create().forPath(w.path(""));
         c.create().withMode(CreateMode.EPHEMERAL).forPath(w.path("e"));
         long session = c.getZookeeperClient().getZooKeeper().getSessionId();
@@ -89,6 +89,7 @@ final class Expiry {
     }
 
     private static void latch(World w) throws Exception {
+        w.loose();
         CuratorFramework c = w.client();
         LeaderLatch one = new LeaderLatch(c, w.path("latch"), "one");
         LeaderLatch two = new LeaderLatch(w.client(), w.path("latch"), "two");
@@ -105,13 +106,14 @@ final class Expiry {
         two.close();
         w.check(one.await(10, TimeUnit.SECONDS), "no leader in the end");
         one.close();
+        w.awaitChildren(w.path("latch"), 0);
     }
 
     /** A client that the server does not hear is thrown out after its timeout, and no sooner. */
     private static void silence(World w) throws Exception {
         CuratorFramework c = w.client(2000);
         List<String> states = Collections.synchronizedList(new ArrayList<>());
-        c.getConnectionStateListenable().addListener((x, s) -> states.add(s.name()));
+        c.getConnectionStateListenable().addListener(Faults.changes(states));
         c.create().forPath(w.path(""));
         c.create().withMode(CreateMode.EPHEMERAL).forPath(w.path("e"));
         w.see("timeout", c.getZookeeperClient().getZooKeeper().getSessionTimeout());
@@ -140,7 +142,9 @@ final class Expiry {
             w.see(kind, heard);
             twin.close();
         }
-        w.see("the session lives", own.exists("/", false) != null);
+        // The server has closed the connection of the session before it looked at the password.
+        w.await("the session", () -> w.outcome(() -> own.exists("/", false) != null).equals("true"));
+        w.see("the session lives", own.getState());
         w.see("negotiated", negotiated(w, 100) + " " + negotiated(w, 3000) + " " + negotiated(w, 600_000));
     }
 

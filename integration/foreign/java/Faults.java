@@ -11,6 +11,8 @@ import org.apache.curator.framework.recipes.cache.PathChildrenCache;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.shared.SharedCount;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.framework.state.ConnectionStateListener;
 import org.apache.zookeeper.AddWatchMode;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.ZooDefs;
@@ -28,10 +30,19 @@ final class Faults {
         steps.add("reconnect-latch", Faults::latch);
     }
 
+    /** Remembers what happens after the first connection, which may or may not have been told of by now. */
+    static ConnectionStateListener changes(List<String> states) {
+        return (client, state) -> {
+            if (state != ConnectionState.CONNECTED) {
+                states.add(state.name());
+            }
+        };
+    }
+
     private static void reconnect(World w) throws Exception {
         CuratorFramework c = w.client();
         List<String> states = Collections.synchronizedList(new ArrayList<>());
-        c.getConnectionStateListenable().addListener((x, s) -> states.add(s.name()));
+        c.getConnectionStateListenable().addListener(changes(states));
         c.create().forPath(w.path(""));
         c.create().withMode(CreateMode.EPHEMERAL).forPath(w.path("e"));
         long session = c.getZookeeperClient().getZooKeeper().getSessionId();
@@ -97,7 +108,7 @@ final class Faults {
         other.setData(w.path("tree/a"), null, -1);
         other.create(w.path("quiet/a"), null, open, CreateMode.PERSISTENT);
         w.see("after the reconnection", ear.after(zk));
-        w.watches("in the end", 3);
+        w.watches("in the end", 4);
     }
 
     /** More watches than one frame of their renewal holds. */
@@ -171,6 +182,7 @@ final class Faults {
     }
 
     private static void latch(World w) throws Exception {
+        w.loose();
         CuratorFramework c = w.client();
         LeaderLatch one = new LeaderLatch(c, w.path("latch"), "one");
         LeaderLatch two = new LeaderLatch(w.client(), w.path("latch"), "two");
@@ -190,5 +202,6 @@ final class Faults {
         one.close();
         w.check(two.await(10, TimeUnit.SECONDS), "no successor");
         two.close();
+        w.awaitChildren(w.path("latch"), 0);
     }
 }

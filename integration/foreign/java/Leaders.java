@@ -49,11 +49,12 @@ final class Leaders {
         latches.get(1).close();
         w.awaitChildren(path, 2);
         w.see("leads after the second left", latches.get(0).hasLeadership() + " " + latches.get(2).hasLeadership());
-        w.watches("the third watches the first", 1);
+        w.watches("the third watches the first", 2); // the watch of the one that left is still there
         latches.get(0).close();
         w.check(latches.get(2).await(10, TimeUnit.SECONDS), "no new leader");
         w.tree("the third leads");
         latches.get(2).close();
+        w.awaitChildren(path, 0);
         w.await("listeners", () -> told.get() == 202);
         w.see("children", w.children(path));
     }
@@ -75,6 +76,7 @@ final class Leaders {
         w.tree("robbed");
         two.close();
         one.close();
+        w.awaitChildren(path, 0);
     }
 
     private static void selector(World w) throws Exception {

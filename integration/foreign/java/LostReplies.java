@@ -75,6 +75,7 @@ final class LostReplies {
     }
 
     private static void latch(World w) throws Exception {
+        w.loose();
         LeaderLatch latch = new LeaderLatch(w.client(), w.path("latch"), "one");
         w.witness().create().creatingParentsIfNeeded().forPath(w.path("latch"));
         w.ask("lose", "create2", w.path("latch/"));

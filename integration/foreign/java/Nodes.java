@@ -64,7 +64,7 @@ final class Nodes {
 
     private static void ttl(World w) throws Exception {
         String path = w.path("node");
-        PersistentTtlNode node = new PersistentTtlNode(w.client(), path, 60_000, World.bytes("data"));
+        PersistentTtlNode node = new PersistentTtlNode(w.client(), path, 2_000, World.bytes("data"));
         node.start();
         w.check(node.waitForInitialCreate(10, TimeUnit.SECONDS), "not created");
         w.awaitChildren(path, 1);

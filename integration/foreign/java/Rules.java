@@ -115,13 +115,13 @@ final class Rules {
         w.see("other reads the ACL", w.outcome(() -> other.getACL(path, null)));
         w.see("other sets the ACL", w.outcome(() -> other.setACL(path, OPEN, -1)));
         w.see("other has no id to give", w.outcome(() -> other.create(w.path("x"), null, ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT)));
-        zk.setACL(path, List.of(new ACL(ZooDefs.Perms.READ, ZooDefs.Ids.ANYONE_ID_UNSAFE),
+        zk.setACL(path, java.util.Arrays.asList(new ACL(ZooDefs.Perms.READ, ZooDefs.Ids.ANYONE_ID_UNSAFE),
                 new ACL(ZooDefs.Perms.ALL, new Id("auth", ""))), -1);
         w.see("other reads now", World.text(other.getData(path, false, null)));
         w.see("other reads the ACL now", other.getACL(path, null));
-        w.see("unknown scheme", w.outcome(() -> zk.setACL(path, List.of(new ACL(31, new Id("none", "x"))), -1)));
-        w.see("bad address", w.outcome(() -> zk.setACL(path, List.of(new ACL(31, new Id("ip", "no address"))), -1)));
-        w.see("address", w.outcome(() -> zk.setACL(path, List.of(new ACL(31, new Id("ip", "1.2.3.0/24"))), -1).getAversion()));
+        w.see("unknown scheme", w.outcome(() -> zk.setACL(path, java.util.Arrays.asList(new ACL(31, new Id("none", "x"))), -1)));
+        w.see("bad address", w.outcome(() -> zk.setACL(path, java.util.Arrays.asList(new ACL(31, new Id("ip", "no address"))), -1)));
+        w.see("address", w.outcome(() -> zk.setACL(path, java.util.Arrays.asList(new ACL(31, new Id("ip", "1.2.3.0/24"))), -1).getAversion()));
         w.see("locked out", w.outcome(() -> zk.getData(path, false, null)));
         other.addAuthInfo("digest", World.bytes("me:wrong"));
         w.see("wrong password", w.outcome(() -> other.getData(path + "/child", false, null)));
