@@ -177,14 +177,21 @@ func killedAtGrant(ctx context.Context, t *testing.T, w *world) {
 	done := acquire(ctx, w.mutex(t, c))
 	_, err := rule.AwaitAnswer(ctx)
 	check(t, err)
-	w.killSession(ctx, t, session(ctx, t, c))
+	killed := session(ctx, t, c)
+	w.killSession(ctx, t, killed)
 	w.empty(t)
 	w.px.CutAll() // what was held never arrives, as when the server's host died with it
 	r := await(ctx, t, done)
-	if r.err == nil {
-		t.Fatalf("holds %s, which does not exist", r.hold.Path())
+	if r.err != nil {
+		wantErr(t, r.err, client.ErrSessionLost)
+	} else { // it knew of no place yet and took one in the next session
+		_, stat, err := w.raw.Get(r.hold.Path())
+		check(t, err)
+		if stat.EphemeralOwner == killed || stat.EphemeralOwner != session(ctx, t, c) {
+			t.Errorf("holds a node of session %#x", stat.EphemeralOwner)
+		}
+		check(t, r.hold.Release(ctx))
 	}
-	wantErr(t, r.err, client.ErrSessionLost)
 	w.free(ctx, t)
 }
 

@@ -44,7 +44,7 @@ func (a *actor) work() {
 	time.Sleep(a.upTo(500 * time.Millisecond))
 	for a.w.now() < a.w.h.Healed {
 		a.attempt(a.r.IntN(len(a.locks)))
-		time.Sleep(a.upTo([]time.Duration{5 * time.Millisecond, time.Second, 3 * time.Second}[a.r.IntN(3)]))
+		time.Sleep(a.upTo([]time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second}[a.r.IntN(3)]))
 		_ = n.link.Gate(a.w.ctx) // ends with the schedule
 	}
 	time.Sleep(time.Until(a.w.start.Add(a.w.h.Calm)) + a.upTo(time.Second))
@@ -139,7 +139,7 @@ func (a *actor) granted(at *sim.Attempt, h *recipes.Hold, outer *sim.Hold) *sim.
 		now := a.w.now()
 		a.w.h.Note(func() { g.ContextEnded = now })
 		// Without its cause: a loss and a release can come at one instant.
-		a.w.trace.note(now, nil, g.Actor+": context ended of "+g.Path)
+		a.w.trace.note(now, nil, text(g.Actor+": context ended of "+g.Path))
 	})
 	return g
 }
@@ -268,5 +268,5 @@ func (a *actor) release(h *recipes.Hold, g *sim.Hold) {
 	}
 	now := a.w.now()
 	a.w.h.Note(func() { g.Released, g.ReleaseErr = now, err })
-	a.w.trace.note(now, err, a.name+": released "+g.Path)
+	a.w.trace.note(now, err, text(a.name+": released "+g.Path))
 }

@@ -75,11 +75,11 @@ func (p *plan) partitioned(client string, at time.Duration) int {
 func (p *plan) carryOut(w *world) {
 	for _, s := range p.steps {
 		time.Sleep(time.Until(w.start.Add(s.at)))
-		w.trace.line(w.now(), "plan: %s", s.what)
+		w.trace.note(w.now(), nil, text("plan: "+s.what))
 		s.do()
 	}
 	time.Sleep(time.Until(w.start.Add(disturbed)))
-	w.trace.line(w.now(), "plan: heal")
+	w.trace.note(w.now(), nil, text("plan: heal"))
 	w.heal()
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,36 +24,43 @@ type trace struct {
 	lines []event
 }
 
-// event is one line of a trace.
+// event is one line of a trace. It is written out when somebody asks.
 type event struct {
 	at   time.Duration
-	text string // without errors and without what is drawn from crypto/rand
+	what fmt.Stringer // without errors and without what is drawn from crypto/rand
 	err  error
 }
 
-func (tr *trace) note(at time.Duration, err error, text string) {
+// text is an event of few words.
+type text string
+
+func (t text) String() string { return string(t) }
+
+// request is a request without what the order of goroutines within one
+// instant decides: the xid.
+type request zktest.Request
+
+func (r request) String() string { return "server: " + zktest.Request(r).String() }
+
+// outcome is an attempt without its error.
+type outcome sim.Attempt
+
+func (a *outcome) String() string {
+	return fmt.Sprintf("%s: %s %s since %v", a.Actor, a.Call, a.Lock, a.Begun)
+}
+
+func (tr *trace) note(at time.Duration, err error, what fmt.Stringer) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.lines = append(tr.lines, event{at, text, err})
-	if os.Getenv("SIM_PRINT") != "" {
-		fmt.Println(at, text, err)
-	}
+	tr.lines = append(tr.lines, event{at, what, err})
 }
 
-func (tr *trace) line(at time.Duration, format string, args ...any) {
-	tr.note(at, nil, fmt.Sprintf(format, args...))
-}
-
-// request leaves out what the order of goroutines within one instant decides:
-// the xid.
 func (tr *trace) request(at time.Duration, r zktest.Request) {
 	r.Xid = 0
-	tr.note(at, nil, "server: "+r.String())
+	tr.note(at, nil, request(r))
 }
 
-func (tr *trace) attempt(a *sim.Attempt) {
-	tr.note(a.Ended, a.Err, fmt.Sprintf("%s: %s %s since %v", a.Actor, a.Call, a.Lock, a.Begun))
-}
+func (tr *trace) attempt(a *sim.Attempt) { tr.note(a.Ended, a.Err, (*outcome)(a)) }
 
 var uuid = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}-`)
 
@@ -82,7 +88,7 @@ func (tr *trace) canonical() []string {
 	defer tr.mu.Unlock()
 	lines := make([]string, len(tr.lines))
 	for i, e := range tr.lines {
-		lines[i] = short(fmt.Sprintf("%020d %s [%s]", e.at, e.text, kind(e.err)))
+		lines[i] = short(fmt.Sprintf("%020d %s [%s]", e.at, e.what, kind(e.err)))
 	}
 	slices.Sort(lines)
 	return lines
@@ -102,7 +108,7 @@ func (tr *trace) story() string {
 	defer tr.mu.Unlock()
 	var b strings.Builder
 	for _, e := range tr.lines {
-		fmt.Fprintf(&b, "%-13v %s", e.at, e.text)
+		fmt.Fprintf(&b, "%-13v %s", e.at, e.what)
 		if e.err != nil {
 			fmt.Fprintf(&b, ": %v", e.err)
 		}

@@ -21,7 +21,7 @@ const (
 	clientsPerRun    = 3
 	actorsPerClient  = 3
 	tick             = time.Second
-	disturbed        = 40*time.Second + 31337 // the phase of faults; not at a tick of the server
+	disturbed        = 30*time.Second + 31337 // the phase of faults; not at a tick of the server
 	peacefulRounds   = 2
 	latencyLo        = 50 * time.Microsecond
 	latencyHi        = 2 * time.Millisecond
