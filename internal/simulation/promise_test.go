@@ -1,0 +1,215 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/recipes"
+)
+
+const second = time.Second
+
+// peace is a history that keeps every promise: a and b take the lock after
+// each other, a re-enters once, and then c gives up.
+type peace struct {
+	*sim.History
+	a, inner, b             *sim.Hold
+	takeA, takeB, again, cs *sim.Attempt
+	nodeA, nodeB, nodeC     *sim.Node
+}
+
+func newPeace() *peace {
+	p := &peace{History: &sim.History{Timeout: 10 * second, Healed: 100 * second, Calm: 140 * second, Finished: 200 * second}}
+	p.nodeA = &sim.Node{Path: "/l/a", Lock: "/l", Session: 1, Czxid: 11, Made: 1 * second, Gone: 5 * second}
+	p.nodeB = &sim.Node{Path: "/l/b", Lock: "/l", Session: 2, Czxid: 12, Made: 2 * second, Gone: 9 * second}
+	p.nodeC = &sim.Node{Path: "/l/c", Lock: "/l", Session: 2, Czxid: 13, Made: 3 * second, Gone: 4 * second}
+	p.Nodes = []*sim.Node{p.nodeA, p.nodeB, p.nodeC}
+	hold := func(n *sim.Node, client string, granted, ended time.Duration) *sim.Hold {
+		return &sim.Hold{
+			Actor: client + ".0", Client: client, Lock: n.Lock, Path: n.Path, Token: n.Czxid,
+			Granted: granted, ContextEnded: ended, Leaving: ended, Released: n.Gone,
+		}
+	}
+	p.a, p.b = hold(p.nodeA, "one", 1*second, 4*second), hold(p.nodeB, "two", 6*second, 8*second)
+	p.inner = hold(p.nodeA, "one", 2*second, 3*second)
+	p.inner.Nested, p.inner.Released = true, 3*second
+	p.Holds = []*sim.Hold{p.a, p.inner, p.b}
+	attempt := func(g *sim.Hold, begun, ended time.Duration) *sim.Attempt {
+		return &sim.Attempt{Actor: "x", Client: "two", Lock: "/l", Call: "acquire", Begun: begun, Ended: ended, ContextEnded: sim.Never, Hold: g}
+	}
+	p.takeA, p.takeB = attempt(p.a, 1*second, 1*second), attempt(p.b, 2*second, 6*second)
+	p.again = attempt(p.inner, 2*second, 2*second)
+	p.again.Outer, p.again.Call = p.a, "re-enter"
+	p.cs = attempt(nil, 3*second, 4*second)
+	p.cs.ContextEnded, p.cs.Err = 4*second, failed(context.DeadlineExceeded)
+	p.Attempts = []*sim.Attempt{p.takeA, p.takeB, p.again, p.cs}
+	return p
+}
+
+func failed(why error) error { return &recipes.LockError{Op: "acquire", Path: "/l", Err: why} }
+
+func (p *peace) force(path string, session int64, at time.Duration) {
+	p.Forces = append(p.Forces, sim.Force{Path: path, Session: session, At: at})
+}
+
+func busy(path string) error {
+	return failed(&recipes.BusyError{Holder: recipes.Contender{Path: path}})
+}
+
+func meet(p *peace) { p.Visits = []sim.Meeting{{Lock: "/l", In: p.a, Entered: p.b, At: 6 * second}} }
+
+var lost = fmt.Errorf("%w: %w", recipes.ErrLost, client.ErrSessionLost)
+
+// cases break one promise each, or come as near as they may.
+var cases = map[string]struct {
+	edit func(p *peace)
+	want []error
+}{
+	"peace":   {func(*peace) {}, nil},
+	"overlap": {meet, []error{sim.ErrOverlap}},
+	"overlap by force": {func(p *peace) {
+		meet(p)
+		p.force("/l/a", 0, 5*second)
+	}, nil},
+	"overlap long after force": {func(p *peace) {
+		meet(p)
+		p.Visits[0].At = 26 * second
+		p.force("", 1, 5*second)
+	}, []error{sim.ErrOverlap}},
+	"overlap before force": {func(p *peace) {
+		meet(p)
+		p.force("", 1, 7*second)
+	}, []error{sim.ErrOverlap}},
+	"granted while another believes": {func(p *peace) { p.a.ContextEnded, p.nodeA.Gone = 6*second, 7*second }, []error{sim.ErrBelief, sim.ErrFalseRelease}},
+	"granted to another who never heard": {func(p *peace) {
+		p.a.ContextEnded = sim.Never
+	}, []error{sim.ErrBelief, sim.ErrLateLoss}},
+	"told too late":          {func(p *peace) { p.b.ContextEnded = 9 * second }, []error{sim.ErrLateLoss}},
+	"told after force":       {func(p *peace) { p.b.ContextEnded = 10 * second; p.force("/l/b", 0, 9*second) }, nil},
+	"told long after force":  {func(p *peace) { p.b.ContextEnded = 30 * second; p.force("/l/b", 0, 9*second) }, []error{sim.ErrLateLoss}},
+	"never told after force": {func(p *peace) { p.b.ContextEnded = sim.Never; p.force("/l/b", 0, 9*second) }, []error{sim.ErrLateLoss}},
+	"token repeated":         {func(p *peace) { p.b.Token, p.nodeB.Czxid = 11, 11 }, []error{sim.ErrTokenOrder}},
+	"token of an older node": {func(p *peace) { p.b.Token, p.nodeB.Czxid = 10, 10 }, []error{sim.ErrTokenOrder}},
+	"late grant of a node taken by force": {func(p *peace) {
+		p.b.Token, p.nodeB.Czxid = 10, 10
+		p.nodeB.Gone, p.b.ContextEnded = 5*second, 8*second
+		p.force("/l/b", 0, 5*second)
+	}, nil},
+	"token of nothing":      {func(p *peace) { p.b.Token = 99 }, []error{sim.ErrTokenForged}},
+	"hold without a node":   {func(p *peace) { p.b.Path = "/l/d" }, []error{sim.ErrTokenForged}},
+	"slow re-entry":         {func(p *peace) { p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
+	"refused re-entry":      {func(p *peace) { p.again.Hold, p.again.Err = nil, failed(recipes.ErrLost) }, []error{sim.ErrReentry}},
+	"re-entry of the dead":  {func(p *peace) { p.again.Hold, p.again.Err, p.a.ContextEnded = nil, failed(recipes.ErrLost), second }, nil},
+	"re-entry elsewhere":    {func(p *peace) { p.inner.Token, p.inner.Path = 12, "/l/b" }, []error{sim.ErrReentry}},
+	"stuck":                 {func(p *peace) { p.cs.Ended = sim.Never }, []error{sim.ErrStuck}},
+	"late after heal":       {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 141*second, 141*second }, []error{sim.ErrStuck}},
+	"just in time":          {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 140*second, 140*second }, nil},
+	"stuck in peace":        {func(p *peace) { p.takeB.Begun, p.takeB.Ended = 150*second, 191*second }, []error{sim.ErrStuck}},
+	"stuck release":         {func(p *peace) { p.b.Released = sim.Never }, []error{sim.ErrStuck}},
+	"outlived":              {func(p *peace) { p.cs.Ended = 5 * second }, []error{sim.ErrOutlived}},
+	"work outlives context": {func(p *peace) { p.takeB.ContextEnded, p.takeB.Call = 3*second, "do" }, nil},
+	"long release":          {func(p *peace) { p.b.Released = 19 * second }, []error{sim.ErrOutlived}},
+	"refused in peace": {func(p *peace) {
+		p.cs.Begun, p.cs.Ended, p.cs.ContextEnded, p.cs.Err = 150*second, 150*second, sim.Never, failed(client.ErrNotConnected)
+	}, []error{sim.ErrRefusal}},
+	"lost in peace":  {func(p *peace) { p.Losses = []sim.Loss{{Client: "two", Session: 2, At: 150 * second}} }, []error{sim.ErrLossInPeace}},
+	"false deadline": {func(p *peace) { p.cs.ContextEnded = sim.Never }, []error{sim.ErrFalseContext}},
+	"false loss":     {func(p *peace) { p.cs.Err = failed(client.ErrSessionLost) }, []error{sim.ErrFalseLoss}},
+	"loss of another": {func(p *peace) {
+		p.cs.Err, p.Losses = failed(client.ErrSessionLost), []sim.Loss{{Client: "one", Session: 1, At: 4 * second}}
+	}, []error{sim.ErrFalseLoss}},
+	"loss of before": {func(p *peace) {
+		p.cs.Err, p.Losses = failed(client.ErrSessionLost), []sim.Loss{{Client: "two", Session: 2, At: 2 * second}}
+	}, []error{sim.ErrFalseLoss}},
+	"loss": {func(p *peace) {
+		p.cs.Err, p.Losses = failed(client.ErrSessionLost), []sim.Loss{{Client: "two", Session: 2, At: 4 * second}}
+	}, nil},
+	"false loss at release": {func(p *peace) { p.b.ReleaseErr = failed(lost) }, []error{sim.ErrFalseLoss}},
+	"loss at release": {func(p *peace) {
+		p.b.ReleaseErr, p.Losses = failed(lost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
+	}, nil},
+	"false deletion":       {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
+	"deletion":             {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted); p.force("/l/c", 0, 4*second) }, nil},
+	"false deletion found": {func(p *peace) { p.b.ReleaseErr = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
+	"busy":                 {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/a") }, nil},
+	"busy without a name":  {func(p *peace) { p.cs.Call, p.cs.Err = "try", failed(recipes.ErrBusy) }, nil},
+	"busy who waits":       {func(p *peace) { p.cs.Err = busy("/l/a") }, []error{sim.ErrFalseBusy}},
+	"busy with nobody":     {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/x") }, []error{sim.ErrFalseBusy}},
+	"busy with one gone": {func(p *peace) {
+		p.cs.Call, p.cs.Err, p.cs.Begun, p.cs.Ended = "try", busy("/l/a"), 6*second, 6*second
+		p.cs.ContextEnded = sim.Never
+	}, []error{sim.ErrFalseBusy}},
+	"release in name only": {func(p *peace) { p.nodeB.Gone = 10 * second }, []error{sim.ErrFalseRelease}},
+	"node still there":     {func(p *peace) { p.nodeB.Gone = sim.Never }, []error{sim.ErrFalseRelease}},
+	"unexplained":          {func(p *peace) { p.cs.Err = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
+	"unexplained release":  {func(p *peace) { p.b.ReleaseErr = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
+	"bare error":           {func(p *peace) { p.cs.Err = context.DeadlineExceeded }, []error{sim.ErrUnexplained}},
+	"a node left":          {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueNode}} }, []error{sim.ErrNodeLeft}},
+	"a watch left":         {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueWatch}} }, []error{sim.ErrWatchLeft}},
+	"a session left":       {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueSession}} }, []error{sim.ErrSessionLeft}},
+	"a goroutine left":     {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueGoroutine}} }, []error{sim.ErrGoroutineLeft}},
+	"a failed close":       {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueClose}} }, []error{sim.ErrCloseFailed}},
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPeace()
+			c.edit(p)
+			got := sim.Check(p.History)
+			for _, want := range c.want {
+				if !errors.Is(errors.Join(got...), want) {
+					t.Errorf("not seen: %v", want)
+				}
+			}
+			for _, err := range got {
+				if !matches(err, c.want) {
+					t.Errorf("seen: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func matches(err error, want []error) bool {
+	for _, w := range want {
+		if errors.Is(err, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	h := &sim.History{}
+	w := sim.NewWitness("/l", h)
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := &sim.Hold{Token: 1}, &sim.Hold{Token: 2}
+	if !w.Open(first, ctx, 0) || !w.Open(first, ctx, 1) || len(h.Visits) != 0 {
+		t.Errorf("the first visitor: %v", h.Visits)
+	}
+	if !w.Open(second, t.Context(), 2) || len(h.Visits) != 1 || h.Visits[0].In != first || h.Visits[0].Entered != second {
+		t.Errorf("a second believer: %v", h.Visits)
+	}
+	w.Shut(second)
+	cancel()
+	if w.Open(first, ctx, 3) || w.Refused() != 1 {
+		t.Errorf("an old token was served")
+	}
+	if !w.Open(second, t.Context(), 4) || len(h.Visits) != 1 {
+		t.Errorf("a visitor inside that knows of its loss counts: %v", h.Visits)
+	}
+	w.Shut(second)
+	w.Shut(first)
+	if !w.Open(&sim.Hold{Token: 3}, t.Context(), 5) || len(h.Visits) != 1 {
+		t.Errorf("visitors that have left count: %v", h.Visits)
+	}
+}
