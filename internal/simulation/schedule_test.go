@@ -1,10 +1,13 @@
 package simulation_test
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,8 +16,22 @@ import (
 
 const (
 	seedsEnv = "DOCENT_SIM_SEEDS" // how many schedules TestSchedules plays
-	seedEnv  = "DOCENT_SIM_SEED"  // the one that TestSeed plays, or the first of TestSchedules
+	seedEnv  = "DOCENT_SIM_SEED"  // the one that TestSeed plays, and the first of the others
+	againEnv = "DOCENT_SIM_AGAIN" // how many seeds TestSameSeedSameRun plays twice
+
+	seedsFile = "testdata/seeds"
+	enough    = 5 // failed schedules; then a test gives up
+	// realLimit is how long a schedule may take outside its bubble. One that
+	// takes longer has stopped the clock there, or never comes to rest.
+	realLimit = 30 * time.Second
 )
+
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // every connection of go-zookeeper allocates buffers; twice as fast
+	}
+	os.Exit(m.Run())
+}
 
 func number(t *testing.T, env string, otherwise uint64) uint64 {
 	t.Helper()
@@ -29,63 +46,91 @@ func number(t *testing.T, env string, otherwise uint64) uint64 {
 	return n
 }
 
-// report prints what a schedule broke and how to see it again.
-func report(t *testing.T, r *result) {
+// play runs the schedule of a seed and reports what it broke. It reports false
+// if it broke anything.
+func play(t *testing.T, seed uint64) (*result, bool) {
 	t.Helper()
-	if len(r.broken) == 0 {
-		return
-	}
+	hung := time.AfterFunc(realLimit, func() {
+		fmt.Fprintf(os.Stderr, "seed %d takes longer than %v; repeat: %s\n", seed, realLimit, repeat(seed))
+	})
+	defer hung.Stop()
+	r := run(t, seed)
 	for _, err := range r.broken {
-		t.Errorf("seed %d: %v", r.seed, err)
+		t.Errorf("seed %d: %v", seed, err)
 	}
-	t.Logf("repeat: %s=%d go test -run 'TestSeed$' -v ./internal/simulation", seedEnv, r.seed)
+	if len(r.broken) > 0 {
+		t.Logf("repeat: %s", repeat(seed))
+	}
+	return r, len(r.broken) == 0
 }
 
-// TestSeed plays one schedule and prints what happened.
+func repeat(seed uint64) string {
+	return fmt.Sprintf("%s=%d go test -run 'TestSeed$' -v -timeout 60s ./internal/simulation", seedEnv, seed)
+}
+
+// TestSeed plays one schedule and prints what happened in it.
 func TestSeed(t *testing.T) {
 	t.Parallel()
-	r := run(t, number(t, seedEnv, 1))
-	report(t, r)
-	if os.Getenv(seedEnv) != "" {
+	r, ok := play(t, number(t, seedEnv, 1))
+	if !ok || os.Getenv(seedEnv) != "" {
 		t.Logf("%+v\n%sat the end:\n%s", r.totals, r.trace.story(), r.left)
 	}
 }
 
+// TestKnownSeeds plays the schedules that once found something.
+func TestKnownSeeds(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(seedsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	lines := bufio.NewScanner(f)
+	n := 0
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "\t")
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", seedsFile, err)
+		}
+		play(t, seed)
+		n++
+	}
+	if n == 0 || lines.Err() != nil {
+		t.Errorf("%s: %d seeds, error %v", seedsFile, n, lines.Err())
+	}
+}
+
+// TestSchedules plays many seeds, and makes sure that they tested something.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	first, count := number(t, seedEnv, 1), number(t, seedsEnv, 300)
-	var (
-		next atomic.Uint64
-		mu   sync.Mutex
-		sum  totals
-		bad  int
-	)
+	var next, bad atomic.Uint64
+	var mu sync.Mutex
+	var sum totals
 	begun := time.Now()
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for {
-				i := next.Add(1) - 1
-				if i >= count {
-					return
+			for i := next.Add(1) - 1; i < count && bad.Load() < enough; i = next.Add(1) - 1 {
+				r, ok := play(t, first+i)
+				if !ok {
+					bad.Add(1)
 				}
-				seed := first + i
-				hung := time.AfterFunc(20*time.Second, func() { fmt.Fprintf(os.Stderr, "seed %d hangs\n", seed) })
-				r := run(t, seed)
-				hung.Stop()
 				mu.Lock()
 				sum.add(r.totals)
-				if len(r.broken) > 0 {
-					bad++
-					if bad < 10 {
-						report(t, r)
-					}
-				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
 	took := time.Since(begun)
-	t.Logf("%d schedules, %d bad, in %v: %.0f/s: %+v", count, bad, took.Round(time.Millisecond), float64(count)/took.Seconds(), sum)
+	t.Logf("%d schedules in %v on %d threads, %.0f/s: %+v", count, took.Round(time.Millisecond),
+		runtime.GOMAXPROCS(0), float64(count)/took.Seconds(), sum)
+	if bad.Load() == 0 {
+		sum.wantAtLeast(t, int(count)) //nolint:gosec // a number of runs
+	}
 }

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"errors"
+	"testing"
 
 	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
@@ -47,4 +48,29 @@ func (t *totals) add(o totals) {
 	t.Forced += o.Forced
 	t.HoldsLost += o.HoldsLost
 	t.Refused += o.Refused
+}
+
+// wantAtLeast fails when so many schedules should have tested more than they
+// did. The limits are about a third of what is usual.
+func (t totals) wantAtLeast(tb testing.TB, schedules int) {
+	tb.Helper()
+	per := func(what string, n int, least float64) {
+		tb.Helper()
+		if float64(n) < least*float64(schedules) {
+			tb.Errorf("%d %s in %d schedules, want at least %v in each", n, what, schedules, least)
+		}
+	}
+	per("grants", t.Grants, 25)
+	per("waits for others", t.Waits, 8)
+	per("busy locks", t.Busy, 4)
+	per("re-entries", t.Reentries, 8)
+	per("failed attempts", t.Failed, 8)
+	per("lost sessions", t.SessionsLost, 0.4)
+	per("suspended sessions", t.Suspensions, 1.5)
+	per("partitions that were noticed", t.PartitionsHit, 0.4)
+	per("lost replies", t.RepliesLost, 0.15)
+	per("dropped requests", t.Dropped, 0.1)
+	per("acts of force", t.Forced, 0.3)
+	per("lost holds", t.HoldsLost, 0.1)
+	per("old tokens that were refused", t.Refused, 0.005)
 }

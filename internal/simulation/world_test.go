@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -74,6 +76,7 @@ func run(t *testing.T, seed uint64) *result {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed)
 		w.play()
+		w.conclude()
 		r.history, r.totals, r.trace = w.h, *w.sum, w.trace
 		r.broken = sim.Check(w.h)
 		if len(r.broken) > 0 {
@@ -123,6 +126,20 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
+// conclude counts what only the end shows.
+func (w *world) conclude() {
+	w.h.Finished = w.now()
+	w.sum.Forced = len(w.h.Forces)
+	for _, g := range w.h.Holds {
+		if errors.Is(g.ReleaseErr, recipes.ErrLost) {
+			w.sum.HoldsLost++
+		}
+	}
+	for _, l := range w.locks {
+		w.sum.Refused += l.witness.Refused()
+	}
+}
+
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
 // play runs the schedule from beginning to end.
@@ -141,7 +158,6 @@ func (w *world) play() {
 	}
 	w.leftByActors()
 	w.closeAll()
-	w.h.Finished = w.now()
 }
 
 // live connects a client and lets its actors work.
