@@ -102,24 +102,37 @@ def acl(w):
 
 def words(w):
     a = w.client(hosts=w.direct)
-    w.see("version", w.outcome(lambda: a.server_version()[:2]))
-    w.see("ruok", a.command(b"ruok"))
-    w.see("isro", a.command(b"isro"))
-    w.see("unknown", a.command(b"nope"))
-    for word in (b"srvr", b"stat", b"mntr", b"envi", b"conf", b"cons", b"dump", b"wchs", b"wchp", b"wchc", b"crst", b"srst", b"dirs",
-                 b"hash", b"lead", b"gtmk"):
-        w.see(word.decode(), shape(word, a.command(word)))
+    a.create(w.path("e"), b"x", ephemeral=True, makepath=True)
+    a.get(w.path(), lambda e: None)
+    a.exists(w.path("none"), lambda e: None)
+    a.get_children(w.path(), lambda e: None)
+    w.see("version", a.server_version()[:2])
+    for word in (b"ruok", b"isro", b"nope"):
+        w.see(word.decode(), a.command(word))
+    for word in (b"srvr", b"wchs"):
+        w.see(word.decode(), shape(a.command(word)))
+    for word in (b"wchp", b"wchc"):  # real servers list paths in the order of a hash
+        w.see(word.decode(), sorted(shape(line) for line in a.command(word).splitlines() if line))
+    for word in (b"stat", b"cons"):  # and connections, among them those of the words before
+        w.see(word.decode(), sorted(set(shape(line) for line in a.command(word).splitlines() if line)))
+    dump = a.command(b"dump")
+    w.see("dump", shape(dump[dump.index("ephemeral nodes dump"):dump.index("Connections Sets")]))
+    numbers = dict(line.split("\t", 1) for line in a.command(b"mntr").splitlines() if "\t" in line)
+    for key in ("server_state", "ephemerals_count", "watch_count", "global_sessions", "outstanding_requests", "approximate_data_size"):
+        w.see(key, numbers["zk_" + key])
+    settings = dict(line.split("=") for line in a.command(b"conf").splitlines())
+    for key in ("tickTime", "maxClientCnxns", "minSessionTimeout", "maxSessionTimeout", "serverId"):
+        w.see(key, settings[key])
+    environment = dict(line.split("=", 1) for line in a.command(b"envi").splitlines()[1:])
+    w.see("environment", "zookeeper.version" in environment and "host.name" in environment)
 
 
-def shape(word, answer):
-    """The words of an answer without what differs between two servers that are alike."""
-    keys = []
-    for line in answer.splitlines():
-        key = re.split(r"[=:\t(]", line.strip())[0].strip()
-        key = re.sub(r"0x[0-9a-f]+|[0-9.]+", "#", key)
-        if word == b"mntr" or word == b"envi" or word == b"conf" or not keys or keys[-1] != key:
-            keys.append(key)
-    return keys
+def shape(answer):
+    """An answer without what differs between two servers that are alike."""
+    answer = re.sub(r"Zookeeper version: .*", "Zookeeper version: #", answer)
+    answer = re.sub(r"/[0-9.]+:[0-9]+", "/#", answer)
+    answer = re.sub(r"(0x[0-9a-f]+|[0-9.]*[0-9])", "#", answer)
+    return answer.replace("\n", "|").replace("\t", ">")
 
 
 STEPS = [("k-requests", requests), ("k-chroot", chroot), ("k-transaction", transaction), ("k-acl", acl), ("k-words", words)]
