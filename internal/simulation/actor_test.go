@@ -42,13 +42,16 @@ func (a *actor) work() {
 	n := a.n
 	n.rand.register(a.name)
 	time.Sleep(a.upTo(500 * time.Millisecond))
-	for a.w.now() < a.w.h.Healed {
+	for a.w.now() < a.w.h.Healed && !n.closed.Load() {
 		a.attempt(a.r.IntN(len(a.locks)))
 		time.Sleep(a.upTo([]time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second}[a.r.IntN(3)]))
 		_ = n.link.Gate(a.w.ctx) // ends with the schedule
 	}
 	time.Sleep(time.Until(a.w.start.Add(a.w.h.Calm)) + a.upTo(time.Second))
 	for range peacefulRounds {
+		if n.closed.Load() {
+			return
+		}
 		for i := range a.locks {
 			a.acquire(i, Never)
 			time.Sleep(a.upTo(50 * time.Millisecond))

@@ -26,6 +26,7 @@ type History struct {
 	Losses   []Loss
 	Forces   []Force
 	Visits   []Meeting
+	Closings []*Closing
 	Left     []Residue
 
 	mu sync.Mutex // guards all of the above while the schedule runs
@@ -75,6 +76,14 @@ type Force struct {
 	Path    string
 	Session int64
 	At      time.Duration
+}
+
+// Closing is the end of a client amid its work.
+type Closing struct {
+	Client       string
+	Within       time.Duration // of its context
+	Begun, Ended time.Duration
+	Err          error
 }
 
 // Meeting is a visit to a resource that another visitor had not left although

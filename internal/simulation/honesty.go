@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
@@ -53,6 +54,30 @@ func (f *facts) lostSession(id int64) bool {
 	return false
 }
 
+// closedErrors: only a closed client says that it is.
+func closedErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if errors.Is(a.Err, client.ErrClosed) && !f.closed(a.Client, a.Ended) {
+			errs = append(errs, broken(ErrFalseClosed, "%v", a))
+		}
+	}
+	for _, g := range f.Holds {
+		if errors.Is(g.ReleaseErr, client.ErrClosed) && !f.closed(g.Client, g.Released) {
+			errs = append(errs, broken(ErrFalseClosed, "release: %v: %v", g, g.ReleaseErr))
+		}
+	}
+	return errs
+}
+
+func (f *facts) closed(client string, by time.Duration) bool {
+	for _, c := range f.Closings {
+		if c.Client == client && c.Begun <= by {
+			return true
+		}
+	}
+	return false
+}
+
 // deletionErrors: a node that is said to be deleted by somebody was.
 func deletionErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
@@ -95,8 +120,12 @@ func busyErrors(f *facts) (errs []error) {
 }
 
 func (f *facts) stood(path string, a *Attempt) bool {
-	n := f.nodes[path]
-	return n != nil && n.Lock == a.Lock && n.Made <= a.Ended && !endedBy(n.Gone, a.Begun)
+	for _, n := range f.Nodes { // a path can come again
+		if n.Path == path && n.Lock == a.Lock && n.Made <= a.Ended && !endedBy(n.Gone, a.Begun) {
+			return true
+		}
+	}
+	return false
 }
 
 // releases: when a release is said to be done, so is the node.
@@ -135,7 +164,7 @@ func explained(err error) bool {
 		return false
 	}
 	for _, kind := range []error{
-		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrNotConnected,
+		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrNotConnected, client.ErrClosed,
 		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost,
 	} {
 		if errors.Is(err, kind) {

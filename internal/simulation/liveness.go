@@ -40,6 +40,16 @@ func outlived(f *facts) (errs []error) {
 	return errs
 }
 
+// closings: a client closes within the context it is given.
+func closings(f *facts) (errs []error) {
+	for _, c := range f.Closings {
+		if c.Ended == Never || c.Ended > c.Begun+c.Within+prompt {
+			errs = append(errs, broken(ErrOutlived, "close of %s from %v to %v, within %v: %v", c.Client, c.Begun, c.Ended, c.Within, c.Err))
+		}
+	}
+	return errs
+}
+
 // refusals: in peace, who has time gets the lock.
 func refusals(f *facts) (errs []error) {
 	for _, a := range f.Attempts {

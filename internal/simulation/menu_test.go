@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -46,6 +47,7 @@ var menu = []fault{
 	{"delete", deleteContender},
 	{"delete", deleteContender},
 	{"foreign", addForeign},
+	{"close", closeClient},
 }
 
 // length draws how long something takes.
@@ -63,6 +65,27 @@ func expire(p *plan, w *world, n *node, at, _ time.Duration) {
 				w.srv.ExpireSession(s.ID)
 			}
 		}
+	})
+}
+
+// closeClient closes a client while its actors work. It is not there any more
+// for the rest of the schedule.
+func closeClient(p *plan, w *world, n *node, at, _ time.Duration) {
+	within := p.length(2 * w.h.Timeout)
+	p.add(at, "close "+n.name, func() {
+		if n.c == nil || n.closed.Swap(true) {
+			return
+		}
+		c := &sim.Closing{Client: n.name, Within: within, Begun: w.now(), Ended: sim.Never}
+		w.h.Note(func() { w.h.Closings = append(w.h.Closings, c) })
+		go func() { // ends within its context, or the history shows it
+			ctx, cancel := context.WithTimeout(w.ctx, within)
+			defer cancel()
+			err := n.c.Close(ctx)
+			now := w.now()
+			w.h.Note(func() { c.Ended, c.Err = now, err })
+			w.trace.note(now, err, text("closed "+n.name))
+		}()
 	})
 }
 

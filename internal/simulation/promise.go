@@ -21,6 +21,7 @@ var (
 
 	ErrFalseContext  = errors.New("dishonest: an error of a context that had not ended")
 	ErrFalseLoss     = errors.New("dishonest: a session that was not lost is said to be")
+	ErrFalseClosed   = errors.New("dishonest: a client that nobody closed is said to be")
 	ErrFalseDeletion = errors.New("dishonest: a node that nobody deleted is said to be")
 	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
 	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
@@ -38,8 +39,8 @@ func checks() []func(*facts) []error {
 	return []func(*facts) []error{
 		overlaps, beliefs, lateLosses,
 		tokenOrder, tokenOrigin, reentries,
-		stuck, outlived, refusals, lossesInPeace,
-		contextErrors, lossErrors, deletionErrors, busyErrors, releases, unexplained,
+		stuck, outlived, closings, refusals, lossesInPeace,
+		contextErrors, lossErrors, closedErrors, deletionErrors, busyErrors, releases, unexplained,
 		residues,
 	}
 }

@@ -133,6 +133,19 @@ var cases = map[string]struct {
 	"loss at release": {func(p *peace) {
 		p.b.ReleaseErr, p.Losses = failed(lost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
 	}, nil},
+	"closed": {func(p *peace) {
+		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
+	}, nil},
+	"false closed":       {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"false closed found": {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"another was closed": {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
+	"slow close":         {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: 2 * second}} }, []error{sim.ErrOutlived}},
+	"close for ever":     {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: sim.Never}} }, []error{sim.ErrOutlived}},
+	"busy with one again": {func(p *peace) {
+		p.cs.Call, p.cs.Err = "try", busy("/l/a")
+		p.Nodes = append(p.Nodes, &sim.Node{Path: "/l/a", Lock: "/l", Czxid: 11, Made: 50 * second, Gone: 60 * second})
+		p.a.Released, p.a.Leaving = 60*second, 60*second
+	}, nil},
 	"false deletion":       {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
 	"deletion":             {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted); p.force("/l/c", 0, 4*second) }, nil},
 	"false deletion found": {func(p *peace) { p.b.ReleaseErr = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},

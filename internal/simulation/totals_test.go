@@ -13,6 +13,7 @@ type totals struct {
 	Attempts, Grants, Waits, Busy, Reentries, Failed int
 	SessionsLost, Suspensions, PartitionsHit         int
 	RepliesLost, Dropped, Forced, HoldsLost, Refused int
+	Closed                                           int
 }
 
 // count adds an attempt that has ended.
@@ -48,6 +49,7 @@ func (t *totals) add(o totals) {
 	t.Forced += o.Forced
 	t.HoldsLost += o.HoldsLost
 	t.Refused += o.Refused
+	t.Closed += o.Closed
 }
 
 // wantAtLeast fails when so many schedules should have tested more than they
@@ -72,5 +74,6 @@ func (t totals) wantAtLeast(tb testing.TB, schedules int) {
 	per("dropped requests", t.Dropped, 0.1)
 	per("acts of force", t.Forced, 0.3)
 	per("lost holds", t.HoldsLost, 0.1)
+	per("clients closed at work", t.Closed, 0.05)
 	per("old tokens that were refused", t.Refused, 0.005)
 }

@@ -7,8 +7,10 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,11 +50,12 @@ type world struct {
 
 // node is one client with its link.
 type node struct {
-	name  string
-	link  *zktest.ClientLink
-	c     *client.Client
-	rand  *shared
-	names *names
+	name   string
+	link   *zktest.ClientLink
+	c      *client.Client
+	rand   *shared
+	names  *names
+	closed atomic.Bool // amid the schedule
 }
 
 // resource is a lock's path and what it guards.
@@ -129,7 +132,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 // conclude counts what only the end shows.
 func (w *world) conclude() {
 	w.h.Finished = w.now()
-	w.sum.Forced = len(w.h.Forces)
+	w.sum.Forced, w.sum.Closed = len(w.h.Forces), len(w.h.Closings)
 	for _, g := range w.h.Holds {
 		if errors.Is(g.ReleaseErr, recipes.ErrLost) {
 			w.sum.HoldsLost++
@@ -248,6 +251,11 @@ func (w *world) leftByActors() {
 	for _, watch := range w.srv.Watches() {
 		w.leave(sim.ResidueWatch, fmt.Sprint(watch))
 	}
+	for _, s := range w.srv.Sessions() {
+		if i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.name == s.Client }); w.nodes[i].closed.Load() {
+			w.leave(sim.ResidueSession, fmt.Sprint(s))
+		}
+	}
 	if s := w.srv.Sessions(); len(s) > len(w.nodes) {
 		w.leave(sim.ResidueSession, fmt.Sprint(s))
 	}
@@ -256,7 +264,7 @@ func (w *world) leftByActors() {
 // closeAll closes the clients and looks for what they have left behind.
 func (w *world) closeAll() {
 	for _, n := range w.nodes {
-		if n.c == nil {
+		if n.c == nil || n.closed.Load() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeWithin)
