@@ -25,7 +25,7 @@ func newActor(w *world, n *node, j int) *actor {
 	a := &actor{w: w, n: n, name: fmt.Sprintf("%s.%d", n.name, j), lag: lags[j]}
 	a.r = generator(w.seed, a.name)
 	for _, l := range w.locks {
-		m, err := recipes.NewInterProcessMutex(n.c, l.path, recipes.WithNodeData([]byte(a.name)))
+		m, err := recipes.NewInterProcessMutex(n.c.Load(), l.path, recipes.WithNodeData([]byte(a.name)))
 		if err != nil {
 			w.t.Fatal(err)
 		}

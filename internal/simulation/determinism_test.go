@@ -8,7 +8,7 @@ import "testing"
 // one instant and share a watch; a cause that strikes more of them fails.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
-	first, count := number(t, seedEnv, 1), number(t, againEnv, 50)
+	first, count := number(t, seedEnv, 1), number(t, againEnv, repetitions)
 	sums := map[uint64]uint64{}
 	differ := uint64(0)
 	for seed := first; seed < first+count; seed++ {

@@ -73,7 +73,7 @@ func expire(p *plan, w *world, n *node, at, _ time.Duration) {
 func closeClient(p *plan, w *world, n *node, at, _ time.Duration) {
 	within := p.length(2 * w.h.Timeout)
 	p.add(at, "close "+n.name, func() {
-		if n.c == nil || n.closed.Swap(true) {
+		if n.c.Load() == nil || n.closed.Swap(true) {
 			return
 		}
 		c := &sim.Closing{Client: n.name, Within: within, Begun: w.now(), Ended: sim.Never}
@@ -81,7 +81,7 @@ func closeClient(p *plan, w *world, n *node, at, _ time.Duration) {
 		go func() { // ends within its context, or the history shows it
 			ctx, cancel := context.WithTimeout(w.ctx, within)
 			defer cancel()
-			err := n.c.Close(ctx)
+			err := n.c.Load().Close(ctx)
 			now := w.now()
 			w.h.Note(func() { c.Ended, c.Err = now, err })
 			w.trace.note(now, err, text("closed "+n.name))

@@ -107,7 +107,7 @@ func TestKnownSeeds(t *testing.T) {
 // TestSchedules plays many seeds, and makes sure that they tested something.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	first, count := number(t, seedEnv, 1), number(t, seedsEnv, 300)
+	first, count := number(t, seedEnv, 1), number(t, seedsEnv, schedules)
 	var next, bad atomic.Uint64
 	var mu sync.Mutex
 	var sum totals

@@ -179,7 +179,7 @@ func (w *world) live(i int, n *node) {
 		w.leave(sim.ResidueClose, "connect: "+err.Error())
 		return
 	}
-	n.c = c
+	n.c.Store(c)
 	var actors sync.WaitGroup
 	for j := range actorsPerClient {
 		a := newActor(w, n, j)
@@ -264,11 +264,11 @@ func (w *world) leftByActors() {
 // closeAll closes the clients and looks for what they have left behind.
 func (w *world) closeAll() {
 	for _, n := range w.nodes {
-		if n.c == nil || n.closed.Load() {
+		if n.c.Load() == nil || n.closed.Load() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeWithin)
-		if err := n.c.Close(ctx); err != nil || ctx.Err() != nil {
+		if err := n.c.Load().Close(ctx); err != nil || ctx.Err() != nil {
 			w.leave(sim.ResidueClose, fmt.Sprint(n.name, ": ", err))
 		}
 		cancel()

@@ -1,0 +1,10 @@
+//go:build race
+
+package simulation_test
+
+// What runs when nobody asks for more. The race detector makes a schedule
+// about ten times as long.
+const (
+	schedules   = 60
+	repetitions = 10
+)
