@@ -52,7 +52,7 @@ type world struct {
 type node struct {
 	name   string
 	link   *zktest.ClientLink
-	c      *client.Client
+	c      atomic.Pointer[client.Client]
 	rand   *shared
 	names  *names
 	closed atomic.Bool // amid the schedule
