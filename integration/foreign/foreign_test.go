@@ -26,6 +26,7 @@ var javaSources embed.FS
 var pythonSources embed.FS
 
 func TestCurator(t *testing.T) {
+	t.Parallel() // a program mostly waits
 	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
 		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr)
 	}
@@ -39,6 +40,7 @@ func TestCurator(t *testing.T) {
 }
 
 func TestCuratorSweeping(t *testing.T) {
+	t.Parallel() // a program mostly waits
 	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
 		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr,
 			"sweep-containers", "sweep-ttl", "sweep-recipes", "sweep-under-load")
@@ -47,6 +49,7 @@ func TestCuratorSweeping(t *testing.T) {
 }
 
 func TestKazoo(t *testing.T) {
+	t.Parallel() // a program mostly waits
 	sources, err := fs.Sub(pythonSources, "python")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +72,7 @@ func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
 	t.Run("on", func(t *testing.T) {
 		for i, kind := range []serverKind{realServer, zktestServer} {
 			t.Run(kind.name, func(t *testing.T) {
-				t.Parallel() // a program mostly waits
+				t.Parallel()
 				reports[i] = runOn(t, kind, s, start, wanted)
 			})
 		}

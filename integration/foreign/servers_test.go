@@ -44,8 +44,8 @@ type serverKind struct {
 }
 
 var (
-	realServer   = serverKind{"ZooKeeper", startReal} //nolint:gochecknoglobals // a constant
-	zktestServer = serverKind{"zktest", startZktest}  //nolint:gochecknoglobals // a constant
+	realServer   = serverKind{"ZooKeeper", startReal}
+	zktestServer = serverKind{"zktest", startZktest}
 )
 
 func startReal(ctx context.Context, t *testing.T, s settings) *server {

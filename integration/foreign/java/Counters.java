@@ -100,6 +100,7 @@ final class Counters {
 
     private static void load(World w) throws Exception {
         w.loose();
+        w.witness().create().creatingParentsIfNeeded().forPath(w.path("lock")); // or it depends on luck whether it is there
         String path = w.path("long");
         List<Future<?>> all = new ArrayList<>();
         PromotedToLock lock = PromotedToLock.builder().lockPath(w.path("lock"))
