@@ -110,7 +110,7 @@ func (a *actor) begin(call string, lock int) *sim.Attempt {
 	return at
 }
 
-func (a *actor) end(at *sim.Attempt, ctx context.Context, patience time.Duration, err error) {
+func (a *actor) end(ctx context.Context, at *sim.Attempt, patience time.Duration, err error) {
 	now := a.w.now()
 	over := ctx.Err() != nil
 	var busy *recipes.BusyError
@@ -152,7 +152,7 @@ func (a *actor) acquire(lock int, patience time.Duration) {
 	defer cancel()
 	at := a.begin("acquire", lock)
 	h, err := a.locks[lock].Acquire(ctx)
-	a.obtained(at, lock, ctx, patience, h, err)
+	a.obtained(ctx, at, lock, patience, h, err)
 }
 
 func (a *actor) try(lock int, patience time.Duration) {
@@ -160,16 +160,16 @@ func (a *actor) try(lock int, patience time.Duration) {
 	defer cancel()
 	at := a.begin("try", lock)
 	h, err := a.locks[lock].TryAcquire(ctx)
-	a.obtained(at, lock, ctx, patience, h, err)
+	a.obtained(ctx, at, lock, patience, h, err)
 }
 
-func (a *actor) obtained(at *sim.Attempt, lock int, ctx context.Context, patience time.Duration, h *recipes.Hold, err error) {
+func (a *actor) obtained(ctx context.Context, at *sim.Attempt, lock int, patience time.Duration, h *recipes.Hold, err error) {
 	if err != nil {
-		a.end(at, ctx, patience, err)
+		a.end(ctx, at, patience, err)
 		return
 	}
 	g := a.granted(at, h, nil)
-	a.end(at, ctx, patience, nil)
+	a.end(ctx, at, patience, nil)
 	a.visit(lock, h, g)
 	a.release(h, g)
 }
@@ -188,7 +188,7 @@ func (a *actor) do(lock int, patience time.Duration) {
 			return err
 		}
 		g = a.granted(at, h, nil)
-		a.visitUntil(lock, h, g, work)
+		a.visitUntil(work, lock, h, g)
 		a.w.h.Note(func() { g.Leaving = a.w.now() })
 		if err := h.Close(); err != nil {
 			return err
@@ -207,16 +207,16 @@ func (a *actor) do(lock int, patience time.Duration) {
 		a.w.h.Note(func() { g.Released, g.ReleaseErr = now, err })
 		err = nil
 	}
-	a.end(at, ctx, patience, err)
+	a.end(ctx, at, patience, err)
 }
 
 // visit works under the lock: most often shortly, now and then for longer
 // than a session lasts.
-func (a *actor) visit(lock int, h *recipes.Hold, g *sim.Hold) { a.visitUntil(lock, h, g, h.Context()) }
+func (a *actor) visit(lock int, h *recipes.Hold, g *sim.Hold) { a.visitUntil(h.Context(), lock, h, g) }
 
-func (a *actor) visitUntil(lock int, h *recipes.Hold, g *sim.Hold, work context.Context) {
+func (a *actor) visitUntil(work context.Context, lock int, h *recipes.Hold, g *sim.Hold) {
 	w := a.w.locks[lock].witness
-	inside := w.Open(g, h.Context(), a.w.now())
+	inside := w.Open(h.Context(), g, a.w.now())
 	if a.r.IntN(3) == 0 {
 		a.reenter(lock, h, g)
 	}
@@ -225,7 +225,7 @@ func (a *actor) visitUntil(lock int, h *recipes.Hold, g *sim.Hold, work context.
 	a.workFor(work, a.upTo(length[min(i/6, 3)]))
 	if a.n.link.Gate(a.w.ctx) == nil && inside {
 		// A process that stood still goes on where it was.
-		_ = w.Open(g, h.Context(), a.w.now())
+		_ = w.Open(h.Context(), g, a.w.now())
 	}
 	w.Shut(g)
 }
@@ -249,11 +249,11 @@ func (a *actor) reenter(lock int, h *recipes.Hold, outer *sim.Hold) {
 	inner, err := a.locks[lock].Acquire(h.Context())
 	if err != nil {
 		a.w.h.Note(func() { at.Outer = outer })
-		a.end(at, h.Context(), Never, err)
+		a.end(h.Context(), at, Never, err)
 		return
 	}
 	g := a.granted(at, inner, outer)
-	a.end(at, h.Context(), Never, nil)
+	a.end(h.Context(), at, Never, nil)
 	a.workFor(inner.Context(), a.upTo(5*time.Millisecond))
 	a.release(inner, g)
 }

@@ -169,11 +169,13 @@ func (h *History) Note(f func()) {
 	f()
 }
 
+// String is for people.
 func (g *Hold) String() string {
 	return fmt.Sprintf("%s of %s (%s, token %#x, granted at %v, ended at %v)",
 		g.Lock, g.Actor, g.Path, g.Token, g.Granted, g.ContextEnded)
 }
 
+// String is for people.
 func (a *Attempt) String() string {
 	return fmt.Sprintf("%s %s by %s from %v to %v: %v", a.Call, a.Lock, a.Actor, a.Begun, a.Ended, a.Err)
 }

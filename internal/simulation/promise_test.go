@@ -63,7 +63,7 @@ func busy(path string) error {
 
 func meet(p *peace) { p.Visits = []sim.Meeting{{Lock: "/l", In: p.a, Entered: p.b, At: 6 * second}} }
 
-var lost = fmt.Errorf("%w: %w", recipes.ErrLost, client.ErrSessionLost)
+var errLost = fmt.Errorf("%w: %w", recipes.ErrLost, client.ErrSessionLost)
 
 // cases break one promise each, or come as near as they may.
 var cases = map[string]struct {
@@ -129,9 +129,13 @@ var cases = map[string]struct {
 	"loss": {func(p *peace) {
 		p.cs.Err, p.Losses = failed(client.ErrSessionLost), []sim.Loss{{Client: "two", Session: 2, At: 4 * second}}
 	}, nil},
-	"false loss at release": {func(p *peace) { p.b.ReleaseErr = failed(lost) }, []error{sim.ErrFalseLoss}},
+	"false loss at release": {func(p *peace) { p.b.ReleaseErr = failed(errLost) }, []error{sim.ErrFalseLoss}},
 	"loss at release": {func(p *peace) {
-		p.b.ReleaseErr, p.Losses = failed(lost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
+		p.b.ReleaseErr, p.Losses = failed(errLost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
+	}, nil},
+		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 8 * second}}
+	}, []error{sim.ErrFalseCause}},
+		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 9 * second}}
 	}, nil},
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
@@ -206,23 +210,23 @@ func TestWitness(t *testing.T) {
 	w := sim.NewWitness("/l", h)
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := &sim.Hold{Token: 1}, &sim.Hold{Token: 2}
-	if !w.Open(first, ctx, 0) || !w.Open(first, ctx, 1) || len(h.Visits) != 0 {
+	if !w.Open(ctx, first, 0) || !w.Open(ctx, first, 1) || len(h.Visits) != 0 {
 		t.Errorf("the first visitor: %v", h.Visits)
 	}
-	if !w.Open(second, t.Context(), 2) || len(h.Visits) != 1 || h.Visits[0].In != first || h.Visits[0].Entered != second {
+	if !w.Open(t.Context(), second, 2) || len(h.Visits) != 1 || h.Visits[0].In != first || h.Visits[0].Entered != second {
 		t.Errorf("a second believer: %v", h.Visits)
 	}
 	w.Shut(second)
 	cancel()
-	if w.Open(first, ctx, 3) || w.Refused() != 1 {
+	if w.Open(ctx, first, 3) || w.Refused() != 1 {
 		t.Errorf("an old token was served")
 	}
-	if !w.Open(second, t.Context(), 4) || len(h.Visits) != 1 {
+	if !w.Open(t.Context(), second, 4) || len(h.Visits) != 1 {
 		t.Errorf("a visitor inside that knows of its loss counts: %v", h.Visits)
 	}
 	w.Shut(second)
 	w.Shut(first)
-	if !w.Open(&sim.Hold{Token: 3}, t.Context(), 5) || len(h.Visits) != 1 {
+	if !w.Open(t.Context(), &sim.Hold{Token: 3}, 5) || len(h.Visits) != 1 {
 		t.Errorf("visitors that have left count: %v", h.Visits)
 	}
 }

@@ -104,6 +104,13 @@ func TestKnownSeeds(t *testing.T) {
 	}
 }
 
+// timeLeft reports whether the test has time for another schedule.
+func timeLeft(t *testing.T) bool {
+	t.Helper()
+	end, limited := t.Deadline()
+	return !limited || time.Until(end) > 5*time.Second
+}
+
 // TestSchedules plays many seeds, and makes sure that they tested something.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
@@ -111,26 +118,32 @@ func TestSchedules(t *testing.T) {
 	var next, bad atomic.Uint64
 	var mu sync.Mutex
 	var sum totals
+	var played uint64
 	begun := time.Now()
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; i < count && bad.Load() < enough; i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < count && bad.Load() < enough && timeLeft(t); i = next.Add(1) - 1 {
 				r, ok := play(t, first+i)
 				if !ok {
 					bad.Add(1)
 				}
 				mu.Lock()
 				sum.add(r.totals)
+				played++
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
 	took := time.Since(begun)
-	t.Logf("%d schedules in %v on %d threads, %.0f/s: %+v", count, took.Round(time.Millisecond),
-		runtime.GOMAXPROCS(0), float64(count)/took.Seconds(), sum)
-	if bad.Load() == 0 {
-		sum.wantAtLeast(t, int(count)) //nolint:gosec // a number of runs
+	t.Logf("%d schedules in %v on %d threads, %.0f/s: %+v", played, took.Round(time.Millisecond),
+		runtime.GOMAXPROCS(0), float64(played)/took.Seconds(), sum)
+	switch {
+	case bad.Load() > 0:
+	case played < count:
+		t.Errorf("time for %d of %d schedules: give more with -timeout", played, count)
+	default:
+		sum.wantAtLeast(t, int(count))
 	}
 }

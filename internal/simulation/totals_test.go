@@ -54,7 +54,7 @@ func (t *totals) add(o totals) {
 
 // wantAtLeast fails when so many schedules should have tested more than they
 // did. The limits are about a third of what is usual.
-func (t totals) wantAtLeast(tb testing.TB, schedules int) {
+func (t *totals) wantAtLeast(tb testing.TB, schedules int) {
 	tb.Helper()
 	per := func(what string, n int, least float64) {
 		tb.Helper()

@@ -12,27 +12,27 @@ type Witness struct {
 	lock string
 	h    *History
 
-	mu      sync.Mutex // guards the rest
-	newest  int64      // token that ever worked here
-	inside  map[*Hold]context.Context
+	mu      sync.Mutex             // guards the rest
+	newest  int64                  // token that ever worked here
+	inside  map[*Hold]func() error // why they no longer believe
 	refused int
 }
 
 // NewWitness returns the resource of a lock.
 func NewWitness(lock string, h *History) *Witness {
-	return &Witness{lock: lock, h: h, inside: map[*Hold]context.Context{}}
+	return &Witness{lock: lock, h: h, inside: map[*Hold]func() error{}}
 }
 
 // Open lets a holder in. It records a meeting for every visitor inside that
 // still believes, by its hold's context, to hold the lock while the one that
 // enters believes so too. It reports false for a token older than one that has
 // been here: a fenced resource serves it no longer.
-func (w *Witness) Open(g *Hold, belief context.Context, at time.Duration) bool {
+func (w *Witness) Open(belief context.Context, g *Hold, at time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if belief.Err() == nil {
 		for other, theirs := range w.inside {
-			if other.Token != g.Token && theirs.Err() == nil {
+			if other.Token != g.Token && theirs() == nil {
 				w.h.Note(func() {
 					w.h.Visits = append(w.h.Visits, Meeting{Lock: w.lock, In: other, Entered: g, At: at})
 				})
@@ -44,7 +44,7 @@ func (w *Witness) Open(g *Hold, belief context.Context, at time.Duration) bool {
 		return false
 	}
 	w.newest = g.Token
-	w.inside[g] = belief
+	w.inside[g] = belief.Err
 	return true
 }
 

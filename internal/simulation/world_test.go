@@ -37,7 +37,7 @@ const (
 type world struct {
 	t     *testing.T
 	seed  uint64
-	ctx   context.Context //nolint:containedctx // the length of the schedule
+	ctx   context.Context // ends long after the schedule should have
 	start time.Time
 	srv   *zktest.Server
 	h     *sim.History
