@@ -8,6 +8,9 @@ import (
 // ParseConnectString lets tests judge connect strings without connecting.
 var ParseConnectString = parseConnectString
 
+// Share lets tests see how the time of a dial is shared.
+var Share = share
+
 // HubSize is the number of watches that the present session of c keeps.
 func HubSize(c *Client) int {
 	c.core.mu.Lock()

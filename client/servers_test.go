@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -71,25 +72,25 @@ func TestDialResolves(t *testing.T) {
 	}
 }
 
-// A silent first address leaves the others their part of the time.
+// A silent address leaves those after it their part of the time.
 func TestDialSharesItsTime(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	// The first "address" is a name that the second resolution never answers.
-	conn, err := client.Resolved(ctx, "zk.example:"+port, func(context.Context, string) ([]string, error) {
-		return []string{"127.0.0.2", "127.0.0.1"}, nil
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		for n, want := range map[int]time.Duration{3: 3 * time.Second, 2: 4500 * time.Millisecond, 1: 9 * time.Second} {
+			part, end := client.Share(ctx, n)
+			if deadline, ok := part.Deadline(); !ok || time.Until(deadline) != want {
+				t.Errorf("first of %d: %v, want %v", n, time.Until(deadline), want)
+			}
+			end()
+		}
+		free, end := client.Share(t.Context(), 3)
+		defer end()
+		if _, limited := free.Deadline(); limited {
+			t.Error("a part of no limit is limited")
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close()
 }
 
 // Pauses are measured by what the server granted, not by what was asked for.
