@@ -133,10 +133,6 @@ var cases = map[string]struct {
 	"loss at release": {func(p *peace) {
 		p.b.ReleaseErr, p.Losses = failed(errLost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
 	}, nil},
-		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 8 * second}}
-	}, []error{sim.ErrFalseCause}},
-		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 9 * second}}
-	}, nil},
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
 	}, nil},
