@@ -42,7 +42,8 @@ type conn struct {
 	out       []*outItem
 	muted     bool // nothing goes out any more
 	dead      bool
-	moved     bool // the session belongs to another server
+	moved     bool       // the session belongs to another server
+	waiting   []*request // of an ensemble: in order, behind a write of this connection
 	stats     connStats
 }
 
@@ -233,6 +234,10 @@ func (c *conn) accept(r *request) {
 
 // refuse answers with an error and nothing else.
 func (c *conn) refuse(r *request, zxid int64) {
+	if len(c.waiting) > 0 {
+		c.waiting = append(c.waiting, r) // its turn comes behind the writes
+		return
+	}
 	e := newFrame(16)
 	e.header(r.xid, zxid, r.err)
 	c.s.record(r)

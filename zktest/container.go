@@ -26,7 +26,7 @@ func (s *Server) sweep() {
 	}
 	defer s.wg.Done()
 	s.sweepArmed = false
-	if !s.stopped {
+	if !s.stopped && (s.member == nil || s.member.role == roleLeading) {
 		s.sweepContainers()
 	}
 	s.armSweep()

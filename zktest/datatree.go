@@ -61,6 +61,7 @@ type txn struct {
 	version       int32
 	paths         []string // ephemerals of a closed session
 	parts         []*txn   // of a multi
+	preset        func(*storedStat)
 }
 
 // txnResult is what applying a transaction yields.
@@ -99,6 +100,10 @@ func (t *dataTree) applyOne(x *txn) txnResult {
 		}
 	case OpMulti:
 		t.applyMulti(x, &res)
+	case opPreset:
+		if n := t.nodes[x.path]; n != nil {
+			x.preset(&n.stat)
+		}
 	case opError:
 		res.err = x.err
 	}

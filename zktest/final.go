@@ -8,6 +8,10 @@ func (s *Server) submit(r *request) {
 	if r.at.IsZero() {
 		r.at = time.Now()
 	}
+	if s.member != nil {
+		s.member.submit(r)
+		return
+	}
 	s.prep.prepare(r)
 	if s.logDelay == 0 && !s.logHeld && len(s.pending) == 0 {
 		s.finish(r)
@@ -99,6 +103,9 @@ func (s *Server) finish(r *request) {
 // sessionOpened starts to track a session. Its expiry has counted since the
 // handshake was read.
 func (s *Server) sessionOpened(r *request) {
+	if s.member != nil {
+		s.member.learnSession(r.session, r.timeout, r.client)
+	}
 	if ses := s.sessions[r.session]; ses != nil && r.c != nil && !r.c.dead {
 		ses.conn = r.c
 	}

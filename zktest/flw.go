@@ -27,6 +27,9 @@ func fourLetterWord(n uint32) (string, bool) {
 func (s *Server) answerWord(word string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away() && word != "ruok" {
+		return "This ZooKeeper instance is not currently serving requests\n"
+	}
 	switch word {
 	case "ruok":
 		return "imok"
@@ -59,10 +62,16 @@ func (s *Server) answerWord(word string) string {
 }
 
 func (s *Server) mode() string {
-	if s.readOnly {
+	switch {
+	case s.readOnly:
 		return "read-only"
+	case s.member == nil:
+		return "standalone"
+	case s.member.role == roleLeading:
+		return "leader"
+	default:
+		return "follower"
 	}
-	return "standalone"
 }
 
 // latency returns the least, mean and greatest latency in milliseconds.

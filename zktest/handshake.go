@@ -93,9 +93,10 @@ func (c *conn) connect(r *request, req connectRequest) {
 	if c.dead {
 		return
 	}
-	if req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
-		// The client has seen more than this server, or does not want
-		// one that cannot write: it is sent away without an answer.
+	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
+		// The server has no quorum, or the client has seen more than this
+		// server, or does not want one that cannot write: it is sent away
+		// without an answer.
 		c.close()
 		return
 	}
@@ -104,9 +105,10 @@ func (c *conn) connect(r *request, req connectRequest) {
 	if req.session == 0 && r.verdict.fail == CodeOK {
 		r.session = s.nextSession
 		s.nextSession++
-		c.session = r.session
-		s.sessions[r.session] = &session{id: r.session, timeout: c.timeout, client: c.owner.name}
-		s.touch(r.session, c.timeout)
+		c.session, r.timeout = r.session, c.timeout
+		if s.member == nil {
+			s.track(r)
+		}
 		s.submit(r)
 		return
 	}
@@ -117,17 +119,26 @@ func (c *conn) connect(r *request, req connectRequest) {
 	if r.verdict.loseReply {
 		c.mute()
 	}
-	if !passwordMatches(req.session, req.password) || r.verdict.fail != CodeOK ||
-		!s.touch(req.session, c.timeout) {
+	valid := passwordMatches(req.session, req.password) && r.verdict.fail == CodeOK
+	if s.member != nil && valid {
+		s.member.revalidate(c, r)
+		return
+	}
+	c.attach(r, valid && s.touch(r.session, c.timeout))
+}
+
+// attach answers a client that comes back with a session.
+func (c *conn) attach(r *request, valid bool) {
+	if !valid {
 		r.err = CodeSessionExpired
-		s.record(r)
+		c.s.record(r)
 		c.connectReply(r, 0, 0, make([]byte, 16))
 		c.closeAfterOutput()
 		return
 	}
-	c.session = req.session
-	s.sessions[req.session].conn = c
-	s.record(r)
+	c.session = r.session
+	c.s.sessions[r.session].conn = c
+	c.s.record(r)
 	c.connected(r)
 }
 

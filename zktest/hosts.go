@@ -1,6 +1,9 @@
 package zktest
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Servers returns the server list to give to a client that dials through the
 // link. It is an address in form only.
@@ -18,13 +21,23 @@ type Hosts struct {
 // Hosts returns a provider for one client.
 func (cl *ClientLink) Hosts() *Hosts { return &Hosts{servers: cl.Servers()} }
 
-// Init takes the server list of the client. It never fails.
+// Init takes the server list of the client, which go-zookeeper has shuffled,
+// and puts what it knows back into its own order. It never fails.
 func (h *Hosts) Init(servers []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(servers) > 0 {
-		h.servers = append([]string(nil), servers...)
+	if len(servers) == 0 {
+		return nil
 	}
+	rank := func(server string) int {
+		if i := slices.Index(h.servers, server); i >= 0 {
+			return i
+		}
+		return len(h.servers)
+	}
+	given := slices.Clone(servers)
+	slices.SortStableFunc(given, func(a, b string) int { return rank(a) - rank(b) })
+	h.servers = given
 	return nil
 }
 

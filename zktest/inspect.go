@@ -97,7 +97,7 @@ func (s *Server) Sessions() []Session {
 		if ses.closing {
 			continue
 		}
-		at := s.epoch.Add(time.Duration(ses.expires) * s.cfg.tick)
+		at := s.epoch.Add(time.Duration(s.expiryOf(ses)) * s.cfg.tick)
 		out = append(out, Session{
 			ID: id, Client: ses.client, Timeout: ses.timeout, ExpiresIn: time.Until(at),
 			Connected: ses.conn != nil, Ephemerals: s.tree.ephemeralsOf(id),

@@ -7,20 +7,33 @@ import (
 	"strings"
 )
 
+// journal keeps the requests whose fate is known and tells observers. The
+// servers of an ensemble share one. It is guarded by their mutex.
+type journal struct {
+	size      int
+	observers []func(Request)
+	log       []Request
+	unseen    []Request // recorded, not yet given to observers
+	reporting bool
+}
+
+func newJournal(size int) *journal { return &journal{size: size} }
+
 // record notes a request whose fate is known. The mutex is held.
 func (s *Server) record(r *request) {
-	if len(s.observers) == 0 && s.cfg.logSize <= 0 {
+	j := s.journal
+	if len(j.observers) == 0 && j.size <= 0 {
 		return
 	}
 	seen := r.public()
-	if s.cfg.logSize > 0 {
-		if len(s.log) >= 2*s.cfg.logSize {
-			s.log = append(s.log[:0], s.log[s.cfg.logSize:]...)
+	if j.size > 0 {
+		if len(j.log) >= 2*j.size {
+			j.log = append(j.log[:0], j.log[j.size:]...)
 		}
-		s.log = append(s.log, seen)
+		j.log = append(j.log, seen)
 	}
-	if len(s.observers) > 0 {
-		s.unseen = append(s.unseen, seen)
+	if len(j.observers) > 0 {
+		j.unseen = append(j.unseen, seen)
 	}
 }
 
@@ -28,13 +41,14 @@ func (s *Server) record(r *request) {
 func (s *Server) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reporting {
+	j := s.journal
+	if j.reporting {
 		return // whoever is at it goes on until nothing is left
 	}
-	s.reporting = true
-	for len(s.unseen) > 0 {
-		batch, observers := s.unseen, s.observers
-		s.unseen = nil
+	j.reporting = true
+	for len(j.unseen) > 0 {
+		batch, observers := j.unseen, j.observers
+		j.unseen = nil
 		s.mu.Unlock()
 		for _, r := range batch {
 			for _, f := range observers {
@@ -43,25 +57,27 @@ func (s *Server) report() {
 		}
 		s.mu.Lock()
 	}
-	s.reporting = false
+	j.reporting = false
 }
 
 // OnRequest calls f for every request from now on, when its fate is known:
 // applied and answered, or struck by a rule. Calls come one at a time and in
 // the order of the server's decisions, on the server's goroutines; f may call
-// the server, but while it runs nobody else's requests are reported.
+// the server, but while it runs nobody else's requests are reported. On a
+// member of an ensemble it reports the requests of all members.
 func (s *Server) OnRequest(f func(Request)) {
 	s.mu.Lock()
-	s.observers = append(slices.Clip(s.observers), f)
+	s.journal.observers = append(slices.Clip(s.journal.observers), f)
 	s.mu.Unlock()
 }
 
 // Log returns the most recent requests, oldest first: at least as many as
-// [WithLogSize] says, if there were so many.
+// [WithLogSize] says, if there were so many. On a member of an ensemble it
+// returns those of all members.
 func (s *Server) Log() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.log...)
+	return append([]Request(nil), s.journal.log...)
 }
 
 // ResetCounts sets the counts of requests, events and expired sessions to
@@ -104,7 +120,11 @@ func (s *Server) ExpiredCount() int {
 // String returns one line about the request, for logs and failed tests.
 func (r Request) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s client=%q conn=%d session=%#x xid=%d %v", r.Time.Format("15:04:05.000000"),
+	b.WriteString(r.Time.Format("15:04:05.000000"))
+	if r.Member != 0 {
+		fmt.Fprintf(&b, " member=%d", r.Member)
+	}
+	fmt.Fprintf(&b, " client=%q conn=%d session=%#x xid=%d %v",
 		r.Client, r.Conn, uint64(r.Session), r.Xid, r.Op)
 	switch {
 	case len(r.Paths) > 1:

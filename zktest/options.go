@@ -32,6 +32,8 @@ type config struct {
 	clock                  func() time.Time
 	listen                 string
 	logSize                int
+	syncLimit              int
+	electionTime           time.Duration
 	fatal                  func(error) // set by NewServer
 }
 
@@ -46,6 +48,9 @@ func newConfig(opts []Option) (config, error) {
 		maxFrame:   defaultMaxFrame,
 		clock:      time.Now,
 		logSize:    10_000,
+
+		syncLimit:    5,
+		electionTime: 500 * time.Millisecond,
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -78,6 +83,8 @@ func (c *config) check() error {
 	bad(c.maxFrame <= 0, "frame limit %d is not positive", c.maxFrame)
 	bad(c.logDelay < 0, "commit delay %v is negative", c.logDelay)
 	bad(c.clock == nil, "clock is nil")
+	bad(c.syncLimit < 1, "sync limit %d is not positive", c.syncLimit)
+	bad(c.electionTime <= 0, "election time %v is not positive", c.electionTime)
 	return errors.Join(errs...)
 }
 
@@ -156,3 +163,15 @@ func WithListen(address string) Option { return optionFunc(func(c *config) { c.l
 
 // WithLogSize sets how many requests [Server.Log] keeps, by default 10,000.
 func WithLogSize(n int) Option { return optionFunc(func(c *config) { c.logSize = n }) }
+
+// WithSyncLimit sets ZooKeeper's syncLimit, by default 5: for how many ticks a
+// member of an ensemble goes on serving without having heard from its leader,
+// or a leader from its followers. A server on its own ignores it.
+func WithSyncLimit(ticks int) Option { return optionFunc(func(c *config) { c.syncLimit = ticks }) }
+
+// WithElectionTime sets how long the members of an ensemble need to agree on a
+// leader, or to find the one there is, once enough of them can talk to each
+// other; by default half a second. A server on its own ignores it.
+func WithElectionTime(d time.Duration) Option {
+	return optionFunc(func(c *config) { c.electionTime = d })
+}

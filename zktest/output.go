@@ -110,7 +110,7 @@ func (c *conn) close() {
 	delete(c.s.conns, c)
 	c.link.serverGone = true
 	c.s.forget(c.link)
-	c.out = nil
+	c.out, c.waiting = nil, nil
 	// Reading goes on to fail at once, the client hears of it when what was
 	// written before has arrived.
 	_ = c.end.Close()

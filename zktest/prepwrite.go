@@ -238,7 +238,7 @@ func (p *prepStage) closeSession(r *request, x *txn) {
 	for _, path := range x.paths {
 		p.add(&changeRecord{zxid: x.zxid, path: path})
 	}
-	if ses := r.s.sessions[r.session]; ses != nil {
+	if ses := r.tracked(); ses != nil {
 		ses.closing = true
 	}
 }

@@ -16,6 +16,14 @@ type request struct {
 	ids      []authID
 	internal bool // not bound to a session
 
+	// Of a request in an ensemble: the leader that prepared it, the timeout
+	// of the session it opens, whether it has gone to the leader, and whether
+	// a quorum has it.
+	leader    *Server
+	timeout   time.Duration
+	sent      bool
+	committed bool
+
 	verdict verdict
 	path    string // for the log and for rules
 	paths   []string
@@ -39,6 +47,9 @@ type Request struct {
 	// Client is the name of the link the connection was dialed through; it
 	// is empty for connections over TCP and for the server's own requests.
 	Client string
+	// Member is the number of the [Member] of an ensemble that read it, from
+	// 1; zero for a server on its own.
+	Member int
 	// Conn numbers the server's connections from 1; 0 is the server itself.
 	Conn int
 	// Session is the session's id; for OpConnect the one asked for, until
@@ -103,6 +114,9 @@ func (r *request) public() Request {
 	}
 	if r.c != nil {
 		out.Conn = r.c.id
+	}
+	if r.s.member != nil {
+		out.Member = r.s.member.id
 	}
 	if r.txn != nil {
 		out.Zxid = r.txn.zxid

@@ -22,9 +22,13 @@ type Server struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // readers, bridges, listeners, hooks
 
+	// member is set for a server of an ensemble, whose servers share mu and
+	// journal.
+	member *Member
+
 	// mu guards the rest and all state of connections, sessions and the
 	// tree. It is never held across I/O, a hook or a wait.
-	mu       sync.Mutex
+	mu       *sync.Mutex
 	rng      *rand.Rand
 	tree     *dataTree
 	prep     *prepStage
@@ -62,12 +66,9 @@ type Server struct {
 	sweepArmed  bool
 	sweepTimer  *time.Timer
 
-	rules     []*Rule
-	observers []func(Request)
-	counts    counters
-	log       []Request
-	unseen    []Request // recorded, not yet given to observers
-	reporting bool
+	rules   []*Rule
+	counts  counters
+	journal *journal
 
 	listener net.Listener
 }
@@ -100,6 +101,8 @@ func Start(opts ...Option) (*Server, error) {
 func newServer(cfg config) *Server {
 	s := &Server{
 		cfg:      cfg,
+		mu:       new(sync.Mutex),
+		journal:  newJournal(cfg.logSize),
 		epoch:    time.Now(),
 		sessions: map[int64]*session{},
 		clients:  map[string]*ClientLink{},
@@ -135,7 +138,11 @@ func (s *Server) generator(client string, dial int, stream uint64) *rand.Rand {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(dial))
 	_, _ = h.Write(b[:])
-	return rand.New(rand.NewPCG(s.cfg.seed, h.Sum64()^stream<<56))
+	sum := h.Sum64() ^ stream<<56
+	if s.member != nil {
+		sum ^= uint64(s.member.id) << 48
+	}
+	return rand.New(rand.NewPCG(s.cfg.seed, sum))
 }
 
 // Seed returns the seed that all random draws of the server come from.

@@ -13,7 +13,8 @@ type session struct {
 	timeout time.Duration // negotiated when it was created
 	expires int64         // tick at which it is over
 	closing bool
-	conn    *conn // nil while no connection is attached
+	conn    *conn   // nil while no connection is attached
+	owner   *Server // of an ensemble: where it was attached last; nil if unknown
 	client  string
 }
 
@@ -60,6 +61,9 @@ func (s *Server) expiryTick(timeout time.Duration) int64 {
 // touch puts a session's expiry off. It reports false for a session that is
 // over; the server drops the request then without a word.
 func (s *Server) touch(id int64, timeout time.Duration) bool {
+	if s.member != nil && s.member.role != roleLeading {
+		return s.member.noteTouch(id, timeout)
+	}
 	ses := s.sessions[id]
 	if ses == nil || ses.closing {
 		return false
@@ -67,6 +71,12 @@ func (s *Server) touch(id int64, timeout time.Duration) bool {
 	ses.expires = s.expiryTick(timeout)
 	s.armExpiry(ses.expires)
 	return true
+}
+
+// track starts to track the session that r opens.
+func (s *Server) track(r *request) {
+	s.sessions[r.session] = &session{id: r.session, timeout: r.timeout, client: r.client, owner: r.s}
+	s.touch(r.session, r.timeout)
 }
 
 // armExpiry makes sure that the timer fires no later than at tick.
@@ -139,13 +149,36 @@ func (r *request) checkSession() Code {
 	if r.internal {
 		return CodeOK
 	}
-	ses := r.s.sessions[r.session]
+	ses := r.tracked()
 	switch {
 	case ses == nil || ses.closing:
 		return CodeSessionExpired
-	case r.c != nil && r.c.moved:
+	case r.c != nil && r.c.moved, !ses.heldBy(r.s):
 		return CodeSessionMoved
 	default:
 		return CodeOK
 	}
+}
+
+// tracked returns the session of a request as the server knows it that
+// decides about it: in an ensemble that is the leader.
+func (r *request) tracked() *session {
+	if r.leader != nil {
+		return r.leader.sessions[r.session]
+	}
+	return r.s.sessions[r.session]
+}
+
+// heldBy reports whether requests may come through s: in an ensemble, whether
+// the session has not been attached elsewhere since. The first to ask owns a
+// session of an earlier leader.
+func (ses *session) heldBy(s *Server) bool {
+	if s.member == nil || ses.owner == s {
+		return true
+	}
+	if ses.owner == nil {
+		ses.owner = s
+		return true
+	}
+	return false
 }

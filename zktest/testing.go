@@ -20,20 +20,7 @@ const logTail = 40
 // call it with the bubble's own t.
 func NewServer(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	if text := os.Getenv(SeedEnv); text != "" {
-		seed, err := strconv.ParseUint(text, 0, 64)
-		if err != nil {
-			t.Fatalf("zktest: %s=%q: %v", SeedEnv, text, err)
-		}
-		opts = append([]Option{WithSeed(seed)}, opts...)
-	}
-	opts = append(opts, optionFunc(func(c *config) {
-		c.fatal = func(err error) {
-			t.Helper()
-			t.Fatal(err)
-		}
-	}))
-	s, err := Start(opts...)
+	s, err := Start(testOptions(t, opts)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +33,30 @@ func NewServer(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
+// testOptions adds to the options what a test wants: the seed asked for from
+// outside, and a way to fail.
+func testOptions(t testing.TB, opts []Option) []Option {
+	t.Helper()
+	if text := os.Getenv(SeedEnv); text != "" {
+		seed, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			t.Fatalf("zktest: %s=%q: %v", SeedEnv, text, err)
+		}
+		opts = append([]Option{WithSeed(seed)}, opts...)
+	}
+	return append(opts, optionFunc(func(c *config) {
+		c.fatal = func(err error) {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}))
+}
+
 func (s *Server) failureReport() string {
+	return s.requestReport() + "left behind:\n" + s.Dump()
+}
+
+func (s *Server) requestReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "zktest: seed %d: repeat with %s=%d or zktest.WithSeed(%d)\n",
 		s.Seed(), SeedEnv, s.Seed(), s.Seed())
@@ -58,7 +68,5 @@ func (s *Server) failureReport() string {
 	for _, r := range log {
 		fmt.Fprintln(&b, r)
 	}
-	b.WriteString("left behind:\n")
-	b.WriteString(s.Dump())
 	return b.String()
 }

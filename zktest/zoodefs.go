@@ -43,7 +43,8 @@ const (
 	OpCloseSession         Op = -11
 	OpExpire               Op = -1000
 
-	opError Op = -1
+	opError  Op = -1
+	opPreset Op = -2 // an ensemble's way to preset a counter
 )
 
 // String returns the name ZooKeeper's own log gives the request type.
