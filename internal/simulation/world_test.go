@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -84,6 +85,10 @@ func run(t *testing.T, seed uint64) *result {
 		r.broken = sim.Check(w.h)
 		if len(r.broken) > 0 {
 			r.left = w.srv.Dump()
+		}
+		if slices.ContainsFunc(w.h.Left, func(l sim.Residue) bool { return l.Kind == sim.ResidueGoroutine }) {
+			// A bubble with goroutines that never end takes the process with it.
+			fmt.Fprintf(os.Stderr, "seed %d: %v\nrepeat: %s\n", seed, r.broken[0], repeat(seed))
 		}
 	})
 	return r
