@@ -27,14 +27,13 @@ const (
 // ZOOKEEPER_IMAGE, else the official zookeeper:3.9.
 func Image() string { return cmp.Or(os.Getenv("ZOOKEEPER_IMAGE"), defaultImage) }
 
-var engineOnce sync.Once //nolint:gochecknoglobals // the variable it guards is the process environment
+var engineOnce sync.Once //nolint:gochecknoglobals // what it guards is global: the environment and the logger
 
 // openEngine returns a client of the Docker engine that holds the image, and
 // ends the test with the remedy when either is missing. The client is closed when
 // the test ends.
 func openEngine(ctx context.Context, t testing.TB, image string) *client.Client {
 	t.Helper()
-	tclog.SetDefault(tclog.NewNoopLogger())
 	docker, err := client.New(client.FromEnv)
 	if err == nil {
 		_, err = docker.Ping(ctx, client.PingOptions{})
@@ -49,7 +48,10 @@ func openEngine(ctx context.Context, t testing.TB, image string) *client.Client 
 			"Remedy: docker pull %s, or, without a registry, run from the repository's root:\n"+
 			"\texport ZOOKEEPER_IMAGE=$(scripts/zookeeper-image.sh)", image, err, defaultImage)
 	}
-	engineOnce.Do(func() { disableReaper(ctx, t, docker) })
+	engineOnce.Do(func() { // tests start servers side by side
+		tclog.SetDefault(tclog.NewNoopLogger())
+		disableReaper(ctx, t, docker)
+	})
 	return docker
 }
 
