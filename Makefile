@@ -17,7 +17,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short integration bench cover check
+.PHONY: help test race lint fmt fuzz-short simulation integration bench cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -51,6 +51,10 @@ fmt: ## format every module
 fuzz-short: ## run every fuzz target for FUZZTIME (default 10s)
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' .ci/fuzz.sh
 
+SIM_SEEDS ?= 20000
+simulation: ## play SIM_SEEDS (default 20000) seeded schedules of faults; make test plays some hundred
+	DOCENT_SIM_SEEDS=$(SIM_SEEDS) $(GO) test -count=1 -timeout 15m -run 'TestSchedules|TestKnownSeeds' -v ./internal/simulation
+
 integration: ## test against real ZooKeeper servers in containers; needs Docker
 	GO='$(GO)' INTEGRATION_TIMEOUT='$(INTEGRATION_TIMEOUT)' .ci/integration.sh
 
@@ -67,4 +71,5 @@ check: ## everything that CI runs
 	$(MAKE) race
 	$(MAKE) lint
 	$(MAKE) fuzz-short
+	$(MAKE) simulation
 	$(MAKE) integration

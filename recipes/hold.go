@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func (h *Hold) Release(ctx context.Context) error {
 func (h *Hold) release(ctx context.Context) error {
 	n := h.node
 	lost := h.Err()
-	h.cancel(ErrReleased)
+	h.cancel(cmp.Or(lost, ErrReleased)) // who waits on the context learns what Release returns
 	last := n.leave()
 	if last {
 		n.watch.Stop()

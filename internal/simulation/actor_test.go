@@ -140,7 +140,7 @@ func (a *actor) granted(at *sim.Attempt, h *recipes.Hold, outer *sim.Hold) *sim.
 	a.w.h.Note(func() { at.Hold, at.Outer = g, outer })
 	context.AfterFunc(h.Context(), func() {
 		now := a.w.now()
-		a.w.h.Note(func() { g.ContextEnded = now })
+		a.w.h.Note(func() { g.ContextEnded, g.Cause = now, context.Cause(h.Context()) })
 		// Without its cause: a loss and a release can come at one instant.
 		a.w.trace.note(now, nil, text(g.Actor+": context ended of "+g.Path))
 	})

@@ -50,6 +50,7 @@ type Hold struct {
 	Token               int64
 	Granted             time.Duration
 	ContextEnded        time.Duration // Never: still not at the end
+	Cause               error         // of its context's end
 	Leaving             time.Duration // when Release was called
 	Released            time.Duration // when it returned
 	ReleaseErr          error

@@ -54,6 +54,23 @@ func (f *facts) lostSession(id int64) bool {
 	return false
 }
 
+// causes: the context of a hold whose session was lost says so, also when the
+// holder releases it in the same moment.
+func causes(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		n := f.nodes[g.Path]
+		if n == nil || !errors.Is(g.Cause, recipes.ErrReleased) {
+			continue
+		}
+		for _, l := range f.Losses {
+			if l.Session == n.Session && l.At <= g.ContextEnded {
+				errs = append(errs, broken(ErrFalseCause, "session lost at %v: %v: %v", l.At, g, g.Cause))
+			}
+		}
+	}
+	return errs
+}
+
 // closedErrors: only a closed client says that it is.
 func closedErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {

@@ -21,6 +21,7 @@ var (
 
 	ErrFalseContext  = errors.New("dishonest: an error of a context that had not ended")
 	ErrFalseLoss     = errors.New("dishonest: a session that was not lost is said to be")
+	ErrFalseCause    = errors.New("dishonest: a hold that was lost before is said to be released")
 	ErrFalseClosed   = errors.New("dishonest: a client that nobody closed is said to be")
 	ErrFalseDeletion = errors.New("dishonest: a node that nobody deleted is said to be")
 	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
@@ -40,7 +41,7 @@ func checks() []func(*facts) []error {
 		overlaps, beliefs, lateLosses,
 		tokenOrder, tokenOrigin, reentries,
 		stuck, outlived, closings, refusals, lossesInPeace,
-		contextErrors, lossErrors, closedErrors, deletionErrors, busyErrors, releases, unexplained,
+		contextErrors, lossErrors, causes, closedErrors, deletionErrors, busyErrors, releases, unexplained,
 		residues,
 	}
 }

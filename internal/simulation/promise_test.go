@@ -133,6 +133,13 @@ var cases = map[string]struct {
 	"loss at release": {func(p *peace) {
 		p.b.ReleaseErr, p.Losses = failed(errLost), []sim.Loss{{Client: "two", Session: 2, At: 7 * second}}
 	}, nil},
+	"false cause": {func(p *peace) {
+		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 8 * second}}
+	}, []error{sim.ErrFalseCause}},
+	"released, then lost": {func(p *peace) {
+		p.b.Cause, p.Losses = recipes.ErrReleased, []sim.Loss{{Client: "two", Session: 2, At: 9 * second}}
+	}, nil},
+	"lost": {func(p *peace) { p.b.Cause, p.Losses = errLost, []sim.Loss{{Client: "two", Session: 2, At: 8 * second}} }, nil},
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
 	}, nil},
