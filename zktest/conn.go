@@ -244,26 +244,6 @@ func (c *conn) refuse(r *request, zxid int64) {
 	c.reply(r, e.frame())
 }
 
-// knownOp reports whether the server has a processor for the type.
-func knownOp(op Op) bool {
-	switch op {
-	case OpConnect, OpExpire:
-		return false
-	default:
-		return opName(op) != ""
-	}
-}
-
-func isWrite(op Op) bool {
-	switch op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer,
-		OpSetData, OpSetACL, OpReconfig, OpMulti, OpCheck, OpSync:
-		return true
-	default:
-		return false
-	}
-}
-
 // authPacket handles an auth request, which is not bound to the session and
 // does not count as a sign of life.
 func (c *conn) authPacket(r *request) {

@@ -3,6 +3,7 @@ package zktest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,7 @@ func (m *Member) leave() {
 	m.role, m.lead, m.suspended = roleLooking, nil, true
 	m.inbox, m.outbox, m.checkAt = nil, nil, time.Time{}
 	clear(m.touched)
+	m.log = slices.DeleteFunc(m.log, func(e entry) bool { return e.r.txn == nil })
 	switch was {
 	case roleFollowing:
 		if m.linked(lead) {
@@ -149,13 +151,12 @@ func (m *Member) begin() {
 	log := m.log
 	m.log = nil
 	for _, entry := range log {
-		if r := entry.r; r.txn != nil {
-			if m.applied == len(e.history) {
-				r.committed = true
-				e.history = append(e.history, committed{r.txn, r.timeout, r.client})
-			}
-			m.apply(r)
+		r := entry.r
+		if m.applied == len(e.history) {
+			r.committed = true
+			e.history = append(e.history, committed{r.txn, r.timeout, r.client})
 		}
+		m.apply(r)
 	}
 	e.term = max(e.term, m.tree.lastZxid>>32) + 1
 	m.term, m.role, m.lead = e.term, roleLeading, m

@@ -31,7 +31,7 @@ func (e *Ensemble) Client(name string) *EnsembleLink {
 	l := &EnsembleLink{e: e, name: name}
 	for _, m := range e.members {
 		m.client(name)
-		l.servers = append(l.servers, net.JoinHostPort(m.Host(), "2181"))
+		l.servers = append(l.servers, fmt.Sprintf("127.0.0.%d:2181", m.id))
 	}
 	rng := rand.New(rand.NewPCG(e.cfg.seed, e.members[0].generator(name, 0, streamDial).Uint64()))
 	rng.Shuffle(len(l.servers), func(i, j int) {
@@ -47,8 +47,10 @@ func (l *EnsembleLink) Name() string { return l.name }
 // To returns the way to member i, counted from 1.
 func (l *EnsembleLink) To(i int) *ClientLink { return l.e.Server(i).Client(l.name) }
 
-// Servers returns the addresses of all members, "zk1:2181" and so on, in an
-// order drawn from the seed and the client's name, as clients shuffle them.
+// Servers returns addresses of all members, "127.0.0.1:2181" being the first
+// member's, in an order drawn from the seed and the client's name, as clients
+// shuffle them. They are addresses in form only; for clients that do not resolve
+// names "zk1:2181" and so on do as well.
 func (l *EnsembleLink) Servers() []string { return append([]string(nil), l.servers...) }
 
 // Hosts returns a provider of [EnsembleLink.Servers] for one client of

@@ -141,7 +141,7 @@ func (m *Member) stop(lose int) {
 // which takes the election time, and serves when it has caught up with it.
 func (m *Member) Resume() {
 	m.e.mu.Lock()
-	if m.role == roleDown {
+	if m.role == roleDown && !m.closed {
 		m.role, m.stopped = roleLooking, false
 		m.networkChanged()
 	}

@@ -61,9 +61,18 @@ func (m *Member) lose(o *Member, now time.Time) {
 func (e *Ensemble) Heal() {
 	e.mu.Lock()
 	clear(e.cut)
+	// All members get what was held back before any of them sends anew, or
+	// the new would overtake the old.
 	for _, m := range e.members {
 		if m.role == roleFollowing {
 			m.resync()
+		}
+	}
+	for _, m := range e.members {
+		held := m.outbox
+		m.outbox = nil
+		for _, f := range held {
+			m.send(f)
 		}
 	}
 	e.settle()
@@ -87,11 +96,6 @@ func (m *Member) resync() {
 	}
 	m.inbox = nil
 	m.learn()
-	held := m.outbox
-	m.outbox = nil
-	for _, f := range held {
-		m.send(f)
-	}
 }
 
 // Signs of life and silence are looked at twice per tick, a little after the

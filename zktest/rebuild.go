@@ -29,7 +29,7 @@ func (m *Member) forgetTail(n int) {
 	kept := min(n, len(m.log))
 	m.log = m.log[:len(m.log)-kept]
 	if n -= kept; n > 0 {
-		m.rebuild(max(m.applied-n, 0))
+		m.rebuild(min(max(m.applied-n, 0), len(m.e.history)))
 	}
 }
 
@@ -40,7 +40,7 @@ func (m *Member) cutHistory() {
 	e := m.e
 	known := m.applied
 	for _, entry := range m.log {
-		if entry.r.committed && entry.r.txn != nil {
+		if entry.r.committed {
 			known++
 		}
 	}

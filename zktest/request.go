@@ -129,3 +129,23 @@ func (r *request) public() Request {
 	}
 	return out
 }
+
+// knownOp reports whether the server has a processor for the type.
+func knownOp(op Op) bool {
+	switch op {
+	case OpConnect, OpExpire:
+		return false
+	default:
+		return opName(op) != ""
+	}
+}
+
+func isWrite(op Op) bool {
+	switch op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer,
+		OpSetData, OpSetACL, OpReconfig, OpMulti, OpCheck, OpSync:
+		return true
+	default:
+		return false
+	}
+}
