@@ -17,7 +17,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short simulation integration bench cover check
+.PHONY: help test race lint fmt fuzz-short simulation integration foreign bench cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,9 @@ simulation: ## play SIM_SEEDS (default 20000) seeded schedules of faults; make t
 
 integration: ## test against real ZooKeeper servers in containers; needs Docker
 	GO='$(GO)' INTEGRATION_TIMEOUT='$(INTEGRATION_TIMEOUT)' .ci/integration.sh
+
+foreign: ## run Curator's and kazoo's recipes on zktest and on a real server and compare; needs Docker
+	cd integration && $(GO) test -race -count=1 -timeout 10m -tags foreign ./foreign
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...

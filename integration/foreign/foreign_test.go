@@ -1,3 +1,5 @@
+//go:build foreign
+
 // Package foreign_test lets clients in other languages run their own recipes against
 // zktest and against a real server, and compares what they see and leave there.
 //
