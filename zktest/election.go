@@ -166,7 +166,7 @@ func (m *Member) begin() {
 	m.peers = map[*Member]*peer{}
 	m.suspended = false
 	for _, ses := range m.sessions {
-		ses.owner, ses.closing = nil, false
+		ses.owner = nil
 	}
 	m.renewSessions()
 	m.armSweep()
