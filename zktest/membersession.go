@@ -18,13 +18,10 @@ func (m *Member) noteTouch(id int64, timeout time.Duration) bool {
 }
 
 // learnSession makes a session known here, if it is not yet.
-func (m *Member) learnSession(id int64, timeout time.Duration, client string) *session {
-	ses := m.sessions[id]
-	if ses == nil {
-		ses = &session{id: id, timeout: timeout, client: client}
-		m.sessions[id] = ses
+func (m *Member) learnSession(id int64, timeout time.Duration, client string) {
+	if m.sessions[id] == nil {
+		m.sessions[id] = &session{id: id, timeout: timeout, client: client}
 	}
-	return ses
 }
 
 // revalidate asks the leader whether a client may come back with its session,

@@ -105,8 +105,8 @@ const beatOffset = 2 * time.Nanosecond
 
 func (e *Ensemble) lastBeat(now time.Time) time.Time {
 	half := e.cfg.tick / 2
-	n := max((now.Sub(e.start)-beatOffset)/half, 0)
-	return e.start.Add(n*half + beatOffset)
+	passed := max(now.Sub(e.start)-beatOffset, 0)
+	return e.start.Add(passed - passed%half + beatOffset)
 }
 
 // ticks returns how many ticks have passed.
