@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -167,7 +168,8 @@ func TestConformACL(t *testing.T) {
 		who = append(who, d.text()+"="+d.text())
 	}
 	slices.Sort(who)
-	if got := fmt.Sprint(who); got != "[digest=u ip=127.0.0.1]" {
+	// A real server may see the address of a proxy.
+	if got := fmt.Sprint(who); !strings.HasPrefix(got, "[digest=u ip=") || os.Getenv(realServer) == "" && got != "[digest=u ip=127.0.0.1]" {
 		t.Errorf("whoAmI %s", got)
 	}
 }
