@@ -1,26 +1,34 @@
 #!/usr/bin/env bash
 # Runs one ZooKeeper server for development on this machine.
 #
-#   scripts/zookeeper.sh start [--port P] [--host]   start it and wait until it answers
-#   scripts/zookeeper.sh status [--port P]           say whether it answers
-#   scripts/zookeeper.sh stop [--port P]             end it and remove its data
+#   scripts/zookeeper.sh start [option]...    start it and wait until it answers
+#   scripts/zookeeper.sh status [--port P]    say whether it answers
+#   scripts/zookeeper.sh stop [--port P]      end it and remove its data
 #
-# It listens on 127.0.0.1 only, on port 2181 unless told otherwise. It runs in a
-# container made from the image of zookeeper-image.sh, or from ZOOKEEPER_IMAGE. With
-# --host, or where Docker does not answer, it runs from Debian's zookeeper package on
-# this host. Its data is temporary. Several can run on different ports; start does
-# nothing when the one on this port is up.
+# Options of start:
+#
+#   --port P    listen on this port of 127.0.0.1; default 2181
+#   --host      run Debian's zookeeper package on this host, not a container
+#   --direct    let the container use this host's network, so that the server sees its
+#               clients under their own addresses; Linux only
+#   --tick MS   ZooKeeper's tickTime; default 2000
+#   --sweep MS  how often empty containers and stale TTL nodes are swept; default 60000
+#
+# It listens on 127.0.0.1 only. It runs in a container made from the image of
+# zookeeper-image.sh, or from ZOOKEEPER_IMAGE; with --host, or where Docker does not
+# answer, on this host. Its data is temporary. Several can run on different ports;
+# start does nothing when the one on this port is up.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here
 readonly wait_seconds=60
 readonly jars=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
-command=${1-} port=2181 host=
+command=${1-} port=2181 host='' direct='' tick=2000 sweep=60000
 
 say() { printf 'zookeeper: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
-usage() { die "usage: $0 start|stop|status [--port P] [--host]"; }
+usage() { die "usage: $0 start|stop|status [--port P] [--host] [--direct] [--tick MS] [--sweep MS]"; }
 
 parse() {
   [ $# -gt 0 ] && shift || usage
@@ -29,10 +37,14 @@ parse() {
       --port) [ $# -ge 2 ] || usage; port=$2; shift 2 ;;
       --port=*) port=${1#*=}; shift ;;
       --host) host=1; shift ;;
+      --direct) direct=1; shift ;;
+      --tick) [ $# -ge 2 ] || usage; tick=$2; shift 2 ;;
+      --sweep) [ $# -ge 2 ] || usage; sweep=$2; shift 2 ;;
       *) usage ;;
     esac
   done
   [[ $port =~ ^[0-9]{1,5}$ ]] && [ "$port" -ge 1 ] && [ "$port" -le 65535 ] || die "not a port: $port"
+  [[ $tick =~ ^[1-9][0-9]{0,8}$ && $sweep =~ ^[1-9][0-9]{0,8}$ ]] || die "not a number of milliseconds: $tick or $sweep"
   name=docent-zookeeper-$port
   state=${TMPDIR:-/tmp}/$name.$(id -u)
 }
@@ -56,19 +68,22 @@ host_pid() {
   tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$state/zoo.cfg" && printf '%s' "$pid" || true
 }
 
+system_properties() { printf '%s' "-Dzookeeper.extendedTypesEnabled=true -Dznode.container.checkIntervalMs=$sweep"; }
+
 config() { # data directory, address
-  printf '%s\n' "dataDir=$1" "clientPort=$port" "clientPortAddress=$2" tickTime=2000 maxClientCnxns=0 \
+  printf '%s\n' "dataDir=$1" "clientPort=$port" "clientPortAddress=$2" "tickTime=$tick" maxClientCnxns=0 \
     admin.enableServer=false '4lw.commands.whitelist=*' forceSync=no
 }
 
 start_container() {
-  local image
+  local image address=0.0.0.0 network=(--publish "127.0.0.1:$port:$port")
+  [ -z "$direct" ] || address=127.0.0.1 network=(--network host)
   image=${ZOOKEEPER_IMAGE:-$("$here/zookeeper-image.sh" | tail -n 1)} || die "there is no image; see above"
   [ -z "$(container_state)" ] || docker rm --force --volumes "$name" >/dev/null
   mkdir -p "$state"
-  config /data 0.0.0.0 >"$state/zoo.cfg"
-  docker create --name "$name" --publish "127.0.0.1:$port:$port" \
-    --env "JVMFLAGS=-Xmx256m -Dzookeeper.extendedTypesEnabled=true" --entrypoint /bin/bash "$image" /docent/start.sh >/dev/null ||
+  config /data "$address" >"$state/zoo.cfg"
+  docker create --name "$name" "${network[@]}" \
+    --env "JVMFLAGS=-Xmx256m $(system_properties)" --entrypoint /bin/bash "$image" /docent/start.sh >/dev/null ||
     die "cannot make a container from $image"
   # Through a tar stream: docker cp does not make the missing directories.
   tar -c -C "$state" --transform 's,^zoo.cfg,conf/zoo.cfg,' zoo.cfg | docker cp - "$name:/"
@@ -80,7 +95,8 @@ start_host() {
   [ -e "${jars%%:*}" ] && command -v java >/dev/null || install_package
   mkdir -p "$state/data"
   config "$state/data" 127.0.0.1 >"$state/zoo.cfg"
-  setsid java -Xmx256m -Dzookeeper.extendedTypesEnabled=true -cp "$jars" \
+  # shellcheck disable=SC2046 # several words
+  setsid java -Xmx256m $(system_properties) -cp "$jars" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$state/zoo.cfg" >"$state/log" 2>&1 </dev/null &
   printf '%s' $! >"$state/pid"
 }

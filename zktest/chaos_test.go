@@ -2,7 +2,6 @@ package zktest_test
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -17,51 +16,78 @@ import (
 // wander does random things with a client and does not care how they end.
 func wander(conn *zk.Conn, r *rand.Rand) {
 	for range 60 {
-		switch r.IntN(4) {
-		case 0:
+		switch what := r.IntN(4); {
+		case what == 0:
 			_, _ = conn.Create("/d/n", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		case 1:
+		case what == 1 && leaveWatches:
 			_, _, _, _ = conn.ChildrenW("/d")
-		case 2:
+		case what == 1:
+			_, _, _ = conn.Children("/d")
+		case what == 2 && leaveWatches:
 			_, _, _, _ = conn.GetW("/d")
-		case 3:
+		case what == 2:
+			_, _, _ = conn.Get("/d")
+		default:
 			_, _ = conn.Set("/d", nil, -1)
 		}
 		time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second))))
 	}
 }
 
-// disturb breaks the network of one client at a time, often for longer than a
-// session lives.
+// upsets are faults and what undoes them.
+var upsets = []struct {
+	name     string
+	do, undo func(*zktest.Server, *zktest.ClientLink)
+}{
+	{"partition", func(_ *zktest.Server, l *zktest.ClientLink) { l.Partition() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Heal() }},
+	{"replies", func(_ *zktest.Server, l *zktest.ClientLink) { l.PartitionReplies() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Heal() }},
+	{"requests", func(_ *zktest.Server, l *zktest.ClientLink) { l.PartitionRequests() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Heal() }},
+	{"freeze", func(_ *zktest.Server, l *zktest.ClientLink) { l.Freeze() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Thaw() }},
+	{"pause", func(_ *zktest.Server, l *zktest.ClientLink) { l.Pause() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Resume() }},
+	{"cut", func(_ *zktest.Server, l *zktest.ClientLink) { l.Cut() }, func(*zktest.Server, *zktest.ClientLink) {}},
+	{"refuse", func(_ *zktest.Server, l *zktest.ClientLink) { l.Refuse(); l.Cut() }, func(_ *zktest.Server, l *zktest.ClientLink) { l.Accept() }},
+	{"partition of all", func(s *zktest.Server, _ *zktest.ClientLink) { s.Partition() }, func(s *zktest.Server, _ *zktest.ClientLink) { s.Heal() }},
+	{"frozen server", func(s *zktest.Server, _ *zktest.ClientLink) { s.Freeze() }, func(s *zktest.Server, _ *zktest.ClientLink) { s.Thaw() }},
+	{"hung handshakes", func(s *zktest.Server, _ *zktest.ClientLink) { s.HangHandshake(); s.CutAll() }, func(s *zktest.Server, _ *zktest.ClientLink) { s.Accept() }},
+	{"stop", func(s *zktest.Server, _ *zktest.ClientLink) { s.Stop() }, func(s *zktest.Server, _ *zktest.ClientLink) { s.Resume() }},
+	{"new leader", func(s *zktest.Server, _ *zktest.ClientLink) { s.ChangeLeader() }, func(*zktest.Server, *zktest.ClientLink) {}},
+	{"slow log", func(s *zktest.Server, _ *zktest.ClientLink) { s.SlowLog(700 * time.Millisecond) }, func(s *zktest.Server, _ *zktest.ClientLink) { s.SlowLog(0) }},
+	{"held log", func(s *zktest.Server, _ *zktest.ClientLink) { s.HoldLog() }, func(s *zktest.Server, _ *zktest.ClientLink) { s.ReleaseLog() }},
+	{"late events", func(s *zktest.Server, _ *zktest.ClientLink) { s.DelayEvents(time.Second) }, func(s *zktest.Server, _ *zktest.ClientLink) { s.DelayEvents(0) }},
+	{"expire", func(s *zktest.Server, _ *zktest.ClientLink) { s.ExpireSession(oldest(s)) }, func(*zktest.Server, *zktest.ClientLink) {}},
+	{"move", func(s *zktest.Server, _ *zktest.ClientLink) { s.MoveSession(oldest(s)) }, func(*zktest.Server, *zktest.ClientLink) {}},
+}
+
+// oldest returns the id of a session, or 0.
+func oldest(s *zktest.Server) int64 {
+	for _, ses := range s.Sessions() {
+		return ses.ID
+	}
+	return 0
+}
+
+// disturb breaks the network of one client, or the server, one at a time and
+// often for longer than a session lives.
 func disturb(srv *zktest.Server, r *rand.Rand, clients int) {
-	for range 8 {
-		time.Sleep(time.Duration(r.Int64N(int64(9 * time.Second))))
+	for range 12 {
+		time.Sleep(time.Duration(r.Int64N(int64(6 * time.Second))))
 		link := srv.Client(fmt.Sprint("c", r.IntN(clients)))
-		switch r.IntN(4) {
-		case 0:
-			link.Partition()
-		case 1:
-			link.PartitionReplies()
-		case 2:
-			link.Freeze()
-		case 3:
-			link.Cut()
-		}
-		time.Sleep(time.Duration(r.Int64N(int64(20 * time.Second))))
-		link.Heal()
-		link.Thaw()
+		upset := upsets[r.IntN(len(upsets))]
+		upset.do(srv, link)
+		time.Sleep(time.Duration(r.Int64N(int64(14 * time.Second))))
+		upset.undo(srv, link)
 	}
 }
 
-// chaos returns a hash of all the server saw and how many sessions it ended.
-func chaos(t *testing.T, seed uint64) (trace uint64, expired int) {
+// chaos returns all the server saw and how many sessions it ended.
+func chaos(t *testing.T, seed uint64) (tr *trace, expired int) {
 	t.Helper()
 	const clients = 3
-	sum := fnv.New64a()
+	tr = &trace{}
 	synctest.Test(t, func(t *testing.T) {
 		srv := zktest.NewServer(t, zktest.WithSeed(seed), zktest.WithTick(time.Second),
 			zktest.WithLatency(20*time.Microsecond, 2*time.Millisecond))
-		srv.OnRequest(func(r zktest.Request) { _, _ = fmt.Fprintln(sum, r) })
+		srv.OnRequest(tr.observe)
 		if err := srv.Create("/d", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -76,26 +102,29 @@ func chaos(t *testing.T, seed uint64) (trace uint64, expired int) {
 				wander(conn, r)
 			})
 		}
-		wg.Go(func() { disturb(srv, rand.New(rand.NewPCG(seed, clients)), clients) })
+		wg.Go(func() {
+			time.Sleep(time.Second) // let there be sessions
+			disturb(srv, rand.New(rand.NewPCG(seed, clients)), clients)
+		})
 		wg.Wait()
+		time.Sleep(time.Minute) // of peace: the end must not meet the last fault's consequences
 		expired = srv.ExpiredCount()
 	})
-	return sum.Sum64(), expired
+	return tr, expired
 }
 
-// TestSameSeedSameTraceUnderChaos repeats runs with partitions and expired
-// sessions.
+// TestSameSeedSameTraceUnderChaos repeats runs with every fault of a server
+// and expired sessions.
 func TestSameSeedSameTraceUnderChaos(t *testing.T) {
 	t.Parallel()
 	total := 0
-	for seed := range uint64(20) {
-		first, expired := chaos(t, seed)
-		if again, _ := chaos(t, seed); again != first {
-			t.Errorf("seed %d: trace %x, then %x", seed, first, again)
-		}
+	seeds := sameSeedSameTrace(t, func(t *testing.T, seed uint64) *trace {
+		t.Helper()
+		tr, expired := chaos(t, seed)
 		total += expired
-	}
-	if total < 10 {
+		return tr
+	})
+	if total < seeds*runsPerSeed/2 {
 		t.Errorf("%d sessions expired: the chaos is too tame", total)
 	}
 }

@@ -32,7 +32,8 @@ type ClientLink struct {
 	refusing    bool
 	partitioned bool
 	paused      chan struct{} // closed on resume; nil while not paused
-	min, max    time.Duration
+	latency     latency
+	line        line // when its dials come to their end
 }
 
 // Client returns the link of the named client, making it at its first use.
@@ -47,9 +48,10 @@ func (s *Server) client(name string) *ClientLink {
 		return cl
 	}
 	cl := &ClientLink{
-		s: s, name: name, min: s.cfg.latencyMin, max: s.cfg.latencyMax,
+		s: s, name: name, latency: latency{s.cfg.latencyMin, s.cfg.latencyMax},
 		rng: s.generator(name, 0, streamDial),
 	}
+	cl.line = s.timetable.take(s.generator(name, 0, streamLine))
 	s.clients[name] = cl
 	return cl
 }
@@ -104,13 +106,13 @@ func (cl *ClientLink) dial(done <-chan struct{}) (net.Conn, error) {
 			s.mu.Unlock()
 			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 		case !cl.partitioned && !s.partitioned:
-			delay := cl.draw()
+			delay := cl.latency.draw(cl.rng)
 			if delay <= 0 {
 				defer s.mu.Unlock()
 				return s.open(cl, nil, linkAddr(cl.name)), nil
 			}
 			s.mu.Unlock()
-			return cl.dialAfter(delay, done)
+			return cl.dialUntil(cl.line.from(time.Now().Add(delay)), done)
 		}
 		s.mu.Unlock()
 		select {
@@ -121,9 +123,9 @@ func (cl *ClientLink) dial(done <-chan struct{}) (net.Conn, error) {
 	}
 }
 
-// dialAfter completes a connection after the time a handshake takes.
-func (cl *ClientLink) dialAfter(delay time.Duration, done <-chan struct{}) (net.Conn, error) {
-	t := time.NewTimer(delay)
+// dialUntil completes a connection when a handshake has taken its time.
+func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, error) {
+	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -139,22 +141,15 @@ func (cl *ClientLink) dialAfter(delay time.Duration, done <-chan struct{}) (net.
 	return s.open(cl, nil, linkAddr(cl.name)), nil
 }
 
-// draw returns the latency of a dial. The mutex is held.
-func (cl *ClientLink) draw() time.Duration {
-	if cl.max <= cl.min {
-		return cl.min
-	}
-	return cl.min + time.Duration(cl.rng.Int64N(int64(cl.max-cl.min)+1))
-}
-
 // open makes a connection and starts to serve it. The mutex is held. tcp is
 // the socket that stands for the client's end, or nil.
 func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 	cl.dials++
 	s.lastConn++
+	lines := s.generator(cl.name, cl.dials, streamLine)
 	k := &link{
-		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.min, cl.max),
-		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.min, cl.max),
+		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lines)),
+		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lines)),
 		owner: cl, tcp: tcp,
 	}
 	if held := cl.held | s.held; held != 0 {
@@ -184,5 +179,7 @@ func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 func (s *Server) forget(k *link) {
 	if k.clientGone && k.serverGone {
 		delete(s.links, k)
+		s.timetable.free(k.up.line)
+		s.timetable.free(k.down.line)
 	}
 }

@@ -141,7 +141,7 @@ func (cl *ClientLink) Gate(ctx context.Context) error {
 func (cl *ClientLink) SetLatency(lo, hi time.Duration) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
-	cl.min, cl.max = lo, hi
+	cl.latency = latency{lo, hi}
 	for k := range cl.s.links {
 		if k.owner == cl {
 			k.up.setLatency(lo, hi)

@@ -47,24 +47,13 @@ type conn struct {
 	stats     connStats
 }
 
-// connStats is what the four-letter words tell of a connection.
-type connStats struct {
-	established          time.Time
-	received, sent       int64
-	lastOp               Op
-	lastXid              int32
-	lastZxid             int64
-	minLat, maxLat, sum  time.Duration
-	lastResponse, lastIn time.Time
-}
-
 func newConn(s *Server, id int, cl *ClientLink, k *link, end *linkEnd) *conn {
 	c := &conn{
 		s: s, id: id, owner: cl, link: k, end: end,
 		done: make(chan struct{}), ready: make(chan struct{}),
 		rng: s.generator(cl.name, cl.dials, streamConn),
 	}
-	c.stats.established = time.Now()
+	c.stats = newConnStats(time.Now())
 	c.auth = []authID{{"ip", hostOf(end.remote)}}
 	return c
 }
@@ -153,8 +142,7 @@ func (c *conn) handle(r *request) error {
 	s := c.s
 	s.mu.Lock()
 	r.session, r.ids = c.session, c.auth
-	c.stats.received++
-	c.stats.lastIn = r.at
+	c.received()
 	s.counts.ops[r.op]++
 	r.verdict = s.judge(r)
 	s.mu.Unlock()
@@ -185,10 +173,15 @@ func (c *conn) before(r *request) error {
 	for _, hook := range r.verdict.before {
 		hook(c.s.ctx, r.public())
 	}
-	if r.verdict.delay <= 0 {
+	return c.pause(r.verdict.delay)
+}
+
+// pause waits, but no longer than the connection lasts.
+func (c *conn) pause(d time.Duration) error {
+	if d <= 0 {
 		return nil
 	}
-	t := time.NewTimer(r.verdict.delay)
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -64,7 +64,7 @@ type dataNode struct {
 	data     []byte
 	acl      []acl
 	stat     storedStat
-	children map[string]struct{}
+	children map[string]uint64 // name and age: when it was made, see dataTree.made
 }
 
 // wireStat translates the stored counters: clients see cversion count changes

@@ -1,6 +1,8 @@
 package zktest
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,18 +12,19 @@ import (
 // that applies the same transactions has the same tree. It is guarded by the
 // server's mutex.
 type dataTree struct {
-	nodes      map[string]*dataNode // the root is filed under "" and "/"
-	ephemerals map[int64]map[string]struct{}
+	nodes      map[string]*dataNode        // the root is filed under "" and "/"
+	ephemerals map[int64]map[string]uint64 // path and age
 	containers map[string]struct{}
 	ttls       map[string]struct{}
 	lastZxid   int64
+	made       uint64 // how many nodes have been made; the age of the newest
 	watches    *watchManager
 }
 
 func newDataTree(w *watchManager) *dataTree {
 	t := &dataTree{
 		nodes:      map[string]*dataNode{},
-		ephemerals: map[int64]map[string]struct{}{},
+		ephemerals: map[int64]map[string]uint64{},
 		containers: map[string]struct{}{},
 		ttls:       map[string]struct{}{},
 		watches:    w,
@@ -38,9 +41,10 @@ func newDataTree(w *watchManager) *dataTree {
 
 // seed adds a node every server starts with.
 func (t *dataTree) seed(path string, children ...string) *dataNode {
-	n := &dataNode{data: []byte{}, acl: openACL(), children: map[string]struct{}{}}
+	n := &dataNode{data: []byte{}, acl: openACL(), children: map[string]uint64{}}
 	for _, c := range children {
-		n.children[c] = struct{}{}
+		t.made++
+		n.children[c] = t.made
 	}
 	t.nodes[path] = n
 	return n
@@ -158,9 +162,10 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 	}
 	n := &dataNode{
 		data: x.data, acl: x.acl,
-		stat: newStoredStat(x.zxid, x.time, x.owner), children: map[string]struct{}{},
+		stat: newStoredStat(x.zxid, x.time, x.owner), children: map[string]uint64{},
 	}
-	parent.children[name] = struct{}{}
+	t.made++
+	parent.children[name] = t.made
 	t.nodes[x.path] = n
 	switch kindOf(x.owner) {
 	case ownerContainer:
@@ -169,9 +174,9 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 		t.ttls[x.path] = struct{}{}
 	case ownerSession:
 		if t.ephemerals[x.owner] == nil {
-			t.ephemerals[x.owner] = map[string]struct{}{}
+			t.ephemerals[x.owner] = map[string]uint64{}
 		}
-		t.ephemerals[x.owner][x.path] = struct{}{}
+		t.ephemerals[x.owner][x.path] = t.made
 	case ownerNone:
 	}
 	st := n.wireStat()
@@ -233,23 +238,18 @@ func (t *dataTree) setACL(x *txn) (Stat, Code) {
 }
 
 // childNames returns the children in name order.
-func (n *dataNode) childNames() []string {
-	names := make([]string, 0, len(n.children))
-	for c := range n.children {
-		names = append(names, c)
-	}
-	slices.Sort(names)
-	return names
+func (n *dataNode) childNames() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+// ephemeralsOf returns the paths a session owns, in name order.
+func (t *dataTree) ephemeralsOf(session int64) []string {
+	return slices.Sorted(maps.Keys(t.ephemerals[session]))
 }
 
-// ephemeralsOf returns the paths a session owns, in order.
-func (t *dataTree) ephemeralsOf(session int64) []string {
-	out := make([]string, 0, len(t.ephemerals[session]))
-	for p := range t.ephemerals[session] {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
+// byAge returns names in the order in which they were made. What is drawn from
+// a seed starts from this order: names may hold random parts, and an order of
+// such names differs between two runs of one seed.
+func byAge(ages map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
 }
 
 // descendants counts the nodes below path. The server counts the root's own

@@ -149,7 +149,7 @@ func (g *gen) watch() bool { return g.pick(2) == 0 }
 // create returns the body of a create of the given type.
 func (g *gen) create(op int32) []byte {
 	flags := g.flags()
-	if op == 19 && g.pick(5) > 0 {
+	if op == 19 && (g.pick(5) > 0 || g.calm) {
 		flags = 4
 	}
 	p := body(g.pathOrNull(), g.data(), g.acl(), flags)
@@ -168,11 +168,13 @@ func (g *gen) create(op int32) []byte {
 }
 
 // inBatch reports requests whose answer does not depend on how fast the server
-// is: an auth packet overtakes others, and a write is allowed or not by the ACL
-// that the tree has when it arrives.
+// is: an auth packet overtakes others, a write is allowed or not by the ACL that the
+// tree has when it arrives, and a node in flight has the kind that its flags promise,
+// which need not be the one it gets. For the same reason a container made in a batch
+// has a container's flags.
 func inBatch(op int32) bool {
 	switch op {
-	case 7, 16, 77, 100, 102, -11:
+	case 7, 16, 20, 77, 100, 102, -11:
 		return false
 	default:
 		return op > 0

@@ -155,7 +155,7 @@ func (sd *side) reattach(tb testing.TB, s step, password []byte, zxid int64) str
 	tb.Helper()
 	old := sd.clients[s.who]
 	if s.op != stepReattachAlive && s.op != stepBadPassword {
-		_ = old.Close()
+		hangUp(tb, old)
 	}
 	c := sd.dial(tb)
 	err := c.handshake(zxid, 25_000, old.session, password)
@@ -193,19 +193,73 @@ func kindOfError(err error) string {
 	}
 }
 
+// hangUp closes a connection and returns when the server has noticed. The real
+// server, told of the end of an older connection after the session has come
+// back over another, forgets that one: it would stay open beside a third.
+func hangUp(tb testing.TB, c *raw) {
+	tb.Helper()
+	closeWrite(tb, c)
+	for {
+		if _, err := c.readFrame(); err != nil {
+			if kindOfError(err) != "closed" {
+				tb.Errorf("after hanging up: %v", err)
+			}
+			break
+		}
+	}
+	_ = c.Close()
+}
+
+// closeWrite ends the client's half of a connection over TCP.
+func closeWrite(tb testing.TB, c *raw) {
+	tb.Helper()
+	tcp, ok := c.Conn.(*net.TCPConn)
+	if !ok {
+		tb.Fatalf("%T has no halves", c.Conn)
+	}
+	if err := tcp.CloseWrite(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // fence collects the events of the other client.
 func (sd *side) fence(who int) string {
 	a, events, err := sd.clients[who].call(3, body("/", false))
 	if err != nil {
-		return strayClose
+		return sd.showEvents(events) + kindOfError(err)
 	}
 	return fmt.Sprint(sd.showEvents(events), a.err)
 }
 
-// strayClose is what a fence shows whose connection nobody has touched and
-// that is closed. The real server does that once in some hundred runs, after
-// another session was asked for with a wrong password.
-const strayClose = "stray close"
+// abandon makes a client leave its session, which owns the node that the other
+// client watches, to expire after the shortest timeout.
+func (sd *side) abandon(t *testing.T, who int, node string) {
+	t.Helper()
+	old := sd.clients[who]
+	must(t, old, 1, ephemeral(node), 0)
+	must(t, sd.clients[1-who], 4, body(node, true), 0)
+	hangUp(t, old)
+	c := sd.dial(t)
+	if err := c.handshake(0, 0, old.session, old.password); err != nil {
+		t.Fatalf("%s: reattach to %#x: %v", sd.addr, old.session, err)
+	}
+	hangUp(t, c)
+}
+
+// expiry waits for the end of an abandoned session, returns what the other client
+// could see of it, and opens a new session.
+func (sd *side) expiry(tb testing.TB, who int) string {
+	tb.Helper()
+	sd.anyOrder = true
+	first, err := sd.clients[1-who].receive()
+	if err != nil {
+		return kindOfError(err)
+	}
+	a, rest, err := sd.clients[1-who].call(3, body("/", false))
+	out := sd.show(3, a, append(rest, first), err)
+	sd.open(tb, who)
+	return out
+}
 
 // prepare opens both clients and fixes the origin of zxids.
 func (sd *side) prepare(tb testing.TB, base string) {

@@ -47,7 +47,7 @@
 //			zktest.WithLatency(50*time.Microsecond, 2*time.Millisecond))
 //		link := srv.Client("a")
 //		conn, _, err := zk.Connect(link.Servers(), time.Minute,
-//			zk.WithDialer(link.Dial), zk.WithHostProvider(link.Hosts()), zk.WithLogger(link.Logger()))
+//			zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
 //		...
 //	})
 //
@@ -56,8 +56,8 @@
 //   - Server, clients and their goroutines live in one bubble, and the bubble's
 //     own t makes the server.
 //   - Set a latency. Two things that happen at the same instant happen in an
-//     order nobody controls; latencies are drawn apart, for each connection
-//     from a generator of its own.
+//     order nobody controls; with a latency no two frames arrive at one, and
+//     each connection draws from a generator of its own.
 //   - Give every client a name of its own with [Server.Client], and let one
 //     goroutine of a client dial at a time.
 //   - Where one cause wakes several goroutines of your own, let each wait a
@@ -88,14 +88,15 @@
 //	e := zktest.NewEnsemble(t, 3, zktest.WithSyncLimit(5))
 //	link := e.Client("a")
 //	conn, _, err := zk.Connect(link.Servers(), 4*time.Second,
-//		zk.WithDialer(link.Dial), zk.WithHostProvider(link.Hosts()))
+//		zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
 //	e.Isolate(1) // zk1 serves stale reads until it notices
 //
 // It shows what one server cannot: stale reads ([Member.Lag],
 // [Member.HoldCommits]), a follower or leader that is cut off and keeps
-// answering for a while ([Ensemble.Cut], [Ensemble.Isolate]), elections
-// ([Ensemble.ChangeLeader]), no quorum, members that crash and have lost what
-// they had logged ([Member.Crash]), sessions that move between members. A
+// answering for a while ([Ensemble.Cut], [Ensemble.CutOneWay],
+// [Ensemble.Isolate]), elections ([Ensemble.ChangeLeader]), no quorum, members
+// that stand still ([Member.Halt]) or crash and have lost what they had logged
+// ([Member.Crash]), sessions that move between members. A
 // follower tells the leader of its clients' signs of life twice per tick, so a
 // session can be over while its client reads its own ephemeral node.
 //
@@ -108,14 +109,14 @@
 // # How far to trust it
 //
 // The package's own tests run against a real server as well. TestConform tests
-// go to the server that DOCENT_ZK names, and TestDifferential sends random
-// requests, malformed and overlapping ones too, to the server that
-// DOCENT_ZK_DIFF names and to this one, and compares every frame. Answers of a
-// real server recorded that way are compared in every run. What the package
-// cannot tell apart from ZooKeeper 3.8 includes the oddities: a lone check
-// request is never answered, checkWatches sees the watches of others, characters
-// beyond the basic plane come back as surrogates, and a transaction with a null
-// path loses its zxid.
+// go to the server that DOCENT_ZK names, and `make differential` sends random
+// requests, malformed and overlapping ones too, to two real servers and to this
+// one, and compares every frame; sessions are left, come back and expire on the
+// way. Answers of a real server recorded that way are compared in every run.
+// What the package cannot tell apart from ZooKeeper 3.8 includes the oddities: a
+// lone check request is never answered, checkWatches sees the watches of others,
+// characters beyond the basic plane come back as surrogates, and a transaction
+// with a null path loses its zxid.
 //
 // Known differences, all on purpose:
 //
@@ -123,8 +124,18 @@
 //     a real server.
 //   - The order of children and of an ended session's deletions is drawn, not
 //     that of a hash table.
-//   - Every four-letter word is enabled, and connections are not limited; see
-//     [Server.SetMaxConns].
+//   - A real server that hears of the end of an older connection after its
+//     session has come back forgets the newer one, and does not close it when
+//     the session comes back once more. This one closes it.
+//   - Every four-letter word is enabled. Answers have the lines of a server on its
+//     own, and what follows from the server's state is true; but the counters and
+//     summaries of mntr stay at zero, hash is empty, and envi and conf have no Java
+//     machine and no disk to tell of.
+//   - reconfig is refused with -123, as by a server where it is not enabled; a
+//     standalone server with reconfigEnabled=true says -6.
+//   - A request of type -10, which is the server's own for a new session, is refused
+//     as unknown.
+//   - Connections are not limited; see [Server.SetMaxConns].
 //   - Ensembles follow the source of ZooKeeper and measured runs; they have not
 //     been compared with a real one request by request.
 //   - A client over memory has the address 127.0.0.1 for the ip scheme.

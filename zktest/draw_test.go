@@ -2,6 +2,8 @@ package zktest_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/zktest"
@@ -63,5 +65,45 @@ func TestSessionsEndInASeededOrder(t *testing.T) {
 	}
 	if first, other := deleted(1), deleted(2); other == first {
 		t.Errorf("two seeds give %s", first)
+	}
+}
+
+// TestSeededOrderIgnoresNames repeats a run with other names, as protected
+// creates have them: what the seed orders are nodes, not their names.
+func TestSeededOrderIgnoresNames(t *testing.T) {
+	t.Parallel()
+	run := func(names [8]string) (listed, deleted []int) {
+		number := map[string]int{}
+		srv := zktest.NewServer(t, zktest.WithSeed(1))
+		a, b := memory(t, srv.Client("a")), memory(t, srv.Client("b"))
+		for i, name := range names {
+			number[name] = i
+			must(t, a, 1, ephemeral("/"+name), 0)
+		}
+		d := dec{b: must(t, b, 8, body("/", false), 0).body}
+		for _, name := range d.strings() {
+			if i, own := number[name]; own {
+				listed = append(listed, i)
+			}
+		}
+		must(t, b, 106, body("/", int32(1)), 0)
+		srv.ExpireSession(a.session)
+		_, events, err := b.call(11, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			_, name, _ := strings.Cut(shownEvents("", []answer{e}), "/")
+			deleted = append(deleted, number[name[:1]])
+		}
+		return listed, deleted
+	}
+	listed, deleted := run([8]string{"a", "b", "c", "d", "e", "f", "g", "h"})
+	again, deletedAgain := run([8]string{"h", "c", "a", "g", "b", "f", "e", "d"})
+	if len(listed) != 8 || !slices.Equal(listed, again) {
+		t.Errorf("listed %v, with other names %v", listed, again)
+	}
+	if len(deleted) != 8 || !slices.Equal(deleted, deletedAgain) {
+		t.Errorf("deleted %v, with other names %v", deleted, deletedAgain)
 	}
 }

@@ -21,13 +21,13 @@ func (m *Member) leave() {
 	m.log = slices.DeleteFunc(m.log, func(e entry) bool { return e.r.txn == nil })
 	switch was {
 	case roleFollowing:
-		if m.linked(lead) {
+		if m.reaches(lead) {
 			delete(lead.peers, m)
 		}
 	case roleLeading:
 		m.abdicate()
 		for _, f := range m.e.members {
-			if f.role == roleFollowing && f.lead == m && f.linked(m) {
+			if f.role == roleFollowing && f.lead == m && m.reaches(f) {
 				f.leave()
 			}
 		}
@@ -91,7 +91,7 @@ func (e *Ensemble) candidate() *Member {
 	var best *Member
 	for _, m := range e.members {
 		switch {
-		case m.role != roleLooking || m.votes() < e.majority():
+		case m.role != roleLooking || m.halted || m.votes() < e.majority():
 		case m == e.heir:
 			return m
 		case best == nil || !newer(best.rank(), m.rank()):
@@ -155,6 +155,7 @@ func (m *Member) begin() {
 		if m.applied == len(e.history) {
 			r.committed = true
 			e.history = append(e.history, committed{r.txn, r.timeout, r.client})
+			e.journal.noteCommit(r.txn)
 		}
 		m.apply(r)
 	}
@@ -199,15 +200,15 @@ func (e *Ensemble) ChangeLeader(i int) error {
 	w := e.members[i-1]
 	n := 0
 	for _, m := range e.members {
-		if m.role != roleDown && m.linked(w) && !newer(m.rank(), w.rank()) {
+		if m.runs() && m.linked(w) && !newer(m.rank(), w.rank()) {
 			n++
 		}
 	}
-	if w.role == roleDown || n < e.majority() {
+	if !w.runs() || n < e.majority() {
 		return fmt.Errorf("%w: %s is %v, %d of %d members would follow it", errCannotLead, w.Host(), w.role, n, len(e.members))
 	}
 	for _, m := range e.members {
-		if m.role != roleDown && m.linked(w) && m.role != roleLooking {
+		if m.runs() && m.linked(w) && m.role != roleLooking {
 			m.leave()
 		}
 	}

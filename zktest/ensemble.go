@@ -22,14 +22,15 @@ type Ensemble struct {
 	wg    sync.WaitGroup
 
 	// mu is the mutex of all members. It guards the rest.
-	mu      sync.Mutex
-	journal *journal
-	members []*Member
-	links   map[string]*EnsembleLink
-	cut     map[[2]int]bool // smaller number first
-	history []committed
-	term    int64   // epoch of the newest leader
-	heir    *Member // who is to win the next election; nil for the best
+	mu        sync.Mutex
+	journal   *journal
+	timetable *timetable
+	members   []*Member
+	links     map[string]*EnsembleLink
+	cut       map[[2]int]bool // from, to
+	history   []committed
+	term      int64   // epoch of the newest leader
+	heir      *Member // who is to win the next election; nil for the best
 
 	timer   *time.Timer
 	timerAt time.Time // zero while none is set
@@ -55,6 +56,7 @@ func StartEnsemble(n int, opts ...Option) (*Ensemble, error) {
 		cfg: cfg, start: time.Now(), journal: newJournal(cfg.logSize),
 		links: map[string]*EnsembleLink{}, cut: map[[2]int]bool{}, changed: make(chan struct{}),
 	}
+	e.timetable = newTimetable(e.start)
 	for id := range n {
 		e.members = append(e.members, newMember(e, id+1))
 	}

@@ -2,7 +2,6 @@ package zktest_test
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -17,7 +16,7 @@ func upset(e *zktest.Ensemble, r *rand.Rand) {
 	for range 10 {
 		time.Sleep(time.Duration(r.Int64N(int64(6 * time.Second))))
 		m := e.Server(1 + r.IntN(e.Size()))
-		switch r.IntN(7) {
+		switch r.IntN(9) {
 		case 0:
 			e.Isolate(m.ID())
 		case 1:
@@ -32,25 +31,30 @@ func upset(e *zktest.Ensemble, r *rand.Rand) {
 			m.HoldCommits()
 		case 6:
 			_ = e.ChangeLeader(m.ID()) // it may not be able to lead
+		case 7:
+			e.CutOneWay(m.ID(), 1+m.ID()%e.Size())
+		case 8:
+			m.Halt()
 		}
 		time.Sleep(time.Duration(r.Int64N(int64(9 * time.Second))))
 		e.Heal()
+		m.Continue()
 		m.Resume()
 		m.Lag(0)
 		m.ReleaseCommits()
 	}
 }
 
-// ensembleChaos returns a hash of all that the members saw and the epoch in
-// which it ended.
-func ensembleChaos(t *testing.T, seed uint64) (trace uint64, epoch int64) {
+// ensembleChaos returns all that the members saw and the epoch in which it
+// ended.
+func ensembleChaos(t *testing.T, seed uint64) (tr *trace, epoch int64) {
 	t.Helper()
 	const clients = 3
-	sum := fnv.New64a()
+	tr = &trace{}
 	synctest.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3, zktest.WithSeed(seed), zktest.WithTick(time.Second),
 			zktest.WithLatency(20*time.Microsecond, 2*time.Millisecond))
-		e.OnRequest(func(r zktest.Request) { _, _ = fmt.Fprintln(sum, r) })
+		e.OnRequest(tr.observe)
 		if err := e.Leader().Create("/d", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +76,7 @@ func ensembleChaos(t *testing.T, seed uint64) (trace uint64, epoch int64) {
 		sameState(t, e)
 		epoch = l.Zxid() >> 32
 	})
-	return sum.Sum64(), epoch
+	return tr, epoch
 }
 
 // sameState checks that all members have come to the same tree and sessions.
@@ -100,18 +104,14 @@ func sameState(t *testing.T, e *zktest.Ensemble) {
 // knows, and checks that the members agree when it is over.
 func TestEnsembleSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	seen := map[uint64]bool{}
-	const seeds = 50
 	elections := int64(0)
-	for seed := range uint64(seeds) {
-		first, epoch := ensembleChaos(t, seed)
-		if again, _ := ensembleChaos(t, seed); again != first {
-			t.Errorf("seed %d: trace %x, then %x", seed, first, again)
-		}
-		seen[first] = true
+	seeds := sameSeedSameTrace(t, func(t *testing.T, seed uint64) *trace {
+		t.Helper()
+		tr, epoch := ensembleChaos(t, seed)
 		elections += epoch - 1
-	}
-	if len(seen) != seeds || elections < seeds {
-		t.Errorf("%d traces of %d seeds, %d elections: too tame", len(seen), seeds, elections)
+		return tr
+	})
+	if elections < int64(seeds*runsPerSeed) {
+		t.Errorf("%d elections in %d seeds: too tame", elections, seeds)
 	}
 }

@@ -2,55 +2,24 @@ package zktest
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
-func (s *Server) mntr() string {
-	lo, avg, hi, received, sent := s.latency()
-	size := 0
-	for path, n := range s.tree.nodes {
-		size += len(path) + len(n.data)
-	}
-	ephemerals := 0
-	for _, owned := range s.tree.ephemerals {
-		ephemerals += len(owned)
-	}
-	var b strings.Builder
-	put := func(key string, value any) { fmt.Fprintf(&b, "zk_%s\t%v\n", key, value) }
-	put("version", versionText)
-	put("server_state", s.mode())
-	put("avg_latency", fmt.Sprintf("%.4g", avg))
-	put("max_latency", hi.Milliseconds())
-	put("min_latency", lo.Milliseconds())
-	put("packets_received", received)
-	put("packets_sent", sent)
-	put("num_alive_connections", len(s.conns))
-	put("outstanding_requests", len(s.pending))
-	put("znode_count", len(s.tree.nodes)-1)
-	put("watch_count", s.watches.size())
-	put("ephemerals_count", ephemerals)
-	put("approximate_data_size", size)
-	put("global_sessions", len(s.sessions))
-	return b.String()
-}
-
-// dump lists sessions by the time they expire, and who owns which ephemeral.
+// dump lists sessions and connections by the time they expire, and who owns which
+// ephemeral.
 func (s *Server) dump() string {
 	var b strings.Builder
-	buckets := map[int64][]int64{}
-	for id, ses := range s.sessions {
-		buckets[ses.expires] = append(buckets[ses.expires], id)
+	sessions := map[time.Time][]string{}
+	for _, id := range sortedKeys(s.sessions) {
+		at := s.epoch.Add(time.Duration(s.sessions[id].expires) * s.cfg.tick)
+		sessions[at] = append(sessions[at], fmt.Sprintf("\t0x%x\n", uint64(id)))
 	}
-	fmt.Fprintf(&b, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(buckets), len(s.sessions))
-	for _, tick := range sortedKeys(buckets) {
-		ids := buckets[tick]
-		slices.Sort(ids)
-		fmt.Fprintf(&b, "%d expire at tick %d:\n", len(ids), tick)
-		for _, id := range ids {
-			fmt.Fprintf(&b, "\t0x%x\n", uint64(id))
-		}
-	}
+	fmt.Fprintf(&b, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(sessions), len(s.sessions))
+	s.writeExpiries(&b, sessions)
 	owners := map[int64][]string{}
 	for id := range s.tree.ephemerals {
 		if owned := s.tree.ephemeralsOf(id); len(owned) > 0 {
@@ -61,8 +30,30 @@ func (s *Server) dump() string {
 	for _, id := range sortedKeys(owners) {
 		fmt.Fprintf(&b, "0x%x:\n\t%s\n", uint64(id), strings.Join(owners[id], "\n\t"))
 	}
-	fmt.Fprintf(&b, "Connections dump:\nConnections Sets (%d)/(%d):\n", 1, len(s.conns))
+	conns := map[time.Time][]string{}
+	for _, c := range s.sortedConns() {
+		timeout := c.timeout
+		if c.session == 0 {
+			timeout = connExpiry
+		}
+		at := s.epoch.Add((c.stats.lastIn.Sub(s.epoch) + timeout).Truncate(connExpiry) + connExpiry)
+		conns[at] = append(conns[at], fmt.Sprintf("\tip: /%s sessionId: 0x%x\n", c.end.remote, uint64(c.session)))
+	}
+	fmt.Fprintf(&b, "Connections dump:\nConnections Sets (%d)/(%d):\n", len(conns), len(s.conns))
+	s.writeExpiries(&b, conns)
 	return b.String()
+}
+
+// connExpiry is zookeeper.nio.sessionlessCnxnTimeout, which is also the interval at
+// whose multiples the real server lets connections expire. Here it is only told.
+const connExpiry = 10 * time.Second
+
+// writeExpiries writes lines under the times they belong to, the next one first.
+func (s *Server) writeExpiries(b *strings.Builder, lines map[time.Time][]string) {
+	for _, at := range slices.SortedFunc(maps.Keys(lines), time.Time.Compare) {
+		date := at.Add(s.wallOffset).Format("Mon Jan 02 15:04:05 MST 2006")
+		fmt.Fprintf(b, "%d expire at %s:\n%s", len(lines[at]), date, strings.Join(lines[at], ""))
+	}
 }
 
 func sortedKeys[V any](m map[int64]V) []int64 {
@@ -105,6 +96,7 @@ func (s *Server) wchp() string {
 			fmt.Fprintf(&b, "\t0x%x\n", uint64(id))
 		}
 	}
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -120,6 +112,7 @@ func (s *Server) wchc() string {
 		slices.Sort(sessions[id])
 		fmt.Fprintf(&b, "0x%x\n\t%s\n", uint64(id), strings.Join(sessions[id], "\n\t"))
 	}
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -129,12 +122,25 @@ func (s *Server) conf() string {
 		a := s.listener.Addr().String()
 		port = a[strings.LastIndexByte(a, ':')+1:]
 	}
-	return fmt.Sprintf("clientPort=%s\ndataDir=\ndataLogDir=\ntickTime=%d\nmaxClientCnxns=0\n"+
-		"minSessionTimeout=%d\nmaxSessionTimeout=%d\nserverId=0\n", port, s.cfg.tick.Milliseconds(),
+	return fmt.Sprintf("clientPort=%s\nsecureClientPort=-1\ndataDir=\ndataDirSize=0\ndataLogDir=\n"+
+		"dataLogSize=0\ntickTime=%d\nmaxClientCnxns=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\n"+
+		"clientPortListenBacklog=-1\nserverId=0\n", port, s.cfg.tick.Milliseconds(), s.maxConns,
 		s.cfg.minTimeout.Milliseconds(), s.cfg.maxTimeout.Milliseconds())
 }
 
-func (s *Server) envi() string {
-	return "Environment:\nzookeeper.version=" + versionText + "\nhost.name=localhost\n" +
-		fmt.Sprintf("zktest.seed=%d\n", s.cfg.seed)
+// envi has the keys of the real server. What they ask about a Java machine has no
+// answer here.
+func envi() string {
+	var b strings.Builder
+	b.WriteString("Environment:\nzookeeper.version=" + versionText + "\nhost.name=localhost\n")
+	for key := range strings.FieldsSeq("java.version java.vendor java.home java.class.path java.library.path " +
+		"java.io.tmpdir java.compiler") {
+		b.WriteString(key + "=<NA>\n")
+	}
+	fmt.Fprintf(&b, "os.name=%s\nos.arch=%s\n", runtime.GOOS, runtime.GOARCH)
+	for key := range strings.FieldsSeq("os.version user.name user.home user.dir os.memory.free os.memory.max " +
+		"os.memory.total") {
+		b.WriteString(key + "=<NA>\n")
+	}
+	return b.String()
 }

@@ -18,6 +18,7 @@ const (
 	holdPartition
 	holdPaused
 	holdStalled
+	holdHalted
 )
 
 // chunk is what one Write put in. It is delivered as a whole, at its time or
@@ -43,26 +44,20 @@ type half struct {
 	aborted    bool
 	held       holdCause
 
-	min, max time.Duration
-	rng      *rand.Rand
+	latency latency
+	rng     *rand.Rand
+	line    line
+	last    time.Time // when the newest chunk is delivered
 
 	deadline time.Time // of the reader
 	paused   time.Time // since when deadlines stand still; zero if they do not
 	timer    *time.Timer
 }
 
-func newHalf(rng *rand.Rand, lo, hi time.Duration) *half {
-	h := &half{rng: rng, min: lo, max: hi}
+func newHalf(rng *rand.Rand, l latency, t line) *half {
+	h := &half{rng: rng, latency: l, line: t}
 	h.cond.L = &h.mu
 	return h
-}
-
-// draw returns the latency of the next chunk.
-func (h *half) draw() time.Duration {
-	if h.max <= h.min {
-		return h.min
-	}
-	return h.min + time.Duration(h.rng.Int64N(int64(h.max-h.min)+1))
 }
 
 // write queues p, which it keeps. extra is added to the latency; what is
@@ -88,12 +83,34 @@ func (h *half) closeWrite() {
 }
 
 func (h *half) push(c chunk, extra time.Duration) {
-	if d := h.draw() + extra; d > 0 {
-		c.at = time.Now().Add(d)
+	if d := h.latency.draw(h.rng) + extra; d > 0 {
+		c.at = h.after(time.Now().Add(d))
 	}
 	h.queue = append(h.queue, c)
 	h.unread += len(c.b)
 	h.cond.Broadcast()
+}
+
+// after returns when a chunk is delivered that is due at t: behind the chunks
+// before it, or the reader would meet several at one instant.
+func (h *half) after(t time.Time) time.Time {
+	if next := h.last.Add(1); t.Before(next) {
+		t = next
+	}
+	h.last = h.line.from(t)
+	return h.last
+}
+
+// again returns how long what has arrived takes once more; zero without
+// latency.
+func (h *half) again() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := h.latency.draw(h.rng)
+	if d <= 0 {
+		return 0
+	}
+	return time.Until(h.line.from(time.Now().Add(d)))
 }
 
 // read copies the bytes that have arrived, or waits for some.
@@ -214,12 +231,15 @@ func (h *half) release(c holdCause) {
 	if h.held != 0 {
 		return
 	}
-	if d := h.draw(); d > 0 {
+	if d := h.latency.draw(h.rng); d > 0 {
 		at := time.Now().Add(d)
+		h.last = time.Time{}
 		for i := range h.queue {
-			if h.queue[i].at.Before(at) {
-				h.queue[i].at = at
+			c := &h.queue[i]
+			if c.at.Before(at) {
+				c.at = at
 			}
+			c.at = h.after(c.at)
 		}
 	}
 	h.cond.Broadcast()
@@ -250,7 +270,7 @@ func (h *half) resume() {
 
 func (h *half) setLatency(lo, hi time.Duration) {
 	h.mu.Lock()
-	h.min, h.max = lo, hi
+	h.latency = latency{lo, hi}
 	h.mu.Unlock()
 }
 

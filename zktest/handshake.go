@@ -13,13 +13,15 @@ func (c *conn) handshake(br *bufio.Reader) error {
 		return err
 	}
 	if word, ok := fourLetterWord(n); ok {
-		c.end.out.write([]byte(c.s.answerWord(word)), 0)
-		return errConnOver
+		return c.answerWord(word, br)
 	}
 	frame, err := c.readFrame(br, n)
 	if err != nil {
 		return err
 	}
+	c.s.mu.Lock()
+	c.received()
+	c.s.mu.Unlock()
 	d := decoder{b: frame}
 	req := d.connect()
 	if d.err != nil {
@@ -44,13 +46,18 @@ func (c *conn) handshake(br *bufio.Reader) error {
 	}
 }
 
-// awaitAccept keeps the handshake waiting while the server hangs.
+// awaitAccept keeps the handshake waiting while the server hangs, and for a
+// latency after that: what is let in at one instant gets its session ids in any
+// order.
 func (c *conn) awaitAccept() error {
-	for {
+	for waited := false; ; waited = true {
 		c.s.mu.Lock()
 		hanging, changed := c.s.hanging, c.s.changed
 		c.s.mu.Unlock()
 		if !hanging {
+			if waited {
+				return c.pause(c.link.up.again())
+			}
 			return nil
 		}
 		select {

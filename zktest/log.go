@@ -15,6 +15,9 @@ type journal struct {
 	log       []Request
 	unseen    []Request // recorded, not yet given to observers
 	reporting bool
+
+	commitObservers []func(Commit)
+	unseenCommits   []Commit
 }
 
 func newJournal(size int) *journal { return &journal{size: size} }
@@ -46,10 +49,16 @@ func (s *Server) report() {
 		return // whoever is at it goes on until nothing is left
 	}
 	j.reporting = true
-	for len(j.unseen) > 0 {
+	for len(j.unseen)+len(j.unseenCommits) > 0 {
 		batch, observers := j.unseen, j.observers
-		j.unseen = nil
+		commits, commitObservers := j.unseenCommits, j.commitObservers
+		j.unseen, j.unseenCommits = nil, nil
 		s.mu.Unlock()
+		for _, c := range commits {
+			for _, f := range commitObservers {
+				f(c)
+			}
+		}
 		for _, r := range batch {
 			for _, f := range observers {
 				f(r)

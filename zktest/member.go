@@ -51,6 +51,7 @@ type Member struct {
 	term    int64   // epoch of the last leader it has followed
 	applied int     // how much of the history its tree has
 	stale   bool    // its tree has what the history has not
+	halted  bool    // the process stands still
 	log     []entry // logged, not applied
 	heard   time.Time
 
@@ -78,6 +79,7 @@ func newMember(e *Ensemble, id int) *Member {
 	m := &Member{server: newServer(e.cfg), e: e, id: id, touched: map[int64]time.Duration{}}
 	s := m.server
 	s.member, s.mu, s.journal, s.epoch = m, &e.mu, e.journal, e.start
+	s.timetable = e.timetable
 	s.rng = s.generator("", 0, streamServer)
 	s.nextSession = firstSessionID(byte(id), s.wall())
 	s.suspended = true
@@ -128,6 +130,7 @@ func (m *Member) Crash(n int) { m.stop(n) }
 func (m *Member) stop(lose int) {
 	m.e.mu.Lock()
 	if m.role != roleDown {
+		m.proceed()
 		m.leave()
 		m.role, m.stopped = roleDown, true
 	}
@@ -144,6 +147,13 @@ func (m *Member) Resume() {
 	if m.role == roleDown && !m.closed {
 		m.role, m.stopped = roleLooking, false
 		m.networkChanged()
+		for _, f := range m.e.members {
+			// A follower that a cut kept from noticing the end of the process
+			// sees that its connection is of the old one.
+			if f.role == roleFollowing && f.lead == m && f.linked(m) {
+				f.leave()
+			}
+		}
 	}
 	m.e.settle()
 	m.e.mu.Unlock()

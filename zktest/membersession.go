@@ -29,7 +29,7 @@ func (m *Member) learnSession(id int64, timeout time.Duration, client string) {
 // member stays open, as on the real server: there it is a request that needs
 // the leader which finds that the session has moved.
 func (m *Member) revalidate(c *conn, r *request) {
-	m.send(func(lead *Member) {
+	m.ask(func(lead *Member) {
 		valid := lead.touch(r.session, c.timeout)
 		if valid {
 			lead.sessions[r.session].owner = m.server

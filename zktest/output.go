@@ -15,8 +15,7 @@ func (c *conn) reply(r *request, frame []byte) {
 	case v.stall:
 		c.link.down.hold(holdStalled)
 	}
-	now := time.Now()
-	c.stats.observe(r, now)
+	c.observe(r, len(frame)-4)
 	item := &outItem{frame: frame, ready: len(v.after) == 0 && v.replyDelay == 0}
 	c.out = append(c.out, item)
 	if v.closeAfter || r.op == OpCloseSession {
@@ -77,10 +76,10 @@ func (c *conn) flush() {
 		case item.close:
 			c.close()
 		case item.event:
-			c.stats.sent++
+			c.sent()
 			c.link.down.write(item.frame, c.s.eventDelay)
 		default:
-			c.stats.sent++
+			c.sent()
 			c.link.down.write(item.frame, 0)
 		}
 	}
@@ -114,18 +113,4 @@ func (c *conn) close() {
 	// Reading goes on to fail at once, the client hears of it when what was
 	// written before has arrived.
 	_ = c.end.Close()
-}
-
-// observe counts an answered request.
-func (st *connStats) observe(r *request, now time.Time) {
-	lat := now.Sub(r.at)
-	if st.sent == 0 || lat < st.minLat {
-		st.minLat = lat
-	}
-	st.maxLat = max(st.maxLat, lat)
-	st.sum += lat
-	st.lastOp, st.lastXid, st.lastResponse = r.op, r.xid, now
-	if r.txn != nil {
-		st.lastZxid = r.txn.zxid
-	}
 }

@@ -6,12 +6,16 @@ import "time"
 // A cut holds messages back, as packets are that are sent again and again; what
 // has been held is delivered by Heal if neither side has given the other up.
 
-func pair(i, j int) [2]int { return [2]int{min(i, j), max(i, j)} }
+// reaches reports whether what a member sends gets to the other.
+func (m *Member) reaches(o *Member) bool {
+	return m.runs() && o.runs() && !m.e.cut[[2]int{m.id, o.id}]
+}
+
+// runs reports whether the member's process is there and not halted.
+func (m *Member) runs() bool { return m.role != roleDown && !m.halted }
 
 // linked reports whether two members can talk to each other.
-func (m *Member) linked(o *Member) bool {
-	return m == o || m.role != roleDown && o.role != roleDown && !m.e.cut[pair(m.id, o.id)]
-}
+func (m *Member) linked(o *Member) bool { return m.reaches(o) && o.reaches(m) }
 
 // Cut stops all traffic between members i and j; clients reach both. If one of
 // them leads the other, the follower keeps answering pings and reads from its
@@ -19,40 +23,53 @@ func (m *Member) linked(o *Member) bool {
 // its clients and turns new ones away. A leader that a cut leaves without a
 // quorum commits nothing more, and does the same at the end of the tick in
 // which its followers have been silent for as long.
-func (e *Ensemble) Cut(i, j int) { e.cutPairs(func(a, b int) bool { return pair(a, b) == pair(i, j) }) }
+func (e *Ensemble) Cut(i, j int) {
+	e.cutWays(func(from, to int) bool { return from == i && to == j || from == j && to == i })
+}
+
+// CutOneWay holds what member from sends to member to, and nothing else. A
+// follower that does not get through hears its leader's commits and pings, while
+// its clients' writes and signs of life wait and their sessions expire, until the
+// leader has had no answer for [WithSyncLimit] ticks and drops it. A leader that
+// does not get through goes on taking the follower's writes, and neither hears
+// an answer; the follower gives up as after [Ensemble.Cut].
+func (e *Ensemble) CutOneWay(from, to int) {
+	e.cutWays(func(a, b int) bool { return a == from && b == to })
+}
 
 // Isolate cuts member i off from all other members; see [Ensemble.Cut].
-func (e *Ensemble) Isolate(i int) { e.cutPairs(func(a, b int) bool { return a == i || b == i }) }
+func (e *Ensemble) Isolate(i int) { e.cutWays(func(from, to int) bool { return from == i || to == i }) }
 
-func (e *Ensemble) cutPairs(match func(a, b int) bool) {
+func (e *Ensemble) cutWays(match func(from, to int) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	for _, a := range e.members {
-		for _, b := range e.members {
-			if a.id < b.id && match(a.id, b.id) && !e.cut[pair(a.id, b.id)] {
-				a.lose(b, now)
-				b.lose(a, now)
-				e.cut[pair(a.id, b.id)] = true
+	for _, from := range e.members {
+		for _, to := range e.members {
+			if from != to && match(from.id, to.id) && !e.cut[[2]int{from.id, to.id}] {
+				from.lose(to, now)
+				e.cut[[2]int{from.id, to.id}] = true
 			}
 		}
 	}
 	e.settle()
 }
 
-// lose remembers when a member has heard of the other for the last time.
+// lose remembers when two members have heard of each other for the last time
+// before a cut of the way from m to o. A leader does not hear of a follower that
+// cannot hear its pings.
 func (m *Member) lose(o *Member, now time.Time) {
-	if !m.linked(o) {
+	if !m.reaches(o) {
 		return
 	}
 	last := m.e.lastBeat(now)
-	switch {
-	case m.role == roleFollowing && m.lead == o:
-		if last.After(m.heard) {
-			m.heard = last
+	if o.role == roleFollowing && o.lead == m && last.After(o.heard) {
+		o.heard = last
+	}
+	for _, way := range [][2]*Member{{m, o}, {o, m}} {
+		if p := way[0].peers[way[1]]; way[0].role == roleLeading && p != nil && !p.silent {
+			p.silent, p.heard = true, last
 		}
-	case m.role == roleLeading && m.peers[o] != nil:
-		m.peers[o].silent, m.peers[o].heard = true, last
 	}
 }
 
@@ -61,36 +78,57 @@ func (m *Member) lose(o *Member, now time.Time) {
 func (e *Ensemble) Heal() {
 	e.mu.Lock()
 	clear(e.cut)
-	// All members get what was held back before any of them sends anew, or
-	// the new would overtake the old.
+	e.deliverHeld()
+	e.settle()
+	e.mu.Unlock()
+	e.report()
+}
+
+// deliverHeld lets members have what was held back, where nothing holds it any
+// more. All of them get it before any of them sends anew, or the new would
+// overtake the old.
+func (e *Ensemble) deliverHeld() {
 	for _, m := range e.members {
-		if m.role == roleFollowing {
+		if m.role == roleFollowing && !m.halted {
 			m.resync()
 		}
 	}
 	for _, m := range e.members {
+		if !m.reachesLeader() {
+			continue
+		}
 		held := m.outbox
 		m.outbox = nil
 		for _, f := range held {
 			m.send(f)
 		}
 	}
-	e.settle()
-	e.mu.Unlock()
-	e.report()
 }
 
 // resync goes on with a leader after a cut, if it is still the same.
 func (m *Member) resync() {
 	if !m.linked(m.lead) {
-		return // the leader's process has ended; its silence will tell
+		if m.hearsLeader() && m.lead.role == roleLeading && m.lead.term == m.term {
+			m.takeIn() // a cut holds the other way
+		}
+		return // or the leader's process has ended; its silence will tell
 	}
 	p := m.lead.peers[m]
 	if m.lead.role != roleLeading || m.lead.term != m.term || p == nil {
 		m.leave()
 		return
 	}
-	p.silent, m.heard = false, time.Now()
+	now := time.Now()
+	if p.silent && m.e.lastBeat(now).After(p.heard) {
+		m.relay() // the pings of the meantime are answered first of all
+	}
+	p.silent = false
+	m.takeIn()
+}
+
+// takeIn takes what a cut held back on the way from the leader.
+func (m *Member) takeIn() {
+	m.heard = time.Now()
 	for _, r := range m.inbox {
 		m.log = append(m.log, entry{r: r, known: r.txn == nil})
 	}
@@ -133,9 +171,16 @@ func (m *Member) relay() {
 func (m *Member) count() {
 	now := m.e.ticks(time.Now())
 	support := 1
-	for f, p := range m.peers {
+	for _, f := range m.e.members {
+		p := m.peers[f]
+		if p == nil {
+			continue
+		}
 		if p.silent && now > m.e.ticks(p.heard)+m.e.cfg.syncLimit {
 			delete(m.peers, f) // given up: it has to start anew
+			if m.reaches(f) {
+				f.leave() // it sees its connection end
+			}
 			continue
 		}
 		support++

@@ -217,23 +217,16 @@ func (p *prepStage) check(r *request, x *txn, w write) Code {
 // closeSession collects what the session owns, now or by a transaction in
 // flight.
 func (p *prepStage) closeSession(r *request, x *txn) {
-	owned := map[string]struct{}{}
-	for path := range p.tree.ephemerals[r.session] {
-		owned[path] = struct{}{}
-	}
+	x.paths = byAge(p.tree.ephemerals[r.session])
 	for _, c := range p.inFlight {
 		if c.stat == nil {
-			delete(owned, c.path)
-		} else if c.stat.owner == r.session {
-			owned[c.path] = struct{}{}
+			x.paths = slices.DeleteFunc(x.paths, func(path string) bool { return path == c.path })
+		} else if c.stat.owner == r.session && !slices.Contains(x.paths, c.path) {
+			x.paths = append(x.paths, c.path)
 		}
-	}
-	for path := range owned {
-		x.paths = append(x.paths, path)
 	}
 	// The server deletes in the order of a hash table. Any order will do as
 	// long as the same seed gives the same one.
-	slices.Sort(x.paths)
 	r.s.rng.Shuffle(len(x.paths), func(i, j int) { x.paths[i], x.paths[j] = x.paths[j], x.paths[i] })
 	for _, path := range x.paths {
 		p.add(&changeRecord{zxid: x.zxid, path: path})

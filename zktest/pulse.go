@@ -49,11 +49,15 @@ func (e *Ensemble) next() time.Time {
 	}
 	now := time.Now()
 	for _, m := range e.members {
+		if m.halted {
+			continue
+		}
 		switch m.role {
 		case roleFollowing:
-			if !m.reachesLeader() {
+			if !m.hearsLeader() {
 				sooner(m.deadline())
-			} else if len(m.touched) > 0 && e.beatAt.IsZero() {
+			}
+			if m.reachesLeader() && len(m.touched) > 0 && e.beatAt.IsZero() {
 				e.beatAt = e.lastBeat(now).Add(e.cfg.tick / 2)
 			}
 			if len(m.log) > 0 && m.log[0].known && !m.holding {
@@ -94,7 +98,8 @@ func (e *Ensemble) pulse() {
 	}
 	for _, m := range e.members {
 		switch {
-		case m.role == roleFollowing && !m.reachesLeader() && due(m.deadline(), now):
+		case m.halted:
+		case m.role == roleFollowing && !m.hearsLeader() && due(m.deadline(), now):
 			m.leave()
 		case m.role == roleLeading && due(m.checkAt, now):
 			m.checkAt = time.Time{}

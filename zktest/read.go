@@ -133,7 +133,7 @@ func (r *request) listChildren(w watchedPath, n *dataNode, e *encoder) {
 	if w.watch {
 		r.addOneShot(childTable, w.path)
 	}
-	names := n.childNames()
+	names := byAge(n.children)
 	r.c.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	e.paths(names)
 }
@@ -195,7 +195,7 @@ func (r *request) getEphemerals(d *decoder, e *encoder) Code {
 	if d.err != nil {
 		return CodeMarshallingError
 	}
-	owned := r.s.tree.ephemeralsOf(r.session)
+	owned := byAge(r.s.tree.ephemerals[r.session])
 	if p := strings.TrimSpace(prefix); p != "" && p != "/" {
 		kept := owned[:0]
 		for _, path := range owned {

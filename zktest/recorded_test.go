@@ -2,7 +2,6 @@ package zktest_test
 
 import (
 	"bufio"
-	"fmt"
 	"hash/fnv"
 	"os"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 )
 
 // recordedRuns holds what a real server answered: a line for each seed, with a
-// hash for each step. TestDifferential appends to it when DIFF_RECORD is set.
+// hash for each step. `DIFF_RECORD=1 make differential` adds to it.
 const recordedRuns = "testdata/zookeeper-3.8.0.txt"
 
 // hashOf shortens what was seen of a step, whatever the run's own name was.
@@ -24,23 +23,6 @@ func hashOf(saw, base string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(saw))
 	return strconv.FormatUint(uint64(h.Sum32()), 36)
-}
-
-func recordRun(t *testing.T, seed uint64, hashes []string) {
-	t.Helper()
-	if os.Getenv("DIFF_RECORD") == "" {
-		return
-	}
-	f, err := os.OpenFile(recordedRuns, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintln(f, seed, strings.Join(hashes, " ")); err != nil {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestRecorded repeats runs that a real server has been through and compares

@@ -15,18 +15,7 @@ func connectTo(t *testing.T, link *zktest.EnsembleLink, timeout time.Duration, s
 	if len(servers) == 0 {
 		servers = link.Servers()
 	}
-	c, events, err := zk.Connect(servers, timeout, zk.WithDialer(link.Dial),
-		zk.WithHostProvider(link.Hosts()), zk.WithLogger(link.Logger()),
-		zk.WithMaxBufferSize(1<<16), zk.WithMaxConnBufferSize(1<<16))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	for ev := range events {
-		if ev.State == zk.StateHasSession {
-			break
-		}
-	}
+	c, _ := connectThrough(t, link, servers, timeout)
 	return c
 }
 

@@ -70,14 +70,32 @@ func (m *Member) read(r *request) {
 func (m *Member) send(f func(lead *Member)) {
 	switch {
 	case m.lead == nil:
-	case m.reachesLeader():
+	case m.reaches(m.lead) && !m.lead.leads(m):
+		// Lost: it has closed the connection, and a cut keeps that from m.
+	case m.reaches(m.lead):
 		f(m.lead)
 	default:
 		m.outbox = append(m.outbox, f)
 	}
 }
 
+// leads reports whether m still leads a member that follows it, or itself.
+func (m *Member) leads(f *Member) bool { return m.role == roleLeading && m.term == f.term }
+
+// ask is send for what the leader answers at once: it waits for both ways.
+func (m *Member) ask(f func(lead *Member)) {
+	if m.lead != nil && !m.reachesLeader() {
+		m.outbox = append(m.outbox, f)
+		return
+	}
+	m.send(f)
+}
+
+// reachesLeader reports whether the member and its leader can talk.
 func (m *Member) reachesLeader() bool { return m.lead != nil && m.linked(m.lead) }
+
+// hearsLeader reports whether what the leader sends gets here.
+func (m *Member) hearsLeader() bool { return m.lead != nil && m.lead.reaches(m) }
 
 // propose prepares a request and sends it to the followers.
 func (m *Member) propose(r *request) {
@@ -112,7 +130,7 @@ func (m *Member) followers() []*Member {
 
 // receive takes a proposal from the leader, or leaves it on the way.
 func (m *Member) receive(r *request) {
-	if !m.reachesLeader() {
+	if !m.hearsLeader() {
 		m.inbox = append(m.inbox, r)
 		return
 	}
@@ -145,6 +163,7 @@ func (m *Member) commit() {
 			continue
 		}
 		m.e.history = append(m.e.history, committed{p.r.txn, p.r.timeout, p.r.client})
+		m.e.journal.noteCommit(p.r.txn)
 		m.apply(p.r)
 		for _, f := range m.followers() {
 			f.learn()
@@ -159,7 +178,7 @@ func (m *Member) pass(lead *Member, r *request) {
 	case m == lead:
 		m.answerOwn(r)
 	case m.role != roleFollowing || m.lead != lead:
-	case !m.reachesLeader():
+	case !m.hearsLeader():
 		i := slices.IndexFunc(m.inbox, func(r *request) bool { return !r.committed })
 		if i < 0 {
 			i = len(m.inbox)
@@ -177,7 +196,7 @@ func (m *Member) pass(lead *Member, r *request) {
 
 // learn tells a follower which of its entries are committed.
 func (m *Member) learn() {
-	if !m.reachesLeader() {
+	if !m.hearsLeader() {
 		return
 	}
 	now := time.Now()
@@ -196,7 +215,7 @@ func (m *Member) learn() {
 
 // advance applies what a follower may apply.
 func (m *Member) advance() {
-	for m.role == roleFollowing && len(m.log) > 0 && m.log[0].known {
+	for m.role == roleFollowing && !m.halted && len(m.log) > 0 && m.log[0].known {
 		e := m.log[0]
 		if e.r.txn != nil && (m.holding || e.due.After(time.Now())) {
 			return

@@ -22,21 +22,22 @@ type Server struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // readers, bridges, listeners, hooks
 
-	// member is set for a server of an ensemble, whose servers share mu and
-	// journal.
+	// member is set for a server of an ensemble, whose servers share mu,
+	// journal and timetable.
 	member *Member
 
 	// mu guards the rest and all state of connections, sessions and the
 	// tree. It is never held across I/O, a hook or a wait.
-	mu       *sync.Mutex
-	rng      *rand.Rand
-	tree     *dataTree
-	prep     *prepStage
-	watches  *watchManager
-	sessions map[int64]*session
-	clients  map[string]*ClientLink
-	conns    map[*conn]struct{}
-	links    map[*link]struct{}
+	mu        *sync.Mutex
+	rng       *rand.Rand
+	tree      *dataTree
+	prep      *prepStage
+	watches   *watchManager
+	sessions  map[int64]*session
+	clients   map[string]*ClientLink
+	timetable *timetable
+	conns     map[*conn]struct{}
+	links     map[*link]struct{}
 
 	nextSession int64
 	lastConn    int
@@ -68,6 +69,7 @@ type Server struct {
 
 	rules   []*Rule
 	counts  counters
+	stats   serverStats
 	journal *journal
 
 	listener net.Listener
@@ -110,8 +112,10 @@ func newServer(cfg config) *Server {
 		links:    map[*link]struct{}{},
 		changed:  make(chan struct{}),
 		counts:   counters{ops: map[Op]int{}},
+		stats:    newServerStats(),
 		logDelay: cfg.logDelay,
 	}
+	s.timetable = newTimetable(s.epoch)
 	s.ctx, s.cancel = context.WithCancel(cfg.ctx)
 	s.rng = s.generator("", 0, streamServer)
 	s.watches = newWatchManager(cfg.version, s.deliver)
@@ -129,6 +133,7 @@ const (
 	streamUp
 	streamDown
 	streamConn
+	streamLine
 )
 
 // generator returns the random numbers of one stream of one connection.

@@ -15,9 +15,15 @@ import (
 // connect opens a session of go-zookeeper through a link.
 func connect(t *testing.T, link *zktest.ClientLink, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	c, events, err := zk.Connect(link.Servers(), timeout, zk.WithDialer(link.Dial),
-		zk.WithHostProvider(link.Hosts()), zk.WithLogger(link.Logger()),
-		zk.WithMaxBufferSize(1<<16), zk.WithMaxConnBufferSize(1<<16))
+	return connectThrough(t, link, link.Servers(), timeout)
+}
+
+// connectThrough opens a session to some of a link's servers.
+func connectThrough(t *testing.T, link zktest.Link, servers []string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	opts := zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)
+	opts = append(opts, zk.WithMaxBufferSize(1<<16), zk.WithMaxConnBufferSize(1<<16))
+	c, events, err := zk.Connect(servers, timeout, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

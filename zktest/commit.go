@@ -1,0 +1,58 @@
+package zktest
+
+import (
+	"slices"
+	"time"
+)
+
+// Commit is a transaction that a quorum of an [Ensemble] has.
+type Commit struct {
+	Time    time.Time // when its leader committed it
+	Zxid    int64
+	Session int64 // of whoever asked for it, or whose end it is
+	Op      Op
+	// Created and Deleted are the nodes that it makes and removes.
+	Created, Deleted []string
+}
+
+// OnCommit calls f for every transaction from now on that makes or removes
+// nodes, when the leader commits it: what has been decided, though followers may
+// not show it yet and nobody may have been told. See [Server.OnRequest] for how
+// f is called.
+func (e *Ensemble) OnCommit(f func(Commit)) {
+	e.mu.Lock()
+	e.journal.commitObservers = append(slices.Clip(e.journal.commitObservers), f)
+	e.mu.Unlock()
+}
+
+// noteCommit tells observers of a transaction. The mutex is held.
+func (j *journal) noteCommit(x *txn) {
+	if len(j.commitObservers) == 0 {
+		return
+	}
+	c := Commit{Time: time.Now(), Zxid: x.zxid, Session: x.session, Op: x.op}
+	c.describe(x)
+	if len(c.Created)+len(c.Deleted) > 0 {
+		j.unseenCommits = append(j.unseenCommits, c)
+	}
+}
+
+// describe adds what a transaction does to the tree.
+func (c *Commit) describe(x *txn) {
+	switch x.op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		c.Created = append(c.Created, x.path)
+	case OpDelete, OpDeleteContainer:
+		c.Deleted = append(c.Deleted, x.path)
+	case OpCloseSession:
+		c.Deleted = append(c.Deleted, x.paths...)
+	case OpMulti:
+		if slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError }) {
+			return
+		}
+		for _, p := range x.parts {
+			c.describe(p)
+		}
+	default:
+	}
+}
