@@ -1,0 +1,44 @@
+package runonce_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/internal/runonce"
+)
+
+// Whoever comes later gets the result of the first, or the end of the own
+// context, whichever comes first; the first is not disturbed by either.
+func TestDo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, why := runonce.New(), errors.New("why")
+		begun := time.Now()
+		runs := 0
+		go func() {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err, done := o.Do(ended, func() error { runs++; time.Sleep(time.Minute); return why }); !done || !errors.Is(err, why) {
+				t.Errorf("first: %v, %v", err, done)
+			}
+		}()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err, done := o.Do(short, func() error { runs++; return nil }); done || err != nil || time.Since(begun) != time.Second {
+			t.Errorf("short: %v, %v after %v", err, done, time.Since(begun))
+		}
+		if err, done := o.Do(t.Context(), func() error { runs++; return nil }); !done || !errors.Is(err, why) || time.Since(begun) != time.Minute {
+			t.Errorf("patient: %v, %v after %v", err, done, time.Since(begun))
+		}
+		if err, done := o.Do(short, nil); !done || !errors.Is(err, why) {
+			t.Errorf("late, with a context that has ended: %v, %v", err, done)
+		}
+		if runs != 1 {
+			t.Errorf("%d runs", runs)
+		}
+	})
+}
