@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/runonce"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
@@ -51,10 +52,8 @@ type core struct {
 	dead    []deadSession // given up here while a server may still keep them
 	changed chan struct{} // closed and replaced at every change of the above
 
-	closeBegun atomic.Bool
-	closed     chan struct{} // closed when Close is done
-	quiet      chan struct{} // closed after that when no goroutine of the client is left
-	closeErr   error         // set before closed is closed
+	closeOnce *runonce.Once
+	quiet     chan struct{} // closed after Close when no goroutine of the client is left
 }
 
 // failedConnect is how long a Connect that failed waits for a server to end
@@ -81,14 +80,14 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	}
 	j := newJournal(cfg.logger)
 	c := &core{
-		cfg:     cfg,
-		log:     cfg.logger,
-		servers: newServers(cfg, j),
-		journal: j,
-		states:  newStateLog(time.Now()),
-		changed: make(chan struct{}),
-		closed:  make(chan struct{}),
-		quiet:   make(chan struct{}),
+		cfg:       cfg,
+		log:       cfg.logger,
+		servers:   newServers(cfg, j),
+		journal:   j,
+		states:    newStateLog(time.Now()),
+		changed:   make(chan struct{}),
+		closeOnce: runonce.New(),
+		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.remover = &remover{core: c}
@@ -127,7 +126,11 @@ func (c *Client) ready(ctx context.Context) error {
 	cfg := c.core.cfg
 	wctx, cancel := context.WithTimeoutCause(ctx, cfg.connectTimeout, fmt.Errorf("no session within %v", cfg.connectTimeout))
 	defer cancel()
-	if _, err := c.core.connected(wctx); err != nil {
+	s, err := c.core.connected(wctx)
+	if err != nil {
+		return fmt.Errorf("client: connect: %w", trimmed{err})
+	}
+	if err := cfg.lease.check(s.link.Timeout()); err != nil {
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	}
 	if cfg.chroot == "" && len(cfg.auth) == 0 {
@@ -291,7 +294,8 @@ func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.servers.tim
 
 // DefaultData is what recipes write into their nodes unless they are given
 // data: that of [WithDefaultData], else the textual address of this host as
-// the servers see it. Curator writes its own host's address in the same form.
+// the servers see it, with more behind it if the client was named by
+// [WithName]. Curator writes its own host's address in the same form.
 func (c *Client) DefaultData() []byte {
 	if c.core.cfg.hasDefaultData {
 		return slices.Clone(c.core.cfg.defaultData)
@@ -299,10 +303,17 @@ func (c *Client) DefaultData() []byte {
 	c.core.mu.Lock()
 	local := c.core.local
 	c.core.mu.Unlock()
-	if tcp, ok := local.(*net.TCPAddr); ok {
+	tcp, isTCP := local.(*net.TCPAddr)
+	switch {
+	case c.core.cfg.name != "" && isTCP:
+		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.core.cfg.name)
+	case c.core.cfg.name != "":
+		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.core.cfg.name) // a dialer of its own kind
+	case isTCP:
 		return []byte(tcp.IP.String())
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Conn returns the zk.Conn of the present session, for what this package does

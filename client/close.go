@@ -24,20 +24,11 @@ import (
 // It closes all namespaces of the client.
 func (c *Client) Close(ctx context.Context) error {
 	k := c.core
-	if k.closeBegun.CompareAndSwap(false, true) { // not a sync.Once, which would hold later callers past their ctx
-		k.closeErr = k.shutDown(ctx)
-		close(k.closed)
-	}
-	select {
-	case <-k.closed:
-	case <-ctx.Done():
-	}
-	select {
-	case <-k.closed: // also when ctx has ended as well
-		return k.closeErr
-	default:
+	err, done := k.closeOnce.Do(ctx, func() error { return k.shutDown(ctx) })
+	if !done {
 		return fmt.Errorf("client: close: %w", ctxerr.Ended(ctx))
 	}
+	return err
 }
 
 func (c *core) shutDown(ctx context.Context) error {

@@ -29,6 +29,17 @@
 // server may expire it from then on, so nothing that hangs on it can be
 // trusted any more.
 //
+// # The lease
+//
+// That is enough to notice silence, and not enough to hold a lock: a server
+// that is cut off from its leader, or is a leader that was deposed, goes on
+// answering while the others end the session. What relies on nodes of a
+// session, as the holds of package recipes do, calls [Session.Hold]. While
+// anything is held the session is proved by writes that take a quorum, and
+// what relies on it is told before the instant at which another client could
+// first see the session end. [LeasePolicy] says what is assumed; the argument
+// is in docs/losing-a-lock.md.
+//
 // # Errors
 //
 // A failed operation is an [*OpError] and answers one of three questions:

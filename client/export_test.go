@@ -3,6 +3,11 @@ package client
 import (
 	"context"
 	"net"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/clock"
 )
 
 // ParseConnectString lets tests judge connect strings without connecting.
@@ -37,4 +42,25 @@ func Resolved(ctx context.Context, addr string, resolve func(ctx context.Context
 	s := newServers(cfg, newJournal(cfg.logger))
 	s.resolve = resolve
 	return s.dial(ctx, addr)
+}
+
+// WithClock replaces the clocks that Go does not fake.
+func WithClock(wall func() time.Time, slept func() time.Duration) Option {
+	return optionFunc(func(c *config) error {
+		c.clock = &clock.Clock{Wall: wall, Slept: slept}
+		return nil
+	})
+}
+
+// Terms are what follows from p for a session timeout.
+func Terms(p LeasePolicy, timeout time.Duration) (life, margin, relay, beat, spare time.Duration) {
+	t := p.terms(timeout)
+	return t.life, t.margin, t.relay, t.beat, p.spare(timeout)
+}
+
+// TransactionAnswer is what is made of the answer to a transaction of n parts:
+// how many results it has, and the error of the request as a whole.
+func TransactionAnswer(n int, res []zk.MultiResponse, err error) (int, error) {
+	a, err := answered(n, res, err)
+	return len(a.parts), err
 }

@@ -99,24 +99,12 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		if err != nil {
 			return err
 		}
-		// A transaction that fails still has a result for each part, which
-		// must survive beside the error.
-		type answer struct {
-			parts []zk.MultiResponse
-			err   error
+		a, err := call(ctx, t.s, transaction(reqs))
+		if err == nil && a.err != nil {
+			err = culprit(parts, a.parts, a.err)
 		}
-		a, err := call(ctx, t.s, func(c *zk.Conn) (answer, error) {
-			res, err := c.Multi(reqs...)
-			if len(res) == len(reqs) {
-				return answer{res, err}, nil
-			}
-			return answer{}, err
-		})
 		if err != nil {
 			return err
-		}
-		if a.err != nil {
-			return culprit(parts, a.parts, a.err)
 		}
 		results = make([]OpResult, len(a.parts))
 		for i, r := range a.parts {
@@ -131,6 +119,35 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		return nil, err
 	}
 	return results, nil
+}
+
+// multiAnswer is the answer to a transaction: one that fails still has a result
+// for each part, which must survive beside the error.
+type multiAnswer struct {
+	parts []zk.MultiResponse
+	err   error
+}
+
+func transaction(reqs []any) func(*zk.Conn) (multiAnswer, error) {
+	return func(c *zk.Conn) (multiAnswer, error) {
+		res, err := c.Multi(reqs...)
+		return answered(len(reqs), res, err)
+	}
+}
+
+// answered is the answer to a transaction of n parts. A leader that has ended
+// the session says so as if the first part had been refused; it is no fault of
+// that part.
+func answered(n int, res []zk.MultiResponse, err error) (multiAnswer, error) {
+	for _, part := range res {
+		if errors.Is(part.Error, zk.ErrSessionExpired) {
+			return multiAnswer{}, part.Error
+		}
+	}
+	if len(res) == n {
+		return multiAnswer{res, err}, nil
+	}
+	return multiAnswer{}, err
 }
 
 func (o *ops) requests(parts []Op) ([]any, error) {

@@ -173,3 +173,30 @@ func TestLargestThatFits(t *testing.T) {
 		}
 	})
 }
+
+// A leader that has ended the session refuses the parts of a transaction, not
+// the transaction; a server of the same session's may have let it through.
+func TestMultiOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	part := func(errs ...error) (res []zk.MultiResponse) {
+		for _, err := range errs {
+			res = append(res, zk.MultiResponse{Error: err})
+		}
+		return res
+	}
+	for _, tt := range []struct {
+		res   []zk.MultiResponse
+		err   error
+		parts int
+		want  error
+	}{
+		{part(zk.ErrSessionExpired, zk.ErrAPIError), zk.ErrSessionExpired, 0, zk.ErrSessionExpired},
+		{part(nil, zk.ErrNoNode), zk.ErrNoNode, 2, nil},
+		{part(nil, nil), nil, 2, nil},
+		{nil, zk.ErrConnectionClosed, 0, zk.ErrConnectionClosed},
+	} {
+		if n, err := client.TransactionAnswer(2, tt.res, tt.err); n != tt.parts || !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%v, %v: %d results, %v", tt.res, tt.err, n, err)
+		}
+	}
+}

@@ -10,10 +10,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
@@ -45,10 +49,13 @@ type config struct {
 	extraACL       []zk.ACL
 	defaultData    []byte
 	hasDefaultData bool
+	name           string
 	maxRequest     int
 	maxReply       int
 	logger         *slog.Logger
 	observer       Observer
+	lease          LeasePolicy
+	clock          *clock.Clock
 	rand           func() float64
 	hasRand        bool
 }
@@ -73,6 +80,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		maxRequest:     DefaultMaxRequest,
 		maxReply:       DefaultMaxReply,
 		logger:         slog.Default(),
+		clock:          clock.System(),
 		rand:           rand.Float64,
 	}
 	for _, o := range opts {
@@ -187,6 +195,25 @@ func WithNamespace(name string) Option {
 func WithDefaultData(data []byte) Option {
 	return optionFunc(func(c *config) error {
 		c.defaultData, c.hasDefaultData = slices.Clone(data), true
+		return nil
+	})
+}
+
+// WithName names the client for people who look at its nodes. What recipes write
+// into them is then
+//
+//	<address of this host> pid=<process id> client=<name>
+//
+// instead of the address alone, which recipes.Contender reads back. Peers of
+// other libraries do not care. The name is printable text on one line, of at
+// most 128 bytes. [WithDefaultData] goes before it.
+func WithName(name string) Option {
+	return optionFunc(func(c *config) error {
+		unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+		if name == "" || len(name) > 128 || strings.TrimSpace(name) != name || strings.ContainsFunc(name, unprintable) {
+			return fmt.Errorf("client: name %q must be printable text of 1 to 128 bytes without spaces around it", name)
+		}
+		c.name = name
 		return nil
 	})
 }

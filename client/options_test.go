@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +130,40 @@ func TestDefaultDataIsAddress(t *testing.T) {
 	}
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A named client writes an address, a process and its name; data that is given
+// goes before it.
+func TestName(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	for _, tt := range []struct {
+		opt  client.Option
+		want string
+	}{
+		{nil, fmt.Sprintf("127.0.0.1 pid=%d client=billing eu", os.Getpid())},
+		{client.WithDefaultData([]byte("me")), "me"},
+	} {
+		opts := []client.Option{quiet(), client.WithName("billing eu")}
+		if tt.opt != nil {
+			opts = append(opts, tt.opt)
+		}
+		c, err := client.Connect(t.Context(), srv.Addr(), opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(c.DefaultData()); got != tt.want {
+			t.Errorf("DefaultData = %q, want %q", got, tt.want)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"", " x", "x ", "a\nb", "a\x00", "\xff", strings.Repeat("x", 129)} {
+		if _, err := client.Connect(t.Context(), srv.Addr(), client.WithName(name)); err == nil || !strings.Contains(err.Error(), "name") {
+			t.Errorf("name %q: %v", name, err)
+		}
 	}
 }
 

@@ -16,11 +16,13 @@ import (
 // (ProtectedUtils), so that either library knows the other's nodes.
 const ProtectedPrefix = "_c_"
 
-// newProtectedPrefix returns "_c_<uuid>-" with a random version 4 UUID.
+// newProtectedPrefix returns "_c_<uuid>-" with a random UUID. Its version is 8,
+// free form (RFC 9562), where Curator's is 4: that is how people, and
+// recipes.Contender, tell the nodes of the two apart.
 func newProtectedPrefix() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
-	b[6] = b[6]&0x0f | 0x40
+	b[6] = b[6]&0x0f | 0x80
 	b[8] = b[8]&0x3f | 0x80
 	id := make([]byte, 0, len(ProtectedPrefix)+len(b)*2+5)
 	id = append(id, ProtectedPrefix...)
@@ -203,7 +205,16 @@ func (p *protectedCreate) abandon(err error) error {
 	if !p.doubt {
 		return err
 	}
-	p.core.remover.abandon(p)
+	left := abandoned{owner: p.owner, nodes: []protectedName{{p.dir, p.prefix}}}
+	if !p.spec.ephemeral {
+		left.owner = nil
+	}
+	last := p.last
+	left.settled = func(ctx context.Context) ([]string, error) {
+		made, err := last.wait(ctx)
+		return []string{made}, err
+	}
+	p.core.remover.abandon(left)
 	var op *OpError
 	if errors.As(err, &op) {
 		op.Outcome = OutcomeUnknown

@@ -19,7 +19,8 @@ type remover struct{ core *core }
 
 // DeleteInBackground deletes a node of this session without waiting: it is
 // tried until the node is gone, or the session is over and an ephemeral node
-// with it. A refusal for want of rights is logged and ends it.
+// with it. A refusal for want of rights is logged once, and it goes on: others
+// may be waiting for the node to go.
 func (s *Session) DeleteInBackground(path string) error {
 	full, err := s.full(path)
 	if err != nil {
@@ -36,29 +37,51 @@ func (r *remover) remove(s *session, full string) {
 	})
 }
 
-// abandon removes what a protected create may have left. It first lets the
-// request in flight come to its end, so that it cannot be applied after the
-// search.
-func (r *remover) abandon(p *protectedCreate) {
-	bound := p.owner
-	if !p.spec.ephemeral {
-		bound = nil // outlives its session
-	}
-	last, prefix, dir := p.last, p.prefix, p.dir
-	r.work(bound, join(dir, prefix), func(ctx context.Context, s *session) error {
-		if made, err := last.wait(ctx); err == nil {
-			return deleteOn(ctx, s, made, AnyVersion)
-		} else if ctx.Err() != nil {
-			return err
+// abandoned is what a protected create that was given up may have left.
+type abandoned struct {
+	owner *session // nil if the nodes outlive their session
+	// settled waits for the request in flight and returns what it made.
+	settled func(ctx context.Context) ([]string, error)
+	nodes   []protectedName
+}
+
+// protectedName is where a protected node is found whatever number it got.
+type protectedName struct{ dir, prefix string }
+
+// abandon removes what a create may have left. It first lets the request in
+// flight come to its end, so that it cannot be applied after the search.
+func (r *remover) abandon(a abandoned) {
+	r.work(a.owner, join(a.nodes[0].dir, a.nodes[0].prefix), func(ctx context.Context, s *session) error {
+		made, err := a.settled(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			if made, err = search(ctx, s, a.nodes); err != nil {
+				return err
+			}
 		}
-		names, err := findPrefix(ctx, s, dir, prefix)
-		for _, name := range names {
-			if e := deleteOn(ctx, s, join(dir, name), AnyVersion); e != nil && !errors.Is(e, zk.ErrNoNode) {
+		for _, full := range made {
+			if e := deleteOn(ctx, s, full, AnyVersion); e != nil && !errors.Is(e, zk.ErrNoNode) {
 				err = e
 			}
 		}
 		return err
 	})
+}
+
+// search returns the nodes of those names that the leader knows of.
+func search(ctx context.Context, s *session, nodes []protectedName) (found []string, err error) {
+	for _, n := range nodes {
+		names, err := findPrefix(ctx, s, n.dir, n.prefix)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			found = append(found, join(n.dir, name))
+		}
+	}
+	return found, nil
 }
 
 // work runs job on a session that is connected, bound or any, until it
@@ -75,6 +98,7 @@ func (r *remover) work(bound *session, what string, job func(context.Context, *s
 		life = bound.ctx
 	}
 	c.wg.Go(func() { // ends with the job, its session or the client
+		refused := false
 		err := retry.Do(life, retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout()/3), func(ctx context.Context) error {
 			s, err := c.await(ctx, bound)
 			if err != nil {
@@ -85,6 +109,12 @@ func (r *remover) work(bound *session, what string, job func(context.Context, *s
 			switch {
 			case errors.Is(err, zk.ErrNoNode):
 				return nil
+			case errors.Is(err, zk.ErrNoAuth): // until somebody gives the right
+				if !refused {
+					refused = true
+					c.log.Warn("zookeeper: a node that is no longer wanted may not be removed; trying on", "node", what, "reason", err)
+				}
+				return err
 			case errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err):
 				return backoff.Permanent(err)
 			default:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,10 @@ func newServers(cfg *config, j *journal) *servers {
 	}
 	return &servers{addrs: addrs, cfg: cfg, journal: j, resolve: net.DefaultResolver.LookupHost, granted: cfg.sessionTimeout, failures: map[string]string{}}
 }
+
+// Servers returns the servers of the connect string, each as "host:port", in
+// the order of their names.
+func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
 
 // pick returns the server to try next.
 func (s *servers) pick() string {

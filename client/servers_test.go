@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -137,4 +138,18 @@ func TestOpenACLIsSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The servers are named alike by all who write the same ones, in any order.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		for _, connectString := range []string{"b:2182,a", "a:2181, b:2182,a"} {
+			c, err := r.open(connectString, "a")
+			r.check(err)
+			if got := c.Servers(); !slices.Equal(got, []string{"a:2181", "b:2182"}) {
+				t.Errorf("%q: %q", connectString, got)
+			}
+		}
+	})
 }

@@ -29,7 +29,8 @@ type session struct {
 	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
 	cancel context.CancelCauseFunc
 
-	lease   chan struct{} // holds a token when the timeout may have shrunk
+	lease   *lease
+	shrunk  chan struct{} // holds a token when the timeout may have shrunk
 	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
 	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
 	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
@@ -47,19 +48,23 @@ func (c *core) startSession() (*session, error) {
 	s := &session{
 		core:    c,
 		hub:     newHub(),
-		lease:   make(chan struct{}, 1),
+		shrunk:  make(chan struct{}, 1),
 		started: make(chan struct{}),
 		parked:  make(chan struct{}),
 		unpark:  make(chan struct{}),
 		drained: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
+	s.lease = newLease(s, c.cfg.lease)
 	s.link = wire.NewLink(wire.Config{
 		SessionTimeout: c.cfg.sessionTimeout,
 		Servers:        len(c.cfg.servers),
 		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Auth:           c.cfg.auth,
+		Relay:          c.cfg.relay(),
+		TrustAnswers:   c.cfg.lease.trusting(),
+		Clock:          c.cfg.clock,
 		Pace:           c.servers.pace,
 		Dial:           c.servers.dial,
 		OnUp:           s.onUp,
@@ -127,19 +132,24 @@ func (s *session) onEvent(ev zk.Event) {
 func (s *session) onUp(h wire.Handshake) {
 	<-s.started
 	s.core.servers.up(h.Server, h.Timeout)
+	if h.Reattached {
+		// A change may have happened while nobody was connected: everybody
+		// reads again. This comes before anybody is told of the connection, or
+		// a watch that somebody quick leaves on it would be taken for an old
+		// one.
+		s.hub.fireAll(errReconnected)
+	}
 	if !s.core.sessionUp(s, h) {
 		return
 	}
+	s.lease.up()
 	s.core.journal.say(slog.LevelInfo, "zookeeper: connected",
 		"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
 	if !h.Reattached {
 		return
 	}
-	// A change may have happened while nobody was connected: everybody reads
-	// again.
-	s.hub.fireAll(errReconnected)
 	select {
-	case s.lease <- struct{}{}:
+	case s.shrunk <- struct{}{}:
 	default:
 	}
 }
@@ -150,6 +160,7 @@ func (s *session) onDown(server string, err error) {
 	}
 	s.core.servers.down(server, err)
 	s.core.sessionDown(s, err)
+	s.lease.unease(err)
 }
 
 func (s *session) onOver(err error) {
@@ -179,7 +190,7 @@ func (s *session) watchLease() {
 	for {
 		select {
 		case <-t.C:
-		case <-s.lease: // another server may grant less
+		case <-s.shrunk: // another server may grant less
 		case <-s.link.Over():
 			return
 		}
@@ -289,6 +300,15 @@ func (s *Session) Context() context.Context { return s.bound.ctx }
 // otherwise. It is over at the latest when its timeout has passed since the
 // send time of the newest answered request, reachable server or not.
 func (s *Session) Err() error { return s.bound.err() }
+
+// In returns the same session with the paths of c, which must have the same
+// Root as the client that s came from; nil otherwise.
+func (s *Session) In(c *Client) *Session {
+	if c.core != s.core {
+		return nil
+	}
+	return &Session{ops{core: c.core, prefix: c.prefix, bound: s.bound}}
+}
 
 // Session waits until the client is connected and returns its session.
 // The error is that of ctx, joined with why the servers are not reached, or

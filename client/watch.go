@@ -137,6 +137,9 @@ func watched[T any](ctx context.Context, s *session, kind wire.WatchKind, path s
 	var zero T
 	key := watchKey{kind, path}
 	for {
+		if err := ctxerr.Ended(ctx); err != nil { // nobody is to wait for a read that is never sent
+			return zero, nil, &fault{err, OutcomeNeverSent}
+		}
 		w, arm, err := s.hub.join(key)
 		if err != nil {
 			return zero, nil, &fault{err, OutcomeNeverSent}

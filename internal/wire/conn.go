@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/docent-go/docent/internal/clock"
 )
 
 const readBuffer = 16 << 10
@@ -34,11 +36,13 @@ type conn struct {
 	err     error
 	asked   bool // ConnectRequest handed to the network
 	askedID int64
-	askedAt time.Time
+	askedAt clock.Stamp
 	authed  int // answers to setAuth seen
 	closing *closing
+	checks  int32 // how many were sent
 	sent    map[int32]sentRequest
 	pings   pingQueue
+	signs   signs
 }
 
 func newConn(l *Link, nc net.Conn, server string) *conn {

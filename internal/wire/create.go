@@ -16,7 +16,7 @@ type Create struct {
 }
 
 // TrackCreate follows the next request to create exactly path: create, create2,
-// createContainer or createTTL; creates inside a multi are not seen. Several
+// createContainer, createTTL, or a multi that begins with a create of it. Several
 // interests in one path take one request each, oldest first. The interest
 // outlives connections; call [Create.Forget] when it is no longer needed.
 func (l *Link) TrackCreate(path string) *Create {
@@ -73,12 +73,13 @@ func (l *Link) claimCreate(op int32, frame []byte) *Create {
 	if len(l.creates) == 0 {
 		return nil
 	}
+	var path []byte
 	switch op {
 	case opCreate, opCreate2, opCreateContainer, opCreateTTL:
-	default:
-		return nil
+		path, _ = requestPath(frame)
+	case opMulti:
+		path = firstCreated(frame)
 	}
-	path, _ := requestPath(frame)
 	line := l.creates[string(path)]
 	if len(line) == 0 {
 		return nil
@@ -88,4 +89,13 @@ func (l *Link) claimCreate(op int32, frame []byte) *Create {
 	t.sent = true
 	close(t.leaving)
 	return t
+}
+
+// firstCreated returns the path of a multi's first part if that is a create.
+func firstCreated(frame []byte) []byte {
+	const at = lengthSize + requestHeader
+	if len(frame) < at+multiHeader || be32(frame[at:]) != opCreate && be32(frame[at:]) != opCreate2 {
+		return nil
+	}
+	return pathAt(frame, at+multiHeader)
 }

@@ -9,9 +9,10 @@
 //   - a limit on dial, TLS and handshake together, in place of deadlines that
 //     go-zookeeper sets too long or not at all;
 //   - evidence: the time at which the newest answered request was sent, on
-//     which a local lease can rest;
-//   - authentication, session close and watch flags, put into the stream at
-//     frame boundaries;
+//     which a local lease can rest, and proof: since when at least the leader
+//     has been counting down the session's timeout, on which a lock can;
+//   - authentication, session close, checks of nodes and watch flags, put into
+//     the stream at frame boundaries;
 //   - refusal of frames that would break the peer or this process.
 //
 // # Failure

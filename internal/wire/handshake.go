@@ -45,7 +45,7 @@ func (c *conn) ask(frame []byte) error {
 	l.mu.Lock()
 	own := l.id
 	if id == own {
-		c.asked, c.askedID, c.askedAt = true, id, time.Now()
+		c.asked, c.askedID, c.askedAt = true, id, l.stamp(true)
 	}
 	l.mu.Unlock()
 	if id != own {
@@ -145,7 +145,17 @@ func (c *conn) accept(r connectResponse) error {
 	} else {
 		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
 	}
-	l.advance(c.askedAt)
+	l.advance(c.askedAt.At)
+	// The leader was asked, whoever answers: it made the session or looked
+	// whether it has it, both of which start its timer. Only the former shows
+	// that it had a quorum.
+	c.signs.add(sign{sent: c.askedAt})
+	switch {
+	case !h.Reattached:
+		l.prove(Proof{Kind: SessionCreated, Sent: c.askedAt, Alive: c.askedAt})
+	case l.cfg.TrustAnswers:
+		l.prove(Proof{Kind: Answer, Sent: c.askedAt, Alive: c.askedAt})
+	}
 	c.up.Store(true)
 	l.events = append(l.events, func() {
 		defer close(announced)

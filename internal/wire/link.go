@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/clock"
 )
 
 // Handshake describes an accepted handshake.
@@ -34,6 +36,14 @@ type Config struct {
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
+	// Relay is how long at most a server that is not the leader keeps a sign
+	// of life to itself, depending on the session timeout; nil stands for a
+	// server that knows nobody else.
+	Relay func(timeout time.Duration) time.Duration
+	// TrustAnswers makes every answer a [Proof], not only committed writes.
+	TrustAnswers bool
+	// Clock dates requests; nil is the machine's.
+	Clock *clock.Clock
 	// Pace is called before each dial and may sleep; its time does not count
 	// towards the limit. Its context ends with the Link, and it must return
 	// then. An error makes the attempt fail. Optional.
@@ -65,6 +75,8 @@ type Link struct {
 	password   []byte
 	timeout    time.Duration
 	evidence   time.Time
+	proof      Proof
+	slept      time.Duration              // how long the machine had slept at the last reading
 	creates    map[string][]*Create       // by path, oldest interest first
 	armed      [watchKinds]map[string]int // marks by path
 	events     []func()
@@ -81,6 +93,9 @@ func NewLink(cfg Config) *Link {
 	}
 	if cfg.MaxReply <= 0 {
 		cfg.MaxReply = defaultMaxReply
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.System()
 	}
 	cfg.Auth = slices.Clone(cfg.Auth)
 	return &Link{

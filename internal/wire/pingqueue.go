@@ -1,15 +1,15 @@
 package wire
 
-import "time"
+import "github.com/docent-go/docent/internal/clock"
 
 // pingQueue holds the send times of unanswered pings, which all have the same
 // xid and are answered in order. The zero value is empty.
 type pingQueue struct {
-	at   []time.Time
+	at   []clock.Stamp
 	head int
 }
 
-func (q *pingQueue) push(at time.Time) {
+func (q *pingQueue) push(at clock.Stamp) {
 	if q.head > 0 && len(q.at) == cap(q.at) {
 		// Reuse the room of answered pings before growing.
 		q.at = q.at[:copy(q.at, q.at[q.head:])]
@@ -18,9 +18,9 @@ func (q *pingQueue) push(at time.Time) {
 	q.at = append(q.at, at)
 }
 
-func (q *pingQueue) pop() (at time.Time, ok bool) {
+func (q *pingQueue) pop() (at clock.Stamp, ok bool) {
 	if q.head == len(q.at) {
-		return time.Time{}, false
+		return clock.Stamp{}, false
 	}
 	at = q.at[q.head]
 	q.head++

@@ -5,10 +5,16 @@ import "encoding/binary"
 // Request types and reserved xids of ZooKeeper's protocol.
 const (
 	opCreate          = 1
+	opDelete          = 2
 	opExists          = 3
 	opGetData         = 4
+	opSetData         = 5
+	opSetACL          = 7
 	opGetChildren2    = 12
+	opCheck           = 13
+	opMulti           = 14
 	opCreate2         = 15
+	opReconfig        = 16
 	opCreateContainer = 19
 	opCreateTTL       = 21
 	opSetAuth         = 100
@@ -20,14 +26,18 @@ const (
 	// xidClose marks the Link's own closeSession ("DOCT"). Servers echo any
 	// xid, and go-zookeeper uses positive ones only.
 	xidClose = -0x444f4354
+	// xidCheck and the checkXids below it mark the Link's own checks.
+	xidCheck  = -0x44500000
+	checkXids = 1 << 16
 )
 
 // Reply codes the Link acts on.
 const (
-	codeOK             = 0
-	codeSessionExpired = -112
-	codeAuthFailed     = -115
-	codeSessionMoved   = -118
+	codeOK                   = 0
+	codeRuntimeInconsistency = -2
+	codeSessionExpired       = -112
+	codeAuthFailed           = -115
+	codeSessionMoved         = -118
 )
 
 const (
@@ -35,6 +45,9 @@ const (
 
 	requestHeader = 8  // xid, type
 	replyHeader   = 16 // xid, zxid, code
+	multiHeader   = 9  // type, done, error: before each part of a multi and of its results
+
+	partError = -1 // type of the result of a part that failed
 
 	// version 4, last zxid 8, timeout 4, session id 8, password length 4
 	minConnectRequest = 28
@@ -70,15 +83,23 @@ func sealFrame(b []byte, start int) []byte {
 // requestPath returns the path that follows the header of a whole request
 // frame, and where it ends; nil if there is none that fits.
 func requestPath(frame []byte) (path []byte, end int) {
-	const at = lengthSize + requestHeader + 4
+	const at = lengthSize + requestHeader
+	path = pathAt(frame, at)
+	return path, at + 4 + len(path)
+}
+
+// pathAt returns the path whose length stands at frame[at:], nil if there is
+// none that fits.
+func pathAt(frame []byte, at int) []byte {
+	at += 4
 	if len(frame) < at {
-		return nil, 0
+		return nil
 	}
 	n := int(be32(frame[at-4:]))
 	if n <= 0 || n > len(frame)-at {
-		return nil, 0
+		return nil
 	}
-	return frame[at : at+n], at + n
+	return frame[at : at+n]
 }
 
 func closeFrame() []byte {

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/clock"
 )
 
 // nextReply looks at the header of the next frame and leaves the frame to be
@@ -25,9 +27,12 @@ func (c *conn) nextReply() error {
 			return c.fail("read", err)
 		}
 		xid, zxid, code := be32(head[4:]), be64(head[8:]), be32(head[16:])
-		own, err := c.answered(xid, zxid, code)
+		r, own, err := c.answered(xid, zxid, code)
 		if err != nil {
 			return err
+		}
+		if err := c.lookInto(r, code, int(n)); err != nil {
+			return c.fail("read", err)
 		}
 		if !own {
 			c.remain = lengthSize + int(n)
@@ -40,43 +45,125 @@ func (c *conn) nextReply() error {
 }
 
 // answered notes a reply and reports whether it answers a request of the
-// Link's own. An error means that the connection or the session has ended.
-func (c *conn) answered(xid int32, zxid int64, code int32) (own bool, err error) {
+// Link's own; r is the request. An error means that the connection or the
+// session has ended.
+func (c *conn) answered(xid int32, zxid int64, code int32) (r sentRequest, own bool, err error) {
 	l := c.l
 	l.mu.Lock()
 	switch {
 	case xid == xidNotification:
 	case xid == xidPing:
 		if at, ok := c.pings.pop(); ok {
-			l.advance(at)
+			c.seen(at)
 		}
 	case xid == xidAuth && c.authed < len(l.cfg.Auth):
 		scheme := l.cfg.Auth[c.authed].Scheme
 		c.authed++
 		l.mu.Unlock()
-		return true, c.authAnswered(scheme, code)
+		return r, true, c.authAnswered(scheme, code)
 	case xid == xidClose && c.closing != nil && !c.closing.answered():
 		closing := c.closing
 		l.mu.Unlock()
-		return true, c.closeAnswered(closing, code)
+		return r, true, c.closeAnswered(closing, code)
 	default:
-		if r, ok := c.sent[xid]; ok {
-			delete(c.sent, xid)
-			l.replied(r, zxid, code)
+		var ok bool
+		if r, ok = c.sent[xid]; !ok {
+			break
+		}
+		delete(c.sent, xid)
+		if own = r.check != nil; !own {
+			c.replied(r, zxid, code)
 		}
 	}
 	l.mu.Unlock()
-	return false, nil
+	return r, own, nil
+}
+
+// lookInto takes from the body of a reply of n bytes what its header does not
+// say: what became of a check, and whether a transaction was refused.
+func (c *conn) lookInto(r sentRequest, code int32, n int) error {
+	switch {
+	case r.check != nil:
+		frame, err := c.peek(lengthSize + n)
+		if err == nil {
+			c.checkAnswered(r, code, frame[lengthSize+replyHeader:])
+		}
+		return err
+	case r.multi && code == codeOK && n >= replyHeader+4:
+		head, err := c.peek(lengthSize + replyHeader + 4)
+		// Were a part refused, so would be the first; and the reason might
+		// be the end of the session.
+		if err == nil && be32(head[lengthSize+replyHeader:]) != partError {
+			c.l.mu.Lock()
+			c.committed(r.at)
+			c.l.mu.Unlock()
+		}
+		return err
+	}
+	return nil
 }
 
 // replied takes a reply as evidence, unless it says that the session is gone,
 // and tells who asked for its zxid. The caller holds l.mu.
-func (l *Link) replied(r sentRequest, zxid int64, code int32) {
+func (c *conn) replied(r sentRequest, zxid int64, code int32) {
 	if code != codeSessionExpired && code != codeSessionMoved {
-		l.advance(r.at)
+		c.seen(r.at)
+	}
+	if r.quorum && !r.multi && code == codeOK {
+		c.committed(r.at)
 	}
 	if r.create != nil && code == codeOK {
 		r.create.zxid, r.create.answered = zxid, true
+	}
+}
+
+// checkAnswered takes the answer to a check as evidence before it is told who
+// asked.
+func (c *conn) checkAnswered(r sentRequest, code int32, body []byte) {
+	k := r.check
+	k.parse(code, body)
+	why := code
+	if k.index >= 0 {
+		why = k.code
+	}
+	l := c.l
+	l.mu.Lock()
+	if why != codeSessionExpired && why != codeSessionMoved {
+		c.seen(r.at)
+		if k.err == nil { // also if a node is missing: that was committed too
+			c.committed(r.at)
+		}
+	}
+	l.mu.Unlock()
+	close(k.done)
+}
+
+// seen notes that the server heard from the session. The caller holds l.mu.
+func (c *conn) seen(at clock.Stamp) {
+	l := c.l
+	l.advance(at.At)
+	if l.cfg.TrustAnswers {
+		l.prove(Proof{Kind: Answer, Sent: at, Alive: at})
+	}
+	if l.cfg.Relay == nil {
+		return
+	}
+	if now := time.Now(); c.signs.due(at.At, now, l.cfg.Relay(l.timeout)) {
+		l.slept = l.cfg.Clock.Now().Slept()
+		c.signs.add(sign{sent: at, answered: now})
+	}
+}
+
+// committed notes that a write which was sent then was committed. The caller
+// holds l.mu.
+func (c *conn) committed(at clock.Stamp) {
+	l := c.l
+	if l.cfg.Relay == nil {
+		l.prove(Proof{Kind: QuorumWrite, Sent: at, Alive: at})
+		return
+	}
+	if g, ok := c.signs.before(at.At.Add(-l.cfg.Relay(l.timeout))); ok {
+		l.prove(Proof{Kind: QuorumWrite, Sent: at, Alive: g.sent})
 	}
 }
 

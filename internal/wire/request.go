@@ -3,12 +3,17 @@ package wire
 import (
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/clock"
 )
 
 // sentRequest is a request that waits for its reply.
 type sentRequest struct {
-	at     time.Time
-	create *Create // nil unless somebody wants to know
+	at     clock.Stamp
+	quorum bool // a quorum must log it
+	multi  bool
+	create *Create   // nil unless somebody wants to know
+	check  *checking // of the Link's own, nil for go-zookeeper's
 }
 
 // assemble returns the next whole frame of the stream that goes on with p, nil
@@ -104,7 +109,8 @@ func (c *conn) leave(frame []byte) ([]byte, error) {
 		return nil, c.failure()
 	}
 	defer l.mu.Unlock()
-	now := time.Now()
+	quorum := isQuorumWrite(op)
+	now := l.stamp(quorum)
 	switch xid {
 	case xidNotification: // its answer could not be told from an event
 	case xidPing:
@@ -114,11 +120,23 @@ func (c *conn) leave(frame []byte) ([]byte, error) {
 		// If an xid is used twice the older time stays: the first reply must
 		// not pass for an answer to the second request.
 		if _, twice := c.sent[xid]; !twice {
-			c.sent[xid] = sentRequest{at: now, create: create}
+			c.sent[xid] = sentRequest{at: now, quorum: quorum, multi: op == opMulti, create: create}
 		}
 	}
 	if kind, ok := watchKindOf(op); ok && len(l.armed[kind]) > 0 {
 		frame = c.flagWatch(kind, frame)
 	}
 	return frame, nil
+}
+
+// stamp reads the clocks. How long the machine has slept is read anew for
+// writes only, which spares the others a system call: an older reading makes
+// them look older. The caller holds l.mu.
+func (l *Link) stamp(fresh bool) clock.Stamp {
+	if !fresh {
+		return l.cfg.Clock.At(time.Now(), l.slept)
+	}
+	now := l.cfg.Clock.Now()
+	l.slept = now.Slept()
+	return now
 }

@@ -52,6 +52,25 @@ func TestTrackCreate(t *testing.T) {
 	}
 }
 
+// A transaction is followed if it begins with the create, and only then.
+func TestTrackCreateInMulti(t *testing.T) {
+	t.Parallel()
+	for _, op := range []int{1, 15} {
+		r := newRig(t)
+		c, p := r.establish()
+		tracked := r.link.TrackCreate("/a")
+		part := func(op int, path string) []byte { return frame(op, false, -1, path)[4:] }
+		r.exchange(c, p, frame(1, 14, part(2, "/a"), part(op, "/a")), reply(1, 3, 0)) // a delete first
+		r.exchange(c, p, frame(2, 14, part(op, "/ab")), reply(2, 3, 0))
+		r.exchange(c, p, frame(3, 14, op, false), reply(3, 3, 0)) // no part that fits
+		r.exchange(c, p, frame(4, 14, op, false, -1, 99), reply(4, 3, 0))
+		r.exchange(c, p, frame(5, 14), reply(5, 3, 0))
+		wantCreate(t, "before", tracked, false, 0)
+		r.exchange(c, p, frame(6, 14, part(op, "/a"), part(2, "/b")), reply(6, 77, 0))
+		wantCreate(t, "created", tracked, true, 77)
+	}
+}
+
 func TestTrackCreateForget(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

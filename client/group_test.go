@@ -1,0 +1,269 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// couple is a group in two directories, two nodes in the first.
+func couple() []client.GroupNode {
+	return []client.GroupNode{
+		{Dir: "/p/x", Prefix: "lock-", Data: []byte("1"), List: true},
+		{Dir: "/y", Prefix: "__READ__", Data: []byte("2")},
+		{Dir: "/p/x", Prefix: "lease-", Data: []byte("3"), List: true},
+	}
+}
+
+func TestCreateGroup(t *testing.T) {
+	t.Parallel()
+	for _, namespace := range []string{"", "ns"} {
+		bubble(t, func(r *rig) {
+			at := ""
+			var opts []client.Option
+			if namespace != "" {
+				at = "/" + namespace
+				opts = append(opts, client.WithNamespace(namespace))
+			}
+			c := r.connect("a", opts...)
+			s := r.session(c)
+			r.create(at+"/p", "")
+			nodes := couple()
+			nodes[1].ACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
+			made, err := s.CreateGroup(r.ctx, nodes)
+			r.check(err)
+			for i, want := range []string{"/p/x/*lock-0000000000", "/y/*__READ__0000000000", "/p/x/*lease-0000000001"} {
+				var dir, name, number string
+				if _, err := fmt.Sscanf(made[i].Path[len(made[i].Path)-10:], "%s", &number); err != nil {
+					r.Fatal(err)
+				}
+				dir, name = made[i].Path[:len(nodes[i].Dir)], made[i].Path[len(nodes[i].Dir)+1:]
+				if got := dir + "/*" + name[40:]; got != want || name[:3] != "_c_" || name[17] != '8' {
+					r.Errorf("node %d: %s, want %s", i, made[i].Path, want)
+				}
+				n, ok := r.srv.Node(at + made[i].Path)
+				if !ok || n.Stat.Czxid != made[i].Czxid || n.Stat.EphemeralOwner != s.ID() || string(n.Data) != fmt.Sprint(i+1) {
+					r.Errorf("node %d: %+v, %v; entry %+v", i, n, ok, made[i])
+				}
+				perms := int32(zk.PermAll)
+				if i == 1 {
+					perms = zk.PermRead | zk.PermCreate | zk.PermDelete
+				}
+				if acl, _, err := c.GetACL(r.ctx, made[i].Path); err != nil || len(acl) != 1 || acl[0].Perms != perms {
+					r.Errorf("node %d: ACL %+v, %v", i, acl, err)
+				}
+				if nodes[i].List != (len(made[i].Children) == 2) {
+					r.Errorf("node %d: children %v", i, made[i].Children)
+				}
+			}
+			if made[0].Czxid != made[2].Czxid || made[0].Czxid == 0 {
+				r.Errorf("not one transaction: %+v", made)
+			}
+			if got := r.srv.Count(zktest.OpMulti); got != 2 && got != 3 { // a missing parent is found each
+				r.Errorf("%d transactions", got)
+			}
+			before := r.srv.Count(zktest.OpMulti)
+			_, err = s.CreateGroup(r.ctx, nodes, client.CheckOp(made[0].Path, 0), client.DeleteOp(made[0].Path, 0))
+			r.check(err)
+			if got := r.srv.Count(zktest.OpMulti) - before; got != 1 {
+				r.Errorf("%d transactions for a group whose parents exist", got)
+			}
+			if left := r.srv.Children(at + "/p/x"); len(left) != 3 {
+				r.Errorf("after a group that deletes one: %v", left)
+			}
+		})
+	}
+}
+
+// A part that is refused is named by its place among the parts, and no node is
+// made.
+func TestCreateGroupRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		r.create("/p/x", "")
+		r.create("/y", "")
+		_, err := s.CreateGroup(r.ctx, couple(), client.CheckOp("/y", 0), client.DeleteOp("/gone", client.AnyVersion))
+		var multi *client.MultiError
+		if !errors.As(err, &multi) || multi.Index != 1 || multi.Op != "delete" || multi.Path != "/gone" {
+			r.Errorf("error %v", err)
+		}
+		wantErr(t, err, zk.ErrNoNode)
+		wantOutcome(t, err, client.OutcomeRefused)
+		if _, err = s.CreateGroup(r.ctx, nil); err == nil {
+			r.Error("an empty group was made")
+		}
+		_, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "x", Prefix: "n-"}})
+		wantErr(t, err, client.ErrInvalidPath)
+		_, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}, {Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}})
+		wantErr(t, err, client.ErrTooLarge)
+		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth)
+		_, err = s.CreateGroup(r.ctx, couple())
+		wantErr(t, err, zk.ErrNoAuth)
+		wantOutcome(t, err, client.OutcomeRefused)
+		other := r.connect("b")
+		if _, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/y", Prefix: "n-", In: other}}); err == nil {
+			r.Error("a node in the namespace of another client was made")
+		}
+		wantOutcome(t, err, client.OutcomeNeverSent)
+		r.noGroup()
+	})
+}
+
+// noGroup checks that no node is left once removals have had their time.
+func (r *rig) noGroup() {
+	r.Helper()
+	time.Sleep(2 * sessionTimeout)
+	for _, dir := range []string{"/p/x", "/y"} {
+		if left := r.srv.Children(dir); len(left) != 0 {
+			r.Errorf("left in %s: %v", dir, left)
+		}
+	}
+}
+
+// A group is made once, whatever becomes of requests and answers, and the
+// parts with it.
+func TestCreateGroupInTrouble(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(r *rig){
+		"calm":           func(*rig) {},
+		"dropped before": func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"answer lost":    func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"cut after":      func(r *rig) { r.srv.DropAfter(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"search lost, too": func(r *rig) {
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 2})
+		},
+		"lists lost": func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 1}) },
+		"owner check lost": func(r *rig) {
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpExists, Nth: 1})
+		},
+		"parent reaped": func(r *rig) {
+			r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(context.Context, zktest.Request) { _ = r.srv.Delete("/y") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				for _, path := range []string{"/p/x", "/y", "/counter"} {
+					r.create(path, "")
+				}
+				trouble(r)
+				made, err := s.CreateGroup(r.ctx, couple(), client.SetOp("/counter", []byte("x"), client.AnyVersion))
+				r.check(err)
+				if x, y := r.srv.Children("/p/x"), r.srv.Children("/y"); len(x) != 2 || len(y) != 1 {
+					r.Errorf("nodes %v, %v", x, y)
+				}
+				if n, _ := r.srv.Node("/counter"); n.Stat.Version != 1 {
+					r.Errorf("the part was applied %d times", n.Stat.Version)
+				}
+				for i, e := range made {
+					n, ok := r.srv.Node(e.Path)
+					if !ok || n.Stat.Czxid != e.Czxid || string(n.Data) != fmt.Sprint(i+1) {
+						r.Errorf("entry %d %+v is %+v", i, e, n)
+					}
+				}
+				r.check(c.Close(r.ctx))
+				wantQuiet(r.T)
+			})
+		})
+	}
+}
+
+// A group whose caller gave up leaves nothing, at whatever moment.
+func TestCreateGroupAbandoned(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(r *rig) (undo func()){
+		"calm":          func(*rig) func() { return func() {} },
+		"frozen":        func(r *rig) func() { r.srv.Client("a").Freeze(); return r.srv.Client("a").Thaw },
+		"reply stalled": func(r *rig) func() { r.srv.StallReply(zktest.Match{Op: zktest.OpMulti}); return r.srv.Client("a").Heal },
+		"reply lost": func(r *rig) func() {
+			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.srv.StallReply(zktest.Match{Op: zktest.OpGetChildren2})
+			return func() { r.srv.ClearRules(); r.srv.Client("a").Heal() }
+		},
+		"ignored": func(r *rig) func() { r.srv.Ignore(zktest.Match{Op: zktest.OpMulti}); return func() {} },
+	} {
+		for step := range 12 {
+			t.Run(fmt.Sprint(name, " ", step), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					c := r.connect("a")
+					s := r.session(c)
+					r.create("/p/x", "")
+					r.create("/y", "")
+					undo := fault(r)
+					limit := time.Duration(step) * 211 * time.Microsecond
+					start := time.Now()
+					made, err := s.CreateGroup(r.within(limit), couple())
+					if took := time.Since(start); took > limit {
+						r.Errorf("limit %v: took %v", limit, took)
+					}
+					if err == nil {
+						for _, e := range made {
+							r.check(s.Delete(r.ctx, e.Path, client.AnyVersion))
+						}
+					} else {
+						wantErr(t, err, context.DeadlineExceeded)
+					}
+					time.Sleep(time.Second)
+					undo()
+					r.noGroup()
+					r.check(c.Close(r.ctx))
+					wantQuiet(r.T)
+				})
+			})
+		}
+	}
+}
+
+// Somebody deletes a part of a group whose answer was lost: the rest is
+// removed, and the caller told.
+func TestCreateGroupTorn(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		r.create("/p/x", "")
+		r.create("/y", "")
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Nth: 1}, func(context.Context, zktest.Request) {
+			for _, name := range r.srv.Children("/y") {
+				_ = r.srv.Delete("/y/" + name)
+			}
+		})
+		_, err := s.CreateGroup(r.ctx, couple())
+		wantErr(t, err, zk.ErrNoNode)
+		wantOutcome(t, err, client.OutcomeUnknown)
+		r.noGroup()
+	})
+}
+
+// A group is of one session.
+func TestCreateGroupSessionLost(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		r.create("/p/x", "")
+		r.create("/y", "")
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(_ context.Context, req zktest.Request) { r.srv.ExpireSession(req.Session) })
+		_, err := s.CreateGroup(r.ctx, couple())
+		wantErr(t, err, client.ErrSessionLost)
+		r.noGroup()
+		if r.session(c).In(r.connect("b")) != nil {
+			r.Error("a session in the namespace of another client's")
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// Holding is the reliance of one hold on nodes of a [Session] that nobody else
+// may see go unnoticed. While there is one, the session is proved by
+// heartbeats. It is safe for concurrent use.
+type Holding struct {
+	s     *Session
+	lost  func(error)
+	paths []string
+	full  []string // as the server knows them
+
+	cause error // why it ended; guarded by the lease's mu
+}
+
+// Hold begins to rely on the nodes at paths, which this session has made. If
+// the newest proof is old it waits for another, within ctx; a session that has
+// just made the nodes needs none.
+//
+// lost is called once if the holding ends before [Holding.Done]: with an error
+// that matches [ErrLeaseExpired] at the latest when the deadline less the
+// safety margin has come, or zk.ErrNoNode when a heartbeat found a node
+// missing. It must not block. It is not called when the session ends, for
+// which there is [Session.Context]. If Hold fails lost is not called; the
+// error then says why there is no proof, matches zk.ErrNoNode if a node does
+// not exist, or [ErrUnsafeTimeout].
+//
+// If a holding that ended with ErrLeaseExpired is not given up, by Done, when
+// its deadline comes, the session is given up, since its nodes are in
+// everybody's way.
+func (s *Session) Hold(ctx context.Context, lost func(error), paths ...string) (*Holding, error) {
+	full, err := s.fullPaths(paths)
+	if err != nil {
+		return nil, err
+	}
+	h := &Holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
+	if err := h.prove(ctx); err != nil {
+		return nil, err
+	}
+	s.bound.lease.add(h)
+	return h, nil
+}
+
+// prove waits until the lease has some time left.
+func (h *Holding) prove(ctx context.Context) error {
+	l := h.s.bound.lease
+	for {
+		t := l.standing()
+		if t.left >= t.beat/2 {
+			return nil
+		}
+		if err := l.policy.check(t.timeout); err != nil {
+			return err
+		}
+		if err := h.s.confirm(ctx, h.paths, h.full); err != nil {
+			return err
+		}
+		if t = l.standing(); t.left >= t.beat/2 {
+			return nil
+		}
+		// The server has yet to tell the leader of a sign of life that is
+		// young enough.
+		pause := time.NewTimer(t.beat / 4)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctxerr.Ended(ctx)
+		}
+	}
+}
+
+// Err is nil while the nodes can be relied upon. It looks at the clocks
+// itself, so that a late timer cannot make a lost lock look held.
+func (h *Holding) Err() error {
+	s := h.s.bound
+	if err := s.err(); err != nil {
+		return err
+	}
+	s.lease.expired(s.lease.standing())
+	s.lease.mu.Lock()
+	defer s.lease.mu.Unlock()
+	return h.cause
+}
+
+// Done gives the holding up. It may be called more than once.
+func (h *Holding) Done() { h.s.bound.lease.remove(h) }

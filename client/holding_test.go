@@ -1,0 +1,374 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// held is a holding on an ephemeral node, and what it was told.
+type held struct {
+	*client.Holding
+	s    *client.Session
+	path string
+	at   time.Time // when Hold returned
+	lost chan error
+}
+
+func (r *rig) hold(c *client.Client, path string) *held {
+	r.Helper()
+	s := r.session(c)
+	_, err := s.Create(r.ctx, path, nil, client.Ephemeral())
+	r.check(err)
+	return r.holdAs(s, path)
+}
+
+func (r *rig) holdAs(s *client.Session, paths ...string) *held {
+	r.Helper()
+	h := &held{s: s, path: paths[0], lost: make(chan error, 2)}
+	var err error
+	h.Holding, err = s.Hold(r.ctx, func(err error) { h.lost <- err }, paths...)
+	r.check(err)
+	h.at = time.Now()
+	return h
+}
+
+// loss waits for h to be lost.
+func (r *rig) loss(h *held) error {
+	r.Helper()
+	select {
+	case err := <-h.lost:
+		return err
+	case <-r.ctx.Done():
+		r.Fatalf("%s was never lost", h.path)
+		return nil
+	}
+}
+
+// beats counts the transactions that clients send from now on.
+func (r *rig) beats() *atomic.Int32 {
+	var n atomic.Int32
+	r.srv.OnRequest(func(q zktest.Request) {
+		if q.Op == zktest.OpMulti {
+			n.Add(1)
+		}
+	})
+	return &n
+}
+
+// One heartbeat every sixth of the timeout, for all holds of a session
+// together; none while nothing is held, nor when a write has just been
+// committed.
+func TestHeartbeatCost(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const timeout, period = 12 * time.Second, 2 * time.Second
+		c := r.connect("a", client.WithSessionTimeout(timeout))
+		n := r.beats()
+		time.Sleep(time.Minute)
+		for range 20 {
+			h := r.hold(c, "/short")
+			time.Sleep(period - 100*time.Millisecond)
+			h.Done()
+			r.check(c.Delete(r.ctx, "/short", client.AnyVersion))
+		}
+		if got := n.Load(); got != 0 {
+			t.Errorf("%d heartbeats for holds shorter than the period", got)
+		}
+		a, b := r.hold(c, "/a"), r.hold(c, "/b")
+		const periods = 30
+		time.Sleep(periods*period + time.Second)
+		if got := n.Load(); got < periods-2 || got > periods {
+			t.Errorf("%d heartbeats in %d periods", got, periods)
+		}
+		// The work of the session itself is proof enough.
+		n.Store(0)
+		for range 2 * periods {
+			time.Sleep(period / 2)
+			_, err := c.Set(r.ctx, "/a", nil, client.AnyVersion)
+			r.check(err)
+		}
+		if got := n.Load(); got > 1 {
+			t.Errorf("%d heartbeats beside other writes", got)
+		}
+		a.Done()
+		b.Done()
+		synctest.Wait()
+		n.Store(0)
+		time.Sleep(time.Minute)
+		if got := n.Load(); got != 0 {
+			t.Errorf("%d heartbeats while nothing is held", got)
+		}
+		for _, h := range []*held{a, b} {
+			if len(h.lost) != 0 {
+				t.Errorf("%s was lost: %v", h.path, <-h.lost)
+			}
+		}
+	})
+}
+
+// In silence a holding ends its margin before the deadline, with what was
+// known; the deadline is before the server's; and the session is given up at
+// the deadline unless the holder has given the holding up.
+func TestHoldingInSilence(t *testing.T) {
+	t.Parallel()
+	for _, polite := range []bool{true, false} {
+		bubble(t, func(r *rig) {
+			c := r.connect("a", client.WithConnectTimeout(time.Hour))
+			h := r.hold(c, "/e")
+			time.Sleep(17 * time.Second)
+			r.srv.Client("a").Partition()
+			err := r.loss(h)
+			if polite {
+				h.Done()
+			}
+			var e *client.LeaseExpiredError
+			wantErr(t, err, client.ErrLeaseExpired)
+			if !errors.As(err, &e) {
+				t.Fatalf("lost: %v", err)
+			}
+			ended := time.Now()
+			if ended != e.Deadline.Add(-e.Margin) || e.Margin != time.Second || e.Proof != "committed write" ||
+				e.SentAt.Before(e.AliveAt) || e.Timeout != sessionTimeout || e.Session != h.s.ID() {
+				t.Errorf("ended at %v: %+v", ended, e)
+			}
+			wantErrText(t, err, "a heartbeat was not answered in time", "no proof")
+			wantErr(t, h.Err(), client.ErrLeaseExpired)
+			if _, there := r.srv.Node("/e"); !there {
+				t.Error("the node went before the holder was told")
+			}
+			time.Sleep(time.Until(e.Deadline))
+			synctest.Wait()
+			if over := h.s.Err() != nil; over == polite {
+				t.Errorf("at the deadline the session is over: %v; the holding was given up: %v", over, polite)
+			} else if over {
+				wantErr(t, h.s.Err(), client.ErrSessionLost, client.ErrLeaseExpired)
+			}
+			if _, there := r.srv.Node("/e"); !there {
+				t.Error("the node went before the deadline")
+			}
+			r.srv.Client("a").Heal()
+			r.session(c)
+			r.oldSessionGoneUnless(polite && h.s.Err() == nil, c, h.s)
+			if len(h.lost) != 0 {
+				t.Error("lost twice")
+			}
+		})
+	}
+}
+
+func (r *rig) oldSessionGoneUnless(alive bool, c *client.Client, s *client.Session) {
+	if !alive {
+		r.oldSessionGone(c, s)
+	}
+}
+
+// A heartbeat finds a node that somebody deleted, which ends the holdings that
+// rely on it and no other.
+func TestHeartbeatFindsADeletedNode(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		a, b := r.hold(c, "/a"), r.hold(c, "/b")
+		s := r.session(c)
+		_, err := s.Create(r.ctx, "/c", nil, client.Ephemeral())
+		r.check(err)
+		both := r.holdAs(s, "/c", "/b")
+		time.Sleep(10 * time.Second)
+		deleted := time.Now()
+		r.check(r.srv.Delete("/b"))
+		for _, h := range []*held{b, both} {
+			wantErr(t, r.loss(h), zk.ErrNoNode)
+			wantErr(t, h.Err(), zk.ErrNoNode)
+		}
+		if took := time.Since(deleted); took > sessionTimeout/6+10*time.Millisecond {
+			t.Errorf("found after %v", took)
+		}
+		time.Sleep(time.Minute)
+		if len(a.lost) != 0 || a.Err() != nil || a.s.Err() != nil {
+			t.Errorf("the other holding ended: %v, %v", a.Err(), a.s.Err())
+		}
+	})
+}
+
+// A node that may not be read is not lost for that, is complained of once, and
+// keeps nobody from hearing of another.
+func TestHeartbeatOfAnUnreadableNode(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var log bytes.Buffer
+		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		s := r.session(c)
+		_, err := s.Create(r.ctx, "/secret", nil, client.Ephemeral(), client.ACL(zk.WorldACL(zk.PermDelete)...))
+		r.check(err)
+		secret := r.holdAs(s, "/secret")
+		time.Sleep(time.Minute)
+		b := r.hold(c, "/b")
+		time.Sleep(10 * time.Second)
+		r.check(r.srv.Delete("/b"))
+		deleted := time.Now()
+		wantErr(t, r.loss(b), zk.ErrNoNode)
+		if took := time.Since(deleted); took > sessionTimeout/6+10*time.Millisecond {
+			t.Errorf("found after %v", took)
+		}
+		time.Sleep(time.Minute)
+		if len(secret.lost) != 0 || secret.Err() != nil {
+			t.Errorf("lost: %v", secret.Err())
+		}
+		r.check(c.Close(r.ctx))
+		if n := strings.Count(log.String(), "may not be read"); n != 1 {
+			t.Errorf("complained %d times", n)
+		}
+	})
+}
+
+// With more nodes than fit into one heartbeat each gets its turn.
+func TestHeartbeatsTakeTurns(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		var all []*held
+		for i := range 200 {
+			all = append(all, r.hold(c, "/n"+string(rune('a'+i%26))+strings.Repeat("x", i/26)))
+		}
+		r.check(r.srv.Delete(all[150].path))
+		begun := time.Now()
+		wantErr(t, r.loss(all[150]), zk.ErrNoNode)
+		if took := time.Since(begun); took > 4*sessionTimeout/6 {
+			t.Errorf("found after %v", took)
+		}
+	})
+}
+
+// A waiter that is granted a lock long after it made its node has to prove the
+// session first; and finds out if the node is gone.
+func TestHoldProvesAnOldNode(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		for _, p := range []string{"/a", "/b"} {
+			_, err := s.Create(r.ctx, p, nil, client.Ephemeral())
+			r.check(err)
+		}
+		time.Sleep(time.Minute)
+		if d := time.Until(s.Deadline()); d > -40*time.Second {
+			t.Errorf("nothing was proved for a minute, and the deadline is in %v", d)
+		}
+		n := r.beats()
+		h := r.holdAs(s, "/a")
+		if left := time.Until(s.Deadline()); left < sessionTimeout/2 || n.Load() != 1 {
+			t.Errorf("%v to the deadline after %d transactions", left, n.Load())
+		}
+		h.Done()
+		time.Sleep(time.Minute)
+		r.check(r.srv.Delete("/b"))
+		_, err := s.Hold(r.ctx, func(error) { t.Error("lost was called") }, "/b")
+		wantErr(t, err, zk.ErrNoNode)
+		time.Sleep(time.Minute)
+		r.srv.Client("a").Freeze()
+		_, err = s.Hold(r.within(time.Second), func(error) { t.Error("lost was called") }, "/a")
+		wantErr(t, err, context.DeadlineExceeded)
+		r.srv.Client("a").Thaw()
+	})
+}
+
+// While a heartbeat is not answered the lease is in jeopardy, and the
+// connection is given up for another in time to save the hold.
+func TestJeopardy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.hold(c, "/e")
+		time.Sleep(10 * time.Second)
+		calm := h.s.Jeopardy()
+		begun := time.Now()
+		rule := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
+		r.await("jeopardy", calm)
+		if took := time.Since(begun); took > sessionTimeout/2 {
+			t.Errorf("in jeopardy after %v", took)
+		}
+		if rule.Fired() == 0 {
+			t.Error("no heartbeat was lost")
+		}
+		<-h.s.Jeopardy() // still
+		time.Sleep(sessionTimeout)
+		select {
+		case <-h.s.Jeopardy():
+			t.Error("in jeopardy for good")
+		default:
+		}
+		if len(h.lost) != 0 || r.session(c).ID() != h.s.ID() {
+			t.Errorf("one answer less cost the hold: %v", h.Err())
+		}
+		// A connection that ends is a doubt at once.
+		calm = h.s.Jeopardy()
+		r.srv.Client("a").Cut()
+		synctest.Wait()
+		r.await("jeopardy", calm)
+	})
+}
+
+// A heartbeat goes past requests that wait for one another.
+func TestHeartbeatPassesAStuckQueue(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.hold(c, "/e")
+		n := r.beats()
+		// Thousands of requests that the server takes its time to answer.
+		r.srv.DelayReply(zktest.Match{Op: zktest.OpExists}, time.Millisecond)
+		for range 2000 {
+			go func() { _, _, _ = c.Exists(r.ctx, "/e") }()
+		}
+		time.Sleep(20 * time.Second)
+		if len(h.lost) != 0 || n.Load() < 8 {
+			t.Errorf("lost %d, %d heartbeats", len(h.lost), n.Load())
+		}
+	})
+}
+
+// A server that grants less later may end the session earlier.
+func TestDeadlineFollowsTheLeastTimeout(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithSessionTimeout(30*time.Second))
+		h := r.hold(c, "/e")
+		before := h.s.Deadline()
+		r.srv.SetSessionTimeouts(time.Second, 8*time.Second)
+		r.srv.Client("a").Cut()
+		r.session(c)
+		time.Sleep(time.Second)
+		if d := h.s.Deadline(); h.s.Timeout() != 8*time.Second || d.After(before.Add(-10*time.Second)) {
+			t.Errorf("timeout %v, deadline moved by %v", h.s.Timeout(), d.Sub(before))
+		}
+	})
+}
+
+// Close ends the session, and with it the heartbeats, while something is held.
+func TestCloseWhileHolding(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.hold(c, "/e")
+		time.Sleep(10 * time.Second)
+		r.check(c.Close(r.ctx))
+		wantErr(t, h.Err(), client.ErrClosed)
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		if len(h.lost) != 0 {
+			t.Errorf("lost: %v", <-h.lost)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrUnsafeTimeout says that no lock can be held safely with the session
+// timeout that the servers granted, under the [LeasePolicy] in force. The
+// error that matches it says which number to change.
+var ErrUnsafeTimeout = errors.New("client: no lock can be held safely with this session timeout")
+
+// Heartbeat says what proves that the ensemble keeps the session while
+// something is held.
+type Heartbeat int
+
+const (
+	// HeartbeatWrites commits a transaction that checks the held nodes, at
+	// least every sixth of the session timeout and every 5 s, one for all
+	// holds of a session. It is the default and the only kind for which the
+	// promise of [Session.Deadline] holds.
+	HeartbeatWrites Heartbeat = iota
+	// HeartbeatPings sends nothing of its own and takes any answer of any
+	// server as proof. A server that is cut off from its leader, or is a
+	// leader that was deposed, goes on answering: two clients may then hold
+	// one lock for as long as [LeasePolicy.Exposure] says. For holders whose
+	// every effect is fenced.
+	HeartbeatPings
+)
+
+// LeasePolicy says what is assumed about servers and clocks, and how early a
+// hold ends. The zero value is safe for ZooKeeper's default configuration;
+// a field that is zero has its default. T stands for the least session
+// timeout negotiated so far.
+type LeasePolicy struct {
+	// SafetyMargin is how long before its deadline a hold ends: the time its
+	// work needs to stop. The default is T/10, but 1 s for T from 4 to 10 s,
+	// and T/4 below.
+	SafetyMargin time.Duration
+	// TickTime is the servers' tickTime, or more. A server that is not the
+	// leader keeps signs of life to itself for up to half of it (twice that
+	// behind an observer master: double it there). The default is 2 s, or T/2
+	// if that is less, because servers grant no less than two ticks unless
+	// told to.
+	TickTime time.Duration
+	// SyncLimit is the servers' syncLimit in ticks, or more: how long a server
+	// may be cut off before it notices. It bounds the risk of
+	// [HeartbeatPings], see [LeasePolicy.Exposure]; HeartbeatWrites does not
+	// rely on it. The default is 5.
+	SyncLimit int
+	// ClockRateError is how much faster the leader's clock may run than
+	// ours, relatively. The default is 0.001.
+	ClockRateError float64
+	// SchedulingSlack is how late timers may be, the leader's and ours. The
+	// default is T/50.
+	SchedulingSlack time.Duration
+	// Heartbeat is what counts as proof.
+	Heartbeat Heartbeat
+	// Standalone says that the servers are one server without an ensemble:
+	// then every answer is proof.
+	Standalone bool
+}
+
+// WithLeasePolicy sets how long a lock counts as held. [Connect] fails with
+// an error that matches [ErrUnsafeTimeout] if the servers grant a timeout
+// that leaves no time under p.
+func WithLeasePolicy(p LeasePolicy) Option {
+	return optionFunc(func(c *config) error {
+		switch {
+		case p.SafetyMargin < 0 || p.TickTime < 0 || p.SyncLimit < 0 || p.SchedulingSlack < 0:
+			return fmt.Errorf("client: lease policy %+v has a negative field", p)
+		case p.ClockRateError < 0 || p.ClockRateError >= 1:
+			return fmt.Errorf("client: lease policy: clock rate error %v is not in [0, 1)", p.ClockRateError)
+		case p.Heartbeat != HeartbeatWrites && p.Heartbeat != HeartbeatPings:
+			return fmt.Errorf("client: lease policy: there is no heartbeat %d", p.Heartbeat)
+		}
+		c.lease = p
+		return nil
+	})
+}
+
+// Defaults of [LeasePolicy].
+const (
+	defaultTickTime       = 2 * time.Second
+	defaultSyncLimit      = 5
+	defaultClockRateError = 0.001
+	maxBeat               = 5 * time.Second
+)
+
+// terms are the numbers that follow from a policy and a session timeout.
+type terms struct {
+	life   time.Duration // from the moment the leader surely heard of us
+	margin time.Duration
+	relay  time.Duration // signs of life this old are with the leader
+	beat   time.Duration // between two heartbeats
+}
+
+func (p LeasePolicy) terms(timeout time.Duration) terms {
+	slack := p.SchedulingSlack
+	if slack == 0 {
+		slack = timeout / 50
+	}
+	rate := p.ClockRateError
+	if rate == 0 {
+		rate = defaultClockRateError
+	}
+	margin := p.SafetyMargin
+	if margin == 0 {
+		margin = max(timeout/10, min(time.Second, timeout/4))
+	}
+	return terms{
+		life:   timeout - time.Duration(float64(timeout)*rate) - slack,
+		margin: margin,
+		relay:  p.tick(timeout)/2 + slack,
+		beat:   min(timeout/6, maxBeat),
+	}
+}
+
+func (p LeasePolicy) tick(timeout time.Duration) time.Duration {
+	if p.TickTime != 0 {
+		return p.TickTime
+	}
+	return min(defaultTickTime, timeout/2)
+}
+
+// trusting reports whether any answer is proof.
+func (p LeasePolicy) trusting() bool { return p.Standalone || p.Heartbeat == HeartbeatPings }
+
+// spare is the time that remains for the answer to a heartbeat to arrive late,
+// if nothing else goes wrong.
+func (p LeasePolicy) spare(timeout time.Duration) time.Duration {
+	t := p.terms(timeout)
+	if p.trusting() {
+		return t.life - t.margin - timeout/3 // go-zookeeper pings that often
+	}
+	// A heartbeat proves signs of life from up to relay and one more beat
+	// before it, and has to last until the next one is answered.
+	return t.life - t.margin - t.relay - 2*t.beat
+}
+
+// check refuses a timeout that leaves no time to spare.
+func (p LeasePolicy) check(timeout time.Duration) error {
+	if p.spare(timeout) > 0 {
+		return nil
+	}
+	t := p.terms(timeout)
+	const step, most = 100 * time.Millisecond, 10 * time.Minute
+	enough := timeout
+	for enough < most && p.spare(enough) <= 0 {
+		enough += step
+	}
+	if enough >= most {
+		return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v no timeout would do: lower LeasePolicy.SafetyMargin or TickTime",
+			ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout))
+	}
+	return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v it takes %v: raise WithSessionTimeout (servers grant at most 20 ticks, or their maxSessionTimeout), or lower LeasePolicy.SafetyMargin",
+		ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout), enough.Round(step))
+}
+
+// Exposure is how long, under [HeartbeatPings], a client may go on believing
+// that it holds a lock which another client has got: the server it talks to
+// may have been cut off for SyncLimit ticks without noticing, or be a deposed
+// leader that counts its followers one tick later. It does not depend on the
+// safety margin, which comes off it.
+func (p LeasePolicy) Exposure(timeout time.Duration) time.Duration {
+	limit := p.SyncLimit
+	if limit == 0 {
+		limit = defaultSyncLimit
+	}
+	tick, relay := p.tick(timeout), p.terms(timeout).relay
+	return time.Duration(limit)*tick + max(tick, relay+timeout/3)
+}
+
+// relay is what the wire needs to know of the servers: nil if signs of life
+// need not travel.
+func (c *config) relay() func(timeout time.Duration) time.Duration {
+	if c.lease.trusting() {
+		return nil
+	}
+	return func(timeout time.Duration) time.Duration { return c.lease.terms(timeout).relay }
+}
