@@ -21,11 +21,12 @@
 //
 // # Losing the lock
 //
-// A hold ends when it is released, when the client's session is over, and
-// when somebody deletes its node. Its context ends then, and
-// [context.Cause] says why. The session is over at the latest when its
-// timeout has passed since the send time of the newest request that a server
-// answered, also in a partition in which nobody tells. Work must stop then.
+// A hold ends when it is released, when the client's session is over, when
+// somebody deletes its node, and, a safety margin before anybody else could
+// hold the lock, when the ensemble has not confirmed the session for too long.
+// Its context ends then, and [context.Cause] says why. Nobody needs to tell:
+// it ends in a partition too. Work must stop then; docs/losing-a-lock.md says
+// what that rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard].
 // What is already on its way to another system when that happens cannot be
 // called back: hand [Hold.FencingToken] to that system, and let it refuse a
 // token older than the newest it has seen.
@@ -36,7 +37,9 @@
 // thread: an Acquire whose context descends from [Hold.Context] of a hold of
 // the same lock returns another counted hold at once, without I/O. Goroutines
 // that share such a context share the lock. The lock is free when every hold
-// of it is released.
+// of it is released. An Acquire that would wait for a hold that its context
+// descends from, as to write while reading or with another client, is refused
+// with [ErrWouldDeadlock].
 //
 // # Errors
 //

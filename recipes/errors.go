@@ -28,6 +28,17 @@ var (
 	// numbers and every client would see itself first (ZOOKEEPER-3249). Let
 	// everybody stop and delete the directory; it starts again at 0.
 	ErrSequenceExhausted = seqqueue.ErrExhausted
+
+	// ErrForeignLock says that contenders of another library stand in the
+	// lock's directory that do not wait for this one, nor it for them: it
+	// would be held twice. Give each library a path of its own, or see
+	// [WithKazoo].
+	ErrForeignLock = seqqueue.ErrForeign
+
+	// ErrWouldDeadlock says that an acquire was refused because it would wait
+	// for a hold that its own context descends from, or for somebody who waits
+	// for that.
+	ErrWouldDeadlock = errors.New("would wait for itself")
 )
 
 // LockError is the error of a failed lock operation.

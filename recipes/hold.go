@@ -6,83 +6,116 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/internal/runonce"
 )
 
 // Hold is a lock that is held. It is safe for concurrent use. Every hold must
 // be released, by [Hold.Release] or [Hold.Close], also after it was lost.
 type Hold struct {
-	node   *heldNode
+	grant  *grant
 	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
 	cancel context.CancelCauseFunc
 
-	leaving  atomic.Bool   // Release was called
-	released chan struct{} // closed when it is done
-	err      error         // of Release; set before released is closed
+	leaving *runonce.Once
 }
 
-// heldNode is the node behind one or, with re-entry, several holds.
-type heldNode struct {
-	path   string // of the lock
-	member *seqqueue.Member
-	ctx    context.Context //nolint:containedctx // ends when the node is no longer held
-	cancel context.CancelCauseFunc
-	watch  *time.Timer
-	unbind func() bool // from the session's end
+// place is where a hold stands: nodes of one session.
+type place struct {
+	lock    string  // path of the lock
+	key     heldKey // finds the grant in the contexts of its holds
+	session *client.Session
+	nodes   []string
+	token   int64
+	remove  func(context.Context) error // deletes the nodes, as seqqueue.Member.Leave
+	drop    func()                      // deletes them in the background
+	unheld  func()                      // the same where nobody was told that they are held; nil if it is the same
+}
+
+// grant is a place that was granted, and what one or, with re-entry, several
+// holds stand on.
+type grant struct {
+	place
+
+	ctx     context.Context //nolint:containedctx // ends when the nodes are no longer held
+	cancel  context.CancelCauseFunc
+	holding *client.Holding // what the session does for it
+	watch   *time.Timer
+	unbind  func() bool // from the session's end
+
+	asked context.Context //nolint:containedctx // ends when somebody asks for the release
+	ask   context.CancelFunc
 
 	mu    sync.Mutex // guards count; never held across I/O
 	count int        // holds that are not released
 }
 
-// watchAfter is how long a hold lasts before its own node is watched: shorter
-// ones cost the server nothing, and a node that was deleted before is found
-// missing.
+// watchAfter is how long a hold lasts before its own nodes are watched:
+// shorter ones cost the server nothing, and a node that was deleted before is
+// found missing.
 const watchAfter = 20 * time.Millisecond
 
-// newHeldNode makes a granted member a hold. ctx gives its values, not its
-// end.
-func newHeldNode(ctx context.Context, path string, m *seqqueue.Member) *heldNode {
-	n := &heldNode{path: path, member: m}
-	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+// newGrant begins to hold a place. ctx gives its values, not its end.
+func newGrant(ctx context.Context, p place) *grant {
+	g := &grant{place: p}
+	ctx = context.WithoutCancel(ctx)
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	g.asked, g.ask = context.WithCancel(ctx)
 	// The session's end ends the hold without a goroutine waiting for it.
-	n.unbind = context.AfterFunc(m.Session.Context(), func() { n.lose(context.Cause(m.Session.Context())) })
-	n.watch = time.AfterFunc(watchAfter, n.watchOwn)
-	return n
+	g.unbind = context.AfterFunc(g.session.Context(), func() { g.lose(context.Cause(g.session.Context())) })
+	g.watch = time.AfterFunc(watchAfter, g.watchOwn)
+	return g
 }
 
-// lose ends all holds of the node.
-func (n *heldNode) lose(why error) { n.cancel(fmt.Errorf("%w: %w", ErrLost, why)) }
+// lose ends all holds of the grant.
+func (g *grant) lose(why error) { g.cancel(fmt.Errorf("%w: %w", ErrLost, why)) }
 
-// watchOwn ends the hold when somebody deletes its node, which takes no
-// right on the node itself, only on its parent. It runs on a goroutine of
-// its own and ends with the hold.
-func (n *heldNode) watchOwn() {
-	for n.ctx.Err() == nil {
-		_, _, w, err := n.member.Session.GetW(n.ctx, n.member.Path)
+// watchOwn watches the own nodes. It runs on a goroutine of its own, which
+// ends with the hold.
+func (g *grant) watchOwn() {
+	var others sync.WaitGroup
+	for _, node := range g.nodes[1:] {
+		others.Go(func() { g.watchNode(node) })
+	}
+	g.watchNode(g.nodes[0])
+	others.Wait()
+}
+
+// watchNode ends the hold when somebody deletes the node, which takes no right
+// on the node itself, only on its parent; and it hears of a request to
+// release, also of one that was written before it looked.
+func (g *grant) watchNode(node string) {
+	blind := false
+	for g.ctx.Err() == nil {
+		data, stat, w, err := g.session.GetW(g.ctx, node)
 		switch {
+		case err == nil && stat.EphemeralOwner != g.session.ID():
+			g.lose(ErrNodeDeleted) // and another has made one of that name
 		case err == nil:
+			if isRevocation(data) {
+				g.ask()
+			}
 			select {
 			case <-w.Done():
-			case <-n.ctx.Done():
+			case <-g.ctx.Done():
 			}
 		case errors.Is(err, zk.ErrNoNode):
-			n.lose(ErrNodeDeleted)
-		case client.Refused(err):
-			n.member.Session.Logger().Warn("zookeeper: a lock's own node may not be read, so its deletion will not be noticed",
-				"node", n.member.Path, "reason", err)
-			return
-		default: // the client's retry policy gave up; a hold does not
-			t := time.NewTimer(n.member.Session.Timeout() / 6)
+			g.lose(ErrNodeDeleted)
+		default: // the client's retry policy gave up, or a right is missing; a hold goes on
+			if client.Refused(err) && !blind {
+				blind = true
+				g.session.Logger().Warn("zookeeper: a lock's own node may not be read, so that its deletion would not be noticed",
+					"node", node, "reason", err)
+			}
+			t := time.NewTimer(g.session.Timeout() / 6)
 			select {
 			case <-t.C:
-			case <-n.ctx.Done():
+			case <-g.ctx.Done():
 			}
 			t.Stop()
 		}
@@ -90,62 +123,64 @@ func (n *heldNode) watchOwn() {
 }
 
 // enter returns one more hold, with the values of ctx.
-func (n *heldNode) enter(ctx context.Context, key heldKey) (*Hold, error) {
-	if err := n.err(); err != nil {
+func (g *grant) enter(ctx context.Context) (*Hold, error) {
+	if err := g.err(); err != nil {
 		return nil, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.count < 0 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count < 0 {
 		return nil, ErrReleased
 	}
-	n.count++
-	h := &Hold{node: n, released: make(chan struct{})}
+	g.count++
+	h := &Hold{grant: g, leaving: runonce.New()}
 	hctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(n.ctx, func() { cancel(context.Cause(n.ctx)) })
+	stop := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
 	h.cancel = func(cause error) { stop(); cancel(cause) }
-	h.ctx = context.WithValue(hctx, key, n)
+	h.ctx = g.within(hctx)
 	return h, nil
 }
 
 // leave takes one hold off, and reports whether it was the last.
-func (n *heldNode) leave() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.count--
-	if n.count > 0 {
+func (g *grant) leave() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count--
+	if g.count > 0 {
 		return false
 	}
-	n.count = -1 // nobody enters any more
+	g.count = -1 // nobody enters any more
 	return true
 }
 
 // err is nil while the node is held. It asks the session, which looks at the
-// clock, so that a late timer cannot make a lost lock look held.
-func (n *heldNode) err() error {
-	if n.ctx.Err() != nil {
-		return context.Cause(n.ctx)
+// clocks, so that a late timer cannot make a lost lock look held.
+func (g *grant) err() error {
+	if g.ctx.Err() != nil {
+		return context.Cause(g.ctx)
 	}
-	if why := n.member.Session.Err(); why != nil {
-		n.lose(why)
-		return context.Cause(n.ctx)
+	if why := g.holding.Err(); why != nil {
+		g.expire(why)
+		return context.Cause(g.ctx)
 	}
 	return nil
 }
 
-// Context is done when the hold ends. Its cause matches [ErrReleased] or
-// [ErrLost]. It carries the values of the context that was given to Acquire,
+// Context is done when the hold ends: at the latest a safety margin before
+// [Hold.Deadline], with a cause that matches client.ErrLeaseExpired. Its cause
+// matches [ErrReleased] or [ErrLost]. It carries the values of the context that was given to Acquire,
 // but not its end. Re-enter the lock with it.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Path is the path of the own node.
-func (h *Hold) Path() string { return h.node.member.Path }
+func (h *Hold) Path() string { return h.grant.nodes[0] }
 
 // FencingToken grows with every hold of the lock, whoever takes it: it is the
 // id of the transaction that made the own node (czxid). The node's sequence
-// number is no token, it starts again at 0 when the directory is removed.
+// number is no token, it starts again at 0 when the directory is removed. A
+// read hold in the place of a write hold has the write hold's token.
 // Restoring an ensemble from a backup may take tokens back.
-func (h *Hold) FencingToken() int64 { return h.node.member.Czxid }
+func (h *Hold) FencingToken() int64 { return h.grant.token }
 
 // Err is nil while the lock is held. Afterwards it matches [ErrReleased] or
 // [ErrLost].
@@ -153,7 +188,7 @@ func (h *Hold) Err() error {
 	if h.ctx.Err() != nil {
 		return context.Cause(h.ctx)
 	}
-	return h.node.err()
+	return h.grant.err()
 }
 
 // Release ends the hold: first its context, then, if no other hold re-entered
@@ -166,51 +201,75 @@ func (h *Hold) Err() error {
 // the background until that succeeds or the session is over; until then
 // others wait.
 func (h *Hold) Release(ctx context.Context) error {
-	if h.leaving.CompareAndSwap(false, true) { // not a sync.Once, which would hold later callers past their ctx
-		h.err = h.release(ctx)
-		close(h.released)
+	err, done := h.leaving.Do(ctx, func() error { return h.release(ctx) })
+	if !done {
+		return &LockError{Op: "release", Path: h.grant.lock, Err: ctxerr.Ended(ctx)}
 	}
-	select {
-	case <-h.released:
-	case <-ctx.Done():
-	}
-	select {
-	case <-h.released: // also when ctx has ended as well
-		return h.err
-	default:
-		return &LockError{Op: "release", Path: h.node.path, Err: ctxerr.Ended(ctx)}
-	}
+	return err
 }
 
 func (h *Hold) release(ctx context.Context) error {
-	n := h.node
-	lost := h.Err()
+	g := h.grant
+	lost, begun := h.Err(), ctx.Err()
 	h.cancel(cmp.Or(lost, ErrReleased)) // who waits on the context learns what Release returns
-	last := n.leave()
+	if begun == nil && ctx.Err() != nil {
+		var done context.CancelFunc
+		ctx, done = h.outlived(ctx) // it descends from the hold's
+		defer done()
+	}
+	last := g.leave()
 	if last {
-		n.watch.Stop()
-		n.cancel(ErrReleased)
-		n.unbind()
+		g.end()
 	}
 	if lost != nil {
-		return &LockError{Op: "release", Path: n.path, Err: lost}
+		if last && g.session.Err() == nil {
+			g.drop() // the session may have outlived its lease
+		}
+		return &LockError{Op: "release", Path: g.lock, Err: lost}
 	}
 	if !last {
 		return nil
 	}
-	switch err := n.member.Leave(ctx); {
+	switch err := g.remove(ctx); {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrNodeDeleted), n.member.Session.Err() != nil:
-		return &LockError{Op: "release", Path: n.path, Err: fmt.Errorf("%w: %w", ErrLost, err)}
+	case ctx.Err() == nil && errors.Is(err, ErrNodeDeleted), g.session.Err() != nil:
+		return &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w: %w", ErrLost, err)}
 	default:
-		return &LockError{Op: "release", Path: n.path, Err: fmt.Errorf("%w; the node is being removed in the background", err)}
+		return &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w; the node is being removed in the background", notOver(err))}
 	}
 }
 
 // Close is [Hold.Release] within one session timeout. It is made for defer.
 func (h *Hold) Close() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), h.node.member.Session.Timeout())
+	ctx, cancel := h.outlived(h.ctx)
 	defer cancel()
 	return h.Release(ctx)
+}
+
+// discard ends a hold that nobody was given. Its nodes go in the background.
+func (h *Hold) discard() {
+	h.cancel(ErrReleased)
+	if h.grant.leave() {
+		h.grant.end()
+		h.grant.forgo()
+	}
+}
+
+// forgo gives up a place that nobody was told to hold.
+func (p *place) forgo() {
+	if p.unheld != nil {
+		p.unheld()
+		return
+	}
+	p.drop()
+}
+
+// outlived bounds a release whose context ends with the hold.
+func (h *Hold) outlived(ctx context.Context) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(h.grant.session.Timeout())
+	if d, ok := ctx.Deadline(); ok && d.Before(end) {
+		end = d
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }

@@ -20,9 +20,9 @@ func TestLossWhileHolding(t *testing.T) {
 		want error
 	}{
 		"expired":           {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.ErrSessionLost},
-		"silence":           {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").PartitionReplies() }, client.ErrSessionLost},
+		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired},
+		"silence":           {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Freeze() }, client.ErrLeaseExpired},
+		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").PartitionReplies() }, client.ErrLeaseExpired},
 		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
 		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
 		"client closed": {func(r *rig, c *client.Client, _ *recipes.Hold) {
@@ -216,4 +216,32 @@ func TestLostRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A node of the own one's name that somebody else has made does not stand in
+// for it.
+func TestNodeReplacedWhileHolding(t *testing.T) {
+	t.Parallel()
+	for _, age := range []time.Duration{0, time.Minute} {
+		t.Run("after "+age.String(), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				h := r.held(r.mutex(r.connect("a")))
+				time.Sleep(age)
+				r.check(r.srv.Delete(h.Path()))
+				r.check(r.srv.Create(h.Path(), nil))
+				select {
+				case <-h.Context().Done():
+				case <-time.After(time.Second):
+					t.Fatal("the holder was not told")
+				}
+				if err := h.Err(); !errors.Is(err, recipes.ErrLost) || !errors.Is(err, recipes.ErrNodeDeleted) {
+					t.Error(err)
+				}
+				if err := h.Close(); !errors.Is(err, recipes.ErrLost) {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

@@ -2,29 +2,80 @@ package recipes
 
 import (
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 )
 
-// MutexOption configures an [InterProcessMutex].
-type MutexOption interface{ applyMutex(*InterProcessMutex) }
+// LockOption configures a lock of this package.
+type LockOption interface{ apply(*settings) }
 
-type mutexFunc func(*InterProcessMutex)
+// settings are what the options say.
+type settings struct {
+	data  []byte
+	named bool // data was given
+	acl   []zk.ACL
+	kazoo bool
+	delay time.Duration
+}
 
-func (f mutexFunc) applyMutex(m *InterProcessMutex) { f(m) }
+type lockFunc func(*settings)
+
+func (f lockFunc) apply(s *settings) { f(s) }
+
+func newSettings(opts []LockOption) settings {
+	var s settings
+	for _, o := range opts {
+		if o != nil {
+			o.apply(&s)
+		}
+	}
+	return s
+}
 
 // WithNodeData sets what is written into the lock's nodes, where others can
 // read who holds it (Curator: getLockNodeBytes). The default is
 // client.DefaultData, the address of this host.
-func WithNodeData(data []byte) MutexOption {
-	return mutexFunc(func(m *InterProcessMutex) { m.data, m.named = slices.Clone(data), true })
+func WithNodeData(data []byte) LockOption {
+	return lockFunc(func(s *settings) { s.data, s.named = slices.Clone(data), true })
 }
 
 // WithNodeACL sets the ACL of the lock's nodes and of the parents made for
 // them. The default is that of the client. Everybody who contends must be able
 // to read the nodes, and to create, delete and list in the directory.
-func WithNodeACL(acl ...zk.ACL) MutexOption {
-	return mutexFunc(func(m *InterProcessMutex) { m.acl = client.ACL(slices.Clone(acl)...) })
+func WithNodeACL(acl ...zk.ACL) LockOption {
+	return lockFunc(func(s *settings) { s.acl = slices.Clone(acl) })
+}
+
+// WithKazoo lets Python's kazoo contend for the same lock. Without it a lock
+// that finds kazoo's nodes in its directory refuses with [ErrForeignLock],
+// because kazoo by default waits for its own nodes alone. With it the caller
+// vouches that every kazoo lock there is made with
+//
+//	extra_lock_patterns=["-lock-"]                  # Lock
+//	extra_lock_patterns=["__READ__", "__WRIT__"]    # WriteLock
+//	extra_lock_patterns=["__WRIT__"]                # ReadLock
+//
+// and then all stand in one line. Curator's locks do not see kazoo's: the
+// three must not share a directory.
+func WithKazoo() LockOption {
+	return lockFunc(func(s *settings) { s.kazoo = true })
+}
+
+// nodeData is what the nodes of c say.
+func (s *settings) nodeData(c *client.Client) []byte {
+	if s.named {
+		return s.data
+	}
+	return c.DefaultData()
+}
+
+// createOptions are those of the nodes.
+func (s *settings) createOptions() []client.CreateOption {
+	if s.acl == nil {
+		return nil
+	}
+	return []client.CreateOption{client.ACL(s.acl...)}
 }

@@ -55,7 +55,7 @@ func (r *rig) connect(name string, opts ...client.Option) *client.Client {
 	return c
 }
 
-func (r *rig) mutex(c *client.Client, opts ...recipes.MutexOption) *recipes.InterProcessMutex {
+func (r *rig) mutex(c *client.Client, opts ...recipes.LockOption) *recipes.InterProcessMutex {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, dir, opts...)
 	r.check(err)

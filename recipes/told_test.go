@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/retry"
@@ -159,5 +161,31 @@ func TestRefusalUsesNoNumbers(t *testing.T) {
 		}
 		r.check(r.srv.Delete(dir))
 		r.check(r.held(m).Close())
+	})
+}
+
+// A release that is refused for want of rights is made good when they are
+// given: until then others wait, and no longer.
+func TestRefusedReleaseIsMadeGood(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.held(r.mutex(r.connect("a")))
+		next := acquire(r.within(20*time.Minute), r.mutex(r.connect("b")))
+		time.Sleep(time.Second)
+		admin := r.connect("admin")
+		_, err := admin.SetACL(r.ctx, dir, zk.WorldACL(zk.PermAll&^zk.PermDelete), client.AnyVersion)
+		r.check(err)
+		wantErr(t, h.Release(r.ctx), zk.ErrNoAuth)
+		time.Sleep(10 * time.Minute)
+		began := time.Now()
+		_, err = admin.SetACL(r.ctx, dir, zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		res := <-next
+		r.check(res.err)
+		if took := time.Since(began); took > 5*time.Second {
+			r.Errorf("handed over %v after the right was given", took)
+		}
+		r.check(res.hold.Close())
+		r.empty()
 	})
 }

@@ -1,10 +1,13 @@
 package seqqueue
 
 // The pure parts, for tests.
-var (
-	Parse  = parse
-	LineOf = line
-)
+var LineOf = line
+
+// Parse is parse, with what it says of the number in the open.
+func Parse(tag, name string) (n Node, isWrapped, ok bool) {
+	n, v := parse(tag, name)
+	return n, v == wrapped, v == number
+}
 
 // Limits of the sequence counter.
 const (
@@ -16,10 +19,11 @@ const (
 type Verdict struct {
 	Listed, Wrapped, Blocked bool
 	Nearest                  Node
+	Foreign                  string
 }
 
 // Judge is judge.
-func Judge(prefix string, own Node, children []string, blocks Blocks) Verdict {
-	v := judge(prefix, own, children, blocks)
-	return Verdict{v.listed, v.wrapped, v.blocked, v.nearest}
+func Judge(tags Tags, own Node, children []string, blocks Blocks) Verdict {
+	v := judge(tags, own, children, blocks)
+	return Verdict{v.listed, v.wrapped, v.blocked, v.nearest, v.foreign.Name}
 }

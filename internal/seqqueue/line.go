@@ -16,35 +16,39 @@ type verdict struct {
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
 	nearest Node // the last contender ahead that blocks, if blocked
+	foreign Node // somebody who goes by other rules, if any
 }
 
 // judge finds the own place in a list of children. It looks at each name
 // once: at thousands of waiters, sorting the list at every wake-up is what
 // costs.
-func judge(prefix string, own Node, children []string, blocks Blocks) verdict {
+func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 	var v verdict
 	for _, name := range children {
 		if name == own.Name {
 			v.listed = true
 			continue
 		}
-		n, wrapped, ok := parse(prefix, name)
-		v.wrapped = v.wrapped || wrapped
-		if !ok || !n.before(own) || !blocks(n) {
-			continue
-		}
-		if !v.blocked || v.nearest.before(n) {
+		n, numeral := tags.parse(name)
+		switch {
+		case numeral == noNumber:
+		case n.Library != "":
+			v.foreign = n
+		case numeral == wrapped:
+			v.wrapped = true
+		case !n.before(own) || !blocks(n):
+		case !v.blocked || v.nearest.before(n):
 			v.blocked, v.nearest = true, n
 		}
 	}
 	return v
 }
 
-// line returns the contenders among children in order.
-func line(prefix string, children []string) []Node {
+// line returns the contenders among children in order, foreign ones included.
+func line(tags Tags, children []string) []Node {
 	nodes := make([]Node, 0, len(children))
 	for _, name := range children {
-		if n, _, ok := parse(prefix, name); ok {
+		if n, numeral := tags.parse(name); numeral == number {
 			nodes = append(nodes, n)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 const prefix = "lock-"
 
+var tags = seqqueue.Tags{Contenders: []string{prefix}}
+
 // sorted is the queue as Curator sorts it, those left out that are no
 // contenders: by the text after the last prefix, compared as text.
 func sorted(children []string) []string {
@@ -38,7 +40,7 @@ func wantQueue(t *testing.T, children []string) {
 	t.Helper()
 	before := slices.Clone(children)
 	want := sorted(children)
-	got := seqqueue.LineOf(prefix, children)
+	got := seqqueue.LineOf(tags, children)
 	if len(got) != len(want) {
 		t.Fatalf("%q: line %v, want %v", children, got, want)
 	}
@@ -51,7 +53,7 @@ func wantQueue(t *testing.T, children []string) {
 		if own.Name != want[i] {
 			t.Fatalf("%q: place %d has %s, want %s", children, i, own.Name, want[i])
 		}
-		v := seqqueue.Judge(prefix, own, children, seqqueue.Everybody)
+		v := seqqueue.Judge(tags, own, children, seqqueue.Everybody)
 		if !v.Listed || v.Wrapped != wrapped || v.Blocked != (i > 0) || i > 0 && v.Nearest != got[i-1] {
 			t.Errorf("%q: judge %s: %+v", children, own.Name, v)
 		}
@@ -61,7 +63,7 @@ func wantQueue(t *testing.T, children []string) {
 				nearest = n.Name
 			}
 		}
-		if v := seqqueue.Judge(prefix, own, children, odd); v.Blocked != (nearest != "") || v.Nearest.Name != nearest {
+		if v := seqqueue.Judge(tags, own, children, odd); v.Blocked != (nearest != "") || v.Nearest.Name != nearest {
 			t.Errorf("%q: judge %s by odd ones: %+v, want %q", children, own.Name, v, nearest)
 		}
 	}
@@ -92,9 +94,54 @@ func TestJudgeNotListed(t *testing.T) {
 	t.Parallel()
 	own := seqqueue.Node{Name: "me-lock-0000000005", Key: "0000000005"}
 	for _, children := range [][]string{nil, {}, {"a-lock-0000000005"}, {"you-lock-0000000004"}, {"me-lock-000000000"}} {
-		if v := seqqueue.Judge(prefix, own, children, seqqueue.Everybody); v.Listed {
+		if v := seqqueue.Judge(tags, own, children, seqqueue.Everybody); v.Listed {
 			t.Errorf("%q: %+v", children, v)
 		}
+	}
+}
+
+// Who goes by other rules is in the line, but nobody is granted anything
+// beside them; whom the tags make one of us is waited for by number.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	children := []string{"a-lock-0000000003", "k__lock__0000000002", "b-lock-0000000001", "k__lock__x", "k__rlock__0000000000"}
+	apart := seqqueue.Tags{Contenders: []string{prefix}, Foreign: []seqqueue.Foreign{
+		{Tag: "__lock__", Library: "other"},
+		{Tag: "__rlock__", Library: "none", Is: func(string) bool { return false }},
+	}}
+	together := seqqueue.Tags{Contenders: []string{prefix, "__lock__"}}
+	own := seqqueue.Node{Name: "a-lock-0000000003", Key: "0000000003", Tag: prefix}
+	for _, tags := range []seqqueue.Tags{apart, together} {
+		if line := seqqueue.LineOf(tags, children); len(line) != 3 || line[1].Name != "k__lock__0000000002" || line[1].Tag != "__lock__" {
+			t.Errorf("line %v", line)
+		} else if foreign := line[1].Library != ""; foreign != (tags.Foreign != nil) || line[0].Library != "" {
+			t.Errorf("foreign %v: line %+v", tags.Foreign != nil, line)
+		}
+	}
+	if v := seqqueue.Judge(apart, own, children, seqqueue.Everybody); v.Foreign != "k__lock__0000000002" || v.Nearest.Name != "b-lock-0000000001" {
+		t.Errorf("apart: %+v", v)
+	}
+	if v := seqqueue.Judge(together, own, children, seqqueue.Everybody); v.Foreign != "" || v.Nearest.Name != "k__lock__0000000002" {
+		t.Errorf("together: %+v", v)
+	}
+}
+
+// A read/write lock has two tags and one line.
+func TestTwoTags(t *testing.T) {
+	t.Parallel()
+	rw := seqqueue.Tags{Contenders: []string{"__READ__", "__WRIT__"}}
+	children := []string{"a-__READ__0000000003", "b-__WRIT__0000000001", "c-__READ__0000000002", "d-__WRIT__0000000002", "e-lock-0000000000"}
+	var order []string
+	for _, n := range seqqueue.LineOf(rw, children) {
+		order = append(order, n.Name[:1]+n.Tag)
+	}
+	if want := []string{"b__WRIT__", "c__READ__", "d__WRIT__", "a__READ__"}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	own := seqqueue.Node{Name: children[0], Key: "0000000003", Tag: "__READ__"}
+	writers := func(n seqqueue.Node) bool { return n.Tag == "__WRIT__" }
+	if v := seqqueue.Judge(rw, own, children, writers); !v.Blocked || v.Nearest.Name != children[3] {
+		t.Errorf("reader: %+v", v)
 	}
 }
 

@@ -15,10 +15,29 @@ const (
 	warnSequence = 1 << 30
 )
 
+// Tags are the texts in front of the number that tell who stands in line.
+type Tags struct {
+	// Contenders stand in one line, by their numbers, whichever tag they have.
+	Contenders []string
+	// Foreign are contenders by the rules of another protocol, which may not
+	// see ours. Their presence is an error.
+	Foreign []Foreign
+}
+
+// Foreign tells contenders of another library.
+type Foreign struct {
+	Tag     string
+	Library string                 // its name
+	Is      func(name string) bool // which of those with the tag; nil is all
+}
+
 // Node is a contender.
 type Node struct {
 	Name string // of the child
 	Key  string // what it is ordered by: its sequence number, as text
+	Tag  string // what stands in front of the number
+
+	Library string // by whose other rules it goes, "" for a contender
 }
 
 // Sequence is the number in the name.
@@ -37,22 +56,51 @@ func (n Node) before(o Node) bool {
 	return n.Name < o.Name
 }
 
-// parse reads a child's name. It reports false for a foreign one. A number
-// past the end of the counter is negative, with the sign as one of at least
-// ten characters (Java's "%010d"), and sets wrapped.
-func parse(prefix, name string) (n Node, wrapped, ok bool) {
-	i := strings.LastIndex(name, prefix)
-	if i < 0 {
-		return Node{}, false, false
+// parse reads a child's name: who stands in line, also by foreign rules, and
+// noNumber for a child that does not.
+func (t Tags) parse(name string) (n Node, v numeral) {
+	for _, tag := range t.Contenders {
+		if n, v = parse(tag, name); v != noNumber {
+			return n, v
+		}
 	}
-	key := name[i+len(prefix):]
+	for _, f := range t.Foreign {
+		if n, v = parse(f.Tag, name); v != noNumber && (f.Is == nil || f.Is(name)) {
+			n.Name, n.Library = name, f.Library
+			return n, v
+		}
+	}
+	return Node{}, noNumber
+}
+
+// numeral is what follows a tag.
+type numeral int
+
+const (
+	noNumber numeral = iota // or no tag
+	number
+	// wrapped is a number past the end of the counter: it is negative, with
+	// the sign as one of at least ten characters (Java's "%010d").
+	wrapped
+)
+
+// parse looks for the last occurrence of tag.
+func parse(tag, name string) (Node, numeral) {
+	i := strings.LastIndex(name, tag)
+	if i < 0 {
+		return Node{}, noNumber
+	}
+	key := name[i+len(tag):]
 	if rest, negative := strings.CutPrefix(key, "-"); negative {
-		return Node{}, isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0'), false
+		if isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0') {
+			return Node{}, wrapped
+		}
+		return Node{}, noNumber
 	}
 	if len(key) != digits || !isNumber(key) {
-		return Node{}, false, false
+		return Node{}, noNumber
 	}
-	return Node{Name: name, Key: key}, false, true
+	return Node{Name: name, Key: key, Tag: tag}, number
 }
 
 func isNumber(s string) bool {

@@ -20,31 +20,48 @@ var (
 
 	// ErrGone says that the own node was deleted by somebody else.
 	ErrGone = errors.New("the own node was deleted by somebody else")
+
+	// ErrForeign says that somebody contends in the directory by rules of
+	// another protocol, so that neither would wait for the other.
+	ErrForeign = errors.New("another library's lock is in use in this directory, and the two would not wait for each other")
 )
 
 // Queue is a directory of contenders. Any number of processes and values may
 // stand for the same directory. It is safe for concurrent use.
 type Queue struct {
-	c           *client.Client
-	dir, prefix string
+	c    *client.Client
+	dir  string
+	tags Tags
 
 	warned  atomic.Bool // that half of the numbers are used up
 	refused atomic.Bool // a number near the end was seen
 }
 
-// New returns the queue in dir whose contenders are named prefix and a
-// number.
-func New(c *client.Client, dir, prefix string) *Queue {
-	return &Queue{c: c, dir: dir, prefix: prefix}
+// New returns the queue in dir of the contenders that tags describe.
+func New(c *client.Client, dir string, tags Tags) *Queue {
+	return &Queue{c: c, dir: dir, tags: tags}
 }
 
-// Line returns the contenders in order. A missing directory is an empty line.
+// Dir is the directory.
+func (q *Queue) Dir() string { return q.dir }
+
+// Line returns the contenders in order, foreign ones included. A missing
+// directory is an empty line.
 func (q *Queue) Line(ctx context.Context) ([]Node, error) {
 	children, _, err := q.c.Children(ctx, q.dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
-	return line(q.prefix, children), nil
+	return line(q.tags, children), nil
+}
+
+// Foreign returns an error that matches [ErrForeign] and names n if n goes by
+// the rules of another library.
+func (q *Queue) Foreign(n Node) error {
+	if n.Library == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s of %s", ErrForeign, q.Path(n), n.Library)
 }
 
 // Path returns the path of a contender.
@@ -67,31 +84,31 @@ type Member struct {
 	children []string // a list made since the node was; nil if there is none
 }
 
-// Join enters the queue. On error no node remains, or its removal goes on in
+// Join enters the queue with a node that has the given tag. On error no node remains, or its removal goes on in
 // the background until it succeeds or the session is over.
-func (q *Queue) Join(ctx context.Context, data []byte, opts ...client.CreateOption) (*Member, error) {
-	if q.refused.Load() {
-		if err := q.room(ctx); err != nil {
-			return nil, err
-		}
-	}
-	m, err := q.join(ctx, data, opts)
-	for errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
-		m, err = q.join(ctx, data, opts) // there was no place yet that could be lost
-	}
-	if err != nil {
+func (q *Queue) Join(ctx context.Context, tag string, data []byte, opts ...client.CreateOption) (*Member, error) {
+	if err := q.Room(ctx); err != nil {
 		return nil, err
 	}
+	m, err := q.join(ctx, tag, data, opts)
+	for errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
+		m, err = q.join(ctx, tag, data, opts) // there was no place yet that could be lost
+	}
+	return m, err
+}
+
+// admit refuses a number near the end of the counter.
+func (m *Member) admit() error {
+	q := m.q
 	switch n := m.Node.Sequence(); {
 	case n < 0 || n >= lastSequence:
 		q.refused.Store(true)
-		m.LeaveInBackground()
-		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
+		return fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
 	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
 		q.c.Logger().Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
-	return m, nil
+	return nil
 }
 
 // room asks for the counter without using up a number of those that are left:
@@ -108,22 +125,45 @@ func (q *Queue) room(ctx context.Context) error {
 	return nil
 }
 
-func (q *Queue) join(ctx context.Context, data []byte, opts []client.CreateOption) (*Member, error) {
+func (q *Queue) join(ctx context.Context, tag string, data []byte, opts []client.CreateOption) (*Member, error) {
 	s, err := q.c.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.CreateAndList(ctx, q.dir, q.prefix, data, opts...)
+	e, err := s.CreateAndList(ctx, q.dir, tag, data, opts...)
 	if err != nil {
 		return nil, err
 	}
+	return q.Adopt(s, tag, e)
+}
+
+func (q *Queue) member(s *client.Session, tag string, e client.Entry) *Member {
 	m := &Member{Session: s, Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children}
 	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-	var ok bool
-	if m.Node, _, ok = parse(q.prefix, name); !ok {
-		m.Node = Node{Name: name, Key: "-1"} // past the end of the counter
+	var numeral numeral
+	if m.Node, numeral = parse(tag, name); numeral != number {
+		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+	}
+	return m
+}
+
+// Adopt makes a member of a node with the given tag that client.CreateGroup
+// has made in the directory. On error the node is being removed.
+func (q *Queue) Adopt(s *client.Session, tag string, e client.Entry) (*Member, error) {
+	m := q.member(s, tag, e)
+	if err := m.admit(); err != nil {
+		m.LeaveInBackground()
+		return nil, err
 	}
 	return m, nil
+}
+
+// Room refuses to enter a queue whose counter was seen near its end.
+func (q *Queue) Room(ctx context.Context) error {
+	if !q.refused.Load() {
+		return nil
+	}
+	return q.room(ctx)
 }
 
 // Await returns nil when nobody ahead blocks. Otherwise it waits for those
@@ -141,11 +181,16 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	}
 }
 
+// Outdate forgets the list that came with the node, which says nothing about
+// what has become of the node since. It is for those who do other things
+// between joining and Await.
+func (m *Member) Outdate() { m.children = nil }
+
 // Ahead returns the nearest contender that blocks, nil if none does. It uses
 // the list that came with the node the first time and asks for a new one
 // later.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
-	v := judge(m.q.prefix, m.Node, m.children, blocks)
+	v := judge(m.q.tags, m.Node, m.children, blocks)
 	m.children = nil
 	if !v.listed { // no list yet, or one that was answered before the create
 		children, _, err := m.Session.Children(ctx, m.q.dir)
@@ -155,9 +200,12 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v = judge(m.q.prefix, m.Node, children, blocks); !v.listed {
+		if v = judge(m.q.tags, m.Node, children, blocks); !v.listed {
 			return nil, ErrGone
 		}
+	}
+	if err := m.q.Foreign(v.foreign); err != nil {
+		return nil, err
 	}
 	switch {
 	case v.wrapped:

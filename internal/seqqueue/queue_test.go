@@ -41,7 +41,7 @@ func bubble(t *testing.T, f func(w *world)) {
 		if err := srv.Create("/q", nil); err != nil {
 			t.Fatal(err)
 		}
-		f(&world{T: t, ctx: ctx, srv: srv, c: c, q: seqqueue.New(c, "/q", prefix), log: &log})
+		f(&world{T: t, ctx: ctx, srv: srv, c: c, q: seqqueue.New(c, "/q", tags), log: &log})
 		if err := c.Close(ctx); err != nil {
 			t.Error(err)
 		}
@@ -57,7 +57,7 @@ func (w *world) check(err error) {
 
 func (w *world) join() *seqqueue.Member {
 	w.Helper()
-	m, err := w.q.Join(w.ctx, nil)
+	m, err := w.q.Join(w.ctx, prefix, nil)
 	w.check(err)
 	return m
 }
@@ -126,7 +126,7 @@ func TestSequenceEnd(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(w *world) {
 				w.check(w.srv.SetCounter("/q", tt.counter))
-				m, err := w.q.Join(w.ctx, nil)
+				m, err := w.q.Join(w.ctx, prefix, nil)
 				if tt.end {
 					if !errors.Is(err, seqqueue.ErrExhausted) || m != nil {
 						w.Errorf("Join = %v, %v", m, err)

@@ -1,0 +1,178 @@
+package locksuite
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// Kind is a kind of lock. Holds are counted in units: a hold takes Weight of
+// the Capacity, one of its Rival RivalWeight, and all that are out together
+// never exceed the Capacity.
+type Kind struct {
+	Name  string
+	Make  func(c *client.Client, path string) (Lock, error)
+	Rival func(c *client.Client, path string) (Lock, error) // not to be held beside it
+
+	Capacity, Weight, RivalWeight int
+
+	Nodes int // of one hold
+}
+
+// exclusive reports whether one hold excludes the next.
+func (k Kind) exclusive() bool { return 2*k.Weight > k.Capacity }
+
+// Hold is what the holds of all locks have in common.
+type Hold interface {
+	Context() context.Context
+	Err() error
+	FencingToken() int64
+	Release(ctx context.Context) error
+	Close() error
+}
+
+// Lock is what all locks have in common.
+type Lock struct {
+	Acquire, TryAcquire func(ctx context.Context) (Hold, error)
+	Do                  func(ctx context.Context, fn func(ctx context.Context) error) error
+	Queue               func(ctx context.Context) ([]recipes.Contender, error)
+}
+
+// holder makes an acquire of a kind's own return the common Hold.
+func holder[H Hold](acquire func(context.Context) (H, error)) func(context.Context) (Hold, error) {
+	return func(ctx context.Context) (Hold, error) {
+		h, err := acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
+	}
+}
+
+// everybody is a capacity that nobody uses up.
+const everybody = 1000
+
+// Kinds are all kinds of locks there are.
+func Kinds() []Kind {
+	one := func(name string, of func(*client.Client, string) (Lock, error)) Kind {
+		return Kind{Name: name, Make: of, Rival: of, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1}
+	}
+	multi := func(name string, oneByOne bool) Kind {
+		return Kind{
+			Name: name, Make: multiLock(oneByOne), Rival: oneOfMulti,
+			Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3,
+		}
+	}
+	return []Kind{
+		one("mutex", mutex),
+		{Name: "read", Make: read, Rival: write, Capacity: everybody, Weight: 1, RivalWeight: everybody, Nodes: 1},
+		one("write", write),
+		{Name: "write against read", Make: write, Rival: read, Capacity: everybody, Weight: everybody, RivalWeight: 1, Nodes: 1},
+		{Name: "permit", Make: permits(1), Rival: permits(3), Capacity: 3, Weight: 1, RivalWeight: 3, Nodes: 1},
+		{Name: "permits", Make: permits(2), Rival: permits(2), Capacity: 3, Weight: 2, RivalWeight: 2, Nodes: 2},
+		one("semaphore mutex", semaphoreMutex),
+		multi("multi", false),
+		multi("one by one", true),
+	}
+}
+
+func mutex(c *client.Client, path string) (Lock, error) {
+	m, err := recipes.NewInterProcessMutex(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return Lock{holder(m.Acquire), holder(m.TryAcquire), m.Do, m.Queue}, nil
+}
+
+func read(c *client.Client, path string) (Lock, error) {
+	l, err := recipes.NewInterProcessReadWriteLock(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return Lock{holder(l.ReadLock().Acquire), holder(l.ReadLock().TryAcquire), l.ReadLock().Do, l.Queue}, nil
+}
+
+func write(c *client.Client, path string) (Lock, error) {
+	l, err := recipes.NewInterProcessReadWriteLock(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return Lock{holder(l.WriteLock().Acquire), holder(l.WriteLock().TryAcquire), l.WriteLock().Do, l.Queue}, nil
+}
+
+// permits takes n of three.
+func permits(n int) func(*client.Client, string) (Lock, error) {
+	return func(c *client.Client, path string) (Lock, error) {
+		s, err := recipes.NewInterProcessSemaphore(c, path, 3)
+		if err != nil {
+			return Lock{}, err
+		}
+		count := func(f func(context.Context, int) (*recipes.Lease, error)) func(context.Context) (Hold, error) {
+			return holder(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, n) })
+		}
+		do := func(ctx context.Context, fn func(context.Context) error) error { return s.Do(ctx, n, fn) }
+		return Lock{count(s.Acquire), count(s.TryAcquire), do, s.Queue}, nil
+	}
+}
+
+func semaphoreMutex(c *client.Client, path string) (Lock, error) {
+	m, err := recipes.NewInterProcessSemaphoreMutex(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return Lock{holder(m.Acquire), holder(m.TryAcquire), m.Do, m.Queue}, nil
+}
+
+// multiHold is a hold of a multi-lock and of the resource of its write lock.
+type multiHold struct{ *recipes.MultiHold }
+
+// FencingToken is that of the write lock, which others hold alone.
+func (h multiHold) FencingToken() int64 { return h.Holds()[1].FencingToken() }
+
+// multiLock is a mutex, a write lock and a permit. Who waits for all stands in
+// the queue of the second; who waits for one by one, in that or before.
+func multiLock(oneByOne bool) func(*client.Client, string) (Lock, error) {
+	return func(c *client.Client, path string) (Lock, error) {
+		first, err := recipes.NewInterProcessMutex(c, path+"/a")
+		if err != nil {
+			return Lock{}, err
+		}
+		second, err := recipes.NewInterProcessReadWriteLock(c, path+writeMember)
+		if err != nil {
+			return Lock{}, err
+		}
+		third, err := recipes.NewInterProcessSemaphore(c, path+"/c", 1)
+		if err != nil {
+			return Lock{}, err
+		}
+		m, err := recipes.NewInterProcessMultiLock(first, second.WriteLock(), third.Permits(1))
+		if err != nil {
+			return Lock{}, err
+		}
+		queue := second.Queue
+		if oneByOne {
+			m = m.OneByOne()
+			queue = func(ctx context.Context) ([]recipes.Contender, error) {
+				in, err := first.Queue(ctx)
+				if err != nil {
+					return nil, err
+				}
+				then, err := second.Queue(ctx)
+				return append(in, then...), err
+			}
+		}
+		hold := func(h *recipes.MultiHold, err error) (multiHold, error) { return multiHold{h}, err }
+		return Lock{
+			Acquire:    holder(func(ctx context.Context) (multiHold, error) { return hold(m.Acquire(ctx)) }),
+			TryAcquire: holder(func(ctx context.Context) (multiHold, error) { return hold(m.TryAcquire(ctx)) }),
+			Do:         m.Do, Queue: queue,
+		}, nil
+	}
+}
+
+// writeMember is the path of the write lock below that of the multi-lock.
+const writeMember = "/b"
+
+// oneOfMulti is the write lock of the multi-lock alone.
+func oneOfMulti(c *client.Client, path string) (Lock, error) { return write(c, path+writeMember) }

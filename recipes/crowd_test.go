@@ -1,0 +1,149 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// crowds runs f with the locks whose waiters stand in one long line.
+func crowds(t *testing.T, f func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error))) {
+	t.Helper()
+	for name, lock := range map[string]func(r *rig, c *client.Client) func(context.Context) (*recipes.Hold, error){
+		"mutex": func(r *rig, c *client.Client) func(context.Context) (*recipes.Hold, error) {
+			return r.mutex(c).Acquire
+		},
+		"write": func(r *rig, c *client.Client) func(context.Context) (*recipes.Hold, error) {
+			l, err := recipes.NewInterProcessReadWriteLock(c, dir)
+			r.check(err)
+			return func(ctx context.Context) (*recipes.Hold, error) {
+				h, err := l.WriteLock().Acquire(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return h.Hold, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				f(r, func(c *client.Client) func(context.Context) (*recipes.Hold, error) { return lock(r, c) })
+			})
+		})
+	}
+}
+
+// Ten thousand waiters that give up leave one watch, no node and no goroutine.
+// (Curator's leave a watch each.)
+func TestWaitersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
+		const goroutines, each = 20, 500
+		h, err := lock(r.connect("holder"))(r.ctx)
+		r.check(err)
+		time.Sleep(time.Second)
+		wait := lock(r.connect("waiter"))
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					ctx, cancel := context.WithTimeout(r.ctx, 5*time.Millisecond)
+					_, err := wait(ctx)
+					cancel()
+					if !errors.Is(err, context.DeadlineExceeded) {
+						r.Errorf("Acquire = %v", err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if gone := r.srv.Count(zktest.OpDelete); gone < goroutines*each*9/10 {
+			r.Errorf("%d nodes were deleted: they never stood in line", gone)
+		}
+		time.Sleep(time.Second)
+		if left := r.srv.Children(dir); len(left) != 1 {
+			r.Errorf("in line: %d", len(left))
+		}
+		watches := slices.DeleteFunc(r.srv.Watches(), func(w zktest.Watch) bool { return w.Client != "waiter" })
+		if len(watches) > 1 {
+			r.Errorf("%d watches", len(watches))
+		}
+		if n := len(busyGoroutines()); n > 1 { // the holder's own watch
+			r.Errorf("%d goroutines", n)
+		}
+		r.check(h.Release(r.ctx))
+		r.empty()
+		if n := r.srv.WatchCount(); n != 0 {
+			r.Errorf("%d watches after the release", n)
+		}
+		wantNoGoroutine(r.T)
+	})
+}
+
+// A thousand waiters get the lock one after the other: each hand-over takes at
+// most three requests and wakes one of them once.
+func TestLongQueueDrains(t *testing.T) {
+	t.Parallel()
+	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
+		const clients, each = 10, 100
+		const n = clients * each
+		h, err := lock(r.connect("holder"))(r.ctx)
+		r.check(err)
+		had := 0
+		var all sync.WaitGroup
+		for i := range clients {
+			wait := lock(r.connect(name(i)))
+			for range each {
+				all.Go(func() {
+					h, err := wait(r.ctx)
+					if err != nil {
+						r.Error(err)
+						return
+					}
+					had++ // one at a time, or -race tells
+					if err := h.Release(r.ctx); err != nil {
+						r.Error(err)
+					}
+				})
+			}
+		}
+		time.Sleep(time.Minute)
+		if line, watches := len(r.srv.Children(dir)), r.srv.WatchCount(); line != n+1 || watches != n+1 {
+			r.Fatalf("%d in line, %d watches", line, watches)
+		}
+		requests := func() (sum int) {
+			for op, count := range r.srv.Counts() {
+				if op != zktest.OpPing {
+					sum += count
+				}
+			}
+			return sum
+		}
+		r.srv.ResetCounts()
+		before := r.srv.EventCount()
+		r.check(h.Release(r.ctx))
+		all.Wait()
+		if had != n {
+			r.Errorf("%d of %d had the lock", had, n)
+		}
+		events := r.srv.EventCount() - before
+		r.Logf("%d hand-overs: %d requests %v, %d events", n, requests(), r.srv.Counts(), events)
+		if got := requests(); got > 3*n {
+			r.Errorf("%d requests for %d hand-overs", got, n)
+		}
+		if events > n+1 { // and the first holder's watch on its own node
+			r.Errorf("%d wake-ups for %d hand-overs", events, n)
+		}
+		r.empty()
+		wantNoGoroutine(r.T)
+	})
+}

@@ -1,0 +1,96 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+// WriteHold is a hold of a [WriteLock].
+type WriteHold struct {
+	*Hold
+
+	read *ReadLock
+}
+
+// Downgrade turns the write hold into a read hold: it takes the read lock in
+// the write hold's place and then releases the write hold. No writer holds the
+// lock in between, however long it has been waiting; readers who stand before
+// the first of those are let in. The read hold has the write hold's fencing
+// token. ctx bounds both requests, and the read hold carries its values.
+//
+// If the write lock was re-entered, this hold of it ends and the others stay:
+// the read hold counts beside them from now on, and outlasts them.
+//
+// On error there is no read hold, and the write hold is as it was: held, and
+// to be released, unless the error matches [ErrLost] or [ErrReleased]. Without
+// error the write hold is over. If ctx ended in between, its node is still
+// being removed in the background, until then other readers wait, and
+// [Hold.Release] of the write hold says so.
+//
+// There is no way back: see [WriteLock.Acquire].
+func (h *WriteHold) Downgrade(ctx context.Context) (*Hold, error) {
+	read, err := h.downgrade(ctx)
+	if err != nil {
+		if h.Err() == nil {
+			err = notOver(err)
+		}
+		return nil, h.read.fail("downgrade", err)
+	}
+	_ = h.Release(ctx) // the caller can ask again
+	return read, nil
+}
+
+func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
+	if err := h.Err(); err != nil {
+		return nil, err
+	}
+	if read, err := reenter(ctx, heldBy(ctx, h.read.key)); read != nil && err == nil {
+		return read, nil // otherwise it was lost, which says nothing of the write hold
+	}
+	read, err := h.read.underWrite(ctx, h.grant)
+	if read == nil {
+		err = cmp.Or(err, ErrReleased) // by somebody else, just now
+	}
+	return read, err
+}
+
+// underWrite takes the read lock in the place of a write hold, nil if there is
+// none. The node is plain, ephemeral and protected, and its number is that of
+// the write node, so that it is before whoever waits behind that (Curator's
+// ReadLock since 5.5, CURATOR-621: a writer that waited would be before a
+// number of its own). The transaction checks the write node: had somebody
+// deleted it, another writer might hold already.
+func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
+	stays, err := reenter(ctx, w) // nobody's release deletes the write node meanwhile
+	if stays == nil {
+		return nil, err
+	}
+	defer func() { _ = stays.Release(ctx) }() // of the write hold, should it be the last
+	node := w.nodes[0]
+	slash := strings.LastIndexByte(node, '/')
+	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]
+	made, err := w.session.CreateGroup(ctx, []client.GroupNode{{
+		Dir: node[:slash], Prefix: readTag + number, Plain: true,
+		Data: l.nodeData(l.c), ACL: l.acl,
+	}}, client.CheckOp(node, client.AnyVersion))
+	if err != nil {
+		var refused *client.MultiError
+		if errors.As(err, &refused) && errors.Is(err, zk.ErrNoNode) {
+			w.lose(ErrNodeDeleted)
+		}
+		return nil, cmp.Or(w.err(), err)
+	}
+	member := &seqqueue.Member{Session: w.session, Path: made[0].Path, Czxid: w.token}
+	read, err := take(ctx, l.place(member))
+	if err != nil {
+		return nil, cmp.Or(w.err(), err) // with the session both are lost
+	}
+	return read, nil
+}

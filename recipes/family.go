@@ -1,0 +1,84 @@
+package recipes
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+// Family is the library that made a node, as far as the node's name tells. A
+// name is easily imitated: it is for people and for diagnosis.
+type Family int
+
+// The libraries whose names are known.
+const (
+	FamilyUnknown     Family = iota
+	FamilyDocent             // "_c_", a UUID of version 8
+	FamilyCurator            // "_c_", a UUID of version 4 (ProtectedUtils)
+	FamilyGoZookeeper        // "_c_", 32 hex digits (Conn.CreateProtectedEphemeralSequential)
+	FamilyKazoo              // 32 hex digits, "__lock__" or "__rlock__" (kazoo.recipe.lock)
+)
+
+// String is the name of the library.
+func (f Family) String() string {
+	switch f {
+	case FamilyDocent:
+		return "Docent"
+	case FamilyCurator:
+		return "Curator"
+	case FamilyGoZookeeper:
+		return "go-zookeeper"
+	case FamilyKazoo:
+		return "kazoo"
+	default:
+		return "an unknown library"
+	}
+}
+
+// The beginnings of names.
+var (
+	docentName      = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-`)
+	curatorName     = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-`)
+	goZookeeperName = regexp.MustCompile(`^_c_[0-9a-f]{32}-`)
+	kazooName       = regexp.MustCompile(`^[0-9a-f]{32}__r?lock__`)
+)
+
+// familyOf tells by the name or the path of a node.
+func familyOf(path string) Family {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	switch {
+	case docentName.MatchString(name):
+		return FamilyDocent
+	case curatorName.MatchString(name):
+		return FamilyCurator
+	case goZookeeperName.MatchString(name):
+		return FamilyGoZookeeper
+	case kazooName.MatchString(name):
+		return FamilyKazoo
+	default:
+		return FamilyUnknown
+	}
+}
+
+// foreigners are those beside whom a lock with nodes of the given tag would be
+// held twice. kazoo's locks count their own nodes alone unless they are told of
+// others. go-zookeeper's zk.Lock counts the nodes of a read/write lock, which
+// like Curator's passes over "lock-".
+func foreigners(tag string) []seqqueue.Foreign {
+	all := []seqqueue.Foreign{
+		{Tag: kazooLock, Library: FamilyKazoo.String(), Is: isKazoo},
+		{Tag: kazooRead, Library: FamilyKazoo.String(), Is: isKazoo},
+	}
+	if tag != lockTag {
+		all = append(all, seqqueue.Foreign{
+			Tag: lockTag, Library: FamilyGoZookeeper.String(),
+			Is: func(name string) bool { return familyOf(name) == FamilyGoZookeeper },
+		})
+	}
+	return all
+}
+
+// isKazoo keeps a child that only looks like a lock of kazoo's from failing an
+// acquire.
+func isKazoo(name string) bool { return familyOf(name) == FamilyKazoo }

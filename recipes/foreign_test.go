@@ -1,0 +1,226 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// kazooName is a node of kazoo's Lock or WriteLock, or of its ReadLock.
+func kazooName(i int, read bool) string {
+	tag := "__lock__"
+	if read {
+		tag = "__rlock__"
+	}
+	return fmt.Sprintf("%032x%s", i+1, tag)
+}
+
+// foreignAcquires are the ways to get at dir.
+func foreignAcquires(r *rig, c *client.Client, opts ...recipes.LockOption) map[string]func(context.Context) (*recipes.Hold, error) {
+	m := r.mutex(c, opts...)
+	l, err := recipes.NewInterProcessReadWriteLock(c, dir, opts...)
+	r.check(err)
+	multi, err := recipes.NewInterProcessMultiLock(m)
+	r.check(err)
+	write := func(f func(context.Context) (*recipes.WriteHold, error)) func(context.Context) (*recipes.Hold, error) {
+		return func(ctx context.Context) (*recipes.Hold, error) {
+			h, err := f(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return h.Hold, nil
+		}
+	}
+	several := func(f func(context.Context) (*recipes.MultiHold, error)) func(context.Context) (*recipes.Hold, error) {
+		return func(ctx context.Context) (*recipes.Hold, error) {
+			h, err := f(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return h.Holds()[0], nil
+		}
+	}
+	return map[string]func(context.Context) (*recipes.Hold, error){
+		"mutex": m.Acquire, "mutex try": m.TryAcquire,
+		"read": l.ReadLock().Acquire, "read try": l.ReadLock().TryAcquire,
+		"write": write(l.WriteLock().Acquire), "write try": write(l.WriteLock().TryAcquire),
+		"multi": several(multi.Acquire), "multi try": several(multi.TryAcquire),
+	}
+}
+
+// Where kazoo contends and nobody said that it knows of us, nothing is granted
+// and no node stays; the error names the node and the library.
+func TestKazooIsRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		for i, read := range []bool{false, true} {
+			path, err := c.Create(r.ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
+			r.check(err)
+			for name, acquire := range foreignAcquires(r, c) {
+				r.srv.ResetCounts()
+				h, err := acquire(r.ctx)
+				if h != nil {
+					t.Errorf("%s: held beside kazoo", name)
+				}
+				wantErr(t, err, recipes.ErrForeignLock)
+				if text := fmt.Sprint(err); !strings.HasSuffix(text, ": "+path+" of kazoo") {
+					t.Errorf("%s: %s", name, text)
+				}
+				if errors.Is(err, recipes.ErrBusy) {
+					t.Errorf("%s: %v is not a matter of time", name, err)
+				}
+				if made := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); strings.HasSuffix(name, "try") && made != 0 {
+					t.Errorf("%s: made %d nodes", name, made)
+				}
+			}
+			time.Sleep(time.Second)
+			if left := r.srv.Children(dir); len(left) != 1 {
+				t.Errorf("left behind: %v", left)
+			}
+			// In view they are all the same.
+			q := r.queue(func() ([]recipes.Contender, error) { return r.mutex(c).Queue(r.ctx) })
+			if len(q) != 1 || q[0].Family != recipes.FamilyKazoo || !q[0].Holder || q[0].Session != r.session(c) {
+				t.Errorf("queue: %v", q)
+			}
+			r.check(r.srv.Delete(path))
+		}
+		for name, acquire := range foreignAcquires(r, c) {
+			h, err := acquire(r.ctx)
+			if err != nil {
+				t.Fatalf("%s, with kazoo gone: %v", name, err)
+			}
+			r.check(h.Release(r.ctx))
+		}
+	})
+}
+
+// A holder who came before kazoo keeps the lock, and those who wait behind it
+// are refused rather than let in beside kazoo, which holds by now.
+func TestKazooComesLater(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		h := r.held(m)
+		waits := acquire(r.ctx, r.mutex(r.connect("b")))
+		time.Sleep(time.Second)
+		kazoo := r.standing(fmt.Sprintf("%s%010d", kazooName(0, false), 2), "")
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		if len(q) != 3 || !q[0].Holder || q[1].Holder || !q[2].Holder {
+			t.Errorf("queue, with two who hold: %v", q)
+		}
+		r.check(h.Err())
+		r.check(h.Release(r.ctx))
+		wantErr(t, (<-waits).err, recipes.ErrForeignLock)
+		r.empty()
+		r.check(r.srv.Delete(kazoo))
+	})
+}
+
+// With WithKazoo there is one line: ours wait for kazoo's nodes by number, with
+// a watch on the nearest, and readers of either library share.
+func TestKazooInLine(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		kazoo := func(i int, read bool) string {
+			path, err := c.Create(r.ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
+			r.check(err)
+			return path
+		}
+		for name, acquire := range foreignAcquires(r, c, recipes.WithKazoo()) {
+			for i, read := range []bool{false, true} {
+				first, second := kazoo(2*i, read), kazoo(2*i+1, read)
+				shared := read && strings.HasPrefix(name, "read")
+				if try := strings.HasSuffix(name, "try"); try || shared {
+					h, err := acquire(r.ctx)
+					if shared {
+						r.check(err)
+						r.check(h.Release(r.ctx))
+					} else {
+						var busy *recipes.BusyError
+						if !errors.As(err, &busy) || busy.Holder.Path != first || busy.Holder.Family != recipes.FamilyKazoo {
+							t.Errorf("%s behind %s: %v", name, first, err)
+						}
+					}
+					r.check(r.srv.Delete(first))
+					r.check(r.srv.Delete(second))
+					continue
+				}
+				done := make(chan *recipes.Hold, 1)
+				go func() {
+					h, err := acquire(r.ctx)
+					r.check(err)
+					done <- h
+				}()
+				time.Sleep(time.Second)
+				watched := 0
+				for _, w := range r.srv.Watches() {
+					if w.Path == second {
+						watched++
+					}
+				}
+				if watched != 1 {
+					t.Errorf("%s: %d watches on %s", name, watched, second)
+				}
+				later := kazoo(5, false) // who comes later is nobody's business
+				r.check(r.srv.Delete(first))
+				time.Sleep(time.Second)
+				select {
+				case <-done:
+					t.Fatalf("%s: held beside %s", name, second)
+				default:
+				}
+				r.check(r.srv.Delete(second))
+				h := <-done
+				r.check(h.Err())
+				r.check(h.Release(r.ctx))
+				r.check(r.srv.Delete(later))
+			}
+		}
+		r.empty()
+	})
+}
+
+// kazoo's numbers past the end of the counter are no more safe than ours.
+func TestKazooAtTheEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		for _, number := range []string{"-2147483648", "-000000001"} {
+			kazoo := r.standing(kazooName(0, false)+number, "")
+			h, err := r.mutex(c, recipes.WithKazoo()).Acquire(r.ctx)
+			wantErr(t, err, recipes.ErrSequenceExhausted)
+			if h != nil {
+				t.Error("held")
+			}
+			h, err = r.mutex(c).Acquire(r.ctx)
+			wantErr(t, err, recipes.ErrForeignLock)
+			if h != nil || !strings.HasSuffix(err.Error(), kazoo+" of kazoo") {
+				t.Errorf("%v, %v", h, err)
+			}
+			r.check(r.srv.Delete(kazoo))
+		}
+		// What only looks like kazoo's is passed over.
+		for _, name := range []string{"__lock__", kazooName(1, false), kazooName(1, false) + "7", "x__rlock__00000000012"} {
+			r.standing(name, "")
+		}
+		for name, acquire := range foreignAcquires(r, c) {
+			h, err := acquire(r.ctx)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			r.check(h.Release(r.ctx))
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// The configuration of the measured runs, which is ZooKeeper's default.
+const measuredTick = 2 * time.Second
+
+// fleet is an ensemble of three in a bubble; the third member leads.
+type fleet struct {
+	*testing.T
+	e       *zktest.Ensemble
+	ctx     context.Context
+	timeout time.Duration
+	policy  client.LeasePolicy
+}
+
+func (f *fleet) mutex(name, servers string) *recipes.InterProcessMutex {
+	f.Helper()
+	c, err := client.Connect(f.ctx, servers,
+		client.WithSessionTimeout(f.timeout), client.WithDialer(f.e.Client(name).DialContext),
+		client.WithLeasePolicy(f.policy), client.WithConnectTimeout(time.Hour),
+		client.WithRand(func() float64 { return 0.999 }), // servers in the given order
+		client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), time.Minute)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	m, err := recipes.NewInterProcessMutex(c, dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return m
+}
+
+// fault is a way to part a holder from its leader while both can be reached.
+type fault struct {
+	holder, waiter string // their servers
+	strike         func(e *zktest.Ensemble)
+}
+
+// The runs r1 and r13 on real servers: there two clients held for seconds.
+var (
+	partitionedFollower = fault{"zk1:2181", "zk3:2181", func(e *zktest.Ensemble) { e.Isolate(1) }}
+	deposedLeader       = fault{"zk3:2181", "zk1:2181,zk2:2181", func(e *zktest.Ensemble) {
+		e.Isolate(3)
+		for _, i := range []int{1, 2} {
+			e.Server(i).Stop()
+			e.Server(i).Resume()
+		}
+	}}
+)
+
+// slack lets one client hold and another wait, strikes when the hold is that
+// old, and returns how long the first had been told before the second held,
+// and how long its deadline had passed.
+func (f *fleet) slack(ft fault, age time.Duration) (told, deadline time.Duration) {
+	f.Helper()
+	a, b := f.mutex("a", ft.holder), f.mutex("b", ft.waiter)
+	h, err := a.Acquire(f.ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	next := acquire(f.ctx, b)
+	time.Sleep(age)
+	if err := h.Err(); err != nil {
+		f.Fatalf("lost before anything happened: %v", err)
+	}
+	ft.strike(f.e)
+	ended := make(chan time.Time, 1)
+	go func() {
+		<-h.Context().Done()
+		ended <- time.Now()
+		_ = h.Close()
+	}()
+	res := <-next
+	granted := time.Now()
+	if res.err != nil {
+		f.Fatal(res.err)
+	}
+	at := <-ended
+	f.e.Heal()
+	var e *client.LeaseExpiredError
+	switch {
+	case errors.As(context.Cause(h.Context()), &e):
+		deadline = granted.Sub(e.Deadline)
+	case f.policy.Heartbeat == client.HeartbeatWrites:
+		f.Fatalf("told %v", context.Cause(h.Context()))
+	}
+	return granted.Sub(at), deadline
+}
+
+// slacks plays a fault at many moments of the servers' and the lease's rhythm.
+func slacks(t *testing.T, ft fault, timeout time.Duration, policy client.LeasePolicy) (told, deadline []time.Duration) {
+	t.Helper()
+	for phase := range 24 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			f := &fleet{T: t, ctx: ctx, timeout: timeout, policy: policy, e: zktest.NewEnsemble(t, 3,
+				zktest.WithTick(measuredTick), zktest.WithLatency(time.Microsecond, time.Millisecond))}
+			a, b := f.slack(ft, time.Duration(phase)*timeout/16+time.Duration(phase)*17*time.Millisecond)
+			told, deadline = append(told, a), append(deadline, b)
+		})
+	}
+	slices.Sort(told)
+	slices.Sort(deadline)
+	return told, deadline
+}
+
+var measuredTimeouts = []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second}
+
+// A holder that is parted from its leader, and can still read its own node,
+// hears of it before the next one holds; and that one never holds before the
+// deadline of the first.
+func TestHolderIsToldFirst(t *testing.T) {
+	t.Parallel()
+	for name, ft := range map[string]fault{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
+		for _, timeout := range measuredTimeouts {
+			t.Run(fmt.Sprintf("%s, T=%v", name, timeout), func(t *testing.T) {
+				t.Parallel()
+				told, deadline := slacks(t, ft, timeout, client.LeasePolicy{})
+				n := len(told)
+				t.Logf("told %v before at least, %v in the median; deadline passed %v before at least, %v in the median",
+					told[0].Round(time.Millisecond), told[n/2].Round(time.Millisecond),
+					deadline[0].Round(time.Millisecond), deadline[n/2].Round(time.Millisecond))
+				if told[0] <= 0 || deadline[0] < 0 {
+					t.Errorf("told %v before the next holder, deadline passed %v before", told[0], deadline[0])
+				}
+			})
+		}
+	}
+}
+
+// With pings for proof the faults show, so the test above can fail; they stay
+// within what the policy says.
+func TestPingsLetTwoHold(t *testing.T) {
+	t.Parallel()
+	pings := client.LeasePolicy{Heartbeat: client.HeartbeatPings}
+	for name, ft := range map[string]fault{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
+		for _, timeout := range measuredTimeouts[:3] {
+			t.Run(fmt.Sprintf("%s, T=%v", name, timeout), func(t *testing.T) {
+				t.Parallel()
+				told, _ := slacks(t, ft, timeout, pings)
+				worst := -told[0]
+				t.Logf("both held for %v at most", worst.Round(time.Millisecond))
+				if worst < time.Second || worst > pings.Exposure(timeout) {
+					t.Errorf("both held for %v, want more than 1s and no more than %v", worst, pings.Exposure(timeout))
+				}
+			})
+		}
+	}
+}
+
+// If another server can be reached in time, the hold is kept: the connection
+// whose heartbeat is not answered is given up for one to that server.
+func TestHoldSurvivesAPartitionedFollower(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range measuredTimeouts[2:] {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				f := &fleet{T: t, ctx: ctx, timeout: timeout, e: zktest.NewEnsemble(t, 3,
+					zktest.WithTick(measuredTick), zktest.WithLatency(time.Microsecond, time.Millisecond))}
+				h, err := f.mutex("a", "zk1:2181,zk2:2181,zk3:2181").Acquire(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				next := acquire(ctx, f.mutex("b", "zk3:2181"))
+				time.Sleep(timeout)
+				f.e.Isolate(1)
+				select {
+				case <-h.Jeopardy():
+				case <-h.Context().Done():
+					t.Fatalf("lost without a warning: %v", context.Cause(h.Context()))
+				}
+				time.Sleep(2 * timeout)
+				if err := h.Err(); err != nil || len(next) != 0 {
+					t.Fatalf("lost: %v", err)
+				}
+				if err := h.Release(ctx); err != nil {
+					t.Error(err)
+				}
+				if res := <-next; res.err != nil {
+					t.Error(res.err)
+				}
+			})
+		})
+	}
+}

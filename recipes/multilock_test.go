@@ -1,0 +1,157 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+func (r *rig) multi(c *client.Client, paths ...string) *recipes.InterProcessMultiLock {
+	r.Helper()
+	locks := make([]recipes.Lock, len(paths))
+	for i, path := range paths {
+		m, err := recipes.NewInterProcessMutex(c, path)
+		r.check(err)
+		locks[i] = m
+	}
+	m, err := recipes.NewInterProcessMultiLock(locks...)
+	r.check(err)
+	return m
+}
+
+// nothingIn checks that no node is left in the locks.
+func (r *rig) nothingIn(paths ...string) {
+	r.Helper()
+	time.Sleep(5 * time.Second)
+	for _, path := range paths {
+		if left := r.srv.Children(path); len(left) != 0 {
+			r.Errorf("left in %s: %v", path, left)
+		}
+	}
+}
+
+func TestMultiLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		h, err := r.multi(a, "/x", "/y", "/z").Acquire(r.ctx)
+		r.check(err)
+		token := h.FencingToken()
+		for i, one := range h.Holds() {
+			if one.FencingToken() != token || one.Path()[:2] != []string{"/x", "/y", "/z"}[i] {
+				t.Errorf("hold %d: %s, token %d, want %d", i, one.Path(), one.FencingToken(), token)
+			}
+		}
+		var busy *recipes.BusyError
+		if _, err := r.multi(b, "/free", "/z").TryAcquire(r.ctx); !errors.As(err, &busy) || busy.Holder.Path != h.Holds()[2].Path() {
+			t.Errorf("TryAcquire = %v", err)
+		}
+		single, err := recipes.NewInterProcessMutex(b, "/y")
+		r.check(err)
+		waiting := acquire(r.ctx, single)
+		time.Sleep(time.Second)
+		r.check(h.Err())
+		r.check(h.Close())
+		wantErr(t, h.Err(), recipes.ErrReleased)
+		wantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
+		got := <-waiting
+		r.check(got.err)
+		if got.hold.FencingToken() <= token {
+			t.Errorf("token %d after %d", got.hold.FencingToken(), token)
+		}
+		r.check(got.hold.Close())
+		r.nothingIn("/x", "/y", "/z", "/free")
+	})
+}
+
+// Whatever order they name their locks in, and whatever they share, they never
+// wait for each other (Curator: InterProcessMultiLock acquires one by one and
+// can).
+func TestMultiLocksDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	for name, orders := range map[string][][]string{
+		"opposite":    {{"/x", "/y"}, {"/y", "/x"}},
+		"overlapping": {{"/x", "/y"}, {"/y", "/z"}, {"/z", "/x"}},
+		"both":        {{"/x", "/y"}, {"/y", "/x"}, {"/y", "/z", "/x"}, {"/z", "/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) { r.doNotDeadlock(orders) })
+		})
+	}
+}
+
+func (r *rig) doNotDeadlock(orders [][]string) {
+	r.Helper()
+	const rounds = 1000
+	done := make(chan error, len(orders))
+	inside := map[string]string{} // one at a time, or -race tells
+	for i, order := range orders {
+		m := r.multi(r.connect(name(i)), order...)
+		work := func(context.Context) error {
+			for _, path := range order {
+				if inside[path] != "" {
+					return fmt.Errorf("%s and %s in %s", inside[path], name(i), path)
+				}
+				inside[path] = name(i)
+			}
+			time.Sleep(time.Millisecond)
+			for _, path := range order {
+				inside[path] = ""
+			}
+			return nil
+		}
+		go func() {
+			for range rounds / len(orders) {
+				ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+				err := m.Do(ctx, work)
+				cancel()
+				if err != nil {
+					done <- fmt.Errorf("%v: %w", order, err)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range orders {
+		if err := <-done; err != nil {
+			r.Error(err)
+		}
+	}
+	r.nothingIn("/x", "/y")
+	wantNoGoroutine(r.T)
+}
+
+// One by one, a lock is entered only when the one before is held, in the order
+// named, whatever the paths; then a Curator that does the same with the same
+// order is either ahead or behind in all of them.
+func TestMultiLockOneByOne(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		single, err := recipes.NewInterProcessMutex(r.connect("b"), "/y")
+		r.check(err)
+		first := r.held(single)
+		m := r.multi(r.connect("a"), "/y", "/x").OneByOne()
+		got := make(chan error, 1)
+		go func() {
+			h, err := m.Acquire(r.ctx)
+			if err == nil {
+				err = h.Close()
+			}
+			got <- err
+		}()
+		time.Sleep(time.Second)
+		if in := r.srv.Children("/x"); len(in) != 0 || len(r.srv.Children("/y")) != 2 {
+			t.Errorf("waiting in /x as well: %v", in)
+		}
+		r.check(first.Close())
+		r.check(<-got)
+		r.nothingIn("/x", "/y")
+	})
+}

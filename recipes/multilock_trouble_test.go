@@ -1,0 +1,450 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// multiWays are the two ways to acquire several locks.
+func multiWays(m *recipes.InterProcessMultiLock) map[string]*recipes.InterProcessMultiLock {
+	return map[string]*recipes.InterProcessMultiLock{"at once": m, "one by one": m.OneByOne()}
+}
+
+// One lock that fails fails all, none stays held, and those named behind it are
+// not entered (TestInterProcessMultiMutex.testSomeLocksFailToLock; Curator's
+// goes on and acquires them).
+func TestMultiLockSomeLocksFailToLock(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"at once", "one by one"} {
+		bubble(t, func(r *rig) {
+			m := multiWays(r.multi(r.connect("a"), "/x", "/y", "/z"))[way]
+			r.check(r.multiHeld(m).Close())
+			r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/", Times: zktest.Always}, zktest.CodeNoAuth)
+			before := r.cversion("/z")
+			h, err := m.Acquire(r.ctx)
+			if h != nil {
+				t.Error("held")
+			}
+			wantErr(t, err, zk.ErrNoAuth)
+			want := "/y"
+			if way == "at once" {
+				want = "/x+/y+/z"
+			}
+			var failed *recipes.LockError
+			if !errors.As(err, &failed) || failed.Path != want || failed.Op != "acquire" {
+				t.Errorf("%s: %v", way, err)
+			}
+			if r.cversion("/z") != before {
+				t.Errorf("%s: went on after the error", way)
+			}
+			r.nothingIn("/x", "/y", "/z")
+			wantNoGoroutine(t)
+		})
+	}
+}
+
+func (r *rig) cversion(path string) int32 {
+	r.Helper()
+	n, ok := r.srv.Node(path)
+	if !ok {
+		r.Fatalf("no %s", path)
+	}
+	return n.Stat.Cversion
+}
+
+// One release that fails does not keep the others from it, and every failure
+// is said (TestInterProcessMultiMutex.testSomeReleasesFail).
+func TestMultiLockSomeReleasesFail(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/w", "/x", "/y", "/z")
+		h := r.multiHeld(m)
+		rules := []*zktest.Rule{
+			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/w/"}, zktest.CodeNoAuth),
+			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/y/"}, zktest.CodeNoAuth),
+		}
+		err := h.Release(r.ctx)
+		for _, path := range []string{"/w", "/y"} {
+			if !strings.Contains(err.Error(), "release "+path+":") {
+				t.Errorf("error %v does not name %s", err, path)
+			}
+		}
+		if strings.Contains(err.Error(), "/x") || strings.Contains(err.Error(), "/z") || strings.Contains(err.Error(), "was released") {
+			t.Errorf("error %v", err)
+		}
+		wantErr(t, err, zk.ErrNoAuth)
+		if again := h.Release(r.ctx); again == nil || again.Error() != err.Error() {
+			t.Errorf("again: %v", again)
+		}
+		if len(r.srv.Children("/x")) != 0 || len(r.srv.Children("/z")) != 0 {
+			t.Error("others are held")
+		}
+		for _, rule := range rules {
+			if rule.Fired() != 1 {
+				t.Errorf("%d deletes failed", rule.Fired())
+			}
+		}
+		r.nothingIn("/w", "/x", "/y", "/z") // the rest went in the background
+		wantNoGoroutine(t)
+	})
+}
+
+// A release may be given a context that descends from the hold, which ends
+// with it, and is done when it returns.
+func TestMultiLockReleaseWithOwnContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/x", "/y")
+		for _, limited := range []bool{false, true} {
+			h := r.multiHeld(m)
+			ctx := h.Context()
+			if limited {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			}
+			r.check(h.Release(ctx))
+			if len(r.srv.Children("/x"))+len(r.srv.Children("/y")) != 0 {
+				t.Error("released in the background")
+			}
+		}
+		// It ends in time all the same.
+		h := r.multiHeld(m)
+		r.srv.StallReply(zktest.Match{Op: zktest.OpDelete})
+		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		r.srv.Client("a").Heal()
+		time.Sleep(sessionTimeout)
+		r.nothingIn("/x", "/y")
+	})
+}
+
+// A lock that is held already and lost while waiting for another one fails the
+// acquire at once; one whose turn has yet to come is found missing then.
+func TestMultiLockLostWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(r *rig, c *client.Client)
+		want []error
+		path string // of the lock that failed
+		late bool   // found when its turn comes
+	}{
+		"held node": {lose: func(r *rig, _ *client.Client) { r.deleteLast("/a") }, want: []error{recipes.ErrLost, recipes.ErrNodeDeleted}, path: "/a"},
+		"waiting node": {
+			lose: func(r *rig, _ *client.Client) { r.deleteLast("/m") }, want: []error{recipes.ErrNodeDeleted}, path: "/m", late: true,
+		},
+		"node behind": {
+			lose: func(r *rig, _ *client.Client) { r.deleteLast("/z") }, want: []error{recipes.ErrNodeDeleted}, path: "/z", late: true,
+		},
+		"queue of permits": {
+			lose: func(r *rig, _ *client.Client) { r.deleteLast("/s/locks") }, want: []error{recipes.ErrNodeDeleted}, path: "/s", late: true,
+		},
+		"held permit": {
+			lose: func(r *rig, _ *client.Client) { r.deleteLast("/b/leases") }, want: []error{recipes.ErrLost, recipes.ErrNodeDeleted}, path: "/b",
+		},
+		"session": {lose: func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, want: []error{recipes.ErrLost, client.ErrSessionLost}, path: "/a"},
+		"silence": {lose: func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, want: []error{recipes.ErrLost, client.ErrLeaseExpired}, path: "/a"},
+		"closed": {lose: func(r *rig, c *client.Client) {
+			go func() { _ = c.Close(r.ctx) }()
+		}, want: []error{recipes.ErrLost, client.ErrClosed}, path: "/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				single, err := recipes.NewInterProcessMutex(r.connect("b"), "/m")
+				r.check(err)
+				h := r.held(single)
+				c := r.connect("a")
+				locks := r.mixedLocks(c)
+				waits := multiAcquire(r.ctx, r.multiOf(locks...))
+				time.Sleep(time.Second)
+				began := time.Now()
+				tt.lose(r, c)
+				if tt.late {
+					time.Sleep(time.Second)
+					r.check(h.Release(r.ctx))
+				}
+				got := <-waits
+				if got.hold != nil {
+					t.Fatalf("held: %v", got.hold.Err())
+				}
+				if took := time.Since(began); took > sessionTimeout {
+					t.Errorf("told after %v", took)
+				}
+				wantErr(t, got.err, tt.want...)
+				var failed *recipes.LockError
+				if !errors.As(got.err, &failed) || failed.Path != tt.path || failed.Op != "acquire" {
+					t.Errorf("error %v", got.err)
+				}
+				if !tt.late {
+					r.check(h.Release(r.ctx))
+				}
+				r.srv.Client("a").Thaw()
+				time.Sleep(sessionTimeout)
+				r.nothingIn("/a", "/b/locks", "/b/leases", "/m", "/s/locks", "/s/leases", "/z")
+				wantNoGoroutine(t)
+			})
+		})
+	}
+}
+
+// mixedLocks are /a, permits of /b, /m, permits of /s, /z, in this order of
+// turns.
+func (r *rig) mixedLocks(c *client.Client) []recipes.Lock {
+	r.Helper()
+	var locks []recipes.Lock
+	for _, path := range []string{"/m", "/a", "/z"} {
+		m, err := recipes.NewInterProcessMutex(c, path)
+		r.check(err)
+		locks = append(locks, m)
+	}
+	for _, path := range []string{"/s", "/b"} {
+		s, err := recipes.NewInterProcessSemaphore(c, path, 2)
+		r.check(err)
+		locks = append(locks, s.Permits(2))
+	}
+	return locks
+}
+
+// deleteLast deletes the youngest child.
+func (r *rig) deleteLast(dir string) {
+	r.Helper()
+	last := ""
+	for _, name := range r.srv.Children(dir) {
+		if last == "" || name[len(name)-10:] > last[len(last)-10:] {
+			last = name
+		}
+	}
+	r.check(r.srv.Delete(dir + "/" + last))
+}
+
+// The loss of one lock ends the hold of all; the release says it, and gives
+// the others back.
+func TestMultiLockLossWhileHolding(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(r *rig, c *client.Client, h *recipes.MultiHold)
+		want error
+	}{
+		"first node": {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.check(r.srv.Delete(h.Holds()[0].Path())) }, recipes.ErrNodeDeleted},
+		"last node":  {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.check(r.srv.Delete(h.Holds()[4].Path())) }, recipes.ErrNodeDeleted},
+		"a permit":   {func(r *rig, _ *client.Client, _ *recipes.MultiHold) { r.deleteLast("/s/leases") }, recipes.ErrNodeDeleted},
+		"expired":    {func(r *rig, c *client.Client, _ *recipes.MultiHold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
+		"partition":  {func(r *rig, _ *client.Client, _ *recipes.MultiHold) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				h := r.multiHeld(r.everyKind(c))
+				time.Sleep(time.Minute)
+				r.check(h.Err())
+				tt.lose(r, c, h)
+				select {
+				case <-h.Context().Done():
+				case <-time.After(sessionTimeout):
+					t.Fatal("never told")
+				}
+				wantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
+				wantErr(t, h.Err(), recipes.ErrLost, tt.want)
+				err := h.Release(r.ctx)
+				wantErr(t, err, recipes.ErrLost, tt.want)
+				if errors.Is(tt.want, recipes.ErrNodeDeleted) && strings.Count(err.Error(), "recipes: release") != 1 {
+					t.Errorf("Release = %v", err)
+				}
+				wantErr(t, h.Err(), recipes.ErrLost, tt.want)
+				r.srv.Client("a").Heal()
+				time.Sleep(sessionTimeout)
+				r.nothingIn(multiDirs...)
+				wantNoGoroutine(t)
+			})
+		})
+	}
+}
+
+// A hold of one of the locks that is released by itself ends the whole.
+func TestMultiLockOneReleasedByItself(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.multiHeld(r.multi(r.connect("a"), "/x", "/y"))
+		r.check(h.Holds()[1].Release(r.ctx))
+		select {
+		case <-h.Context().Done():
+		case <-time.After(time.Second):
+			t.Error("never told")
+		}
+		wantErr(t, h.Err(), recipes.ErrReleased)
+		r.check(h.Close())
+		r.nothingIn("/x", "/y")
+		wantNoGoroutine(t)
+	})
+}
+
+// Acquire returns when its one deadline comes, at any moment of its way, and
+// leaves nothing.
+func TestMultiLockCancelledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"at once", "one by one"} {
+		for _, busy := range []string{"", "/m", "/w", "/x"} {
+			t.Run(way+" "+busy, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					m := multiWays(r.everyKind(r.connect("a")))[way]
+					all := r.everyKindAlone(r.connect("b"))
+					for step := range 90 {
+						var other *recipes.MultiHold
+						if busy != "" {
+							other = r.multiHeld(r.multiOf(all[busy]))
+						}
+						limit := time.Duration(step) * 97 * time.Microsecond
+						ctx, cancel := context.WithTimeout(r.ctx, limit)
+						began := time.Now()
+						h, err := m.Acquire(ctx)
+						if took := time.Since(began); took > limit {
+							t.Errorf("limit %v: took %v", limit, took)
+						}
+						cancel()
+						switch {
+						case err == nil && busy != "":
+							t.Fatal("two holders")
+						case err == nil:
+							r.check(h.Release(r.ctx))
+						default:
+							wantErr(t, err, context.DeadlineExceeded)
+							var failed *recipes.LockError
+							if !errors.As(err, &failed) || failed.Op != "acquire" || failed.Path == "" {
+								t.Errorf("error %#v", err)
+							}
+						}
+						if other != nil {
+							r.check(other.Close())
+						}
+					}
+					r.nothingIn(multiDirs...)
+					wantNoGoroutine(t)
+				})
+			})
+		}
+	}
+}
+
+// everyKindAlone are the locks of everyKind by their paths.
+func (r *rig) everyKindAlone(c *client.Client) map[string]recipes.Lock {
+	r.Helper()
+	mutex, err := recipes.NewInterProcessMutex(c, "/m")
+	r.check(err)
+	write, err := recipes.NewInterProcessReadWriteLock(c, "/w")
+	r.check(err)
+	single, err := recipes.NewInterProcessSemaphoreMutex(c, "/x")
+	r.check(err)
+	return map[string]recipes.Lock{"/m": mutex, "/w": write.ReadLock(), "/x": single}
+}
+
+// Every request may be lost, before or after it is applied: one node in each
+// lock, and none after the release.
+func TestMultiLockLostRequests(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.everyKind(r.connect("a"))
+		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
+			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+		} {
+			for _, at := range []zktest.Match{
+				{Op: zktest.OpCreateContainer},
+				{Op: zktest.OpMulti},
+				{Op: zktest.OpMulti, Nth: 2},
+				{Op: zktest.OpMulti, Nth: 3},
+				{Op: zktest.OpGetChildren2},
+				{Op: zktest.OpGetChildren2, Nth: 4},
+				{Op: zktest.OpDelete},
+				{Op: zktest.OpDelete, Nth: 3},
+			} {
+				what := fmt.Sprint(name, " of ", at.Op, " ", at.Nth)
+				if at.Op == zktest.OpCreateContainer {
+					_ = r.srv.Delete("/w")
+				}
+				rule := fault(at)
+				h := r.multiHeld(m)
+				for i, dir := range []string{"/m", "/r", "/w", "/s/leases", "/x/leases"} {
+					n := 1
+					if dir == "/s/leases" {
+						n = 2
+					}
+					if in := r.srv.Children(dir); len(in) != n || !strings.HasPrefix(h.Holds()[i].Path(), dir+"/") {
+						t.Errorf("%s: %v in %s, hold %s", what, in, dir, h.Holds()[i].Path())
+					}
+				}
+				r.check(h.Release(r.ctx))
+				if rule.Fired() != 1 {
+					t.Errorf("%s: happened %d times", what, rule.Fired())
+				}
+				r.nothingIn(multiDirs...)
+			}
+		}
+		wantNoGoroutine(t)
+	})
+}
+
+// A session that ends between the transaction and its answer takes the places
+// with it: they are not believed in, and taken again in the next.
+func TestMultiLockExpiryAtTheGrant(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.everyKind(c)
+		r.check(r.multiHeld(m).Close())
+		for nth := 1; nth <= 3; nth++ {
+			id := r.session(c)
+			r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Nth: nth}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
+			h, err := m.Acquire(r.ctx)
+			if h == nil {
+				wantErr(t, err, client.ErrSessionLost)
+			} else {
+				if r.session(c) == id {
+					t.Error("held in a session that is over")
+				}
+				r.check(h.Close())
+			}
+			if (nth == 1) != (h != nil) {
+				t.Errorf("at transaction %d: %v", nth, err)
+			}
+			r.nothingIn(multiDirs...)
+		}
+		wantNoGoroutine(t)
+	})
+}
+
+// A queue near the end of its numbers refuses, and no other is held.
+func TestMultiLockSequenceExhausted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/x", "/y", "/z")
+		r.check(r.multiHeld(m).Close())
+		r.check(r.srv.SetCounter("/y", 2147483647))
+		for range 2 { // found, and known
+			_, err := m.Acquire(r.ctx)
+			wantErr(t, err, recipes.ErrSequenceExhausted)
+			var failed *recipes.LockError
+			if !errors.As(err, &failed) || failed.Path != "/y" {
+				t.Errorf("error %v", err)
+			}
+		}
+		r.nothingIn("/x", "/y", "/z")
+		wantNoGoroutine(t)
+	})
+}

@@ -1,0 +1,270 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A context that reads may read again, also while a writer waits, and one that
+// writes may write again (Curator: one count per thread and half).
+func TestRWLockReentry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		l := r.rw(c)
+		outer := r.reads(r.ctx, l)
+		writer := rwWaits(r.ctx, r.rw(r.connect("b")), true)
+		r.rwWaiting(writer, "a writer")
+		r.srv.ResetCounts()
+		inner := r.reads(outer.Context(), r.rw(c))
+		try, err := l.ReadLock().TryAcquire(inner.Context())
+		r.check(err)
+		if inner.Path() != outer.Path() || try.FencingToken() != outer.FencingToken() || r.srv.Count(zktest.OpCreate) != 0 {
+			t.Errorf("outer %s, inner %s", outer.Path(), inner.Path())
+		}
+		r.check(outer.Release(r.ctx))
+		r.check(try.Release(r.ctx))
+		r.rwWaiting(writer, "a writer while one of three is left")
+		r.check(inner.Release(r.ctx))
+		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+
+		w := r.writes(r.ctx, l)
+		r.srv.ResetCounts()
+		again := r.writes(w.Context(), l)
+		tried, err := l.WriteLock().TryAcquire(again.Context())
+		r.check(err)
+		if again.Path() != w.Path() || tried.Path() != w.Path() || r.srv.Count(zktest.OpCreate) != 0 {
+			t.Errorf("again %s, tried %s", again.Path(), tried.Path())
+		}
+		reader := rwWaits(r.ctx, r.rw(r.connect("c")), false)
+		r.check(w.Release(r.ctx))
+		r.check(again.Release(r.ctx))
+		r.rwWaiting(reader, "a reader while one of three is left")
+		r.check(tried.Release(r.ctx))
+		r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
+		r.rwEmpty()
+	})
+}
+
+// TestInterProcessReadWriteLock.testThatUpgradingIsDisallowed, which Curator
+// shows by a time-out: here it is refused at once, without a node, so that two
+// readers who want to write cannot wait for each other.
+func TestRWLockUpgrade(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("locks"))
+		l, err := recipes.NewInterProcessReadWriteLock(c, "/orders")
+		r.check(err)
+		read := r.reads(r.ctx, l)
+		other := r.reads(r.ctx, r.rw(r.connect("b")))
+		r.srv.ResetCounts()
+		start := time.Now()
+		for op, acquire := range map[string]func(context.Context) error{
+			"acquire":        func(ctx context.Context) error { _, err := l.WriteLock().Acquire(ctx); return err },
+			"try to acquire": func(ctx context.Context) error { _, err := l.WriteLock().TryAcquire(ctx); return err },
+			"acquire ": func(ctx context.Context) error {
+				return l.WriteLock().Do(ctx, func(context.Context) error { t.Error("both"); return nil })
+			},
+		} {
+			err := acquire(r.bounded(read))
+			wantErr(t, err, recipes.ErrWouldDeadlock)
+			if want := "recipes: " + strings.TrimSpace(op) + " /orders: would wait for itself: "; !strings.HasPrefix(fmt.Sprint(err), want) {
+				t.Errorf("text %q, want %q", err, want)
+			}
+		}
+		if n := r.srv.Counts(); len(n) != 0 || time.Since(start) != 0 {
+			t.Errorf("took %v and %v", time.Since(start), n)
+		}
+		r.check(other.Release(r.ctx))
+		past := context.WithoutCancel(read.Context())
+		r.check(read.Release(r.ctx))
+		r.check(r.writes(past, l).Release(r.ctx)) // a hold of the past is none
+		r.rwEmpty()
+	})
+}
+
+// Within a read hold that is beside a write hold, writing is re-entered as
+// long as the write hold lasts.
+func TestRWLockWriteReadWrite(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		l := r.rw(r.connect("a"))
+		w := r.writes(r.ctx, l)
+		read := r.reads(w.Context(), l)
+		again := r.writes(read.Context(), l)
+		if again.Path() != w.Path() {
+			t.Errorf("again %s", again.Path())
+		}
+		third := r.reads(again.Context(), l)
+		if third.Path() != read.Path() {
+			t.Errorf("third %s", third.Path())
+		}
+		r.check(w.Release(r.ctx))
+		r.check(again.Release(r.ctx))
+		_, err := l.WriteLock().Acquire(r.bounded(third))
+		wantErr(t, err, recipes.ErrWouldDeadlock)
+		r.check(read.Release(r.ctx))
+		r.rwWantLine("__READ__0000000000")
+		r.check(third.Release(r.ctx))
+		r.rwEmpty()
+	})
+}
+
+// Local memory is no lock: what was lost is not re-entered, and nothing is
+// taken in its place.
+func TestRWLockReentryAfterLoss(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		for _, write := range []bool{false, true} {
+			c := r.connect("a")
+			l := r.rw(c)
+			h, err := rwAcquire(r.ctx, l, write)
+			r.check(err)
+			r.srv.ExpireSession(r.session(c))
+			<-h.Context().Done()
+			for _, half := range []bool{false, true} {
+				if write || half { // else it reads under a read
+					got, err := rwAcquire(context.WithoutCancel(h.Context()), l, half)
+					wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+					if got != nil {
+						t.Errorf("write=%v was lost, write=%v was granted", write, half)
+					}
+				}
+				got, err := rwTry(context.WithoutCancel(h.Context()), l, half)
+				wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+				if got != nil {
+					t.Errorf("write=%v was lost, write=%v was granted", write, half)
+				}
+			}
+			wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+			r.rwEmpty()
+		}
+	})
+}
+
+// bounded is the context of a hold, which has no end of its own, with one: who
+// waits for itself fails then, and does not hang.
+func (r *rig) bounded(h *recipes.Hold) context.Context {
+	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
+	r.Cleanup(cancel)
+	return ctx
+}
+
+// wouldDeadlock checks that err came at once and left only want in line.
+func (r *rig) wouldDeadlock(err error, begun time.Time, want int) {
+	r.Helper()
+	wantErr(r.T, err, recipes.ErrWouldDeadlock)
+	if took := time.Since(begun); took > 100*time.Millisecond {
+		r.Errorf("refused after %v", took)
+	}
+	time.Sleep(time.Second)
+	if line := r.srv.Children(dir); len(line) != want {
+		r.Errorf("line %v", line)
+	}
+}
+
+// Nobody waits for a hold that its own context descends from, whichever
+// client that is of, nor for a writer who waits for it.
+func TestWouldWaitForItself(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		mine := r.held(r.mutex(a))
+		begun := time.Now()
+		_, err := r.mutex(b).Acquire(r.bounded(mine))
+		r.wouldDeadlock(err, begun, 1)
+		_, err = r.mutex(b).TryAcquire(r.bounded(mine)) // does not wait
+		wantErr(t, err, recipes.ErrBusy)
+		r.check(mine.Release(r.ctx))
+
+		read := r.reads(r.ctx, r.rw(a))
+		begun = time.Now()
+		_, err = r.rw(b).WriteLock().Acquire(r.bounded(read))
+		r.wouldDeadlock(err, begun, 1)
+		second := r.reads(r.bounded(read), r.rw(b))
+		r.check(second.Release(r.ctx))
+		writer := rwWaits(r.ctx, r.rw(r.connect("c")), true)
+		r.rwWaiting(writer, "a writer")
+		begun = time.Now()
+		_, err = r.rw(b).ReadLock().Acquire(r.bounded(read))
+		r.wouldDeadlock(err, begun, 2)
+		r.check(read.Release(r.ctx))
+		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+
+		w := r.writes(r.ctx, r.rw(a))
+		for _, write := range []bool{false, true} {
+			begun = time.Now()
+			_, err = rwAcquire(r.bounded(w.Hold), r.rw(b), write)
+			r.wouldDeadlock(err, begun, 1)
+		}
+		r.check(w.Release(r.ctx))
+		r.rwEmpty()
+	})
+}
+
+// A lock of the same path on another ensemble is another lock, and so is one
+// whose hold is over: the context says nothing then.
+func TestWaitsForOthersOfTheSamePath(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		elsewhere := &rig{T: r.T, ctx: r.ctx, srv: zktest.NewServer(r.T, zktest.WithLatency(50*time.Microsecond, time.Millisecond))}
+		a, b := r.connect("a"), elsewhere.connect("b")
+		mine := r.held(r.mutex(a))
+		r.check(elsewhere.held(r.mutex(b)).Release(r.ctx))
+		theirs := elsewhere.held(r.mutex(elsewhere.connect("c")))
+		waits := acquire(mine.Context(), r.mutex(b))
+		r.rwWaiting(waits, "another ensemble's lock")
+		r.check(theirs.Release(r.ctx))
+		r.check(r.rwGranted(waits, "another ensemble's lock").Release(r.ctx))
+
+		past := context.WithoutCancel(mine.Context())
+		r.check(mine.Release(r.ctx))
+		other := r.connect("d")
+		mine = r.held(r.mutex(other))
+		waits = acquire(past, r.mutex(a))
+		r.rwWaiting(waits, "a lock whose hold is over")
+		past = context.WithoutCancel(mine.Context())
+		r.srv.Client("d").Partition()
+		<-mine.Context().Done() // lost, with its node still there
+		more := acquire(past, r.mutex(r.connect("e")))
+		r.check(r.rwGranted(waits, "the next").Release(r.ctx))
+		r.check(r.rwGranted(more, "behind a lost hold").Release(r.ctx))
+		r.srv.Client("d").Heal()
+		wantErr(t, mine.Release(r.ctx), recipes.ErrLost)
+		r.empty()
+	})
+}
+
+// A release with the hold's own context is not cut short by the end that it
+// brings about.
+func TestReleaseWithOwnContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		h := r.held(m)
+		ctx, cancel := context.WithCancel(h.Context())
+		defer cancel()
+		r.check(h.Release(ctx))
+		if line := r.line(); len(line) != 0 {
+			t.Errorf("left: %v", line)
+		}
+		h = r.held(m)
+		ctx, cancel = context.WithTimeout(h.Context(), time.Second)
+		defer cancel()
+		r.srv.Freeze()
+		begun := time.Now()
+		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("took %v of a second", took)
+		}
+		r.srv.Thaw()
+		r.empty()
+	})
+}

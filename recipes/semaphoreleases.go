@@ -1,0 +1,164 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+// leaseTag stands before the number of a semaphore's lease.
+const leaseTag = "lease-"
+
+// leases is the directory of a semaphore's leases.
+type leases struct {
+	c     *client.Client
+	dir   string
+	queue *seqqueue.Queue // for their paths; nobody waits in it
+
+	mu    sync.Mutex      // guards known; never held across I/O
+	known map[string]bool // of the children last listed: whether they go with a session
+}
+
+func newLeases(c *client.Client, dir string) *leases {
+	return &leases{c: c, dir: dir, queue: seqqueue.New(c, dir, seqqueue.Tags{})}
+}
+
+// room reports whether at most others leases are out, with a watch on the
+// directory if watch is set and there is no room. Curator counts every child.
+// Here a child that has no lease's name takes no room, nor does one that goes
+// with no session and so would take it for ever; as names cost nothing, the
+// latter are looked for only when they stand in the way.
+func (l *leases) room(ctx context.Context, session *client.Session, others int, watch bool) (bool, *client.Watch, error) {
+	list, w := session.Children, (*client.Watch)(nil)
+	if watch {
+		list = func(ctx context.Context, dir string) (names []string, stat *zk.Stat, err error) {
+			names, stat, w, err = session.ChildrenW(ctx, dir)
+			return names, stat, err
+		}
+	}
+	children, _, err := list(ctx, l.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return false, nil, err
+	}
+	names := slices.DeleteFunc(children, func(name string) bool {
+		_, ok := leaseNumber(name)
+		return !ok
+	})
+	if len(names) <= others {
+		return true, w, nil
+	}
+	owned, err := l.owned(ctx, session, names)
+	return owned <= others, w, err
+}
+
+// owned counts the leases that go with a session, and remembers them.
+func (l *leases) owned(ctx context.Context, session *client.Session, names []string) (int, error) {
+	l.mu.Lock()
+	before := l.known
+	l.mu.Unlock()
+	owned, errs := make([]bool, len(names)), make([]error, len(names))
+	slots := make(chan struct{}, lookups)
+	var wg sync.WaitGroup
+	for i, name := range names {
+		var known bool
+		if owned[i], known = before[name]; known {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var stat *zk.Stat
+			_, stat, errs[i] = session.Exists(ctx, l.dir+"/"+name)
+			owned[i] = stat != nil && stat.EphemeralOwner != 0
+		})
+	}
+	wg.Wait()
+	n, now := 0, make(map[string]bool, len(names))
+	for i, name := range names {
+		if errs[i] != nil {
+			return 0, errs[i]
+		}
+		if now[name] = owned[i]; owned[i] {
+			n++
+		}
+	}
+	l.mu.Lock()
+	l.known = now
+	l.mu.Unlock()
+	return n, nil
+}
+
+// contenders reads the leases, in the order of their numbers.
+func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
+	children, _, err := l.c.Children(ctx, l.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	var line []seqqueue.Node
+	for _, name := range children {
+		if number, ok := leaseNumber(name); ok {
+			line = append(line, seqqueue.Node{Name: name, Key: number, Tag: leaseTag})
+		}
+	}
+	slices.SortFunc(line, func(a, b seqqueue.Node) int { return cmp.Compare(a.Key, b.Key) })
+	all, err := contenders(ctx, l.c, l.queue, line)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c Contender) bool { return c.Session == 0 })
+	for i := range all {
+		all[i].Holder = true
+	}
+	return all, nil
+}
+
+// leaseNumber is the number of a child that has the name of a lease, ours or
+// Curator's. It is negative where the counter has passed its end: unlike
+// places in a queue, leases are good without an order.
+func leaseNumber(name string) (string, bool) {
+	const uuid = 36
+	rest, ok := strings.CutPrefix(name, client.ProtectedPrefix)
+	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
+		return "", false
+	}
+	number, ok := strings.CutPrefix(rest[uuid:], "-"+leaseTag)
+	return number, ok && len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
+}
+
+// isUUID reports whether s, of 36 bytes, is a UUID as Java and we write it.
+func isUUID(s string) bool {
+	for i := range len(s) {
+		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
+		case dash != (s[i] == '-'):
+			return false
+		case !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])):
+			return false
+		}
+	}
+	return true
+}
+
+// refuseKazoo refuses a path on which kazoo's Semaphore has leases, children
+// of the path itself that are named by 32 hexadecimal digits: each would count
+// its own alone.
+func (l *leases) refuseKazoo(ctx context.Context, path string) error {
+	children, _, err := l.c.Children(ctx, path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) { // Curator does not list it
+		return err
+	}
+	for _, name := range children {
+		if len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
+			return fmt.Errorf("%w (%s/%s is a lease of kazoo's Semaphore)", ErrForeignLock, path, name)
+		}
+	}
+	return nil
+}

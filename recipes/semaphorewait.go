@@ -1,0 +1,152 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/seqqueue"
+)
+
+// await waits for the turn of member and then for room. On error it removes
+// the member's node.
+func (s *InterProcessSemaphore) await(ctx context.Context, m *seqqueue.Member, n int) (place, error) {
+	err := m.Await(ctx, seqqueue.Everybody)
+	for watch := false; err == nil; watch = true {
+		var v view
+		v, err = s.look(ctx, m.Session, n, watch)
+		switch {
+		case err == nil && v.room:
+			return s.claim(ctx, m, n)
+		case err == nil && watch:
+			err = v.change(ctx)
+		}
+	}
+	m.LeaveInBackground()
+	return place{}, err
+}
+
+// try takes the turn of member if it has come and there is room, and removes
+// its node otherwise.
+func (s *InterProcessSemaphore) try(ctx context.Context, m *seqqueue.Member, n int) (place, error) {
+	err := waiterAhead(s.gate.first(ctx, m))
+	if err == nil {
+		err = s.full(ctx, m.Session, n)
+	}
+	if err != nil {
+		m.LeaveInBackground()
+		return place{}, err
+	}
+	return s.claim(ctx, m, n)
+}
+
+// free returns a BusyError if n permits could not be had now.
+func (s *InterProcessSemaphore) free(ctx context.Context, n int) error {
+	if err := waiterAhead(s.gate.free(ctx)); err != nil {
+		return err
+	}
+	session, err := s.c.Session(ctx)
+	if err != nil {
+		return err
+	}
+	return s.full(ctx, session, n)
+}
+
+// waiterAhead says of who is ahead in the queue that it waits for permits.
+func waiterAhead(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		busy.Holder = waiter(busy.Holder)
+	}
+	return err
+}
+
+// full returns a BusyError with a holder if there is no room.
+func (s *InterProcessSemaphore) full(ctx context.Context, session *client.Session, n int) error {
+	for {
+		v, err := s.look(ctx, session, n, false)
+		if err != nil || v.room {
+			return err
+		}
+		holders, err := s.leases.contenders(ctx)
+		if err != nil {
+			return err
+		}
+		if len(holders) > 0 {
+			return &BusyError{Holder: holders[0]}
+		}
+		// They have left meanwhile: look again.
+	}
+}
+
+// view is what one look says.
+type view struct {
+	room    bool
+	changed []*client.Watch // of what would change it; nil without a watch
+}
+
+// look says whether there is room for n more permits. For one who is first in
+// the queue it stays so: only leases that go can change it, and the number of
+// permits.
+func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, watch bool) (view, error) {
+	most, raised, err := s.permits(ctx, watch)
+	if err != nil {
+		return view{}, err
+	}
+	if err := atMost(n, most); err != nil {
+		return view{}, err
+	}
+	if err := s.beside(ctx, n, most); err != nil { // held since by another client, in a multi-lock
+		return view{}, err
+	}
+	room, gone, err := s.leases.room(ctx, session, most-n, watch)
+	return view{room, []*client.Watch{gone, raised}}, err
+}
+
+// change waits until looking again may tell something else.
+func (v view) change(ctx context.Context) error {
+	done := make([]<-chan struct{}, len(v.changed)) // nil never is
+	for i, w := range v.changed {
+		if w != nil {
+			done[i] = w.Done()
+		}
+	}
+	select {
+	case <-done[0]:
+		return nil
+	case <-done[1]:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for leases to be released: %w", ctxerr.Ended(ctx))
+	}
+}
+
+// claim makes the leases of a member that is first and found room. Its node
+// goes in the same transaction, which therefore fails if somebody deleted it
+// and another may have become first.
+func (s *InterProcessSemaphore) claim(ctx context.Context, m *seqqueue.Member, n int) (place, error) {
+	lease := client.GroupNode{Dir: s.leases.dir, Prefix: leaseTag, Data: s.nodeData(s.c), ACL: s.acl}
+	made, err := m.Session.CreateGroup(ctx, slices.Repeat([]client.GroupNode{lease}, n), client.DeleteOp(m.Path, client.AnyVersion))
+	if err != nil {
+		m.LeaveInBackground()
+		var refused *client.MultiError
+		if errors.As(err, &refused) && refused.Index >= 0 && errors.Is(err, zk.ErrNoNode) {
+			err = ErrNodeDeleted
+		}
+		return place{}, err
+	}
+	out := leased{session: m.Session}
+	for _, e := range made {
+		out.nodes = append(out.nodes, e.Path)
+	}
+	return place{
+		lock: s.path, key: s.key,
+		session: m.Session, nodes: out.nodes, token: made[0].Czxid,
+		remove: out.leave, drop: out.drop,
+	}, nil
+}

@@ -1,0 +1,98 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/locksuite"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Every kind of lock, on an in-process server in virtual time.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	for _, kind := range locksuite.Kinds() {
+		for _, test := range locksuite.Tests() {
+			t.Run(kind.Name+"/"+test.Name, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) { test.Run(r.T, &suiteWorld{rig: r}, kind) })
+			})
+		}
+	}
+}
+
+// suiteWorld is a rig as the suite sees it.
+type suiteWorld struct {
+	*rig
+
+	paths int
+}
+
+func (w *suiteWorld) Path() string {
+	w.paths++
+	return fmt.Sprintf("/suite/%d/lock", w.paths)
+}
+
+func (w *suiteWorld) Connect(name string) *client.Client { return w.connect(name) }
+
+func (w *suiteWorld) ways() map[string]func(zktest.Match) *zktest.Rule {
+	return map[string]func(zktest.Match) *zktest.Rule{
+		"answer": w.srv.LoseReply, "request": w.srv.DropBefore, "after": w.srv.DropAfter, "stalled": w.srv.StallReply,
+	}
+}
+
+func (w *suiteWorld) Ways() []string { return []string{"answer", "request", "after", "stalled"} }
+
+// nth is the nth request that is no ping.
+func nth(name string, n int) zktest.Match {
+	return zktest.Match{Client: name, Nth: n, Where: func(q zktest.Request) bool {
+		return q.Op != zktest.OpPing && q.Op != zktest.OpConnect
+	}}
+}
+
+type suiteFault struct{ rule *zktest.Rule }
+
+func (f suiteFault) Fired() bool { return f.rule.Fired() > 0 }
+func (f suiteFault) Remove()     { f.rule.Remove() }
+
+func (w *suiteWorld) Lose(name string, n int, way string) locksuite.Fault {
+	return suiteFault{w.ways()[way](nth(name, n))}
+}
+
+func (w *suiteWorld) AtAnswer(name string, n int, f func()) locksuite.Fault {
+	return suiteFault{w.srv.BeforeReply(nth(name, n), func(context.Context, zktest.Request) { f() })}
+}
+
+func (w *suiteWorld) Kill(session int64) { w.srv.ExpireSession(session) }
+
+func (w *suiteWorld) Silence(name string) { w.srv.Client(name).Freeze() }
+
+func (w *suiteWorld) Heal(name string) { w.srv.Client(name).Thaw() }
+
+func (w *suiteWorld) Delete(path string) { w.check(w.srv.Delete(path)) }
+
+func (w *suiteWorld) Ephemerals(path string) (all []string) {
+	for _, n := range w.srv.Tree() {
+		if n.Stat.EphemeralOwner != 0 && strings.HasPrefix(n.Path, path+"/") {
+			all = append(all, n.Path)
+		}
+	}
+	return all
+}
+
+func (w *suiteWorld) Watched(path string) (all []string) {
+	for _, watch := range w.srv.Watches() {
+		if strings.HasPrefix(watch.Path, path+"/") {
+			all = append(all, watch.Path)
+		}
+	}
+	return all
+}
+
+func (w *suiteWorld) Goroutines() []string { return busyGoroutines() }
+
+func (w *suiteWorld) RoundTrip() time.Duration { return time.Millisecond }
