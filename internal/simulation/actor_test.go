@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
 )
@@ -40,7 +41,6 @@ func (a *actor) upTo(d time.Duration) time.Duration { return 1 + time.Duration(a
 
 func (a *actor) work() {
 	n := a.n
-	n.rand.register(a.name)
 	time.Sleep(a.upTo(500 * time.Millisecond))
 	for a.w.now() < a.w.h.Healed && !n.closed.Load() {
 		a.attempt(a.r.IntN(len(a.locks)))
@@ -134,13 +134,21 @@ func (a *actor) end(ctx context.Context, at *sim.Attempt, patience time.Duration
 func (a *actor) granted(at *sim.Attempt, h *recipes.Hold, outer *sim.Hold) *sim.Hold {
 	g := &sim.Hold{
 		Actor: a.name, Client: a.n.name, Lock: at.Lock, Path: a.n.names.onWire(h.Path()), Token: h.FencingToken(),
-		Granted: a.w.now(), Nested: outer != nil,
+		Granted: a.w.now(), Deadline: h.Deadline().Sub(a.w.start), Nested: outer != nil,
 	}
+	g.Ahead = a.w.ahead(g)
 	a.w.h.Granted(g)
 	a.w.h.Note(func() { at.Hold, at.Outer = g, outer })
 	context.AfterFunc(h.Context(), func() {
 		now := a.w.now()
-		a.w.h.Note(func() { g.ContextEnded, g.Cause = now, context.Cause(h.Context()) })
+		cause := context.Cause(h.Context())
+		var e *client.LeaseExpiredError
+		a.w.h.Note(func() {
+			g.ContextEnded, g.Cause = now, cause
+			if errors.As(cause, &e) {
+				g.Deadline = e.Deadline.Sub(a.w.start)
+			}
+		})
 		// Without its cause: a loss and a release can come at one instant.
 		a.w.trace.note(now, nil, text(g.Actor+": context ended of "+g.Path))
 	})
@@ -200,8 +208,7 @@ func (a *actor) do(lock int, patience time.Duration) {
 	})
 	now := a.w.now()
 	if g != nil {
-		var both interface{ Unwrap() []error }
-		if errors.As(err, &both) && len(both.Unwrap()) == 1 && errors.Is(err, errWork) {
+		if err == errWork { //nolint:errorlint // alone: the release did not fail
 			err = nil
 		}
 		a.w.h.Note(func() { g.Released, g.ReleaseErr = now, err })
@@ -221,7 +228,7 @@ func (a *actor) visitUntil(work context.Context, lock int, h *recipes.Hold, g *s
 		a.reenter(lock, h, g)
 	}
 	length := []time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond, 3 * a.w.h.Timeout}
-	i := a.r.IntN(20)
+	i := a.r.IntN(18 + a.w.style.patient)
 	a.workFor(work, a.upTo(length[min(i/6, 3)]))
 	if a.n.link.Gate(a.w.ctx) == nil && inside {
 		// A process that stood still goes on where it was.

@@ -17,6 +17,26 @@
 // the server's own log says when the node of a hold was gone, after which
 // anybody may be granted: a hold must have ended before.
 //
+// # One server, or an ensemble
+//
+// A schedule runs on a setting: a server on its own or an ensemble, each with
+// faults of its own, and a check. On an ensemble what happened to nodes is read
+// from the log of commits, because members may not live to answer. A member
+// that is cut off, or was deposed, goes on answering, so there the lease is put
+// to the test: the ensemble has the tick and the syncLimit that the default
+// policy assumes, and some clients know one member only.
+//
+// [Check] asks for every promise: that a hold's context has ended before anybody
+// else is granted, and that nobody takes its node before the deadline that it
+// named. The latter has no safety margin, so it sees errors that the margin would
+// hide. [CheckFenced] leaves out those about what holders believe, and keeps what
+// a resource relies on that looks at tokens: nobody is granted while an older
+// contender stands. That is what a lease keeps which takes any answer for proof.
+//
+// All timers of a bubble go by one clock, so a client that stands still is one
+// whose network and actors do; its lease still ends by itself. Clocks that sleep,
+// jump or run fast are tested in package client.
+//
 // # Force
 //
 // Nobody can promise that a holder hears in advance of an operator who deletes

@@ -49,6 +49,19 @@ func lateLosses(f *facts) (errs []error) {
 	return errs
 }
 
+// deadlines: nobody takes the node of a hold before the latest deadline that the
+// hold ever named. Its client may: by a release, or by closing its session.
+func deadlines(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		n := f.nodes[g.Path]
+		if n == nil || n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) {
+			continue
+		}
+		errs = append(errs, broken(ErrDeadline, "node gone at %v, deadline %v: %v", n.Gone, g.Deadline, g))
+	}
+	return errs
+}
+
 // grants returns the holds that did not re-enter another one, by lock and in
 // the order in which they were granted.
 func (f *facts) grants() map[string][]*Hold {

@@ -9,6 +9,20 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
+// style is how a schedule is drawn.
+type style struct {
+	least, more int // faults
+	lasting     int // of 4 and so many faults, so many and one may outlast a session
+	patient     int // of 18 and so many visits, so many may
+}
+
+var (
+	stirring = style{least: 4, more: 12, patient: 2}
+	// With a few faults that last, holders lose what they hold in all the ways
+	// in which a session ends.
+	parting = style{least: 2, more: 5, lasting: 8, patient: 18}
+)
+
 // plan is what happens to the network, the server and the tree, and when.
 type plan struct {
 	steps []step
@@ -33,11 +47,11 @@ type span struct {
 // newPlan draws a plan from the seed.
 func newPlan(w *world, r *rand.Rand) *plan {
 	p := &plan{r: r}
-	for range 4 + r.IntN(12) {
+	for range w.style.least + r.IntN(w.style.more) {
 		at := time.Duration(r.Int64N(int64(disturbed * 9 / 10)))
-		lasts := []time.Duration{300 * time.Millisecond, 2 * time.Second, w.h.Timeout, 5 * w.h.Timeout / 2}[r.IntN(4)]
+		lasts := []time.Duration{300 * time.Millisecond, 2 * time.Second, w.h.Timeout, 5 * w.h.Timeout / 2}[min(r.IntN(4+w.style.lasting), 3)]
 		to := min(at+1+time.Duration(r.Int64N(int64(lasts))), disturbed-time.Millisecond)
-		f := menu[r.IntN(len(menu))]
+		f := w.menu[r.IntN(len(w.menu))]
 		f.plan(p, w, w.nodes[r.IntN(len(w.nodes))], at, to)
 	}
 	slices.SortStableFunc(p.steps, func(a, b step) int { return int(a.at - b.at) })
@@ -84,7 +98,9 @@ func (p *plan) carryOut(w *world) {
 }
 
 func (w *world) heal() {
-	w.srv.ClearRules()
+	for _, s := range w.servers {
+		s.ClearRules()
+	}
 	for _, n := range w.nodes {
 		n.link.Heal()
 		n.link.Thaw()
@@ -92,12 +108,17 @@ func (w *world) heal() {
 		n.link.Resume()
 		n.link.SetLatency(latencyLo, latencyHi)
 	}
-	w.srv.Heal()
-	w.srv.Thaw()
-	w.srv.Accept()
-	w.srv.Resume()
-	w.srv.SlowLog(0)
-	w.srv.DelayEvents(0)
+	for _, s := range w.servers {
+		s.Heal()
+		s.Thaw()
+		s.Accept()
+		s.Resume()
+		s.SlowLog(0)
+		s.DelayEvents(0)
+	}
+	if w.ensemble != nil {
+		w.healEnsemble()
+	}
 	for _, l := range w.locks {
 		for _, name := range foreign {
 			w.remove(l.path + "/" + name)
@@ -107,11 +128,11 @@ func (w *world) heal() {
 
 // remove deletes a node as an operator does.
 func (w *world) remove(path string) {
-	if _, ok := w.srv.Node(path); !ok {
+	if _, ok := w.authority().Node(path); !ok {
 		return
 	}
 	at := w.now()
-	if w.srv.Delete(path) == nil {
+	if w.authority().Delete(path) == nil {
 		w.h.Note(func() { w.h.Forces = append(w.h.Forces, sim.Force{Path: path, At: at}) })
 	}
 }
@@ -129,14 +150,22 @@ var requests = []zktest.Op{
 }
 
 // ruled is a fault of single requests. It strikes from at to to.
-func ruled(name string, set func(w *world, m zktest.Match) *zktest.Rule) fault {
+func ruled(name string, set func(w *world, s server, m zktest.Match) *zktest.Rule) fault {
 	return fault{name, func(p *plan, w *world, n *node, at, to time.Duration) {
 		m := zktest.Match{Client: n.name, Op: requests[p.r.IntN(len(requests))], Times: 1 + p.r.IntN(3)}
 		if p.r.IntN(4) == 0 {
 			m.Times, m.Prob = 0, 0.3
 		}
-		var rule *zktest.Rule
-		p.during(at, to, name+" "+m.Op.String()+" of "+n.name, func() { rule = set(w, m) }, func() { rule.Remove() })
+		var rules []*zktest.Rule
+		p.during(at, to, name+" "+m.Op.String()+" of "+n.name, func() {
+			for _, s := range w.servers {
+				rules = append(rules, set(w, s, m))
+			}
+		}, func() {
+			for _, rule := range rules {
+				rule.Remove()
+			}
+		})
 	}}
 }
 
@@ -150,12 +179,12 @@ func linked(name string, cuts bool, do, undo func(n *node)) fault {
 	}}
 }
 
-// general is a fault of the server.
+// general is a fault of a server on its own.
 func general(name string, cuts bool, do, undo func(s *zktest.Server)) fault {
 	return fault{name, func(p *plan, w *world, _ *node, at, to time.Duration) {
 		if cuts {
 			p.cutOff("", at, to)
 		}
-		p.during(at, to, name, func() { do(w.srv) }, func() { undo(w.srv) })
+		p.during(at, to, name, func() { do(w.alone) }, func() { undo(w.alone) })
 	}}
 }

@@ -19,6 +19,8 @@ type History struct {
 	// Healed is when the last fault ended, Calm when all of its consequences
 	// have to be over, and Finished when the schedule was.
 	Healed, Calm, Finished time.Duration
+	// Lagging says that servers may answer reads from the past.
+	Lagging bool
 
 	Attempts []*Attempt
 	Holds    []*Hold
@@ -49,12 +51,14 @@ type Hold struct {
 	Path                string
 	Token               int64
 	Granted             time.Duration
+	Deadline            time.Duration // the latest that it named
 	ContextEnded        time.Duration // Never: still not at the end
 	Cause               error         // of its context's end
 	Leaving             time.Duration // when Release was called
 	Released            time.Duration // when it returned
 	ReleaseErr          error
-	Nested              bool // a hold that re-entered another one
+	Nested              bool     // a hold that re-entered another one
+	Ahead               []string // older contenders that stood when it was granted
 }
 
 // Node is a contender's node, as the server's log tells.
@@ -63,6 +67,7 @@ type Node struct {
 	Session    int64
 	Czxid      int64
 	Made, Gone time.Duration // Never: it still stands
+	Given      bool          // it was deleted by its own session
 }
 
 // Loss is a session that a client gave up or was told to be over.
@@ -122,13 +127,14 @@ func (h *History) NodeMade(n Node) {
 	h.Nodes = append(h.Nodes, &n)
 }
 
-// NodesGone records the end of all nodes that match.
-func (h *History) NodesGone(at time.Duration, match func(*Node) bool) {
+// NodesGone records the end of all nodes that match, which a session has
+// deleted; 0 stands for nobody, as when their own session has ended.
+func (h *History) NodesGone(at time.Duration, by int64, match func(*Node) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, n := range h.Nodes {
 		if n.Gone == Never && match(n) {
-			n.Gone = at
+			n.Gone, n.Given = at, by != 0 && by == n.Session
 		}
 	}
 }
@@ -145,6 +151,18 @@ func (h *History) Standing(lock string) []string {
 		}
 	}
 	return paths
+}
+
+// First returns the session of the oldest contender that stands, 0 if none does.
+func (h *History) First(lock string) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.Nodes {
+		if n.Lock == lock && n.Gone == Never {
+			return n.Session
+		}
+	}
+	return 0
 }
 
 // Begin records the start of an attempt.

@@ -121,7 +121,7 @@ func (f *facts) deleted(a *Attempt) bool {
 }
 
 // busyErrors: only who does not want to wait hears who stands in the way, and
-// that one stood there during the call.
+// that one stood there during the call, or before it if servers lag.
 func busyErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if !errors.Is(a.Err, recipes.ErrBusy) {
@@ -138,7 +138,7 @@ func busyErrors(f *facts) (errs []error) {
 
 func (f *facts) stood(path string, a *Attempt) bool {
 	for _, n := range f.Nodes { // a path can come again
-		if n.Path == path && n.Lock == a.Lock && n.Made <= a.Ended && !endedBy(n.Gone, a.Begun) {
+		if n.Path == path && n.Lock == a.Lock && n.Made <= a.Ended && (f.Lagging || !endedBy(n.Gone, a.Begun)) {
 			return true
 		}
 	}

@@ -3,23 +3,28 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
 
-// menu holds the faults a plan is drawn from; what stands twice comes twice
-// as often.
-var menu = []fault{
-	ruled("drop before", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DropBefore(m) }),
-	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
-	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
-	ruled("lose reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.LoseReply(m) }),
-	ruled("drop after", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DropAfter(m) }),
-	ruled("stall reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.StallReply(m) }),
-	ruled("delay", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.Delay(m, w.plan.length(w.h.Timeout)) }),
-	ruled("delay reply", func(w *world, m zktest.Match) *zktest.Rule { return w.srv.DelayReply(m, w.plan.length(w.h.Timeout)) }),
+// A plan is drawn from a menu of faults; what stands twice comes twice as
+// often.
+
+// shared are the faults that strike clients, and what operators do.
+var shared = []fault{
+	ruled("drop before", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.DropBefore(m) }),
+	ruled("lose reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.LoseReply(m) }),
+	ruled("lose reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.LoseReply(m) }),
+	ruled("lose reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.LoseReply(m) }),
+	ruled("drop after", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.DropAfter(m) }),
+	ruled("stall reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.StallReply(m) }),
+	ruled("delay", func(w *world, s server, m zktest.Match) *zktest.Rule { return s.Delay(m, w.plan.length(w.h.Timeout)) }),
+	ruled("delay reply", func(w *world, s server, m zktest.Match) *zktest.Rule {
+		return s.DelayReply(m, w.plan.length(w.h.Timeout))
+	}),
 
 	linked("partition", true, func(n *node) { n.link.Partition() }, func(n *node) { n.link.Heal() }),
 	linked("partition", true, func(n *node) { n.link.Partition() }, func(n *node) { n.link.Heal() }),
@@ -31,24 +36,26 @@ var menu = []fault{
 	linked("slow link of", false, func(n *node) { n.link.SetLatency(20*time.Millisecond, 400*time.Millisecond) },
 		func(n *node) { n.link.SetLatency(latencyLo, latencyHi) }),
 
-	general("partition of all", true, (*zktest.Server).Partition, (*zktest.Server).Heal),
-	general("frozen server", true, (*zktest.Server).Freeze, (*zktest.Server).Thaw),
-	general("hung handshakes", true, func(s *zktest.Server) { s.HangHandshake(); s.CutAll() },
-		func(s *zktest.Server) { s.CutAll(); s.Accept() }), // all answered at one instant would come in any order
-	general("restart", true, (*zktest.Server).Stop, (*zktest.Server).Resume),
-	general("slow log", false, func(s *zktest.Server) { s.SlowLog(700 * time.Millisecond) }, func(s *zktest.Server) { s.SlowLog(0) }),
-	general("late events", false, func(s *zktest.Server) { s.DelayEvents(1500 * time.Millisecond) }, func(s *zktest.Server) { s.DelayEvents(0) }),
-	general("new leader", false, (*zktest.Server).ChangeLeader, func(*zktest.Server) {}),
-	general("sweep", false, func(s *zktest.Server) { s.Sweep() }, func(s *zktest.Server) { s.Sweep() }),
-
 	{"expire", expire},
 	{"expire", expire},
-	{"move", move},
 	{"delete", deleteContender},
 	{"delete", deleteContender},
 	{"foreign", addForeign},
 	{"close", closeClient},
 }
+
+// aloneMenu adds the faults of a server on its own.
+var aloneMenu = append(slices.Clone(shared), []fault{
+	general("partition of all", true, (*zktest.Server).Partition, (*zktest.Server).Heal),
+	general("frozen server", true, (*zktest.Server).Freeze, (*zktest.Server).Thaw),
+	general("hung handshakes", true, func(s *zktest.Server) { s.HangHandshake(); s.CutAll() }, (*zktest.Server).Accept),
+	general("restart", true, (*zktest.Server).Stop, (*zktest.Server).Resume),
+	general("slow log", false, func(s *zktest.Server) { s.SlowLog(700 * time.Millisecond) }, func(s *zktest.Server) { s.SlowLog(0) }),
+	general("late events", false, func(s *zktest.Server) { s.DelayEvents(1500 * time.Millisecond) }, func(s *zktest.Server) { s.DelayEvents(0) }),
+	general("new leader", false, (*zktest.Server).ChangeLeader, func(*zktest.Server) {}),
+	general("sweep", false, func(s *zktest.Server) { s.Sweep() }, func(s *zktest.Server) { s.Sweep() }),
+	{"move", move},
+}...)
 
 // length draws how long something takes.
 func (p *plan) length(limit time.Duration) time.Duration {
@@ -58,11 +65,12 @@ func (p *plan) length(limit time.Duration) time.Duration {
 // expire ends a client's session from outside.
 func expire(p *plan, w *world, n *node, at, _ time.Duration) {
 	p.add(at, "expire the session of "+n.name, func() {
-		for _, s := range w.srv.Sessions() {
-			if s.Client == n.name && s.Connected {
+		for _, s := range w.authority().Sessions() {
+			if s.Client == n.name && (s.Connected || w.ensemble != nil) {
 				now := w.now()
-				w.h.Note(func() { w.h.Forces = append(w.h.Forces, sim.Force{Session: s.ID, At: now}) })
-				w.srv.ExpireSession(s.ID)
+				if w.authority().ExpireSession(s.ID) {
+					w.h.Note(func() { w.h.Forces = append(w.h.Forces, sim.Force{Session: s.ID, At: now}) })
+				}
 			}
 		}
 	})
@@ -92,9 +100,9 @@ func closeClient(p *plan, w *world, n *node, at, _ time.Duration) {
 // move lets the connection of a client's session become an old one.
 func move(p *plan, w *world, n *node, at, _ time.Duration) {
 	p.add(at, "move the session of "+n.name, func() {
-		for _, s := range w.srv.Sessions() {
+		for _, s := range w.alone.Sessions() {
 			if s.Client == n.name {
-				w.srv.MoveSession(s.ID)
+				w.alone.MoveSession(s.ID)
 			}
 		}
 	})
@@ -128,6 +136,6 @@ func addForeign(p *plan, w *world, _ *node, at, to time.Duration) {
 	l := w.locks[p.r.IntN(len(w.locks))]
 	name := foreign[p.r.IntN(len(foreign))]
 	p.during(at, to, "foreign child "+l.path+"/"+name,
-		func() { _ = w.srv.Create(l.path+"/"+name, nil) }, // it may be there already
+		func() { _ = w.authority().Create(l.path+"/"+name, nil) }, // it may be there already
 		func() { w.remove(l.path + "/" + name) })
 }

@@ -4,6 +4,7 @@ package simulation_test
 
 // What runs when nobody asks for more.
 const (
-	schedules   = 300
-	repetitions = 50
+	schedules         = 300
+	ensembleSchedules = 100
+	repetitions       = 20
 )

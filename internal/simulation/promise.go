@@ -11,7 +11,9 @@ var (
 	ErrOverlap     = errors.New("two holders: a visitor entered while another one inside still believed to hold the lock")
 	ErrBelief      = errors.New("two believers: a hold was granted before the context of the one before had ended")
 	ErrLateLoss    = errors.New("told too late: a hold's context ended after its node was gone")
+	ErrDeadline    = errors.New("deadline broken: a hold's node was taken before the deadline that the hold had named")
 	ErrTokenOrder  = errors.New("tokens out of order: a later hold has a token that is not greater")
+	ErrOutOfTurn   = errors.New("out of turn: a hold was granted while an older contender's node stood")
 	ErrTokenForged = errors.New("token of nothing: it is not the transaction that made the hold's node")
 	ErrReentry     = errors.New("re-entry: it waited, failed, or got another token than the hold it entered")
 	ErrStuck       = errors.New("stuck: a call did not come back although everything was healed")
@@ -35,11 +37,16 @@ var (
 	ErrCloseFailed   = errors.New("close in peace: it failed or took long")
 )
 
-// checks are the functions that know the promises.
+// beliefChecks know what a holder may believe: that it holds the lock until its
+// context ends.
+func beliefChecks() []func(*facts) []error {
+	return []func(*facts) []error{overlaps, beliefs, lateLosses, deadlines, tokenOrder}
+}
+
+// checks know the promises that hold whatever anybody believes.
 func checks() []func(*facts) []error {
 	return []func(*facts) []error{
-		overlaps, beliefs, lateLosses,
-		tokenOrder, tokenOrigin, reentries,
+		turns, tokenOrigin, reentries,
 		stuck, outlived, closings, refusals, lossesInPeace,
 		contextErrors, lossErrors, causes, closedErrors, deletionErrors, busyErrors, releases, unexplained,
 		residues,
@@ -47,12 +54,17 @@ func checks() []func(*facts) []error {
 }
 
 // Check returns every broken promise, with what broke it.
-func Check(h *History) []error {
+func Check(h *History) []error { return h.broken(append(beliefChecks(), checks()...)) }
+
+// CheckFenced is Check without the promises about what holders believe: what a
+// lock promises to a resource that looks at tokens.
+func CheckFenced(h *History) []error { return h.broken(checks()) }
+
+func (h *History) broken(checks []func(*facts) []error) (broken []error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f := newFacts(h)
-	var broken []error
-	for _, check := range checks() {
+	for _, check := range checks {
 		broken = append(broken, check(f)...)
 	}
 	return broken

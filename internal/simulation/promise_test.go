@@ -100,6 +100,7 @@ var cases = map[string]struct {
 		p.nodeB.Gone, p.b.ContextEnded = 5*second, 8*second
 		p.force("/l/b", 0, 5*second)
 	}, nil},
+	"granted out of turn":   {func(p *peace) { p.b.Ahead = []string{"/l/a"} }, []error{sim.ErrOutOfTurn}},
 	"token of nothing":      {func(p *peace) { p.b.Token = 99 }, []error{sim.ErrTokenForged}},
 	"hold without a node":   {func(p *peace) { p.b.Path = "/l/d" }, []error{sim.ErrTokenForged}},
 	"slow re-entry":         {func(p *peace) { p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
@@ -143,11 +144,18 @@ var cases = map[string]struct {
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
 	}, nil},
-	"false closed":       {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"false closed found": {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"another was closed": {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
-	"slow close":         {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: 2 * second}} }, []error{sim.ErrOutlived}},
-	"close for ever":     {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: sim.Never}} }, []error{sim.ErrOutlived}},
+	"false closed":         {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"false closed found":   {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"another was closed":   {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
+	"taken early":          {func(p *peace) { p.a.Deadline = 6 * second }, []error{sim.ErrDeadline}},
+	"given early":          {func(p *peace) { p.a.Deadline, p.nodeA.Given = 6*second, true }, nil},
+	"taken early by force": {func(p *peace) { p.a.Deadline = 6 * second; p.force("/l/a", 0, 5*second) }, nil},
+	"closed early": {func(p *peace) {
+		p.a.Deadline = 6 * second
+		p.Closings = []*sim.Closing{{Client: "one", Within: second, Begun: 4 * second, Ended: 5 * second}}
+	}, nil},
+	"slow close":     {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: 2 * second}} }, []error{sim.ErrOutlived}},
+	"close for ever": {func(p *peace) { p.Closings = []*sim.Closing{{Client: "two", Within: second, Ended: sim.Never}} }, []error{sim.ErrOutlived}},
 	"busy with one again": {func(p *peace) {
 		p.cs.Call, p.cs.Err = "try", busy("/l/a")
 		p.Nodes = append(p.Nodes, &sim.Node{Path: "/l/a", Lock: "/l", Czxid: 11, Made: 50 * second, Gone: 60 * second})

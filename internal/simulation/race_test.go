@@ -5,6 +5,7 @@ package simulation_test
 // What runs when nobody asks for more. The race detector makes a schedule
 // about ten times as long.
 const (
-	schedules   = 60
-	repetitions = 10
+	schedules         = 60
+	ensembleSchedules = 10
+	repetitions       = 3
 )

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	seedsEnv = "DOCENT_SIM_SEEDS" // how many schedules TestSchedules plays
-	seedEnv  = "DOCENT_SIM_SEED"  // the one that TestSeed plays, and the first of the others
-	againEnv = "DOCENT_SIM_AGAIN" // how many seeds TestSameSeedSameRun plays twice
+	seedsEnv         = "DOCENT_SIM_SEEDS"          // how many schedules TestSchedules plays
+	ensembleSeedsEnv = "DOCENT_SIM_ENSEMBLE_SEEDS" // and TestEnsembleSchedules
+	seedEnv          = "DOCENT_SIM_SEED"           // the one that TestSeed plays, and the first of the others
+	againEnv         = "DOCENT_SIM_AGAIN"          // how many seeds TestSameSeedSameRun plays, each several times
 
-	seedsFile = "testdata/seeds"
-	enough    = 5 // failed schedules; then a test gives up
+	enough = 5 // failed schedules; then a test gives up
 	// realLimit is how long a schedule may take outside its bubble. One that
 	// takes longer has stopped the clock there, or never comes to rest.
 	realLimit = 30 * time.Second
@@ -48,30 +48,35 @@ func number(t *testing.T, env string, otherwise uint64) uint64 {
 
 // play runs the schedule of a seed and reports what it broke. It reports false
 // if it broke anything.
-func play(t *testing.T, seed uint64) (*result, bool) {
+func play(t *testing.T, seed uint64, k setting) (*result, bool) {
 	t.Helper()
 	hung := time.AfterFunc(realLimit, func() {
-		fmt.Fprintf(os.Stderr, "seed %d takes longer than %v; repeat: %s\n", seed, realLimit, repeat(seed))
+		fmt.Fprintf(os.Stderr, "seed %d takes longer than %v; repeat: %s\n", seed, realLimit, repeat(seed, k))
 	})
 	defer hung.Stop()
-	r := run(t, seed)
+	r := runOn(t, seed, k)
 	for _, err := range r.broken {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 	if len(r.broken) > 0 {
-		t.Logf("repeat: %s", repeat(seed))
+		t.Logf("repeat: %s", repeat(seed, k))
 	}
 	return r, len(r.broken) == 0
 }
 
-func repeat(seed uint64) string {
-	return fmt.Sprintf("%s=%d go test -run 'TestSeed$' -v -timeout 60s ./internal/simulation", seedEnv, seed)
+func repeat(seed uint64, k setting) string {
+	return fmt.Sprintf("%s=%d go test -run '%s$' -v -timeout 60s ./internal/simulation", seedEnv, seed, k.test)
 }
 
 // TestSeed plays one schedule and prints what happened in it.
 func TestSeed(t *testing.T) {
 	t.Parallel()
-	r, ok := play(t, number(t, seedEnv, 1))
+	playOne(t, alone)
+}
+
+func playOne(t *testing.T, k setting) {
+	t.Helper()
+	r, ok := play(t, number(t, seedEnv, 1), k)
 	if !ok || os.Getenv(seedEnv) != "" {
 		t.Logf("%+v\n%sat the end:\n%s", r.totals, r.trace.story(), r.left)
 	}
@@ -80,7 +85,19 @@ func TestSeed(t *testing.T) {
 // TestKnownSeeds plays the schedules that once found something.
 func TestKnownSeeds(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open(seedsFile)
+	playFile(t, alone, "testdata/seeds")
+}
+
+// TestKnownEnsembleSeeds does so on an ensemble.
+func TestKnownEnsembleSeeds(t *testing.T) {
+	t.Parallel()
+	playFile(t, ensemble, "testdata/ensemble-seeds")
+}
+
+// playFile plays the seeds that a file names.
+func playFile(t *testing.T, k setting, file string) {
+	t.Helper()
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +111,13 @@ func TestKnownSeeds(t *testing.T) {
 		}
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("%s: %v", seedsFile, err)
+			t.Fatalf("%s: %v", file, err)
 		}
-		play(t, seed)
+		play(t, seed, k)
 		n++
 	}
 	if n == 0 || lines.Err() != nil {
-		t.Errorf("%s: %d seeds, error %v", seedsFile, n, lines.Err())
+		t.Errorf("%s: %d seeds, error %v", file, n, lines.Err())
 	}
 }
 
@@ -114,7 +131,16 @@ func timeLeft(t *testing.T) bool {
 // TestSchedules plays many seeds, and makes sure that they tested something.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	first, count := number(t, seedEnv, 1), number(t, seedsEnv, schedules)
+	count := number(t, seedsEnv, schedules)
+	if sum := playMany(t, alone, count); !t.Failed() {
+		sum.wantAtLeast(t, int(count))
+	}
+}
+
+// playMany plays as many schedules as there are threads at a time.
+func playMany(t *testing.T, k setting, count uint64) *totals {
+	t.Helper()
+	first := number(t, seedEnv, 1)
 	var next, bad atomic.Uint64
 	var mu sync.Mutex
 	var sum totals
@@ -124,7 +150,7 @@ func TestSchedules(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < count && bad.Load() < enough && timeLeft(t); i = next.Add(1) - 1 {
-				r, ok := play(t, first+i)
+				r, ok := play(t, first+i, k)
 				if !ok {
 					bad.Add(1)
 				}
@@ -139,11 +165,8 @@ func TestSchedules(t *testing.T) {
 	took := time.Since(begun)
 	t.Logf("%d schedules in %v on %d threads, %.0f/s: %+v", played, took.Round(time.Millisecond),
 		runtime.GOMAXPROCS(0), float64(played)/took.Seconds(), sum)
-	switch {
-	case bad.Load() > 0:
-	case played < count:
+	if bad.Load() == 0 && played < count {
 		t.Errorf("time for %d of %d schedules: give more with -timeout", played, count)
-	default:
-		sum.wantAtLeast(t, int(count))
 	}
+	return &sum
 }

@@ -17,6 +17,18 @@ func tokenOrder(f *facts) (errs []error) {
 	return errs
 }
 
+// turns: nobody is granted while an older contender stands. Whoever believes
+// what, this is what makes a fenced resource safe: when a token is granted, no
+// smaller one will be.
+func turns(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		if len(g.Ahead) > 0 && !g.Nested {
+			errs = append(errs, broken(ErrOutOfTurn, "%v stood before %v", g.Ahead, g))
+		}
+	}
+	return errs
+}
+
 // tokenOrigin: a token is the id of the transaction that made the node.
 func tokenOrigin(f *facts) (errs []error) {
 	for _, g := range f.Holds {

@@ -58,7 +58,7 @@ func (t *totals) wantAtLeast(tb testing.TB, schedules int) {
 	tb.Helper()
 	per := func(what string, n int, least float64) {
 		tb.Helper()
-		if float64(n) < least*float64(schedules) {
+		if n < int(least*float64(schedules)) {
 			tb.Errorf("%d %s in %d schedules, want at least %v in each", n, what, schedules, least)
 		}
 	}

@@ -25,7 +25,6 @@ import (
 const (
 	clientsPerRun    = 3
 	actorsPerClient  = 3
-	tick             = time.Second
 	disturbed        = 30*time.Second + 31337 // the phase of faults; not at a tick of the server
 	peacefulRounds   = 2
 	latencyLo        = 50 * time.Microsecond
@@ -40,9 +39,11 @@ type world struct {
 	seed  uint64
 	ctx   context.Context // ends long after the schedule should have
 	start time.Time
-	srv   *zktest.Server
+	cluster
+	k     setting
 	h     *sim.History
 	plan  *plan
+	style style
 	nodes []*node
 	locks []*resource
 	trace *trace
@@ -52,9 +53,9 @@ type world struct {
 // node is one client with its link.
 type node struct {
 	name   string
-	link   *zktest.ClientLink
+	hosts  string // the servers it knows
+	link   link
 	c      atomic.Pointer[client.Client]
-	rand   *shared
 	names  *names
 	closed atomic.Bool // amid the schedule
 }
@@ -73,22 +74,22 @@ func generator(seed uint64, user string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// run plays the schedule of a seed and returns every promise that was broken.
-func run(t *testing.T, seed uint64) *result {
+// runOn plays the schedule of a seed and returns every promise that was broken.
+func runOn(t *testing.T, seed uint64, k setting) *result {
 	t.Helper()
 	r := &result{seed: seed}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed)
+		w := newWorld(t, seed, k)
 		w.play()
 		w.conclude()
 		r.history, r.totals, r.trace = w.h, *w.sum, w.trace
-		r.broken = sim.Check(w.h)
+		r.broken = k.check(w.h)
 		if len(r.broken) > 0 {
-			r.left = w.srv.Dump()
+			r.left = w.authority().Dump()
 		}
 		if slices.ContainsFunc(w.h.Left, func(l sim.Residue) bool { return l.Kind == sim.ResidueGoroutine }) {
 			// A bubble with goroutines that never end takes the process with it.
-			fmt.Fprintf(os.Stderr, "seed %d: %v\nrepeat: %s\n", seed, r.broken[0], repeat(seed))
+			fmt.Fprintf(os.Stderr, "seed %d: %v\nrepeat: %s\n", seed, r.broken[0], repeat(seed, k))
 		}
 	})
 	return r
@@ -104,31 +105,41 @@ type result struct {
 	left    string // on the server
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64, k setting) *world {
 	t.Helper()
 	r := generator(seed, "world")
-	timeout := []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second}[r.IntN(3)]
+	timeout := k.timeout(r)
 	w := &world{
 		t: t, seed: seed, start: time.Now(),
-		h:     &sim.History{Timeout: timeout, Tick: tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
+		h:     &sim.History{Timeout: timeout, Tick: k.tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
 		trace: &trace{},
 		sum:   &totals{},
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), w.start.Add(w.h.Calm+time.Minute+4*timeout))
 	t.Cleanup(cancel)
 	w.ctx = ctx
-	w.srv = zktest.NewServer(t, zktest.WithSeed(seed), zktest.WithTick(tick),
+	w.k = k
+	w.cluster = k.start(t, zktest.WithSeed(seed), zktest.WithTick(k.tick),
 		zktest.WithSessionTimeouts(time.Second, time.Minute),
 		zktest.WithContainerInterval(time.Duration(5+r.IntN(20))*time.Second),
 		zktest.WithLatency(latencyLo, latencyHi), zktest.WithLogSize(0))
-	w.srv.OnRequest(w.observe)
+	w.style = stirring
+	if w.parting != nil && r.IntN(2) == 0 {
+		w.style, w.menu = parting, w.parting
+	}
+	w.servers[0].OnRequest(w.observe) // of all servers
+	if w.ensemble != nil {
+		w.h.Lagging = true
+		w.ensemble.OnCommit(w.committed)
+	}
 	for i := range 1 + r.IntN(2) {
 		path := fmt.Sprintf("/locks/%c", 'a'+i)
 		w.locks = append(w.locks, &resource{path: path, witness: sim.NewWitness(path, w.h)})
 	}
 	for i := range clientsPerRun {
 		name := fmt.Sprintf("c%d", i)
-		w.nodes = append(w.nodes, &node{name: name, link: w.srv.Client(name), rand: newShared(seed, name), names: newNames(seed, name)})
+		hosts := w.hosts[r.IntN(len(w.hosts))]
+		w.nodes = append(w.nodes, &node{name: name, hosts: hosts, link: w.link(name), names: newNames(seed, name)})
 	}
 	w.plan = newPlan(w, generator(seed, "plan"))
 	return w
@@ -171,11 +182,12 @@ func (w *world) play() {
 // live connects a client and lets its actors work.
 func (w *world) live(i int, n *node) {
 	time.Sleep(time.Duration(i+1) * 7919 * time.Nanosecond)
-	c, err := client.Connect(w.ctx, "zk:2181",
+	c, err := client.Connect(w.ctx, n.hosts,
 		client.WithSessionTimeout(w.h.Timeout),
 		client.WithConnectTimeout(w.h.Calm),
+		client.WithLeasePolicy(w.k.lease),
 		client.WithDialer(n.dial),
-		client.WithRand(n.rand.float64),
+		client.WithRand(w.jitter(n.name)),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
 		client.WithMaxRequest(16<<10), client.WithMaxReply(64<<10),
 		client.WithObserver(client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }}),
@@ -218,7 +230,7 @@ func (w *world) observe(r zktest.Request) {
 	if strings.Contains(r.Fault, "drop") {
 		w.h.Note(func() { w.sum.Dropped++ })
 	}
-	if r.Zxid == 0 || r.Err != zktest.CodeOK {
+	if w.ensemble != nil || r.Zxid == 0 || r.Err != zktest.CodeOK {
 		return
 	}
 	switch r.Op {
@@ -227,10 +239,25 @@ func (w *world) observe(r zktest.Request) {
 			w.h.NodeMade(sim.Node{Path: r.Result, Lock: lock, Session: r.Session, Czxid: r.Zxid, Made: w.now()})
 		}
 	case zktest.OpDelete:
-		w.h.NodesGone(w.now(), func(n *sim.Node) bool { return n.Path == r.Path })
+		w.h.NodesGone(w.now(), r.Session, func(n *sim.Node) bool { return n.Path == r.Path })
 	case zktest.OpCloseSession, zktest.OpExpire:
-		w.h.NodesGone(w.now(), func(n *sim.Node) bool { return r.Session != 0 && n.Session == r.Session })
+		w.h.NodesGone(w.now(), 0, func(n *sim.Node) bool { return r.Session != 0 && n.Session == r.Session })
 	}
+}
+
+// committed reads the log of an ensemble, of which the answers of its members
+// tell too little and too late.
+func (w *world) committed(c zktest.Commit) {
+	for _, path := range c.Created {
+		if lock, name, ok := cutLast(path); ok && strings.Contains(name, "lock-") {
+			w.h.NodeMade(sim.Node{Path: path, Lock: lock, Session: c.Session, Czxid: c.Zxid, Made: w.now()})
+		}
+	}
+	by := c.Session
+	if c.Op == zktest.OpCloseSession {
+		by = 0
+	}
+	w.h.NodesGone(w.now(), by, func(n *sim.Node) bool { return slices.Contains(c.Deleted, n.Path) })
 }
 
 func cutLast(path string) (dir, name string, ok bool) {
@@ -247,21 +274,23 @@ func (w *world) leave(kind sim.ResidueKind, what string) {
 
 // leftByActors looks for what calls have left behind while the sessions live.
 func (w *world) leftByActors() {
-	time.Sleep(2*w.h.Timeout + 2*tick)
+	time.Sleep(2*w.h.Timeout + 2*w.h.Tick)
 	for _, l := range w.locks {
-		for _, name := range w.srv.Children(l.path) {
+		for _, name := range w.authority().Children(l.path) {
 			w.leave(sim.ResidueNode, l.path+"/"+name)
 		}
 	}
-	for _, watch := range w.srv.Watches() {
-		w.leave(sim.ResidueWatch, fmt.Sprint(watch))
+	for _, s := range w.servers {
+		for _, watch := range s.Watches() {
+			w.leave(sim.ResidueWatch, fmt.Sprint(watch))
+		}
 	}
-	for _, s := range w.srv.Sessions() {
+	for _, s := range w.authority().Sessions() {
 		if i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.name == s.Client }); w.nodes[i].closed.Load() {
 			w.leave(sim.ResidueSession, fmt.Sprint(s))
 		}
 	}
-	if s := w.srv.Sessions(); len(s) > len(w.nodes) {
+	if s := w.authority().Sessions(); len(s) > len(w.nodes) {
 		w.leave(sim.ResidueSession, fmt.Sprint(s))
 	}
 }
@@ -279,7 +308,7 @@ func (w *world) closeAll() {
 		cancel()
 	}
 	synctest.Wait()
-	for _, s := range w.srv.Sessions() {
+	for _, s := range w.authority().Sessions() {
 		w.leave(sim.ResidueSession, fmt.Sprint(s))
 	}
 	for _, stack := range clientStacks(w.t) {
