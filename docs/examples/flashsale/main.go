@@ -15,12 +15,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/docent-go/docent/docs/examples/flashsale/internal/crowd"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -64,7 +64,8 @@ func run(cfg config) error {
 	ctx, cancel := context.WithTimeout(ctx, cfg.timeout)
 	defer cancel()
 	if cfg.worker > 0 {
-		return runWorker(ctx, cfg)
+		w := crowd.Worker{ZK: cfg.zk, Path: cfg.path, Number: cfg.worker, Buyers: cfg.buyers}
+		return w.Run(ctx, newShop(cfg.dir).buy)
 	}
 	return runSale(ctx, cfg)
 }
@@ -96,47 +97,29 @@ func runSale(ctx context.Context, cfg config) error {
 	}
 	fmt.Printf("%d items, %d processes x %d buyers, lock %s on %s\n", cfg.stock, cfg.workers, cfg.buyers, cfg.path, where)
 	began := time.Now()
-	if err := startWorkers(ctx, cfg); err != nil {
+	if err := sell(ctx, cfg); err != nil {
 		return err
 	}
 	books, err := shop.audit(cfg.stock)
 	if err != nil {
 		return err
 	}
-	books.print(os.Stdout, time.Since(began))
-	return books.err()
+	books.Print(os.Stdout, time.Since(began))
+	return books.Err()
 }
 
-// startWorkers runs this program again, once per worker, and waits for all.
-func startWorkers(ctx context.Context, cfg config) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	procs := make([]*exec.Cmd, cfg.workers)
-	for i := range procs {
+// sell starts the workers and waits for all.
+func sell(ctx context.Context, cfg config) error {
+	workers, err := crowd.Start(ctx, cfg.workers, os.Stdout, func(worker int) []string {
 		args := []string{
 			"-zk", cfg.zk, "-path", cfg.path, "-dir", cfg.dir,
 			"-buyers", strconv.Itoa(cfg.buyers), "-timeout", cfg.timeout.String(),
-			"-worker", strconv.Itoa(i + 1),
+			"-worker", strconv.Itoa(worker),
 		}
 		if cfg.verbose {
 			args = append(args, "-v")
 		}
-		p := exec.CommandContext(ctx, self, args...)
-		p.Stdout, p.Stderr = os.Stdout, os.Stderr
-		p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) } // it says why and closes its session
-		p.WaitDelay = 10 * time.Second
-		if err := p.Start(); err != nil {
-			return err
-		}
-		procs[i] = p
-	}
-	var errs []error
-	for i, p := range procs {
-		if err := p.Wait(); err != nil {
-			errs = append(errs, fmt.Errorf("worker %d: %w", i+1, err))
-		}
-	}
-	return errors.Join(errs...)
+		return args
+	})
+	return errors.Join(err, workers.Wait())
 }

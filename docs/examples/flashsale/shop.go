@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/docent-go/docent/docs/examples/flashsale/internal/crowd"
+	"github.com/docent-go/docent/recipes"
 )
 
 // shop is a stock file and a ledger. Buying reads the stock, takes its time,
@@ -21,16 +21,6 @@ type shop struct{ stock, ledger string }
 
 func newShop(dir string) *shop {
 	return &shop{stock: filepath.Join(dir, "stock"), ledger: filepath.Join(dir, "ledger")}
-}
-
-// sale is a line of the ledger.
-type sale struct {
-	Item   int // how many were left, this one included
-	Worker int
-	Buyer  string
-	Token  int64         // fencing token of the hold
-	Waited time.Duration // for the lock
-	Held   time.Duration // until the item was paid
 }
 
 func (s *shop) open(items int) error {
@@ -49,7 +39,9 @@ func (s *shop) left() (int, error) {
 // the same stock.
 const payment = time.Millisecond
 
-func (s *shop) buy(ctx context.Context, entry sale) (soldOut bool, err error) {
+// buy is a crowd.Purchase. It stops if the lock is lost while it is under way.
+func (s *shop) buy(hold *recipes.Hold, entry crowd.Sale) (soldOut bool, err error) {
+	ctx := hold.Context()
 	began := time.Now()
 	left, err := s.left()
 	if err != nil || left <= 0 {
@@ -67,7 +59,7 @@ func (s *shop) buy(ctx context.Context, entry sale) (soldOut bool, err error) {
 	return false, s.book(entry)
 }
 
-func (s *shop) book(entry sale) error {
+func (s *shop) book(entry crowd.Sale) error {
 	line, err := json.Marshal(entry)
 	if err != nil {
 		return err
@@ -80,16 +72,10 @@ func (s *shop) book(entry sale) error {
 	return errors.Join(err, f.Close())
 }
 
-// books is what an auditor finds.
-type books struct {
-	stock, left int
-	sales       []sale
-}
-
-func (s *shop) audit(stock int) (*books, error) {
-	b := &books{stock: stock}
+func (s *shop) audit(stock int) (*crowd.Books, error) {
+	b := &crowd.Books{Stock: stock}
 	var err error
-	if b.left, err = s.left(); err != nil {
+	if b.Left, err = s.left(); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(s.ledger)
@@ -98,64 +84,11 @@ func (s *shop) audit(stock int) (*books, error) {
 	}
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var entry sale
+		var entry crowd.Sale
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			return nil, err
 		}
-		b.sales = append(b.sales, entry)
+		b.Sales = append(b.Sales, entry)
 	}
 	return b, nil
-}
-
-// err says what is wrong with the books.
-func (b *books) err() error {
-	var wrong []error
-	if b.left != 0 {
-		wrong = append(wrong, fmt.Errorf("stock is %d, want 0", b.left))
-	}
-	if len(b.sales) != b.stock {
-		wrong = append(wrong, fmt.Errorf("%d items sold, %d were for sale", len(b.sales), b.stock))
-	}
-	for i, s := range b.sales {
-		if want := b.stock - i; s.Item != want {
-			wrong = append(wrong, fmt.Errorf("sale %d is of item %d, want item %d", i+1, s.Item, want))
-			break
-		}
-		if i > 0 && s.Token <= b.sales[i-1].Token {
-			wrong = append(wrong, fmt.Errorf("sale %d has token %d, not above %d of the sale before", i+1, s.Token, b.sales[i-1].Token))
-			break
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-func (b *books) print(w io.Writer, took time.Duration) {
-	perWorker := map[int]int{}
-	held := map[int]time.Duration{}
-	waits := make([]time.Duration, 0, len(b.sales))
-	for _, s := range b.sales {
-		perWorker[s.Worker]++
-		held[s.Worker] += s.Held
-		waits = append(waits, s.Waited)
-	}
-	verdict := "books are right"
-	if err := b.err(); err != nil {
-		verdict = "BOOKS ARE WRONG: " + strings.ReplaceAll(err.Error(), "\n", "; ")
-	}
-	_, _ = fmt.Fprintf(w, "sold %d of %d, %d left, in %v: %s\n", len(b.sales), b.stock, b.left, took.Round(time.Millisecond), verdict)
-	workers := make([]int, 0, len(perWorker))
-	for n := range perWorker {
-		workers = append(workers, n)
-	}
-	slices.Sort(workers)
-	for _, n := range workers {
-		_, _ = fmt.Fprintf(w, "  process %d held the lock %3d times, %v in all\n", n, perWorker[n], held[n].Round(time.Millisecond))
-	}
-	if len(waits) > 0 {
-		slices.Sort(waits)
-		at := func(q float64) time.Duration {
-			return waits[int(q*float64(len(waits)-1))].Round(10 * time.Microsecond)
-		}
-		_, _ = fmt.Fprintf(w, "  waits for the lock: median %v, 95%% below %v, longest %v\n", at(0.5), at(0.95), at(1))
-	}
 }

@@ -1,0 +1,223 @@
+package fence_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/fence"
+)
+
+// write is a body that does one statement and returns err.
+func write(err error) func(context.Context, *sql.Tx) error {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "write"); err != nil {
+			return err
+		}
+		return err
+	}
+}
+
+func TestTx(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		newest int64 // that the database has seen; the hold's token is 7
+		set    func(*lock, *store)
+		body   func(*lock, *store) func(context.Context, *sql.Tx) error
+		want   string // what happens, in order
+		errs   []error
+	}{
+		{name: "free", want: "acquire begin check write commit release"},
+		{name: "equal token", newest: 7, want: "acquire begin check write commit release"},
+		{
+			name: "not obtained",
+			set:  func(l *lock, _ *store) { l.refuse = errBusy },
+			want: "", errs: []error{errBusy},
+		},
+		{name: "newer token seen", newest: 8, want: "acquire begin check rollback release", errs: []error{fence.ErrStale}},
+		{
+			name: "body fails",
+			body: func(*lock, *store) func(context.Context, *sql.Tx) error { return write(errBody) },
+			want: "acquire begin check write rollback release", errs: []error{errBody},
+		},
+		{
+			name: "lost before the transaction",
+			set:  func(l *lock, _ *store) { l.hold.end(errLost); l.hold.release = errLost },
+			want: "acquire release", errs: []error{errLost, context.Canceled},
+		},
+		{
+			name: "lost in the body, which does not look",
+			body: func(l *lock, s *store) func(context.Context, *sql.Tx) error {
+				return func(ctx context.Context, tx *sql.Tx) error {
+					err := write(nil)(ctx, tx)
+					l.hold.end(errLost)
+					<-s.rolledBack // database/sql does so by itself
+					return err
+				}
+			},
+			want: "acquire begin check write rollback release", errs: []error{errLost},
+		},
+		{
+			name: "lost in the body, and no timer has told",
+			body: func(l *lock, _ *store) func(context.Context, *sql.Tx) error {
+				return func(ctx context.Context, tx *sql.Tx) error {
+					l.hold.expired = errLost
+					return write(nil)(ctx, tx)
+				}
+			},
+			want: "acquire begin check write rollback release", errs: []error{errLost},
+		},
+		{
+			name: "commit fails",
+			set:  func(_ *lock, s *store) { s.commitErr = errBody },
+			want: "acquire begin check write commit release", errs: []error{fence.ErrCommit, errBody},
+		},
+		{
+			name: "lost after the commit",
+			set:  func(l *lock, _ *store) { l.hold.release = errLost },
+			want: "acquire begin check write commit release",
+		},
+		{
+			name: "token that no lock gives",
+			set:  func(l *lock, _ *store) { l.hold.token = 0 },
+			want: "acquire begin rollback release", errs: []error{fence.ErrNoToken},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLock(t.Context())
+			s, db := openStore(t, l.trace, c.newest)
+			if c.set != nil {
+				c.set(l, s)
+			}
+			body := write(nil)
+			if c.body != nil {
+				body = c.body(l, s)
+			}
+			err := fence.Tx(t.Context(), l, db, "stock", body)
+			if (err == nil) != (c.errs == nil) {
+				t.Errorf("Tx = %v", err)
+			}
+			wantErr(t, err, c.errs...)
+			if got := errors.Is(err, fence.ErrCommit); got != strings.Contains(c.name, "commit fails") {
+				t.Errorf("error %v matches ErrCommit: %v", err, got)
+			}
+			l.want(t, strings.Fields(c.want)...)
+		})
+	}
+}
+
+// A panic of the body rolls back and releases.
+func TestTxPanic(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	_, db := openStore(t, l.trace, 0)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+		l.want(t, "acquire", "begin", "check", "rollback", "release")
+	}()
+	_ = fence.Tx(t.Context(), l, db, "stock", func(context.Context, *sql.Tx) error { panic("at the till") })
+}
+
+// The end of the caller's context rolls back as the end of the hold does, and
+// is told apart from it.
+func TestTxCallerGone(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	_, db := openStore(t, l.trace, 0)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("caller gone")
+	err := fence.Tx(ctx, l, db, "stock", func(ctx context.Context, _ *sql.Tx) error {
+		cancel(gone)
+		<-ctx.Done()
+		return nil
+	})
+	wantErr(t, err, gone)
+	if l.hold.Err() != nil {
+		t.Errorf("the hold says %v", l.hold.Err())
+	}
+}
+
+// What a refusal says, and that the body's context carries the token.
+func TestTxToken(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	_, db := openStore(t, l.trace, 9)
+	wantStale(t, fence.Tx(t.Context(), l, db, "stock", write(nil)), fence.StaleError{Resource: "stock", Token: 7, Newest: 9})
+
+	l = newLock(t.Context())
+	_, db = openStore(t, l.trace, 0)
+	err := fence.Tx(t.Context(), l, db, "stock", func(ctx context.Context, _ *sql.Tx) error {
+		if token, ok := fence.Token(ctx); !ok || token != 7 {
+			t.Errorf("Token = %d, %v", token, ok)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDatabaseTxNeedsToken(t *testing.T) {
+	t.Parallel()
+	tr := &trace{}
+	_, db := openStore(t, tr, 0)
+	wantErr(t, db.Tx(t.Context(), "stock", write(nil)), fence.ErrNoToken)
+	tr.want(t)
+	if err := db.Tx(fence.WithToken(t.Context(), 3), "stock", write(nil)); err != nil {
+		t.Error(err)
+	}
+	tr.want(t, "begin", "check", "write", "commit")
+}
+
+// Names that a database could take for one another, and dialects that are
+// none, are refused before anything is sent.
+func TestCheckRefusesArguments(t *testing.T) {
+	t.Parallel()
+	tr := &trace{}
+	_, db := openStore(t, tr, 0)
+	tx, err := db.DB.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, c := range []struct {
+		dialect  fence.Dialect
+		resource string
+		token    int64
+	}{
+		{fence.SQLite, "", 1},
+		{fence.MySQL, strings.Repeat("x", 256), 1},
+		{fence.PostgreSQL, "stock", 0},
+		{fence.PostgreSQL, "stock", -1},
+		{0, "stock", 1},
+		{fence.SQLite + 1, "stock", 1},
+	} {
+		if err := c.dialect.Check(t.Context(), tx, c.resource, c.token); err == nil || errors.Is(err, fence.ErrStale) {
+			t.Errorf("%v: Check(%.10q, %d) = %v", c.dialect, c.resource, c.token, err)
+		}
+	}
+	if err := fence.Dialect(0).CreateTable(t.Context(), db.DB); err == nil {
+		t.Error("a table of no dialect was created")
+	}
+	if s := fence.Dialect(0).Schema(); s != "" {
+		t.Errorf("schema of no dialect: %q", s)
+	}
+	tr.want(t, "begin")
+}
+
+func TestDialectString(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[fence.Dialect]string{
+		fence.PostgreSQL: "PostgreSQL", fence.MySQL: "MySQL", fence.SQLite: "SQLite", 0: "Dialect(0)",
+	} {
+		if got := d.String(); got != want {
+			t.Errorf("String = %q, want %q", got, want)
+		}
+	}
+}
