@@ -1,7 +1,7 @@
 // Package conformance_test runs the conformance suite of zktest on a real
-// server. The comparison of random sequences needs one that sees its clients
-// under their own addresses, which a container's port proxy does not give; run
-// it as DOCENT_ZK_DIFF=host:port go test -run TestDifferential ./zktest.
+// server. Random sequences are compared by `make differential`: that needs a
+// server that sees its clients under their own addresses, which a container's port
+// proxy does not give.
 package conformance_test
 
 import (
@@ -18,10 +18,23 @@ import (
 func TestConformance(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	node := harness.StartServer(ctx, t, harness.WithTickTime(time.Second),
+	measure(ctx, t, "^TestConform", "DOCENT_ZK="+server(ctx, t).Addr())
+}
+
+// TestWords compares what a new server answers to the four-letter words with what
+// zktest is held to.
+func TestWords(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	measure(ctx, t, "^TestWords$", "DOCENT_ZK="+server(ctx, t).Addr())
+}
+
+// server starts what the tests of zktest ask for.
+func server(ctx context.Context, t *testing.T) *harness.Node {
+	t.Helper()
+	return harness.StartServer(ctx, t, harness.WithTickTime(time.Second),
 		harness.WithExtendedTypes(), harness.WithContainerInterval(time.Second),
 		harness.WithProperty("reconfigEnabled", "false"))
-	measure(ctx, t, "^TestConform", "DOCENT_ZK="+node.Addr())
 }
 
 // measure runs those tests of zktest, which is in the core module, and wants

@@ -197,7 +197,8 @@ func (w *worker) hold(hold *recipes.Hold, id int, l *line) error {
 // lost asks the hold, which must give the reason that it promises.
 func (w *worker) lost(hold *recipes.Hold) bool {
 	err := hold.Err()
-	if err != nil && (!errors.Is(err, recipes.ErrLost) || !errors.Is(err, client.ErrSessionLost)) {
+	reason := errors.Is(err, client.ErrSessionLost) || errors.Is(err, client.ErrLeaseExpired)
+	if err != nil && (!errors.Is(err, recipes.ErrLost) || !reason) {
 		w.unexpected("hold", err)
 	}
 	return err != nil
@@ -221,7 +222,7 @@ func (w *worker) count(hold *recipes.Hold, took time.Duration) {
 
 // failed sorts an error by what an outage may bring.
 func (w *worker) failed(op string, err error) {
-	for _, known := range []error{client.ErrSessionLost, context.DeadlineExceeded} {
+	for _, known := range []error{client.ErrSessionLost, client.ErrLeaseExpired, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			w.mu.Lock()
 			w.out.Errors[op+": "+known.Error()]++

@@ -7,6 +7,10 @@
 // reports in each step, the tree at chosen instants and at its end, and the server's
 // table of watches must be equal on both servers. The programs connect through a proxy,
 // which cuts connections and loses replies the same way on either side.
+//
+// A step reports only what the protocol determines. It waits for a condition before it
+// looks, never for a time, and asks for a looser comparison, with the reason, where a
+// client's own threads decide how often it asks the server for something.
 package foreign_test
 
 import (

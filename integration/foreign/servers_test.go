@@ -17,7 +17,7 @@ import (
 
 const (
 	tick     = 500 * time.Millisecond
-	runLimit = 3 * time.Minute
+	runLimit = 8 * time.Minute // a busy machine may need four times what an idle one does
 	// noSweep keeps containers where they are for as long as a program runs.
 	noSweep = 10 * time.Minute
 )

@@ -12,8 +12,9 @@ import (
 
 // cuts is what a node's packet filter drops.
 type cuts struct {
-	clients bool
-	peers   map[*Node]bool
+	fromClients bool
+	toClients   bool
+	peers       map[*Node]bool
 }
 
 // Partition drops every packet between this node and the given ones, both ways,
@@ -56,14 +57,22 @@ func (n *Node) Heal(ctx context.Context) error {
 
 // CutClients drops every packet between the node and its clients, both ways, until
 // [Node.RestoreClients]. Its peers still reach it.
-func (n *Node) CutClients(ctx context.Context) error { return n.setClientsCut(ctx, true) }
+func (n *Node) CutClients(ctx context.Context) error { return n.setClientsCut(ctx, true, true) }
 
-// RestoreClients ends [Node.CutClients].
-func (n *Node) RestoreClients(ctx context.Context) error { return n.setClientsCut(ctx, false) }
+// CutFromClients drops only what clients send to the node, until
+// [Node.RestoreClients].
+func (n *Node) CutFromClients(ctx context.Context) error { return n.setClientsCut(ctx, true, false) }
 
-func (n *Node) setClientsCut(ctx context.Context, cut bool) error {
+// CutToClients drops only what the node sends to clients, until
+// [Node.RestoreClients].
+func (n *Node) CutToClients(ctx context.Context) error { return n.setClientsCut(ctx, false, true) }
+
+// RestoreClients ends all three.
+func (n *Node) RestoreClients(ctx context.Context) error { return n.setClientsCut(ctx, false, false) }
+
+func (n *Node) setClientsCut(ctx context.Context, from, to bool) error {
 	n.mu.Lock()
-	n.cuts.clients = cut
+	n.cuts.fromClients, n.cuts.toClients = from, to
 	n.mu.Unlock()
 	return n.applyCuts(ctx)
 }
@@ -71,20 +80,20 @@ func (n *Node) setClientsCut(ctx context.Context, cut bool) error {
 func (n *Node) clientsCut() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cuts.clients
+	return n.cuts.fromClients || n.cuts.toClients
 }
 
 func (n *Node) anyCut() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cuts.clients || len(n.cuts.peers) > 0
+	return n.cuts.fromClients || n.cuts.toClients || len(n.cuts.peers) > 0
 }
 
 // forget drops the wish for any cut; the filter follows with applyCuts.
 func (n *Node) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cuts.clients = false
+	n.cuts.fromClients, n.cuts.toClients = false, false
 	clear(n.cuts.peers)
 }
 
@@ -120,8 +129,10 @@ func (n *Node) filter() string {
 	for peer := range n.cuts.peers {
 		fmt.Fprintf(&b, "-A INPUT -s %s -j DROP\n-A OUTPUT -d %s -j DROP\n", peer.ip, peer.ip)
 	}
-	if n.cuts.clients {
+	if n.cuts.fromClients {
 		fmt.Fprintf(&b, "-A INPUT ! -i lo -p tcp --dport %d -j DROP\n", clientPort)
+	}
+	if n.cuts.toClients {
 		fmt.Fprintf(&b, "-A OUTPUT ! -o lo -p tcp --sport %d -j DROP\n", clientPort)
 	}
 	b.WriteString("COMMIT\n")

@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -102,6 +103,32 @@ func TestHarnessFaults(t *testing.T) {
 		check(t, node.RestoreClients(ctx))
 		check(t, harness.AwaitState(ctx, events, zk.StateHasSession))
 		t.Logf("session %#x before, %#x after", id, conn.SessionID())
+	})
+
+	t.Run("cut clients one way", func(t *testing.T) {
+		node := e.Followers(ctx)[0]
+		for path, tt := range map[string]struct {
+			cut     func(context.Context) error
+			arrives bool
+		}{
+			"/from": {node.CutFromClients, false},
+			"/to":   {node.CutToClients, true},
+		} {
+			leader := must(e.Leader(ctx))(t)
+			looker, _ := harness.Dial(ctx, t, 10*time.Second, leader.Addr())
+			conn, events := harness.Dial(ctx, t, 2*time.Second, node.Addr())
+			check(t, tt.cut(ctx))
+			go func() { _, _ = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)) }() // until it is closed
+			check(t, harness.AwaitState(ctx, events, zk.StateDisconnected))
+			_, err := looker.Sync(path)
+			check(t, err)
+			there, _, err := looker.Exists(path)
+			check(t, err)
+			if there != tt.arrives {
+				t.Errorf("%s: a request arrives: %v, want %v", path, there, tt.arrives)
+			}
+			check(t, node.RestoreClients(ctx))
+		}
 	})
 
 	t.Run("heal all", func(t *testing.T) {

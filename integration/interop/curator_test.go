@@ -1,21 +1,16 @@
-// Package interop_test lets Docent and Curator contend on the same paths.
 package interop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
@@ -42,9 +37,7 @@ func TestCuratorMutex(t *testing.T) {
 		{"Go first", goFirst},
 		{"one line", oneLine},
 		{"re-entrant on both sides", reentrant},
-		{"same nodes", sameNodes},
 		{"sessions killed on both sides", killed},
-		{"mixed load", mixedLoad},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(ctx, t, newPair(ctx, t, node)) })
 	}
@@ -53,7 +46,7 @@ func TestCuratorMutex(t *testing.T) {
 // pair is a Curator process and a Docent client with a mutex on one path.
 type pair struct {
 	node *harness.Node
-	java *peers.Java
+	java *peers.Peer
 	c    *client.Client
 	m    *recipes.InterProcessMutex
 	path string
@@ -70,12 +63,12 @@ func newPair(ctx context.Context, t *testing.T, node *harness.Node) *pair {
 }
 
 // peer starts another Curator process with a mutex called m on the path.
-func (p *pair) peer(ctx context.Context, t *testing.T) *peers.Java {
+func (p *pair) peer(ctx context.Context, t *testing.T) *peers.Peer {
 	t.Helper()
 	j := peers.StartJava(ctx, t)
-	_, err := j.Connect(ctx, p.node.Addr(), sessionTimeout)
+	_, err := j.Connect(ctx, "c", p.node.Addr(), sessionTimeout)
 	check(t, err)
-	check(t, j.Mutex(ctx, "m", p.path))
+	check(t, j.Make(ctx, "m", "c", "mutex", p.path))
 	return j
 }
 
@@ -102,13 +95,23 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// excluded shows that Java cannot have the lock now.
-func excluded(ctx context.Context, t *testing.T, j *peers.Java) {
+// wait acquires a lock in a thread of a peer's, however long it takes.
+func wait(ctx context.Context, th *peers.Thread, lock string) error {
+	_, err := th.Acquire(ctx, lock, 1, peers.Forever)
+	return err
+}
+
+// enter acquires a lock that is free, or will be.
+func enter(ctx context.Context, t *testing.T, th *peers.Thread, lock string) {
 	t.Helper()
-	got, err := j.Thread("probe").TryAcquire(ctx, "m", soon)
-	check(t, err)
-	if got {
-		t.Fatal("Curator acquired a lock that is held")
+	check(t, wait(ctx, th, lock))
+}
+
+// excluded shows that Java cannot have the lock now.
+func excluded(ctx context.Context, t *testing.T, j *peers.Peer) {
+	t.Helper()
+	if _, err := j.Thread("probe").Acquire(ctx, "m", 1, soon); !errors.Is(err, peers.ErrTimeUp) {
+		t.Fatalf("Curator acquired a lock that is held: %v", err)
 	}
 }
 
@@ -140,8 +143,13 @@ func acquire(ctx context.Context, m *recipes.InterProcessMutex) <-chan outcome {
 // queued waits until n contenders stand in line.
 func (p *pair) queued(ctx context.Context, t *testing.T, n int) []recipes.Contender {
 	t.Helper()
+	return queued(ctx, t, p.m, n)
+}
+
+func queued(ctx context.Context, t *testing.T, m *recipes.InterProcessMutex, n int) []recipes.Contender {
+	t.Helper()
 	for {
-		line, err := p.m.Queue(ctx)
+		line, err := m.Queue(ctx)
 		check(t, err)
 		if len(line) == n {
 			return line
@@ -151,7 +159,7 @@ func (p *pair) queued(ctx context.Context, t *testing.T, n int) []recipes.Conten
 
 func javaFirst(ctx context.Context, t *testing.T, p *pair) {
 	th := p.java.Thread("a")
-	check(t, th.Acquire(ctx, "m"))
+	enter(ctx, t, th, "m")
 	shut(ctx, t, p.m)
 	p.queued(ctx, t, 1) // the waiter that gave up is gone
 	done := acquire(ctx, p.m)
@@ -160,6 +168,9 @@ func javaFirst(ctx context.Context, t *testing.T, p *pair) {
 	check(t, err)
 	if !line[0].Holder || !slices.Equal(names, []string{line[0].Path, line[1].Path}) {
 		t.Errorf("Curator sees %v, Docent %v", names, line)
+	}
+	if line[0].Family != recipes.FamilyCurator || line[1].Family != recipes.FamilyDocent {
+		t.Errorf("a Curator before a Docent are %v", line)
 	}
 	check(t, th.Release(ctx, "m"))
 	r := <-done
@@ -176,7 +187,7 @@ func goFirst(ctx context.Context, t *testing.T, p *pair) {
 	p.queued(ctx, t, 1)
 	th := p.java.Thread("a")
 	done := make(chan error, 1)
-	go func() { done <- th.Acquire(ctx, "m") }()
+	go func() { done <- wait(ctx, th, "m") }()
 	p.queued(ctx, t, 2)
 	check(t, h.Release(ctx))
 	check(t, <-done)
@@ -190,35 +201,38 @@ func goFirst(ctx context.Context, t *testing.T, p *pair) {
 	check(t, h.Release(ctx))
 }
 
-// oneLine queues Java and Go in turns and lets them through: in the order in
+func oneLine(ctx context.Context, t *testing.T, p *pair) { inTurns(ctx, t, p.m, p.java, "m") }
+
+// inTurns queues a peer and Docent in turns and lets them through: in the order in
 // which they came, whatever they are written in.
-func oneLine(ctx context.Context, t *testing.T, p *pair) {
-	first, err := p.m.Acquire(ctx)
+func inTurns(ctx context.Context, t *testing.T, m *recipes.InterProcessMutex, peer *peers.Peer, lock string) {
+	t.Helper()
+	first, err := m.Acquire(ctx)
 	check(t, err)
 	const each = 4
 	granted := make(chan int, 2*each)
 	var all sync.WaitGroup
 	for i := range 2 * each {
 		if i%2 == 0 {
-			th := p.java.Thread(fmt.Sprintf("t%d", i))
+			th := peer.Thread(fmt.Sprintf("t%d", i))
 			all.Go(func() {
-				if err := th.Acquire(ctx, "m"); err != nil {
+				if _, err := th.Acquire(ctx, lock, 1, peers.Forever); err != nil {
 					t.Error(err)
 					return
 				}
 				granted <- i
-				if err := th.Release(ctx, "m"); err != nil {
+				if err := th.Release(ctx, lock); err != nil {
 					t.Error(err)
 				}
 			})
 		} else {
 			all.Go(func() {
-				if err := p.m.Do(ctx, func(context.Context) error { granted <- i; return nil }); err != nil {
+				if err := m.Do(ctx, func(context.Context) error { granted <- i; return nil }); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		p.queued(ctx, t, i+2)
+		queued(ctx, t, m, i+2)
 	}
 	check(t, first.Release(ctx))
 	all.Wait()
@@ -234,8 +248,8 @@ func oneLine(ctx context.Context, t *testing.T, p *pair) {
 
 func reentrant(ctx context.Context, t *testing.T, p *pair) {
 	th := p.java.Thread("a")
-	check(t, th.Acquire(ctx, "m"))
-	check(t, th.Acquire(ctx, "m"))
+	enter(ctx, t, th, "m")
+	enter(ctx, t, th, "m")
 	check(t, th.Release(ctx, "m"))
 	shut(ctx, t, p.m)
 	check(t, th.Release(ctx, "m"))
@@ -247,69 +261,15 @@ func reentrant(ctx context.Context, t *testing.T, p *pair) {
 	check(t, outer.Release(ctx))
 	excluded(ctx, t, p.java)
 	check(t, inner.Release(ctx))
-	check(t, th.Acquire(ctx, "m"))
+	enter(ctx, t, th, "m")
 	check(t, th.Release(ctx, "m"))
 }
 
-// sameNodes compares what the two leave in ZooKeeper, byte by byte where the
-// bytes do not name the contender.
-func sameNodes(ctx context.Context, t *testing.T, p *pair) {
-	raw, _ := harness.Dial(ctx, t, 20*time.Second, p.node.Addr())
-	var err error
-	look := func(lock string) string {
-		names, stat, err := raw.Children(lock)
-		check(t, err)
-		if len(names) != 1 {
-			t.Fatalf("%s has %v", lock, names)
-		}
-		if !regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-lock-0000000000$`).MatchString(names[0]) {
-			t.Errorf("name %s", names[0])
-		}
-		data, member, err := raw.Get(lock + "/" + names[0])
-		check(t, err)
-		if net.ParseIP(string(data)) == nil {
-			t.Errorf("data %q is not the address of a host", data)
-		}
-		acl, _, err := raw.GetACL(lock + "/" + names[0])
-		check(t, err)
-		parentACL, _, err := raw.GetACL(lock)
-		check(t, err)
-		parentData, _, err := raw.Get(lock)
-		check(t, err)
-		return fmt.Sprintf("ephemeral %v, acl %v, version %d; parent: %d children, cversion %d, acl %v, data %q (null %v), owner %d",
-			member.EphemeralOwner != 0, acl, member.Version, stat.NumChildren, stat.Cversion, parentACL, parentData, parentData == nil, stat.EphemeralOwner)
-	}
-	for i, lock := range []string{p.path + "-java", p.path + "-go"} {
-		if i == 0 {
-			check(t, p.java.Mutex(ctx, "own", lock))
-			check(t, p.java.Thread("a").Acquire(ctx, "own"))
-			continue
-		}
-		m, err := recipes.NewInterProcessMutex(p.c, lock)
-		check(t, err)
-		_, err = m.Acquire(ctx)
-		check(t, err)
-	}
-	if java, docent := look(p.path+"-java"), look(p.path+"-go"); java != docent {
-		t.Errorf("Curator leaves: %s\nDocent leaves:  %s", java, docent)
-	}
-	// Both kinds of parent are containers: they go when they are empty.
-	check(t, p.java.Thread("a").Release(ctx, "own"))
-	check(t, p.c.Close(ctx))
-	for _, lock := range []string{p.path + "-java", p.path + "-go"} {
-		for there := true; there; {
-			there, _, err = raw.Exists(lock)
-			check(t, err)
-			check(t, ctx.Err())
-		}
-	}
-}
-
 func killed(ctx context.Context, t *testing.T, p *pair) {
-	check(t, p.java.Thread("a").Acquire(ctx, "m"))
+	enter(ctx, t, p.java.Thread("a"), "m")
 	done := acquire(ctx, p.m)
 	p.queued(ctx, t, 2)
-	id, err := p.java.Session(ctx)
+	id, err := p.java.Session(ctx, "c")
 	check(t, err)
 	check(t, sessions.KillSession(ctx, p.node.Addr(), id))
 	r := <-done
@@ -317,7 +277,7 @@ func killed(ctx context.Context, t *testing.T, p *pair) {
 
 	waiting := make(chan error, 1)
 	other := p.peer(ctx, t)
-	go func() { waiting <- other.Thread("b").Acquire(ctx, "m") }()
+	go func() { waiting <- wait(ctx, other.Thread("b"), "m") }()
 	p.queued(ctx, t, 2)
 	s, err := p.c.Session(ctx)
 	check(t, err)
@@ -329,66 +289,4 @@ func killed(ctx context.Context, t *testing.T, p *pair) {
 		t.Fatal("the holder was not told")
 	}
 	check(t, other.Thread("b").Release(ctx, "m"))
-}
-
-// mixedLoad lets Java threads and goroutines of several processes and clients
-// take the lock as often as they can, with a witness outside that counts how
-// many hold it.
-func mixedLoad(ctx context.Context, t *testing.T, p *pair) {
-	const length = 20 * time.Second
-	until, cancel := context.WithTimeout(ctx, length)
-	defer cancel()
-	var holders, overlaps, ofJava, ofGo atomic.Int64
-	critical := func(count *atomic.Int64) {
-		if holders.Add(1) != 1 {
-			overlaps.Add(1)
-		}
-		count.Add(1)
-		<-time.After(rand.N(time.Millisecond)) // the work
-		holders.Add(-1)
-	}
-	var all sync.WaitGroup
-	for _, j := range []*peers.Java{p.java, p.peer(ctx, t)} {
-		for i := range 2 {
-			th := j.Thread(fmt.Sprintf("t%d", i))
-			all.Go(func() {
-				for until.Err() == nil {
-					if err := th.Acquire(ctx, "m"); err != nil {
-						t.Error(err)
-						return
-					}
-					critical(&ofJava)
-					if err := th.Release(ctx, "m"); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-	}
-	_, second := p.docent(ctx, t)
-	for _, m := range []*recipes.InterProcessMutex{p.m, second} {
-		for range 2 {
-			all.Go(func() {
-				for until.Err() == nil {
-					if err := m.Do(ctx, func(context.Context) error { critical(&ofGo); return nil }); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	t.Logf("in %v Java held %d times, Go %d times, %d overlaps", length, ofJava.Load(), ofGo.Load(), overlaps.Load())
-	if overlaps.Load() != 0 {
-		t.Errorf("%d overlaps", overlaps.Load())
-	}
-	if ofJava.Load() < 50 || ofGo.Load() < 50 {
-		t.Error("too few to mean anything")
-	}
-	raw, _ := harness.Dial(ctx, t, 20*time.Second, p.node.Addr())
-	if names, _, err := raw.Children(p.path); err != nil && err != zk.ErrNoNode || len(names) != 0 { //nolint:errorlint // go-zookeeper returns it bare
-		t.Errorf("left behind: %v, %v", names, err)
-	}
 }

@@ -115,7 +115,7 @@ func partitions(ctx context.Context, t *testing.T, base *world) {
 			if lost > sessionTimeout+grace {
 				t.Errorf("told %v after the cut, the timeout is %v", lost, sessionTimeout)
 			}
-			wantErr(t, h.Err(), recipes.ErrLost, client.ErrSessionLost)
+			wantErr(t, h.Err(), recipes.ErrLost, client.ErrLeaseExpired)
 			if next == (result{}) {
 				next = await(ctx, t, witness)
 			}

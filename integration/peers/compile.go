@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-//go:embed java/Peer.java
+//go:embed java/*.java
 var ownSources embed.FS
 
 const (

@@ -58,7 +58,7 @@ final class Counters {
         w.see("try with a stale version", two.trySetCount(stale, 99));
         w.see("try with a fresh version", two.trySetCount(two.getVersionedValue(), 12));
         w.await("the count set by the second", () -> one.getCount() == 12);
-        w.see("heard", heard.containsAll(List.of(10, 11)));
+        w.see("heard", heard.subList(0, 2)); // of its own write the second is told some time later
     }
 
     private static void sharedValue(World w) throws Exception {
@@ -99,7 +99,7 @@ final class Counters {
     }
 
     private static void load(World w) throws Exception {
-        w.loose();
+        w.loose(); // how often they fall back to the lock depends on who is faster
         w.witness().create().creatingParentsIfNeeded().forPath(w.path("lock")); // or it depends on luck whether it is there
         String path = w.path("long");
         List<Future<?>> all = new ArrayList<>();

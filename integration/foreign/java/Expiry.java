@@ -59,7 +59,7 @@ final class Expiry {
     }
 
     private static void recipes(World w) throws Exception {
-        w.loose();
+        w.loose(); // the node is made again upon the lost watch and upon the reconnection, and written if it is there
         CuratorFramework c = w.client();
         PersistentNode node = w.closing(new PersistentNode(c, CreateMode.EPHEMERAL, false, w.path("node"), World.bytes("1")));
         node.start();
@@ -90,7 +90,7 @@ final class Expiry {
     }
 
     private static void latch(World w) throws Exception {
-        w.loose();
+        w.loose(); // Curator 5.4 may make a node again while it closes a latch
         CuratorFramework c = w.client();
         LeaderLatch one = new LeaderLatch(c, w.path("latch"), "one");
         LeaderLatch two = new LeaderLatch(w.witness(), w.path("latch"), "two"); // no cut reaches it
@@ -107,7 +107,7 @@ final class Expiry {
         two.close();
         w.check(one.await(10, TimeUnit.SECONDS), "no leader in the end");
         one.close();
-        c.close(); // Curator 5.4 may make a node again while it closes a latch
+        c.close(); // with the session ends a node that was made again
         w.awaitChildren(w.path("latch"), 0);
     }
 
@@ -120,10 +120,11 @@ final class Expiry {
         c.create().withMode(CreateMode.EPHEMERAL).forPath(w.path("e"));
         w.see("timeout", c.getZookeeperClient().getZooKeeper().getSessionTimeout());
         long start = System.nanoTime();
+        c.checkExists().forPath("/"); // the server hears of the client last
         w.ask("stall");
         w.await("the end of the session", () -> w.witness().checkExists().forPath(w.path("e")) == null);
         long millis = (System.nanoTime() - start) / 1_000_000;
-        w.check(millis > 1200 && millis < 4500, "ended after " + millis + " ms");
+        w.check(millis >= 2000 && millis < 6000, "ended after " + millis + " ms");
         w.ask("cut");
         w.ask("resume");
         w.await("reconnection, have " + states, () -> states.contains("RECONNECTED"));
@@ -141,7 +142,7 @@ final class Expiry {
                 told.countDown();
             }, wrong ? own.getSessionId() : 0x1234567L, wrong ? new byte[16] : own.getSessionPasswd());
             w.check(told.await(10, TimeUnit.SECONDS), "nothing heard");
-            w.see(kind, heard);
+            w.see(kind, heard.get(0)); // that the handle is closed is told after it, or not at all
             twin.close();
         }
         // The server has closed the connection of the session before it looked at the password.

@@ -181,8 +181,9 @@ final class Faults {
         w.see("read after a cut", World.text(mine.getData().forPath(w.path(""))));
     }
 
+    /** Whoever is connected again first, the nodes are still there and the first of them leads. */
     private static void latch(World w) throws Exception {
-        w.loose();
+        w.loose(); // Curator 5.4 may make a node again while it closes a latch
         CuratorFramework c = w.client();
         LeaderLatch one = new LeaderLatch(c, w.path("latch"), "one");
         CuratorFramework d = w.client();
@@ -195,15 +196,17 @@ final class Faults {
         w.ask("refuse");
         w.ask("cut");
         w.await("leadership given up", () -> !one.hasLeadership());
+        w.see("nobody leads", one.hasLeadership() + " " + two.hasLeadership());
         w.ask("accept");
         w.check(one.await(10, TimeUnit.SECONDS), "no leader after the cut");
-        w.see("one leads", one.hasLeadership() + " " + two.hasLeadership());
-        w.watches("after", 1);
+        w.watches("the second watches the first again", 1);
+        w.see("who leads", one.hasLeadership() + " " + two.hasLeadership());
         w.tree("after");
         one.close();
+        c.close(); // with the session ends a node that was made again
         w.check(two.await(10, TimeUnit.SECONDS), "no successor");
         two.close();
-        d.close(); // Curator 5.4 may make a node again while it closes a latch
+        d.close();
         w.awaitChildren(w.path("latch"), 0);
     }
 }

@@ -1,4 +1,8 @@
+import java.util.ArrayList;
+import java.util.List;
 import java.util.TreeMap;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
@@ -64,11 +68,24 @@ final class Nodes {
 
     private static void ttl(World w) throws Exception {
         String path = w.path("node");
-        PersistentTtlNode node = new PersistentTtlNode(w.client(), path, 2_000, World.bytes("data"));
+        // By the clock, how often the node has been touched would depend on the load of the machine.
+        List<Runnable> touches = new ArrayList<>();
+        ScheduledThreadPoolExecutor clock = new ScheduledThreadPoolExecutor(1) {
+            @Override
+            public ScheduledFuture<?> scheduleAtFixedRate(Runnable touch, long delay, long period, TimeUnit unit) {
+                touches.add(touch);
+                return schedule(() -> { }, 0, unit);
+            }
+        };
+        w.closing(clock::shutdownNow);
+        PersistentTtlNode node = new PersistentTtlNode(w.client(), clock, path, 60_000, World.bytes("data"), "touch", 2, true);
         node.start();
         w.check(node.waitForInitialCreate(10, TimeUnit.SECONDS), "not created");
-        w.awaitChildren(path, 1);
         w.tree("created");
+        for (String label : List.of("touched", "touched again")) {
+            touches.get(0).run();
+            w.tree(label);
+        }
         node.setData(World.bytes("new"));
         w.await("the data", () -> "new".equals(World.text(w.witness().getData().forPath(path))));
         node.close();

@@ -1,6 +1,7 @@
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
@@ -104,6 +105,9 @@ final class Queues {
         w.tree("one is consumed");
         go.countDown();
         w.await("a second try", () -> got.size() == 1);
+        // A list that is read while the item is being deleted would make the queue lock the item once more.
+        w.awaitChildren(path, 0);
+        w.awaitChildren(locks, 0);
         queue.put("b");
         w.await("the next", () -> got.size() == 2);
         w.see("got", got + " in " + tries);
@@ -143,15 +147,27 @@ final class Queues {
 
     private static void delay(World w) throws Exception {
         String path = w.path("queue");
-        List<String> got = Collections.synchronizedList(new ArrayList<>());
-        DistributedDelayQueue<String> queue = w.closing(QueueBuilder.builder(w.client(), consumer(got::add), TEXT, path).buildDelayQueue());
-        queue.start();
+        // All is there before anybody takes, or on a busy machine the first item may be due before the last is put.
+        DistributedDelayQueue<String> producer = w.closing(QueueBuilder.builder(w.client(), null, TEXT, path).buildDelayQueue());
+        producer.start();
         long now = System.currentTimeMillis();
-        queue.put("late", now + 700);
-        queue.put("early", now + 350);
-        queue.put("at once", now);
+        Map<String, Long> due = Map.of("late", now + 1400, "early", now + 700, "at once", now);
+        for (String item : List.of("late", "early", "at once")) {
+            producer.put(item, due.get(item));
+        }
+        producer.flushPuts(10, TimeUnit.SECONDS);
+        w.tree("put");
+        List<String> got = Collections.synchronizedList(new ArrayList<>());
+        AtomicInteger early = new AtomicInteger();
+        DistributedDelayQueue<String> taker = w.closing(QueueBuilder.builder(w.client(), consumer(item -> {
+            if (System.currentTimeMillis() < due.get(item)) {
+                early.incrementAndGet();
+            }
+            got.add(item);
+        }), TEXT, path).buildDelayQueue());
+        taker.start();
         w.await("all", () -> got.size() == 3);
-        w.see("got", got);
+        w.see("got", got + ", before their time " + early);
         w.awaitChildren(path, 0);
     }
 

@@ -47,6 +47,7 @@ final class Steps {
         Queues.add(steps);
         Transactions.add(steps);
         Rules.add(steps);
+        Owned.add(steps);
         Handle.add(steps);
         Watching.add(steps);
         Faults.add(steps);

@@ -2,6 +2,7 @@
 from datetime import timedelta
 
 from kazoo.exceptions import LockTimeout
+from kazoo.security import CREATOR_ALL_ACL
 from world import Task
 
 
@@ -143,7 +144,7 @@ def semaphore(w):
     w.see("more", s[2].acquire(blocking=False))
     w.see("in time", w.outcome(s[2].acquire, timeout=0.2))
     waiting = Task(s[2].acquire)
-    w.wait("the waiter's lock", lambda: len(w.children(path + "/__lock__") or w.children(path + "-__lock__") or [1]) > 0)
+    w.wait_children(path + "-__lock__", 1)  # it is in line for the next lease
     s[0].release()
     w.see("waited", waiting.get())
     w.tree("handed over")
@@ -151,6 +152,25 @@ def semaphore(w):
     s[1].release()
     s[2].release()
     w.see("holders in the end", s[0].lease_holders())
+
+
+def owned(w):
+    """A lock whose nodes belong to a digest identity."""
+    path = w.path("lock")
+    w.witness().ensure_path(w.path())
+    members = [w.client(auth_data=[("digest", "me:secret")], default_acl=CREATOR_ALL_ACL) for _ in range(2)]
+    one, two = [c.Lock(path, "id%d" % i) for i, c in enumerate(members)]
+    one.acquire()
+    w.see("ACL", members[1].get_acls(path + "/" + one.node)[0])
+    w.see("stranger", w.outcome(w.client().Lock(path, "x").acquire, blocking=False))
+    w.see("stranger lists", w.outcome(w.witness().get_children, path))
+    waiting = Task(two.acquire)
+    w.wait("two in line", lambda: len(members[0].get_children(path)) == 2)
+    w.watches("one waits", 1)
+    w.tree("one waits")
+    one.release()
+    w.see("waited", waiting.get())
+    two.release()
 
 
 def lease(w):
@@ -166,4 +186,4 @@ def lease(w):
 
 
 STEPS = [("k-lock", lock), ("k-lock-line", line), ("k-lock-load", load), ("k-lock-cancel", cancel), ("k-lock-mixed", mixed),
-         ("k-read-write", read_write), ("k-semaphore", semaphore), ("k-lease", lease)]
+         ("k-read-write", read_write), ("k-semaphore", semaphore), ("k-lock-owned", owned), ("k-lease", lease)]

@@ -113,8 +113,14 @@ def words(w):
         w.see(word.decode(), shape(a.command(word)))
     for word in (b"wchp", b"wchc"):  # real servers list paths in the order of a hash
         w.see(word.decode(), sorted(shape(line) for line in a.command(word).splitlines() if line))
-    for word in (b"stat", b"cons"):  # and connections, among them those of the words before
-        w.see(word.decode(), sorted(set(shape(line) for line in a.command(word).splitlines() if line)))
+    # Connections too, and among them those of the words before.
+    w.see("stat", sorted(set(shape(line) for line in a.command(b"stat").splitlines() if line)))
+    a.exists(w.path())
+    own = "sid=0x%x," % a.client_id[0]
+    lines = [line for line in a.command(b"cons").splitlines() if line]
+    w.see("cons", [shape(line) for line in lines if own in line])
+    # What another connection has asked last may have become a ping by now.
+    w.see("cons of others", sorted(set(shape(re.sub(r"lop=\w+", "lop=#", line)) for line in lines if own not in line)))
     dump = a.command(b"dump")
     w.see("dump", shape(dump[dump.index("ephemeral nodes dump"):dump.index("Connections Sets")]))
     numbers = dict(line.split("\t", 1) for line in a.command(b"mntr").splitlines() if "\t" in line)
@@ -135,4 +141,5 @@ def shape(answer):
     return answer.replace("\n", "|").replace("\t", ">")
 
 
-STEPS = [("k-requests", requests), ("k-chroot", chroot), ("k-transaction", transaction), ("k-acl", acl), ("k-words", words)]
+STEPS = [("k-requests", requests), ("k-chroot", chroot), ("k-transaction", transaction), ("k-words", words),
+         ("k-acl", acl)]  # leaves a session behind, which the words would count

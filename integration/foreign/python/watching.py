@@ -1,5 +1,6 @@
 """Watchers that re-arm themselves, the cache, and plain watches."""
-from kazoo.recipe.cache import TreeCache
+from kazoo.recipe.cache import TreeCache, TreeEvent
+from kazoo.recipe.watchers import PatientChildrenWatch
 
 
 def data_watch(w):
@@ -45,6 +46,19 @@ def children_watch(w):
     w.watches("none", 0)
 
 
+def patient(w):
+    """Told once the children have been left alone for a while, and once more when they change."""
+    path = w.path("folder")
+    other = w.witness()
+    other.create(path + "/a", b"", makepath=True)
+    other.create(path + "/b")
+    children, changed = PatientChildrenWatch(w.client(), path, time_boundary=0.1).start().get(timeout=10)
+    w.see("settled", sorted(children))
+    w.see("changed", changed.ready())
+    other.delete(path + "/a")
+    w.wait("the change", changed.ready)
+
+
 def tree_cache(w):
     a = w.client()
     path = w.path("root")
@@ -55,7 +69,7 @@ def tree_cache(w):
     heard = []
     cache.listen(lambda e: heard.append("%s %s" % (e.event_type, e.event_data and (e.event_data.path, e.event_data.data))))
     cache.start()
-    w.wait("INITIALIZED", lambda: any(h.startswith("6 ") or "INIT" in h for h in heard) or len(heard) >= 3)
+    w.wait("INITIALIZED, have %s" % heard, lambda: "%s None" % TreeEvent.INITIALIZED in heard)
     for change in (lambda: other.create(path + "/a/b", b"2"), lambda: other.set(path + "/a", b"3"),
                    lambda: other.delete(path + "/a/b"), lambda: other.create(path + "/c", b"4")):
         size = len(heard)
@@ -95,4 +109,5 @@ def plain(w):
     w.watches("none", 0)
 
 
-STEPS = [("k-data-watch", data_watch), ("k-children-watch", children_watch), ("k-tree-cache", tree_cache), ("k-watches", plain)]
+STEPS = [("k-data-watch", data_watch), ("k-children-watch", children_watch), ("k-patient-watch", patient),
+         ("k-tree-cache", tree_cache), ("k-watches", plain)]

@@ -9,32 +9,21 @@ import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
-import org.apache.curator.framework.CuratorFrameworkFactory;
-import org.apache.curator.framework.recipes.locks.InterProcessMutex;
-import org.apache.curator.retry.ExponentialBackoffRetry;
-import org.apache.zookeeper.KeeperException;
-import org.apache.zookeeper.Watcher.Event.KeeperState;
-import org.apache.zookeeper.ZooKeeper;
 
 /**
- * A Curator client that takes commands, one a line, and answers each with one line:
- * "ok ...", "false" or "error ...". A line may begin with "@name ": then the command runs
- * in the thread of that name and its answer begins with the same word. Each thread answers
- * in the order it was asked; Curator's locks belong to threads. The end of the input ends
- * the process.
+ * Curator clients and their recipes, which take commands, one a line, and answer each with
+ * one line: "ok ...", "false" or "error ...". A line may begin with "@name ": then the
+ * command runs in the thread of that name and its answer begins with the same word. Each
+ * thread answers in the order it was asked; Curator's locks belong to threads. The end of
+ * the input ends the process.
  */
 public final class Peer {
-    private static final int WAIT_SECONDS = 30;
-    private static final int KILL_ATTEMPTS = 6;
-    private static final int POLL_MILLIS = 20;
-
     private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private final Map<String, BlockingQueue<String>> threads = new HashMap<>();
-    private final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
-    private volatile CuratorFramework client;
-    private volatile String address;
+    private final Map<String, Client> clients = new ConcurrentHashMap<>();
+    private final Map<String, Lock> locks = new ConcurrentHashMap<>();
+    private final Map<String, Count> counts = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         Peer peer = new Peer();
@@ -58,12 +47,13 @@ public final class Peer {
             line = line.substring(end + 1).trim();
         }
         if (line.equals("quit")) {
-            String said = answer("close");
-            out.println(prefix + said);
+            for (String client : clients.keySet()) {
+                answer("close " + client);
+            }
+            out.println(prefix + "ok");
             return false;
         }
-        final String name = prefix;
-        threads.computeIfAbsent(name, this::startThread).add(line);
+        threads.computeIfAbsent(prefix, this::startThread).add(line);
         return true;
     }
 
@@ -85,133 +75,103 @@ public final class Peer {
 
     private String answer(String line) {
         try {
-            return run(Arrays.asList(line.split("\\s+")));
+            String said = run(Arrays.asList(line.split("\\s+")));
+            return said == null ? "false" : ("ok " + said).trim();
         } catch (Throwable e) {
-            String text = e.getClass().getName() + ": " + e.getMessage();
-            return "error " + text.replaceAll("\\s+", " ");
+            return "error " + (e.getClass().getName() + ": " + e.getMessage()).replaceAll("\\s+", " ");
         }
     }
 
+    /** What to say after "ok"; null says "false". */
     private String run(List<String> words) throws Exception {
+        String name = words.size() > 1 ? words.get(1) : "";
         switch (words.get(0)) {
             case "connect":
-                return connect(words.get(1), Integer.parseInt(words.get(2)));
-            case "mutex":
-                mutexes.put(words.get(1), new InterProcessMutex(connected(), words.get(2)));
-                return "ok";
-            case "acquire":
-                return acquire(mutex(words.get(1)), words);
-            case "release":
-                mutex(words.get(1)).release();
-                return "ok";
-            case "participants":
-                return ("ok " + String.join(" ", mutex(words.get(1)).getParticipantNodes())).trim();
+                return connect(name, words.get(2), Integer.parseInt(words.get(3)));
             case "session":
-                return answerSession();
-            case "kill":
-                return kill();
+                return found(clients, name).session();
             case "close":
-                return close();
+                found(clients, name).close();
+                clients.remove(name);
+                return "";
+            case "make":
+                make(name, found(clients, words.get(2)).curator, words.get(3), words.subList(4, words.size()));
+                return "";
+            case "acquire":
+                List<String> nodes = found(locks, name).acquire(Long.parseLong(words.get(2)), Integer.parseInt(words.get(3)));
+                return nodes == null ? null : String.join(" ", nodes);
+            case "release":
+                found(locks, name).release();
+                return "";
+            case "participants":
+                return String.join(" ", found(locks, name).participants());
+            case "revoked":
+                return found(locks, name).awaitRevocation(Long.parseLong(words.get(2))) ? "" : null;
+            case "revoke":
+                found(clients, name).revoke(words.get(2));
+                return "";
+            case "get":
+                return found(counts, name).get();
+            case "set":
+                found(counts, name).set(Integer.parseInt(words.get(2)));
+                return "";
+            case "tryset":
+                return found(counts, name).trySet(Integer.parseInt(words.get(2)));
+            case "await":
+                return found(counts, name).await(Integer.parseInt(words.get(2)), Long.parseLong(words.get(3))) ? "" : null;
             default:
-                return "error unknown command " + words.get(0);
+                throw new IllegalArgumentException("unknown command " + words.get(0));
         }
     }
 
-    private String connect(String to, int timeoutMillis) throws Exception {
-        if (client != null) {
-            return "error already connected";
+    private String connect(String name, String address, int timeoutMillis) throws Exception {
+        if (clients.containsKey(name)) {
+            throw new IllegalStateException("already connected: " + name);
         }
-        CuratorFramework made = CuratorFrameworkFactory.builder()
-                .connectString(to)
-                .sessionTimeoutMs(timeoutMillis)
-                .connectionTimeoutMs(Math.min(timeoutMillis, 5000))
-                .retryPolicy(new ExponentialBackoffRetry(100, 5))
-                .build();
-        made.start();
-        if (!made.blockUntilConnected(WAIT_SECONDS, TimeUnit.SECONDS)) {
-            made.close();
-            return "error no connection to " + to + " in " + WAIT_SECONDS + " s";
-        }
-        client = made;
-        address = to;
-        return answerSession();
+        Client made = new Client(address, timeoutMillis);
+        clients.put(name, made);
+        return made.session();
     }
 
-    private static String acquire(InterProcessMutex mutex, List<String> words) throws Exception {
-        if (words.size() < 3) {
-            mutex.acquire();
-            return "ok";
-        }
-        return mutex.acquire(Long.parseLong(words.get(2)), TimeUnit.MILLISECONDS) ? "ok" : "false";
-    }
-
-    /**
-     * Ends the session behind the client's back, as an expiry would. The client may come back
-     * in between and throw the twin out, so it is done when a twin is told that it expired.
-     */
-    private String kill() throws Exception {
-        ZooKeeper own = connected().getZookeeperClient().getZooKeeper();
-        for (int attempt = 0; attempt < KILL_ATTEMPTS; attempt++) {
-            BlockingQueue<KeeperState> states = new LinkedBlockingQueue<>();
-            ZooKeeper twin = new ZooKeeper(address, own.getSessionTimeout(), event -> states.add(event.getState()),
-                    own.getSessionId(), own.getSessionPasswd());
-            KeeperState first = states.poll(WAIT_SECONDS, TimeUnit.SECONDS);
-            twin.close();
-            if (first == KeeperState.Expired) {
-                return "ok";
-            }
-        }
-        return "error the session outlived " + KILL_ATTEMPTS + " attempts at " + address;
-    }
-
-    private String close() {
-        CuratorFramework open = client;
-        client = null;
-        mutexes.clear();
-        if (open != null) {
-            open.close();
-        }
-        return "ok";
-    }
-
-    private String answerSession() throws Exception {
-        String said = session();
-        return said.startsWith("error") ? said : "ok " + said;
-    }
-
-    /** Waits for a session: a handle that is new has none, and one that is lost throws. */
-    private String session() throws Exception {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_SECONDS);
-        for (;;) {
-            String why = "it has none yet";
-            try {
-                long id = connected().getZookeeperClient().getZooKeeper().getSessionId();
-                if (id != 0) {
-                    return "0x" + Long.toHexString(id);
-                }
-            } catch (KeeperException e) {
-                why = e.toString();
-            }
-            if (System.nanoTime() > end) {
-                return "error no session in " + WAIT_SECONDS + " s: " + why;
-            }
-            Thread.sleep(POLL_MILLIS);
+    /** Makes a recipe; a read/write lock becomes two, NAME.read and NAME.write. */
+    private void make(String name, CuratorFramework client, String kind, List<String> args) throws Exception {
+        switch (kind) {
+            case "mutex":
+                locks.put(name, Mutex.on(client, args.get(0), false));
+                break;
+            case "revocable":
+                locks.put(name, Mutex.on(client, args.get(0), true));
+                break;
+            case "rw":
+                Mutex.Pair pair = Mutex.pair(client, args.get(0));
+                locks.put(name + ".read", pair.read());
+                locks.put(name + ".write", pair.write());
+                break;
+            case "semaphore":
+                locks.put(name, Semaphore.of(client, args.get(0), Integer.parseInt(args.get(1))));
+                break;
+            case "counted-semaphore":
+                locks.put(name, Semaphore.of(client, args.get(0), found(counts, args.get(1)).shared));
+                break;
+            case "semaphore-mutex":
+                locks.put(name, new SemaphoreMutex(client, args.get(0)));
+                break;
+            case "multi":
+                locks.put(name, new Multi(args.stream().map(member -> found(locks, member)).toList()));
+                break;
+            case "count":
+                counts.put(name, new Count(client, args.get(0), Integer.parseInt(args.get(1))));
+                break;
+            default:
+                throw new IllegalArgumentException("unknown recipe " + kind);
         }
     }
 
-    private CuratorFramework connected() {
-        CuratorFramework open = client;
-        if (open == null) {
-            throw new IllegalStateException("not connected");
+    private static <T> T found(Map<String, T> all, String name) {
+        T one = all.get(name);
+        if (one == null) {
+            throw new IllegalArgumentException("not made: " + name);
         }
-        return open;
-    }
-
-    private InterProcessMutex mutex(String name) {
-        InterProcessMutex mutex = mutexes.get(name);
-        if (mutex == null) {
-            throw new IllegalArgumentException("no mutex " + name);
-        }
-        return mutex;
+        return one;
     }
 }

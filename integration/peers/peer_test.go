@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/peers"
+	"github.com/docent-go/docent/integration/sessions"
 )
 
 const base = "/locks/m"
@@ -22,12 +24,13 @@ func TestPeersJavaMutex(t *testing.T) {
 	node := harness.StartServer(ctx, t)
 	raw, _ := harness.Dial(ctx, t, 10*time.Second, node.Addr())
 	java := peers.StartJava(ctx, t)
-	session, err := java.Connect(ctx, node.Addr(), 10*time.Second)
+	session, err := java.Connect(ctx, "c", node.Addr(), 10*time.Second)
 	check(t, err)
-	check(t, java.Mutex(ctx, "m", base))
+	check(t, java.Make(ctx, "m", "c", "mutex", base))
 	one, two := java.Thread("one"), java.Thread("two")
 
-	check(t, one.Acquire(ctx, "m"))
+	nodes, err := one.Acquire(ctx, "m", 1, peers.Forever)
+	check(t, err)
 	children, _, err := raw.Children(base)
 	check(t, err)
 	if len(children) != 1 || !regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`).MatchString(children[0]) {
@@ -37,18 +40,22 @@ func TestPeersJavaMutex(t *testing.T) {
 	if _, stat, err := raw.Get(own); err != nil || stat.EphemeralOwner != session {
 		t.Fatalf("owner of %s is %#x, session is %#x: %v", own, stat.EphemeralOwner, session, err)
 	}
-	if got, err := java.Participants(ctx, "m"); err != nil || len(got) != 1 || got[0] != own {
-		t.Fatalf("participants: %v, %v", got, err)
+	if got, err := java.Participants(ctx, "m"); err != nil || !slices.Equal(got, []string{own}) || !slices.Equal(nodes, got) {
+		t.Fatalf("participants: %v, acquired: %v, %v", got, nodes, err)
 	}
 
 	// The same thread enters again, another one waits.
-	check(t, one.Acquire(ctx, "m"))
+	_, err = one.Acquire(ctx, "m", 1, peers.Forever)
+	check(t, err)
 	check(t, one.Release(ctx, "m"))
-	if ok, err := two.TryAcquire(ctx, "m", 200*time.Millisecond); ok || err != nil {
-		t.Fatalf("second thread: %t, %v", ok, err)
+	if _, err := two.Acquire(ctx, "m", 1, 200*time.Millisecond); !errors.Is(err, peers.ErrTimeUp) {
+		t.Fatalf("second thread: %v", err)
 	}
 	waiting := make(chan error, 1)
-	go func() { waiting <- two.Acquire(ctx, "m") }()
+	go func() {
+		_, err := two.Acquire(ctx, "m", 1, peers.Forever)
+		waiting <- err
+	}()
 	check(t, one.Release(ctx, "m"))
 	check(t, <-waiting)
 
@@ -81,12 +88,12 @@ func TestPeersJavaEnds(t *testing.T) {
 	raw, _ := harness.Dial(ctx, t, 10*time.Second, node.Addr())
 	java := peers.StartJava(ctx, t)
 	holder := java.Thread("holder")
-	if err := java.Mutex(ctx, "m", base); err == nil {
+	if err := java.Make(ctx, "m", "c", "mutex", base); err == nil {
 		t.Fatal("a mutex without a client")
 	}
-	first, err := java.Connect(ctx, node.Addr(), 2*time.Second)
+	first, err := java.Connect(ctx, "c", node.Addr(), 2*time.Second)
 	check(t, err)
-	check(t, java.Mutex(ctx, "m", base))
+	check(t, java.Make(ctx, "m", "c", "mutex", base))
 
 	// awaitGone waits until the holder's node is away.
 	awaitGone := func() {
@@ -105,32 +112,37 @@ func TestPeersJavaEnds(t *testing.T) {
 		}
 	}
 
-	check(t, holder.Acquire(ctx, "m"))
-	check(t, java.KillSession(ctx))
+	acquire := func() {
+		t.Helper()
+		_, err := holder.Acquire(ctx, "m", 1, peers.Forever)
+		check(t, err)
+	}
+	acquire()
+	check(t, sessions.KillSession(ctx, node.Addr(), first))
 	awaitGone()
-	check(t, java.Close(ctx))
-	second, err := java.Connect(ctx, node.Addr(), 2*time.Second)
+	check(t, java.Close(ctx, "c"))
+	second, err := java.Connect(ctx, "c", node.Addr(), 2*time.Second)
 	check(t, err)
 	if first == second {
 		t.Fatalf("session %#x outlived its kill", first)
 	}
 
-	check(t, java.Mutex(ctx, "m", base))
-	check(t, holder.Acquire(ctx, "m"))
+	check(t, java.Make(ctx, "m", "c", "mutex", base))
+	acquire()
 	check(t, java.Pause())
 	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer stop()
-	if _, err := java.Session(short); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := java.Session(short, "c"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a paused peer answered: %v", err)
 	}
 	awaitGone() // expired
 	check(t, java.Unpause())
-	if id, err := java.Session(ctx); err != nil || id == 0 {
+	if id, err := java.Session(ctx, "c"); err != nil || id == 0 {
 		t.Fatalf("session after the pause: %#x, %v", id, err)
 	}
 
 	check(t, java.Kill(ctx))
-	if err := holder.Acquire(ctx, "m"); !errors.Is(err, peers.ErrEnded) {
+	if _, err := holder.Acquire(ctx, "m", 1, peers.Forever); !errors.Is(err, peers.ErrEnded) {
 		t.Fatalf("a killed peer: %v", err)
 	}
 }

@@ -1,0 +1,24 @@
+// Package interop_test lets Docent contend with real Curator and kazoo processes on the
+// same paths.
+//
+// TestMatrix has one case for each kind of lock, all at the same time on one server. In
+// each, two clients of every library with two threads or goroutines each take turns at
+// random for 60 s, downgrade, give up waiting, and have their sessions killed, half the
+// time while they hold the lock. A witness outside of the locks judges every hold by its
+// fencing token and by who else is there. It must find nothing, nobody may be stuck, and
+// all must have had their turns, also after the last kill.
+//
+// What a holder does whose session was killed by an administrator is counted and printed,
+// and is no violation, as nobody can know it in advance. But Docent's holders must be told
+// within a session timeout. Curator's and kazoo's are not told: they overtake and are
+// overtaken, which the fence catches. Two more things are Curator's own, and are kept
+// apart from violations: a writer beside a reader that Curator 5.4 made of a writer
+// (CURATOR-621), and an acquire in which Curator went on in another session.
+//
+// The other tests take one step after the other: who waits for whom, downgrades, what
+// Docent refuses, and what both libraries leave in ZooKeeper, node by node.
+//
+// To see what a change does, a case may be shorter:
+//
+//	go test ./interop -run TestMatrix/rw -v -load 20s
+package interop_test

@@ -1,0 +1,75 @@
+package lease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/integration/proxy"
+)
+
+// window is how long requests are counted.
+const window = 20 * time.Second
+
+// A holding session costs one transaction for each heartbeat, and none while
+// nothing is held, or for holds that are shorter than the period.
+func TestHeartbeatCost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 5*time.Minute)
+	_, followers := w.ready()
+	timeouts := []time.Duration{4 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second}
+	w.together(len(timeouts), func(i int) { w.cost(proxy.Start(t, followers[0].Addr()), timeouts[i]) })
+}
+
+func (w *world) cost(px *proxy.Proxy, timeout time.Duration) {
+	const locks, short = 3, 300
+	c, done := w.connect(px.Addr(), timeout)
+	defer done()
+	beat := min(timeout/6, 5*time.Second)
+
+	dir := w.directory()
+	slow := 0 // cycles that may have lasted until a heartbeat was due
+	began := time.Now()
+	for range short {
+		cycle := time.Now()
+		h, err := w.mutex(c, dir).Acquire(w.ctx)
+		if err == nil {
+			err = h.Release(w.ctx)
+		}
+		w.check(err)
+		if time.Since(cycle) > beat/4 {
+			slow++
+		}
+	}
+	took := time.Since(began)
+	brief := px.Stats().Requests[proxy.OpMulti]
+	px.ResetStats()
+	<-time.After(2 * beat)
+	idle := px.Stats().Requests[proxy.OpMulti]
+
+	for range locks {
+		_, err := w.mutex(c, w.directory()).Acquire(w.ctx)
+		w.check(err)
+	}
+	<-time.After(100 * time.Millisecond) // until they watch their own nodes
+	px.ResetStats()
+	<-time.After(window)
+	seen := px.Stats()
+	n := seen.Requests[proxy.OpMulti]
+	all := 0
+	for _, k := range seen.Requests {
+		all += k
+	}
+	rate := func(n int) float64 { return float64(n) / window.Seconds() }
+	w.Logf("T=%-4v %d holds of one session: %.2f heartbeats/s (one each %v would be %.2f/s), %.2f requests/s with pings; %d heartbeats in %d holds of %v (%d were slow), %d in %v without",
+		timeout, locks, rate(n), ms(beat), 1/beat.Seconds(), rate(all), brief, short, ms(took/short), slow, idle, ms(2*beat))
+	// The period may be halved while the lease is short of time.
+	if least := int(window/beat) - 1; n < least || n > 2*least+2 {
+		w.Errorf("T=%v: %d heartbeats in %v, want one each %v", timeout, n, window, beat)
+	}
+	if all > n+int(3*window/timeout)+2 {
+		w.Errorf("T=%v: %d requests besides %d heartbeats: %v", timeout, all-n, n, seen.Requests)
+	}
+	if brief > slow || idle > 0 {
+		w.Errorf("T=%v: %d heartbeats for short holds of which %d were slow, %d for none", timeout, brief, slow, idle)
+	}
+}
