@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short simulation integration foreign bench cover check
+.PHONY: help test race lint fmt fuzz-short simulation differential integration foreign bench cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -54,14 +54,29 @@ fuzz-short: ## run every fuzz target for FUZZTIME (default 50000x)
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' .ci/fuzz.sh
 
 SIM_SEEDS ?= 20000
-simulation: ## play SIM_SEEDS (default 20000) seeded schedules of faults; make test plays some hundred
-	DOCENT_SIM_SEEDS=$(SIM_SEEDS) $(GO) test -count=1 -timeout 15m -run 'TestSchedules|TestKnownSeeds' -v ./internal/simulation
+ENSEMBLE_SEEDS ?= 5000
+simulation: ## play seeded schedules of faults, SIM_SEEDS (20000) on a server and ENSEMBLE_SEEDS (5000) on three; make test plays some hundred
+	DOCENT_SIM_SEEDS=$(SIM_SEEDS) DOCENT_SIM_ENSEMBLE_SEEDS=$(ENSEMBLE_SEEDS) \
+		$(GO) test -count=1 -timeout 20m -run 'Schedules|Known|TestAnswersProveNothing|TestSignsOfLifeTakeTime' -v ./internal/simulation
+
+TRACE_SEEDS ?= 200
+SIM_AGAIN ?= 200
+determinism: ## play seeds four times each, on one and on two processors, and compare the traces
+	for p in 1 2; do \
+		DOCENT_TRACE_SEEDS=$(TRACE_SEEDS) DOCENT_SIM_AGAIN=$(SIM_AGAIN) GOMAXPROCS=$$p \
+			$(GO) test -count=1 -timeout 30m -run SameSeed ./zktest ./internal/simulation; \
+		DOCENT_TRACE_SEEDS=$(TRACE_SEEDS) GOMAXPROCS=$$p \
+			$(GO) test -race -count=1 -timeout 30m -run SameSeed ./zktest; \
+	done
 
 integration: ## test against real ZooKeeper servers in containers; needs Docker
 	GO='$(GO)' INTEGRATION_TIMEOUT='$(INTEGRATION_TIMEOUT)' .ci/integration.sh
 
+differential: ## compare zktest with real servers over DIFF_OPS (default 200000) random requests; needs Docker, or Debian's zookeeper
+	GO='$(GO)' .ci/differential.sh
+
 foreign: ## run Curator's and kazoo's recipes on zktest and on a real server and compare; needs Docker
-	cd integration && $(GO) test -race -count=1 -timeout 10m -tags foreign ./foreign
+	cd integration && $(GO) test -race -count=1 -timeout 10m -parallel 6 -tags foreign ./foreign
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
@@ -77,4 +92,7 @@ check: ## everything that CI runs
 	$(MAKE) lint
 	$(MAKE) fuzz-short
 	$(MAKE) simulation
+	$(MAKE) determinism
+	$(MAKE) differential
+	$(MAKE) foreign
 	$(MAKE) integration
