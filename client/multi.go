@@ -13,8 +13,21 @@ import (
 type Op struct {
 	name, path string
 	size       int
+	in         *ops // whose namespace path is in; nil: that of the transaction
 	build      func(full string, acl []zk.ACL) any
 	err        error
+}
+
+// In returns op with its path taken, and in the result given back, in the
+// namespace of s. The transaction must be one of that session, or of a client
+// of it; else, and with nil, it fails before it is sent.
+func (op Op) In(s *Session) Op {
+	if s == nil {
+		op.err = fmt.Errorf("%w: %s %s in the namespace of a nil *Session", zk.ErrInvalidFlags, op.name, op.path)
+		return op
+	}
+	op.in = &s.ops
+	return op
 }
 
 // CreateOp makes a node. Containers and TTL nodes are not possible in a
@@ -110,7 +123,7 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		for i, r := range a.parts {
 			results[i].Stat = r.Stat
 			if r.String != "" {
-				results[i].Path = o.stripped(r.String)
+				results[i].Path = o.of(parts[i]).stripped(r.String)
 			}
 		}
 		return nil
@@ -150,6 +163,14 @@ func answered(n int, res []zk.MultiResponse, err error) (multiAnswer, error) {
 	return multiAnswer{}, err
 }
 
+// of returns whose paths are those of p.
+func (o *ops) of(p Op) *ops {
+	if p.in == nil {
+		return o
+	}
+	return p.in
+}
+
 func (o *ops) requests(parts []Op) ([]any, error) {
 	reqs := make([]any, len(parts))
 	size := 0
@@ -161,7 +182,11 @@ func (o *ops) requests(parts []Op) ([]any, error) {
 		if p.err != nil {
 			return nil, &fault{p.err, OutcomeNeverSent}
 		}
-		full, err := o.full(p.path)
+		in := o.of(p)
+		if in.core != o.core || (o.bound != nil && in.bound != o.bound) {
+			return nil, &fault{fmt.Errorf("%w: part %d (%s %s) is in the namespace of another session", zk.ErrInvalidFlags, i, p.name, p.path), OutcomeNeverSent}
+		}
+		full, err := in.full(p.path)
 		if err != nil {
 			return nil, err
 		}

@@ -200,3 +200,44 @@ func TestMultiOfAnEndedSession(t *testing.T) {
 		}
 	}
 }
+
+// A part may be in another namespace of the same session, and in no other
+// session.
+func TestMultiAcrossNamespaces(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		root := r.connect("a")
+		r.create("/one/a", "")
+		r.create("/two/a", "")
+		one, err := root.Namespace("one")
+		r.check(err)
+		two, err := root.Namespace("two")
+		r.check(err)
+		s := r.session(one)
+		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(s.In(two)), client.CheckOp("/two/b", 0).In(s.In(root)))
+		r.check(err)
+		if results[0].Path != "/b" || results[1].Path != "/b" {
+			t.Errorf("results %+v", results)
+		}
+		for _, path := range []string{"/one/b", "/two/b"} {
+			if _, there := r.srv.Node(path); !there {
+				t.Errorf("no %s", path)
+			}
+		}
+		other := r.session(r.connect("b"))
+		for name, op := range map[string]client.Op{
+			"another client's session": client.CreateOp("/c", nil).In(other),
+			"no session":               client.CreateOp("/c", nil).In(s.In(r.connect("c"))),
+		} {
+			_, err := s.Multi(r.ctx, client.CreateOp("/d", nil), op)
+			wantErr(t, err, zk.ErrInvalidFlags)
+			wantOutcome(t, err, client.OutcomeNeverSent)
+			if err == nil || !strings.Contains(err.Error(), "create /c") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, there := r.srv.Node("/one/d"); there {
+			t.Error("a part was applied")
+		}
+	})
+}

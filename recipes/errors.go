@@ -39,6 +39,10 @@ var (
 	// for a hold that its own context descends from, or for somebody who waits
 	// for that.
 	ErrWouldDeadlock = errors.New("would wait for itself")
+
+	// ErrSeveralSessions says that [MultiHold.Guard] was called for locks of
+	// several clients, whose sessions no transaction can check at once.
+	ErrSeveralSessions = errors.New("the locks are of several sessions, and a transaction is of one; guard with one of its Holds")
 )
 
 // LockError is the error of a failed lock operation.

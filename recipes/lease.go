@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/docent-go/docent/client"
 )
 
 // take begins to hold a place, as soon as the session is known to be good for
@@ -48,7 +46,7 @@ func (g *grant) expire(why error) {
 
 // Deadline returns the instant before which nobody else holds the lock, by
 // what is known now; heartbeats move it on. The hold's context ends the safety
-// margin of the client's [client.LeasePolicy] earlier, unless there is better
+// margin of the client's client.LeasePolicy earlier, unless there is better
 // news until then. What else the policy assumes, and what no client can
 // promise, is in docs/losing-a-lock.md: a process that was paused between
 // looking at the deadline and writing still needs the fencing token.
@@ -91,51 +89,6 @@ func (h *Hold) Confirm(ctx context.Context) error {
 		return fail(notOver(err))
 	}
 	return nil
-}
-
-// Guard applies ops in one transaction that is committed only while the lock
-// is held: it checks the own nodes as well. Paths are those of the client that
-// the lock was made with. It is the way to write to ZooKeeper under a lock: no
-// pause and no partition can let a write of a hold that is over through.
-//
-// If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing
-// was written. If it matches client.UnknownOutcome all of the ops were applied
-// or none; they may still be applied after the call, as long as the lock's node
-// stands, and not once anybody else holds the lock. Otherwise nothing was
-// written; if one of ops was refused there is a [*client.MultiError] whose
-// Index counts them.
-func (h *Hold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
-	g := h.grant
-	fail := func(err error) ([]client.OpResult, error) {
-		return nil, &LockError{Op: "guard", Path: g.lock, Err: err}
-	}
-	if err := h.Err(); err != nil {
-		return fail(err)
-	}
-	own := len(g.nodes)
-	parts := make([]client.Op, 0, own+len(ops))
-	for _, node := range g.nodes {
-		parts = append(parts, client.CheckOp(node, client.AnyVersion))
-	}
-	results, err := g.session.Multi(ctx, append(parts, ops...)...)
-	if err == nil {
-		return results[own:], nil
-	}
-	var refused *client.MultiError
-	if errors.As(err, &refused) {
-		if refused.Index >= own {
-			refused.Index -= own
-		} else {
-			if errors.Is(refused, zk.ErrNoNode) {
-				g.lose(ErrNodeDeleted)
-			}
-			err = &client.OpError{Op: "check", Path: refused.Path, Outcome: client.OutcomeRefused, Err: refused.Err}
-		}
-	}
-	if over := h.Err(); over != nil && !client.UnknownOutcome(err) {
-		return fail(over)
-	}
-	return fail(notOver(err))
 }
 
 // notOver keeps an error of a hold that is not over, or of a transaction that

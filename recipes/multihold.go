@@ -20,6 +20,7 @@ type MultiHold struct {
 	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
 	cancel context.CancelCauseFunc
 	stops  []func() bool
+	doubt  doubts
 
 	leaving *runonce.Once
 }

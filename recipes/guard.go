@@ -1,0 +1,86 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+)
+
+// Guard applies ops in one transaction that is committed only while the lock
+// is held: it checks the own nodes as well. Paths are those of the client that
+// the lock was made with. It is the way to write to ZooKeeper under a lock: no
+// pause and no partition can let a write of a hold that is over through.
+//
+// If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing
+// was written. If it matches client.UnknownOutcome all of the ops were applied
+// or none; they may still be applied after the call, as long as the lock's node
+// stands, and not once anybody else holds the lock. Otherwise nothing was
+// written; if one of ops was refused there is a [*client.MultiError] whose
+// Index counts them.
+func (h *Hold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
+	results, err := guard(ctx, h.Err, ops, h.grant)
+	if err != nil {
+		return nil, &LockError{Op: "guard", Path: h.grant.lock, Err: err}
+	}
+	return results, nil
+}
+
+// Guard applies ops in one transaction that is committed only while all of the
+// locks are held, as [Hold.Guard]. Paths are those of the client that the first
+// lock named was made with.
+//
+// Only locks of one client can be checked in one transaction: with those of
+// several the error matches [ErrSeveralSessions] and nothing is sent. Use the
+// Guard of one of [MultiHold.Holds], or fencing tokens.
+func (h *MultiHold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
+	grants := make([]*grant, len(h.holds))
+	for i, one := range h.holds {
+		grants[i] = one.grant
+	}
+	results, err := guard(ctx, h.Err, ops, grants...)
+	if err != nil {
+		return nil, &LockError{Op: "guard", Path: h.path, Err: err}
+	}
+	return results, nil
+}
+
+// guard applies ops in a transaction that checks the nodes of grants. over is
+// not nil once they are not all held.
+func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*grant) ([]client.OpResult, error) {
+	if why := over(); why != nil {
+		return nil, why
+	}
+	session := grants[0].session
+	var checks []client.Op
+	var whose []*grant // of each check
+	for _, g := range grants {
+		if g.session.Context() != session.Context() { // that of one session is one
+			return nil, ErrSeveralSessions
+		}
+		for _, node := range g.nodes {
+			checks, whose = append(checks, client.CheckOp(node, client.AnyVersion).In(g.session)), append(whose, g)
+		}
+	}
+	results, err := session.Multi(ctx, append(checks, ops...)...)
+	if err == nil {
+		return results[len(whose):], nil
+	}
+	var refused *client.MultiError
+	if errors.As(err, &refused) {
+		if refused.Index >= len(whose) {
+			refused.Index -= len(whose)
+		} else {
+			if errors.Is(refused, zk.ErrNoNode) {
+				whose[refused.Index].lose(ErrNodeDeleted)
+			}
+			err = &client.OpError{Op: "check", Path: refused.Path, Outcome: client.OutcomeRefused, Err: refused.Err}
+		}
+	}
+	if why := over(); why != nil && !client.UnknownOutcome(err) {
+		return nil, why
+	}
+	return nil, notOver(err)
+}
