@@ -146,7 +146,7 @@ func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...Crea
 		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
 	if spec.protected {
-		e, err := o.protected(ctx, path, data, spec, false)
+		e, err := o.protected(ctx, path, data, spec, false, "")
 		return e.Path, err
 	}
 	err = o.do(ctx, "create", path, once, func(ctx context.Context, t try) error {

@@ -20,6 +20,7 @@ type GroupNode struct {
 	Data        []byte
 	ACL         []zk.ACL // nil: the client's default
 	List        bool     // list Dir behind the transaction
+	Beside      string   // another directory to list, in the same namespace; "" for none
 }
 
 // CreateGroup makes several nodes and applies parts, all in one transaction or
@@ -67,6 +68,7 @@ type groupCreate struct {
 
 	full  []string       // path of each node without prefix and number
 	specs []createSpec   // of each node
+	side  []string       // full path of what is to be listed beside each node, or ""
 	count map[string]int // nodes in each directory
 
 	prefix string                // "_c_<uuid>-" of all of them
@@ -108,8 +110,14 @@ func (g *groupCreate) resolve() error {
 		if err != nil {
 			return err
 		}
+		side := ""
+		if n.Beside != "" {
+			if side, err = g.in(n).full(n.Beside); err != nil {
+				return err
+			}
+		}
 		dir, _ := split(full)
-		g.full, g.specs = append(g.full, full), append(g.specs, spec)
+		g.full, g.specs, g.side = append(g.full, full), append(g.specs, spec), append(g.side, side)
 		g.count[dir]++
 		size += len(full) + len(g.prefix) + len(n.Data) + spec.size() + 32
 	}
@@ -170,12 +178,15 @@ func (g *groupCreate) create(ctx context.Context, s *session) ([]Entry, error) {
 	defer tracked.Forget()
 	g.doubt = true
 	g.last = start(s, transaction(slices.Concat(creates, reqs)))
-	lists := make(map[string]*pending[childrenStat])
+	behind := make(lists)
 	select {
 	case <-tracked.Leaving():
 		for i, n := range g.nodes {
-			if dir, _ := split(g.full[i]); n.List && lists[dir] == nil {
-				lists[dir] = start(s, children(dir))
+			if dir, _ := split(g.full[i]); n.List {
+				behind.add(s, dir)
+			}
+			if g.side[i] != "" {
+				behind.add(s, g.side[i])
 			}
 		}
 	case <-g.last.done:
@@ -196,11 +207,7 @@ func (g *groupCreate) create(ctx context.Context, s *session) ([]Entry, error) {
 	for i := range made {
 		made[i] = Entry{Path: a.parts[i].String, Czxid: zxid}
 		dir, _ := split(g.full[i])
-		if list := lists[dir]; list != nil {
-			if all, err := list.wait(ctx); err == nil {
-				made[i].Children = all.names
-			}
-		}
+		behind.tell(ctx, &made[i], dir, g.side[i])
 	}
 	return made, nil
 }

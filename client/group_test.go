@@ -17,7 +17,7 @@ import (
 func couple() []client.GroupNode {
 	return []client.GroupNode{
 		{Dir: "/p/x", Prefix: "lock-", Data: []byte("1"), List: true},
-		{Dir: "/y", Prefix: "__READ__", Data: []byte("2")},
+		{Dir: "/y", Prefix: "__READ__", Data: []byte("2"), Beside: "/p"},
 		{Dir: "/p/x", Prefix: "lease-", Data: []byte("3"), List: true},
 	}
 }
@@ -59,8 +59,11 @@ func TestCreateGroup(t *testing.T) {
 				if acl, _, err := c.GetACL(r.ctx, made[i].Path); err != nil || len(acl) != 1 || acl[0].Perms != perms {
 					r.Errorf("node %d: ACL %+v, %v", i, acl, err)
 				}
-				if nodes[i].List != (len(made[i].Children) == 2) {
-					r.Errorf("node %d: children %v", i, made[i].Children)
+				if nodes[i].List != (len(made[i].Children) == 2) || nodes[i].List != (made[i].Pzxid == made[i].Czxid) {
+					r.Errorf("node %d: children %v, pzxid %d", i, made[i].Children, made[i].Pzxid)
+				}
+				if (i == 1) != (len(made[i].Beside) == 1 && made[i].Beside[0] == "x") {
+					r.Errorf("node %d: beside it %v", i, made[i].Beside)
 				}
 			}
 			if made[0].Czxid != made[2].Czxid || made[0].Czxid == 0 {

@@ -32,13 +32,6 @@ func newProtectedPrefix() string {
 	return string(id)
 }
 
-// Entry is a node made by [Session.CreateAndList].
-type Entry struct {
-	Path     string   // of the node
-	Czxid    int64    // the id of the transaction that made it: it grows with every create
-	Children []string // of its parent, in no order, as seen after the create; nil if that is not known
-}
-
 // CreateAndList makes a protected, ephemeral, sequential node named prefix
 // and a number in dir, and lists dir. It is the first step of every recipe
 // that queues. Both requests leave together, so it costs one round trip; the
@@ -48,6 +41,21 @@ type Entry struct {
 // On error no node remains, or its removal goes on in the background until it
 // succeeds or the session is over.
 func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []byte, opts ...CreateOption) (Entry, error) {
+	return s.createAndList(ctx, dir, prefix, "", data, opts)
+}
+
+// CreateAndListBeside is [Session.CreateAndList] and lists another directory,
+// beside, as well, in the same round trip. Which of the lists is answered
+// first is not known: see [Entry].
+func (s *Session) CreateAndListBeside(ctx context.Context, dir, prefix, beside string, data []byte, opts ...CreateOption) (Entry, error) {
+	full, err := s.full(beside)
+	if err != nil {
+		return Entry{}, &OpError{Op: "create", Path: beside, Outcome: OutcomeNeverSent, Err: err}
+	}
+	return s.createAndList(ctx, dir, prefix, full, data, opts)
+}
+
+func (s *Session) createAndList(ctx context.Context, dir, prefix, beside string, data []byte, opts []CreateOption) (Entry, error) {
 	spec, err := s.spec(slices.Concat(opts, []CreateOption{Ephemeral(), Sequential(), Protected(), WithParents()}))
 	if err == nil {
 		_, err = s.full(dir)
@@ -55,18 +63,18 @@ func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []
 	if err != nil {
 		return Entry{}, &OpError{Op: "create", Path: dir, Outcome: OutcomeNeverSent, Err: err}
 	}
-	return s.protected(ctx, join(dir, prefix), data, spec, true)
+	return s.protected(ctx, join(dir, prefix), data, spec, true, beside)
 }
 
 // protected creates a protected node. The rule that everything here serves:
 // before a create is repeated, or given up, the fate of the last one is known
 // or somebody stays behind who will find out.
-func (o *ops) protected(ctx context.Context, path string, data []byte, spec createSpec, list bool) (e Entry, err error) {
+func (o *ops) protected(ctx context.Context, path string, data []byte, spec createSpec, list bool, beside string) (e Entry, err error) {
 	full, err := o.creatable(path, data, spec)
 	if err != nil {
 		return Entry{}, &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	p := &protectedCreate{ops: o, spec: spec, data: data, list: list}
+	p := &protectedCreate{ops: o, spec: spec, data: data, list: list, beside: beside}
 	p.dir, p.name = split(full)
 	err = o.do(ctx, "create", path, resolving, func(ctx context.Context, t try) (err error) {
 		e, err = p.try(ctx, t.s)
@@ -82,11 +90,12 @@ func (o *ops) protected(ctx context.Context, path string, data []byte, spec crea
 // protectedCreate is the state of one protected create over all its tries.
 type protectedCreate struct {
 	*ops
-	spec createSpec
-	data []byte
-	list bool
-	dir  string // full path of the parent
-	name string
+	spec   createSpec
+	data   []byte
+	dir    string // full path of the parent
+	name   string
+	list   bool   // dir
+	beside string // full path of another directory to list, or ""
 
 	prefix string           // "_c_<uuid>-" in use
 	owner  *session         // session of the newest create
@@ -119,18 +128,21 @@ func (p *protectedCreate) try(ctx context.Context, s *session) (Entry, error) {
 	return e, err
 }
 
-// create is one create request, with the list right behind it on the wire.
+// create is one create request, with the lists right behind it on the wire.
 func (p *protectedCreate) create(ctx context.Context, s *session) (Entry, error) {
 	full := join(p.dir, p.prefix+p.name)
 	tracked := s.link.TrackCreate(full)
 	defer tracked.Forget()
 	p.owner, p.doubt = s, true
 	p.last = start(s, p.spec.send(full, p.data))
-	var listed *pending[childrenStat]
+	behind := make(lists)
 	if p.list {
 		select {
 		case <-tracked.Leaving():
-			listed = start(s, children(p.dir))
+			behind.add(s, p.dir)
+			if p.beside != "" {
+				behind.add(s, p.beside)
+			}
 		case <-p.last.done:
 		case <-ctx.Done():
 		}
@@ -144,11 +156,7 @@ func (p *protectedCreate) create(ctx context.Context, s *session) (Entry, error)
 	p.doubt = false
 	e := Entry{Path: made}
 	e.Czxid, _ = tracked.Zxid()
-	if listed != nil {
-		if all, err := listed.wait(ctx); err == nil {
-			e.Children = all.names
-		}
-	}
+	behind.tell(ctx, &e, p.dir, p.beside)
 	return e, nil
 }
 

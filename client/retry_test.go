@@ -261,6 +261,44 @@ func TestRetryPolicy(t *testing.T) {
 	})
 }
 
+// The other directory is listed in the same round trip; one that is missing is
+// empty, one that may not be listed is not known.
+func TestCreateAndListBeside(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		s := r.session(c)
+		e, err := s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		r.check(err)
+		if len(e.Children) != 1 || e.Pzxid != e.Czxid || e.Beside == nil || len(e.Beside) != 0 {
+			t.Errorf("entry %+v", e)
+		}
+		r.create("/ns/side", "")
+		r.create("/ns/side/x", "")
+		r.srv.ResetCounts()
+		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		r.check(err)
+		if len(e.Children) != 2 || e.Pzxid != e.Czxid || len(e.Beside) != 1 || e.Beside[0] != "x" {
+			t.Errorf("entry %+v", e)
+		}
+		if got := r.srv.Counts(); got[zktest.OpCreate] != 1 || got[zktest.OpGetChildren2] != 2 {
+			t.Errorf("requests %v", got)
+		}
+		r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/side"}, zktest.CodeNoAuth)
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/q"}, func(context.Context, zktest.Request) {
+			r.check(r.srv.Create("/ns/q/later", nil))
+		})
+		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		r.check(err)
+		if len(e.Children) != 4 || e.Pzxid <= e.Czxid || e.Beside != nil {
+			t.Errorf("entry %+v", e)
+		}
+		_, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "side", nil)
+		wantErr(t, err, client.ErrInvalidPath)
+		wantOutcome(t, err, client.OutcomeNeverSent)
+	})
+}
+
 // Options that the caller keeps are not written to.
 func TestCreateAndListKeepsOptions(t *testing.T) {
 	t.Parallel()

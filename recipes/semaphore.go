@@ -82,11 +82,13 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 	if err != nil {
 		return nil, err
 	}
+	leases := newLeases(c, path+"/leases")
+	gate.queue.Beside(leases.dir)
 	return &InterProcessSemaphore{
 		settings: s,
 		c:        c, path: path,
 		key:  heldKey{c.Root(), full, leaseTag},
-		gate: gate, leases: newLeases(c, path+"/leases"),
+		gate: gate, leases: leases,
 		max: most, count: count,
 	}, nil
 }

@@ -175,7 +175,11 @@ func TestSemaphoreRequests(t *testing.T) {
 		}
 		for n := 1; n <= 2; n++ {
 			r.srv.ResetCounts()
+			began := time.Now()
 			l := r.lease(s, n)
+			if took := time.Since(began); took > 2*2*time.Millisecond {
+				r.Errorf("free permits took %v, more than two round trips", took)
+			}
 			count("acquire", map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: 2, zktest.OpMulti: 1})
 			r.check(l.Release(r.ctx))
 			release := zktest.OpDelete

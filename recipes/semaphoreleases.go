@@ -32,32 +32,33 @@ func newLeases(c *client.Client, dir string) *leases {
 	return &leases{c: c, dir: dir, queue: seqqueue.New(c, dir, seqqueue.Tags{})}
 }
 
-// room reports whether at most others leases are out, with a watch on the
-// directory if watch is set and there is no room. Curator counts every child.
-// Here a child that has no lease's name takes no room, nor does one that goes
-// with no session and so would take it for ever; as names cost nothing, the
-// latter are looked for only when they stand in the way.
-func (l *leases) room(ctx context.Context, session *client.Session, others int, watch bool) (bool, *client.Watch, error) {
-	list, w := session.Children, (*client.Watch)(nil)
+// list lists the directory, with a watch if watch is set.
+func (l *leases) list(ctx context.Context, session *client.Session, watch bool) (children []string, w *client.Watch, err error) {
 	if watch {
-		list = func(ctx context.Context, dir string) (names []string, stat *zk.Stat, err error) {
-			names, stat, w, err = session.ChildrenW(ctx, dir)
-			return names, stat, err
-		}
+		children, _, w, err = session.ChildrenW(ctx, l.dir)
+	} else {
+		children, _, err = session.Children(ctx, l.dir)
 	}
-	children, _, err := list(ctx, l.dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return false, nil, err
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
 	}
+	return children, w, err
+}
+
+// room reports whether at most others of the children are leases. Curator
+// counts every child. Here one that has no lease's name takes no room, nor does
+// one that goes with no session and so would take it for ever; as names cost
+// nothing, the latter are looked for only when they stand in the way.
+func (l *leases) room(ctx context.Context, session *client.Session, children []string, others int) (bool, error) {
 	names := slices.DeleteFunc(children, func(name string) bool {
 		_, ok := leaseNumber(name)
 		return !ok
 	})
 	if len(names) <= others {
-		return true, w, nil
+		return true, nil
 	}
 	owned, err := l.owned(ctx, session, names)
-	return owned <= others, w, err
+	return owned <= others, err
 }
 
 // owned counts the leases that go with a session, and remembers them.

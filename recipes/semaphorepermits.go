@@ -26,7 +26,7 @@ func (p permits) entrance() entrance {
 		path: p.path, line: gate.line(), queue: gate.queue,
 		node: client.GroupNode{
 			Dir: gate.path, Prefix: gate.tag, In: p.c,
-			Data: gate.nodeData(p.c), ACL: gate.acl, List: true,
+			Data: gate.nodeData(p.c), ACL: gate.acl, List: true, Beside: p.leases.dir,
 		},
 		reenter: func(ctx context.Context) (*Hold, error) { return nil, p.admit(ctx, p.n) },
 		free:    func(ctx context.Context) error { return p.free(ctx, p.n) },

@@ -268,7 +268,8 @@ func TestSemaphoreRefusedList(t *testing.T) {
 		s := r.semaphore(r.connect("a"), 1)
 		r.check(r.lease(s, 1).Close())
 		for _, at := range []zktest.Match{
-			{Op: zktest.OpGetChildren2, Path: poolLeases}, {Op: zktest.OpMulti}, {Op: zktest.OpGetChildren2, Path: poolQueue},
+			{Op: zktest.OpGetChildren2, Path: poolLeases, Times: 2}, // with the queue, and by itself
+			{Op: zktest.OpMulti}, {Op: zktest.OpGetChildren2, Path: poolQueue},
 		} {
 			r.srv.Fail(at, zktest.CodeNoAuth)
 			l, err := s.Acquire(r.ctx, 1)

@@ -19,7 +19,7 @@ func (s *InterProcessSemaphore) await(ctx context.Context, m *seqqueue.Member, n
 	err := m.Await(ctx, seqqueue.Everybody)
 	for watch := false; err == nil; watch = true {
 		var v view
-		v, err = s.look(ctx, m.Session, n, watch)
+		v, err = s.look(ctx, m.Session, n, m.Beside(), watch)
 		switch {
 		case err == nil && v.room:
 			return s.claim(ctx, m, n)
@@ -36,7 +36,7 @@ func (s *InterProcessSemaphore) await(ctx context.Context, m *seqqueue.Member, n
 func (s *InterProcessSemaphore) try(ctx context.Context, m *seqqueue.Member, n int) (place, error) {
 	err := waiterAhead(s.gate.first(ctx, m))
 	if err == nil {
-		err = s.full(ctx, m.Session, n)
+		err = s.full(ctx, m.Session, n, m.Beside())
 	}
 	if err != nil {
 		m.LeaveInBackground()
@@ -54,7 +54,7 @@ func (s *InterProcessSemaphore) free(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	return s.full(ctx, session, n)
+	return s.full(ctx, session, n, nil)
 }
 
 // waiterAhead says of who is ahead in the queue that it waits for permits.
@@ -66,10 +66,11 @@ func waiterAhead(err error) error {
 	return err
 }
 
-// full returns a BusyError with a holder if there is no room.
-func (s *InterProcessSemaphore) full(ctx context.Context, session *client.Session, n int) error {
-	for {
-		v, err := s.look(ctx, session, n, false)
+// full returns a BusyError with a holder if there is no room; listed is as for
+// look.
+func (s *InterProcessSemaphore) full(ctx context.Context, session *client.Session, n int, listed []string) error {
+	for ; ; listed = nil {
+		v, err := s.look(ctx, session, n, listed, false)
 		if err != nil || v.room {
 			return err
 		}
@@ -92,8 +93,9 @@ type view struct {
 
 // look says whether there is room for n more permits. For one who is first in
 // the queue it stays so: only leases that go can change it, and the number of
-// permits.
-func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, watch bool) (view, error) {
+// permits. So a list of the leases that was made since is as good as a new one;
+// listed is that, or nil.
+func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, listed []string, watch bool) (view, error) {
 	most, raised, err := s.permits(ctx, watch)
 	if err != nil {
 		return view{}, err
@@ -104,7 +106,13 @@ func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Sessio
 	if err := s.beside(ctx, n, most); err != nil { // held since by another client, in a multi-lock
 		return view{}, err
 	}
-	room, gone, err := s.leases.room(ctx, session, most-n, watch)
+	var gone *client.Watch
+	if listed == nil {
+		if listed, gone, err = s.leases.list(ctx, session, watch); err != nil {
+			return view{}, err
+		}
+	}
+	room, err := s.leases.room(ctx, session, listed, most-n)
 	return view{room, []*client.Watch{gone, raised}}, err
 }
 

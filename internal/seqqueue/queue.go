@@ -32,6 +32,7 @@ type Queue struct {
 	c    *client.Client
 	dir  string
 	tags Tags
+	side string // another directory that a join lists, or ""
 
 	warned  atomic.Bool // that half of the numbers are used up
 	refused atomic.Bool // a number near the end was seen
@@ -40,6 +41,13 @@ type Queue struct {
 // New returns the queue in dir of the contenders that tags describe.
 func New(c *client.Client, dir string, tags Tags) *Queue {
 	return &Queue{c: c, dir: dir, tags: tags}
+}
+
+// Beside makes every join list another directory as well; see
+// [Member.Beside]. It is for the maker of the queue, before its use.
+func (q *Queue) Beside(dir string) *Queue {
+	q.side = dir
+	return q
 }
 
 // Dir is the directory.
@@ -82,6 +90,7 @@ type Member struct {
 
 	q        *Queue
 	children []string // a list made since the node was; nil if there is none
+	beside   []string // of the other directory, if nobody but us can have had the turn since; or nil
 }
 
 // Join enters the queue with a node that has the given tag. On error no node remains, or its removal goes on in
@@ -130,7 +139,12 @@ func (q *Queue) join(ctx context.Context, tag string, data []byte, opts []client
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.CreateAndList(ctx, q.dir, tag, data, opts...)
+	var e client.Entry
+	if q.side == "" {
+		e, err = s.CreateAndList(ctx, q.dir, tag, data, opts...)
+	} else {
+		e, err = s.CreateAndListBeside(ctx, q.dir, tag, q.side, data, opts...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +157,11 @@ func (q *Queue) member(s *client.Session, tag string, e client.Entry) *Member {
 	var numeral numeral
 	if m.Node, numeral = parse(tag, name); numeral != number {
 		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+	}
+	// Whichever list was answered first: who was the first from the moment of
+	// the create is the only one to have had the turn since.
+	if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked && e.Pzxid == e.Czxid {
+		m.beside = e.Beside
 	}
 	return m
 }
@@ -184,7 +203,16 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 // Outdate forgets the list that came with the node, which says nothing about
 // what has become of the node since. It is for those who do other things
 // between joining and Await.
-func (m *Member) Outdate() { m.children = nil }
+func (m *Member) Outdate() { m.children, m.beside = nil, nil }
+
+// Beside returns, once, the children of the queue's other directory as they
+// were at some moment at which this member was the first in line, and nil if
+// they are not known.
+func (m *Member) Beside() []string {
+	side := m.beside
+	m.beside = nil
+	return side
+}
 
 // Ahead returns the nearest contender that blocks, nil if none does. It uses
 // the list that came with the node the first time and asks for a new one
