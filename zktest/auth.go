@@ -37,13 +37,6 @@ func (c *conn) authenticate(scheme string, credentials []byte) bool {
 	}
 }
 
-func (c *conn) addAuth(id authID) {
-	if !slices.Contains(c.auth, id) {
-		// Requests in flight hold the old slice.
-		c.auth = append(slices.Clip(c.auth), id)
-	}
-}
-
 // permitted reports whether one of ids may do any of perms under list.
 func permitted(list []acl, perms int32, ids []authID) bool {
 	if len(list) == 0 {

@@ -174,6 +174,36 @@ func TestConformACL(t *testing.T) {
 	}
 }
 
+// Where the scheme "auth" stands, a node gets all identities of the connection,
+// in the order of the server's hash table, which grows with them.
+func TestConformIdentities(t *testing.T) {
+	t.Parallel()
+	addr, root := target(t)
+	c := rawSession(t, addr)
+	for i, want := range []string{
+		0:  "0", // as recorded from a server of 3.8.0
+		5:  "0 1 4 3 2 5",
+		10: "6 1 4 9 3 2 7 0 10 5 8",
+		13: "6 13 1 4 9 3 2 11 7 0 12 10 5 8",
+	} {
+		must(t, c, 100, body(int32(0), "digest", fmt.Appendf(nil, "%d:pw", i)), 0)
+		if want == "" {
+			continue
+		}
+		node := fmt.Sprintf("%s/%d", root, i)
+		must(t, c, 1, body(node, []byte{}, []rawACL{{31, "auth", ""}}, int32(0)), 0)
+		d := dec{b: must(t, c, 6, body(node), 0).body}
+		var got []string
+		for _, id := range strings.Split(showACL(&d), "31:digest:")[1:] {
+			user, _, _ := strings.Cut(id, ":")
+			got = append(got, user)
+		}
+		if order := strings.Join(got, " "); order != want {
+			t.Errorf("after %d identities: %q, want %q", i+1, order, want)
+		}
+	}
+}
+
 func TestConformContainersAndTTL(t *testing.T) {
 	t.Parallel()
 	addr, root := target(t)
