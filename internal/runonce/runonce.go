@@ -19,14 +19,16 @@ func New() *Once { return &Once{done: make(chan struct{})} }
 
 // Do runs f if it is the first call, without regard to ctx, and otherwise
 // waits for the first call's result. It reports false if ctx ends before that.
+// A nil ctx panics before f has begun: a later call can still run it.
 func (o *Once) Do(ctx context.Context, f func() error) (err error, done bool) {
+	ended := ctx.Done()
 	if o.begun.CompareAndSwap(false, true) {
 		o.err = f()
 		close(o.done)
 	}
 	select {
 	case <-o.done:
-	case <-ctx.Done():
+	case <-ended:
 	}
 	select {
 	case <-o.done: // also when ctx has ended as well

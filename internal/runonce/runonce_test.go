@@ -42,3 +42,22 @@ func TestDo(t *testing.T) {
 		}
 	})
 }
+
+// A nil context is a mistake of the caller and panics, but what has to be done
+// once is still to be done: a deferred Close of a lock does it.
+func TestNilContextBeginsNothing(t *testing.T) {
+	t.Parallel()
+	o := runonce.New()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = o.Do(nil, func() error { t.Error("it ran"); return nil }) //nolint:staticcheck // the mistake in question
+	}()
+	ran := false
+	if err, done := o.Do(t.Context(), func() error { ran = true; return nil }); err != nil || !done || !ran {
+		t.Errorf("afterwards: %v, %v, ran %v", err, done, ran)
+	}
+}
