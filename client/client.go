@@ -145,7 +145,7 @@ func (c *Client) ready(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	case !ok:
-		return fmt.Errorf("%w: %s; create it first, or use WithNamespace, which creates what is missing", ErrNoChroot, cfg.chroot)
+		return noChroot(cfg.chroot)
 	default:
 		return nil
 	}

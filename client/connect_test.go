@@ -159,6 +159,10 @@ func TestConnectChroot(t *testing.T) {
 			t.Errorf("sessions left: %v", n)
 		}
 
+		c, err = r.open("zk/app,zk/app", "a") // behind every server
+		wantErr(t, err, client.ErrNoChroot)
+		r.failed(c, err, "/app,zk/app", "written once")
+
 		r.create("/app/prod/node", "x")
 		c, err = r.open("zk/app/prod", "b")
 		r.check(err)

@@ -57,7 +57,21 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 	return servers, chroot, nil
 }
 
+// noChroot says what to do about a chroot that does not exist. A comma is
+// allowed in a chroot, but who writes one has most likely repeated the chroot
+// behind every server.
+func noChroot(chroot string) error {
+	remedy := "create it first, or use WithNamespace, which creates what is missing"
+	if strings.Contains(chroot, ",") {
+		remedy = "a chroot is written once, behind the last server: \"host:port,host:port/chroot\""
+	}
+	return fmt.Errorf("%w: %s; %s", ErrNoChroot, chroot, remedy)
+}
+
 func hostPort(s string) (string, error) {
+	if strings.Contains(s, ";") {
+		return "", errors.New("servers are separated by commas, not semicolons")
+	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "", errors.New("a host has no blanks and no user name; credentials are given with WithAuth")
 	}
@@ -70,7 +84,7 @@ func hostPort(s string) (string, error) {
 			host = s[1 : len(s)-1]
 		}
 		if strings.Contains(host, ":") && !bracketed {
-			return "", errors.New("an IPv6 address stands in brackets, like [::1]:2181")
+			return "", errors.New("it has more than one colon: servers are separated by commas, and an IPv6 address stands in brackets, like [::1]:2181")
 		}
 	}
 	switch {
