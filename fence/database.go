@@ -16,6 +16,8 @@ type Database struct {
 	Options *sql.TxOptions
 }
 
+var errNoDB = errors.New("fence: Database.DB is nil; open one with sql.Open")
+
 // Tx takes the lock, then runs fn in a transaction of db that commits only
 // while the lock is held and no newer holder has written to the resource, and
 // then releases the lock. No connection is in use while it waits for the lock.
@@ -58,7 +60,10 @@ func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string,
 func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
 	token, ok := Token(ctx)
 	if !ok {
-		return fmt.Errorf("fence: %w in the context for %q", ErrNoToken, resource)
+		return fmt.Errorf("fence: %w in the context for %q: take the lock with Do or Tx of package fence, or see WithToken", ErrNoToken, resource)
+	}
+	if d.DB == nil {
+		return errNoDB
 	}
 	tx, err := d.DB.BeginTx(ctx, d.Options)
 	if err != nil {

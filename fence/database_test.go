@@ -167,12 +167,32 @@ func TestDatabaseTxNeedsToken(t *testing.T) {
 	t.Parallel()
 	tr := &trace{}
 	_, db := openStore(t, tr, 0)
-	wantErr(t, db.Tx(t.Context(), "stock", write(nil)), fence.ErrNoToken)
+	err := db.Tx(t.Context(), "stock", write(nil))
+	if wantErr(t, err, fence.ErrNoToken); err == nil || !strings.Contains(err.Error(), "WithToken") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
 	tr.want(t)
 	if err := db.Tx(fence.WithToken(t.Context(), 3), "stock", write(nil)); err != nil {
 		t.Error(err)
 	}
 	tr.want(t, "begin", "check", "write", "commit")
+}
+
+// A Database that was never filled in is refused, with the lock or without,
+// and the lock is released.
+func TestDatabaseTxNeedsDB(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	never := func(context.Context, *sql.Tx) error { t.Error("it ran"); return nil }
+	for _, err := range []error{
+		fence.Tx(t.Context(), l, fence.Database{Dialect: fence.SQLite}, "stock", never),
+		fence.Database{}.Tx(fence.WithToken(t.Context(), 3), "stock", never),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "DB is nil") {
+			t.Errorf("error %v, want one that says that DB is nil", err)
+		}
+	}
+	l.want(t, "acquire", "release")
 }
 
 // Names that a database could take for one another, and dialects that are
