@@ -41,6 +41,8 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	switch args[0] {
 	case "serve":
 		return serve(ctx, args[1:], out, usage)
+	case "help", "-h", "-help", "--help":
+		return serve(ctx, []string{"-help"}, out, usage) // there is no other command
 	default:
 		return fmt.Errorf("unknown command %q; %w", args[0], errUsage)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,11 +14,16 @@ import (
 // serve runs a development server until ctx ends.
 func serve(ctx context.Context, args []string, out, usage io.Writer) (err error) {
 	flags := flag.NewFlagSet("docent serve", flag.ContinueOnError)
-	flags.SetOutput(usage)
+	flags.SetOutput(io.Discard) // a mistake is said once, by the caller
 	listen := flags.String("listen", "127.0.0.1:2181", "address for clients; port 0 takes a free one")
 	tick := flags.Duration("tick", 2*time.Second, "ZooKeeper's unit of time; sessions last 2 to 20 ticks")
-	if err := flags.Parse(args); err != nil {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(usage)
+		flags.Usage()
 		return err
+	case err != nil:
+		return fmt.Errorf("%w; %w", err, errUsage)
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; %w", flags.Arg(0), errUsage)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"net"
 	"strings"
@@ -59,11 +60,26 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"sing"}, true, `"sing"`},
 		{[]string{"serve", "now"}, true, `"now"`},
 		{[]string{"serve", "-tick", "-1s"}, true, "-1s"},
+		{[]string{"serve", "-port", "2181"}, true, "-port"},
 		{[]string{"serve", "-listen", taken.Addr().String()}, false, "in use"},
 	} {
-		err := run(t.Context(), tt.args, io.Discard, io.Discard)
+		var beside strings.Builder
+		err := run(t.Context(), tt.args, io.Discard, &beside)
+		if beside.Len() != 0 {
+			t.Errorf("%v: said twice: %s", tt.args, &beside)
+		}
 		if err == nil || errors.Is(err, errUsage) != tt.usage || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%v: %v", tt.args, err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}, {"serve", "-h"}} {
+		var says strings.Builder
+		if err := run(t.Context(), args, io.Discard, &says); !errors.Is(err, flag.ErrHelp) || !strings.Contains(says.String(), "-listen") {
+			t.Errorf("%v: %v, says %q", args, err, &says)
 		}
 	}
 }
