@@ -3,6 +3,8 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +81,17 @@ func TestDoLoss(t *testing.T) {
 			}
 		}
 		r.empty()
+
+		// To return why the context ended is usual, and says nothing new.
+		err := m.Do(r.ctx, func(ctx context.Context) error {
+			r.srv.ExpireSession(r.session(c))
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		if n := strings.Count(fmt.Sprint(err), recipes.ErrLost.Error()); n != 1 {
+			t.Errorf("the loss is told %d times: %v", n, err)
+		}
 	})
 }
 

@@ -272,9 +272,11 @@ func do[H interface {
 				return hold.Release(short)
 			}
 		}
-		if failed := release(); err == nil {
+		switch failed := release(); {
+		case failed == nil: // alone, fn's error stays itself
+		case err == nil, errors.Is(failed, err): // fn returned the cause of its context, which need not be said twice
 			err = failed
-		} else if failed != nil { // alone, fn's error stays itself
+		default:
 			err = errors.Join(err, failed)
 		}
 	}()
