@@ -97,7 +97,7 @@ final class Faults {
         other.create(w.path("tree/a"), null, open, CreateMode.PERSISTENT);
         w.ask("accept");
         w.await("the connection", () -> w.outcome(() -> zk.exists("/", false) != null).equals("true"));
-        ear.after(zk.exists("/", false) == null ? null : zk);
+        w.see("told of the time away", ear.after(zk));
         w.see("state", zk.getState());
         w.watches("after", 6);
         w.tree("after");
@@ -175,7 +175,7 @@ final class Faults {
     }
 
     private static void auth(World w) throws Exception {
-        CuratorFramework mine = w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")).build());
+        CuratorFramework mine = w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")));
         mine.create().withACL(ZooDefs.Ids.CREATOR_ALL_ACL).forPath(w.path(""), World.bytes("secret"));
         w.ask("cut");
         w.see("read after a cut", World.text(mine.getData().forPath(w.path(""))));

@@ -64,12 +64,12 @@ final class Handle {
     }
 
     private static void namespace(World w) throws Exception {
-        CuratorFramework c = w.start(w.builder(World.SESSION_MILLIS).namespace(w.path("").substring(1) + "/inner").build());
+        CuratorFramework c = w.start(w.builder(World.SESSION_MILLIS).namespace(w.path("").substring(1) + "/inner"));
         c.create().forPath("/a", World.bytes("1"));
         w.see("children", c.getChildren().forPath("/"));
         w.see("outside", World.text(c.usingNamespace(null).getData().forPath(w.path("inner/a"))));
         w.tree("made");
-        CuratorFramework chroot = w.start(w.builder(World.SESSION_MILLIS).connectString(w.proxied() + w.path("inner")).build());
+        CuratorFramework chroot = w.start(w.builder(World.SESSION_MILLIS).connectString(w.proxied() + w.path("inner")));
         w.see("below a chroot", chroot.getChildren().forPath("/"));
         chroot.create().forPath("/b");
         w.see("seen outside", c.getChildren().forPath("/").stream().sorted().toList());

@@ -33,7 +33,7 @@ final class Owned {
 
     private static CuratorFramework member(World w) throws Exception {
         w.witness().createContainers(w.path("")); // everybody may look at the folder
-        return w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")).aclProvider(CREATOR).build());
+        return w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")).aclProvider(CREATOR));
     }
 
     private static void mutex(World w) throws Exception {

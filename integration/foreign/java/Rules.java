@@ -97,7 +97,7 @@ final class Rules {
     }
 
     private static void acl(World w) throws Exception {
-        CuratorFramework mine = w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")).build());
+        CuratorFramework mine = w.start(w.builder(World.SESSION_MILLIS).authorization("digest", World.bytes("me:secret")));
         ZooKeeper zk = mine.getZookeeperClient().getZooKeeper();
         ZooKeeper other = w.client().getZookeeperClient().getZooKeeper();
         zk.create(w.path(""), World.bytes("x"), OPEN, CreateMode.PERSISTENT);
@@ -148,7 +148,7 @@ final class Rules {
         c.create().forPath(w.path("large"), new byte[1_000_000]);
         w.see("large", c.getData().forPath(w.path("large")).length);
         CuratorFramework brief = w.start(w.builder(World.SESSION_MILLIS)
-                .retryPolicy(new org.apache.curator.retry.RetryOneTime(50)).build());
+                .retryPolicy(new org.apache.curator.retry.RetryOneTime(50)));
         w.see("too large", w.outcome(() -> brief.setData().forPath(w.path("large"), new byte[1_100_000])));
         for (int i = 0; i < 1500; i++) {
             c.create().inBackground().forPath(w.path("many/child-with-a-rather-long-name-" + i).replace("many/", ""));

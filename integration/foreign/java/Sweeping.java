@@ -50,15 +50,17 @@ final class Sweeping {
     private static void ttl(World w) throws Exception {
         CuratorFramework c = w.client();
         c.create().forPath(w.path(""));
-        c.create().withTtl(1500).withMode(CreateMode.PERSISTENT_WITH_TTL).forPath(w.path("short"));
+        c.create().withTtl(3000).withMode(CreateMode.PERSISTENT_WITH_TTL).forPath(w.path("short"));
         c.create().withTtl(60_000).withMode(CreateMode.PERSISTENT_WITH_TTL).forPath(w.path("long"));
-        c.create().withTtl(1500).withMode(CreateMode.PERSISTENT_WITH_TTL).forPath(w.path("parent"));
+        c.create().withTtl(3000).withMode(CreateMode.PERSISTENT_WITH_TTL).forPath(w.path("parent"));
         c.create().forPath(w.path("parent/child"));
-        w.see("sequential", c.create().withTtl(1500).withMode(CreateMode.PERSISTENT_SEQUENTIAL_WITH_TTL).forPath(w.path("s-")));
+        w.see("sequential", c.create().withTtl(3000).withMode(CreateMode.PERSISTENT_SEQUENTIAL_WITH_TTL).forPath(w.path("s-")));
         PersistentTtlNode kept = w.closing(new PersistentTtlNode(w.client(), w.path("kept"), 3000, World.bytes("x")));
         kept.start();
         w.check(kept.waitForInitialCreate(10, TimeUnit.SECONDS), "not created");
         w.await("the end of the short one", () -> gone(w, w.path("short")));
+        // Without a touch it would stay: a container that never had a child is not swept.
+        w.await("a touch of the kept one", () -> !gone(w, w.path("kept/touch")));
         w.await("the end of the sequential one", () -> w.children(w.path("")).stream().noneMatch(n -> n.startsWith("s-")));
         w.see("left", w.children(w.path("")));
         kept.close();
@@ -87,7 +89,7 @@ final class Sweeping {
         DistributedBarrier barrier = new DistributedBarrier(c, w.path("barrier/a"));
         barrier.setBarrier();
         barrier.removeBarrier();
-        for (String name : new String[] {"mutex", "rw", "semaphore", "barrier"}) {
+        for (String name : new String[] {"mutex", "rw", "semaphore", "queue", "barrier"}) {
             w.await("the sweep of " + name, () -> gone(w, w.path(name)));
         }
         w.see("left", w.children(w.path("")));

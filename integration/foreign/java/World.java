@@ -40,7 +40,7 @@ final class World {
     }
 
     CuratorFramework client(int sessionMillis) throws Exception {
-        return start(builder(sessionMillis).build());
+        return start(builder(sessionMillis));
     }
 
     CuratorFrameworkFactory.Builder builder(int sessionMillis) {
@@ -48,17 +48,20 @@ final class World {
                 .connectionTimeoutMs(sessionMillis).retryPolicy(new RetryNTimes(50, 100));
     }
 
-    CuratorFramework start(CuratorFramework client) throws Exception {
+    /** Returns a client once all its listeners know of its connection, so that no recipe started later hears of it. */
+    CuratorFramework start(CuratorFrameworkFactory.Builder builder) throws Exception {
+        Greeting greeting = new Greeting();
+        CuratorFramework client = builder.connectionStateListenerManagerFactory(greeting).build();
         client.start();
         closing(client);
-        check(client.blockUntilConnected(WAIT_SECONDS, TimeUnit.SECONDS), "no connection");
+        check(greeting.await(WAIT_SECONDS, TimeUnit.SECONDS), "no connection");
         return client;
     }
 
     /** A client that no fault reaches, to look at the server and to act as somebody else. */
     synchronized CuratorFramework witness() throws Exception {
         if (witness == null) {
-            witness = start(builder(SESSION_MILLIS).connectString(direct).build());
+            witness = start(builder(SESSION_MILLIS).connectString(direct));
         }
         return witness;
     }

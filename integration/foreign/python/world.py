@@ -54,7 +54,11 @@ class World:
         client = KazooClient(hosts=hosts or self.proxied, timeout=timeout, connection_retry=retry,
                              command_retry=KazooRetry(**retry), **kw)
         self.open.append(client)
+        # start returns before the listeners are told, and one that is added meanwhile would hear of it too.
+        told = threading.Event()
+        client.add_listener(lambda state: told.set())
         client.start(WAIT_SECONDS)
+        self.check(told.wait(WAIT_SECONDS), "no word of the connection")
         return client
 
     def witness(self):
