@@ -133,7 +133,7 @@ func (s scene) play(ctx context.Context, t *testing.T, a *arena, p *party, path 
 		}
 	}
 	if second.g == nil && second.err == nil {
-		<-time.After(100 * time.Millisecond) // a waiter may make more than one node
+		atRest(t, a, path) // a waiter may make more than one node
 	}
 	if s.waiter {
 		l.see(t, "and the next")
@@ -147,6 +147,19 @@ func (s scene) play(ctx context.Context, t *testing.T, a *arena, p *party, path 
 	check(t, second.g.release(ctx))
 	l.see(t, "released")
 	return strings.Join(l.seen, "\n")
+}
+
+// atRest waits until ten looks in a row find the same number of nodes. On a busy machine
+// the looks take longer too.
+func atRest(t *testing.T, a *arena, path string) {
+	t.Helper()
+	have := nodesBelow(t, a, path)
+	for same := 0; same < 10; same++ {
+		<-time.After(10 * time.Millisecond)
+		if now := nodesBelow(t, a, path); now != have {
+			same, have = 0, now
+		}
+	}
 }
 
 func nodesBelow(t *testing.T, a *arena, path string) int {

@@ -1,9 +1,12 @@
 package lease_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
 )
 
@@ -17,11 +20,12 @@ func TestHeartbeatCost(t *testing.T) {
 	w := newWorld(t, 5*time.Minute)
 	_, followers := w.ready()
 	timeouts := []time.Duration{4 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second}
-	w.together(len(timeouts), func(i int) { w.cost(proxy.Start(t, followers[0].Addr()), timeouts[i]) })
+	w.together(len(timeouts), func(i int) { w.cost(followers[0], timeouts[i]) })
 }
 
-func (w *world) cost(px *proxy.Proxy, timeout time.Duration) {
+func (w *world) cost(node *harness.Node, timeout time.Duration) {
 	const locks, short = 3, 300
+	px := proxy.Start(w, node.Addr())
 	c, done := w.connect(px.Addr(), timeout)
 	defer done()
 	beat := min(timeout/6, 5*time.Second)
@@ -50,7 +54,7 @@ func (w *world) cost(px *proxy.Proxy, timeout time.Duration) {
 		_, err := w.mutex(c, w.directory()).Acquire(w.ctx)
 		w.check(err)
 	}
-	<-time.After(100 * time.Millisecond) // until they watch their own nodes
+	w.watching(node, c, locks)
 	px.ResetStats()
 	<-time.After(window)
 	seen := px.Stats()
@@ -72,4 +76,19 @@ func (w *world) cost(px *proxy.Proxy, timeout time.Duration) {
 	if brief > slow || idle > 0 {
 		w.Errorf("T=%v: %d heartbeats for short holds of which %d were slow, %d for none", timeout, brief, slow, idle)
 	}
+}
+
+// watching waits until a client watches the nodes of its n holds: nothing more is asked
+// for them after that.
+func (w *world) watching(node *harness.Node, c *client.Client, n int) {
+	w.Helper()
+	session, err := c.Session(w.ctx)
+	w.check(err)
+	w.check(w.eventually(func() error {
+		table, err := node.WatchesBySession(w.ctx)
+		if err == nil && len(table[session.ID()]) < n {
+			err = fmt.Errorf("%d watches of %d", len(table[session.ID()]), n)
+		}
+		return err
+	}))
 }
