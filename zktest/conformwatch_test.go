@@ -213,7 +213,7 @@ func TestConformContainersAndTTL(t *testing.T) {
 	must(t, c, 1, body(root+"/plain", []byte{}, openACL, int32(4)), 0) // not a container, whatever the flag
 	must(t, c, 1, create(root+"/plain/k"), 0)
 	must(t, c, 2, body(root+"/plain/k", int32(-1)), 0)
-	must(t, c, 21, body(root+"/ttl", []byte{}, openACL, int32(5), int64(500)), 0)
+	must(t, c, 21, body(root+"/ttl", []byte{}, openACL, int32(5), int64(2000)), 0) // not before the watch is set
 	must(t, c, 21, body(root+"/long", []byte{}, openACL, int32(5), int64(1_000_000)), 0)
 	must(t, c, 1, create(root+"/used/k"), 0)
 	must(t, c, 4, body(root+"/used", true), 0)
