@@ -19,8 +19,8 @@ type remover struct{ core *core }
 
 // DeleteInBackground deletes a node of this session without waiting: it is
 // tried until the node is gone, or the session is over and an ephemeral node
-// with it. A refusal for want of rights is logged once, and it goes on: others
-// may be waiting for the node to go.
+// with it. A refusal, whatever its reason, is logged once, and it goes on:
+// others may be waiting for the node to go.
 func (s *Session) DeleteInBackground(path string) error {
 	full, err := s.full(path)
 	if err != nil {
@@ -109,17 +109,13 @@ func (r *remover) work(bound *session, what string, job func(context.Context, *s
 			switch {
 			case errors.Is(err, zk.ErrNoNode):
 				return nil
-			case errors.Is(err, zk.ErrNoAuth): // until somebody gives the right
-				if !refused {
-					refused = true
-					c.log.Warn("zookeeper: a node that is no longer wanted may not be removed; trying on", "node", what, "reason", err)
-				}
-				return err
-			case errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err):
-				return backoff.Permanent(err)
-			default:
-				return err
+			case errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err) && !refused:
+				// Until somebody gives the right, or whatever it takes: giving up
+				// would leave the node in everybody's way.
+				refused = true
+				c.log.Warn("zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", what, "reason", err)
 			}
+			return err
 		})
 		if err != nil && life.Err() == nil && !errors.Is(err, ErrClosed) {
 			c.log.Warn("zookeeper: a node that is no longer wanted could not be removed", "node", what, "reason", err)

@@ -80,6 +80,7 @@ func TestDeleteInBackground(t *testing.T) {
 		"dropped before": func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpDelete, Times: 3}) },
 		"reply lost":     func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpDelete}) },
 		"throttled":      func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeThrottledOp) },
+		"refused":        func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeMarshallingError) },
 		"outage":         func(r *rig) { r.srv.Stop(); time.AfterFunc(3*time.Second, r.srv.Resume) },
 	} {
 		t.Run(name, func(t *testing.T) {
