@@ -139,27 +139,31 @@ func (l *lockInternals) delayed(ctx context.Context, member *seqqueue.Member, di
 }
 
 // leaveReleased is seqqueue.Member.Leave with the mark of a release in the same
-// transaction. If the mark may not be written the node goes without it.
+// transaction. It is repeated when its answer is lost: were the node deleted
+// without the mark, the next one would wait for nothing. If the mark may not be
+// written the node goes without it.
 func (l *lockInternals) leaveReleased(ctx context.Context, member *seqqueue.Member) error {
-	if err := member.Session.Err(); err != nil {
-		return err
+	s := member.Session
+	for doubt := false; ; doubt = true {
+		if err := s.Err(); err != nil {
+			return err
+		}
+		_, err := s.Multi(ctx,
+			client.DeleteOp(member.Path, client.AnyVersion),
+			client.SetOp(l.path, mark(markReleased, member.Czxid), client.AnyVersion))
+		var refused *client.MultiError
+		switch {
+		case err == nil:
+			return nil
+		case doubt && errors.As(err, &refused) && refused.Index == 0 && errors.Is(err, zk.ErrNoNode):
+			return nil // by the one in doubt, or by somebody in this very moment
+		case ctx.Err() != nil && ctx != s.Context():
+			l.leaveReleasedInBackground(member)
+			return err
+		case !client.UnknownOutcome(err):
+			return member.Leave(ctx)
+		}
 	}
-	_, err := member.Session.Multi(ctx,
-		client.DeleteOp(member.Path, client.AnyVersion),
-		client.SetOp(l.path, mark(markReleased, member.Czxid), client.AnyVersion))
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil && ctx != member.Session.Context():
-		l.leaveReleasedInBackground(member)
-		return err
-	}
-	doubt := client.UnknownOutcome(err)
-	err = member.Leave(ctx)
-	if doubt && errors.Is(err, ErrNodeDeleted) {
-		return nil // by that transaction, or by somebody in this very moment
-	}
-	return err
 }
 
 // leaveReleasedInBackground is for those whose context has ended. It ends with
