@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ type view struct {
 // permits. So a list of the leases that was made since is as good as a new one;
 // listed is that, or nil.
 func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, listed []string, watch bool) (view, error) {
-	most, raised, err := s.permits(ctx, watch)
+	most, raised, err := s.permitsDuring(ctx, session, watch)
 	if err != nil {
 		return view{}, err
 	}
@@ -114,6 +115,23 @@ func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Sessio
 	}
 	room, err := s.leases.room(ctx, session, listed, most-n)
 	return view{room, []*client.Watch{gone, raised}}, err
+}
+
+// permitsDuring is permits, no longer than session lasts: a count of another
+// client may be out of reach for longer.
+func (s *InterProcessSemaphore) permitsDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.Watch, error) {
+	if s.count == nil || s.count.c.Root() == s.c.Root() {
+		return s.permits(ctx, watch)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	over := session.Context()
+	defer context.AfterFunc(over, func() { end(context.Cause(over)) })()
+	most, w, err := s.permits(ctx, watch)
+	if err != nil {
+		err = cmp.Or(session.Err(), err)
+	}
+	return most, w, err
 }
 
 // change waits until looking again may tell something else.

@@ -1,0 +1,53 @@
+package recipes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// A count of another client that is out of reach keeps nobody waiting whose own
+// place is lost, nor past the end of the context, and makes no room by itself.
+func TestSemaphoreCountOutOfReach(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		count, err := recipes.NewSharedCount(b, "/count", 3)
+		r.check(err)
+		s, err := recipes.NewInterProcessSemaphoreFromCount(a, "/pool", count)
+		r.check(err)
+		l, err := s.Acquire(r.ctx, 3)
+		r.check(err)
+		acquire := func(ctx context.Context) <-chan error {
+			done := make(chan error, 1)
+			go func() { _, err := s.Acquire(ctx, 1); done <- err }()
+			time.Sleep(time.Second)
+			return done
+		}
+		late, lost := acquire(r.within(8*time.Second)), acquire(r.ctx)
+		r.srv.Client("b").Freeze()
+		began := time.Now()
+		wantErr(t, <-late, context.DeadlineExceeded)
+		r.check(l.Release(r.ctx)) // there is room, and the one who is first cannot know
+		time.Sleep(3 * sessionTimeout)
+		select {
+		case err := <-lost:
+			t.Fatalf("it knew how many there are: %v", err)
+		default:
+		}
+		ended := time.Now()
+		r.srv.ExpireSession(r.session(a))
+		wantErr(t, <-lost, client.ErrSessionLost)
+		if took := time.Since(ended); took > time.Second {
+			t.Errorf("told after %v, %v after the count went out of reach", took, time.Since(began))
+		}
+		r.srv.Client("b").Thaw()
+		l, err = s.Acquire(r.ctx, 3)
+		r.check(err)
+		r.check(l.Release(r.ctx))
+		wantNoGoroutine(t)
+	})
+}
