@@ -148,21 +148,21 @@ func (l *lease) turn(now time.Time) (nodes []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beaten = now
+	var all []string
+	for _, h := range l.holdings {
+		all = append(all, h.full...)
+	}
+	n := min(len(all), checksPerBeat)
 	var blind []string
-	for i := range l.holdings {
-		h := l.holdings[(l.next+i)%len(l.holdings)]
-		if i > 0 && len(nodes)+len(h.full) > checksPerBeat {
-			l.next = (l.next + i) % len(l.holdings)
-			break
-		}
-		for _, path := range h.full {
-			if l.blind[path] {
-				blind = append(blind, path)
-			} else {
-				nodes = append(nodes, path)
-			}
+	for i := range n {
+		path := all[(l.next+i)%len(all)]
+		if l.blind[path] {
+			blind = append(blind, path)
+		} else {
+			nodes = append(nodes, path)
 		}
 	}
+	l.next = (l.next + n) % max(1, len(all))
 	return append(nodes, blind[:min(1, len(blind))]...)
 }
 

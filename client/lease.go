@@ -61,7 +61,7 @@ type lease struct {
 	mu       sync.Mutex // guards the rest; never held across I/O or callbacks
 	holdings []*Holding
 	left     map[*Holding]struct{} // lost, and not given up by their holders
-	next     int                   // whose nodes the next heartbeat checks first
+	next     int                   // which node the next heartbeat checks first, counted over all holdings
 	blind    map[string]bool       // nodes that may not be read, and so not checked
 	starter  *time.Timer           // starts run
 	running  bool

@@ -74,6 +74,34 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// An answer about more nodes than the reading buffer has room for is read like
+// any other.
+func TestCheckOfManyNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c, p := r.establish()
+		time.Sleep(time.Second)
+		const many = 4000
+		paths := make([]string, many)
+		var there []any
+		for i := range paths {
+			paths[i] = "/a"
+			there = append(there, 13, false, -1)
+		}
+		go func() {
+			p.expect(checkRequest(1, paths...))
+			p.write(reply(xidCheck-1, 7, 0, append(there, -1, true, -1)...))
+			p.write(reply(1, 1, 0))
+		}()
+		go func() { r.wantRead(c, reply(1, 1, 0)) }()
+		if failed, why, err := r.link.Check(t.Context(), paths...); failed != -1 || why != nil || err != nil {
+			t.Errorf("Check = %d, %v, %v", failed, why, err)
+		}
+		synctest.Wait()
+	})
+}
+
 // Without a connection nothing is sent; a connection that ends takes the check
 // with it; an end of the context leaves the connection alone.
 func TestCheckWithoutAnAnswer(t *testing.T) {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
@@ -37,6 +38,9 @@ func (c *conn) nextReply() error {
 		if !own {
 			c.remain = lengthSize + int(n)
 			return nil
+		}
+		if r.check != nil {
+			continue // read to its end
 		}
 		if _, err := c.br.Discard(lengthSize + int(n)); err != nil {
 			return c.fail("read", err)
@@ -80,11 +84,13 @@ func (c *conn) answered(xid int32, zxid int64, code int32) (r sentRequest, own b
 }
 
 // lookInto takes from the body of a reply of n bytes what its header does not
-// say: what became of a check, and whether a transaction was refused.
+// say: what became of a check, and whether a transaction was refused. The
+// answer to a check, which may be longer than the buffer, is read.
 func (c *conn) lookInto(r sentRequest, code int32, n int) error {
 	switch {
 	case r.check != nil:
-		frame, err := c.peek(lengthSize + n)
+		frame := make([]byte, lengthSize+n)
+		_, err := io.ReadFull(c.br, frame)
 		if err == nil {
 			c.checkAnswered(r, code, frame[lengthSize+replyHeader:])
 		}
