@@ -100,7 +100,8 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 // background until it succeeds or the session is over. The error is a
 // [*LockError] and matches what happened: [ErrTooManyPermits], at once;
 // [ErrWouldDeadlock], at once, if ctx descends from leases of so many permits
-// that there can never be n more; ctx's error,
+// that there can never be n more; client.ErrTooLarge, if one request cannot make
+// n nodes, which may show only when there is room; ctx's error,
 // client.ErrSessionLost if the session was lost during the wait and the place
 // in the queue with it, [ErrNodeDeleted] if somebody deleted the waiting node,
 // client.ErrClosed, zk.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
@@ -199,8 +200,15 @@ func (s *InterProcessSemaphore) admit(ctx context.Context, n int) error {
 	if err := atMost(n, most); err != nil {
 		return err
 	}
+	if n > mostAtOnce {
+		return fmt.Errorf("%w: asked for %d permits, and %d at the most are taken in one transaction", client.ErrTooLarge, n, mostAtOnce)
+	}
 	return s.beside(ctx, n, most)
 }
+
+// mostAtOnce bounds the memory that a number out of a configuration can take.
+// By default a server's limit is reached with some 8000.
+const mostAtOnce = 1 << 16
 
 // beside refuses what can never be had beside the permits that ctx holds.
 func (s *InterProcessSemaphore) beside(ctx context.Context, n, most int) error {

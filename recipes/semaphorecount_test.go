@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -49,5 +50,32 @@ func TestSemaphoreCountOutOfReach(t *testing.T) {
 		r.check(err)
 		r.check(l.Release(r.ctx))
 		wantNoGoroutine(t)
+	})
+}
+
+// A number of permits that no request can carry is refused, and nothing is left.
+func TestSemaphoreMorePermitsThanARequestCarries(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s, err := recipes.NewInterProcessSemaphore(r.connect("a"), "/pool", math.MaxInt)
+		r.check(err)
+		for _, n := range []int{20_000, 1 << 17, math.MaxInt} {
+			_, err := s.Acquire(r.ctx, n)
+			wantErr(t, err, client.ErrTooLarge)
+			_, err = s.TryAcquire(r.ctx, n)
+			wantErr(t, err, client.ErrTooLarge)
+		}
+		time.Sleep(time.Second)
+		if left := r.srv.Children("/pool/locks"); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+		l, err := s.Acquire(r.ctx, 5000)
+		r.check(err)
+		time.Sleep(3 * sessionTimeout)
+		r.check(l.Confirm(r.ctx))
+		r.check(l.Release(r.ctx))
+		if left := r.srv.Children("/pool/leases"); len(left) != 0 {
+			t.Errorf("%d leases are left", len(left))
+		}
 	})
 }
