@@ -152,6 +152,7 @@ func TestZKConn(t *testing.T) {
 		if err := r.link.CloseSession(t.Context()); err != nil {
 			t.Errorf("CloseSession = %v", err)
 		}
+		synctest.Wait() // the callbacks may come a moment later
 		r.wantCalls("up", "down", "over")
 		if got := s.count(-11); got != 1 {
 			t.Errorf("server saw %d closeSession", got)
