@@ -143,8 +143,11 @@ func (s *session) onUp(h wire.Handshake) {
 		return
 	}
 	s.lease.up()
-	s.core.journal.say(slog.LevelInfo, "zookeeper: connected",
-		"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout)
+	said := []any{"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout}
+	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
+		said = append(said, "asked", asked)
+	}
+	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
 	if !h.Reattached {
 		return
 	}

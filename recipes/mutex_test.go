@@ -166,6 +166,25 @@ func TestTryAcquireTogether(t *testing.T) {
 	})
 }
 
+// Who waits for himself, because he did not pass on the hold's context, is told
+// so; who waits for somebody else is not.
+func TestWaitingBehindOneself(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.mutex(r.connect("a")), r.mutex(r.connect("b"))
+		h := r.held(a)
+		for m, own := range map[*recipes.InterProcessMutex]bool{a: true, b: false} {
+			_, err := m.Acquire(r.within(time.Second))
+			wantErr(t, err, context.DeadlineExceeded)
+			if got := strings.Contains(fmt.Sprint(err), "this client's own"); got != own {
+				t.Errorf("own %v: %v", own, err)
+			}
+		}
+		r.check(h.Release(r.ctx))
+		r.empty()
+	})
+}
+
 func TestNewInterProcessMutexInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -89,6 +90,9 @@ func open(t *testing.T, driver, dsn string, d fence.Dialect) world {
 
 func suite(t *testing.T, w world) {
 	t.Helper()
+	if err := w.check(t, "too early", 1); err == nil || !strings.Contains(err.Error(), "Dialect.CreateTable makes the table") {
+		t.Errorf("without the table: %v", err)
+	}
 	for range 2 { // the second time it is there
 		if err := w.Dialect.CreateTable(t.Context(), w.DB); err != nil {
 			t.Fatal(err)

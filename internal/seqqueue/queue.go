@@ -194,8 +194,12 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 		if err != nil || ahead == nil {
 			return err
 		}
-		if err := m.gone(ctx, *ahead); err != nil {
-			return fmt.Errorf("waiting behind %s: %w", ahead.Name, err)
+		if own, err := m.gone(ctx, *ahead); err != nil {
+			whose := ""
+			if own {
+				whose = ", which is this client's own (a call within a hold re-enters with the hold's context)"
+			}
+			return fmt.Errorf("waiting behind %s%s: %w", ahead.Name, whose, err)
 		}
 	}
 }
@@ -248,20 +252,21 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 }
 
 // gone waits until something happens to n; the caller lists again to see
-// what.
-func (m *Member) gone(ctx context.Context, n Node) error {
-	_, _, w, err := m.Session.GetW(ctx, m.q.Path(n))
+// what. own is whether n is of the same session.
+func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
+	_, stat, w, err := m.Session.GetW(ctx, m.q.Path(n))
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
+	own = stat.EphemeralOwner == m.Session.ID()
 	select {
 	case <-w.Done():
-		return m.Session.Err()
+		return own, m.Session.Err()
 	case <-ctx.Done():
-		return ctxerr.Ended(ctx)
+		return own, ctxerr.Ended(ctx)
 	}
 }
 
