@@ -129,11 +129,7 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 			return backoff.Permanent(err)
 		}
 		return err
-	}, retry.OnRetry(func(a retry.Attempt) {
-		if hook := o.core.cfg.observer.Retry; hook != nil {
-			hook(RetryInfo{Op: op, Path: path, Attempt: a})
-		}
-	}))
+	}, o.told(op, path)...)
 	if err != nil {
 		switch {
 		case effect == reads && fate != OutcomeRefused:
@@ -147,6 +143,17 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 		hook(OperationInfo{Op: op, Path: path, Duration: time.Since(begun), Err: err})
 	}
 	return err
+}
+
+// told has the observer told of retries, if it asked for that.
+func (o *ops) told(op, path string) []retry.Option {
+	hook := o.core.cfg.observer.Retry
+	if hook == nil {
+		return nil
+	}
+	return []retry.Option{retry.OnRetry(func(a retry.Attempt) {
+		hook(RetryInfo{Op: op, Path: path, Attempt: a})
+	})}
 }
 
 // final reports whether trying again is pointless or unsafe.

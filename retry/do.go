@@ -56,11 +56,11 @@ func OnRetry(f func(Attempt)) Option {
 // An operation whose error was returned may have taken effect all the same;
 // whether it did is for op's error to say.
 func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts ...Option) error {
-	var c config
-	for _, o := range opts {
-		o.apply(&c)
+	onRetry := hooks(opts)
+	var b backoff.BackOff // nil until a try has failed: most do not
+	if p.kind == kindUntilElapsed {
+		b = p.BackOff() // it counts the first try
 	}
-	b := p.BackOff() // now: UntilElapsed counts the first try
 	var last error
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
@@ -83,15 +83,30 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 			return err
 		}
 		last = err
+		if b == nil {
+			b = p.BackOff()
+		}
 		d := b.NextBackOff()
 		if d == backoff.Stop {
 			return fmt.Errorf("retry: gave up after %s: %w", tries(n), err)
 		}
-		for _, f := range c.onRetry {
+		for _, f := range onRetry {
 			f(Attempt{N: n, Err: err, Sleep: d})
 		}
 		sleep(ctx, d)
 	}
+}
+
+// hooks are the functions that opts ask to be called.
+func hooks(opts []Option) []func(Attempt) {
+	if len(opts) == 0 {
+		return nil
+	}
+	var c config
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	return c.onRetry
 }
 
 // unmark removes the permanent mark and reports whether there was one.
