@@ -24,31 +24,33 @@ func (f *fault) Unwrap() error { return f.err }
 // pending is a call that blocks inside go-zookeeper, which knows no contexts.
 // It ends by itself with its reply, its connection or its session.
 type pending[T any] struct {
+	s    *session
+	f    func(*zk.Conn) (T, error)
 	done chan struct{} // closed when v and err are set
 	v    T
 	err  error // nil or *fault
 }
 
-// start runs f on a goroutine that the session waits for at its end.
+// start runs f on a goroutine of the session.
 func start[T any](s *session, f func(*zk.Conn) (T, error)) *pending[T] {
-	p := &pending[T]{done: make(chan struct{})}
-	if !s.begin() {
+	p := &pending[T]{s: s, f: f, done: make(chan struct{})}
+	if !s.work(p) {
 		p.err = &fault{s.over(), OutcomeNeverSent}
 		close(p.done)
-		return p
 	}
-	go func() {
-		defer s.calls.Done()
-		v, err := f(s.conn)
-		if err != nil {
-			p.err = s.fault(err)
-		} else {
-			p.v = v
-		}
-		close(p.done)
-	}()
 	return p
 }
+
+func (p *pending[T]) run() {
+	v, err := p.f(p.s.conn)
+	if err != nil {
+		p.err = p.s.fault(err)
+		return
+	}
+	p.v = v
+}
+
+func (p *pending[T]) tell() { close(p.done) }
 
 // wait returns what the call did, or a fault of unknown outcome when ctx ends
 // first; the call then goes on by itself.

@@ -40,7 +40,7 @@ func (l *lease) run() {
 	if !l.s.begin() {
 		return
 	}
-	defer l.s.calls.Done()
+	defer l.s.running.Done()
 	l.mu.Lock()
 	l.starter = nil
 	if l.running {

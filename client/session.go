@@ -37,9 +37,11 @@ type session struct {
 	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
 	park    sync.Once
 
+	running sync.WaitGroup // workers and heartbeats; not added to once disposed
+
 	mu       sync.Mutex // guards the rest; never held across I/O
+	idle     []chan job // workers that rest, the last to rest last
 	disposed bool
-	calls    sync.WaitGroup // calls inside go-zookeeper; not added to once disposed
 }
 
 // startSession makes the next session the current one and sets its connection
@@ -261,20 +263,7 @@ func (s *session) dispose() {
 	close(s.unpark)
 	<-s.drained
 	<-closed
-	s.mu.Lock()
-	s.disposed = true
-	s.mu.Unlock()
-	s.calls.Wait()
-}
-
-func (s *session) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.disposed {
-		return false
-	}
-	s.calls.Add(1)
-	return true
+	s.dismiss()
 }
 
 // sessionID prints like ZooKeeper's own logs.
