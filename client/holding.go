@@ -41,29 +41,30 @@ func (s *Session) Hold(ctx context.Context, lost func(error), paths ...string) (
 		return nil, err
 	}
 	h := &Holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
-	if err := h.prove(ctx); err != nil {
+	t, err := h.prove(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s.bound.lease.add(h)
+	s.bound.lease.add(h, t)
 	return h, nil
 }
 
-// prove waits until the lease has some time left.
-func (h *Holding) prove(ctx context.Context) error {
+// prove waits until the lease has some time left, and returns how it stands.
+func (h *Holding) prove(ctx context.Context) (standing, error) {
 	l := h.s.bound.lease
 	for {
 		t := l.standing()
 		if t.left >= t.beat/2 {
-			return nil
+			return t, nil
 		}
 		if err := l.policy.check(t.timeout); err != nil {
-			return err
+			return t, err
 		}
 		if err := h.s.confirm(ctx, h.paths, h.full); err != nil {
-			return err
+			return t, err
 		}
 		if t = l.standing(); t.left >= t.beat/2 {
-			return nil
+			return t, nil
 		}
 		// The server has yet to tell the leader of a sign of life that is
 		// young enough.
@@ -72,7 +73,7 @@ func (h *Holding) prove(ctx context.Context) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return ctxerr.Ended(ctx)
+			return t, ctxerr.Ended(ctx)
 		}
 	}
 }

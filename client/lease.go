@@ -133,9 +133,8 @@ func (l *lease) wake() {
 	}
 }
 
-// add makes h rely on the lease.
-func (l *lease) add(h *Holding) {
-	t := l.standing()
+// add makes h rely on the lease, which has just been found to stand at t.
+func (l *lease) add(h *Holding, t standing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.relieve(t)

@@ -23,18 +23,17 @@ type held struct {
 
 // within returns a context that descends from g.
 func (g *grant) within(ctx context.Context) context.Context {
-	key := heldOn(g.key.path)
-	outer, _ := ctx.Value(key).(*held)
+	outer, _ := ctx.Value(g.key.on).(*held)
 	if outer != nil && outer.grant == g {
 		return ctx
 	}
-	return context.WithValue(ctx, key, &held{g, outer})
+	return context.WithValue(ctx, g.key.on, &held{g, outer})
 }
 
 // heldBy returns the innermost grant that ctx descends from and that was not
 // released, nil if there is none. It may be lost.
 func heldBy(ctx context.Context, key heldKey) *grant {
-	h, _ := ctx.Value(heldOn(key.path)).(*held)
+	h, _ := ctx.Value(key.on).(*held)
 	for ; h != nil; h = h.outer {
 		if h.key == key && !errors.Is(h.err(), ErrReleased) { // a hold of the past does not stand in the way
 			return h.grant
@@ -63,7 +62,7 @@ func reenter(ctx context.Context, g *grant) (*Hold, error) {
 // queue.
 func (l *lockInternals) deadlock(ctx context.Context, member *seqqueue.Member) error {
 	var own []string
-	h, _ := ctx.Value(heldOn(l.key.path)).(*held)
+	h, _ := ctx.Value(l.key.on).(*held)
 	for ; h != nil; h = h.outer {
 		if h.err() == nil {
 			for _, node := range h.nodes {

@@ -122,23 +122,34 @@ func (g *grant) watchNode(node string) {
 	}
 }
 
+// first returns the first hold, with the values of the context that the grant
+// was made with.
+func (g *grant) first() (*Hold, error) {
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	return g.add(ctx, cancel)
+}
+
 // enter returns one more hold, with the values of ctx.
 func (g *grant) enter(ctx context.Context) (*Hold, error) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
+	return g.add(ctx, func(cause error) { stop(); cancel(cause) })
+}
+
+// add counts a hold that has ctx, which ends with the grant.
+func (g *grant) add(ctx context.Context, cancel context.CancelCauseFunc) (*Hold, error) {
 	if err := g.err(); err != nil {
+		cancel(err)
 		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.count < 0 {
+		cancel(ErrReleased)
 		return nil, ErrReleased
 	}
 	g.count++
-	h := &Hold{grant: g, leaving: runonce.New()}
-	hctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
-	h.cancel = func(cause error) { stop(); cancel(cause) }
-	h.ctx = g.within(hctx)
-	return h, nil
+	return &Hold{grant: g, ctx: g.within(ctx), cancel: cancel, leaving: runonce.New()}, nil
 }
 
 // leave takes one hold off, and reports whether it was the last.

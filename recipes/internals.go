@@ -34,6 +34,11 @@ type heldKey struct {
 	root *client.Client
 	path string // on the server
 	tag  string
+	on   any // heldOn(path), made once
+}
+
+func newHeldKey(c *client.Client, full, tag string) heldKey {
+	return heldKey{c.Root(), full, tag, heldOn(full)}
 }
 
 // The tags that stand before the numbers.
@@ -77,7 +82,7 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 		c:        c, path: path,
 		queue: seqqueue.New(c, path, tags),
 		tag:   tag, blocks: rule(tag),
-		key: heldKey{c.Root(), full, tag},
+		key: newHeldKey(c, full, tag),
 	}, nil
 }
 

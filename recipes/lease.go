@@ -15,7 +15,7 @@ func take(ctx context.Context, p place) (*Hold, error) {
 	var err error
 	if g.holding, err = g.session.Hold(ctx, g.expire, g.nodes...); err == nil {
 		var h *Hold
-		if h, err = g.enter(ctx); err == nil {
+		if h, err = g.first(); err == nil {
 			return h, nil
 		}
 	} else if errors.Is(err, zk.ErrNoNode) {

@@ -87,7 +87,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 	return &InterProcessSemaphore{
 		settings: s,
 		c:        c, path: path,
-		key:  heldKey{c.Root(), full, leaseTag},
+		key:  newHeldKey(c, full, leaseTag),
 		gate: gate, leases: leases,
 		max: most, count: count,
 	}, nil
@@ -226,7 +226,7 @@ func (s *InterProcessSemaphore) beside(ctx context.Context, n, most int) error {
 // of another ensemble for all that their paths tell, until they are seen here.
 func (s *InterProcessSemaphore) heldBy(ctx context.Context) (n int, err error) {
 	var others []string
-	h, _ := ctx.Value(heldOn(s.key.path)).(*held)
+	h, _ := ctx.Value(s.key.on).(*held)
 	for ; h != nil; h = h.outer {
 		switch {
 		case h.key.tag != s.key.tag || h.err() != nil:

@@ -243,7 +243,8 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
-		return &v.nearest, nil
+		nearest := v.nearest // not all of v, also when nobody blocks
+		return &nearest, nil
 	}
 	if err := m.Session.Err(); err != nil {
 		return nil, err // first in a line that the session no longer stands in

@@ -1,0 +1,62 @@
+package recipes_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// moreAllocations is how many more allocations than go-zookeeper's own lock the
+// mutex may make to take a free lock and release it. Both send the same three
+// requests to the same server, so what the server and go-zookeeper allocate
+// for them, in the same process, is not in the difference.
+const moreAllocations = 44
+
+func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
+	srv := zktest.NewServer(t, zktest.WithLogSize(0))
+	link := srv.Client("docent")
+	c, err := client.Connect(t.Context(), "zk", client.WithSessionTimeout(sessionTimeout),
+		client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(t.Context()) }) // the test is over
+	m, err := recipes.NewInterProcessMutex(c, "/docent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := testing.AllocsPerRun(200, func() {
+		h, err := m.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	link = srv.Client("go-zookeeper")
+	conn, _, err := zk.Connect(link.Servers(), sessionTimeout, zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	l := zk.NewLock(conn, "/peer", zk.WorldACL(zk.PermAll))
+	peer := testing.AllocsPerRun(200, func() {
+		if err := l.Lock(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Logf("allocations of a cycle: %v, of go-zookeeper's lock %v, both with the server's", own, peer)
+	if more := own - peer; more > moreAllocations {
+		t.Errorf("a cycle allocates %v times more often than go-zookeeper's lock, want %d at most", more, moreAllocations)
+	}
+}
