@@ -18,7 +18,7 @@ func TestHeartbeatsTakeTurnsInOneHolding(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		s := r.session(c)
-		const many, most = 3000, 65
+		const many, most = 2000, 65
 		paths := make([]string, many)
 		for i := range paths {
 			path, err := s.Create(r.ctx, "/n", nil, client.Ephemeral(), client.Sequential())

@@ -69,9 +69,9 @@ func TestSemaphoreMorePermitsThanARequestCarries(t *testing.T) {
 		if left := r.srv.Children("/pool/locks"); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}
-		l, err := s.Acquire(r.ctx, 5000)
+		l, err := s.Acquire(r.ctx, 2000) // their heartbeats' answers would be longer than 16 KiB
 		r.check(err)
-		time.Sleep(3 * sessionTimeout)
+		time.Sleep(2 * sessionTimeout)
 		r.check(l.Confirm(r.ctx))
 		r.check(l.Release(r.ctx))
 		if left := r.srv.Children("/pool/leases"); len(left) != 0 {
