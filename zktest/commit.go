@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Commit is a transaction that a quorum of an [Ensemble] has.
+// Commit is a transaction that a [Server] has applied, or that a quorum of an
+// [Ensemble] has.
 type Commit struct {
-	Time    time.Time // when its leader committed it
+	Time    time.Time // when the server or its leader committed it
 	Zxid    int64
 	Session int64 // of whoever asked for it, or whose end it is
 	Op      Op
@@ -23,6 +24,17 @@ func (e *Ensemble) OnCommit(f func(Commit)) {
 	e.mu.Lock()
 	e.journal.commitObservers = append(slices.Clip(e.journal.commitObservers), f)
 	e.mu.Unlock()
+}
+
+// OnCommit calls f for every transaction from now on that makes or removes
+// nodes, when the server applies it, before anybody is told. Unlike the requests
+// of [Server.OnRequest], which are answered in the same moment, it says what a
+// multi made and what went with a session. f is called as described there. On a
+// member of an ensemble it is [Ensemble.OnCommit].
+func (s *Server) OnCommit(f func(Commit)) {
+	s.mu.Lock()
+	s.journal.commitObservers = append(slices.Clip(s.journal.commitObservers), f)
+	s.mu.Unlock()
 }
 
 // noteCommit tells observers of a transaction. The mutex is held.

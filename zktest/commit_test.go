@@ -38,3 +38,34 @@ func TestCommitsAreSeenBeforeAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestCommitsOfAServerAlone checks that a server on its own tells what a multi
+// made, what one that failed did not, and what went with a session.
+func TestCommitsOfAServerAlone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, srv *zktest.Server) {
+		var seen []string
+		srv.OnCommit(func(c zktest.Commit) {
+			seen = append(seen, fmt.Sprintf("%#x %v %v -%v", c.Zxid, c.Op, c.Created, c.Deleted))
+		})
+		a := memory(t, srv.Client("a"))
+		must(t, a, 1, ephemeral("/a"), 0)
+		must(t, a, 14, body(
+			int32(1), false, int32(-1), "/s-", []byte{}, openACL, int32(3), // ephemeral and sequential
+			int32(2), false, int32(-1), "/a", int32(-1),
+			int32(-1), true, int32(-1)), 0)
+		must(t, a, 14, body(
+			int32(1), false, int32(-1), "/never", []byte{}, openACL, int32(1),
+			int32(2), false, int32(-1), "/a", int32(-1),
+			int32(-1), true, int32(-1)), 0)
+		must(t, a, 3, body("/s-0000000001", false), 0)
+		srv.ExpireSession(a.session)
+		synctest.Wait()
+		want := []string{
+			"0x2 create [/a] -[]", "0x3 multi [/s-0000000001] -[/a]", "0x5 closeSession [] -[/s-0000000001]",
+		}
+		if !slices.Equal(seen, want) {
+			t.Errorf("commits %q, want %q", seen, want)
+		}
+	})
+}

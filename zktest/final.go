@@ -64,6 +64,9 @@ func (s *Server) finish(r *request) {
 	}
 	if r.txn != nil {
 		r.result = s.tree.apply(r.txn)
+		if s.member == nil { // an ensemble has noted it
+			s.journal.noteCommit(r.txn)
+		}
 		s.prep.applied(r.txn.zxid)
 		s.armSweep()
 	}
