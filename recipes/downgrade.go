@@ -85,7 +85,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
 		if errors.As(err, &refused) && errors.Is(err, zk.ErrNoNode) {
 			w.lose(ErrNodeDeleted)
 		}
-		return nil, cmp.Or(w.err(), err)
+		return nil, cmp.Or(w.err(), takenAway(err))
 	}
 	member := &seqqueue.Member{Session: w.session, Path: made[0].Path, Czxid: w.token}
 	read, err := take(ctx, l.place(member))

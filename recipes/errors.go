@@ -2,8 +2,12 @@ package recipes
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -72,3 +76,12 @@ func (e *BusyError) Error() string {
 
 // Is reports whether target is [ErrBusy].
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// takenAway says of a group of nodes, whose creation was not answered, that some
+// of them were found and others were not: somebody deleted those.
+func takenAway(err error) error {
+	if errors.Is(err, zk.ErrNoNode) && client.UnknownOutcome(err) {
+		return fmt.Errorf("%w: %w", ErrNodeDeleted, err)
+	}
+	return err
+}

@@ -152,7 +152,7 @@ func (e *entering) create(ctx context.Context, root *client.Client, nodes []clie
 		}
 		made, err := s.CreateGroup(ctx, nodes)
 		if !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil {
-			return s, made, err
+			return s, made, takenAway(err)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (s *InterProcessSemaphore) claim(ctx context.Context, m *seqqueue.Member, n
 		if errors.As(err, &refused) && refused.Index >= 0 && errors.Is(err, zk.ErrNoNode) {
 			err = ErrNodeDeleted
 		}
-		return place{}, err
+		return place{}, takenAway(err)
 	}
 	out := leased{session: m.Session}
 	for _, e := range made {

@@ -1,0 +1,51 @@
+package recipes_test
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Of nodes that were made together, in a transaction whose answer was lost, one
+// is deleted before they are looked for: the error says so, as that of one node
+// does, and the others go.
+func TestOneOfSeveralNodesDeleted(t *testing.T) {
+	t.Parallel()
+	type way struct {
+		dirs    []string
+		acquire func() (interface{ Close() error }, error)
+	}
+	for _, of := range []func(*rig, *client.Client) way{
+		func(r *rig, c *client.Client) way {
+			m := r.multi(c, "/x", "/y")
+			return way{[]string{"/x", "/y"}, func() (interface{ Close() error }, error) { return m.Acquire(r.ctx) }}
+		},
+		func(r *rig, c *client.Client) way {
+			s, err := recipes.NewInterProcessSemaphore(c, "/x", 2)
+			r.check(err)
+			return way{[]string{"/x/locks", "/x/leases"}, func() (interface{ Close() error }, error) { return s.Acquire(r.ctx, 2) }}
+		},
+	} {
+		bubble(t, func(r *rig) {
+			w := of(r, r.connect("a"))
+			h, err := w.acquire() // the directories are there
+			r.check(err)
+			r.check(h.Close())
+			lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+			r.srv.OnCommit(func(c zktest.Commit) {
+				if len(c.Created) == 2 {
+					r.check(r.srv.Delete(c.Created[1]))
+				}
+			})
+			_, err = w.acquire()
+			wantErr(t, err, recipes.ErrNodeDeleted)
+			if lost.Fired() != 1 {
+				t.Errorf("%d answers were lost", lost.Fired())
+			}
+			r.nothingIn(w.dirs...)
+			wantNoGoroutine(t)
+		})
+	}
+}
