@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/docent-go/docent/client"
 	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
 )
@@ -19,18 +18,18 @@ type actor struct {
 	name  string
 	r     *rand.Rand
 	lag   time.Duration
-	locks []*recipes.InterProcessMutex
+	locks []handle
 }
 
 func newActor(w *world, n *node, j int) *actor {
 	a := &actor{w: w, n: n, name: fmt.Sprintf("%s.%d", n.name, j), lag: lags[j]}
 	a.r = generator(w.seed, a.name)
 	for _, l := range w.locks {
-		m, err := recipes.NewInterProcessMutex(n.c.Load(), l.path, recipes.WithNodeData([]byte(a.name)))
+		h, err := a.handle(l)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		a.locks = append(a.locks, m)
+		a.locks = append(a.locks, h)
 	}
 	return a
 }
@@ -53,7 +52,7 @@ func (a *actor) work() {
 			return
 		}
 		for i := range a.locks {
-			a.acquire(i, Never)
+			a.acquire(a.choose(i), Never)
 			time.Sleep(a.upTo(50 * time.Millisecond))
 		}
 	}
@@ -63,19 +62,20 @@ const Never = sim.Never
 
 // attempt calls for a lock in one of the ways there are.
 func (a *actor) attempt(lock int) {
+	w := a.choose(lock)
 	switch a.r.IntN(8) {
 	case 0, 1:
-		a.acquire(lock, Never)
+		a.acquire(w, Never)
 	case 2, 3:
-		a.acquire(lock, a.patience())
+		a.acquire(w, a.patience())
 	case 4:
-		a.try(lock, Never)
+		a.try(w, Never)
 	case 5:
-		a.try(lock, a.patience())
+		a.try(w, a.patience())
 	case 6:
-		a.do(lock, Never)
+		a.do(w, Never)
 	default:
-		a.do(lock, a.patience())
+		a.do(w, a.patience())
 	}
 }
 
@@ -104,8 +104,11 @@ func (a *actor) limited(d time.Duration) (context.Context, context.CancelFunc) {
 	return lagging{ctx, a.lag}, cancel
 }
 
-func (a *actor) begin(call string, lock int) *sim.Attempt {
-	at := &sim.Attempt{Actor: a.name, Client: a.n.name, Lock: a.w.locks[lock].path, Call: call, Begun: a.w.now()}
+func (a *actor) begin(call string, w *want) *sim.Attempt {
+	at := &sim.Attempt{Actor: a.name, Client: a.n.name, Lock: w.lock(), Call: call, Begun: a.w.now()}
+	if len(w.parts) > 1 {
+		at.Locks = w.paths()
+	}
 	a.w.h.Begin(at)
 	return at
 }
@@ -130,74 +133,56 @@ func (a *actor) end(ctx context.Context, at *sim.Attempt, patience time.Duration
 	a.w.trace.attempt(at)
 }
 
-// granted records a hold and the end of its context.
-func (a *actor) granted(at *sim.Attempt, h *recipes.Hold, outer *sim.Hold) *sim.Hold {
-	g := &sim.Hold{
-		Actor: a.name, Client: a.n.name, Lock: at.Lock, Path: a.n.names.onWire(h.Path()), Token: h.FencingToken(),
-		Granted: a.w.now(), Deadline: h.Deadline().Sub(a.w.start), Nested: outer != nil,
-	}
-	g.Ahead = a.w.ahead(g)
-	a.w.h.Granted(g)
-	a.w.h.Note(func() { at.Hold, at.Outer = g, outer })
-	context.AfterFunc(h.Context(), func() {
-		now := a.w.now()
-		cause := context.Cause(h.Context())
-		var e *client.LeaseExpiredError
-		a.w.h.Note(func() {
-			g.ContextEnded, g.Cause = now, cause
-			if errors.As(cause, &e) {
-				g.Deadline = e.Deadline.Sub(a.w.start)
-			}
-		})
-		// Without its cause: a loss and a release can come at one instant.
-		a.w.trace.note(now, nil, text(g.Actor+": context ended of "+g.Path))
-	})
-	return g
-}
-
-func (a *actor) acquire(lock int, patience time.Duration) {
+func (a *actor) acquire(w *want, patience time.Duration) {
 	ctx, cancel := a.limited(patience)
 	defer cancel()
-	at := a.begin("acquire", lock)
-	h, err := a.locks[lock].Acquire(ctx)
-	a.obtained(ctx, at, lock, patience, h, err)
+	at := a.begin("acquire", w)
+	h, err := w.acquire(ctx)
+	a.obtained(ctx, at, w, patience, h, err)
 }
 
-func (a *actor) try(lock int, patience time.Duration) {
+func (a *actor) try(w *want, patience time.Duration) {
 	ctx, cancel := a.limited(patience)
 	defer cancel()
-	at := a.begin("try", lock)
-	h, err := a.locks[lock].TryAcquire(ctx)
-	a.obtained(ctx, at, lock, patience, h, err)
+	at := a.begin("try", w)
+	h, err := w.try(ctx)
+	a.obtained(ctx, at, w, patience, h, err)
 }
 
-func (a *actor) obtained(ctx context.Context, at *sim.Attempt, lock int, patience time.Duration, h *recipes.Hold, err error) {
+func (a *actor) obtained(ctx context.Context, at *sim.Attempt, w *want, patience time.Duration, h held, err error) {
 	if err != nil {
 		a.end(ctx, at, patience, err)
 		return
 	}
-	g := a.granted(at, h, nil)
+	s := a.granted(at, w, h, nil)
 	a.end(ctx, at, patience, nil)
-	a.visit(lock, h, g)
-	a.release(h, g)
+	s.turns = w.read != nil
+	a.release(a.visit(s))
 }
 
-// do runs the work as a function under the lock.
-func (a *actor) do(lock int, patience time.Duration) {
+// errWork is what a function under a lock fails with.
+var errWork = errors.New("work")
+
+// do runs the work as a function under the lock, if that can tell what is held.
+func (a *actor) do(w *want, patience time.Duration) {
+	if w.do == nil {
+		a.acquire(w, patience)
+		return
+	}
 	ctx, cancel := a.limited(patience)
 	defer cancel()
-	at := a.begin("do", lock)
-	var g *sim.Hold
-	errWork := errors.New("work")
+	at := a.begin("do", w)
+	var s *stay
 	fails := a.r.IntN(8) == 0
-	err := a.locks[lock].Do(ctx, func(work context.Context) error {
-		h, err := a.locks[lock].Acquire(work) // the way to the hold itself
+	err := w.do(ctx, func(work context.Context) error {
+		h, err := w.acquire(work) // the way to the hold itself
 		if err != nil {
 			return err
 		}
-		g = a.granted(at, h, nil)
-		a.visitUntil(work, lock, h, g)
-		a.w.h.Note(func() { g.Leaving = a.w.now() })
+		s = a.granted(at, w, h, nil)
+		s.work = work
+		_ = a.visit(s) // it stays what it is
+		a.leaving(s)
 		if err := h.Close(); err != nil {
 			return err
 		}
@@ -207,76 +192,12 @@ func (a *actor) do(lock int, patience time.Duration) {
 		return nil
 	})
 	now := a.w.now()
-	if g != nil {
+	if s != nil {
 		if err == errWork { //nolint:errorlint // alone: the release did not fail
 			err = nil
 		}
-		a.w.h.Note(func() { g.Released, g.ReleaseErr = now, err })
+		a.w.h.Note(func() { s.released(now, err) })
 		err = nil
 	}
 	a.end(ctx, at, patience, err)
-}
-
-// visit works under the lock: most often shortly, now and then for longer
-// than a session lasts.
-func (a *actor) visit(lock int, h *recipes.Hold, g *sim.Hold) { a.visitUntil(h.Context(), lock, h, g) }
-
-func (a *actor) visitUntil(work context.Context, lock int, h *recipes.Hold, g *sim.Hold) {
-	w := a.w.locks[lock].witness
-	inside := w.Open(h.Context(), g, a.w.now())
-	if a.r.IntN(3) == 0 {
-		a.reenter(lock, h, g)
-	}
-	length := []time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond, 3 * a.w.h.Timeout}
-	i := a.r.IntN(18 + a.w.style.patient)
-	a.workFor(work, a.upTo(length[min(i/6, 3)]))
-	if a.n.link.Gate(a.w.ctx) == nil && inside {
-		// A process that stood still goes on where it was.
-		_ = w.Open(h.Context(), g, a.w.now())
-	}
-	w.Shut(g)
-}
-
-// workFor takes d, but ends when the work has to, and in time for peace.
-func (a *actor) workFor(ctx context.Context, d time.Duration) {
-	if left := a.w.h.Healed - a.w.now(); d > left {
-		d = max(left, 0) + a.upTo(20*time.Millisecond)
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// reenter acquires the lock that is held once more.
-func (a *actor) reenter(lock int, h *recipes.Hold, outer *sim.Hold) {
-	at := a.begin("re-enter", lock)
-	inner, err := a.locks[lock].Acquire(h.Context())
-	if err != nil {
-		a.w.h.Note(func() { at.Outer = outer })
-		a.end(h.Context(), at, Never, err)
-		return
-	}
-	g := a.granted(at, inner, outer)
-	a.end(h.Context(), at, Never, nil)
-	a.workFor(inner.Context(), a.upTo(5*time.Millisecond))
-	a.release(inner, g)
-}
-
-// release gives the lock back, in one of the ways there are.
-func (a *actor) release(h *recipes.Hold, g *sim.Hold) {
-	a.w.h.Note(func() { g.Leaving = a.w.now() })
-	var err error
-	if a.r.IntN(2) == 0 {
-		err = h.Close()
-	} else {
-		ctx, cancel := context.WithTimeout(a.w.ctx, a.upTo(a.w.h.Timeout))
-		err = h.Release(ctx)
-		cancel()
-	}
-	now := a.w.now()
-	a.w.h.Note(func() { g.Released, g.ReleaseErr = now, err })
-	a.w.trace.note(now, err, text(a.name+": released "+g.Path))
 }

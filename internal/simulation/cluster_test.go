@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
-	"regexp"
 	"testing"
 	"time"
 
@@ -21,11 +20,12 @@ type setting struct {
 	timeout func(r *rand.Rand) time.Duration // of all sessions of a schedule
 	start   func(t *testing.T, opts ...zktest.Option) cluster
 	check   func(*sim.History) []error
+	games   []game // one is drawn
 }
 
 // alone is a server on its own, on which every promise holds.
 var alone = setting{
-	test: "TestSeed", start: startAlone, check: sim.Check,
+	test: "TestSeed", start: startAlone, check: sim.Check, games: []game{mutexGame},
 	tick: time.Second,
 	timeout: func(r *rand.Rand) time.Duration {
 		return []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second}[r.IntN(3)]
@@ -46,6 +46,7 @@ type cluster struct {
 // server is a server on its own or a member of an ensemble.
 type server interface {
 	OnRequest(f func(zktest.Request))
+	OnCommit(f func(zktest.Commit))
 
 	DropBefore(m zktest.Match) *zktest.Rule
 	LoseReply(m zktest.Match) *zktest.Rule
@@ -110,18 +111,4 @@ func (c *cluster) authority() server {
 		}
 	}
 	return best
-}
-
-var contender = regexp.MustCompile(`lock-\d{10}$`)
-
-// ahead returns the contenders that stand now and are older than a hold.
-func (c *cluster) ahead(g *sim.Hold) (paths []string) {
-	s := c.authority()
-	for _, name := range s.Children(g.Lock) {
-		n, ok := s.Node(g.Lock + "/" + name)
-		if ok && contender.MatchString(name) && n.Stat.Czxid < g.Token {
-			paths = append(paths, n.Path)
-		}
-	}
-	return paths
 }

@@ -1,5 +1,4 @@
-// Package simulation judges what a lock did in a simulated schedule of
-// faults.
+// Package simulation judges what locks did in a simulated schedule of faults.
 //
 // A schedule is a seed. Its test runs one zktest server, a few clients and
 // several goroutines on each in a bubble of virtual time, disturbs them for a
@@ -16,6 +15,19 @@
 // every opening, whether another visitor still believes to hold the lock. And
 // the server's own log says when the node of a hold was gone, after which
 // anybody may be granted: a hold must have ended before.
+//
+// # Shares
+//
+// Every hold has a share of its lock: a mutex or a writer all of it, a reader
+// little, a permit one of as many as there are. Holds exclude each other if they
+// are more than the lock together. So one check is enough for each promise,
+// whatever the kind of lock; what only some kinds promise has checks of its own:
+// that a downgrade lets no writer in between, that as many permits stand as there
+// are and no more, that who asked for several has all or nothing. A multi-lock has
+// a hold of each of its locks, which all end when the first does.
+//
+// A seed draws the kind, in settings of their own: the seeds of mutexes play what
+// they always have.
 //
 // # One server, or an ensemble
 //

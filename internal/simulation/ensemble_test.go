@@ -21,7 +21,7 @@ const (
 // what the default lease policy assumes, and so is its syncLimit: the deadlines
 // of holds are as late as they may be.
 var ensemble = setting{
-	test: "TestEnsembleSeed", start: startEnsemble, check: sim.Check,
+	test: "TestEnsembleSeed", start: startEnsemble, check: sim.Check, games: []game{mutexGame},
 	tick: 2 * time.Second, timeout: anyTimeout,
 }
 
@@ -37,7 +37,7 @@ func anyTimeout(r *rand.Rand) time.Duration {
 // trusting is an ensemble whose clients take any answer for a proof that their
 // session lives.
 var trusting = setting{
-	test: "TestAnswersProveNothing", start: startEnsemble, check: sim.Check,
+	test: "TestAnswersProveNothing", start: startEnsemble, check: sim.Check, games: []game{mutexGame},
 	tick: ensemble.tick, timeout: anyTimeout,
 	lease: client.LeasePolicy{Heartbeat: client.HeartbeatPings},
 }
@@ -45,7 +45,7 @@ var trusting = setting{
 // hasty is an ensemble whose clients assume that signs of life reach the leader
 // at once, and leave nothing for what they do not know.
 var hasty = setting{
-	test: "TestSignsOfLifeTakeTime", start: startEnsemble, check: sim.Check,
+	test: "TestSignsOfLifeTakeTime", start: startEnsemble, check: sim.Check, games: []game{mutexGame},
 	tick: ensemble.tick, timeout: anyTimeout,
 	lease: client.LeasePolicy{TickTime: 1, SchedulingSlack: 1, SafetyMargin: 1},
 }

@@ -5,25 +5,30 @@ import (
 	"time"
 )
 
-// overlaps: the witness never meets two believers.
+// overlaps: the witness never meets more believers than the lock allows.
 func overlaps(f *facts) (errs []error) {
 	for _, m := range f.Visits {
-		if !f.excused(m.In, m.At) && !f.excused(m.Entered, m.At) {
-			errs = append(errs, broken(ErrOverlap, "at %v, inside: %v, entered: %v", m.At, m.In, m.Entered))
+		inside := slices.DeleteFunc(slices.Clone(m.In), func(g *Hold) bool { return f.excused(g, m.At) })
+		if !f.excused(m.Entered, m.At) && crowd(m.Entered, inside) != nil {
+			errs = append(errs, broken(ErrOverlap, "at %v, inside: %v, entered: %v", m.At, inside, m.Entered))
 		}
 	}
 	return errs
 }
 
-// beliefs: the context of a hold has ended when the next one is granted.
+// beliefs: the contexts of holds have ended when the next one is granted that may
+// not be beside them.
 func beliefs(f *facts) (errs []error) {
 	for _, line := range f.grants() {
 		for i, next := range line {
-			for _, g := range line[:i] {
-				late := !endedBy(g.ContextEnded, next.Granted)
-				if late && !f.excused(g, next.Granted) && !f.excused(next, next.Granted) {
-					errs = append(errs, broken(ErrBelief, "%v, then %v", g, next))
-				}
+			if f.excused(next, next.Granted) {
+				continue
+			}
+			before := slices.DeleteFunc(slices.Clone(line[:i]), func(g *Hold) bool {
+				return endedBy(g.ContextEnded, next.Granted) || f.excused(g, next.Granted)
+			})
+			if others := crowd(next, before); others != nil {
+				errs = append(errs, broken(ErrBelief, "%v, then %v", others, next))
 			}
 		}
 	}
@@ -34,16 +39,17 @@ func beliefs(f *facts) (errs []error) {
 // anybody may be granted then.
 func lateLosses(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		n := f.nodes[g.Path]
-		if n == nil || n.Gone == Never || endedBy(g.ContextEnded, n.Gone) {
-			continue
-		}
 		end := g.ContextEnded
 		if end == Never {
 			end = f.Finished
 		}
-		if at := f.forced(g); at == Never || at > n.Gone || end > max(at, g.Granted)+f.hearing() {
-			errs = append(errs, broken(ErrLateLoss, "node gone at %v: %v", n.Gone, g))
+		for _, n := range f.standing(g) {
+			if n.Gone == Never || endedBy(g.ContextEnded, n.Gone) {
+				continue
+			}
+			if at := f.forced(g); at == Never || at > n.Gone || end > max(at, g.Granted)+f.hearing() {
+				errs = append(errs, broken(ErrLateLoss, "node gone at %v: %v", n.Gone, g))
+			}
 		}
 	}
 	return errs
@@ -53,11 +59,12 @@ func lateLosses(f *facts) (errs []error) {
 // hold ever named. Its client may: by a release, or by closing its session.
 func deadlines(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		n := f.nodes[g.Path]
-		if n == nil || n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) {
-			continue
+		for _, n := range f.standing(g) {
+			if n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) {
+				continue
+			}
+			errs = append(errs, broken(ErrDeadline, "node gone at %v, deadline %v: %v", n.Gone, g.Deadline, g))
 		}
-		errs = append(errs, broken(ErrDeadline, "node gone at %v, deadline %v: %v", n.Gone, g.Deadline, g))
 	}
 	return errs
 }

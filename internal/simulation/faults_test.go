@@ -120,7 +120,7 @@ func (w *world) heal() {
 		w.healEnsemble()
 	}
 	for _, l := range w.locks {
-		for _, name := range foreign {
+		for _, name := range l.kind.foreign {
 			w.remove(l.path + "/" + name)
 		}
 	}
@@ -149,10 +149,13 @@ var requests = []zktest.Op{
 	zktest.OpSync, zktest.OpExists, zktest.OpCreateContainer, zktest.OpConnect, zktest.OpPing, 0,
 }
 
+// requestsOfMany are those of locks that need transactions.
+var requestsOfMany = append(slices.Clone(requests), zktest.OpMulti, zktest.OpMulti, zktest.OpMulti)
+
 // ruled is a fault of single requests. It strikes from at to to.
 func ruled(name string, set func(w *world, s server, m zktest.Match) *zktest.Rule) fault {
 	return fault{name, func(p *plan, w *world, n *node, at, to time.Duration) {
-		m := zktest.Match{Client: n.name, Op: requests[p.r.IntN(len(requests))], Times: 1 + p.r.IntN(3)}
+		m := zktest.Match{Client: n.name, Op: w.game.requests[p.r.IntN(len(w.game.requests))], Times: 1 + p.r.IntN(3)}
 		if p.r.IntN(4) == 0 {
 			m.Times, m.Prob = 0, 0.3
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,16 +35,23 @@ type History struct {
 	mu sync.Mutex // guards all of the above while the schedule runs
 }
 
-// Attempt is one call that wanted a lock.
+// Attempt is one call that wanted a lock, or several at once.
 type Attempt struct {
 	Actor, Client, Lock string
-	Call                string // "acquire", "try", "do", "re-enter"
+	Locks               []string // of a multi-lock; Lock names all of them then
+	Call                string   // "acquire", "try", "do", "re-enter", "downgrade"
 	Begun, Ended        time.Duration
 	ContextEnded        time.Duration // of its context, Never if it had not when the call returned
 	Err                 error
-	Hold                *Hold // what it got
-	Outer               *Hold // what it re-entered
+	Hold                *Hold   // what it got, the first if that is several
+	Holds               []*Hold // what a multi-lock got
+	Outer               *Hold   // what it re-entered
+	From                *Hold   // the write hold that it wanted to read in the place of
+	Hopeless            bool    // it can never be granted while Outer lasts
 }
+
+// wants reports whether a lock is, or is one of, what the call wanted.
+func (a *Attempt) wants(lock string) bool { return lock == a.Lock || slices.Contains(a.Locks, lock) }
 
 // Hold is one lock that was granted.
 type Hold struct {
@@ -59,15 +67,8 @@ type Hold struct {
 	ReleaseErr          error
 	Nested              bool     // a hold that re-entered another one
 	Ahead               []string // older contenders that stood when it was granted
-}
-
-// Node is a contender's node, as the server's log tells.
-type Node struct {
-	Path, Lock string
-	Session    int64
-	Czxid      int64
-	Made, Gone time.Duration // Never: it still stands
-	Given      bool          // it was deleted by its own session
+	Units, Of           int      // its share of the lock; both 0 if it is alone
+	From                *Hold    // the write hold whose place it took as a reader
 }
 
 // Loss is a session that a client gave up or was told to be over.
@@ -92,12 +93,13 @@ type Closing struct {
 	Err          error
 }
 
-// Meeting is a visit to a resource that another visitor had not left although
-// it still believed to hold the lock.
+// Meeting is a visit to a resource that others had not left although they still
+// believed to hold the lock, and together it is more than the lock allows.
 type Meeting struct {
-	Lock        string
-	In, Entered *Hold
-	At          time.Duration
+	Lock    string
+	In      []*Hold
+	Entered *Hold
+	At      time.Duration
 }
 
 // Residue is something that was left behind.
@@ -118,52 +120,6 @@ const (
 	ResidueGoroutine ResidueKind = "goroutine"
 	ResidueClose     ResidueKind = "close"
 )
-
-// NodeMade records a contender's node.
-func (h *History) NodeMade(n Node) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n.Gone = Never
-	h.Nodes = append(h.Nodes, &n)
-}
-
-// NodesGone records the end of all nodes that match, which a session has
-// deleted; 0 stands for nobody, as when their own session has ended.
-func (h *History) NodesGone(at time.Duration, by int64, match func(*Node) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, n := range h.Nodes {
-		if n.Gone == Never && match(n) {
-			n.Gone, n.Given = at, by != 0 && by == n.Session
-		}
-	}
-}
-
-// Standing returns the paths of the contenders of a lock that still stand, in
-// the order in which they were made.
-func (h *History) Standing(lock string) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var paths []string
-	for _, n := range h.Nodes {
-		if n.Lock == lock && n.Gone == Never {
-			paths = append(paths, n.Path)
-		}
-	}
-	return paths
-}
-
-// First returns the session of the oldest contender that stands, 0 if none does.
-func (h *History) First(lock string) int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, n := range h.Nodes {
-		if n.Lock == lock && n.Gone == Never {
-			return n.Session
-		}
-	}
-	return 0
-}
 
 // Begin records the start of an attempt.
 func (h *History) Begin(a *Attempt) {

@@ -38,7 +38,7 @@ func lossErrors(f *facts) (errs []error) {
 
 func (f *facts) lost(a *Attempt) bool {
 	for _, l := range f.Losses {
-		if l.Client == a.Client && l.At <= a.Ended && (l.At >= a.Begun || a.Outer != nil) {
+		if l.Client == a.Client && l.At <= a.Ended && (l.At >= a.Begun || a.Outer != nil || a.From != nil) {
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func deletionErrors(f *facts) (errs []error) {
 func (f *facts) deleted(a *Attempt) bool {
 	for _, force := range f.Forces {
 		n := f.nodes[force.Path]
-		if n != nil && n.Lock == a.Lock && force.At <= a.Ended {
+		if n != nil && a.wants(n.Lock) && force.At <= a.Ended {
 			return true
 		}
 	}
@@ -138,7 +138,7 @@ func busyErrors(f *facts) (errs []error) {
 
 func (f *facts) stood(path string, a *Attempt) bool {
 	for _, n := range f.Nodes { // a path can come again
-		if n.Path == path && n.Lock == a.Lock && n.Made <= a.Ended && (f.Lagging || !endedBy(n.Gone, a.Begun)) {
+		if n.Path == path && a.wants(n.Lock) && n.Made <= a.Ended && (f.Lagging || !endedBy(n.Gone, a.Begun)) {
 			return true
 		}
 	}
@@ -148,12 +148,13 @@ func (f *facts) stood(path string, a *Attempt) bool {
 // releases: when a release is said to be done, so is the node.
 func releases(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		n := f.nodes[g.Path]
-		if g.Released == Never || g.Nested || g.ReleaseErr != nil || n == nil {
+		if g.Released == Never || g.Nested || g.ReleaseErr != nil {
 			continue
 		}
-		if n.Gone == Never || n.Gone > g.Released {
-			errs = append(errs, broken(ErrFalseRelease, "node gone at %v: %v", n.Gone, g))
+		for _, n := range f.standing(g) {
+			if n.Gone == Never || n.Gone > g.Released {
+				errs = append(errs, broken(ErrFalseRelease, "node gone at %v: %v", n.Gone, g))
+			}
 		}
 	}
 	return errs
@@ -163,7 +164,8 @@ func releases(f *facts) (errs []error) {
 // said to be unreachable was disturbed, so it is none in peace (see refusals).
 func unexplained(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
-		if a.Err != nil && !explained(a.Err) {
+		hopeless := a.Hopeless && errors.Is(a.Err, recipes.ErrWouldDeadlock)
+		if a.Err != nil && !explained(a.Err) && !hopeless {
 			errs = append(errs, broken(ErrUnexplained, "%v", a))
 		}
 	}

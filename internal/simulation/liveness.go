@@ -53,7 +53,7 @@ func closings(f *facts) (errs []error) {
 // refusals: in peace, who has time gets the lock.
 func refusals(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
-		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && a.Call != "try" {
+		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && a.Call != "try" && !a.Hopeless {
 			errs = append(errs, broken(ErrRefusal, "%v", a))
 		}
 	}

@@ -127,14 +127,14 @@ func deleteContender(p *plan, w *world, _ *node, at, _ time.Duration) {
 	})
 }
 
-// foreign are children that are not ours: some look like contenders and only
-// one is.
+// foreign are children of a mutex that are not ours: some look like contenders
+// and only one is.
 var foreign = []string{"lock-", "lock--1", "lock-12", "notes", "read-0000000001", foreignContender}
 
 // addForeign lets somebody else put nodes in a lock's directory for a while.
 func addForeign(p *plan, w *world, _ *node, at, to time.Duration) {
 	l := w.locks[p.r.IntN(len(w.locks))]
-	name := foreign[p.r.IntN(len(foreign))]
+	name := l.kind.foreign[p.r.IntN(len(l.kind.foreign))]
 	p.during(at, to, "foreign child "+l.path+"/"+name,
 		func() { _ = w.authority().Create(l.path+"/"+name, nil) }, // it may be there already
 		func() { w.remove(l.path + "/" + name) })

@@ -4,7 +4,9 @@ package simulation_test
 
 // What runs when nobody asks for more.
 const (
-	schedules         = 300
-	ensembleSchedules = 100
-	repetitions       = 20
+	schedules             = 300
+	ensembleSchedules     = 100
+	gameSchedules         = 160
+	ensembleGameSchedules = 40
+	repetitions           = 20
 )

@@ -3,6 +3,7 @@ package simulation
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,10 @@ var (
 	ErrTokenOrder  = errors.New("tokens out of order: a later hold has a token that is not greater")
 	ErrOutOfTurn   = errors.New("out of turn: a hold was granted while an older contender's node stood")
 	ErrTokenForged = errors.New("token of nothing: it is not the transaction that made the hold's node")
+	ErrPermits     = errors.New("too many permits: more stood at once than there are")
+	ErrDowngrade   = errors.New("downgrade: a writer could come in between the write hold and the read hold")
+	ErrHalf        = errors.New("half: fewer permits or locks were granted than had been asked for")
+	ErrKept        = errors.New("kept: a call that failed kept a node although everything was healed")
 	ErrReentry     = errors.New("re-entry: it waited, failed, or got another token than the hold it entered")
 	ErrStuck       = errors.New("stuck: a call did not come back although everything was healed")
 	ErrOutlived    = errors.New("outlived: a call came back after its context had ended")
@@ -46,7 +51,7 @@ func beliefChecks() []func(*facts) []error {
 // checks know the promises that hold whatever anybody believes.
 func checks() []func(*facts) []error {
 	return []func(*facts) []error{
-		turns, tokenOrigin, reentries,
+		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
 		stuck, outlived, closings, refusals, lossesInPeace,
 		contextErrors, lossErrors, causes, closedErrors, deletionErrors, busyErrors, releases, unexplained,
 		residues,
@@ -88,9 +93,14 @@ func newFacts(h *History) *facts {
 // Never if it did not.
 func (f *facts) forced(g *Hold) time.Duration {
 	first := Never
-	n := f.nodes[g.Path]
+	if len(f.Forces) == 0 {
+		return first
+	}
+	nodes := f.standing(g)
 	for _, force := range f.Forces {
-		strikes := force.Path == g.Path || n != nil && force.Session != 0 && force.Session == n.Session
+		strikes := force.Path == g.Path || slices.ContainsFunc(nodes, func(n *Node) bool {
+			return force.Path == n.Path || force.Session != 0 && force.Session == n.Session
+		})
 		if strikes && (first == Never || force.At < first) {
 			first = force.At
 		}

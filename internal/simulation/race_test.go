@@ -5,7 +5,9 @@ package simulation_test
 // What runs when nobody asks for more. The race detector makes a schedule
 // about ten times as long.
 const (
-	schedules         = 60
-	ensembleSchedules = 10
-	repetitions       = 3
+	schedules             = 60
+	ensembleSchedules     = 10
+	gameSchedules         = 16
+	ensembleGameSchedules = 4
+	repetitions           = 3
 )

@@ -1,20 +1,42 @@
 package simulation
 
-// tokenOrder: tokens grow in the order of the grants. A hold whose node had
-// been taken by force before it was granted may come late.
+import (
+	"errors"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+// tokenOrder: tokens grow in the order of the grants, among holds that exclude
+// each other. A hold whose node had been taken by force before it was granted may
+// come late.
 func tokenOrder(f *facts) (errs []error) {
 	for _, line := range f.grants() {
-		var newest *Hold
+		var newest, newestAlone *Hold
 		for _, g := range line {
-			switch {
-			case newest == nil || g.Token > newest.Token:
-				newest = g
-			case !f.excused(g, g.Granted):
-				errs = append(errs, broken(ErrTokenOrder, "%v after %v", g, newest))
+			before := newestAlone // what it may not be older than
+			if g.alone() {
+				before = newest
+			}
+			if before != nil && g.Token <= before.Token && g.From != before {
+				if !f.excused(g, g.Granted) {
+					errs = append(errs, broken(ErrTokenOrder, "%v after %v", g, before))
+				}
+				continue
+			}
+			newest = newer(newest, g)
+			if g.alone() {
+				newestAlone = g
 			}
 		}
 	}
 	return errs
+}
+
+func newer(a, b *Hold) *Hold {
+	if a != nil && a.Token > b.Token {
+		return a
+	}
+	return b
 }
 
 // turns: nobody is granted while an older contender stands. Whoever believes
@@ -26,13 +48,20 @@ func turns(f *facts) (errs []error) {
 			errs = append(errs, broken(ErrOutOfTurn, "%v stood before %v", g.Ahead, g))
 		}
 	}
+	for _, n := range f.Nodes {
+		if len(n.Ahead) > 0 {
+			errs = append(errs, broken(ErrOutOfTurn, "%v stood before the permit %s", n.Ahead, n.Path))
+		}
+	}
 	return errs
 }
 
-// tokenOrigin: a token is the id of the transaction that made the node.
+// tokenOrigin: a token is the id of the transaction that made the node, or, of a
+// reader in a writer's place, the writer's.
 func tokenOrigin(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		if n := f.nodes[g.Path]; n == nil || n.Czxid != g.Token || n.Lock != g.Lock {
+		n := f.nodes[g.Path]
+		if n == nil || n.Lock != g.Lock || g.From == nil && n.Czxid != g.Token || g.From != nil && g.From.Token != g.Token {
 			errs = append(errs, broken(ErrTokenForged, "%v", g))
 		}
 	}
@@ -40,7 +69,7 @@ func tokenOrigin(f *facts) (errs []error) {
 }
 
 // reentries: re-entering a hold that lives takes no time, no new node, and
-// succeeds.
+// succeeds, or is refused if it can never be granted.
 func reentries(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Outer == nil {
@@ -48,6 +77,11 @@ func reentries(f *facts) (errs []error) {
 		}
 		lives := !endedBy(a.Outer.ContextEnded, a.Begun+1)
 		switch {
+		case a.Hopeless:
+			refused := errors.Is(a.Err, recipes.ErrWouldDeadlock)
+			if a.Hold != nil || a.Ended > a.Begun+prompt || lives && !refused {
+				errs = append(errs, broken(ErrReentry, "%v beside %v", a, a.Outer))
+			}
 		case a.Ended > a.Begun+prompt, a.Hold == nil && lives:
 			errs = append(errs, broken(ErrReentry, "%v in %v", a, a.Outer))
 		case a.Hold != nil && (a.Hold.Token != a.Outer.Token || a.Hold.Path != a.Outer.Path):

@@ -14,12 +14,25 @@ type totals struct {
 	SessionsLost, Suspensions, PartitionsHit         int
 	RepliesLost, Dropped, Forced, HoldsLost, Refused int
 	Closed                                           int
+	Beside, Downgraded, Several, Hopeless            int
+}
+
+// granted adds a hold of several locks, or of one.
+func (t *totals) granted(gs []*sim.Hold) {
+	if len(gs) > 1 {
+		t.Several++
+	}
+	if gs[0].From != nil {
+		t.Downgraded++
+	}
 }
 
 // count adds an attempt that has ended.
 func (t *totals) count(a *sim.Attempt) {
 	t.Attempts++
 	switch {
+	case a.Hopeless:
+		t.Hopeless++
 	case a.Outer != nil && a.Hold != nil:
 		t.Reentries++
 	case a.Hold != nil:
@@ -50,22 +63,41 @@ func (t *totals) add(o totals) {
 	t.HoldsLost += o.HoldsLost
 	t.Refused += o.Refused
 	t.Closed += o.Closed
+	t.Beside += o.Beside
+	t.Downgraded += o.Downgraded
+	t.Several += o.Several
+	t.Hopeless += o.Hopeless
 }
 
 // wantAtLeast fails when so many schedules should have tested more than they
 // did. The limits are about a third of what is usual.
 func (t *totals) wantAtLeast(tb testing.TB, schedules int) {
 	tb.Helper()
-	per := func(what string, n int, least float64) {
-		tb.Helper()
-		if n < int(least*float64(schedules)) {
-			tb.Errorf("%d %s in %d schedules, want at least %v in each", n, what, schedules, least)
-		}
-	}
+	per := atLeast(tb, schedules)
+	per("re-entries", t.Reentries, 8)
+	per("old tokens that were refused", t.Refused, 0.005)
+	t.wantFaults(tb, schedules)
+}
+
+// wantGames does so for the other kinds of locks.
+func (t *totals) wantGames(tb testing.TB, schedules int) {
+	tb.Helper()
+	per := atLeast(tb, schedules)
+	per("re-entries", t.Reentries, 2)
+	per("grants beside others", t.Beside, 2)
+	per("downgrades", t.Downgraded, 0.5)
+	per("grants of several locks", t.Several, 4)
+	per("re-entries that were refused", t.Hopeless, 4)
+	t.wantFaults(tb, schedules)
+}
+
+// wantFaults asks for contention and for every kind of trouble.
+func (t *totals) wantFaults(tb testing.TB, schedules int) {
+	tb.Helper()
+	per := atLeast(tb, schedules)
 	per("grants", t.Grants, 25)
 	per("waits for others", t.Waits, 8)
 	per("busy locks", t.Busy, 4)
-	per("re-entries", t.Reentries, 8)
 	per("failed attempts", t.Failed, 8)
 	per("lost sessions", t.SessionsLost, 0.4)
 	per("suspended sessions", t.Suspensions, 1.5)
@@ -75,5 +107,15 @@ func (t *totals) wantAtLeast(tb testing.TB, schedules int) {
 	per("acts of force", t.Forced, 0.3)
 	per("lost holds", t.HoldsLost, 0.1)
 	per("clients closed at work", t.Closed, 0.05)
-	per("old tokens that were refused", t.Refused, 0.005)
+}
+
+// atLeast returns what fails for less than so many in each schedule.
+func atLeast(tb testing.TB, schedules int) func(what string, n int, least float64) {
+	tb.Helper()
+	return func(what string, n int, least float64) {
+		tb.Helper()
+		if n < int(least*float64(schedules)) {
+			tb.Errorf("%d %s in %d schedules, want at least %v in each", n, what, schedules, least)
+		}
+	}
 }

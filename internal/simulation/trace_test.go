@@ -67,9 +67,9 @@ var uuid = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}-`)
 // short leaves out what is drawn from crypto/rand.
 func short(text string) string { return uuid.ReplaceAllString(text, "~") }
 
-// kind is what an error matches. When two reasons come at one instant its
+// matched is what an error matches. When two reasons come at one instant its
 // text may name either.
-func kind(err error) string {
+func matched(err error) string {
 	var kinds []string
 	for _, k := range []error{
 		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrClosed,
@@ -88,7 +88,7 @@ func (tr *trace) canonical() []string {
 	defer tr.mu.Unlock()
 	lines := make([]string, len(tr.lines))
 	for i, e := range tr.lines {
-		lines[i] = short(fmt.Sprintf("%020d %s [%s]", e.at, e.what, kind(e.err)))
+		lines[i] = short(fmt.Sprintf("%020d %s [%s]", e.at, e.what, matched(e.err)))
 	}
 	slices.Sort(lines)
 	return lines

@@ -14,6 +14,7 @@ type Witness struct {
 
 	mu      sync.Mutex             // guards the rest
 	newest  int64                  // token that ever worked here
+	alone   int64                  // the newest of those who worked alone
 	inside  map[*Hold]func() error // why they no longer believe
 	refused int
 }
@@ -23,27 +24,35 @@ func NewWitness(lock string, h *History) *Witness {
 	return &Witness{lock: lock, h: h, inside: map[*Hold]func() error{}}
 }
 
-// Open lets a holder in. It records a meeting for every visitor inside that
-// still believes, by its hold's context, to hold the lock while the one that
-// enters believes so too. It reports false for a token older than one that has
-// been here: a fenced resource serves it no longer.
+// Open lets a holder in. It records a meeting if those inside that still believe,
+// by their holds' contexts, to hold the lock are too many beside the one that
+// enters and believes so too. It reports false for a token older than one that
+// has been here and excludes it: a fenced resource serves it no longer.
 func (w *Witness) Open(belief context.Context, g *Hold, at time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if belief.Err() == nil {
+		var believers []*Hold
 		for other, theirs := range w.inside {
-			if other.Token != g.Token && theirs() == nil {
-				w.h.Note(func() {
-					w.h.Visits = append(w.h.Visits, Meeting{Lock: w.lock, In: other, Entered: g, At: at})
-				})
+			same := other == g || other.Token == g.Token && other.alone()
+			if !same && theirs() == nil {
+				believers = append(believers, other)
 			}
 		}
+		if others := crowd(g, believers); others != nil {
+			w.h.Note(func() {
+				w.h.Visits = append(w.h.Visits, Meeting{Lock: w.lock, In: others, Entered: g, At: at})
+			})
+		}
 	}
-	if g.Token < w.newest {
+	if g.Token < w.alone || g.alone() && g.Token < w.newest {
 		w.refused++
 		return false
 	}
-	w.newest = g.Token
+	w.newest = max(w.newest, g.Token)
+	if g.alone() {
+		w.alone = g.Token
+	}
 	w.inside[g] = belief.Err
 	return true
 }

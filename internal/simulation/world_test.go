@@ -44,6 +44,7 @@ type world struct {
 	h     *sim.History
 	plan  *plan
 	style style
+	game  game
 	nodes []*node
 	locks []*resource
 	trace *trace
@@ -63,6 +64,8 @@ type node struct {
 // resource is a lock's path and what it guards.
 type resource struct {
 	path    string
+	kind    *kind
+	of      int // how many shares it has
 	witness *sim.Witness
 }
 
@@ -130,12 +133,10 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	w.servers[0].OnRequest(w.observe) // of all servers
 	if w.ensemble != nil {
 		w.h.Lagging = true
-		w.ensemble.OnCommit(w.committed)
 	}
-	for i := range 1 + r.IntN(2) {
-		path := fmt.Sprintf("/locks/%c", 'a'+i)
-		w.locks = append(w.locks, &resource{path: path, witness: sim.NewWitness(path, w.h)})
-	}
+	w.servers[0].OnCommit(w.committed) // of all servers
+	w.game = draw(seed, k.games)
+	w.newResources(1 + r.IntN(2))
 	for i := range clientsPerRun {
 		name := fmt.Sprintf("c%d", i)
 		hosts := w.hosts[r.IntN(len(w.hosts))]
@@ -149,9 +150,14 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 func (w *world) conclude() {
 	w.h.Finished = w.now()
 	w.sum.Forced, w.sum.Closed = len(w.h.Forces), len(w.h.Closings)
-	for _, g := range w.h.Holds {
+	for i, g := range w.h.Holds {
 		if errors.Is(g.ReleaseErr, recipes.ErrLost) {
 			w.sum.HoldsLost++
+		}
+		if slices.ContainsFunc(w.h.Holds[:i], func(o *sim.Hold) bool {
+			return o.Lock == g.Lock && !o.Nested && !g.Nested && o.Of > 1 && (o.ContextEnded == sim.Never || o.ContextEnded > g.Granted)
+		}) {
+			w.sum.Beside++
 		}
 	}
 	for _, l := range w.locks {
@@ -230,27 +236,22 @@ func (w *world) observe(r zktest.Request) {
 	if strings.Contains(r.Fault, "drop") {
 		w.h.Note(func() { w.sum.Dropped++ })
 	}
-	if w.ensemble != nil || r.Zxid == 0 || r.Err != zktest.CodeOK {
-		return
-	}
-	switch r.Op {
-	case zktest.OpCreate, zktest.OpCreate2:
-		if lock, name, ok := cutLast(r.Result); ok && strings.Contains(name, "lock-") {
-			w.h.NodeMade(sim.Node{Path: r.Result, Lock: lock, Session: r.Session, Czxid: r.Zxid, Made: w.now()})
-		}
-	case zktest.OpDelete:
-		w.h.NodesGone(w.now(), r.Session, func(n *sim.Node) bool { return n.Path == r.Path })
-	case zktest.OpCloseSession, zktest.OpExpire:
-		w.h.NodesGone(w.now(), 0, func(n *sim.Node) bool { return r.Session != 0 && n.Session == r.Session })
-	}
 }
 
-// committed reads the log of an ensemble, of which the answers of its members
-// tell too little and too late.
+// committed reads the log of commits. The answers of an ensemble's members tell
+// too little and too late.
 func (w *world) committed(c zktest.Commit) {
 	for _, path := range c.Created {
-		if lock, name, ok := cutLast(path); ok && strings.Contains(name, "lock-") {
-			w.h.NodeMade(sim.Node{Path: path, Lock: lock, Session: c.Session, Czxid: c.Zxid, Made: w.now()})
+		l, role, ok := w.locate(path)
+		if !ok {
+			continue
+		}
+		n := sim.Node{Path: path, Lock: l.path, Role: role, Session: c.Session, Czxid: c.Zxid, Made: w.now(), Of: l.of}
+		switch {
+		case role != sim.RolePermit:
+			w.h.NodeMade(n)
+		case c.Session != 0: // an operator's node takes no permit
+			w.h.PermitMade(n, c.Deleted)
 		}
 	}
 	by := c.Session
@@ -258,60 +259,4 @@ func (w *world) committed(c zktest.Commit) {
 		by = 0
 	}
 	w.h.NodesGone(w.now(), by, func(n *sim.Node) bool { return slices.Contains(c.Deleted, n.Path) })
-}
-
-func cutLast(path string) (dir, name string, ok bool) {
-	i := strings.LastIndexByte(path, '/')
-	if i <= 0 {
-		return "", "", false
-	}
-	return path[:i], path[i+1:], true
-}
-
-func (w *world) leave(kind sim.ResidueKind, what string) {
-	w.h.Note(func() { w.h.Left = append(w.h.Left, sim.Residue{Kind: kind, What: what}) })
-}
-
-// leftByActors looks for what calls have left behind while the sessions live.
-func (w *world) leftByActors() {
-	time.Sleep(2*w.h.Timeout + 2*w.h.Tick)
-	for _, l := range w.locks {
-		for _, name := range w.authority().Children(l.path) {
-			w.leave(sim.ResidueNode, l.path+"/"+name)
-		}
-	}
-	for _, s := range w.servers {
-		for _, watch := range s.Watches() {
-			w.leave(sim.ResidueWatch, fmt.Sprint(watch))
-		}
-	}
-	for _, s := range w.authority().Sessions() {
-		if i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.name == s.Client }); w.nodes[i].closed.Load() {
-			w.leave(sim.ResidueSession, fmt.Sprint(s))
-		}
-	}
-	if s := w.authority().Sessions(); len(s) > len(w.nodes) {
-		w.leave(sim.ResidueSession, fmt.Sprint(s))
-	}
-}
-
-// closeAll closes the clients and looks for what they have left behind.
-func (w *world) closeAll() {
-	for _, n := range w.nodes {
-		if n.c.Load() == nil || n.closed.Load() {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeWithin)
-		if err := n.c.Load().Close(ctx); err != nil || ctx.Err() != nil {
-			w.leave(sim.ResidueClose, fmt.Sprint(n.name, ": ", err))
-		}
-		cancel()
-	}
-	synctest.Wait()
-	for _, s := range w.authority().Sessions() {
-		w.leave(sim.ResidueSession, fmt.Sprint(s))
-	}
-	for _, stack := range clientStacks(w.t) {
-		w.leave(sim.ResidueGoroutine, stack)
-	}
 }

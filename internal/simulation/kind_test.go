@@ -1,0 +1,152 @@
+package simulation_test
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+
+	sim "github.com/docent-go/docent/internal/simulation"
+	"github.com/docent-go/docent/zktest"
+)
+
+// kind is what a lock is, with what can be seen of it on the server.
+type kind struct {
+	dirs    []string // of nodes, below its path
+	of      func(r *rand.Rand) int
+	role    func(below string) (sim.Role, bool) // of a node, by its path below the lock's
+	place   *regexp.Regexp                      // names of those who wait or hold in turn; nil if leases hold
+	foreign []string                            // children that are not ours: some look like contenders
+}
+
+func one(*rand.Rand) int { return 1 }
+
+// readers is how many may read at once; a writer takes the share of all.
+const readers = 1000
+
+var mutexes = &kind{
+	dirs: []string{""}, of: one,
+	role:    func(below string) (sim.Role, bool) { return sim.RolePlace, strings.Contains(below, "lock-") },
+	place:   regexp.MustCompile(`lock-\d{10}$`),
+	foreign: foreign,
+}
+
+var readWrite = &kind{
+	dirs:    []string{""},
+	of:      func(*rand.Rand) int { return readers },
+	role:    func(below string) (sim.Role, bool) { return sim.RolePlace, readOrWrite.MatchString(below) },
+	place:   readOrWrite,
+	foreign: []string{"__WRIT__", "__READ__-1", "lock-0000000000", "notes", "__READ__0000000000", "__WRIT__0000000000"},
+}
+
+var readOrWrite = regexp.MustCompile(`__(READ|WRIT)__(\d{10})$`)
+
+var semaphores = permits(func(r *rand.Rand) int { return 2 + r.IntN(3) })
+
+var semaphoreMutexes = permits(one)
+
+func permits(of func(r *rand.Rand) int) *kind {
+	return &kind{
+		dirs: []string{"/locks", "/leases"}, of: of,
+		role: func(below string) (sim.Role, bool) {
+			switch {
+			case queued.MatchString(below):
+				return sim.RoleQueue, true
+			case leased.MatchString(below):
+				return sim.RolePermit, true
+			default:
+				return 0, false
+			}
+		},
+		foreign: []string{
+			"locks/lock-", "locks/read-0000000001", "locks/" + foreignContender, "notes", "leases/lease-0000000000",
+			"leases/_c_00000000-0000-4000-8000-" + wireSuffix + "-lease-0000000000", // of no session
+		},
+	}
+}
+
+var (
+	queued = regexp.MustCompile(`^locks/.*lock-\d{10}$`)
+	leased = regexp.MustCompile(`^leases/_c_.*-lease-\d{10}$`)
+)
+
+// game is what the actors of a schedule contend for.
+type game struct {
+	kinds    []*kind // one of them if there is one, else one for each path
+	together bool    // several locks are wanted at once
+	requests []zktest.Op
+}
+
+// mutexGame has one or two mutexes.
+var mutexGame = game{kinds: []*kind{mutexes}, requests: requests}
+
+// games have the other kinds of locks.
+var games = []game{
+	{kinds: []*kind{readWrite}, requests: requestsOfMany},
+	{kinds: []*kind{semaphores}, requests: requestsOfMany},
+	{kinds: []*kind{semaphoreMutexes}, requests: requestsOfMany},
+	{kinds: []*kind{mutexes, readWrite, semaphores}, together: true, requests: requestsOfMany},
+}
+
+// draw chooses the game of a schedule. Where there is one only, nothing is
+// drawn.
+func draw(seed uint64, of []game) game {
+	if len(of) == 1 {
+		return of[0]
+	}
+	return of[generator(seed, "game").IntN(len(of))]
+}
+
+// newResources returns the locks of a schedule, of which some is how many
+// there are if one is as good as two.
+func (w *world) newResources(some int) {
+	if w.game.together {
+		some = len(w.game.kinds)
+	}
+	for i := range some {
+		path := "/locks/" + string(rune('a'+i))
+		k := w.game.kinds[i%len(w.game.kinds)]
+		w.locks = append(w.locks, &resource{
+			path: path, kind: k, of: k.of(generator(w.seed, path)), witness: sim.NewWitness(path, w.h),
+		})
+	}
+}
+
+// locate finds the lock that a node belongs to, and what it says there.
+func (w *world) locate(node string) (*resource, sim.Role, bool) {
+	for _, l := range w.locks {
+		if below, ok := strings.CutPrefix(node, l.path+"/"); ok {
+			role, ok := l.kind.role(below)
+			return l, role, ok
+		}
+	}
+	return nil, 0, false
+}
+
+// ahead returns the contenders that stand now, are older than a hold and
+// exclude it. Those of permits are found in the log.
+func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
+	if l.kind.place == nil {
+		return nil
+	}
+	s := w.authority()
+	for _, name := range s.Children(l.path) {
+		n, ok := s.Node(l.path + "/" + name)
+		if !ok || !l.kind.place.MatchString(name) || l.kind == readWrite && !before(n, g) {
+			continue
+		}
+		if l.kind == readWrite || n.Stat.Czxid < g.Token {
+			paths = append(paths, n.Path)
+		}
+	}
+	return paths
+}
+
+// before reports whether a reader or writer excludes a hold and is older. Who
+// reads in a writer's place has its number and a younger node.
+func before(n zktest.Node, g *sim.Hold) bool {
+	theirs, own := readOrWrite.FindStringSubmatch(n.Path), readOrWrite.FindStringSubmatch(g.Path)
+	if n.Path == g.Path || g.From != nil && n.Path == g.From.Path || own == nil || own[1] == "READ" && theirs[1] == "READ" {
+		return false
+	}
+	return n.Stat.Czxid < g.Token || n.Stat.EphemeralOwner != 0 && theirs[2] < own[2]
+}

@@ -1,0 +1,117 @@
+package simulation
+
+// units and of are the share of a hold, of what there is: a hold that is alone
+// has one of one.
+func (g *Hold) units() int { return max(g.Units, 1) }
+func (g *Hold) of() int    { return max(g.Of, 1) }
+
+// alone reports whether a hold excludes every other.
+func (g *Hold) alone() bool { return g.units() == g.of() }
+
+// conflicts reports whether two holds may not be held at once. A reader that
+// takes a writer's place is no conflict for that writer.
+func (g *Hold) conflicts(other *Hold) bool {
+	return g.From != other && other.From != g && g.units()+other.units() > g.of()
+}
+
+// crowd returns those whom newcomer is one too many for: all, or nobody. The
+// writer whose place it takes does not count.
+func crowd(newcomer *Hold, inside []*Hold) []*Hold {
+	sum := newcomer.units()
+	var others []*Hold
+	for _, g := range inside {
+		if newcomer.From != g {
+			sum += g.units()
+			others = append(others, g)
+		}
+	}
+	if sum <= newcomer.of() {
+		return nil
+	}
+	return others
+}
+
+// standing returns the nodes that a hold stands on: its own, and those of the
+// other permits that were made with it.
+func (f *facts) standing(g *Hold) []*Node {
+	n := f.nodes[g.Path]
+	switch {
+	case n == nil:
+		return nil
+	case n.Role != RolePermit:
+		return []*Node{n}
+	}
+	var all []*Node
+	for _, o := range f.Nodes {
+		if o.Role == RolePermit && o.Lock == n.Lock && o.Czxid == n.Czxid {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// whole: who asked for several permits, or several locks, has all of them.
+func whole(f *facts) (errs []error) {
+	for _, g := range f.Holds {
+		if n := f.nodes[g.Path]; n != nil && n.Role == RolePermit && len(f.standing(g)) != g.units() {
+			errs = append(errs, broken(ErrHalf, "%d permits for %d: %v", len(f.standing(g)), g.units(), g))
+		}
+	}
+	for _, a := range f.Attempts {
+		if a.Hold != nil && len(a.Locks) > 0 && len(a.Holds) != len(a.Locks) {
+			errs = append(errs, broken(ErrHalf, "%d locks for %d: %v", len(a.Holds), len(a.Locks), a))
+		}
+	}
+	return errs
+}
+
+// permits: at no time are more permits out than there are, by the server's log.
+func permits(f *facts) (errs []error) {
+	for _, n := range f.Nodes {
+		if n.Role == RolePermit && n.Beside > n.Of {
+			errs = append(errs, broken(ErrPermits, "%d of %d with %s at %v", n.Beside, n.Of, n.Path, n.Made))
+		}
+	}
+	return errs
+}
+
+// kept: what no hold ever stood on is gone soon after everything was healed. The
+// last who waited had until then.
+func kept(f *facts) (errs []error) {
+	held := map[string]bool{}
+	for _, g := range f.Holds {
+		for _, n := range f.standing(g) {
+			held[n.Path] = true
+		}
+	}
+	bound := f.Calm - f.Healed
+	for _, n := range f.Nodes {
+		late := n.Gone == Never || n.Gone > max(n.Made, f.Calm)+bound
+		if late && !held[n.Path] && n.Session != 0 {
+			errs = append(errs, broken(ErrKept, "made at %v, gone at %v: %s", n.Made, n.Gone, n.Path))
+		}
+	}
+	return errs
+}
+
+// downgrades: a reader that took a writer's place was there before the writer had
+// gone, and nobody was granted whom it excludes since.
+func downgrades(f *facts) (errs []error) {
+	lines := f.grants()
+	for _, r := range f.Holds {
+		w := r.From
+		if w == nil || f.forced(w) != Never || f.forced(r) != Never {
+			continue // the operator let others in
+		}
+		reads, writes := f.nodes[r.Path], f.nodes[w.Path]
+		if reads != nil && writes != nil && endedBy(writes.Gone, reads.Made) {
+			errs = append(errs, broken(ErrDowngrade, "node gone at %v, read at %v: %v", writes.Gone, reads.Made, r))
+		}
+		for _, g := range lines[r.Lock] {
+			if g != w && g.conflicts(r) && w.Granted <= g.Granted && g.Granted <= r.Granted {
+				errs = append(errs, broken(ErrDowngrade, "%v in between of %v and %v", g, w, r))
+			}
+		}
+	}
+	return errs
+}

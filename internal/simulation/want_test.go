@@ -1,0 +1,194 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+// held is what a call is granted.
+type held interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+	Close() error
+}
+
+// each returns the holds of all locks.
+func each(h held) []*recipes.Hold {
+	switch h := h.(type) {
+	case *recipes.WriteHold:
+		return []*recipes.Hold{h.Hold}
+	case *recipes.Lease:
+		return []*recipes.Hold{h.Hold}
+	case *recipes.MultiHold:
+		return h.Holds()
+	case *recipes.Hold:
+		return []*recipes.Hold{h}
+	default:
+		return nil
+	}
+}
+
+type call func(ctx context.Context) (held, error)
+
+// as forgets the type of what is granted.
+func as[H held](f func(context.Context) (H, error)) call {
+	return func(ctx context.Context) (held, error) {
+		h, err := f(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
+	}
+}
+
+// want is what an actor calls for: a share of a lock, or of several.
+type want struct {
+	parts        []part
+	acquire, try call
+	do           func(ctx context.Context, fn func(ctx context.Context) error) error // nil: fn could not tell what is held
+	within       call                                                                // what is asked for by who holds; nil for nothing
+	hopeless     bool                                                                // that within can never be granted
+	read         *want                                                               // what a writer turns into
+}
+
+type part struct {
+	l     *resource
+	units int
+}
+
+// lock names all locks as the library's errors do.
+func (w *want) lock() string { return strings.Join(w.paths(), "+") }
+
+func (w *want) paths() []string {
+	var paths []string
+	for _, p := range w.parts {
+		paths = append(paths, p.l.path)
+	}
+	return paths
+}
+
+// errorOf is what an error of several locks says of one of them.
+func (w *want) errorOf(err error, l *resource) error {
+	if len(w.parts) == 1 || err == nil {
+		return err
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range all.Unwrap() {
+			if of := w.errorOf(one, l); of != nil {
+				return of
+			}
+		}
+		return nil
+	}
+	var of *recipes.LockError
+	if errors.Is(err, errWork) || errors.As(err, &of) && of.Path != l.path && of.Path != w.lock() {
+		return nil
+	}
+	return err
+}
+
+// handle is one actor's way to a lock: one of these is set.
+type handle struct {
+	l         *resource
+	mutex     *recipes.InterProcessMutex
+	rw        *recipes.InterProcessReadWriteLock
+	semaphore *recipes.InterProcessSemaphore
+	alone     *recipes.InterProcessSemaphoreMutex
+}
+
+func (a *actor) handle(l *resource) (h handle, err error) {
+	h.l = l
+	c, data := a.n.c.Load(), recipes.WithNodeData([]byte(a.name))
+	switch l.kind {
+	case readWrite:
+		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data)
+	case semaphores:
+		h.semaphore, err = recipes.NewInterProcessSemaphore(c, l.path, l.of, data)
+	case semaphoreMutexes:
+		h.alone, err = recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
+	default:
+		h.mutex, err = recipes.NewInterProcessMutex(c, l.path, data)
+	}
+	return h, err
+}
+
+// choose draws what to call for. Of a mutex there is but one thing.
+func (a *actor) choose(lock int) *want {
+	if a.w.game.together {
+		if some := a.r.Perm(len(a.locks))[:1+a.r.IntN(len(a.locks))]; len(some) > 1 {
+			return a.several(some)
+		}
+	}
+	w, _ := a.single(lock)
+	return w
+}
+
+// single wants one lock, and returns it for a multi-lock.
+func (a *actor) single(lock int) (*want, recipes.Lock) {
+	h := a.locks[lock]
+	w := &want{parts: []part{{h.l, h.l.of}}}
+	switch {
+	case h.rw != nil:
+		return a.half(h)
+	case h.semaphore != nil:
+		s, n := h.semaphore, 1+a.r.IntN(h.l.of)
+		permits := func(f func(context.Context, int) (*recipes.Lease, error), n int) call {
+			return as(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, n) })
+		}
+		w.parts[0].units = n
+		w.acquire, w.try = permits(s.Acquire, n), permits(s.TryAcquire, n)
+		w.within, w.hopeless = permits(s.Acquire, h.l.of-n+1), true
+		return w, s.Permits(n)
+	case h.alone != nil:
+		w.acquire, w.try = as(h.alone.Acquire), as(h.alone.TryAcquire)
+		w.within, w.hopeless = w.acquire, true
+		return w, h.alone
+	default:
+		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), h.mutex.Do
+		w.within = w.acquire
+		return w, h.mutex
+	}
+}
+
+// half wants to write, or twice as often to read.
+func (a *actor) half(h handle) (*want, recipes.Lock) {
+	r, w := h.rw.ReadLock(), h.rw.WriteLock()
+	read := &want{
+		parts:   []part{{h.l, 1}},
+		acquire: as(r.Acquire), try: as(r.TryAcquire), do: r.Do, within: as(r.Acquire),
+	}
+	switch a.r.IntN(6) {
+	case 0, 1:
+		return &want{
+			parts:   []part{{h.l, h.l.of}},
+			acquire: as(w.Acquire), try: as(w.TryAcquire), do: w.Do, within: as(w.Acquire), read: read,
+		}, w
+	case 2:
+		read.within, read.hopeless = as(w.Acquire), true
+	}
+	return read, r
+}
+
+// several wants some locks at once. With permits it cannot be re-entered.
+func (a *actor) several(some []int) *want {
+	w := &want{}
+	var locks []recipes.Lock
+	again := true
+	for _, i := range some {
+		one, lock := a.single(i)
+		w.parts, locks = append(w.parts, one.parts...), append(locks, lock)
+		again = again && one.do != nil
+	}
+	m, err := recipes.NewInterProcessMultiLock(locks...)
+	if err != nil {
+		a.w.t.Fatal(err)
+	}
+	w.acquire, w.try = as(m.Acquire), as(m.TryAcquire)
+	if again {
+		w.do, w.within = m.Do, w.acquire
+	}
+	return w
+}
