@@ -161,7 +161,7 @@ func (o *ops) told(op, path string) []retry.Option {
 // final reports whether trying again is pointless or unsafe.
 func (o *ops) final(ctx context.Context, s *session, err error, fate Outcome, effect effect) bool {
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed):
+	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrReplyTooLarge):
 		return true
 	case o.bound != nil && s.over() != nil:
 		return true

@@ -34,6 +34,11 @@ var (
 	// server answers such a frame by dropping the connection.
 	ErrTooLarge = wire.ErrFrameTooLarge
 
+	// ErrReplyTooLarge says that the answer was longer than [WithMaxReply]
+	// allows, and was thrown away. What was asked for was done; the connection
+	// is not affected. It is not tried again.
+	ErrReplyTooLarge = errors.New("client: the answer is larger than WithMaxReply allows")
+
 	// ErrAuthFailed says that the servers refused the credentials given with
 	// [WithAuth].
 	ErrAuthFailed = wire.ErrAuthFailed
@@ -190,7 +195,12 @@ func (c Code) Error() string {
 // back (go-zookeeper constants.go, ErrCode.toError).
 func serverError(err error) (error, bool) {
 	if rest, ok := strings.CutPrefix(err.Error(), goZookeeperUnknownCodeText); ok {
-		if n, convErr := strconv.ParseInt(rest, 10, 32); convErr == nil && Code(n) != codeNone {
+		n, convErr := strconv.ParseInt(rest, 10, 32)
+		switch {
+		case convErr != nil || Code(n) == codeNone:
+		case n == wire.CodeReplyTooLarge:
+			return ErrReplyTooLarge, false
+		default:
 			return Code(n), true
 		}
 	}
@@ -212,7 +222,8 @@ func serverError(err error) (error, bool) {
 // in the queue. ErrShortBuffer is a reply that go-zookeeper could not read:
 // requests that do not fit are refused before they get there.
 func outcome(err error) (Outcome, error) {
-	if typed, ok := serverError(err); ok {
+	typed, ok := serverError(err)
+	if ok {
 		// The server drops what it could not decide in time; nothing tells
 		// whether it was applied.
 		if errors.Is(typed, CodeConnectionLoss) || errors.Is(typed, CodeOperationTimeout) || errors.Is(typed, CodeRequestTimeout) {
@@ -225,7 +236,7 @@ func outcome(err error) (Outcome, error) {
 		errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
 		return OutcomeNeverSent, err
 	default:
-		return OutcomeUnknown, err
+		return OutcomeUnknown, typed
 	}
 }
 

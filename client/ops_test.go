@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -253,4 +254,65 @@ func noPanic(t *testing.T, what string, op func() error) error {
 		}
 	}()
 	return op()
+}
+
+// A list that is too long fails by itself: it is asked for once, and everything
+// else that is under way on the connection goes on, also a hold.
+func TestReplyTooLarge(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithMaxReply(4<<10))
+		r.create("/d", "")
+		for i := range 100 {
+			r.create(fmt.Sprintf("/d/%060d", i), "")
+		}
+		r.create("/held", "")
+		s := r.session(c)
+		h, err := s.Hold(r.ctx, func(why error) { r.Errorf("the hold is lost: %v", why) }, "/held")
+		r.check(err)
+		for range 20 {
+			r.srv.ResetCounts()
+			_, _, err := c.Children(r.ctx, "/d")
+			wantErr(t, err, client.ErrReplyTooLarge)
+			wantOutcome(t, err, client.OutcomeNeverSent)
+			if n := r.srv.Counts()[zktest.OpGetChildren2]; n != 1 {
+				t.Errorf("asked %d times", n)
+			}
+			_, _, w, err := c.ChildrenW(r.ctx, "/d")
+			wantErr(t, err, client.ErrReplyTooLarge)
+			if w != nil {
+				t.Error("a watch without a list")
+			}
+			_, _, err = c.Get(r.ctx, "/d")
+			r.check(err)
+			time.Sleep(time.Second)
+		}
+		h.Done()
+		if r.session(c).ID() != s.ID() {
+			t.Error("the session was replaced")
+		}
+		// What may have been done is not done twice, and a group leaves nothing.
+		ops := make([]client.Op, 60)
+		for i := range ops {
+			ops[i] = client.CreateOp(fmt.Sprintf("/m%060d", i), nil)
+		}
+		_, err = c.Multi(r.ctx, ops...)
+		wantErr(t, err, client.ErrReplyTooLarge)
+		wantOutcome(t, err, client.OutcomeUnknown)
+		if _, there := r.srv.Node(fmt.Sprintf("/m%060d", 59)); !there {
+			t.Error("the transaction was not applied")
+		}
+		nodes := make([]client.GroupNode, 40)
+		for i := range nodes {
+			nodes[i] = client.GroupNode{Dir: fmt.Sprintf("/g%d", i%4), Prefix: fmt.Sprintf("%060d-", i)} // whose lists fit
+		}
+		_, err = s.CreateGroup(r.ctx, nodes)
+		wantErr(t, err, client.ErrReplyTooLarge)
+		time.Sleep(5 * time.Second)
+		for i := range 4 {
+			if left := r.srv.Children(fmt.Sprintf("/g%d", i)); len(left) != 0 {
+				t.Errorf("left: %d nodes", len(left))
+			}
+		}
+	})
 }

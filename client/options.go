@@ -230,9 +230,9 @@ func WithMaxRequest(bytes int) Option {
 	})
 }
 
-// WithMaxReply sets the largest reply in bytes; a larger one costs the
-// connection. Children lists of more than about 60,000 lock nodes need more
-// than the default.
+// WithMaxReply sets the largest reply in bytes; the operation that gets a larger
+// one fails with [ErrReplyTooLarge]. Children lists of more than about 60,000
+// lock nodes need more than the default.
 func WithMaxReply(bytes int) Option {
 	return optionFunc(func(c *config) error {
 		if bytes < 1024 {

@@ -1,11 +1,8 @@
 package simulation
 
 import (
-	"errors"
 	"slices"
 	"time"
-
-	"github.com/docent-go/docent/recipes"
 )
 
 // overlaps: the witness never meets more believers than the lock allows.
@@ -59,27 +56,17 @@ func lateLosses(f *facts) (errs []error) {
 }
 
 // deadlines: nobody takes the node of a hold before the latest deadline that the
-// hold ever named. Its client may: by a release, by closing its session, or by
-// giving that up after this hold was released and what it had re-entered was not.
+// hold ever named. Its client may: by a release, or by closing its session.
 func deadlines(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		for _, n := range f.standing(g) {
-			if n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) || f.givenUp(g, n) {
+			if n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) {
 				continue
 			}
 			errs = append(errs, broken(ErrDeadline, "node gone at %v, deadline %v: %v", n.Gone, g.Deadline, g))
 		}
 	}
 	return errs
-}
-
-// givenUp reports whether a hold had re-entered another one and was over when its
-// client gave the session up, before the node went. What the other one had named
-// last is known from its loss.
-func (f *facts) givenUp(g *Hold, n *Node) bool {
-	return g.Nested && errors.Is(g.Cause, recipes.ErrReleased) && slices.ContainsFunc(f.Losses, func(l Loss) bool {
-		return l.Session == n.Session && g.ContextEnded <= l.At && l.At < n.Gone
-	})
 }
 
 // grants returns the holds that did not re-enter another one, by lock and in

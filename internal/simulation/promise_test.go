@@ -146,21 +146,12 @@ var cases = map[string]struct {
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
 	}, nil},
-	"false closed":                   {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"false closed found":             {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"another was closed":             {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
-	"taken early":                    {func(p *peace) { p.a.Deadline = 6 * second }, []error{sim.ErrDeadline}},
-	"given early":                    {func(p *peace) { p.a.Deadline, p.nodeA.Given = 6*second, true }, nil},
-	"taken early by force":           {func(p *peace) { p.a.Deadline = 6 * second; p.force("/l/a", 0, 5*second) }, nil},
-	"taken early from a hold within": {func(p *peace) { p.inner.Deadline = 6 * second }, []error{sim.ErrDeadline}},
-	"given up after a hold within": {func(p *peace) {
-		p.inner.Deadline, p.inner.Cause = 6*second, recipes.ErrReleased
-		p.Losses = []sim.Loss{{Client: "one", Session: 1, At: 5*second - 1}}
-	}, nil},
-	"given up too late for a hold within": {func(p *peace) {
-		p.inner.Deadline, p.inner.Cause = 6*second, recipes.ErrReleased
-		p.Losses = []sim.Loss{{Client: "one", Session: 1, At: 5 * second}}
-	}, []error{sim.ErrDeadline}},
+	"false closed":         {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"false closed found":   {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"another was closed":   {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
+	"taken early":          {func(p *peace) { p.a.Deadline = 6 * second }, []error{sim.ErrDeadline}},
+	"given early":          {func(p *peace) { p.a.Deadline, p.nodeA.Given = 6*second, true }, nil},
+	"taken early by force": {func(p *peace) { p.a.Deadline = 6 * second; p.force("/l/a", 0, 5*second) }, nil},
 	"closed early": {func(p *peace) {
 		p.a.Deadline = 6 * second
 		p.Closings = []*sim.Closing{{Client: "one", Within: second, Begun: 4 * second, Ended: 5 * second}}

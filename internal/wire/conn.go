@@ -22,9 +22,10 @@ type conn struct {
 
 	// Owned by the reading goroutine.
 	br      *bufio.Reader
-	remain  int  // bytes of the current frame not delivered yet
-	greeted bool // ConnectResponse accepted
-	hello   bool // the current frame is the ConnectResponse
+	remain  int    // bytes of the current frame not delivered yet
+	instead []byte // what is delivered in its place
+	greeted bool   // ConnectResponse accepted
+	hello   bool   // the current frame is the ConnectResponse
 
 	// turn holds a token while somebody writes. It is a channel, not a mutex,
 	// because it is held across I/O and waited for with a context.
@@ -71,10 +72,15 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if c.remain == 0 {
+	if c.remain == 0 && len(c.instead) == 0 {
 		if err := c.nextReply(); err != nil {
 			return 0, err
 		}
+	}
+	if len(c.instead) > 0 {
+		n := copy(p, c.instead)
+		c.instead = c.instead[n:]
+		return n, nil
 	}
 	n, err := c.br.Read(p[:min(len(p), c.remain)])
 	c.remain -= n

@@ -29,6 +29,10 @@ var (
 	ErrProtocol = errors.New("wire: protocol violation")
 )
 
+// CodeReplyTooLarge stands in the header of a reply whose body was thrown away.
+// No server uses it.
+const CodeReplyTooLarge = -1 << 30
+
 var errSuperseded = errors.New("wire: connection given up for the next one")
 
 // ServerError is a non-zero code in the header of a reply to a request that

@@ -32,7 +32,8 @@ type Config struct {
 	// MaxRequest is the length of the largest request let through, without
 	// the 4 length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
 	MaxRequest int
-	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB.
+	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB. The
+	// request of a larger one is answered with [CodeReplyTooLarge].
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
@@ -20,20 +21,27 @@ func (c *conn) nextReply() error {
 		switch {
 		case n < replyHeader: // go-zookeeper panics on these
 			return c.fail("read", fmt.Errorf("%w: reply of %d bytes", ErrProtocol, n))
-		case n > uint32(c.l.cfg.MaxReply):
-			return c.fail("read", fmt.Errorf("%w: reply of %d bytes, limit %d", ErrFrameTooLarge, n, c.l.cfg.MaxReply))
+		case n > math.MaxInt32: // no server means it
+			return c.fail("read", fmt.Errorf("%w: reply of %d bytes", ErrFrameTooLarge, n))
 		}
 		head, err = c.peek(lengthSize + replyHeader)
 		if err != nil {
 			return c.fail("read", err)
 		}
 		xid, zxid, code := be32(head[4:]), be64(head[8:]), be32(head[16:])
+		large := int(n) > c.l.cfg.MaxReply
+		if large && !c.awaited(xid) {
+			return c.fail("read", fmt.Errorf("%w: reply of %d bytes, limit %d", ErrFrameTooLarge, n, c.l.cfg.MaxReply))
+		}
 		r, own, err := c.answered(xid, zxid, code)
 		if err != nil {
 			return err
 		}
 		if err := c.lookInto(r, code, int(n)); err != nil {
 			return c.fail("read", err)
+		}
+		if large {
+			return c.replace(xid, zxid, int(n))
 		}
 		if !own {
 			c.remain = lengthSize + int(n)
@@ -46,6 +54,27 @@ func (c *conn) nextReply() error {
 			return c.fail("read", err)
 		}
 	}
+}
+
+// awaited reports whether xid is a request of go-zookeeper's that has no answer
+// yet.
+func (c *conn) awaited(xid int32) bool {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	r, ok := c.sent[xid]
+	return ok && r.check == nil
+}
+
+// replace throws away a reply of n bytes, which go-zookeeper would answer by
+// giving up the connection, and with it everything that is under way on it,
+// time and again. The request gets [CodeReplyTooLarge] in its place.
+func (c *conn) replace(xid int32, zxid int64, n int) error {
+	if _, err := c.br.Discard(lengthSize + n); err != nil {
+		return c.fail("read", err)
+	}
+	frame := put32(put64(put32(make([]byte, lengthSize, lengthSize+replyHeader), xid), zxid), CodeReplyTooLarge)
+	c.instead = sealFrame(frame, 0)
+	return nil
 }
 
 // answered notes a reply and reports whether it answers a request of the

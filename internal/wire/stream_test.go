@@ -169,3 +169,53 @@ func TestReplySize(t *testing.T) {
 		r.establish()
 	}
 }
+
+// A reply over the limit costs its own request and no other, whatever its size
+// and however it is cut; the connection and its evidence go on.
+func TestLargeReplyIsReplaced(t *testing.T) {
+	t.Parallel()
+	const limit = 100
+	for _, size := range []int{limit - 15, limit, 1 << 10, 100 << 10} { // of the body
+		r := newRig(t, func(cfg *wire.Config) { cfg.MaxReply = limit })
+		c, p := r.establish()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.expect(frame(1, 12, "/big"))
+			p.expect(frame(2, 9, "/a"))
+			p.write(frame(1, int64(7), 0, make([]byte, size)))
+			p.write(reply(2, 8, 0))
+		}()
+		for _, request := range [][]byte{frame(1, 12, "/big"), frame(2, 9, "/a")} {
+			if _, err := c.Write(request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, part := range reply(1, 7, wire.CodeReplyTooLarge) { // byte by byte
+			r.wantRead(c, []byte{part})
+		}
+		r.wantRead(c, reply(2, 8, 0))
+		<-done
+		r.exchange(c, p, frame(3, 9, "/b"), reply(3, 9, 0))
+		r.wantCalls("up")
+	}
+}
+
+// One that was cut off in the middle is no answer.
+func TestLargeReplyCut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(cfg *wire.Config) { cfg.MaxReply = 100 })
+	c, p := r.establish()
+	go func() {
+		p.expect(frame(1, 12, "/big"))
+		p.write(frame(1, int64(7), 0, make([]byte, 1000))[:500])
+		_ = p.conn.Close()
+	}()
+	if _, err := c.Write(frame(1, 12, "/big")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 64)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("Read = %d, %v", n, err)
+	}
+	r.wantCalls("up", "down")
+}
