@@ -73,10 +73,15 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
 		return nil, err
 	}
 	defer func() { _ = stays.Release(ctx) }() // of the write hold, should it be the last
+	// Who waits here keeps the write hold from being released, also after its
+	// loss, and for that the client gives up the session.
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })()
 	node := w.nodes[0]
 	slash := strings.LastIndexByte(node, '/')
 	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]
-	made, err := w.session.CreateGroup(ctx, []client.GroupNode{{
+	made, err := w.session.CreateGroup(bounded, []client.GroupNode{{
 		Dir: node[:slash], Prefix: readTag + number, Plain: true,
 		Data: l.nodeData(l.c), ACL: l.acl,
 	}}, client.CheckOp(node, client.AnyVersion))
@@ -88,7 +93,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
 		return nil, cmp.Or(w.err(), takenAway(err))
 	}
 	member := &seqqueue.Member{Session: w.session, Path: made[0].Path, Czxid: w.token}
-	read, err := take(ctx, l.place(member))
+	read, err := take(bounded, l.place(member))
 	if err != nil {
 		return nil, cmp.Or(w.err(), err) // with the session both are lost
 	}

@@ -157,6 +157,38 @@ func TestDowngradeOver(t *testing.T) {
 	})
 }
 
+// A downgrade that gets no answer ends with the write hold, so that this is
+// released in time and the session lives on, with its other holds.
+func TestDowngradeEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		l := r.rw(c)
+		w := r.writes(r.ctx, l)
+		id := r.session(c)
+		r.srv.HoldLog() // nothing is committed any more, everything else is answered
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.Downgrade(r.ctx)
+			done <- err
+		}()
+		r.told(w.Hold)
+		lost := time.Now()
+		err := <-done
+		wantErr(t, err, recipes.ErrLost, client.ErrLeaseExpired)
+		if late := time.Since(lost); late > 0 {
+			t.Errorf("returned %v after the loss", late)
+		}
+		wantErr(t, w.Close(), recipes.ErrLost)
+		r.srv.ReleaseLog()
+		time.Sleep(sessionTimeout)
+		if r.session(c) != id {
+			t.Error("the session was given up")
+		}
+		r.rwEmpty()
+	})
+}
+
 // Somebody deletes the write node while the read node is on its way, and a
 // writer comes: there is no read hold, not even for a moment.
 func TestDowngradeRacesDeletion(t *testing.T) {
