@@ -199,12 +199,14 @@ func TestConn(t *testing.T) {
 		c := r.connect("a")
 		s := r.session(c)
 		conn := c.Conn()
+		synctest.Wait() // the session is told of before go-zookeeper has read its id
 		if conn.SessionID() != s.ID() {
 			t.Errorf("session %d, conn %d", s.ID(), conn.SessionID())
 		}
 		r.srv.ExpireSession(s.ID())
 		<-s.Context().Done()
 		next := r.session(c)
+		synctest.Wait()
 		if c.Conn() == conn || c.Conn().SessionID() != next.ID() {
 			t.Error("the conn was not replaced")
 		}
