@@ -1,9 +1,6 @@
 package client
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,43 +8,6 @@ import (
 
 	"github.com/docent-go/docent/internal/wire"
 )
-
-// ErrLeaseExpired says that the ensemble has not confirmed the session for so
-// long that others may soon see it end. The error that matches it is a
-// [*LeaseExpiredError].
-var ErrLeaseExpired = errors.New("client: lease expired")
-
-// LeaseExpiredError says what was known when a lease expired. It matches
-// [ErrLeaseExpired].
-type LeaseExpiredError struct {
-	Session  int64
-	Proof    string        // what the newest proof was: "committed write", ...
-	SentAt   time.Time     // when its request was sent
-	AliveAt  time.Time     // since when, at least, the leader's timer was running
-	Timeout  time.Duration // least session timeout negotiated
-	Deadline time.Time     // nobody else could hold before
-	Margin   time.Duration // how long before the deadline the lease ended
-	// Reason is why there was no newer proof, nil if none was asked for. The
-	// error does not match it: it may be the end of a dial's own context, and
-	// who tests for that asks whether its own has ended.
-	Reason error
-}
-
-// Error says what was known and when.
-func (e *LeaseExpiredError) Error() string {
-	text := fmt.Sprintf("%v: session %s (timeout %v) was last proved by a %s sent at %s; its nodes are safe until %s, and the margin is %v",
-		ErrLeaseExpired, sessionID(e.Session), e.Timeout, e.Proof,
-		e.SentAt.Format(clockFormat), e.Deadline.Format(clockFormat), e.Margin)
-	if e.Reason != nil {
-		text += ": " + e.Reason.Error()
-	}
-	return text
-}
-
-const clockFormat = "15:04:05.000"
-
-// Is reports whether target is [ErrLeaseExpired].
-func (e *LeaseExpiredError) Is(target error) bool { return target == ErrLeaseExpired }
 
 // lease is what a session knows about how long its nodes are safe, and who
 // relies on it. While somebody does, a goroutine renews it; a hold that is
@@ -231,72 +191,4 @@ func (l *lease) gone(path string, why error) {
 	for _, h := range lost {
 		h.lost(why)
 	}
-}
-
-// Deadline returns the instant before which no other client can see this
-// session end, by what is known now: proofs that arrive later move it. It is
-// zero before the first. It is worth what the [LeasePolicy] assumes, and
-// counts the time for which this machine was suspended.
-//
-// While nothing is held nothing is proved, and it may lie in the past although
-// the session lives.
-func (s *Session) Deadline() time.Time {
-	t := s.bound.lease.standing()
-	if t.proof.Kind == wire.NoProof {
-		return time.Time{}
-	}
-	return t.deadline()
-}
-
-// Jeopardy returns a channel that is closed while the connection is in doubt:
-// it is down, or a heartbeat was not answered in time. Once the doubt is over
-// Jeopardy returns a new one.
-func (s *Session) Jeopardy() <-chan struct{} {
-	l := s.bound.lease
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.jeopardy
-}
-
-// Confirm commits a transaction that checks that the nodes at paths exist,
-// which proves this session as well. It is repeated by the retry policy. The
-// error matches zk.ErrNoNode if one does not exist.
-func (s *Session) Confirm(ctx context.Context, paths ...string) error {
-	full, err := s.fullPaths(paths)
-	if err != nil {
-		return err
-	}
-	return s.confirm(ctx, paths, full)
-}
-
-func (s *Session) fullPaths(paths []string) ([]string, error) {
-	if len(paths) == 0 {
-		return nil, &OpError{Op: "confirm", Path: "(none)", Outcome: OutcomeNeverSent, Err: ErrInvalidPath}
-	}
-	full := make([]string, len(paths))
-	for i, p := range paths {
-		f, err := s.full(p)
-		if err != nil {
-			return nil, &OpError{Op: "confirm", Path: p, Outcome: OutcomeNeverSent, Err: err}
-		}
-		full[i] = f
-	}
-	return full, nil
-}
-
-func (s *Session) confirm(ctx context.Context, paths, full []string) error {
-	return s.do(ctx, "confirm", paths[0], reads, func(ctx context.Context, t try) error {
-		failed, why, err := t.s.link.Check(ctx, full...)
-		switch {
-		case errors.Is(err, wire.ErrNotConnected):
-			return &fault{err, OutcomeNeverSent}
-		case err != nil:
-			return t.s.fault(err)
-		case failed < 0:
-			return nil
-		}
-		err = answerOf(why)
-		t.s.ifExpired(err)
-		return &fault{&MultiError{Index: failed, Op: "check", Path: paths[failed], Err: err}, OutcomeRefused}
-	})
 }

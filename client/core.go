@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/runonce"
+	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/retry"
+)
+
+// core is what all namespaces of a client share. Its supervisor goroutine
+// starts a session, waits for its end and starts the next.
+type core struct {
+	cfg     *config
+	log     *slog.Logger
+	servers *servers
+	states  *stateLog
+	journal *journal
+	remover *remover
+	root    *Client // the client of the connect string, without a namespace
+
+	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup // every goroutine of the client
+
+	mu      sync.Mutex    // guards the rest; never held across I/O
+	current *session      // newest session, up or not
+	isUp    bool          // current has a connection that a server accepted
+	everUp  bool          // current was accepted at least once
+	fatal   error         // credentials refused, until a session lives again
+	closing bool          // Close was called
+	local   net.Addr      // our address as the servers see it
+	dead    []deadSession // given up here while a server may still keep them
+	changed chan struct{} // closed and replaced at every change of the above
+
+	closeOnce *runonce.Once
+	quiet     chan struct{} // closed after Close when no goroutine of the client is left
+}
+
+// supervise owns the succession of sessions. It ends after Close.
+func (c *core) supervise() {
+	backoff := retry.Exponential(firstRoundPause, c.cfg.sessionTimeout/6+1).WithRand(c.cfg.rand).BackOff()
+	for c.ctx.Err() == nil {
+		s, err := c.startSession()
+		if errors.Is(err, ErrClosed) {
+			return
+		}
+		if err != nil { // go-zookeeper refuses our own arguments
+			c.log.Error("zookeeper: cannot start a session", "reason", err)
+			return
+		}
+		<-s.ctx.Done()
+		<-s.link.Over()    // later than its context if Close was called
+		c.wg.Go(s.dispose) // up to a second; the next session need not wait for it
+		if c.wasUp(s) && !errors.Is(s.link.Cause(), ErrAuthFailed) {
+			backoff.Reset()
+			continue
+		}
+		// Refused before it was one: do not hammer the servers.
+		t := time.NewTimer(backoff.NextBackOff())
+		select {
+		case <-t.C:
+		case <-c.ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+func (c *core) broadcast() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// setCurrent reports false when the client is being closed: then there is no
+// next session, and the one that Close ends is the last.
+func (c *core) setCurrent(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	c.current, c.isUp, c.everUp = s, false, false
+	c.states.add(StateChange{State: Connecting, At: time.Now()})
+	c.broadcast()
+	return true
+}
+
+func (c *core) wasUp(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current == s && c.everUp
+}
+
+// sessionUp reports whether s is still wanted.
+func (c *core) sessionUp(s *session, h wire.Handshake) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != s || s.link.Cause() != nil {
+		return false
+	}
+	c.isUp, c.everUp, c.local, c.fatal = true, true, h.LocalAddr, nil
+	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
+	c.broadcast()
+	c.buryLocked()
+	if !h.Reattached {
+		c.wg.Go(s.watchLease) // ends with the session
+	}
+	return true
+}
+
+func (c *core) sessionDown(s *session, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != s || !c.isUp || c.closing {
+		return
+	}
+	c.isUp = false
+	c.states.add(StateChange{State: Suspended, Session: s.link.SessionID(), Err: err, At: time.Now()})
+	c.broadcast()
+}
+
+// sessionOver ends s's context in the same step as the state, so that whoever
+// the broadcast wakes finds both.
+func (c *core) sessionOver(s *session, cause error) {
+	c.mu.Lock()
+	c.isUp = false // a session is replaced only after it is over
+	if errors.Is(cause, ErrAuthFailed) {
+		c.fatal = cause
+	}
+	lost := c.everUp && !c.closing
+	if lost {
+		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
+	}
+	s.cancel(cause)
+	c.broadcast()
+	c.mu.Unlock()
+	if lost {
+		c.journal.say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
+	}
+}
+
+// connected waits for a session with a connection.
+func (c *core) connected(ctx context.Context) (*session, error) {
+	return c.await(ctx, nil)
+}
+
+// await waits until bound, or the current session if bound is nil, has a
+// connection.
+func (c *core) await(ctx context.Context, bound *session) (*session, error) {
+	for {
+		c.mu.Lock()
+		s, up, closing, fatal, changed := c.current, c.isUp, c.closing, c.fatal, c.changed
+		c.mu.Unlock()
+		switch {
+		case bound != nil && bound.ctx.Err() != nil:
+			return nil, context.Cause(bound.ctx)
+		case closing:
+			return nil, ErrClosed
+		case up && (bound == nil || s == bound):
+			return s, nil
+		case bound == nil && fatal != nil:
+			return nil, fatal
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w: %s", ErrNotConnected, ctxerr.Ended(ctx), c.servers.report())
+		}
+	}
+}
+
+// policy is the retry policy with sleeps that leave a session time to live.
+func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.servers.timeout() / 3) }

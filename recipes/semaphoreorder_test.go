@@ -1,0 +1,130 @@
+package recipes_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+// Concurrency reaches the number of permits and never exceeds it, with one
+// permit each and with several, in threads of one client and in many clients
+// (testRelease1AtATime, testReleaseInChunks, testThreads, testMaxPerSession).
+func TestSemaphoreNeverTooMany(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ permits, clients, workers, most int }{
+		"one at a time":   {5, 1, 25, 1},
+		"chunks":          {10, 1, 25, 10},
+		"sessions":        {5, 10, 1, 5},
+		"sessions, units": {3, 4, 6, 1},
+		"one permit":      {1, 4, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				var mu sync.Mutex // guards the three
+				out, peak, tokens := 0, 0, map[int64]bool{}
+				count := func(n int, token int64) {
+					mu.Lock()
+					defer mu.Unlock()
+					out += n
+					peak = max(peak, out)
+					if out > tt.permits || n > 0 && tokens[token] {
+						r.Errorf("%d out of %d; token %d", out, tt.permits, token)
+					}
+					tokens[token] = true
+				}
+				var wg sync.WaitGroup
+				for i := range tt.clients {
+					s := r.semaphore(r.connect(fmt.Sprint("c", i)), tt.permits)
+					for j := range tt.workers {
+						wg.Go(func() {
+							for k := range 4 {
+								n := 1 + (i+j+k)%tt.most
+								l := r.lease(s, n)
+								count(n, l.FencingToken())
+								time.Sleep(time.Duration(1+n) * 20 * time.Millisecond)
+								count(-n, l.FencingToken())
+								r.check(l.Release(r.ctx))
+							}
+						})
+					}
+				}
+				wg.Wait()
+				if peak != tt.permits {
+					r.Errorf("peak %d of %d", peak, tt.permits)
+				}
+				r.drained()
+				wantNoGoroutine(r.T)
+			})
+		})
+	}
+}
+
+// Who asked first gets theirs first, also who asked for many: nobody passes
+// somebody who waits for room.
+func TestSemaphoreFIFO(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		first := r.lease(r.semaphore(r.connect("holder"), 4), 3)
+		var mu sync.Mutex // guards order
+		var order []int
+		var wg sync.WaitGroup
+		for i, n := range []int{4, 1, 2, 1, 3} {
+			s := r.semaphore(r.connect(name(i)), 4)
+			wg.Go(func() {
+				l := r.lease(s, n)
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				r.check(l.Release(r.ctx))
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		if len(order) != 0 {
+			r.Errorf("passed who was first: %v", order)
+		}
+		mu.Unlock()
+		r.check(first.Release(r.ctx))
+		wg.Wait()
+		if fmt.Sprint(order) != "[0 1 2 3 4]" {
+			r.Errorf("order %v", order)
+		}
+		r.drained()
+	})
+}
+
+// Two of Curator's acquire(2) on two permits hold one each and wait for ever,
+// 20 times of 20. Ours take both or none, a thousand times.
+func TestSemaphoreTwoForTwo(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var both [2]*recipes.InterProcessSemaphore
+		for i := range both {
+			both[i] = r.semaphore(r.connect(name(i)), 2)
+		}
+		for range 1000 {
+			var wg sync.WaitGroup
+			for _, s := range both {
+				wg.Go(func() {
+					l, err := s.Acquire(r.within(10*time.Second), 2)
+					if err != nil {
+						r.Errorf("stuck: %v", err)
+						return
+					}
+					r.check(l.Release(r.ctx))
+				})
+			}
+			wg.Wait()
+			if r.Failed() {
+				return
+			}
+		}
+		r.drained()
+	})
+}
