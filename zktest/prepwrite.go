@@ -141,19 +141,29 @@ func (p *prepStage) deleteContainer(x *txn, w write) Code {
 	return CodeOK
 }
 
-func (p *prepStage) setData(r *request, x *txn, w write) Code {
+// permitted is the node at path if r may do perm to it. What is wrong first, in
+// the order of a server, is the code.
+func (p *prepStage) permitted(r *request, path string, perm int32) (*changeRecord, Code) {
 	if code := r.checkSession(); code != CodeOK {
-		return code
+		return nil, code
 	}
-	if !validPath(w.path) {
-		return CodeBadArguments
+	if !validPath(path) {
+		return nil, CodeBadArguments
 	}
-	n := p.record(w.path)
+	n := p.record(path)
 	if n == nil {
-		return CodeNoNode
+		return nil, CodeNoNode
 	}
-	if !permitted(n.acl, permWrite, r.ids) {
-		return CodeNoAuth
+	if !permitted(n.acl, perm, r.ids) {
+		return nil, CodeNoAuth
+	}
+	return n, CodeOK
+}
+
+func (p *prepStage) setData(r *request, x *txn, w write) Code {
+	n, code := p.permitted(r, w.path, permWrite)
+	if code != CodeOK {
+		return code
 	}
 	version, code := bumpVersion(n.stat.version, w.version)
 	if code != CodeOK {
@@ -196,21 +206,12 @@ func (p *prepStage) setACL(r *request, x *txn, w write) Code {
 }
 
 func (p *prepStage) check(r *request, x *txn, w write) Code {
-	if code := r.checkSession(); code != CodeOK {
+	n, code := p.permitted(r, w.path, permRead)
+	if code != CodeOK {
 		return code
 	}
-	if !validPath(w.path) {
-		return CodeBadArguments
-	}
-	n := p.record(w.path)
-	if n == nil {
-		return CodeNoNode
-	}
-	if !permitted(n.acl, permRead, r.ids) {
-		return CodeNoAuth
-	}
 	x.path = w.path
-	_, code := bumpVersion(n.stat.version, w.version)
+	_, code = bumpVersion(n.stat.version, w.version)
 	return code
 }
 
