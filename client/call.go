@@ -127,7 +127,11 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 			fate = ft.outcome
 		}
 		again = again || fate == OutcomeUnknown
-		if o.final(ctx, s, err, fate, effect) {
+		if over := s.over(); o.bound != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
+			// Maybe only since the try failed, which then does not say so.
+			return backoff.Permanent(&fault{over, fate})
+		}
+		if o.final(ctx, err, fate, effect) {
 			return backoff.Permanent(err)
 		}
 		return err
@@ -159,11 +163,9 @@ func (o *ops) told(op, path string) []retry.Option {
 }
 
 // final reports whether trying again is pointless or unsafe.
-func (o *ops) final(ctx context.Context, s *session, err error, fate Outcome, effect effect) bool {
+func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect) bool {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrReplyTooLarge):
-		return true
-	case o.bound != nil && s.over() != nil:
 		return true
 	case fate == OutcomeRefused:
 		return !retryable(err)

@@ -58,6 +58,16 @@ func Terms(p LeasePolicy, timeout time.Duration) (life, margin, relay, beat, spa
 	return t.life, t.margin, t.relay, t.beat, p.spare(timeout)
 }
 
+// ReadWhoseSessionEnds is a read that fails because its connection is closed,
+// and whose session is found to be over before the next try.
+func ReadWhoseSessionEnds(ctx context.Context, s *Session, why error) error {
+	return s.do(ctx, "get", "/", reads, func(_ context.Context, t try) error {
+		closed := t.s.fault(zk.ErrConnectionClosed)
+		t.s.link.End(why)
+		return closed
+	})
+}
+
 // TransactionAnswer is what is made of the answer to a transaction of n parts:
 // how many results it has, and the error of the request as a whole.
 func TransactionAnswer(n int, res []zk.MultiResponse, err error) (int, error) {

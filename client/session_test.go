@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -212,6 +213,21 @@ func TestConn(t *testing.T) {
 		}
 		if _, _, err := conn.Get("/"); err == nil {
 			t.Error("the old conn works")
+		}
+	})
+}
+
+// A call of a session says that this is over also if it ended only after the
+// call had failed: who asks whether the session was lost is not told of a
+// connection.
+func TestSessionEndsBehindAFailedTry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.session(r.connect("a"))
+		err := client.ReadWhoseSessionEnds(r.ctx, s, errors.New("expired"))
+		wantErr(t, err, client.ErrSessionLost)
+		if strings.Contains(err.Error(), "connection closed") || !client.NeverSent(err) {
+			t.Errorf("error %v", err)
 		}
 	})
 }
