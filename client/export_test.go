@@ -44,6 +44,23 @@ func Resolved(ctx context.Context, addr string, resolve func(ctx context.Context
 	return s.dial(ctx, addr)
 }
 
+// Redials says how long the pauses before dials are to the one server at addr,
+// after so many that failed and a connection that stood for stood and whose
+// loss nobody has been told of.
+func Redials(ctx context.Context, addr string, failed int, stood time.Duration) (time.Duration, error) {
+	cfg, err := newConfig(addr, nil)
+	if err != nil {
+		return 0, err
+	}
+	s := newServers(cfg, newJournal(cfg.logger))
+	s.tried = failed
+	s.up(addr, cfg.sessionTimeout)
+	time.Sleep(stood)
+	begun := time.Now()
+	err = s.pace(ctx, addr)
+	return time.Since(begun), err
+}
+
 // WithClock replaces the clocks that Go does not fake.
 func WithClock(wall func() time.Time, slept func() time.Duration) Option {
 	return optionFunc(func(c *config) error {

@@ -66,6 +66,7 @@ func (s *servers) pick() string {
 // pace sleeps before the first dial of every round but the first.
 func (s *servers) pace(ctx context.Context, _ string) error {
 	s.mu.Lock()
+	s.settle()
 	round := s.tried / len(s.addrs)
 	first := s.tried%len(s.addrs) == 0
 	s.tried++
@@ -100,15 +101,21 @@ func (s *servers) up(addr string, timeout time.Duration) {
 	delete(s.failures, addr)
 }
 
-// down notes a failed dial or a lost connection. Only a connection that
+// settle looks at how long the connection stood that is gone now. Only one that
 // outlived its first ping ends the backoff: a server that accepts and drops
-// would otherwise be hammered.
-func (s *servers) down(addr string, err error) {
-	s.mu.Lock()
+// would otherwise be hammered. The next dial may come before somebody is told of
+// the loss, so whoever is first does it. The caller holds s.mu.
+func (s *servers) settle() {
 	if !s.upSince.IsZero() && time.Since(s.upSince) > s.granted/3 {
 		s.tried = 0
 	}
 	s.upSince = time.Time{}
+}
+
+// down notes a failed dial or a lost connection.
+func (s *servers) down(addr string, err error) {
+	s.mu.Lock()
+	s.settle()
 	text := strings.TrimPrefix(explain(err), "wire: dial "+addr+": ")
 	repeated := s.failures[addr] == text
 	s.failures[addr] = text

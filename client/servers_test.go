@@ -153,3 +153,17 @@ func TestServers(t *testing.T) {
 		}
 	})
 }
+
+// The first dial after a connection that stood is made at once, also if it comes
+// before the loss is told; after one that did not stand there is a pause.
+func TestRedialAtOnceAfterAStableConnection(t *testing.T) {
+	t.Parallel()
+	for stood, atOnce := range map[time.Duration]bool{time.Hour: true, time.Millisecond: false} {
+		synctest.Test(t, func(t *testing.T) {
+			paused, err := client.Redials(t.Context(), "h:1", 20, stood)
+			if err != nil || (paused == 0) != atOnce {
+				t.Errorf("after %v: paused %v, %v", stood, paused, err)
+			}
+		})
+	}
+}
