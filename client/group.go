@@ -30,8 +30,9 @@ type GroupNode struct {
 // [WithParents].
 //
 // A lost answer is resolved as with [Protected], so that nothing is applied
-// twice, unless somebody deletes all of the nodes before they are looked for. If one of parts is refused, the error is a [*MultiError] with its
-// index among parts.
+// twice, unless somebody deletes all of the nodes before they are looked for.
+// If one of parts is refused, the error is a [*MultiError] with its index among
+// parts.
 //
 // On error no node remains, or its removal goes on in the background until it
 // succeeds or the session is over. If the error matches [UnknownOutcome],

@@ -179,8 +179,8 @@ func (g *grant) err() error {
 
 // Context is done when the hold ends: at the latest a safety margin before
 // [Hold.Deadline], with a cause that matches client.ErrLeaseExpired. Its cause
-// matches [ErrReleased] or [ErrLost]. It carries the values of the context that was given to Acquire,
-// but not its end. Re-enter the lock with it.
+// matches [ErrReleased] or [ErrLost]. It carries the values of the context that
+// was given to Acquire, but not its end. Re-enter the lock with it.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Path is the path of the own node.

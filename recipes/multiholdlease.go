@@ -31,7 +31,8 @@ func (h *MultiHold) Deadline() time.Time {
 // Confirm asks the ensembles whether all of the locks are held, at once, as
 // [Hold.Confirm]. After nil each was, at some moment during the call. It takes
 // one write for each lock. The error joins those of all, and matches [ErrLost]
-// or [ErrReleased] if the hold is over.
+// or [ErrReleased] if the hold is over. After any other error the hold is as it
+// was, and nothing new is known of the locks that the error names.
 func (h *MultiHold) Confirm(ctx context.Context) error {
 	if err := h.Err(); err != nil {
 		return &LockError{Op: "confirm", Path: h.path, Err: err}
