@@ -95,8 +95,7 @@ func TestInspection(t *testing.T) {
 			ses[0].Timeout != 20*time.Second || ses[0].ExpiresIn <= 0 || !ses[0].Connected {
 			t.Errorf("Sessions = %+v", ses)
 		}
-		// A recursive watch stands in both tables of release 3.8.
-		if n := srv.WatchCount(); n != 4 || len(srv.Watches()) != 4 {
+		if n := srv.WatchCount(); n != 3 || len(srv.Watches()) != 3 {
 			t.Errorf("WatchCount = %d, Watches %+v", n, srv.Watches())
 		}
 		if w := srv.Watches()[0]; w.Path != "/" || !w.Children || w.Client != "b" || w.Persistent || w.Recursive {
@@ -163,39 +162,5 @@ func TestListenTwice(t *testing.T) {
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Read(make([]byte, 1)); err == nil || kindOfError(err) == "timeout" {
 		t.Errorf("a refused client: %v", err)
-	}
-}
-
-// TestReleases shows where the two releases differ.
-func TestReleases(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		version zktest.Version
-		events  int
-		zxid    bool
-	}{{zktest.ZooKeeper38, 1, false}, {zktest.ZooKeeper39, 2, true}} {
-		bubble(t, func(t *testing.T, srv *zktest.Server) {
-			c := memory(t, srv.Client("a"))
-			must(t, c, 1, create("/a"), 0)
-			// The one-shot watch replaces the persistent one in 3.8.
-			must(t, c, 106, body("/a", int32(0)), 0)
-			must(t, c, 4, body("/a", true), 0)
-			n := 0
-			for range 2 {
-				a, events, err := c.call(5, body("/a", []byte{}, int32(-1)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				n += len(events)
-				for _, ev := range events {
-					if (ev.zxid == a.zxid) != tc.zxid {
-						t.Errorf("release %d: event with zxid %d, write %d", tc.version, ev.zxid, a.zxid)
-					}
-				}
-			}
-			if n != tc.events {
-				t.Errorf("release %d: %d events, want %d", tc.version, n, tc.events)
-			}
-		}, zktest.WithVersion(tc.version))
 	}
 }

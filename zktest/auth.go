@@ -75,8 +75,8 @@ func matchID(scheme, id, want string) bool {
 }
 
 func matchIP(id, want string) bool {
-	addr, err := netip.ParseAddr(id)
-	if err != nil {
+	addr, ok := parseIP(id)
+	if !ok {
 		return false
 	}
 	prefix, ok := parseIPRange(want)
@@ -86,12 +86,13 @@ func matchIP(id, want string) bool {
 // parseIPRange reads "address" or "address/bits".
 func parseIPRange(s string) (netip.Prefix, bool) {
 	text, bits, ranged := strings.Cut(s, "/")
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
+	addr, ok := parseIP(text)
+	if !ok {
 		return netip.Prefix{}, false
 	}
 	n := addr.BitLen()
 	if ranged {
+		var err error
 		if n, err = strconv.Atoi(bits); err != nil {
 			return netip.Prefix{}, false
 		}
@@ -100,9 +101,31 @@ func parseIPRange(s string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
+// parseIP reads an address as the server does: one of IPv4 may have leading
+// zeros, one of IPv6 has neither a zone nor an IPv4 part.
+func parseIP(s string) (netip.Addr, bool) {
+	if strings.Contains(s, ":") {
+		addr, err := netip.ParseAddr(s)
+		return addr, err == nil && !strings.ContainsAny(s, ".%")
+	}
+	parts := strings.Split(s, ".")
+	var b [4]byte
+	if len(parts) != len(b) {
+		return netip.Addr{}, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 255 {
+			return netip.Addr{}, false
+		}
+		b[i] = byte(n)
+	}
+	return netip.AddrFrom4(b), true
+}
+
 // fixACL checks a list given for a node and replaces the scheme "auth" by the
-// identities of the requester.
-func fixACL(list []acl, ids []authID) ([]acl, Code) {
+// identities of the requester. ipv6 says whether addresses may be those of IPv6.
+func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
 	var out []acl
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
@@ -129,7 +152,7 @@ func fixACL(list []acl, ids []authID) ([]acl, Code) {
 				return nil, CodeInvalidACL
 			}
 		default:
-			if code := checkACLID(a); code != CodeOK {
+			if code := checkACLID(a, ipv6); code != CodeOK {
 				return nil, code
 			}
 			out = append(out, a)
@@ -141,7 +164,7 @@ func fixACL(list []acl, ids []authID) ([]acl, Code) {
 	return out, CodeOK
 }
 
-func checkACLID(a acl) Code {
+func checkACLID(a acl, ipv6 bool) Code {
 	var valid bool
 	switch a.scheme {
 	case "digest":
@@ -150,6 +173,7 @@ func checkACLID(a acl) Code {
 		valid = len(parts) == 2
 	case "ip":
 		_, valid = parseIPRange(a.id)
+		valid = valid && (ipv6 || !strings.Contains(a.id, ":"))
 	default:
 		return CodeInvalidACL
 	}

@@ -198,7 +198,7 @@ func (c *conn) accept(r *request) {
 	case r.op == OpAuth:
 		c.authPacket(r)
 		return
-	case r.op == OpSASL:
+	case r.op == OpSASL && !s.cfg.lacks(OpSASL):
 		c.saslPacket(r)
 		return
 	case !s.touch(c.session, c.timeout):
@@ -210,7 +210,12 @@ func (c *conn) accept(r *request) {
 		r.err = r.verdict.fail
 		c.refuse(r, s.tree.lastZxid)
 		return
-	case !knownOp(r.op):
+	case s.cfg.has(QuirkCloseOnUnknown) && (r.unknownPart || !s.knows(r.op)):
+		r.err = CodeUnimplemented
+		s.record(r)
+		c.close()
+		return
+	case !s.knows(r.op):
 		r.err = CodeUnimplemented
 		c.refuse(r, -1)
 		c.closeAfterOutput()
@@ -219,7 +224,7 @@ func (c *conn) accept(r *request) {
 		r.err = CodeNotReadOnly
 		c.refuse(r, s.tree.lastZxid)
 		return
-	case r.op == OpCheck && s.cfg.version == ZooKeeper38:
+	case r.op == OpCheck:
 		r.verdict.ignore = true // the server trips over its own answer
 	}
 	s.submit(r)

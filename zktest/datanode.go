@@ -67,12 +67,18 @@ type dataNode struct {
 	children map[string]uint64 // name and age: when it was made, see dataTree.made
 }
 
-// wireStat translates the stored counters: clients see cversion count changes
-// of the children, deletions included.
-func (n *dataNode) wireStat() Stat {
+// stat translates the stored counters: clients see cversion count changes of the
+// children, deletions included.
+func (t *dataTree) stat(n *dataNode) Stat {
 	kids := int32(len(n.children))
 	owner := n.stat.owner
-	if kindOf(owner) != ownerSession {
+	switch kindOf(owner) {
+	case ownerSession:
+	case ownerContainer:
+		if !t.showsContainers {
+			owner = 0
+		}
+	case ownerNone, ownerTTL:
 		owner = 0
 	}
 	return Stat{

@@ -19,18 +19,26 @@ type dataTree struct {
 	lastZxid   int64
 	made       uint64 // how many nodes have been made; the age of the newest
 	watches    *watchManager
+	// showsContainers makes the Stat of a container show what its owner is.
+	showsContainers bool
 }
 
-func newDataTree(w *watchManager) *dataTree {
+func newDataTree(w *watchManager, cfg *config) *dataTree {
 	t := &dataTree{
 		nodes:      map[string]*dataNode{},
 		ephemerals: map[int64]map[string]uint64{},
 		containers: map[string]struct{}{},
 		ttls:       map[string]struct{}{},
 		watches:    w,
+
+		showsContainers: cfg.has(QuirkContainerOwner),
 	}
-	root := t.seed("", "zookeeper")
-	t.nodes["/"] = root
+	if cfg.has(QuirkKeeperNodes) {
+		t.nodes["/"] = t.seed("", "keeper")
+		t.seedKeeper()
+		return t
+	}
+	t.nodes["/"] = t.seed("", "zookeeper")
 	t.seed("/zookeeper", "quota", "config")
 	t.seed("/zookeeper/quota")
 	config := t.seed("/zookeeper/config")
@@ -179,7 +187,7 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 		t.ephemerals[x.owner][x.path] = t.made
 	case ownerNone:
 	}
-	st := n.wireStat()
+	st := t.stat(n)
 	t.watches.trigger(dataTable, EventNodeCreated, x.path, x.zxid, n.acl, nil)
 	t.watches.trigger(childTable, EventNodeChildrenChanged, rootName(parentPath), x.zxid, parent.acl, nil)
 	return st, CodeOK
@@ -223,7 +231,7 @@ func (t *dataTree) setData(x *txn) (Stat, Code) {
 	}
 	n.data = x.data
 	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
-	st := n.wireStat()
+	st := t.stat(n)
 	t.watches.trigger(dataTable, EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
 	return st, CodeOK
 }
@@ -234,7 +242,7 @@ func (t *dataTree) setACL(x *txn) (Stat, Code) {
 		return Stat{}, CodeNoNode
 	}
 	n.acl, n.stat.aversion = x.acl, x.version
-	return n.wireStat(), CodeOK
+	return t.stat(n), CodeOK
 }
 
 // childNames returns the children in name order.

@@ -11,7 +11,7 @@ func (sd *side) showEvents(events []answer) string {
 	var v []string
 	for _, ev := range events {
 		d := dec{b: ev.body}
-		v = append(v, fmt.Sprintf(" event[%d %d %d %d %q]", ev.zxid, ev.err, d.int(), d.int(), d.text()))
+		v = append(v, fmt.Sprintf(" event[%s %d %d %d %q]", sd.relative(ev.zxid), ev.err, d.int(), d.int(), d.text()))
 	}
 	if sd.anyOrder {
 		slices.Sort(v)

@@ -1,9 +1,9 @@
 // Package zktest is a ZooKeeper server in the test's own process.
 //
 // It speaks the wire protocol, so any client works with it, and behaves like
-// ZooKeeper 3.8 (or 3.9, see [WithVersion]) in what clients can see: sessions,
-// watches, transactions, sequential names, ACLs, containers, error codes and
-// their order. It depends on the standard library only.
+// ZooKeeper 3.9 (or an older release, see [WithVersion]) in what clients can see:
+// sessions, watches, transactions, sequential names, ACLs, containers, error
+// codes and their order. It depends on the standard library only.
 //
 //	func TestLock(t *testing.T) {
 //		srv := zktest.NewServer(t, zktest.WithTick(100*time.Millisecond))
@@ -106,17 +106,34 @@
 // exchange messages without delay unless a cut or a lag holds them up, and
 // observers, reconfiguration and snapshots are missing.
 //
+// # Other servers
+//
+// [WithVersion] selects the release of ZooKeeper, [WithProfile] another product:
+// with [ClickHouseKeeper] a client that comes back gets a new session, and a server
+// that is stopped ends the sessions of its clients. [WithQuirks] turns on one such
+// thing alone, and [WithoutOps] takes requests away. A test that finds out which
+// server it has should run on several:
+//
+//	for _, opt := range []zktest.Option{
+//		zktest.WithVersion(zktest.ZooKeeper39),
+//		zktest.WithVersion(zktest.ZooKeeper35), // no addWatch
+//		zktest.WithProfile(zktest.ClickHouseKeeper),
+//	} {
+//		srv := zktest.NewServer(t, opt)
+//		...
+//	}
+//
 // # How far to trust it
 //
-// The package's own tests run against a real server as well. TestConform tests
-// go to the server that DOCENT_ZK names, and `make differential` sends random
-// requests, malformed and overlapping ones too, to two real servers and to this
-// one, and compares every frame; sessions are left, come back and expire on the
-// way. Answers of a real server recorded that way are compared in every run.
-// What the package cannot tell apart from ZooKeeper 3.8 includes the oddities: a
-// lone check request is never answered, checkWatches sees the watches of others,
-// characters beyond the basic plane come back as surrogates, and a transaction
-// with a null path loses its zxid.
+// The package's own tests run against real servers as well, which they ask for
+// their release. TestConform tests go to the server that DOCENT_ZK names, and
+// `make differential` sends random requests, malformed and overlapping ones too,
+// to two real servers and to this one, and compares every frame; sessions are
+// left, come back and expire on the way. Answers of servers of 3.8.0, 3.8.6 and
+// 3.9.5 recorded that way are compared in every run. What the package cannot tell
+// apart from a real server includes the oddities: characters beyond the basic
+// plane come back as surrogates, and as ZooKeeper 3.8.0 it never answers a lone
+// check request and loses the zxid of a transaction with a null path.
 //
 // Known differences, all on purpose:
 //
@@ -143,5 +160,7 @@
 // # What it is not
 //
 // There is no disk. Quotas, SASL, TLS and reconfiguration are missing (a rule
-// with [Server.Fail] can pretend), and nothing survives Close.
+// with [Server.Fail] can pretend), and nothing survives Close. A member of an
+// ensemble without a quorum turns clients away; the read-only mode of
+// readonlymode.enabled, in which it would serve those that ask for it, is missing.
 package zktest

@@ -162,7 +162,7 @@ func (m *Member) begin() {
 	e.term = max(e.term, m.tree.lastZxid>>32) + 1
 	m.term, m.role, m.lead = e.term, roleLeading, m
 	m.tree.lastZxid = m.term << 32
-	m.prep = newPrepStage(m.tree, m.wallMillis, m.cfg.extended)
+	m.prep = m.newPrep()
 	m.prep.zxid = m.tree.lastZxid
 	m.peers = map[*Member]*peer{}
 	m.suspended = false

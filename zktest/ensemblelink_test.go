@@ -17,15 +17,15 @@ import (
 )
 
 // word asks a four-letter word.
-func word(t *testing.T, addr, w string) string {
-	t.Helper()
-	c := dialRaw(t, addr)
+func word(tb testing.TB, addr, w string) string {
+	tb.Helper()
+	c := dialRaw(tb, addr)
 	if _, err := c.Write([]byte(w)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	answer, err := io.ReadAll(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(answer)
 }

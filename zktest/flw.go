@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// versionText is what the server says it is where clients parse it.
-const versionText = "3.8.0-zktest, built on 2022-03-07 19:32 UTC"
-
 // fourLetterWord reports whether the length of a first frame spells a command.
 func fourLetterWord(n uint32) (string, bool) {
 	var b [4]byte
@@ -94,9 +91,9 @@ func (s *Server) answerWord(word string) string {
 		}
 		return "rw"
 	case "srvr":
-		return "Zookeeper version: " + versionText + "\n" + s.srvr()
+		return s.versionLine() + s.srvr()
 	case "stat":
-		return "Zookeeper version: " + versionText + "\nClients:\n" + s.cons(true) + "\n" + s.srvr()
+		return s.versionLine() + "Clients:\n" + s.cons(true) + "\n" + s.srvr()
 	case "cons":
 		return s.cons(false) + "\n"
 	case "mntr":
@@ -112,7 +109,7 @@ func (s *Server) answerWord(word string) string {
 	case "conf":
 		return s.conf()
 	case "envi":
-		return envi()
+		return s.envi()
 	case "dirs":
 		return "datadir_size: 0\nlogdir_size: 0\n"
 	case "gtmk", "stmk":
@@ -130,6 +127,14 @@ func (s *Server) answerWord(word string) string {
 	default:
 		return "" // hash: there are no digests of the tree
 	}
+}
+
+func (s *Server) versionLine() string {
+	product := "Zookeeper"
+	if s.cfg.profile == ClickHouseKeeper {
+		product = "ClickHouse Keeper"
+	}
+	return product + " version: " + s.cfg.versionText() + "\n"
 }
 
 func (s *Server) mode() string {

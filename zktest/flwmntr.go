@@ -7,8 +7,8 @@ import (
 )
 
 // mntr tells what the server knows of itself: gauges, which follow its state,
-// then counters and summaries, which stay at zero here. Names and order are those
-// of release 3.8.
+// then counters and summaries, which stay at zero here. The names are those of the
+// release, the order is that of release 3.8.
 func (s *Server) mntr() string {
 	st := &s.stats
 	size := 0
@@ -24,7 +24,7 @@ func (s *Server) mntr() string {
 		name  string
 		value any
 	}{
-		{"version", versionText},
+		{"version", s.cfg.versionText()},
 		{"server_state", s.mode()},
 		{"ephemerals_count", ephemerals},
 		{"num_alive_connections", len(s.conns)},
@@ -53,10 +53,15 @@ func (s *Server) mntr() string {
 	} {
 		fmt.Fprintf(&b, "zk_%s\t%v\n", g.name, g.value)
 	}
-	for name := range strings.FieldsSeq(mntrCounters) {
+	counters, summaries := mntrCounters, mntrSummaries
+	if s.cfg.traits.restores {
+		counters += mntrRestoreCounters
+		summaries += " restore_time"
+	}
+	for name := range strings.FieldsSeq(counters) {
 		fmt.Fprintf(&b, "zk_%s\t0\n", name)
 	}
-	for name := range strings.FieldsSeq(mntrSummaries) {
+	for name := range strings.FieldsSeq(summaries) {
 		fmt.Fprintf(&b, "zk_avg_%s\t0.0\n", name)
 		writeZeros(&b, name, "min", "max", "cnt", "sum")
 	}
@@ -89,6 +94,10 @@ commit_count stale_sessions_expired response_packet_get_children_cache_hits
 sync_processor_request_queued outstanding_changes_queued request_commit_queued
 ensemble_auth_skip skip_learner_request_to_next_processor_count tls_handshake_exceeded
 revalidate_count`
+
+// mntrRestoreCounters are those that came with 3.9.0.
+const mntrRestoreCounters = `
+restore_error_count restore_rate_limited_count snapshot_error_count snapshot_rate_limited_count`
 
 const mntrSummaries = `
 socket_closing_time proposal_process_time leader_unavailable_time node_created_watch_count

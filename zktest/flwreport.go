@@ -130,9 +130,13 @@ func (s *Server) conf() string {
 
 // envi has the keys of the real server. What they ask about a Java machine has no
 // answer here.
-func envi() string {
+func (s *Server) envi() string {
 	var b strings.Builder
-	b.WriteString("Environment:\nzookeeper.version=" + versionText + "\nhost.name=localhost\n")
+	product := "zookeeper"
+	if s.cfg.profile == ClickHouseKeeper {
+		product = "clickhouse.keeper"
+	}
+	b.WriteString("Environment:\n" + product + ".version=" + s.cfg.versionText() + "\nhost.name=localhost\n")
 	for key := range strings.FieldsSeq("java.version java.vendor java.home java.class.path java.library.path " +
 		"java.io.tmpdir java.compiler") {
 		b.WriteString(key + "=<NA>\n")

@@ -100,6 +100,13 @@ func (c *conn) connect(r *request, req connectRequest) {
 	if c.dead {
 		return
 	}
+	if s.cfg.has(QuirkNoReattach) {
+		req.session, req.lastZxid, req.oldClient = 0, 0, true
+	}
+	if s.away() && s.cfg.has(QuirkAnswerLeaderless) {
+		c.answerLeaderless(r, s.clampTimeout(req.timeoutMS))
+		return
+	}
 	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
 		// The server has no quorum, or the client has seen more than this
 		// server, or does not want one that cannot write: it is sent away
@@ -151,8 +158,23 @@ func (c *conn) attach(r *request, valid bool) {
 
 // connected tells the client its session and lets requests in.
 func (c *conn) connected(r *request) {
-	c.connectReply(r, c.timeout, c.session, sessionPassword(c.session))
+	password := make([]byte, 16)
+	if !c.s.cfg.has(QuirkNoReattach) {
+		password = sessionPassword(c.session)
+	}
+	c.connectReply(r, c.timeout, c.session, password)
 	close(c.ready)
+}
+
+// answerLeaderless turns a client away as Keeper does.
+func (c *conn) answerLeaderless(r *request, timeout time.Duration) {
+	e := newFrame(36)
+	e.int(leaderlessProtocol)
+	e.int(int32(timeout / time.Millisecond))
+	e.long(-1)
+	e.buffer(make([]byte, 16))
+	c.reply(r, e.frame())
+	c.closeAfterOutput()
 }
 
 func (c *conn) connectReply(r *request, timeout time.Duration, id int64, password []byte) {

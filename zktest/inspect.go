@@ -21,24 +21,24 @@ type Node struct {
 	TTL       time.Duration
 }
 
-// Tree returns all nodes in the order of their paths, without the system's own
-// below /zookeeper.
+// Tree returns all nodes in the order of their paths, without the system's own.
 func (s *Server) Tree() []Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Node
 	for path, n := range s.tree.nodes {
-		if path == "" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") {
+		if path == "" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") ||
+			s.cfg.has(QuirkKeeperNodes) && inKeeperFolder(path) {
 			continue
 		}
-		out = append(out, publicNode(path, n))
+		out = append(out, s.tree.public(path, n))
 	}
 	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 
-func publicNode(path string, n *dataNode) Node {
-	out := Node{Path: path, Data: slices.Clone(n.data), Stat: n.wireStat(), Counter: n.stat.cversion}
+func (t *dataTree) public(path string, n *dataNode) Node {
+	out := Node{Path: path, Data: slices.Clone(n.data), Stat: t.stat(n), Counter: n.stat.cversion}
 	switch kindOf(n.stat.owner) {
 	case ownerContainer:
 		out.Container = true
@@ -57,7 +57,7 @@ func (s *Server) Node(path string) (Node, bool) {
 	if n == nil {
 		return Node{}, false
 	}
-	return publicNode(path, n), true
+	return s.tree.public(path, n), true
 }
 
 // Children returns the names of the children of path in order; none if there

@@ -12,6 +12,14 @@ import (
 // [CodeMarshallingError].
 var errShort = errors.New("zktest: malformed record")
 
+// errUnknownPart is what a decoder reports for a transaction with a request of a
+// type that has no place in it.
+var errUnknownPart = errors.New("zktest: unknown part of a transaction")
+
+// errNullACL is what a decoder reports for a null list of ACL entries over
+// which the server trips before it takes a zxid.
+var errNullACL = errors.New("zktest: null ACL")
+
 // decoder reads jute's binary encoding. The first error sticks, and every read
 // after it returns a zero value, so a record is checked once, at its end.
 type decoder struct {
@@ -108,13 +116,13 @@ func (d *decoder) paths() []string {
 	return out
 }
 
-// acls returns a vector of ACL entries. A null vector is empty.
+// acls returns a vector of ACL entries, which is nil only for the null vector.
 func (d *decoder) acls() []acl {
 	n := d.int()
-	if d.err != nil || n <= 0 {
+	if d.err != nil || n == -1 {
 		return nil
 	}
-	out := make([]acl, 0, min(int(n), len(d.b)/12+1))
+	out := make([]acl, 0, max(0, min(int(n), len(d.b)/12+1)))
 	for ; n > 0 && d.err == nil; n-- {
 		var a acl
 		a.perms = d.int()

@@ -128,42 +128,44 @@ func malformedLater() []malformed {
 // back. Each time another connection is served.
 func TestConformMalformed(t *testing.T) {
 	t.Parallel()
-	addr, _ := target(t)
-	bystander := rawSession(t, addr)
-	run := func(m malformed, greet bool) {
-		c := dialRaw(t, addr)
-		got := ""
-		if greet {
-			if err := c.handshake(0, 4000, 0, nil16()); err != nil {
+	onEach(t, func(t *testing.T, srv subject) {
+		addr := srv.addr
+		bystander := rawSession(t, addr)
+		run := func(m malformed, greet bool) {
+			c := dialRaw(t, addr)
+			got := ""
+			if greet {
+				if err := c.handshake(0, 4000, 0, nil16()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.Write(m.bytes); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if _, err := c.Write(m.bytes); err != nil {
-			t.Fatal(err)
-		}
-		// A ping behind what the server closes for may or may not be answered.
-		if strings.HasSuffix(m.want, "pong") {
-			if err := c.sendXid(-2, 11, nil); err != nil {
-				t.Fatal(err)
+			// A ping behind what the server closes for may or may not be answered.
+			if strings.HasSuffix(m.want, "pong") {
+				if err := c.sendXid(-2, 11, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
+			if !greet {
+				got = firstAnswer(c)
+			}
+			if got == "" || got == "session" {
+				got = strings.TrimSpace(got + " " + laterAnswers(c))
+			}
+			if got != m.want {
+				t.Errorf("in a session: %v, %s: %s, want %s", greet, m.name, got, m.want)
+			}
+			must(t, bystander, 3, body("/", false), 0)
 		}
-		if !greet {
-			got = firstAnswer(c)
+		for _, m := range malformedFirst() {
+			run(m, false)
 		}
-		if got == "" || got == "session" {
-			got = strings.TrimSpace(got + " " + laterAnswers(c))
+		for _, m := range malformedLater() {
+			run(m, true)
 		}
-		if got != m.want {
-			t.Errorf("in a session: %v, %s: %s, want %s", greet, m.name, got, m.want)
-		}
-		must(t, bystander, 3, body("/", false), 0)
-	}
-	for _, m := range malformedFirst() {
-		run(m, false)
-	}
-	for _, m := range malformedLater() {
-		run(m, true)
-	}
+	})
 }
 
 // firstAnswer reads the answer to a handshake.
@@ -215,25 +217,27 @@ func laterAnswers(c *raw) string {
 // its side, and serves others.
 func TestConformHalfFrames(t *testing.T) {
 	t.Parallel()
-	addr, _ := target(t)
-	bystander := rawSession(t, addr)
-	whole := requestFrame(4, body("/", false))
-	for n := 1; n < len(whole); n++ {
-		for _, greet := range []bool{false, true} {
-			c := dialRaw(t, addr)
-			if greet {
-				if err := c.handshake(0, 4000, 0, nil16()); err != nil {
+	onEach(t, func(t *testing.T, srv subject) {
+		addr := srv.addr
+		bystander := rawSession(t, addr)
+		whole := requestFrame(4, body("/", false))
+		for n := 1; n < len(whole); n++ {
+			for _, greet := range []bool{false, true} {
+				c := dialRaw(t, addr)
+				if greet {
+					if err := c.handshake(0, 4000, 0, nil16()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := c.Write(whole[:n]); err != nil {
 					t.Fatal(err)
 				}
+				closeWrite(t, c)
+				if p, err := c.readFrame(); kindOfError(err) != "closed" {
+					t.Errorf("%d bytes, session %v: %x, %v", n, greet, p, err)
+				}
+				must(t, bystander, 3, body("/", false), 0)
 			}
-			if _, err := c.Write(whole[:n]); err != nil {
-				t.Fatal(err)
-			}
-			closeWrite(t, c)
-			if p, err := c.readFrame(); kindOfError(err) != "closed" {
-				t.Errorf("%d bytes, session %v: %x, %v", n, greet, p, err)
-			}
-			must(t, bystander, 3, body("/", false), 0)
 		}
-	}
+	})
 }

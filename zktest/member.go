@@ -117,8 +117,17 @@ func (s *Server) away() bool { return s.member != nil && s.member.lead == nil }
 
 // Stop ends the member's process: its connections are closed, dials are
 // refused, and other members that it can talk to notice at once. What it has
-// logged is still there when Resume starts it again.
-func (m *Member) Stop() { m.stop(0) }
+// logged is still there when Resume starts it again. [QuirkCloseOnStop] makes it end
+// the sessions of its clients before.
+func (m *Member) Stop() {
+	m.e.mu.Lock()
+	if m.role != roleDown {
+		m.proceed()
+		m.closeAttached()
+	}
+	m.e.mu.Unlock()
+	m.stop(0)
+}
 
 // Crash ends the member's process as Stop does and loses the last n
 // transactions it has logged, applied ones too, as a machine does that had not

@@ -80,12 +80,14 @@ func (s *Server) CutAll() int {
 
 // Stop makes the server behave like a process that has ended: connections are
 // closed, dials are refused, sessions do not expire. Resume starts it again
-// with the same data.
+// with the same data. [QuirkCloseOnStop] makes it end the sessions too.
 func (s *Server) Stop() {
 	s.mu.Lock()
+	s.closeAttached()
 	s.stopped, s.suspended = true, true
 	s.mu.Unlock()
 	s.CutAll()
+	s.report()
 }
 
 // Resume undoes Stop. As after a restart or a change of the leader, every

@@ -21,6 +21,10 @@ type config struct {
 	ctx                    context.Context //nolint:containedctx // parent of the server's own
 	seed                   uint64
 	version                Version
+	traits                 traits // of the version
+	profile                Profile
+	quirks                 Quirk
+	lacking                map[Op]bool
 	tick                   time.Duration
 	minTimeout, maxTimeout time.Duration
 	latencyMin, latencyMax time.Duration
@@ -43,6 +47,8 @@ const defaultMaxFrame = 0xfffff
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		ctx:        lifetime{},
+		version:    ZooKeeper39,
+		lacking:    map[Op]bool{},
 		tick:       2 * time.Second,
 		sweepEvery: time.Minute,
 		maxFrame:   defaultMaxFrame,
@@ -58,11 +64,16 @@ func newConfig(opts []Option) (config, error) {
 	for _, o := range opts {
 		o.apply(&c)
 	}
+	c.applyProfile()
 	if c.minTimeout == 0 {
 		c.minTimeout = 2 * c.tick
 	}
 	if c.maxTimeout == 0 {
 		c.maxTimeout = max(20*c.tick, c.minTimeout)
+	}
+	var known bool
+	if c.traits, known = c.version.traits(); !known {
+		return c, fmt.Errorf("zktest: there is no %v", c.version)
 	}
 	return c, c.check()
 }
@@ -74,6 +85,8 @@ func (c *config) check() error {
 			errs = append(errs, fmt.Errorf("zktest: "+format, args...))
 		}
 	}
+	bad(c.profile < 0 || c.profile > ClickHouseKeeper, "there is no profile %d", c.profile)
+	bad(c.quirks&^allQuirks != 0, "there are no quirks %#x", uint16(c.quirks&^allQuirks))
 	bad(c.tick < time.Millisecond, "tick %v is less than a millisecond", c.tick)
 	bad(c.minTimeout <= 0 || c.maxTimeout < c.minTimeout,
 		"session timeouts [%v, %v] are no range", c.minTimeout, c.maxTimeout)
@@ -102,7 +115,7 @@ func (lifetime) Value(any) any               { return nil }
 func WithSeed(seed uint64) Option { return optionFunc(func(c *config) { c.seed = seed }) }
 
 // WithVersion selects the ZooKeeper release to behave like; the default is
-// [ZooKeeper38].
+// [ZooKeeper39].
 func WithVersion(v Version) Option { return optionFunc(func(c *config) { c.version = v }) }
 
 // WithTick sets ZooKeeper's tickTime, by default 2 s. Sessions expire at

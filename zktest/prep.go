@@ -23,11 +23,14 @@ type prepStage struct {
 	latest   map[string]*changeRecord
 	inFlight []*changeRecord // by zxid
 	clock    func() int64    // wall clock, milliseconds
-	extended bool            // TTL nodes allowed
+	cfg      *config
 }
 
-func newPrepStage(t *dataTree, clock func() int64, extended bool) *prepStage {
-	return &prepStage{tree: t, latest: map[string]*changeRecord{}, clock: clock, extended: extended}
+// newPrep returns a stage for the server's tree with nothing in flight.
+func (s *Server) newPrep() *prepStage {
+	return &prepStage{
+		tree: s.tree, latest: map[string]*changeRecord{}, clock: s.wallMillis, cfg: &s.cfg,
+	}
 }
 
 func (p *prepStage) nextZxid() int64 {
@@ -85,14 +88,19 @@ func (p *prepStage) forget() {
 	p.inFlight = nil
 }
 
-// prepare checks r and, for a write, makes its transaction. Failed writes
-// take a zxid and make a transaction too.
+// prepare checks r and, for a write, makes its transaction. Writes that fail
+// take a zxid and make a transaction too, except where the release reads them
+// first and cannot.
 func (p *prepStage) prepare(r *request) {
 	switch r.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL,
 		OpDelete, OpDeleteContainer, OpSetData, OpSetACL, OpCheck, OpCloseSession:
-		x := p.begin(r)
 		part, code := p.parse(r)
+		if code == CodeMarshallingError && p.cfg.traits.readsFirst {
+			r.err = code // before it has taken a zxid
+			return
+		}
+		x := p.begin(r)
 		if code == CodeOK {
 			code = p.write(r, x, part)
 		}

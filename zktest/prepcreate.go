@@ -17,7 +17,7 @@ func (p *prepStage) create(r *request, x *txn, w write) Code {
 	if !ok {
 		return CodeBadArguments
 	}
-	list, code := fixACL(c.acl, r.ids)
+	list, code := fixACL(c.acl, r.ids, p.cfg.traits.ipv6)
 	if code != CodeOK {
 		return code
 	}
@@ -67,7 +67,9 @@ func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 	}
 	ttl := c.flags == flagTTL || c.flags == flagTTLSeq
 	switch {
-	case ttl && !p.extended:
+	case ttl && p.cfg.lacks(OpCreateTTL), c.flags == flagContainer && p.cfg.lacks(OpCreateContainer):
+		return 0, CodeBadArguments
+	case ttl && !p.cfg.extended:
 		return 0, CodeUnimplemented
 	case ttl && (c.ttl <= 0 || c.ttl > maxTTL):
 		return 0, CodeBadArguments

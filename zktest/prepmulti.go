@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -8,17 +9,22 @@ import (
 // prepareMulti prepares all parts under one zxid. The first part that fails
 // undoes what the earlier ones had put in flight.
 func (p *prepStage) prepareMulti(r *request) {
-	x := p.begin(r)
 	d := decoder{b: r.body}
-	parts := d.multi()
-	if d.err == nil && slices.ContainsFunc(parts, func(p multiPart) bool { return p.null }) {
+	parts := d.multi(p.cfg)
+	if errors.Is(d.err, errNullACL) {
+		r.err, r.keepBody = CodeMarshallingError, !p.cfg.traits.readsFirst
+		return
+	}
+	x := p.begin(r)
+	null := d.err == nil && slices.ContainsFunc(parts, func(p multiPart) bool { return p.null })
+	if null && !p.cfg.traits.readsFirst {
 		// The server trips between taking the zxid and making the
 		// transaction: the number is lost.
 		r.err, r.keepBody = CodeMarshallingError, true
 		return
 	}
 	r.txn = x
-	if d.err != nil {
+	if null || d.err != nil {
 		x.fail(CodeMarshallingError)
 		r.err = CodeMarshallingError
 		return
@@ -51,7 +57,7 @@ func (p *prepStage) prepareMulti(r *request) {
 
 func (p *prepStage) writePart(r *request, sub *txn, part multiPart) Code {
 	switch part.op {
-	case OpCreate, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
 		return p.write(r, sub, write{
 			op: part.op, create: part.create, path: part.path, data: part.data, version: part.ver,
 		})

@@ -32,10 +32,14 @@ func (p *prepStage) parse(r *request) (write, Code) {
 		w.path, w.null = d.marked()
 		w.acl, w.version = d.acls(), d.int()
 	case OpDeleteContainer:
-		if !r.internal {
+		switch {
+		case r.internal:
+			w.path = r.path
+		case p.cfg.traits.readsFirst:
+			w.path = d.path()
+		default:
 			return w, CodeBadArguments // the server takes the whole frame for a path
 		}
-		w.path = r.path
 	}
 	if d.err != nil {
 		return w, CodeMarshallingError
@@ -46,6 +50,9 @@ func (p *prepStage) parse(r *request) (write, Code) {
 // write validates one change and fills in the transaction x.
 func (p *prepStage) write(r *request, x *txn, w write) Code {
 	x.op = w.op
+	if p.cfg.has(QuirkKeeperNodes) && inKeeperFolder(w.path) && w.op != OpCheck {
+		return CodeBadArguments
+	}
 	switch w.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		return p.create(r, x, w)
@@ -183,7 +190,7 @@ func (p *prepStage) setACL(r *request, x *txn, w write) Code {
 	if !validPath(w.path) {
 		return CodeBadArguments
 	}
-	list, code := fixACL(w.acl, r.ids)
+	list, code := fixACL(w.acl, r.ids, p.cfg.traits.ipv6)
 	if code != CodeOK {
 		return code
 	}

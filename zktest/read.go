@@ -73,8 +73,8 @@ func (r *request) addOneShot(k tableKind, path string) {
 	}
 }
 
-// exists leaves its watch also where there is no node, and asks for no
-// permission.
+// exists leaves its watch also where there is no node. Whether it takes READ
+// where there is one depends on the release.
 func (r *request) exists(d *decoder, e *encoder) Code {
 	w := d.watchedPath()
 	if d.err != nil {
@@ -83,14 +83,17 @@ func (r *request) exists(d *decoder, e *encoder) Code {
 	if strings.IndexByte(w.path, 0) >= 0 {
 		return CodeBadArguments
 	}
+	n := r.s.tree.nodes[w.path]
+	if r.s.cfg.traits.existsReads && n != nil && !permitted(n.acl, permRead, r.ids) {
+		return CodeNoAuth
+	}
 	if w.watch {
 		r.addOneShot(dataTable, w.path)
 	}
-	n := r.s.tree.nodes[w.path]
 	if n == nil {
 		return CodeNoNode
 	}
-	e.stat(n.wireStat())
+	e.stat(r.s.tree.stat(n))
 	return CodeOK
 }
 
@@ -107,7 +110,7 @@ func (r *request) getData(d *decoder, e *encoder) Code {
 		r.addOneShot(dataTable, w.path)
 	}
 	e.buffer(n.data)
-	e.stat(n.wireStat())
+	e.stat(r.s.tree.stat(n))
 	return CodeOK
 }
 
@@ -122,7 +125,7 @@ func (r *request) getChildren(d *decoder, e *encoder, stat bool) Code {
 	}
 	r.listChildren(w, n, e)
 	if stat {
-		e.stat(n.wireStat())
+		e.stat(r.s.tree.stat(n))
 	}
 	return CodeOK
 }
@@ -155,14 +158,14 @@ func (r *request) getACL(d *decoder, e *encoder) Code {
 		list = hideDigests(list)
 	}
 	e.acls(list)
-	e.stat(n.wireStat())
+	e.stat(r.s.tree.stat(n))
 	return CodeOK
 }
 
 // multiRead answers each part on its own. What makes the server stumble half
 // way leaves the answers so far in the body of the error.
 func (r *request) multiRead(d *decoder, e *encoder) Code {
-	parts := d.multi()
+	parts := d.multi(&r.s.cfg)
 	if d.err != nil {
 		return CodeMarshallingError
 	}
@@ -180,7 +183,7 @@ func (r *request) multiRead(d *decoder, e *encoder) Code {
 		case p.op == OpGetData:
 			e.multiHeader(OpGetData, false, CodeOK)
 			e.buffer(n.data)
-			e.stat(n.wireStat())
+			e.stat(r.s.tree.stat(n))
 		default:
 			e.multiHeader(OpGetChildren, false, CodeOK)
 			r.listChildren(watchedPath{path: p.path}, n, e)

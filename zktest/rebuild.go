@@ -15,8 +15,8 @@ func (m *Member) catchUp(n int) {
 // rebuild makes the member's state anew from the first n transactions.
 func (m *Member) rebuild(n int) {
 	m.stale = false
-	m.tree = newDataTree(m.watches)
-	m.prep = newPrepStage(m.tree, m.wallMillis, m.cfg.extended)
+	m.tree = newDataTree(m.watches, &m.cfg)
+	m.prep = m.newPrep()
 	clear(m.sessions)
 	for m.applied = 0; m.applied < n; m.applied++ {
 		m.replay(m.e.history[m.applied])

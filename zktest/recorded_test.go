@@ -12,9 +12,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// recordedRuns holds what a real server answered: a line for each seed, with a
-// hash for each step. `DIFF_RECORD=1 make differential` adds to it.
-const recordedRuns = "testdata/zookeeper-3.8.0.txt"
+// recordedRuns returns the file with what a real server answered: a line for each
+// seed, with a hash for each step. `DIFF_RECORD=1 make differential` adds to it.
+func recordedRuns(v zktest.Version) string { return "testdata/zookeeper-" + v.String() + ".txt" }
 
 // hashOf shortens what was seen of a step, whatever the run's own name was.
 func hashOf(saw, base string) string {
@@ -30,7 +30,17 @@ func hashOf(saw, base string) string {
 // failure is about, run TestDifferential with its seed.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open(recordedRuns)
+	for _, v := range releases() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			replayAll(t, v)
+		})
+	}
+}
+
+func replayAll(t *testing.T, v zktest.Version) {
+	t.Helper()
+	f, err := os.Open(recordedRuns(v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +54,7 @@ func TestRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replay(t, seed, fields[1:])
+		replay(t, v, seed, fields[1:])
 		runs++
 	}
 	if err := sc.Err(); err != nil || runs == 0 {
@@ -52,9 +62,9 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func replay(t *testing.T, seed uint64, want []string) {
+func replay(t *testing.T, v zktest.Version, seed uint64, want []string) {
 	t.Helper()
-	srv, err := zktest.Start(zktest.WithSeed(seed), zktest.WithExtendedTypes(), zktest.WithTick(time.Second))
+	srv, err := zktest.Start(zktest.WithSeed(seed), zktest.WithExtendedTypes(), zktest.WithTick(time.Second), zktest.WithVersion(v))
 	if err != nil {
 		t.Fatal(err)
 	}

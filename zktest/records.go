@@ -103,8 +103,9 @@ type multiPart struct {
 func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChildren }
 
 // multi reads the operations of a transaction, or of a multiRead, up to the
-// header that ends it. The two kinds do not mix.
-func (d *decoder) multi() []multiPart {
+// header that ends it. The two kinds do not mix. What they may be depends on the
+// server.
+func (d *decoder) multi(cfg *config) []multiPart {
 	var parts []multiPart
 	for d.err == nil {
 		op, done := Op(d.int()), d.bool()
@@ -113,11 +114,19 @@ func (d *decoder) multi() []multiPart {
 			break
 		}
 		p := multiPart{op: op}
+		if cfg.lacks(op) {
+			d.err = errUnknownPart
+			break
+		}
 		switch op {
 		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 			p.path, p.null = d.marked()
 			p.create = d.createRest(op, p.path)
-			p.op = multiCreateOp(op, p.create.flags)
+			if cfg.traits.typedMulti && op != OpCreateTTL {
+				p.op = d.typedCreateOp(op, p.create)
+			} else {
+				p.op = multiCreateOp(op, p.create.flags)
+			}
 			if p.op != OpCreateTTL {
 				p.create.ttl = -1
 			}
@@ -131,7 +140,7 @@ func (d *decoder) multi() []multiPart {
 			p.path, p.null = d.marked()
 			d.bool() // a watch cannot be left this way
 		default:
-			d.err = errShort
+			d.err = errUnknownPart
 		}
 		if len(parts) > 0 && parts[0].isRead() != p.isRead() {
 			d.err = errShort
@@ -141,8 +150,27 @@ func (d *decoder) multi() []multiPart {
 	return parts
 }
 
-// multiCreateOp returns the operation the server makes of a create inside a
-// transaction: the flags decide there, not the type on the wire.
+// typedCreateOp returns the operation the server makes of a create without a
+// ttl inside a transaction. Flags of no such create make the transaction
+// malformed.
+func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
+	switch {
+	case d.err != nil:
+	case c.flags < flagPersistent || c.flags > flagTTLSeq:
+		d.err = errShort
+	case c.acl == nil:
+		d.err = errNullACL
+	case c.flags == flagTTL || c.flags == flagTTLSeq:
+		d.err = errShort
+	case c.flags == flagContainer:
+		return OpCreateContainer
+	}
+	return op
+}
+
+// multiCreateOp returns the operation that releases before 3.8.2 make of a create
+// inside a transaction, and later ones of a createTTL: the flags decide there, not
+// the type on the wire.
 func multiCreateOp(op Op, flags int32) Op {
 	ttl := flags == flagTTL || flags == flagTTLSeq
 	switch {

@@ -1,6 +1,9 @@
 package zktest
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // request is one request on its way through the server. It is guarded by the
 // server's mutex once it has been submitted.
@@ -29,7 +32,9 @@ type request struct {
 	paths   []string
 	flags   int32
 	watch   bool
-	at      time.Time
+	// unknownPart is set for a transaction with a request of an unknown type.
+	unknownPart bool
+	at          time.Time
 
 	txn *txn
 	err Code
@@ -92,9 +97,10 @@ func (r *request) describe() {
 		OpRemoveWatches, OpGetEphemerals, OpGetAllChildrenNumber, OpAddWatch:
 		r.path, _ = d.text()
 	case OpMulti, OpMultiRead:
-		for _, p := range d.multi() {
+		for _, p := range d.multi(&r.s.cfg) {
 			r.paths = append(r.paths, p.path)
 		}
+		r.unknownPart = errors.Is(d.err, errUnknownPart)
 		if len(r.paths) > 0 {
 			r.path = r.paths[0]
 		}
@@ -130,13 +136,15 @@ func (r *request) public() Request {
 	return out
 }
 
-// knownOp reports whether the server has a processor for the type.
-func knownOp(op Op) bool {
+// knows reports whether the server has a processor for the type.
+func (s *Server) knows(op Op) bool {
 	switch op {
 	case OpConnect, OpExpire:
 		return false
+	case OpCheck:
+		return !s.cfg.traits.refusesCheck
 	default:
-		return opName(op) != ""
+		return opName(op) != "" && !s.cfg.lacks(op)
 	}
 }
 

@@ -118,9 +118,9 @@ func newServer(cfg config) *Server {
 	s.timetable = newTimetable(s.epoch)
 	s.ctx, s.cancel = context.WithCancel(cfg.ctx)
 	s.rng = s.generator("", 0, streamServer)
-	s.watches = newWatchManager(cfg.version, s.deliver)
-	s.tree = newDataTree(s.watches)
-	s.prep = newPrepStage(s.tree, s.wallMillis, cfg.extended)
+	s.watches = newWatchManager(&s.cfg, s.deliver)
+	s.tree = newDataTree(s.watches, &s.cfg)
+	s.prep = s.newPrep()
 	s.nextSession = firstSessionID(1, s.wall())
 	return s
 }
@@ -222,7 +222,7 @@ func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl)
 	if !permitted(a, permRead, c.auth) {
 		return
 	}
-	if s.cfg.version == ZooKeeper38 {
+	if !s.cfg.traits.eventZxid {
 		zxid = -1
 	}
 	c.event(t, path, zxid)

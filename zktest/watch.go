@@ -33,14 +33,18 @@ type watchManager struct {
 	// single is set for releases that keep one mode per path and
 	// connection, the last one asked for (before ZOOKEEPER-4466).
 	single bool
+	// namesWatch makes recursive watches report their own path.
+	namesWatch bool
 	// recursive counts the watches of a table that may match a descendant;
 	// zero spares the walk.
 	recursive [tableCount]int
 	deliver   func(c *conn, t EventType, path string, zxid int64, a []acl)
 }
 
-func newWatchManager(v Version, deliver func(*conn, EventType, string, int64, []acl)) *watchManager {
-	w := &watchManager{single: v == ZooKeeper38, deliver: deliver}
+func newWatchManager(cfg *config, deliver func(*conn, EventType, string, int64, []acl)) *watchManager {
+	w := &watchManager{
+		single: !cfg.traits.manyModes, namesWatch: cfg.has(QuirkEventOfWatch), deliver: deliver,
+	}
 	for i := range w.tables {
 		w.tables[i] = watchTable{
 			byPath: map[string]map[*conn]watchMode{},
@@ -101,7 +105,7 @@ func (w *watchManager) trigger(
 	k tableKind, ev EventType, path string, zxid int64, a []acl, skip map[*conn]struct{},
 ) map[*conn]struct{} {
 	var told map[*conn]struct{}
-	tell := func(c *conn) {
+	tell := func(c *conn, path string) {
 		if _, ok := skip[c]; ok {
 			return
 		}
@@ -116,10 +120,10 @@ func (w *watchManager) trigger(
 	}
 	for c, m := range w.tables[k].byPath[path] {
 		if m&(watchOnce|watchPersistent) != 0 {
-			tell(c)
+			tell(c, path)
 			w.set(k, path, c, m, m&^watchOnce)
 		} else if ev != EventNodeChildrenChanged {
-			tell(c)
+			tell(c, path)
 		}
 	}
 	if w.recursive[k] == 0 || ev == EventNodeChildrenChanged {
@@ -127,9 +131,13 @@ func (w *watchManager) trigger(
 	}
 	for p := path; len(p) > 1; {
 		p, _ = splitPath(p)
+		named := path
+		if w.namesWatch {
+			named = rootName(p)
+		}
 		for c, m := range w.tables[k].byPath[rootName(p)] {
 			if m&watchRecursive != 0 {
-				tell(c)
+				tell(c, named)
 			}
 		}
 	}

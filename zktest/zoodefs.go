@@ -255,19 +255,3 @@ const (
 )
 
 const stateSyncConnected int32 = 3
-
-// Version selects the ZooKeeper release whose behaviour a server shows where
-// releases differ.
-type Version int
-
-const (
-	// ZooKeeper38 is release 3.8 with the fix for CVE-2024-23944, the one
-	// this package is compared with request by request. Watch events carry
-	// zxid -1, and a connection has one watch mode per path and table.
-	ZooKeeper38 Version = iota
-	// ZooKeeper39 is release 3.9.2 and later: watch events carry the zxid of
-	// their transaction, and a connection may hold a path with several modes
-	// at once. It follows the release's source and has not been compared with
-	// a running server.
-	ZooKeeper39
-)

@@ -1,5 +1,5 @@
 // Package conformance_test runs the conformance suite of zktest on a real
-// server. Random sequences are compared by `make differential`: that needs a
+// server, which the suite asks for its release. Random sequences are compared by `make differential`: that needs a
 // server that sees its clients under their own addresses, which a container's port
 // proxy does not give.
 package conformance_test
@@ -27,6 +27,14 @@ func TestWords(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	measure(ctx, t, "^TestWords$", "DOCENT_ZK="+server(ctx, t).Addr())
+}
+
+// TestReleases compares what a new server does where releases differ with what
+// zktest does as that release.
+func TestReleases(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	measure(ctx, t, "^TestReleases$", "DOCENT_ZK="+server(ctx, t).Addr())
 }
 
 // server starts what the tests of zktest ask for.

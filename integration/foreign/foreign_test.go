@@ -74,12 +74,15 @@ func TestKazoo(t *testing.T) {
 // requests of all the types named, or it does not test what it should.
 func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
 	t.Helper()
-	reports := make([]*report, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+	defer cancel()
+	servers := startBoth(ctx, t, s)
+	reports := make([]*report, len(servers))
 	t.Run("on", func(t *testing.T) {
-		for i, kind := range []serverKind{realServer, zktestServer} {
-			t.Run(kind.name, func(t *testing.T) {
+		for i, server := range servers {
+			t.Run(server.name, func(t *testing.T) {
 				t.Parallel()
-				reports[i] = runOn(t, kind, s, start, wanted)
+				reports[i] = runOn(ctx, t, server, start, wanted)
 			})
 		}
 	})
@@ -98,11 +101,8 @@ func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
 	})
 }
 
-func runOn(t *testing.T, kind serverKind, s settings, start starter, wanted []proxy.Op) *report {
+func runOn(ctx context.Context, t *testing.T, server *server, start starter, wanted []proxy.Op) *report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
-	defer cancel()
-	server := kind.start(ctx, t, s)
 	begun := time.Now()
 	r := run(ctx, t, server, start(ctx, t, server))
 	requests := server.proxy.Stats().Requests

@@ -139,6 +139,8 @@ func (c *conductor) do(ctx context.Context, request string) (string, error) {
 		return "", c.strike(words[1], words[2], proxy.CutBefore)
 	case "loose":
 		c.now.loose = true
+	case "release":
+		return c.server.version.String(), nil
 	case "mask":
 		return mask(words[1]), nil
 	case "tree":

@@ -36,31 +36,40 @@ func (s settings) interval() time.Duration {
 
 // server is where a program runs: a server with a proxy before it.
 type server struct {
-	addr  string
-	proxy *proxy.Proxy
+	name    string
+	addr    string
+	version zktest.Version
+	proxy   *proxy.Proxy
 }
 
-type serverKind struct {
-	name  string
-	start func(context.Context, *testing.T, settings) *server
+// startBoth starts a real server and then zktest, which behaves as the release of
+// that server does.
+func startBoth(ctx context.Context, t *testing.T, s settings) [2]*server {
+	t.Helper()
+	zookeeper := startReal(ctx, t, s)
+	answer, err := zookeeper.word(ctx, "srvr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zookeeper.version, err = zktest.ParseVersion(answer); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("compared with zktest as %v", zookeeper.version)
+	return [2]*server{zookeeper, startZktest(t, s, zookeeper.version)}
 }
-
-var (
-	realServer   = serverKind{"ZooKeeper", startReal}
-	zktestServer = serverKind{"zktest", startZktest}
-)
 
 func startReal(ctx context.Context, t *testing.T, s settings) *server {
 	t.Helper()
 	node := harness.StartServer(ctx, t, harness.WithTickTime(tick), harness.WithExtendedTypes(),
 		harness.WithProperty("reconfigEnabled", "false"), // as zktest, and ZooKeeper's own default
 		harness.WithContainerInterval(s.interval()))
-	return &server{addr: node.Addr(), proxy: proxy.Start(t, node.Addr())}
+	return &server{name: "ZooKeeper", addr: node.Addr(), proxy: proxy.Start(t, node.Addr())}
 }
 
-func startZktest(_ context.Context, t *testing.T, s settings) *server {
+func startZktest(t *testing.T, s settings, version zktest.Version) *server {
 	t.Helper()
-	srv, err := zktest.Start(zktest.WithTick(tick), zktest.WithExtendedTypes(), zktest.WithContainerInterval(s.interval()))
+	srv, err := zktest.Start(zktest.WithTick(tick), zktest.WithExtendedTypes(), zktest.WithContainerInterval(s.interval()),
+		zktest.WithVersion(version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +82,7 @@ func startZktest(_ context.Context, t *testing.T, s settings) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{addr: addr.String(), proxy: proxy.Start(t, addr.String())}
+	return &server{name: "zktest", addr: addr.String(), version: version, proxy: proxy.Start(t, addr.String())}
 }
 
 // word sends a four-letter word to the server itself.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,8 +17,8 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/integration/sessions"
 	"github.com/docent-go/docent/internal/locksuite"
-	"github.com/docent-go/docent/internal/wire"
 )
 
 // sessionTimeout is twenty ticks of the servers, the most they grant: a session
@@ -116,12 +115,8 @@ func (w *world) AtAnswer(name string, nth int, f func()) locksuite.Fault {
 func (w *world) Kill(session int64) {
 	w.Helper()
 	for {
-		var d net.Dialer
-		conn, err := d.DialContext(w.Context(), "tcp", w.servers.Node(1).Addr())
-		if err == nil {
-			err = wire.EndSession(w.Context(), conn, session, wire.SessionPassword(session), sessionTimeout)
-		}
-		if err == nil || errors.Is(err, wire.ErrRefused) || w.Context().Err() != nil { // or the test is over
+		err := sessions.KillSession(w.Context(), w.servers.Node(1).Addr(), session)
+		if err == nil || errors.Is(err, sessions.ErrUnknown) || w.Context().Err() != nil { // or the test is over
 			return
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"regexp"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
-	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/integration/sessions"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -193,10 +192,7 @@ func (w *world) free(ctx context.Context, t *testing.T) {
 // killSession ends a session from outside, as an operator or a thief would.
 func (w *world) killSession(ctx context.Context, t *testing.T, id int64) {
 	t.Helper()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", w.node.Addr())
-	check(t, err)
-	check(t, wire.EndSession(ctx, conn, id, wire.SessionPassword(id), sessionTimeout))
+	check(t, sessions.KillSession(ctx, w.node.Addr(), id))
 }
 
 func session(ctx context.Context, t *testing.T, c *client.Client) int64 {
