@@ -118,7 +118,7 @@ func read() meter {
 }
 
 // median of one figure over the rounds.
-func median(rounds []sample, figure func(sample) float64) float64 {
+func median[T any](rounds []T, figure func(T) float64) float64 {
 	all := make([]float64, len(rounds))
 	for i, s := range rounds {
 		all[i] = figure(s)

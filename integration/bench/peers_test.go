@@ -44,22 +44,28 @@ func (l *docentLock) acquire(ctx context.Context) (err error) {
 
 func (l *docentLock) release(ctx context.Context) error { return l.hold.Release(ctx) }
 
+// connect connects a client of Docent's.
+func connect(ctx context.Context, b *testing.B, addr string) *client.Client {
+	b.Helper()
+	c, err := client.Connect(ctx, addr, client.WithSessionTimeout(sessionTimeout),
+		client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+		defer cancel()
+		_ = c.Close(ctx) // nothing depends on it any more
+	})
+	return c
+}
+
 func docent(ctx context.Context, b *testing.B, addr string, w *workload) *field {
 	b.Helper()
 	f := &field{name: "docent"}
 	clients := make([]*client.Client, w.sessions)
 	for i := range clients {
-		c, err := client.Connect(ctx, addr, client.WithSessionTimeout(sessionTimeout),
-			client.WithLogger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
-			defer cancel()
-			_ = c.Close(ctx) // nothing depends on it any more
-		})
-		clients[i] = c
+		clients[i] = connect(ctx, b, addr)
 	}
 	dir := directory(b, clients[0].Conn())
 	for i := range w.routines {
