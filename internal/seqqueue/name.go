@@ -46,12 +46,16 @@ func (n Node) Sequence() int64 {
 	return v
 }
 
-// before is the order of the queue. Two contenders with the same number
-// cannot come of one server's counter short of its end; the name then decides,
-// so that all of us at least agree.
+// before is the order of the queue. Two contenders with the same number are a
+// write hold and the read hold that it was downgraded to, of which the latter
+// lasts longer and comes last. Others cannot come of one server's counter short
+// of its end; the name then decides, so that all of us at least agree.
 func (n Node) before(o Node) bool {
-	if n.Key != o.Key {
+	switch {
+	case n.Key != o.Key:
 		return n.Key < o.Key
+	case n.Tag != o.Tag:
+		return n.Tag > o.Tag
 	}
 	return n.Name < o.Name
 }

@@ -139,12 +139,7 @@ func (q *Queue) join(ctx context.Context, tag string, data []byte, opts []client
 	if err != nil {
 		return nil, err
 	}
-	var e client.Entry
-	if q.side == "" {
-		e, err = s.CreateAndList(ctx, q.dir, tag, data, opts...)
-	} else {
-		e, err = s.CreateAndListBeside(ctx, q.dir, tag, q.side, data, opts...)
-	}
+	e, err := s.CreateAndListBeside(ctx, q.dir, tag, q.side, data, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +153,9 @@ func (q *Queue) member(s *client.Session, tag string, e client.Entry) *Member {
 	if m.Node, numeral = parse(tag, name); numeral != number {
 		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
 	}
-	// Whichever list was answered first: who was the first from the moment of
-	// the create is the only one to have had the turn since.
-	if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked && e.Pzxid == e.Czxid {
+	// The other directory was listed last: a member that was the first in line
+	// before has been alone in having the turn since.
+	if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked {
 		m.beside = e.Beside
 	}
 	return m
