@@ -27,23 +27,27 @@ func (s *Session) Context() context.Context { return s.bound.ctx }
 
 // Err is nil while the session can be relied upon, and says why it is over
 // otherwise. It is over at the latest when its timeout has passed since the
-// send time of the newest answered request, reachable server or not.
+// send time of the newest answered request, reachable server or not, and time
+// for which the machine was suspended counts.
 func (s *Session) Err() error { return s.bound.err() }
 
-// In returns the same session with the paths of c, which must have the same
-// Root as the client that s came from; nil otherwise.
-func (s *Session) In(c *Client) *Session {
-	if c.core != s.core {
-		return nil
+// In returns the same session with the paths of c. The error says that c is nil
+// or has another [Client.Root] than the client that s came from: it has sessions
+// of its own then.
+func (s *Session) In(c *Client) (*Session, error) {
+	if c == nil || c.core != s.core {
+		return nil, errStranger
 	}
-	return &Session{ops{core: c.core, prefix: c.prefix, bound: s.bound}}
+	return &Session{ops{core: c.core, prefix: c.prefix, bound: s.bound}}, nil
 }
+
+var errStranger = errors.New("client: a session has only the paths of the client that it came from, and of that client's namespaces")
 
 // Session waits until the client is connected and returns its session.
 // The error is that of ctx, joined with why the servers are not reached, or
 // [ErrClosed].
 func (c *Client) Session(ctx context.Context) (*Session, error) {
-	s, err := c.core.connected(ctx)
+	s, err := c.core.await(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +59,9 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 // zero before the first. It is worth what the [LeasePolicy] assumes, and
 // counts the time for which this machine was suspended.
 //
-// While nothing is held nothing is proved, and it may lie in the past although
-// the session lives.
+// It binds only while something is held. While nothing is, nothing is proved, so
+// that it may lie in the past although the session lives; and a session that is
+// lost is ended on a server as soon as one is reachable.
 func (s *Session) Deadline() time.Time {
 	t := s.bound.lease.standing()
 	if t.proof.Kind == wire.NoProof {
@@ -101,19 +106,47 @@ func (s *Session) fullPaths(paths []string) ([]string, error) {
 	return full, nil
 }
 
+// confirm checks paths, in as many transactions as their length takes.
 func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 	return s.do(ctx, "confirm", paths[0], reads, func(ctx context.Context, t try) error {
-		failed, why, err := t.s.link.Check(ctx, full...)
-		switch {
-		case errors.Is(err, wire.ErrNotConnected):
-			return &fault{err, OutcomeNeverSent}
-		case err != nil:
-			return t.s.fault(err)
-		case failed < 0:
-			return nil
+		for begin := 0; begin < len(full); {
+			end := begin + s.core.checkable(full[begin:])
+			parts := make([]Op, 0, end-begin)
+			for _, path := range paths[begin:end] {
+				parts = append(parts, CheckOp(path, AnyVersion))
+			}
+			if err := t.s.transact(ctx, checks(full[begin:end]), parts); err != nil {
+				if missing := (*MultiError)(nil); errors.As(err, &missing) {
+					missing.Index += begin
+				}
+				return err
+			}
+			begin = end
 		}
-		err = answerOf(why)
-		t.s.ifExpired(err)
-		return &fault{&MultiError{Index: failed, Op: "check", Path: paths[failed], Err: err}, OutcomeRefused}
+		return nil
 	})
+}
+
+// checks is a transaction that checks that the nodes exist, which takes a quorum
+// also if one does not.
+func checks(full []string) *wire.Exchange {
+	reqs := make([]wire.Request, len(full))
+	for i, path := range full {
+		reqs[i] = wire.Request{Op: wire.OpCheck, Path: path, Version: AnyVersion}
+	}
+	x := transaction(reqs)
+	x.Urgent = true // a lease may depend on it
+	return x
+}
+
+// checkable is how many of the nodes fit into one transaction, at least one.
+func (c *core) checkable(full []string) int {
+	const each, around = 32, 64 // more than a check and a transaction have beside paths
+	size := around
+	for i, path := range full {
+		if size += each + len(path); i > 0 && size > c.cfg.maxRequest {
+			return i
+		}
+	}
+	return len(full)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -21,71 +21,62 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// pending is a call that blocks inside go-zookeeper, which knows no contexts.
-// It ends by itself with its reply, its connection or its session.
-type pending[T any] struct {
-	s    *session
-	f    func(*zk.Conn) (T, error)
-	done chan struct{} // closed when v and err are set
-	v    T
-	err  error // nil or *fault
+// call sends requests, in one write, and waits for their answers. It returns nil
+// or a *fault that says what became of the first of them.
+func (s *session) call(ctx context.Context, xs ...*wire.Exchange) error {
+	return s.outcome(ctx, xs[0], s.link.Do(ctx, xs...))
 }
 
-// start runs f on a goroutine of the session.
-func start[T any](s *session, f func(*zk.Conn) (T, error)) *pending[T] {
-	p := &pending[T]{s: s, f: f, done: make(chan struct{})}
-	if !s.work(p) {
-		p.err = &fault{s.over(), OutcomeNeverSent}
-		close(p.done)
+// outcome is what became of x in a Do that ended with err.
+func (s *session) outcome(ctx context.Context, x *wire.Exchange, err error) error {
+	if x.Answered() {
+		return s.answer(x)
 	}
-	return p
-}
-
-func (p *pending[T]) run() {
-	v, err := p.f(p.s.conn)
-	if err != nil {
-		p.err = p.s.fault(err)
-		return
-	}
-	p.v = v
-}
-
-func (p *pending[T]) tell() { close(p.done) }
-
-// wait returns what the call did, or a fault of unknown outcome when ctx ends
-// first; the call then goes on by itself.
-func (p *pending[T]) wait(ctx context.Context) (T, error) {
-	select {
-	case <-p.done:
-		return p.v, p.err
-	case <-ctx.Done():
-		var zero T
-		return zero, &fault{ctxerr.Ended(ctx), OutcomeUnknown}
-	}
-}
-
-// call is start and wait.
-func call[T any](ctx context.Context, s *session, f func(*zk.Conn) (T, error)) (T, error) {
-	if err := ctxerr.Ended(ctx); err != nil {
-		var zero T
-		return zero, &fault{err, OutcomeNeverSent}
-	}
-	return start(s, f).wait(ctx)
-}
-
-// fault classifies an error of go-zookeeper.
-func (s *session) fault(err error) *fault {
-	fate, err := outcome(err)
-	if errors.Is(err, zk.ErrSessionExpired) {
-		// The server is closing the session and has not run the request: of
-		// use in the next session, if the caller does not insist on this one.
-		s.link.End(err)
-		fate = OutcomeNeverSent
-	}
-	if over := s.over(); over != nil && fate != OutcomeRefused {
+	if over := s.over(); over != nil && ctx.Err() == nil {
 		err = over
 	}
-	return &fault{err, fate}
+	if x.Sent() {
+		return &fault{err, OutcomeUnknown}
+	}
+	return &fault{err, OutcomeNeverSent}
+}
+
+// answer is what the answer to x says.
+func (s *session) answer(x *wire.Exchange) error {
+	if err := x.Err(); err != nil {
+		return &fault{err, OutcomeUnknown}
+	}
+	err := codeError(x.Reply.Code)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, zk.ErrSessionExpired):
+		// The server is closing the session and has not run the request: of
+		// use in the next session, if the caller does not insist on this one.
+		return &fault{s.over(), OutcomeNeverSent}
+	case errors.Is(err, CodeConnectionLoss), errors.Is(err, CodeOperationTimeout), errors.Is(err, CodeRequestTimeout),
+		errors.Is(err, ErrReplyTooLarge):
+		// The server drops what it could not decide in time; nothing tells
+		// whether it was applied.
+		return &fault{err, OutcomeUnknown}
+	default:
+		return &fault{err, OutcomeRefused}
+	}
+}
+
+// read is call for a request that changes nothing. Exists is also answered if
+// the node does not exist.
+func (s *session) read(ctx context.Context, x *wire.Exchange) error {
+	err := s.call(ctx, x)
+	if x.Request.Op == wire.OpExists && errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// asked is an exchange that reads the node at a full path.
+func asked(op wire.Op, full string) *wire.Exchange {
+	return &wire.Exchange{Request: wire.Request{Op: op, Path: full}}
 }
 
 // effect says what an operation may do to the tree, and so what may be done
@@ -165,7 +156,7 @@ func (o *ops) told(op, path string) []retry.Option {
 // final reports whether trying again is pointless or unsafe.
 func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect) bool {
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrReplyTooLarge):
+	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrReplyTooLarge), errors.Is(err, errMoved):
 		return true
 	case fate == OutcomeRefused:
 		return !retryable(err)
@@ -173,6 +164,6 @@ func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect)
 		return effect == once
 	default:
 		return errors.Is(err, ErrInvalidPath) || errors.Is(err, zk.ErrInvalidFlags) ||
-			errors.Is(err, ErrTooLarge)
+			errors.Is(err, ErrTooLarge) || errors.Is(err, errEmptyACL)
 	}
 }

@@ -35,9 +35,10 @@ const failedConnect = 200 * time.Millisecond
 // [WithConnectTimeout] says.
 //
 // On error nothing is left running, and the error names every server and why
-// it was not reached; ending what was started takes a moment, and up to 0.4 s
-// beyond ctx if a server made a session and then went silent. The client
-// outlives ctx.
+// it was not reached. It matches the error of ctx only if that has ended, and
+// [ErrNotConnected] if the time was up without. Ending what was started takes a
+// moment, and up to 0.4 s beyond ctx if a server made a session and then went
+// silent. The client outlives ctx.
 func Connect(ctx context.Context, connectString string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {
@@ -55,15 +56,16 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		states:    newStateLog(time.Now()),
 		changed:   make(chan struct{}),
 		closeOnce: runonce.New(),
+		idle:      make(chan struct{}),
 		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.remover = &remover{core: c}
+	c.remover = newRemover(c)
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
-		c.wg.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
+		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
 	}
-	c.wg.Go(func() { j.run(c.ctx) })
+	c.told.Go(func() { j.run(c.ctx) })
 	c.wg.Go(c.supervise)
 	cl := &Client{ops{core: c, prefix: cfg.chroot}}
 	c.root = cl
@@ -75,12 +77,12 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		defer cancel()
 		select {
 		case <-c.quiet:
-		case <-rest.Done(): // a hook that does not return
+		case <-rest.Done(): // a hook or log handler that does not return
 		}
 		return nil, err
 	}
 	if len(cfg.auth) == 0 && len(cfg.extraACL) == 0 {
-		c.log.Warn("zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
+		j.say(slog.LevelWarn, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
 			"remedy", "pass client.WithAuth, or client.WithACL for an ACL of your own")
 	}
 	if cfg.namespace != "" {
@@ -92,10 +94,15 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 // ready waits for the first session and checks the chroot.
 func (c *Client) ready(ctx context.Context) error {
 	cfg := c.core.cfg
-	wctx, cancel := context.WithTimeoutCause(ctx, cfg.connectTimeout, fmt.Errorf("no session within %v", cfg.connectTimeout))
+	wctx, cancel := context.WithTimeout(ctx, cfg.connectTimeout)
 	defer cancel()
-	s, err := c.core.connected(wctx)
-	if err != nil {
+	// The caller asks an error whether its own context has ended, not ours.
+	late := func() bool { return wctx.Err() != nil && ctx.Err() == nil }
+	s, err := c.core.await(wctx, nil)
+	switch {
+	case err != nil && late():
+		return fmt.Errorf("client: connect: %w: no session within %v: %s", trimmed{ErrNotConnected}, cfg.connectTimeout, c.core.servers.report())
+	case err != nil:
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	}
 	if err := cfg.lease.check(s.link.Timeout()); err != nil {
@@ -110,6 +117,8 @@ func (c *Client) ready(ctx context.Context) error {
 	switch {
 	case errors.Is(err, ErrAuthFailed):
 		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", trimmed{err})
+	case err != nil && late():
+		return fmt.Errorf("client: connect: %w: there was a session, but its server has not answered within %v", trimmed{ErrNotConnected}, cfg.connectTimeout)
 	case err != nil:
 		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	case !ok:
@@ -154,10 +163,15 @@ func (c *Client) DefaultData() []byte {
 // and its session never changes. Its watches are not used by this client; its
 // AddAuth can wedge it for good (use [WithAuth]) and its Close ends the
 // session. Paths are the server's: neither chroot nor namespace applies.
+//
+// What is called on it goes through go-zookeeper's own queue and codec: a call
+// knows no context, reads its arguments after it has returned, loses the
+// connection by an answer above [WithMaxReply], and a malformed answer of a
+// server can end the process.
 func (c *Client) Conn() *zk.Conn {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
-	if !c.core.everUp {
+	if _, accepted := c.core.live(); !accepted {
 		return nil
 	}
 	return c.core.current.conn

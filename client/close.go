@@ -16,6 +16,8 @@ import (
 // answered first; later ones fail with [ErrClosed]. While no
 // server is reachable it waits for one until ctx ends, or until the session
 // timeout has passed, since the servers then end the session by themselves.
+// A hook of [Observer] or a log handler may call it: for those that have not
+// returned it waits only for a moment, 0.2 s.
 //
 // It returns within ctx. The error says that the session could not be ended:
 // its ephemeral nodes then stay until it expires, the session timeout later
@@ -50,14 +52,28 @@ func (c *core) shutDown(ctx context.Context) error {
 
 	go func() { // ends when the last goroutine of the client does
 		c.wg.Wait()
+		close(c.idle)
+		c.told.Wait()
 		close(c.quiet)
 	}()
 	select {
+	case <-c.idle:
+	case <-ctx.Done():
+		return err
+	}
+	moment := time.NewTimer(hooksMoment)
+	defer moment.Stop()
+	select {
 	case <-c.quiet:
+	case <-moment.C: // one of them may be waiting for us
 	case <-ctx.Done():
 	}
 	return err
 }
+
+// hooksMoment is how long Close waits for hooks and log handlers: long enough to
+// tell them of the end, and short for one that called Close itself.
+const hooksMoment = 200 * time.Millisecond
 
 // endSession asks a server to end s, through every reconnection that ctx and
 // the session's own lease leave time for.
@@ -89,44 +105,4 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// A deadSession was given up on this side because no answer came; if its
-// requests still arrive somewhere, a server may keep it, with its ephemeral
-// nodes, for up to another timeout.
-type deadSession struct {
-	id       int64
-	password []byte
-	timeout  time.Duration
-}
-
-// remember notes a session that this side gives up.
-func (c *core) remember(s *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	id := s.link.SessionID()
-	for _, d := range c.dead {
-		if d.id == id {
-			return
-		}
-	}
-	c.dead = append(c.dead, deadSession{id: id, password: s.link.Password(), timeout: s.link.Timeout()})
-}
-
-// buryLocked closes such sessions on the server, now that one is reachable,
-// so that nobody waits for nodes whose owner has long moved on. A failure
-// costs no more than waiting for the expiry.
-func (c *core) buryLocked() {
-	for _, d := range c.dead {
-		c.wg.Go(func() { // ends within the dead session's timeout
-			ctx, cancel := context.WithTimeout(c.ctx, d.timeout)
-			defer cancel()
-			conn, err := c.servers.dial(ctx, c.servers.pick())
-			if err == nil {
-				err = wire.EndSession(ctx, conn, d.id, d.password, d.timeout)
-			}
-			c.log.Debug("zookeeper: end a lost session", "session", sessionID(d.id), "error", err)
-		})
-	}
-	c.dead = nil
 }

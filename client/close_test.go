@@ -239,31 +239,3 @@ func TestCloseBetweenSessions(t *testing.T) {
 		}
 	})
 }
-
-// A full client can be closed by its state hook without a deadlock of its own
-// making: the hook's context bounds it.
-func TestCloseFromStateHook(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		closed := make(chan error, 1)
-		var c *client.Client
-		ready := make(chan struct{})
-		c = r.connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
-			if ch.State == client.Suspended {
-				<-ready
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Second)
-				defer cancel()
-				closed <- c.Close(ctx)
-			}
-		}}))
-		close(ready)
-		r.srv.CutAll()
-		select {
-		case <-closed:
-		case <-time.After(time.Minute):
-			r.Error("Close hangs")
-		}
-		time.Sleep(2 * time.Second)
-		wantQuiet(r.T)
-	})
-}

@@ -46,7 +46,8 @@ func TestConnectNobodyListens(t *testing.T) {
 		if took := time.Since(start); took < sessionTimeout || took > sessionTimeout+parting {
 			t.Errorf("took %v, want the session timeout", took)
 		}
-		wantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
+		wantErr(t, err, client.ErrNotConnected)
+		notItsContext(t, err)
 		r.failed(c, err, "a:1: ", "b:2: ", "[::1]:3: ", "connection refused", "is ZooKeeper running", "no session within 10s")
 	})
 }
@@ -87,9 +88,18 @@ func TestConnectSilentServer(t *testing.T) {
 					!strings.Contains(err.Error(), "deadline") {
 					t.Errorf("Connect = %v, %v", c, err)
 				}
+				notItsContext(t, err)
 				wantQuiet(t)
 			})
 		})
+	}
+}
+
+// notItsContext checks an error of a Connect whose context lives on.
+func notItsContext(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("the caller's context has not ended: %v", err)
 	}
 }
 
@@ -145,6 +155,22 @@ func TestConnectSilentAfterSession(t *testing.T) {
 		if took := time.Since(start); took > 2400*time.Millisecond+parting || c != nil {
 			t.Errorf("took %v, %v", took, c)
 		}
+		wantQuiet(t)
+	})
+}
+
+// The same without an end of its context: the time was up by itself.
+func TestConnectSilentWithinItsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.srv.Freeze() })
+		c, err := r.open("zk/app", "a", client.WithConnectTimeout(2*time.Second))
+		wantErr(t, err, client.ErrNotConnected)
+		notItsContext(t, err)
+		if c != nil {
+			t.Error("connected")
+		}
+		wantErrText(t, err, "not answered within 2s", "context")
 		wantQuiet(t)
 	})
 }

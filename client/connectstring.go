@@ -13,18 +13,28 @@ const defaultPort = "2181"
 
 var errConnectString = errors.New("client: invalid connect string")
 
+// shown is what an error may quote of a connect string: an @ stands behind a
+// user name, and a password before it.
+func shown(text string) string {
+	if strings.Contains(text, "@") {
+		return "(not shown, because an @ may follow a password)"
+	}
+	return strconv.Quote(text)
+}
+
 // parseConnectString splits "h1:2181,h2/chroot" as ZooKeeper's clients do: a
 // comma-separated list of hosts with optional ports, then an optional chroot
-// for all of them. IPv6 addresses stand in brackets.
+// for all of them. IPv6 addresses stand in brackets. Reasons in its errors name
+// the part that is wrong by its position.
 func parseConnectString(s string) (servers []string, chroot string, err error) {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w %q: %s", errConnectString, s, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w %s: %s", errConnectString, shown(s), fmt.Sprintf(format, args...))
 	}
 	if strings.TrimSpace(s) == "" {
 		return nil, "", bad("it is empty; expected \"host:port,host:port/chroot\"")
 	}
-	if scheme, rest, ok := strings.Cut(s, "://"); ok {
-		return nil, "", bad("it has a scheme (%s://), which ZooKeeper does not use; write %q and pass WithTLS for an encrypted connection", scheme, rest)
+	if strings.Contains(s, "://") {
+		return nil, "", bad("it has a scheme (what stands before ://), which ZooKeeper does not use; leave it out, and pass WithTLS for an encrypted connection")
 	}
 	hosts := s
 	if i := strings.IndexByte(s, '/'); i >= 0 {
@@ -33,6 +43,9 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 			chroot = strings.TrimSuffix(chroot, "/")
 		}
 		if err := ValidatePath(chroot); err != nil {
+			if strings.Contains(s, "@") {
+				err = ErrInvalidPath // without the text
+			}
 			return nil, "", bad("chroot: %v", err)
 		}
 		if chroot == "/" {
@@ -40,14 +53,16 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 		}
 	}
 	seen := map[string]bool{}
+	position := 0
 	for part := range strings.SplitSeq(hosts, ",") {
+		position++
 		part = strings.TrimSpace(part)
 		if part == "" {
-			return nil, "", bad("it has an empty server between commas or before the chroot")
+			return nil, "", bad("server %d is empty; servers stand between commas, before the chroot", position)
 		}
 		addr, err := hostPort(part)
 		if err != nil {
-			return nil, "", bad("server %q: %v", part, err)
+			return nil, "", bad("server %d: %v", position, err)
 		}
 		if !seen[addr] {
 			seen[addr] = true
@@ -65,7 +80,7 @@ func noChroot(chroot string) error {
 	if strings.Contains(chroot, ",") {
 		remedy = "a chroot is written once, behind the last server: \"host:port,host:port/chroot\""
 	}
-	return fmt.Errorf("%w: %s; %s", ErrNoChroot, chroot, remedy)
+	return fmt.Errorf("%w: %s; %s", ErrNoChroot, shown(chroot), remedy)
 }
 
 func hostPort(s string) (string, error) {
@@ -94,7 +109,7 @@ func hostPort(s string) (string, error) {
 		return "", errors.New("brackets stand around an IPv6 address and nowhere else, like [::1]:2181")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
+		return "", errors.New("the port is not a number from 1 to 65535")
 	}
 	return net.JoinHostPort(host, port), nil
 }

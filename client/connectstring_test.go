@@ -44,21 +44,19 @@ func TestConnectStringBad(t *testing.T) {
 	for _, tt := range []struct{ in, remedy string }{
 		{"", "expected \"host:port"},
 		{" \t", "expected \"host:port"},
-		{",", "empty server"},
-		{"a:1,,b:2", "empty server"},
-		{"a:1,", "empty server"},
-		{",a:1", "empty server"},
-		{"a:1, ,b:1", "empty server"},
-		{"/app", "empty server"},
-		{"zk://a:2181", "has a scheme (zk://)"},
-		{"http://a:2181/app", "has a scheme (http://)"},
-		{"zk://user:secret@a:2181", "scheme"},
-		{"user@a:2181", "WithAuth"},
+		{",", "server 1 is empty"},
+		{"a:1,,b:2", "server 2 is empty"},
+		{"a:1,", "server 2 is empty"},
+		{",a:1", "server 1 is empty"},
+		{"a:1, ,b:1", "server 2 is empty"},
+		{"/app", "server 1 is empty"},
+		{"zk://a:2181", "has a scheme"},
+		{"http://a:2181/app", "has a scheme"},
 		{"a b:2181", "no blanks"},
 		{"a:", "port"},
 		{"a:0", "1 to 65535"},
 		{"a:65536", "1 to 65535"},
-		{"a:99999", "1 to 65535"},
+		{"a:1,b:99999", "server 2: the port is not a number from 1 to 65535"},
 		{"a:-1", "1 to 65535"},
 		{"a:+2181", "1 to 65535"},
 		{"a:port", "1 to 65535"},
@@ -95,6 +93,32 @@ func TestConnectStringBad(t *testing.T) {
 			t.Errorf("%q: error %q does not name it or lacks %q", tt.in, err, tt.remedy)
 		}
 	}
+}
+
+// A connect string with an @ may hold a password, in any of its parts: the error
+// names the place and quotes nothing.
+func TestConnectStringKeepsPasswords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ in, remedy string }{
+		{"admin:hunter2@zk1:2181,zk2:2181", "server 1: a host has no blanks and no user name; credentials are given with WithAuth"},
+		{"zk1:2181,admin:hunter2@zk2:2181/app", "server 2: a host has no blanks and no user name"},
+		{"admin:hunter2,more@zk1:2181", "server 1: the port is not a number"},
+		{"hunter2@zk1", "WithAuth"},
+		{"zk://admin:hunter2@zk1:2181", "scheme"},
+		{"hunter2@zk://zk1:2181", "scheme"},
+		{"zk1:hunter2/app@home", "server 1: the port is not a number"},
+		{"zk1:2181/admin:hunter2@zk2//app", "chroot: "},
+		{"zk1:2181/./admin:hunter2@zk2", "chroot: "},
+		{"zk1:2181/admin:hunter2@zk2\x00", "chroot: "},
+	} {
+		_, _, err := client.ParseConnectString(tt.in)
+		wantErrText(t, err, tt.remedy, "hunter2")
+	}
+	bubble(t, func(r *rig) {
+		_, err := r.open("zk1:2181/admin:hunter2@zk2:2181", "a")
+		wantErr(t, err, client.ErrNoChroot)
+		wantErrText(t, err, "not shown", "hunter2")
+	})
 }
 
 // Connect refuses before it does anything.

@@ -28,38 +28,40 @@ type core struct {
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
 	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup // every goroutine of the client
+	wg     sync.WaitGroup // every goroutine of the client but those that
+	told   sync.WaitGroup // call hooks and log handlers, which may call Close
 
 	mu      sync.Mutex    // guards the rest; never held across I/O
 	current *session      // newest session, up or not
-	isUp    bool          // current has a connection that a server accepted
-	everUp  bool          // current was accepted at least once
 	fatal   error         // credentials refused, until a session lives again
 	closing bool          // Close was called
 	local   net.Addr      // our address as the servers see it
+	server  string        // the one that accepted current last
+	made    bool          // and made it, with the quorum that it takes
 	dead    []deadSession // given up here while a server may still keep them
 	changed chan struct{} // closed and replaced at every change of the above
 
 	closeOnce *runonce.Once
+	idle      chan struct{} // closed after Close when wg is done
 	quiet     chan struct{} // closed after Close when no goroutine of the client is left
 }
 
 // supervise owns the succession of sessions. It ends after Close.
 func (c *core) supervise() {
-	backoff := retry.Exponential(firstRoundPause, c.cfg.sessionTimeout/6+1).WithRand(c.cfg.rand).BackOff()
+	backoff := retry.Exponential(100*time.Millisecond, c.cfg.sessionTimeout/6+1).WithRand(c.cfg.rand).BackOff()
 	for c.ctx.Err() == nil {
 		s, err := c.startSession()
 		if errors.Is(err, ErrClosed) {
 			return
 		}
 		if err != nil { // go-zookeeper refuses our own arguments
-			c.log.Error("zookeeper: cannot start a session", "reason", err)
+			c.journal.say(slog.LevelError, "zookeeper: cannot start a session", "reason", err)
 			return
 		}
 		<-s.ctx.Done()
 		<-s.link.Over()    // later than its context if Close was called
 		c.wg.Go(s.dispose) // up to a second; the next session need not wait for it
-		if c.wasUp(s) && !errors.Is(s.link.Cause(), ErrAuthFailed) {
+		if s.link.SessionID() != 0 && !errors.Is(s.link.Cause(), ErrAuthFailed) {
 			backoff.Reset()
 			continue
 		}
@@ -86,16 +88,18 @@ func (c *core) setCurrent(s *session) bool {
 	if c.closing {
 		return false
 	}
-	c.current, c.isUp, c.everUp = s, false, false
+	c.current = s
 	c.states.add(StateChange{State: Connecting, At: time.Now()})
 	c.broadcast()
 	return true
 }
 
-func (c *core) wasUp(s *session) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.current == s && c.everUp
+// live says whether current has a connection that a server accepted, and
+// whether it was accepted at least once and is not over. The states say so; they
+// change with c.mu held, but for the last. The caller holds c.mu.
+func (c *core) live() (up, accepted bool) {
+	state := c.states.newest().change.State
+	return state == Connected, state == Connected || state == Suspended
 }
 
 // sessionUp reports whether s is still wanted.
@@ -105,7 +109,8 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 	if c.current != s || s.link.Cause() != nil {
 		return false
 	}
-	c.isUp, c.everUp, c.local, c.fatal = true, true, h.LocalAddr, nil
+	c.local, c.fatal = h.LocalAddr, nil
+	c.server, c.made = h.Server, !h.Reattached
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()
 	c.buryLocked()
@@ -118,10 +123,9 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 func (c *core) sessionDown(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current != s || !c.isUp || c.closing {
+	if up, _ := c.live(); c.current != s || !up || c.closing {
 		return
 	}
-	c.isUp = false
 	c.states.add(StateChange{State: Suspended, Session: s.link.SessionID(), Err: err, At: time.Now()})
 	c.broadcast()
 }
@@ -130,11 +134,11 @@ func (c *core) sessionDown(s *session, err error) {
 // the broadcast wakes finds both.
 func (c *core) sessionOver(s *session, cause error) {
 	c.mu.Lock()
-	c.isUp = false // a session is replaced only after it is over
 	if errors.Is(cause, ErrAuthFailed) {
 		c.fatal = cause
 	}
-	lost := c.everUp && !c.closing
+	_, lost := c.live() // a session is replaced only after it is over
+	lost = lost && !c.closing
 	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
 	}
@@ -146,21 +150,20 @@ func (c *core) sessionOver(s *session, cause error) {
 	}
 }
 
-// connected waits for a session with a connection.
-func (c *core) connected(ctx context.Context) (*session, error) {
-	return c.await(ctx, nil)
-}
-
 // await waits until bound, or the current session if bound is nil, has a
 // connection.
 func (c *core) await(ctx context.Context, bound *session) (*session, error) {
 	for {
 		c.mu.Lock()
-		s, up, closing, fatal, changed := c.current, c.isUp, c.closing, c.fatal, c.changed
+		s, closing, fatal, changed := c.current, c.closing, c.fatal, c.changed
+		up, _ := c.live()
 		c.mu.Unlock()
+		if bound != nil {
+			if err := bound.over(); err != nil {
+				return nil, err
+			}
+		}
 		switch {
-		case bound != nil && bound.ctx.Err() != nil:
-			return nil, context.Cause(bound.ctx)
 		case closing:
 			return nil, ErrClosed
 		case up && (bound == nil || s == bound):

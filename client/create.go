@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // createSpec is what the options of a create say.
@@ -15,58 +17,71 @@ type createSpec struct {
 	ttl                              time.Duration
 	hasTTL                           bool
 	protected, parents               bool
-	acl                              []zk.ACL
+	acl, parentACL                   []zk.ACL // nil: the client's default
 }
 
 // A CreateOption configures a create; without any it makes a persistent node
 // under an existing parent, with the client's default ACL.
-type CreateOption interface{ applyCreate(*createSpec) }
-
-type createFunc func(*createSpec)
-
-func (f createFunc) applyCreate(s *createSpec) { f(s) }
+type CreateOption func(*createSpec)
 
 // Ephemeral makes the node go with the session.
-func Ephemeral() CreateOption { return createFunc(func(s *createSpec) { s.ephemeral = true }) }
+func Ephemeral() CreateOption { return func(s *createSpec) { s.ephemeral = true } }
 
 // Sequential lets the server append a number of ten digits, which counts the
 // creates under the parent.
-func Sequential() CreateOption { return createFunc(func(s *createSpec) { s.sequential = true }) }
+func Sequential() CreateOption { return func(s *createSpec) { s.sequential = true } }
 
 // Container makes a node that the server removes some time after its last
 // child is gone.
-func Container() CreateOption { return createFunc(func(s *createSpec) { s.container = true }) }
+func Container() CreateOption { return func(s *createSpec) { s.container = true } }
 
 // TTL makes a node that the server removes when it has not been changed for
 // d, in milliseconds, and has no children. Servers need
 // extendedTypesEnabled=true for it.
 func TTL(d time.Duration) CreateOption {
-	return createFunc(func(s *createSpec) { s.ttl, s.hasTTL = d, true })
+	return func(s *createSpec) { s.ttl, s.hasTTL = d, true }
 }
 
 // Protected puts "_c_<uuid>-" in front of the last part of the path, as
 // Curator does, so that a create whose answer was lost is recognised instead
 // of repeated, and removed if the caller gives up.
-func Protected() CreateOption { return createFunc(func(s *createSpec) { s.protected = true }) }
+func Protected() CreateOption { return func(s *createSpec) { s.protected = true } }
 
-// WithParents creates missing parents as empty container nodes with the ACL
-// of the node itself, as Curator's creatingParentContainersIfNeeded does.
-func WithParents() CreateOption { return createFunc(func(s *createSpec) { s.parents = true }) }
+// WithParents creates missing parents as empty container nodes with the
+// client's default ACL, as Curator's creatingParentContainersIfNeeded does.
+// [ParentACL] gives them another.
+func WithParents() CreateOption { return func(s *createSpec) { s.parents = true } }
 
-// ACL sets the node's ACL instead of the client's default.
+// ACL sets the node's ACL instead of the client's default. Without an entry the
+// create is refused with [zk.ErrInvalidACL].
 func ACL(acl ...zk.ACL) CreateOption {
-	return createFunc(func(s *createSpec) { s.acl = acl })
+	return func(s *createSpec) { s.acl = append([]zk.ACL{}, acl...) }
 }
+
+// ParentACL sets the ACL of the parents that [WithParents] makes. Without an
+// entry the create is refused with [zk.ErrInvalidACL].
+func ParentACL(acl ...zk.ACL) CreateOption {
+	return func(s *createSpec) { s.parentACL = append([]zk.ACL{}, acl...) }
+}
+
+// errEmptyACL refuses what would be taken for no ACL at all.
+var errEmptyACL = fmt.Errorf("%w: it has no entry", zk.ErrInvalidACL)
 
 func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	var s createSpec
 	for _, opt := range opts {
 		if opt != nil {
-			opt.applyCreate(&s)
+			opt(&s)
 		}
 	}
+	if s.acl != nil && len(s.acl) == 0 || s.parentACL != nil && len(s.parentACL) == 0 {
+		return s, &fault{errEmptyACL, OutcomeNeverSent}
+	}
 	if s.acl == nil {
-		s.acl = o.core.cfg.acl()
+		s.acl = o.core.cfg.defaultACL
+	}
+	if s.parentACL == nil {
+		s.parentACL = o.core.cfg.defaultACL
 	}
 	var why string
 	switch {
@@ -82,35 +97,23 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	return s, &fault{fmt.Errorf("%w: %s", zk.ErrInvalidFlags, why), OutcomeNeverSent}
 }
 
-// send is the create as go-zookeeper wants it: it has a call and an opcode of
-// its own for containers and for TTL nodes, and takes Create with the
-// container flag for a plain persistent node.
-func (spec createSpec) send(full string, data []byte) func(*zk.Conn) (string, error) {
-	data = notNull(data)
-	return func(c *zk.Conn) (string, error) {
-		switch {
-		case spec.container:
-			return c.CreateContainer(full, data, zk.FlagContainer, spec.acl)
-		case spec.hasTTL && spec.sequential:
-			return c.CreateTTL(full, data, zk.FlagPersistentSequentialWithTTL, spec.acl, spec.ttl)
-		case spec.hasTTL:
-			return c.CreateTTL(full, data, zk.FlagTTL, spec.acl, spec.ttl)
-		default:
-			return c.Create(full, data, spec.flags(), spec.acl)
+// request is the create as a server wants it: containers and TTL nodes have a
+// type of their own.
+func (spec *createSpec) request(full string, data []byte) wire.Request {
+	r := wire.Request{Op: wire.OpCreate, Path: full, Data: data, ACL: spec.acl, Flags: spec.flags()}
+	switch {
+	case spec.container:
+		r.Op, r.Flags = wire.OpCreateContainer, zk.FlagContainer
+	case spec.hasTTL:
+		r.Op, r.Flags, r.TTL = wire.OpCreateTTL, zk.FlagTTL, spec.ttl.Milliseconds()
+		if spec.sequential {
+			r.Flags = zk.FlagPersistentSequentialWithTTL
 		}
 	}
+	return r
 }
 
-// notNull keeps go-zookeeper from sending nil as null, which is not the same
-// as no bytes to those who read it: Java's getData would return null.
-func notNull(data []byte) []byte {
-	if data == nil {
-		return []byte{}
-	}
-	return data
-}
-
-func (spec createSpec) flags() int32 {
+func (spec *createSpec) flags() int32 {
 	var flags int32
 	if spec.ephemeral {
 		flags |= zk.FlagEphemeral
@@ -119,14 +122,6 @@ func (spec createSpec) flags() int32 {
 		flags |= zk.FlagSequence
 	}
 	return flags
-}
-
-func (spec createSpec) size() int {
-	n := 0
-	for _, a := range spec.acl {
-		n += len(a.Scheme) + len(a.ID) + 12
-	}
-	return n
 }
 
 // Create makes a node and returns its path, which differs from the given one
@@ -140,35 +135,18 @@ func (spec createSpec) size() int {
 // matches [UnknownOutcome], and whether the node exists must be looked up.
 // Anything else that fails has made no node of this name; parents made by
 // [WithParents] stay, and the server removes them.
-func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (created string, err error) {
+func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	spec, err := o.spec(opts)
 	if err != nil {
 		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	if spec.protected {
-		e, err := o.protected(ctx, path, data, spec, false, "")
-		return e.Path, err
-	}
-	err = o.do(ctx, "create", path, once, func(ctx context.Context, t try) error {
-		full, err := o.creatable(path, data, spec)
-		if err != nil {
-			return err
-		}
-		return o.withParents(ctx, t.s, full, spec, func() error {
-			name, err := call(ctx, t.s, spec.send(full, data))
-			created = o.stripped(name)
-			return err
-		})
-	})
-	if err != nil {
-		return "", err
-	}
-	return created, nil
+	e, err := o.single(ctx, path, attemptNode{in: o, spec: spec, data: data})
+	return e.Path, err
 }
 
 // creatable maps and checks path. The part that a sequential create extends
 // may be empty.
-func (o *ops) creatable(path string, data []byte, spec createSpec) (string, error) {
+func (o *ops) creatable(path string, spec createSpec) (string, error) {
 	checked := path
 	if spec.sequential {
 		checked += "0000000000"
@@ -177,28 +155,13 @@ func (o *ops) creatable(path string, data []byte, spec createSpec) (string, erro
 	if err != nil {
 		return "", err
 	}
-	full = full[:len(full)-(len(checked)-len(path))]
-	return full, o.fits(len(full) + len(data) + spec.size())
+	return full[:len(full)-(len(checked)-len(path))], nil
 }
 
-// parentRounds bounds how often a vanishing parent is made anew for one
-// create; a reaper cannot be that fast, an ACL or a race of operators can.
+// parentRounds bounds how often a parent that vanishes is made again for one
+// create, as the server may reap a container before it has its first child. A
+// reaper cannot be that fast, an ACL or a race of operators can.
 const parentRounds = 16
-
-// withParents runs create, making missing parents as often as needed: the
-// server may reap a container between its creation and its first child.
-func (o *ops) withParents(ctx context.Context, s *session, full string, spec createSpec, create func() error) error {
-	for round := 0; ; round++ {
-		err := create()
-		if !spec.parents || round == parentRounds || !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-		dir, _ := split(full)
-		if err := o.makeContainers(ctx, s, dir, spec.acl); err != nil {
-			return o.noParent(dir, err)
-		}
-	}
-}
 
 // noParent is a failure to make dir. Of the node itself nothing was sent, and
 // making a parent twice is as good as once.
@@ -219,7 +182,7 @@ func (o *ops) makeContainers(ctx context.Context, s *session, dir string, acl []
 	}
 	spec := createSpec{container: true, acl: acl}
 	for range parentRounds {
-		_, err := call(ctx, s, spec.send(dir, nil))
+		err := s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNodeExists):
 			return nil

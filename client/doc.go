@@ -53,6 +53,7 @@
 // Everything is safe for concurrent use. Every call that can block takes a
 // context and returns promptly when it ends, in a partition too; the returned
 // error then matches the context's error and, if there was one, the last
-// error of ZooKeeper. Without a deadline a call waits for a connection as
-// long as the client is open.
+// error of ZooKeeper. A call that gives up leaves no goroutine behind, and the
+// bytes that it was given are not read once it has returned. Without a deadline
+// a call waits for a connection as long as the client is open.
 package client

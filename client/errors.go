@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-zookeeper/zk"
 
@@ -46,6 +47,10 @@ var (
 	// ErrNoChroot says that the chroot of the connect string does not exist.
 	ErrNoChroot = errors.New("client: chroot does not exist")
 )
+
+// errMoved stands for zk.ErrBadVersion where an earlier try of the same call may
+// have been applied: the refusal does not tell who moved the version.
+var errMoved = errors.New("the answer to an earlier try was lost, and the version has moved since: that try was applied, or another client has written")
 
 // Outcome says what is known about the fate of a failed operation.
 type Outcome int
@@ -91,9 +96,12 @@ func (e *OpError) Error() string {
 	return s
 }
 
-// shortened keeps one call with an absurd path from filling a log.
+// shortened keeps one call with an absurd path from filling or forging a log.
 func shortened(path string) string {
 	const most = 256
+	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		path = strconv.Quote(path)
+	}
 	if len(path) <= most {
 		return path
 	}
@@ -103,6 +111,8 @@ func shortened(path string) string {
 // remedy says what to do about answers of a server that do not say it.
 func (e *OpError) remedy() string {
 	switch {
+	case errors.Is(e.Err, ErrTooLarge):
+		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
 	case errors.Is(e.Err, zk.ErrNoAuth):
 		return " (the ACL of the node or of its parent does not allow it: pass credentials with client.WithAuth, or have the ACL changed)"
 	case errors.Is(e.Err, zk.ErrInvalidACL):
@@ -139,28 +149,25 @@ func hasOutcome(err error, want Outcome) bool {
 // It is itself an error: errors.Is(err, client.CodeThrottled).
 type Code int32
 
-// Codes that go-zookeeper turns into text ("unknown error: n"), from
-// ZooKeeper's KeeperException.Code.
+// Codes of ZooKeeper's KeeperException.Code without a variable in go-zookeeper.
 const (
-	CodeSystemError            Code = -1
-	CodeRuntimeInconsistency   Code = -2
-	CodeDataInconsistency      Code = -3
-	CodeConnectionLoss         Code = -4
-	CodeMarshallingError       Code = -5
-	CodeUnimplemented          Code = -6
-	CodeOperationTimeout       Code = -7
-	CodeInvalidState           Code = -9
-	CodeNewConfigNoQuorum      Code = -13
-	CodeReconfigInProgress     Code = -14
-	CodeEphemeralOnLocal       Code = -120
-	CodeNotReadOnly            Code = -119
-	CodeNoWatcher              Code = -121
-	CodeRequestTimeout         Code = -122
-	CodeSessionClosedSASL      Code = -124
-	CodeQuotaExceeded          Code = -125
-	CodeThrottled              Code = -127
-	codeNone                   Code = 0
-	goZookeeperUnknownCodeText      = "unknown error: "
+	CodeSystemError          Code = -1
+	CodeRuntimeInconsistency Code = -2
+	CodeDataInconsistency    Code = -3
+	CodeConnectionLoss       Code = -4
+	CodeMarshallingError     Code = -5
+	CodeUnimplemented        Code = -6
+	CodeOperationTimeout     Code = -7
+	CodeInvalidState         Code = -9
+	CodeNewConfigNoQuorum    Code = -13
+	CodeReconfigInProgress   Code = -14
+	CodeEphemeralOnLocal     Code = -120
+	CodeNotReadOnly          Code = -119
+	CodeNoWatcher            Code = -121
+	CodeRequestTimeout       Code = -122
+	CodeSessionClosedSASL    Code = -124
+	CodeQuotaExceeded        Code = -125
+	CodeThrottled            Code = -127
 )
 
 var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
@@ -191,53 +198,23 @@ func (c Code) Error() string {
 	return fmt.Sprintf("zk: server error (code %d)", int32(c))
 }
 
-// serverError gives codes that go-zookeeper only knows as text their type
-// back (go-zookeeper constants.go, ErrCode.toError).
-func serverError(err error) (error, bool) {
-	if rest, ok := strings.CutPrefix(err.Error(), goZookeeperUnknownCodeText); ok {
-		n, convErr := strconv.ParseInt(rest, 10, 32)
-		switch {
-		case convErr != nil || Code(n) == codeNone:
-		case n == wire.CodeReplyTooLarge:
-			return ErrReplyTooLarge, false
-		default:
-			return Code(n), true
-		}
-	}
-	for _, known := range []error{
-		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNoAuth, zk.ErrNotEmpty,
-		zk.ErrNoChildrenForEphemerals, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrSessionExpired,
-		zk.ErrSessionMoved, zk.ErrBadArguments, zk.ErrReconfigDisabled, zk.ErrAPIError, zk.ErrNothing,
-	} {
-		if errors.Is(err, known) {
-			return err, true
-		}
-	}
-	return err, false
+// known are the codes for which go-zookeeper has a variable.
+var known = map[int32]error{ //nolint:gochecknoglobals // a constant table
+	-8: zk.ErrBadArguments, -100: zk.ErrAPIError, -101: zk.ErrNoNode, -102: zk.ErrNoAuth, -103: zk.ErrBadVersion,
+	-108: zk.ErrNoChildrenForEphemerals, -110: zk.ErrNodeExists, -111: zk.ErrNotEmpty, -112: zk.ErrSessionExpired,
+	-114: zk.ErrInvalidACL, -115: zk.ErrAuthFailed, -117: zk.ErrNothing, -118: zk.ErrSessionMoved, -123: zk.ErrReconfigDisabled,
+	wire.CodeReplyTooLarge: ErrReplyTooLarge,
 }
 
-// outcome classifies what a go-zookeeper call returned. ErrClosing and
-// ErrConnectionClosed mean "in flight" as well as "queued and dropped", so
-// they count as unknown; only ErrNoServer is always a request that was still
-// in the queue. ErrShortBuffer is a reply that go-zookeeper could not read:
-// requests that do not fit are refused before they get there.
-func outcome(err error) (Outcome, error) {
-	typed, ok := serverError(err)
-	if ok {
-		// The server drops what it could not decide in time; nothing tells
-		// whether it was applied.
-		if errors.Is(typed, CodeConnectionLoss) || errors.Is(typed, CodeOperationTimeout) || errors.Is(typed, CodeRequestTimeout) {
-			return OutcomeUnknown, typed
-		}
-		return OutcomeRefused, typed
+// codeError is the error for a code of the server, nil for 0.
+func codeError(code int32) error {
+	if code == 0 {
+		return nil
 	}
-	switch {
-	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrInvalidPath), errors.Is(err, zk.ErrInvalidFlags),
-		errors.Is(err, ErrTooLarge), errors.Is(err, ErrNotConnected):
-		return OutcomeNeverSent, err
-	default:
-		return OutcomeUnknown, typed
+	if err, ok := known[code]; ok {
+		return err
 	}
+	return Code(code)
 }
 
 // retryable reports whether doing the same again later can succeed where err

@@ -2,19 +2,14 @@ package client
 
 import (
 	"context"
-	"net"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/docent-go/docent/internal/clock"
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // ParseConnectString lets tests judge connect strings without connecting.
 var ParseConnectString = parseConnectString
-
-// Share lets tests see how the time of a dial is shared.
-var Share = share
 
 // HubSize is the number of watches that the present session of c keeps.
 func HubSize(c *Client) int {
@@ -33,32 +28,27 @@ func DeadSessions(c *Client) int {
 	return len(c.core.dead)
 }
 
-// Resolved is dial with another resolver: the addresses that names have now.
-func Resolved(ctx context.Context, addr string, resolve func(ctx context.Context, host string) ([]string, error)) (net.Conn, error) {
-	cfg, err := newConfig(addr, nil)
-	if err != nil {
-		return nil, err
-	}
-	s := newServers(cfg, newJournal(cfg.logger))
-	s.resolve = resolve
-	return s.dial(ctx, addr)
-}
-
-// Redials says how long the pauses before dials are to the one server at addr,
-// after so many that failed and a connection that stood for stood and whose
-// loss nobody has been told of.
-func Redials(ctx context.Context, addr string, failed int, stood time.Duration) (time.Duration, error) {
+// Redials says how long the pause before a dial to the one server at addr is,
+// after so many that failed and connections that stood for so long each, and of
+// whose loss nobody has been told.
+func Redials(ctx context.Context, addr string, failed int, stood ...time.Duration) (time.Duration, error) {
 	cfg, err := newConfig(addr, nil)
 	if err != nil {
 		return 0, err
 	}
 	s := newServers(cfg, newJournal(cfg.logger))
 	s.tried = failed
-	s.up(addr, cfg.sessionTimeout)
-	time.Sleep(stood)
-	begun := time.Now()
-	err = s.pace(ctx, addr)
-	return time.Since(begun), err
+	var paused time.Duration
+	for _, d := range stood {
+		s.up(addr, cfg.sessionTimeout)
+		time.Sleep(d)
+		begun := time.Now()
+		if err := s.pace(ctx, addr); err != nil {
+			return 0, err
+		}
+		paused = time.Since(begun)
+	}
+	return paused, nil
 }
 
 // WithClock replaces the clocks that Go does not fake.
@@ -79,15 +69,8 @@ func Terms(p LeasePolicy, timeout time.Duration) (life, margin, relay, beat, spa
 // and whose session is found to be over before the next try.
 func ReadWhoseSessionEnds(ctx context.Context, s *Session, why error) error {
 	return s.do(ctx, "get", "/", reads, func(_ context.Context, t try) error {
-		closed := t.s.fault(zk.ErrConnectionClosed)
+		closed := &fault{wire.ErrNotConnected, OutcomeNeverSent}
 		t.s.link.End(why)
 		return closed
 	})
-}
-
-// TransactionAnswer is what is made of the answer to a transaction of n parts:
-// how many results it has, and the error of the request as a whole.
-func TransactionAnswer(n int, res []zk.MultiResponse, err error) (int, error) {
-	a, err := answered(n, res, err)
-	return len(a.parts), err
 }

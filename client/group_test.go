@@ -59,8 +59,8 @@ func TestCreateGroup(t *testing.T) {
 				if acl, _, err := c.GetACL(r.ctx, made[i].Path); err != nil || len(acl) != 1 || acl[0].Perms != perms {
 					r.Errorf("node %d: ACL %+v, %v", i, acl, err)
 				}
-				if nodes[i].List != (len(made[i].Children) == 2) || nodes[i].List != (made[i].Pzxid == made[i].Czxid) {
-					r.Errorf("node %d: children %v, pzxid %d", i, made[i].Children, made[i].Pzxid)
+				if nodes[i].List != (len(made[i].Children) == 2) {
+					r.Errorf("node %d: children %v", i, made[i].Children)
 				}
 				if (i == 1) != (len(made[i].Beside) == 1 && made[i].Beside[0] == "x") {
 					r.Errorf("node %d: beside it %v", i, made[i].Beside)
@@ -265,8 +265,5 @@ func TestCreateGroupSessionLost(t *testing.T) {
 		_, err := s.CreateGroup(r.ctx, couple())
 		wantErr(t, err, client.ErrSessionLost)
 		r.noGroup()
-		if r.session(c).In(r.connect("b")) != nil {
-			r.Error("a session in the namespace of another client's")
-		}
 	})
 }

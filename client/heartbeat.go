@@ -15,8 +15,8 @@ import (
 // checksPerBeat bounds a heartbeat; with more nodes they take turns.
 const checksPerBeat = 64
 
-// clockCheck is how often the clocks are compared while something is held:
-// timers do not run while the machine is suspended and so come late.
+// clockCheck is how often at least the clocks are compared while something is
+// held: timers do not run while the machine is suspended and so come late.
 const clockCheck = time.Second
 
 // errUnanswered is why a connection is given up that keeps a heartbeat.
@@ -35,105 +35,98 @@ func (l *lease) pause(t standing) time.Duration {
 	return min(t.beat, max((t.left+since)/2, t.beat/8)) - since
 }
 
-// run renews the lease while anything is held. There is one at a time.
-func (l *lease) run() {
-	if !l.s.begin() {
-		return
-	}
-	defer l.s.running.Done()
-	l.mu.Lock()
-	l.starter = nil
-	if l.running {
-		l.mu.Unlock()
-		return
-	}
-	l.running = true
-	l.mu.Unlock()
-	connected := true
-	for l.goOn() {
-		t := l.standing()
-		if l.expired(t) {
-			continue
-		}
-		l.mu.Lock()
-		l.relieve(t)
-		wait := l.pause(t)
-		l.mu.Unlock()
-		switch {
-		case l.policy.Heartbeat == HeartbeatPings || !connected:
-			wait = t.left
-		case wait <= 0:
-			connected = l.beat(t)
-			continue
-		}
-		connected = l.sleep(min(wait, t.left)) || connected
-	}
+// wantsBeat reports whether there is to be a heartbeat: for what is held, or to
+// save the session whose lease is over while holdings are not given up. The
+// caller holds l.mu.
+func (l *lease) wantsBeat(t standing) bool {
+	return l.policy.Heartbeat == HeartbeatWrites && l.awaited == 0 &&
+		(len(l.holdings) > 0 || len(l.lingering) > 0 && t.left <= 0)
 }
 
-// goOn reports whether anything is held.
-func (l *lease) goOn() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running = len(l.holdings) > 0 && l.s.over() == nil
-	return l.running
+// heartbeat is one that is due.
+type heartbeat struct {
+	number   int
+	nodes    []string
+	at       time.Time
+	patience time.Duration // how long its answer is awaited
 }
 
-// sleep waits for d to pass or something to change, and reports the latter.
-func (l *lease) sleep(d time.Duration) bool {
-	if l.s.core.cfg.clock.Slept != nil {
-		d = min(d, clockCheck)
+// nextBeat returns the next heartbeat if it is due. Its answer has half of the
+// time that is left. The other half is for another server, since this one may
+// be cut off from its leader, or from us. The caller holds l.mu.
+func (l *lease) nextBeat(t standing) (b heartbeat, due bool) {
+	if !l.wantsBeat(t) || l.pause(t) > 0 {
+		return heartbeat{}, false
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return false
-	case <-l.poke:
-		return true
-	case <-l.s.link.Over():
-		return true
-	case <-l.s.ctx.Done(): // earlier if Close was called
-		return true
+	patience := t.left / 2
+	if t.left <= 0 {
+		patience = t.left + t.margin
 	}
+	l.beats++
+	l.awaited, l.beaten = l.beats, t.now
+	return heartbeat{l.beats, l.turn(), t.now, patience}, true
 }
 
-// beat commits one heartbeat, and reports whether there is a connection for
-// the next. It has half of the time that is left; the other half is for
-// another server, since this one may be cut off from its leader, or its way
-// here may be.
-func (l *lease) beat(t standing) bool {
-	now := time.Now()
-	ctx, cancel := context.WithDeadlineCause(l.s.ctx, now.Add(t.left/2), errUnanswered)
+// beat sends a heartbeat and waits for its answer. It only reports doubts: the
+// timer decides when holdings end.
+func (l *lease) beat(b heartbeat) {
+	ctx, cancel := context.WithDeadlineCause(l.s.ctx, b.at.Add(b.patience), errUnanswered)
 	defer cancel()
-	nodes := l.turn(now)
-	if len(nodes) == 0 { // given up in this moment
-		return true
+	x := checks(b.nodes)
+	err := l.s.link.Do(ctx, x)
+	if err == nil {
+		err = l.s.answer(x)
 	}
-	failed, why, err := l.s.link.Check(ctx, nodes...)
 	switch {
 	case errors.Is(err, wire.ErrNotConnected):
-		l.unease(fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.report()))
-		return false
-	case err != nil && ctx.Err() != nil && l.s.ctx.Err() == nil:
-		l.unease(errUnanswered)
-		l.s.link.DropLive(now, errUnanswered)
-		return false
+		l.missed(b, fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.report()))
+	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
+		l.missed(b, errUnanswered)
+		l.s.link.DropLive(b.at, errUnanswered)
 	case err != nil:
-		l.unease(err)
-		// Otherwise the connection is gone, and the next one wakes us.
-		var code wire.ServerError
-		return errors.As(err, &code) || errors.Is(err, wire.ErrProtocol)
+		l.missed(b, err)
+	default:
+		l.hear(b.nodes, x.Reply.Parts)
 	}
-	if failed >= 0 {
-		l.refused(nodes[failed], answerOf(why))
-	} else {
-		l.see(nodes)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.awaited == b.number {
+		l.awaited = 0
 	}
-	return true
 }
 
-// see notes that all nodes could be read.
-func (l *lease) see(nodes []string) {
+// missed is called when the answer to b does not come, or is of no use. That
+// says nothing about a connection that was made later.
+func (l *lease) missed(b heartbeat, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.awaited == b.number {
+		l.doubts(why)
+	}
+}
+
+// hear deals with the results of the checks of nodes. One that may not be read is
+// put behind the others in later heartbeats.
+func (l *lease) hear(nodes []string, results []wire.Result) {
+	for i, path := range nodes[:min(len(nodes), len(results))] {
+		err := codeError(results[i].Code)
+		if err == nil || errors.Is(err, CodeRuntimeInconsistency) {
+			continue
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			l.missing(path, fmt.Errorf("heartbeat: %s: %w", path, err))
+			return
+		}
+		l.mu.Lock()
+		known := l.blind[path]
+		l.blind[path] = true
+		l.mu.Unlock()
+		if !known {
+			l.s.core.journal.say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
+				"node", path, "reason", err)
+		}
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, path := range nodes {
@@ -143,76 +136,30 @@ func (l *lease) see(nodes []string) {
 
 // turn returns the nodes to check, and behind them one of those that might not
 // be read when they were checked last: the answer then says nothing about it,
-// but what stands before it was checked, and the transaction is committed.
-func (l *lease) turn(now time.Time) (nodes []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.beaten = now
+// but what stands before it was checked, and the transaction is committed. The
+// caller holds l.mu.
+func (l *lease) turn() (nodes []string) {
+	holdings := l.holdings
+	if len(holdings) == 0 {
+		holdings = l.lingering
+	}
 	var all []string
-	for _, h := range l.holdings {
+	for _, h := range holdings {
 		all = append(all, h.full...)
 	}
-	n := min(len(all), checksPerBeat)
+	next := make([]string, min(len(all), checksPerBeat))
+	for i := range next {
+		next[i] = all[(l.next+i)%len(all)]
+	}
+	n := l.s.core.checkable(next)
 	var blind []string
-	for i := range n {
-		path := all[(l.next+i)%len(all)]
+	for _, path := range next[:n] {
 		if l.blind[path] {
 			blind = append(blind, path)
 		} else {
 			nodes = append(nodes, path)
 		}
 	}
-	l.next = (l.next + n) % max(1, len(all))
+	l.next = (l.next + n) % len(all)
 	return append(nodes, blind[:min(1, len(blind))]...)
-}
-
-// refused deals with a node that did not pass the check.
-func (l *lease) refused(path string, why error) {
-	switch {
-	case errors.Is(why, zk.ErrNoNode):
-		l.gone(path, fmt.Errorf("heartbeat: %s: %w", path, why))
-	case l.s.ifExpired(why):
-	case l.ignore(path):
-		l.s.core.journal.say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
-			"node", path, "reason", why)
-	}
-}
-
-// ignore takes a node to the end of later heartbeats, and reports whether that is
-// news.
-func (l *lease) ignore(path string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known := l.blind[path]
-	l.blind[path] = true
-	return !known
-}
-
-// ifExpired ends the session if that is what a server said, and reports it.
-func (s *session) ifExpired(err error) bool {
-	if !errors.Is(err, zk.ErrSessionExpired) {
-		return false
-	}
-	s.link.End(err)
-	return true
-}
-
-// answerOf gives an error of the wire the type that go-zookeeper would.
-func answerOf(err error) error {
-	var code wire.ServerError
-	if !errors.As(err, &code) {
-		return err
-	}
-	switch code {
-	case -101:
-		return zk.ErrNoNode
-	case -102:
-		return zk.ErrNoAuth
-	case -112:
-		return zk.ErrSessionExpired
-	case -118:
-		return zk.ErrSessionMoved
-	default:
-		return Code(code)
-	}
 }

@@ -17,7 +17,9 @@ type Holding struct {
 	paths []string
 	full  []string // as the server knows them
 
-	cause error // why it ended; guarded by the lease's mu
+	// Guarded by the lease's mu.
+	cause error     // why it ended
+	due   time.Time // if it ended with the lease: when its nodes are in the way
 }
 
 // Hold begins to rely on the nodes at paths, which this session has made. If
@@ -32,9 +34,12 @@ type Holding struct {
 // error then says why there is no proof, matches zk.ErrNoNode if a node does
 // not exist, or [ErrUnsafeTimeout].
 //
-// If a holding that ended with ErrLeaseExpired is not given up, by Done, when
-// its deadline comes, the session is given up, since its nodes are in
-// everybody's way.
+// After the deadline of a holding that ended with ErrLeaseExpired its nodes are
+// in everybody's way. If it is not given up by then, with Done, the nodes are
+// deleted in the background, and the session goes on. If the session was not
+// proved again by then, it is ended instead, and all that it holds with it.
+// Deleting may take several tries, so the paths must be names that nobody will
+// use again, such as those of sequential or protected nodes.
 func (s *Session) Hold(ctx context.Context, lost func(error), paths ...string) (*Holding, error) {
 	full, err := s.fullPaths(paths)
 	if err != nil {
@@ -85,7 +90,7 @@ func (h *Holding) Err() error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	s.lease.expired(s.lease.standing())
+	s.lease.expire()
 	s.lease.mu.Lock()
 	defer s.lease.mu.Unlock()
 	return h.cause

@@ -3,18 +3,20 @@ package client
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 )
 
 // journal logs what is noticed on the wire's callback path, on a goroutine of
 // its own: a log handler that blocks must not keep a lost session from ending.
+// Behind such a handler the first lines say what began; those that find no room
+// are dropped and counted.
 type journal struct {
-	log  *slog.Logger
-	wake chan struct{} // holds a token while lines may be waiting
-
-	mu    sync.Mutex // guards lines; never held while logging
-	lines []line
+	log     *slog.Logger
+	lines   chan line
+	dropped atomic.Int64 // since the handler was told last
 }
+
+const journalLines = 1000
 
 type line struct {
 	level slog.Level
@@ -23,38 +25,32 @@ type line struct {
 }
 
 func newJournal(log *slog.Logger) *journal {
-	return &journal{log: log, wake: make(chan struct{}, 1)}
+	return &journal{log: log, lines: make(chan line, journalLines)}
 }
 
 // say never blocks.
 func (j *journal) say(level slog.Level, text string, args ...any) {
-	j.mu.Lock()
-	j.lines = append(j.lines, line{level, text, args})
-	j.mu.Unlock()
 	select {
-	case j.wake <- struct{}{}:
+	case j.lines <- line{level, text, args}:
 	default:
+		j.dropped.Add(1)
 	}
 }
 
 // run logs until ctx ends and everything said before that is logged.
 func (j *journal) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		j.flush(ctx)
+	for {
 		select {
-		case <-j.wake:
+		case l := <-j.lines:
+			j.log.Log(ctx, l.level, l.text, l.args...)
 		case <-ctx.Done():
+			if len(j.lines) == 0 {
+				return
+			}
 		}
-	}
-	j.flush(ctx)
-}
-
-func (j *journal) flush(ctx context.Context) {
-	j.mu.Lock()
-	lines := j.lines
-	j.lines = nil
-	j.mu.Unlock()
-	for _, l := range lines {
-		j.log.Log(ctx, l.level, l.text, l.args...)
+		if n := j.dropped.Load(); n > 0 && len(j.lines) == 0 {
+			j.dropped.Add(-n)
+			j.log.Log(ctx, slog.LevelWarn, "zookeeper: lines are missing here, because the log handler was too slow", "dropped", n)
+		}
 	}
 }

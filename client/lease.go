@@ -10,29 +10,28 @@ import (
 )
 
 // lease is what a session knows about how long its nodes are safe, and who
-// relies on it. While somebody does, a goroutine renews it; a hold that is
-// over before the first heartbeat is due never starts one.
+// relies on it. While anybody does, a timer looks after it: a hold that is over
+// before the timer fires starts no goroutine.
 type lease struct {
 	s      *session
 	policy LeasePolicy
 
-	poke chan struct{} // holds a token when something has changed
-
-	mu       sync.Mutex // guards the rest; never held across I/O or callbacks
-	holdings []*Holding
-	left     map[*Holding]struct{} // lost, and not given up by their holders
-	next     int                   // which node the next heartbeat checks first, counted over all holdings
-	blind    map[string]bool       // nodes that may not be read, and so not checked
-	starter  *time.Timer           // starts run
-	running  bool
-	beaten   time.Time     // when the newest heartbeat was sent
-	doubt    error         // why the lease is in jeopardy, nil if it is not
-	doubted  time.Time     // since when
-	jeopardy chan struct{} // closed while it is
+	mu        sync.Mutex // guards the rest; never held across I/O or callbacks
+	holdings  []*Holding
+	lingering []*Holding      // ended with the lease, not yet given up by their holders
+	timer     *time.Timer     // calls tick; nil before the first holding
+	beats     int             // heartbeats so far
+	awaited   int             // which of them may yet be answered, 0 if none
+	beaten    time.Time       // when the newest was tried on the present connection
+	next      int             // which node the next one checks first, counted over all holdings
+	blind     map[string]bool // nodes that may not be read, and so not checked
+	doubt     error           // why the lease is in jeopardy, nil if it is not
+	doubted   time.Time       // since when
+	jeopardy  chan struct{}   // closed while it is
 }
 
 func newLease(s *session, p LeasePolicy) *lease {
-	return &lease{s: s, policy: p, poke: make(chan struct{}, 1), left: map[*Holding]struct{}{}, blind: map[string]bool{}, jeopardy: make(chan struct{})}
+	return &lease{s: s, policy: p, blind: map[string]bool{}, jeopardy: make(chan struct{})}
 }
 
 // standing is the state of a lease at one moment.
@@ -62,6 +61,11 @@ func (l *lease) standing() standing {
 func (l *lease) unease(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.doubts(why)
+}
+
+// doubts puts the lease in jeopardy. The caller holds l.mu.
+func (l *lease) doubts(why error) {
 	if l.doubt == nil {
 		close(l.jeopardy)
 	}
@@ -75,21 +79,17 @@ func (l *lease) relieve(t standing) {
 	}
 }
 
-// up is called when a server has accepted the session.
+// up is called when a server has accepted the session. No answer is awaited any
+// more to a heartbeat on an earlier connection, which may still block there.
 func (l *lease) up() {
-	l.wake() // the next heartbeat relieves
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.awaited, l.beaten = 0, time.Time{}
 	if l.doubt != nil && len(l.holdings) == 0 {
 		l.doubt, l.jeopardy = nil, make(chan struct{})
 	}
-}
-
-// wake makes run look again.
-func (l *lease) wake() {
-	select {
-	case l.poke <- struct{}{}:
-	default:
+	if !l.idle() {
+		l.timer.Reset(0) // the next heartbeat relieves
 	}
 }
 
@@ -98,9 +98,10 @@ func (l *lease) add(h *Holding, t standing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.relieve(t)
+	first := len(l.holdings) == 0
 	l.holdings = append(l.holdings, h)
-	if !l.running && l.starter == nil {
-		l.starter = time.AfterFunc(l.pause(t), l.run)
+	if first { // otherwise the timer is set, for no later
+		l.arm(t)
 	}
 }
 
@@ -108,87 +109,182 @@ func (l *lease) add(h *Holding, t standing) {
 func (l *lease) remove(h *Holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.left, h)
-	l.drop(h)
+	l.forget(h)
 }
 
-// drop forgets h, and stops what runs when it was the last. The caller holds
-// l.mu.
-func (l *lease) drop(h *Holding) {
-	if i := slices.Index(l.holdings, h); i >= 0 {
-		l.holdings = slices.Delete(l.holdings, i, i+1)
-	}
+// forget takes h from where it is, and stops the timer when it was the last.
+// The caller holds l.mu.
+func (l *lease) forget(h *Holding) {
+	same := func(other *Holding) bool { return other == h }
+	l.holdings = slices.DeleteFunc(l.holdings, same)
+	l.lingering = slices.DeleteFunc(l.lingering, same)
 	for _, path := range h.full {
 		delete(l.blind, path)
 	}
-	if len(l.holdings) > 0 {
-		return
+	if l.idle() && l.timer != nil {
+		l.timer.Stop()
 	}
-	if l.starter != nil {
-		l.starter.Stop()
-		l.starter = nil
-	}
-	l.wake()
 }
 
-// expired ends all holdings if their time is over, and reports whether it is.
-func (l *lease) expired(t standing) bool {
-	if t.left > 0 {
-		return false
+// idle reports whether there is nothing to look after. The caller holds l.mu.
+func (l *lease) idle() bool { return len(l.holdings) == 0 && len(l.lingering) == 0 }
+
+// arm sets the timer to the next moment at which something is due, by what is
+// known at t. The caller holds l.mu, and the lease is not idle.
+func (l *lease) arm(t standing) {
+	d := clockCheck
+	if len(l.holdings) > 0 {
+		d = min(d, t.left)
 	}
+	if l.wantsBeat(t) {
+		d = min(d, l.pause(t))
+	}
+	for _, h := range l.lingering {
+		if t.left > 0 {
+			d = min(d, h.due.Sub(t.now))
+		} else {
+			d = min(d, t.left+t.margin)
+		}
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, l.tick)
+		return
+	}
+	l.timer.Reset(d)
+}
+
+// tick is called by the timer, on a goroutine of its own, and sends the
+// heartbeats that are due. The timer is set again before each of them, so that
+// a connection which blocks this tick delays nothing but heartbeats.
+func (l *lease) tick() {
+	if !l.s.begin() {
+		return
+	}
+	defer l.s.running.Done()
+	for {
+		b, due := l.look()
+		if !due {
+			return
+		}
+		l.beat(b)
+	}
+}
+
+// look compares the clocks, does what is due by them, and returns the heartbeat
+// that is due. Holders are told before a connection is closed, which may block.
+func (l *lease) look() (b heartbeat, due bool) {
+	if l.s.over() != nil {
+		return heartbeat{}, false
+	}
+	l.expire()
 	l.mu.Lock()
-	e := &LeaseExpiredError{
-		Session: l.s.link.SessionID(), Proof: t.proof.Kind.String(),
+	if l.idle() {
+		l.mu.Unlock()
+		return heartbeat{}, false
+	}
+	t := l.standing()
+	l.relieve(t)
+	if len(l.lingering) > 0 && t.left+t.margin <= 0 {
+		e := l.expiry(t)
+		l.mu.Unlock()
+		l.s.link.End(e)
+		return heartbeat{}, false
+	}
+	nodes := l.inTheWay(t)
+	b, due = l.nextBeat(t)
+	if !l.idle() {
+		l.arm(t)
+	}
+	l.mu.Unlock()
+	l.removeNodes(nodes)
+	return b, due
+}
+
+// expiry describes a lease that is over at t. The caller holds l.mu.
+func (l *lease) expiry(t standing) *LeaseExpiredError {
+	return &LeaseExpiredError{
+		Session: l.s.link.SessionID(), Proof: string(t.proof.Kind),
 		SentAt: t.proof.Sent.At, AliveAt: t.proof.Alive.At, Timeout: t.timeout,
 		Deadline: t.deadline(), Margin: t.margin, Reason: l.doubt,
 	}
-	lost := l.holdings
+}
+
+// expire ends all holdings if their time is over.
+func (l *lease) expire() {
+	l.mu.Lock()
+	t := l.standing() // read here: it must not be older than what add was told
+	if t.left > 0 || len(l.holdings) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	e := l.expiry(t)
+	ended := l.holdings
 	l.holdings = nil
-	for _, h := range lost {
-		h.cause = e
-		l.left[h] = struct{}{}
+	for _, h := range ended {
+		h.cause, h.due = e, e.Deadline
 	}
-	if len(lost) > 0 {
-		time.AfterFunc(max(0, t.left+t.margin), func() { l.abandon(e) })
-	}
+	l.lingering = append(l.lingering, ended...)
+	l.arm(t)
 	l.mu.Unlock()
-	for _, h := range lost {
+	for _, h := range ended {
 		h.lost(e)
 	}
-	if len(lost) > 0 {
-		l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(lost), "reason", e)
-	}
-	return true
+	l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
 }
 
-// abandon gives the session up at the deadline, if a hold that was lost is
-// still not released: its node would stand in everybody's way for as long as
-// the session lives.
-func (l *lease) abandon(e *LeaseExpiredError) {
-	l.mu.Lock()
-	n := len(l.left)
-	l.mu.Unlock()
-	if n > 0 && l.s.over() == nil {
-		l.s.core.remember(l.s)
-		l.s.link.End(e)
+// inTheWay returns the nodes of lingering holdings whose deadline has come, and
+// forgets those holdings, if the lease stands again at t. A node that a newer
+// holding relies on is in nobody's way. The caller holds l.mu.
+func (l *lease) inTheWay(t standing) (nodes []string) {
+	if t.left <= 0 {
+		return nil
 	}
-}
-
-// gone ends the holdings that rely on a node which is not there.
-func (l *lease) gone(path string, why error) {
-	l.mu.Lock()
-	var lost []*Holding
-	for _, h := range l.holdings {
-		if slices.Contains(h.full, path) {
-			lost = append(lost, h)
+	for _, h := range slices.Clone(l.lingering) {
+		if t.now.Before(h.due) {
+			continue
+		}
+		l.forget(h)
+		for _, path := range h.full {
+			if len(l.relying(path)) == 0 {
+				nodes = append(nodes, path)
+			}
 		}
 	}
-	for _, h := range lost {
+	return nodes
+}
+
+// removeNodes deletes nodes whose holders were too slow to.
+func (l *lease) removeNodes(nodes []string) {
+	if len(nodes) == 0 {
+		return
+	}
+	l.s.core.journal.say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
+		"nodes", len(nodes), "first", nodes[0])
+	for _, path := range nodes {
+		l.s.core.remover.remove(l.s, path)
+	}
+}
+
+// relying returns the holdings that rely on a node. The caller holds l.mu.
+func (l *lease) relying(path string) (found []*Holding) {
+	for _, h := range l.holdings {
+		if slices.Contains(h.full, path) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// missing ends the holdings that rely on a node which is not there.
+func (l *lease) missing(path string, why error) {
+	l.mu.Lock()
+	ended := l.relying(path)
+	for _, h := range ended {
 		h.cause = why
-		l.drop(h)
+		l.forget(h)
 	}
 	l.mu.Unlock()
-	for _, h := range lost {
+	for _, h := range ended {
 		h.lost(why)
 	}
 }

@@ -2,19 +2,19 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // Op is one part of a transaction; see [CreateOp], [SetOp], [DeleteOp] and
 // [CheckOp].
 type Op struct {
 	name, path string
-	size       int
-	in         *ops // whose namespace path is in; nil: that of the transaction
-	build      func(full string, acl []zk.ACL) any
+	in         *ops         // whose namespace path is in; nil: that of the transaction
+	request    wire.Request // without the full path, and maybe without an ACL
 	err        error
 }
 
@@ -31,48 +31,39 @@ func (op Op) In(s *Session) Op {
 }
 
 // CreateOp makes a node. Containers and TTL nodes are not possible in a
-// transaction (go-zookeeper cannot read the answer), nor are missing parents
-// or protection, which need more than one request.
+// transaction, nor are missing parents or protection, which need more than one
+// request.
 func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	var spec createSpec
 	for _, opt := range opts {
 		if opt != nil {
-			opt.applyCreate(&spec)
+			opt(&spec)
 		}
 	}
-	op := Op{name: "create", path: path, size: len(data) + spec.size()}
-	if spec.container || spec.hasTTL || spec.parents || spec.protected {
+	op := Op{name: "create", path: path, request: spec.request("", data)}
+	switch {
+	case spec.container || spec.hasTTL || spec.parents || spec.protected || spec.parentACL != nil:
 		op.err = fmt.Errorf("%w: a create in a transaction is persistent or ephemeral, sequential or not, and nothing else", zk.ErrInvalidFlags)
-	}
-	op.build = func(full string, acl []zk.ACL) any {
-		if spec.acl != nil {
-			acl = spec.acl
-		}
-		return &zk.CreateRequest{Path: full, Data: notNull(data), Acl: acl, Flags: spec.flags()}
+	case spec.acl != nil && len(spec.acl) == 0:
+		op.err = errEmptyACL
 	}
 	return op
 }
 
 // SetOp replaces the data of a node that has the given version.
 func SetOp(path string, data []byte, version int32) Op {
-	return Op{name: "set", path: path, size: len(data), build: func(full string, _ []zk.ACL) any {
-		return &zk.SetDataRequest{Path: full, Data: notNull(data), Version: version}
-	}}
+	return Op{name: "set", path: path, request: wire.Request{Op: wire.OpSetData, Data: data, Version: version}}
 }
 
 // DeleteOp deletes a node that has the given version.
 func DeleteOp(path string, version int32) Op {
-	return Op{name: "delete", path: path, build: func(full string, _ []zk.ACL) any {
-		return &zk.DeleteRequest{Path: full, Version: version}
-	}}
+	return Op{name: "delete", path: path, request: wire.Request{Op: wire.OpDelete, Version: version}}
 }
 
 // CheckOp lets the transaction fail unless the node exists with the given
 // version.
 func CheckOp(path string, version int32) Op {
-	return Op{name: "check", path: path, build: func(full string, _ []zk.ACL) any {
-		return &zk.CheckVersionRequest{Path: full, Version: version}
-	}}
+	return Op{name: "check", path: path, request: wire.Request{Op: wire.OpCheck, Version: version}}
 }
 
 // OpResult is the result of one part of a transaction that was committed.
@@ -112,18 +103,15 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		if err != nil {
 			return err
 		}
-		a, err := call(ctx, t.s, transaction(reqs))
-		if err == nil && a.err != nil {
-			err = culprit(parts, a.parts, a.err)
-		}
-		if err != nil {
+		x := transaction(reqs)
+		if err := t.s.transact(ctx, x, parts); err != nil {
 			return err
 		}
-		results = make([]OpResult, len(a.parts))
-		for i, r := range a.parts {
+		results = make([]OpResult, len(parts))
+		for i, r := range x.Reply.Parts {
 			results[i].Stat = r.Stat
-			if r.String != "" {
-				results[i].Path = o.of(parts[i]).stripped(r.String)
+			if r.Path != "" {
+				results[i].Path = o.of(parts[i]).stripped(r.Path)
 			}
 		}
 		return nil
@@ -134,33 +122,33 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 	return results, nil
 }
 
-// multiAnswer is the answer to a transaction: one that fails still has a result
-// for each part, which must survive beside the error.
-type multiAnswer struct {
-	parts []zk.MultiResponse
-	err   error
+func transaction(reqs []wire.Request) *wire.Exchange {
+	return &wire.Exchange{Request: wire.Request{Op: wire.OpMulti, Parts: reqs}}
 }
 
-func transaction(reqs []any) func(*zk.Conn) (multiAnswer, error) {
-	return func(c *zk.Conn) (multiAnswer, error) {
-		res, err := c.Multi(reqs...)
-		return answered(len(reqs), res, err)
+// transact is call for a transaction of parts. The part that was refused is the
+// first whose code tells why: those behind it say that they were not executed.
+func (s *session) transact(ctx context.Context, x *wire.Exchange, parts []Op, behind ...*wire.Exchange) error {
+	if err := s.call(ctx, append([]*wire.Exchange{x}, behind...)...); err != nil {
+		return err
 	}
-}
-
-// answered is the answer to a transaction of n parts. A leader that has ended
-// the session says so as if the first part had been refused; it is no fault of
-// that part.
-func answered(n int, res []zk.MultiResponse, err error) (multiAnswer, error) {
-	for _, part := range res {
-		if errors.Is(part.Error, zk.ErrSessionExpired) {
-			return multiAnswer{}, part.Error
+	if got := len(x.Reply.Parts); got != len(parts) {
+		return &fault{fmt.Errorf("%w: %d results of a transaction of %d parts", wire.ErrProtocol, got, len(parts)), OutcomeUnknown}
+	}
+	refused := -1
+	for i, r := range x.Reply.Parts {
+		if r.Code == 0 {
+			continue
+		}
+		if refused = i; Code(r.Code) != CodeRuntimeInconsistency {
+			break
 		}
 	}
-	if len(res) == n {
-		return multiAnswer{res, err}, nil
+	if refused < 0 {
+		return nil
 	}
-	return multiAnswer{}, err
+	p := parts[refused]
+	return &fault{&MultiError{Index: refused, Op: p.name, Path: p.path, Err: codeError(x.Reply.Parts[refused].Code)}, OutcomeRefused}
 }
 
 // of returns whose paths are those of p.
@@ -171,12 +159,11 @@ func (o *ops) of(p Op) *ops {
 	return p.in
 }
 
-func (o *ops) requests(parts []Op) ([]any, error) {
-	reqs := make([]any, len(parts))
-	size := 0
-	acl := o.core.cfg.acl()
+// requests are parts as the server wants them.
+func (o *ops) requests(parts []Op) ([]wire.Request, error) {
+	reqs := make([]wire.Request, len(parts))
 	for i, p := range parts {
-		if p.build == nil {
+		if p.request.Op == 0 {
 			p.err = fmt.Errorf("%w: part %d is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp", zk.ErrInvalidFlags, i)
 		}
 		if p.err != nil {
@@ -190,24 +177,11 @@ func (o *ops) requests(parts []Op) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		reqs[i] = p.build(full, acl)
-		size += len(full) + p.size + createSpec{acl: acl}.size() + 32
-	}
-	return reqs, o.fits(size)
-}
-
-// culprit finds the part that was refused: those before it have no error,
-// those after it only say that they were not executed.
-func culprit(parts []Op, answers []zk.MultiResponse, err error) error {
-	for i, a := range answers {
-		typed := a.Error
-		if typed != nil {
-			typed, _ = serverError(typed)
-		}
-		if typed != nil && !errors.Is(typed, CodeRuntimeInconsistency) {
-			return &fault{&MultiError{Index: i, Op: parts[i].name, Path: parts[i].path, Err: typed}, OutcomeRefused}
+		reqs[i] = p.request
+		reqs[i].Path = full
+		if reqs[i].ACL == nil {
+			reqs[i].ACL = o.core.cfg.defaultACL
 		}
 	}
-	fate, typed := outcome(err)
-	return &fault{typed, fate}
+	return reqs, nil
 }

@@ -174,33 +174,6 @@ func TestLargestThatFits(t *testing.T) {
 	})
 }
 
-// A leader that has ended the session refuses the parts of a transaction, not
-// the transaction; a server of the same session's may have let it through.
-func TestMultiOfAnEndedSession(t *testing.T) {
-	t.Parallel()
-	part := func(errs ...error) (res []zk.MultiResponse) {
-		for _, err := range errs {
-			res = append(res, zk.MultiResponse{Error: err})
-		}
-		return res
-	}
-	for _, tt := range []struct {
-		res   []zk.MultiResponse
-		err   error
-		parts int
-		want  error
-	}{
-		{part(zk.ErrSessionExpired, zk.ErrAPIError), zk.ErrSessionExpired, 0, zk.ErrSessionExpired},
-		{part(nil, zk.ErrNoNode), zk.ErrNoNode, 2, nil},
-		{part(nil, nil), nil, 2, nil},
-		{nil, zk.ErrConnectionClosed, 0, zk.ErrConnectionClosed},
-	} {
-		if n, err := client.TransactionAnswer(2, tt.res, tt.err); n != tt.parts || !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-			t.Errorf("%v, %v: %d results, %v", tt.res, tt.err, n, err)
-		}
-	}
-}
-
 // A part may be in another namespace of the same session, and in no other
 // session.
 func TestMultiAcrossNamespaces(t *testing.T) {
@@ -214,7 +187,11 @@ func TestMultiAcrossNamespaces(t *testing.T) {
 		two, err := root.Namespace("two")
 		r.check(err)
 		s := r.session(one)
-		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(s.In(two)), client.CheckOp("/two/b", 0).In(s.In(root)))
+		inTwo, err := s.In(two)
+		r.check(err)
+		inRoot, err := s.In(root)
+		r.check(err)
+		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(inTwo), client.CheckOp("/two/b", 0).In(inRoot))
 		r.check(err)
 		if results[0].Path != "/b" || results[1].Path != "/b" {
 			t.Errorf("results %+v", results)
@@ -227,7 +204,7 @@ func TestMultiAcrossNamespaces(t *testing.T) {
 		other := r.session(r.connect("b"))
 		for name, op := range map[string]client.Op{
 			"another client's session": client.CreateOp("/c", nil).In(other),
-			"no session":               client.CreateOp("/c", nil).In(s.In(r.connect("c"))),
+			"no session":               client.CreateOp("/c", nil).In(nil),
 		} {
 			_, err := s.Multi(r.ctx, client.CreateOp("/d", nil), op)
 			wantErr(t, err, zk.ErrInvalidFlags)

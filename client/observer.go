@@ -15,6 +15,10 @@ import (
 // StateChange on a goroutine of the client; none of them holds a lock of the
 // client, and all must be safe for concurrent use. StateChange sees every
 // change in order, and delays nothing if it is slow.
+//
+// A hook may call [Client.Close], which does not wait for the hook that called
+// it, nor longer than a moment for others: StateChange may see its last changes
+// after Close has returned.
 type Observer struct {
 	// Operation is called after every operation of [Client] and [Session],
 	// retries included in its duration.

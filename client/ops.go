@@ -39,7 +39,7 @@ func (o *ops) full(path string) (string, error) {
 	case o.prefix != "":
 		mapped = o.prefix + path
 	}
-	return mapped, o.fits(len(mapped))
+	return mapped, nil
 }
 
 // stripped maps a path of the server to the caller's.
@@ -68,167 +68,174 @@ func (c *Client) Namespace(name string) (*Client, error) {
 	return &Client{ops{core: c.core, prefix: c.prefix + "/" + name}}, nil
 }
 
-type dataStat struct {
-	data []byte
-	stat *zk.Stat
-}
-
-func getData(path string) func(*zk.Conn) (dataStat, error) {
-	return func(c *zk.Conn) (dataStat, error) {
-		data, stat, err := c.Get(path)
-		return dataStat{data, stat}, err
-	}
-}
-
-func exists(path string) func(*zk.Conn) (*zk.Stat, error) {
-	return func(c *zk.Conn) (*zk.Stat, error) {
-		ok, stat, err := c.Exists(path)
-		if !ok {
-			stat = nil
-		}
-		return stat, err
-	}
-}
-
-type childrenStat struct {
-	names []string
-	stat  *zk.Stat
-}
-
-func children(path string) func(*zk.Conn) (childrenStat, error) {
-	return func(c *zk.Conn) (childrenStat, error) {
-		names, stat, err := c.Children(path)
-		return childrenStat{names, stat}, err
-	}
-}
-
-// read runs one of the reads above, with a watch of the given kind if watch
-// is set.
-func read[T any](ctx context.Context, o *ops, op, path string, kind wire.WatchKind, watch bool, f func(path string) func(*zk.Conn) (T, error)) (v T, w *Watch, err error) {
-	err = o.do(ctx, op, path, reads, func(ctx context.Context, t try) error {
+// read runs a read of op, with a watch if watch is set. The exchange has been
+// answered, and is nil after an error.
+func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch bool) (x *wire.Exchange, w *Watch, err error) {
+	err = o.do(ctx, name, path, reads, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
 			return err
 		}
 		if watch {
-			v, w, err = watched(ctx, t.s, kind, full, f(full))
-		} else {
-			v, err = call(ctx, t.s, f(full))
+			x, w, err = t.s.watched(ctx, op, full)
+			return err
 		}
-		return err
+		x = asked(op, full)
+		return t.s.read(ctx, x)
 	})
-	return v, w, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return x, w, nil
+}
+
+// stat is the stat in the answer to x, nil if there is no node.
+func stat(x *wire.Exchange) *zk.Stat {
+	if x == nil || x.Reply.Code != 0 {
+		return nil
+	}
+	stat := x.Reply.Stat
+	return &stat
 }
 
 // Get returns the data and stat of a node.
 func (o *ops) Get(ctx context.Context, path string) ([]byte, *zk.Stat, error) {
-	v, _, err := read(ctx, o, "get", path, wire.DataWatch, false, getData)
-	return v.data, v.stat, err
+	x, _, err := o.read(ctx, "get", path, wire.OpGetData, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return x.Reply.Data, stat(x), nil
 }
 
 // GetW is Get with a watch that fires when the data changes or the node is
 // deleted. A node that does not exist leaves no watch behind.
 func (o *ops) GetW(ctx context.Context, path string) ([]byte, *zk.Stat, *Watch, error) {
-	v, w, err := read(ctx, o, "get", path, wire.DataWatch, true, getData)
-	return v.data, v.stat, w, err
+	x, w, err := o.read(ctx, "get", path, wire.OpGetData, true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return x.Reply.Data, stat(x), w, nil
 }
 
 // Exists reports whether a node exists, and its stat if it does.
 func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
-	stat, _, err := read(ctx, o, "exists", path, wire.ExistsWatch, false, exists)
-	return stat != nil, stat, err
+	x, _, err := o.read(ctx, "exists", path, wire.OpExists, false)
+	found := stat(x)
+	return found != nil, found, err
 }
 
 // ExistsW is Exists with a watch that fires when the node is created, changed
 // or deleted. On a node that never appears the watch stays on the server for
 // the life of the session: prefer [Client.GetW] where the node is known.
 func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *Watch, error) {
-	stat, w, err := read(ctx, o, "exists", path, wire.ExistsWatch, true, exists)
-	return stat != nil, stat, w, err
+	x, w, err := o.read(ctx, "exists", path, wire.OpExists, true)
+	found := stat(x)
+	return found != nil, found, w, err
 }
 
 // Children returns the names of a node's children, in no order, and its stat.
 func (o *ops) Children(ctx context.Context, path string) ([]string, *zk.Stat, error) {
-	v, _, err := read(ctx, o, "children", path, wire.ChildWatch, false, children)
-	return v.names, v.stat, err
+	x, _, err := o.read(ctx, "children", path, wire.OpGetChildren, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return x.Reply.Names, stat(x), nil
 }
 
 // ChildrenW is Children with a watch that fires when a child is created or
 // deleted, or the node itself deleted.
 func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *Watch, error) {
-	v, w, err := read(ctx, o, "children", path, wire.ChildWatch, true, children)
-	return v.names, v.stat, w, err
+	x, w, err := o.read(ctx, "children", path, wire.OpGetChildren, true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return x.Reply.Names, stat(x), w, nil
 }
 
 // Sync waits until the server that this client talks to has caught up with
 // what the leader had committed when the call arrived there.
 func (o *ops) Sync(ctx context.Context, path string) error {
-	return o.do(ctx, "sync", path, reads, func(ctx context.Context, t try) error {
-		full, err := o.full(path)
-		if err != nil {
-			return err
-		}
-		return syncOn(ctx, t.s, full)
-	})
-}
-
-func syncOn(ctx context.Context, s *session, full string) error {
-	_, err := call(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(full) })
+	_, _, err := o.read(ctx, "sync", path, wire.OpSync, false)
 	return err
 }
 
-// Set replaces the data of a node if it has the given version.
+// A SetOption changes what [Client.Set] does.
+type SetOption func(*setSpec)
+
+type setSpec struct{ equalIsMine bool }
+
+// AcceptEqual lets a [Client.Set] with a version succeed after a lost answer if
+// the node has the next version and the same bytes. Another client may have
+// written those: this suits a value that is the same whoever writes it, and
+// neither counters nor ids.
+func AcceptEqual() SetOption { return func(s *setSpec) { s.equalIsMine = true } }
+
+// Set replaces the data of a node if it has the given version, and returns the
+// new stat.
 //
-// After an unknown outcome it is tried again. With a version that is safe: if
-// the first try turns out to have been applied, by its version and its bytes,
-// the call succeeds. With [AnyVersion] it may overwrite what somebody else
-// wrote in between, as Curator's retry does.
-func (o *ops) Set(ctx context.Context, path string, data []byte, version int32) (stat *zk.Stat, err error) {
+// After an unknown outcome the client tries again. With [AnyVersion] that may
+// overwrite what another client wrote in between, as Curator's retry does. With
+// a version nothing is written twice; but if the version has moved by then, the
+// client cannot tell who moved it. The error then matches [UnknownOutcome] and
+// not [zk.ErrBadVersion], unless [AcceptEqual] settles it.
+func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (now *zk.Stat, err error) {
+	var spec setSpec
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&spec)
+		}
+	}
 	err = o.do(ctx, "set", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
 			return err
 		}
-		if err := o.fits(len(full) + len(data)); err != nil {
-			return err
+		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: version}}
+		err = t.s.conditional(ctx, x, t.again)
+		if errors.Is(err, errMoved) && spec.equalIsMine {
+			x = asked(wire.OpGetData, full)
+			if unread := t.s.call(ctx, x); unread != nil {
+				return unread
+			}
+			if x.Reply.Stat.Version == version+1 && bytes.Equal(x.Reply.Data, data) {
+				err = nil
+			}
 		}
-		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(full, notNull(data), version) })
-		if t.again && version != AnyVersion && errors.Is(err, zk.ErrBadVersion) {
-			stat, err = ownWrite(ctx, t.s, full, data, version, err)
+		if err == nil {
+			now = stat(x)
 		}
 		return err
 	})
-	return stat, err
+	if err != nil {
+		return nil, err
+	}
+	return now, nil
 }
 
-// ownWrite tells whether a set that is refused with refusal was applied by an
-// earlier try, whose answer was lost.
-func ownWrite(ctx context.Context, s *session, full string, data []byte, version int32, refusal error) (*zk.Stat, error) {
-	now, err := call(ctx, s, getData(full))
-	var ft *fault
-	switch {
-	case err == nil && now.stat.Version == version+1 && bytes.Equal(now.data, data):
-		return now.stat, nil
-	case errors.As(err, &ft) && ft.outcome != OutcomeRefused:
-		return nil, err // not known yet
-	default:
-		return nil, refusal
+// conditional sends a write that a version may refuse. A refusal after an
+// earlier try of unknown outcome says nothing.
+func (s *session) conditional(ctx context.Context, x *wire.Exchange, again bool) error {
+	err := s.call(ctx, x)
+	if again && errors.Is(err, zk.ErrBadVersion) {
+		return &fault{errMoved, OutcomeUnknown}
 	}
+	return err
 }
 
 // Delete deletes a node if it has the given version; a node with children is
 // refused with [zk.ErrNotEmpty].
 //
-// After an unknown outcome it is tried again, and finding no node then counts
-// as success. Somebody who creates the same path anew in between can lose it:
-// give a version, or delete only names that are never used twice.
+// After an unknown outcome the client tries again, and finding no node then
+// counts as success; finding another version stays unknown, as with
+// [Client.Set]. A node that somebody made in between at the same path can be
+// lost: give a version, or delete only names that are never used twice.
 func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 	return o.do(ctx, "delete", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
 			return err
 		}
-		err = deleteOn(ctx, t.s, full, version)
+		err = t.s.conditional(ctx, deletion(full, version), t.again)
 		if t.again && errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}
@@ -236,54 +243,37 @@ func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 	})
 }
 
-func deleteOn(ctx context.Context, s *session, full string, version int32) error {
-	_, err := call(ctx, s, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(full, version) })
-	return err
+func deletion(full string, version int32) *wire.Exchange {
+	return &wire.Exchange{Request: wire.Request{Op: wire.OpDelete, Path: full, Version: version}}
 }
 
 // GetACL returns the ACL and stat of a node.
 func (o *ops) GetACL(ctx context.Context, path string) ([]zk.ACL, *zk.Stat, error) {
-	type aclStat struct {
-		acl  []zk.ACL
-		stat *zk.Stat
+	x, _, err := o.read(ctx, "getACL", path, wire.OpGetACL, false)
+	if err != nil {
+		return nil, nil, err
 	}
-	v, _, err := read(ctx, o, "getACL", path, wire.DataWatch, false, func(full string) func(*zk.Conn) (aclStat, error) {
-		return func(c *zk.Conn) (aclStat, error) {
-			acl, stat, err := c.GetACL(full)
-			return aclStat{acl, stat}, err
-		}
-	})
-	return v.acl, v.stat, err
+	return x.Reply.ACL, stat(x), nil
 }
 
-// SetACL replaces the ACL of a node if its ACL has the given version. After
-// an unknown outcome it is tried again; with a version the second try may be
-// refused with [zk.ErrBadVersion] because the first was applied.
-func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int32) (stat *zk.Stat, err error) {
+// SetACL replaces the ACL of a node if its ACL has the given version, and
+// returns the new stat. After an unknown outcome the client tries again, as
+// [Client.Set] does.
+func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int32) (now *zk.Stat, err error) {
 	err = o.do(ctx, "setACL", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
 			return err
 		}
-		if err := o.fits(len(full) + createSpec{acl: acl}.size()); err != nil {
+		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetACL, Path: full, ACL: acl, Version: version}}
+		if err := t.s.conditional(ctx, x, t.again); err != nil {
 			return err
 		}
-		stat, err = call(ctx, t.s, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(full, acl, version) })
-		return err
+		now = stat(x)
+		return nil
 	})
-	return stat, err
-}
-
-// frameOverhead bounds what a request's frame holds besides paths, data and
-// ACLs: header, lengths, flags, version.
-const frameOverhead = 128
-
-// fits refuses what a server would answer by dropping the connection, and
-// with it everybody's requests.
-func (o *ops) fits(size int) error {
-	if size += frameOverhead; size > o.core.cfg.maxRequest {
-		return &fault{fmt.Errorf("%w: %d bytes, limit %d; raise jute.maxbuffer on the servers and WithMaxRequest here, or store less",
-			ErrTooLarge, size, o.core.cfg.maxRequest), OutcomeNeverSent}
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return now, nil
 }

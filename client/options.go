@@ -47,6 +47,7 @@ type config struct {
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
 	auth           []wire.Auth
 	extraACL       []zk.ACL
+	defaultACL     []zk.ACL // of a node that the caller gave none for; never changed
 	defaultData    []byte
 	hasDefaultData bool
 	name           string
@@ -94,6 +95,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	if cfg.connectTimeout == 0 {
 		cfg.connectTimeout = cfg.sessionTimeout
 	}
+	cfg.defaultACL = cfg.acl()
 	if cfg.hasRand { // a policy may have its own
 		cfg.policy = cfg.policy.WithRand(cfg.rand)
 	}
@@ -165,6 +167,9 @@ func WithAuth(scheme, credentials string) Option {
 	return optionFunc(func(c *config) error {
 		if scheme == "" {
 			return errors.New("client: WithAuth needs a scheme, for example \"digest\"")
+		}
+		if scheme == "digest" && !strings.Contains(credentials, ":") {
+			return errors.New("client: WithAuth: the credentials of scheme digest are \"user:password\"; without a colon the secret would stand in every ACL")
 		}
 		c.auth = append(c.auth, wire.Auth{Scheme: scheme, Credentials: []byte(credentials)})
 		return nil
@@ -243,8 +248,8 @@ func WithMaxReply(bytes int) Option {
 	})
 }
 
-// WithLogger sets the logger. The default is [slog.Default]. Outages and
-// lost sessions are logged as warnings, connections as info, everything that
+// WithLogger sets the logger. The default is [slog.Default]. Outages, lost
+// sessions, expired leases and nodes with an open ACL are logged as warnings, connections as info, everything that
 // go-zookeeper says as debug.
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(c *config) error {

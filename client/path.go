@@ -22,7 +22,7 @@ func ValidatePath(path string) error {
 		return nil
 	}
 	if strings.HasSuffix(path, "/") {
-		return fmt.Errorf("%w %q: it ends with \"/\"; write %q", ErrInvalidPath, path, strings.TrimRight(path, "/"))
+		return fmt.Errorf("%w %q: it ends with \"/\"; write %q", ErrInvalidPath, path, "/"+strings.Trim(path, "/"))
 	}
 	if !utf8.ValidString(path) {
 		return fmt.Errorf("%w %q: it is not valid UTF-8", ErrInvalidPath, path)

@@ -2,34 +2,24 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// ProtectedPrefix starts the name of a protected node; a UUID in its
-// canonical form and a dash follow. It is the same as in Curator
-// (ProtectedUtils), so that either library knows the other's nodes.
-const ProtectedPrefix = "_c_"
+// Entry is a node made by [Session.CreateAndList] or [Session.CreateGroup].
+type Entry struct {
+	Path  string // of the node
+	Czxid int64  // the id of the transaction that made it: it grows with every create
 
-// newProtectedPrefix returns "_c_<uuid>-" with a random UUID. Its version is 8,
-// free form (RFC 9562), where Curator's is 4: that is how people, and
-// recipes.Contender, tell the nodes of the two apart.
-func newProtectedPrefix() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
-	b[6] = b[6]&0x0f | 0x80
-	b[8] = b[8]&0x3f | 0x80
-	id := make([]byte, 0, len(ProtectedPrefix)+len(b)*2+5)
-	id = append(id, ProtectedPrefix...)
-	for _, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
-		id = append(hex.AppendEncode(id, group), '-')
-	}
-	return string(id)
+	// Children are those of its parent, in no order, as seen at some moment
+	// after the create; nil if they are not known.
+	Children []string
+	// Beside are the children of the other directory that was to be listed, as
+	// seen after Children; nil if they are not known. A missing directory is an
+	// empty one.
+	Beside []string
 }
 
 // CreateAndList makes a protected, ephemeral, sequential node named prefix
@@ -41,191 +31,120 @@ func newProtectedPrefix() string {
 // On error no node remains, or its removal goes on in the background until it
 // succeeds or the session is over.
 func (s *Session) CreateAndList(ctx context.Context, dir, prefix string, data []byte, opts ...CreateOption) (Entry, error) {
-	return s.createAndList(ctx, dir, prefix, "", data, opts)
+	return s.CreateAndListBeside(ctx, dir, prefix, "", data, opts...)
 }
 
 // CreateAndListBeside is [Session.CreateAndList] and lists another directory,
-// beside, as well, in the same round trip. Which of the lists is answered
-// first is not known: see [Entry].
+// beside, as well, behind dir, in the same round trip.
 func (s *Session) CreateAndListBeside(ctx context.Context, dir, prefix, beside string, data []byte, opts ...CreateOption) (Entry, error) {
-	full, err := s.full(beside)
-	if err != nil {
-		return Entry{}, &OpError{Op: "create", Path: beside, Outcome: OutcomeNeverSent, Err: err}
-	}
-	return s.createAndList(ctx, dir, prefix, full, data, opts)
-}
-
-func (s *Session) createAndList(ctx context.Context, dir, prefix, beside string, data []byte, opts []CreateOption) (Entry, error) {
-	spec, err := s.spec(slices.Concat(opts, []CreateOption{Ephemeral(), Sequential(), Protected(), WithParents()}))
+	n := attemptNode{in: &s.ops, data: data, list: true}
+	var err error
+	n.spec, err = s.spec(slices.Concat(opts, []CreateOption{Ephemeral(), Sequential(), Protected(), WithParents()}))
 	if err == nil {
 		_, err = s.full(dir)
+	}
+	if err == nil && beside != "" {
+		n.beside, err = s.full(beside)
 	}
 	if err != nil {
 		return Entry{}, &OpError{Op: "create", Path: dir, Outcome: OutcomeNeverSent, Err: err}
 	}
-	return s.protected(ctx, join(dir, prefix), data, spec, true, beside)
+	return s.single(ctx, join(dir, prefix), n)
 }
 
-// protected creates a protected node. The rule that everything here serves:
-// before a create is repeated, or given up, the fate of the last one is known
-// or somebody stays behind who will find out.
-func (o *ops) protected(ctx context.Context, path string, data []byte, spec createSpec, list bool, beside string) (e Entry, err error) {
-	full, err := o.creatable(path, data, spec)
+// single makes one node.
+func (o *ops) single(ctx context.Context, path string, n attemptNode) (Entry, error) {
+	full, err := o.creatable(path, n.spec)
 	if err != nil {
 		return Entry{}, &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	p := &protectedCreate{ops: o, spec: spec, data: data, list: list, beside: beside}
-	p.dir, p.name = split(full)
-	err = o.do(ctx, "create", path, resolving, func(ctx context.Context, t try) (err error) {
-		e, err = p.try(ctx, t.s)
-		return err
-	})
+	n.dir, n.name = split(full)
+	a := &attempt{ops: o, nodes: []attemptNode{n}, single: true}
+	made, err := a.run(ctx, "create", path)
 	if err != nil {
-		return Entry{}, p.abandon(err)
-	}
-	e.Path = o.stripped(e.Path)
-	return e, nil
-}
-
-// protectedCreate is the state of one protected create over all its tries.
-type protectedCreate struct {
-	*ops
-	spec   createSpec
-	data   []byte
-	dir    string // full path of the parent
-	name   string
-	list   bool   // dir
-	beside string // full path of another directory to list, or ""
-
-	prefix string           // "_c_<uuid>-" in use
-	owner  *session         // session of the newest create
-	doubt  bool             // that create may have been applied
-	last   *pending[string] // that create
-}
-
-func (p *protectedCreate) try(ctx context.Context, s *session) (Entry, error) {
-	if p.doubt && p.spec.ephemeral && p.owner != s {
-		// The node goes with its session, or has gone. It must not be taken
-		// for one of this session (CURATOR-498).
-		p.doubt, p.prefix = false, ""
-	}
-	if p.doubt {
-		e, found, err := p.find(ctx, s)
-		if err != nil || found {
-			p.doubt = err != nil
-			return e, err
-		}
-		p.doubt = false
-	}
-	if p.prefix == "" {
-		p.prefix = newProtectedPrefix()
-	}
-	var e Entry
-	err := p.withParents(ctx, s, join(p.dir, p.name), p.spec, func() (err error) {
-		e, err = p.create(ctx, s)
-		return err
-	})
-	return e, err
-}
-
-// create is one create request, with the lists right behind it on the wire.
-func (p *protectedCreate) create(ctx context.Context, s *session) (Entry, error) {
-	full := join(p.dir, p.prefix+p.name)
-	tracked := s.link.TrackCreate(full)
-	defer tracked.Forget()
-	p.owner, p.doubt = s, true
-	p.last = start(s, p.spec.send(full, p.data))
-	behind := make(lists)
-	if p.list {
-		select {
-		case <-tracked.Leaving():
-			behind.add(s, p.dir)
-			if p.beside != "" {
-				behind.add(s, p.beside)
-			}
-		case <-p.last.done:
-		case <-ctx.Done():
-		}
-	}
-	made, err := p.last.wait(ctx)
-	if err != nil {
-		var ft *fault
-		p.doubt = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
 		return Entry{}, err
 	}
-	p.doubt = false
-	e := Entry{Path: made}
-	e.Czxid, _ = tracked.Zxid()
-	behind.tell(ctx, &e, p.dir, p.beside)
-	return e, nil
+	return made[0], nil
 }
 
-// find looks for the node of a create whose answer was lost. The Sync makes
-// sure that a create which the old server had passed on is seen (a lagging
-// server would hide it, and a second node would wait behind the first for
-// ever); the owner check, that the node is this session's.
-func (p *protectedCreate) find(ctx context.Context, s *session) (Entry, bool, error) {
-	names, err := findPrefix(ctx, s, p.dir, p.prefix)
-	if err != nil || len(names) == 0 {
-		return Entry{}, false, err
-	}
-	// Two nodes with one id can only come of a request that was delivered
-	// twice; the first in line is kept.
-	slices.Sort(names)
-	for _, extra := range names[1:] {
-		p.core.remover.remove(s, join(p.dir, extra))
-	}
-	full := join(p.dir, names[0])
-	stat, err := call(ctx, s, exists(full))
-	switch {
-	case err != nil:
-		return Entry{}, false, err
-	case stat == nil:
-		return Entry{}, false, nil
-	case p.spec.ephemeral && stat.EphemeralOwner != s.link.SessionID():
-		return Entry{}, false, nil
-	}
-	return Entry{Path: full, Czxid: stat.Czxid}, true, nil
+// GroupNode is one of the nodes that [Session.CreateGroup] makes: protected,
+// ephemeral and sequential, named Prefix and a number, in Dir; or without the
+// number, if Plain.
+type GroupNode struct {
+	Dir, Prefix string
+	In          *Client // whose namespace Dir, and the path of the result, are in; nil: the session's
+	Plain       bool
+	Data        []byte
+	ACL         []zk.ACL // of the node, and of parents that are made; nil: the client's default
+	List        bool     // list Dir behind the transaction
+	Beside      string   // another directory to list, in the same namespace; "" for none
 }
 
-// findPrefix lists the children of dir whose names start with prefix, as the
-// leader knows them.
-func findPrefix(ctx context.Context, s *session, dir, prefix string) ([]string, error) {
-	if err := syncOn(ctx, s, dir); err != nil {
-		return nil, err
+// CreateGroup makes several nodes and applies parts, all in one transaction or
+// not at all. No other change comes between two of the nodes, in whatever
+// directories they are, and all have the same Czxid. With the lists asked for
+// it costs one round trip. Missing parents are made before, as by
+// [WithParents].
+//
+// A lost answer is resolved as with [Protected], so that nothing is applied
+// twice, unless somebody deletes all of the nodes before they are looked for.
+// If one of parts is refused, the error is a [*MultiError] with its index among
+// parts.
+//
+// On error no node remains, or its removal goes on in the background until it
+// succeeds or the session is over. If the error matches [UnknownOutcome],
+// parts may have been applied.
+func (s *Session) CreateGroup(ctx context.Context, nodes []GroupNode, parts ...Op) ([]Entry, error) {
+	path := "(empty)"
+	if len(nodes) > 0 {
+		path = nodes[0].Dir
 	}
-	all, err := call(ctx, s, children(dir))
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+	a := &attempt{ops: &s.ops, parts: parts}
+	err := a.group(nodes)
+	if err == nil {
+		_, err = a.requests(parts)
 	}
-	var found []string
-	for _, name := range all.names {
-		if strings.HasPrefix(name, prefix) {
-			found = append(found, name)
+	if err != nil {
+		return nil, &OpError{Op: "create group", Path: path, Outcome: OutcomeNeverSent, Err: err}
+	}
+	return a.run(ctx, "create group", path)
+}
+
+// group makes nodes those of the attempt.
+func (a *attempt) group(nodes []GroupNode) error {
+	if len(nodes) == 0 {
+		return fmt.Errorf("%w: no nodes", zk.ErrInvalidFlags)
+	}
+	for _, g := range nodes {
+		n := attemptNode{in: a.ops, data: g.Data, list: g.List}
+		if g.In != nil {
+			n.in = &g.In.ops
 		}
+		if n.in.core != a.core {
+			return fmt.Errorf("client: %s is in the namespace of a client with another session", g.Dir)
+		}
+		opts := []CreateOption{Ephemeral(), Protected(), WithParents()}
+		if !g.Plain {
+			opts = append(opts, Sequential())
+		}
+		if g.ACL != nil {
+			opts = append(opts, ACL(g.ACL...), ParentACL(g.ACL...))
+		}
+		var err error
+		if n.spec, err = a.spec(opts); err != nil {
+			return err
+		}
+		full, err := n.in.creatable(join(g.Dir, g.Prefix), n.spec)
+		if err != nil {
+			return err
+		}
+		n.dir, n.name = split(full)
+		if g.Beside != "" {
+			if n.beside, err = n.in.full(g.Beside); err != nil {
+				return err
+			}
+		}
+		a.nodes = append(a.nodes, n)
 	}
-	return found, err
-}
-
-// abandon leaves the create to the remover if it may have made, or may yet
-// make, a node, and returns err with that said.
-func (p *protectedCreate) abandon(err error) error {
-	if !p.doubt {
-		return err
-	}
-	left := abandoned{owner: p.owner, nodes: []protectedName{{p.dir, p.prefix}}}
-	if !p.spec.ephemeral {
-		left.owner = nil
-	}
-	last := p.last
-	left.settled = func(ctx context.Context) ([]string, error) {
-		made, err := last.wait(ctx)
-		return []string{made}, err
-	}
-	p.core.remover.abandon(left)
-	var op *OpError
-	if errors.As(err, &op) {
-		op.Outcome = OutcomeUnknown
-	}
-	return err
+	return nil
 }

@@ -1,21 +1,54 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
 
-// remover deletes nodes that nobody waits for any more: those of a create
-// that was given up with its fate unknown, and those of a release that
-// failed. Each job is a goroutine that works until the node is gone, its
-// session is over or the client is closed (Curator: FailedDeleteManager,
+// remover deletes nodes that nobody waits for any more: those of a create that
+// was given up with its fate unknown, and those of a release that failed. While
+// there is one, a goroutine works on it until the node is gone, its session is
+// over or the client is closed (Curator: FailedDeleteManager,
 // FindAndDeleteProtectedNodeInBackground).
-type remover struct{ core *core }
+type remover struct {
+	core *core
+	wake chan struct{} // holds a token when there may be a new removal
+
+	mu      sync.Mutex // guards the rest; never held across I/O
+	todo    []*removal
+	running bool
+}
+
+func newRemover(c *core) *remover { return &remover{core: c, wake: make(chan struct{}, 1)} }
+
+// removal is one node to delete, or what one protected create may have left.
+type removal struct {
+	owner *session // nil if the nodes outlive their session
+	what  string   // the node, or the directory it may be in
+	full  []string // the nodes, once they are known
+	from  *attempt // that may have made them; nil if full is known
+
+	backoff backoff.BackOff
+	due     time.Time
+	refused bool  // and that was logged
+	err     error // of the newest try
+}
+
+// protectedName is where a protected node is found whatever number it got.
+type protectedName struct{ dir, prefix string }
 
 // DeleteInBackground deletes a node of this session without waiting: it is
 // tried until the node is gone, or the session is over and an ephemeral node
@@ -32,93 +65,206 @@ func (s *Session) DeleteInBackground(path string) error {
 
 // remove deletes one node of s.
 func (r *remover) remove(s *session, full string) {
-	r.work(s, full, func(ctx context.Context, s *session) error {
-		return deleteOn(ctx, s, full, AnyVersion)
-	})
+	r.add(&removal{owner: s, what: full, full: []string{full}})
 }
 
-// abandoned is what a protected create that was given up may have left.
-type abandoned struct {
-	owner *session // nil if the nodes outlive their session
-	// settled waits for the request in flight and returns what it made.
-	settled func(ctx context.Context) ([]string, error)
-	nodes   []protectedName
-}
-
-// protectedName is where a protected node is found whatever number it got.
-type protectedName struct{ dir, prefix string }
-
-// abandon removes what a create may have left. It first lets the request in
-// flight come to its end, so that it cannot be applied after the search.
-func (r *remover) abandon(a abandoned) {
-	r.work(a.owner, join(a.nodes[0].dir, a.nodes[0].prefix), func(ctx context.Context, s *session) error {
-		made, err := a.settled(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			if made, err = search(ctx, s, a.nodes); err != nil {
-				return err
-			}
-		}
-		for _, full := range made {
-			if e := deleteOn(ctx, s, full, AnyVersion); e != nil && !errors.Is(e, zk.ErrNoNode) {
-				err = e
-			}
-		}
-		return err
-	})
-}
-
-// search returns the nodes of those names that the leader knows of.
-func search(ctx context.Context, s *session, nodes []protectedName) (found []string, err error) {
-	for _, n := range nodes {
-		names, err := findPrefix(ctx, s, n.dir, n.prefix)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			found = append(found, join(n.dir, name))
-		}
-	}
-	return found, nil
-}
-
-// work runs job on a session that is connected, bound or any, until it
-// succeeds or cannot.
-func (r *remover) work(bound *session, what string, job func(context.Context, *session) error) {
+// add has m done, unless its session, and so its node, goes anyway.
+func (r *remover) add(m *removal) {
 	c := r.core
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing || bound != nil && bound.ctx.Err() != nil {
-		return // the session goes, and the node with it
+	if c.closing || m.pointless() {
+		return
 	}
-	life := c.ctx
-	if bound != nil {
-		life = bound.ctx
+	m.backoff = retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout() / 3).BackOff()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.todo = append(r.todo, m)
+	if !r.running {
+		r.running = true
+		c.wg.Go(r.run) // ends when nothing is left to do, or with the client
 	}
-	c.wg.Go(func() { // ends with the job, its session or the client
-		refused := false
-		err := retry.Do(life, retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout()/3), func(ctx context.Context) error {
-			s, err := c.await(ctx, bound)
-			if err != nil {
-				return backoff.Permanent(err)
-			}
-			err = job(ctx, s)
-			var ft *fault
-			switch {
-			case errors.Is(err, zk.ErrNoNode):
-				return nil
-			case errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err) && !refused:
-				// Until somebody gives the right, or whatever it takes: giving up
-				// would leave the node in everybody's way.
-				refused = true
-				c.log.Warn("zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", what, "reason", err)
-			}
-			return err
-		})
-		if err != nil && life.Err() == nil && !errors.Is(err, ErrClosed) {
-			c.log.Warn("zookeeper: a node that is no longer wanted could not be removed", "node", what, "reason", err)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pointless reports that m's nodes are deleted with their session.
+func (m *removal) pointless() bool { return m.owner != nil && m.owner.over() != nil }
+
+func (r *remover) run() {
+	c := r.core
+	for {
+		s, err := c.await(c.ctx, nil)
+		if err != nil {
+			r.giveUp(err)
+			return
 		}
-	})
+		next, more := r.round(s)
+		if !more {
+			return
+		}
+		t := time.NewTimer(time.Until(next))
+		select {
+		case <-t.C:
+		case <-r.wake:
+		case <-c.ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// giveUp ends the work: the client is closed, or no server accepts it.
+func (r *remover) giveUp(why error) {
+	r.mu.Lock()
+	left := r.todo
+	r.todo, r.running = nil, false
+	r.mu.Unlock()
+	for _, m := range left {
+		if !m.pointless() && !errors.Is(why, ErrClosed) {
+			r.core.journal.say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.what, "reason", why)
+		}
+	}
+}
+
+// gathering is how long the remover waits for more before it begins: what is given
+// up at one moment leaves together, and in the order in which it stood in line.
+const gathering = 10 * time.Microsecond
+
+// round tries what is due on s, and tells when to come again; not at all if
+// nothing is left. Then the goroutine no longer runs.
+func (r *remover) round(s *session) (next time.Time, more bool) {
+	_ = sleep(s.ctx, gathering)
+	r.mu.Lock()
+	now := time.Now()
+	var due, later []*removal
+	for _, m := range r.todo {
+		switch {
+		case m.pointless():
+		case !m.due.After(now) && (m.owner == nil || m.owner == s):
+			due = append(due, m)
+		default:
+			later = append(later, m)
+		}
+	}
+	r.todo = later
+	r.mu.Unlock()
+	slices.SortStableFunc(due, inLine)
+	sought := slices.IndexFunc(due, func(m *removal) bool { return m.from != nil })
+	if sought < 0 {
+		sought = len(due)
+	}
+	left := append(r.try(s, due[:sought]), r.try(s, due[sought:])...) // a released node waits for no search
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.todo = append(r.todo, left...)
+	for i, m := range r.todo {
+		if i == 0 || m.due.Before(next) {
+			next = m.due
+		}
+	}
+	r.running = len(r.todo) > 0
+	return next, r.running
+}
+
+// deletionsAtOnce are sent together.
+const deletionsAtOnce = 256
+
+// try returns those of due that are not done.
+func (r *remover) try(s *session, due []*removal) (left []*removal) {
+	dirs := map[string][]string{}
+	for batch := range slices.Chunk(due, deletionsAtOnce) {
+		for _, m := range batch {
+			m.err = m.find(s.ctx, s, dirs)
+		}
+		slices.SortStableFunc(batch, inLine)
+		var xs []*wire.Exchange
+		for _, m := range batch {
+			for _, full := range m.full {
+				xs = append(xs, deletion(full, AnyVersion))
+			}
+		}
+		var ended error
+		if len(xs) > 0 {
+			ended = s.link.Do(s.ctx, xs...)
+		}
+		for _, m := range batch {
+			for _, x := range xs[:len(m.full)] {
+				if err := s.outcome(s.ctx, x, ended); err != nil && !errors.Is(err, zk.ErrNoNode) {
+					m.err = err
+				}
+			}
+			xs = xs[len(m.full):]
+			if m.err != nil {
+				r.again(m, m.err)
+				left = append(left, m)
+			}
+		}
+	}
+	return left
+}
+
+// inLine orders removals by directory and number, with those behind that have
+// to be sought.
+func inLine(a, b *removal) int {
+	place := func(m *removal) (dir, number string) {
+		if len(m.full) == 0 {
+			return m.what, ""
+		}
+		return path.Dir(m.full[0]), ending(m.full[0])
+	}
+	switch {
+	case a.from == nil && b.from != nil:
+		return -1
+	case a.from != nil && b.from == nil:
+		return 1
+	}
+	aDir, aNumber := place(a)
+	bDir, bNumber := place(b)
+	return cmp.Or(strings.Compare(aDir, bDir), strings.Compare(aNumber, bNumber))
+}
+
+// again puts m off after err.
+func (r *remover) again(m *removal, err error) {
+	m.due = time.Now().Add(m.backoff.NextBackOff())
+	var ft *fault
+	if errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err) && !m.refused {
+		// Until somebody gives the right, or whatever it takes: giving up
+		// would leave the node in everybody's way.
+		m.refused = true
+		r.core.journal.say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.what, "reason", err)
+	}
+}
+
+// find learns which nodes a create has made. It first lets the request come to
+// its end. Without an answer it searches, in lists that it adds to dirs: a request
+// that is still on its way is before the list on the same connection, or on a
+// connection of which servers take nothing once the session has moved to the next.
+func (m *removal) find(ctx context.Context, s *session, dirs map[string][]string) error {
+	if m.from == nil {
+		return nil
+	}
+	var full []string
+	x := m.from.last
+	x.Settle(ctx)
+	if x.Answered() && x.Err() == nil && x.Reply.Code == 0 {
+		full = m.from.made()
+	} else {
+		for _, p := range m.from.places() {
+			names, seen := dirs[p.dir]
+			if !seen {
+				var err error
+				if names, err = listed(ctx, s, p.dir); err != nil {
+					return err
+				}
+				dirs[p.dir] = names
+			}
+			for _, name := range withPrefix(names, p.prefix) {
+				full = append(full, join(p.dir, name))
+			}
+		}
+	}
+	m.full, m.from = full, nil
+	return nil
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -71,46 +72,77 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// A versioned Set whose first try was applied succeeds; one that somebody
-// else has overwritten does not pretend that it was refused.
+// After a lost answer, a Set with a version whose second try finds another
+// version is not known to be applied, whatever the bytes say. AcceptEqual
+// settles it by the bytes.
 func TestSetAfterLostReply(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
+		overwrite := func(path, data string) {
+			r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Path: path, Nth: 2}, func(context.Context, zktest.Request) {
+				r.check(r.srv.SetData(path, []byte(data)))
+			})
+		}
 		for _, tt := range []struct {
 			name  string
 			fault func(path string)
-			fate  client.Outcome // of the error, if there is one
-			fails bool
+			plain bool // succeeds without the option
+			equal bool // succeeds with it
 		}{
-			{"applied", func(path string) { r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path}) }, 0, false},
-			{"not applied", func(path string) { r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Path: path}) }, 0, false},
-			{"applied and the check is lost too", func(path string) {
+			{"not applied", func(path string) { r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Path: path}) }, true, true},
+			{"applied", func(path string) { r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path}) }, false, true},
+			{"applied, and the comparison is lost too", func(path string) {
 				r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path})
 				r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData, Path: path})
-			}, 0, false},
+			}, false, true},
 			{"applied, then overwritten", func(path string) {
 				r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData, Path: path})
-				r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Path: path, Nth: 2}, func(context.Context, zktest.Request) {
-					r.check(r.srv.SetData(path, []byte("theirs")))
-				})
-			}, client.OutcomeUnknown, true},
+				overwrite(path, "theirs")
+			}, false, false},
+			{"not applied, and others write the same", func(path string) {
+				r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Path: path})
+				overwrite(path, "new")
+			}, false, true}, // which is why there is an option
 		} {
-			path := "/" + tt.name
-			r.create(path, "old")
-			tt.fault(path)
-			stat, err := c.Set(r.ctx, path, []byte("new"), 0)
-			if tt.fails {
-				wantErr(t, err, zk.ErrBadVersion)
-				wantOutcome(t, err, tt.fate)
-				continue
+			for _, accept := range []bool{false, true} {
+				path, want, opts := "/"+tt.name, tt.plain, []client.SetOption(nil)
+				if accept {
+					path, want, opts = path+" accepted", tt.equal, []client.SetOption{client.AcceptEqual()}
+				}
+				r.create(path, "old")
+				tt.fault(path)
+				stat, err := c.Set(r.ctx, path, []byte("new"), 0, opts...)
+				switch {
+				case want && (err != nil || stat.Version != 1):
+					t.Errorf("%s, accept %v: %+v, %v", tt.name, accept, stat, err)
+				case !want:
+					wantOutcome(t, err, client.OutcomeUnknown)
+					if errors.Is(err, zk.ErrBadVersion) || stat != nil {
+						t.Errorf("%s, accept %v: %+v, %v: who tests for a conflict would try again", tt.name, accept, stat, err)
+					}
+				}
 			}
-			if err != nil || stat.Version != 1 {
-				t.Errorf("%s: %+v, %v", tt.name, stat, err)
-			}
-			if n, _ := r.srv.Node(path); string(n.Data) != "new" || n.Stat.Version != 1 {
-				t.Errorf("%s: %+v", tt.name, n)
-			}
+		}
+	})
+}
+
+// Two clients that read one version and set the same next value are never both
+// told that the value is theirs.
+func TestSetHandsNothingOutTwice(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		r.create("/id", "1")
+		r.srv.DropBefore(zktest.Match{Client: "a", Op: zktest.OpSetData, Path: "/id"})
+		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpSetData, Path: "/id", Nth: 2}, func(ctx context.Context, _ zktest.Request) {
+			_, err := b.Set(ctx, "/id", []byte("2"), 0)
+			r.check(err)
+		})
+		if _, err := a.Set(r.ctx, "/id", []byte("2"), 0); err == nil {
+			t.Error("both were given the id 2")
+		} else {
+			wantOutcome(t, err, client.OutcomeUnknown)
 		}
 	})
 }
@@ -124,10 +156,7 @@ func TestRefusedSecondTryIsNotRefused(t *testing.T) {
 		r.create("/acl", "")
 		r.srv.LoseReply(zktest.Match{Op: zktest.OpSetACL})
 		_, err := c.SetACL(r.ctx, "/acl", zk.WorldACL(zk.PermAll), 0)
-		if err != nil { // success is as good
-			wantErr(t, err, zk.ErrBadVersion)
-			wantOutcome(t, err, client.OutcomeUnknown)
-		}
+		wantOutcome(t, err, client.OutcomeUnknown)
 		r.create("/again", "")
 		r.srv.LoseReply(zktest.Match{Op: zktest.OpDelete})
 		r.srv.BeforeApply(zktest.Match{Op: zktest.OpDelete, Nth: 2}, func(context.Context, zktest.Request) {
@@ -270,7 +299,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		s := r.session(c)
 		e, err := s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
 		r.check(err)
-		if len(e.Children) != 1 || e.Pzxid != e.Czxid || e.Beside == nil || len(e.Beside) != 0 {
+		if len(e.Children) != 1 || e.Beside == nil || len(e.Beside) != 0 {
 			t.Errorf("entry %+v", e)
 		}
 		r.create("/ns/side", "")
@@ -278,7 +307,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.srv.ResetCounts()
 		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
 		r.check(err)
-		if len(e.Children) != 2 || e.Pzxid != e.Czxid || len(e.Beside) != 1 || e.Beside[0] != "x" {
+		if len(e.Children) != 2 || len(e.Beside) != 1 || e.Beside[0] != "x" {
 			t.Errorf("entry %+v", e)
 		}
 		if got := r.srv.Counts(); got[zktest.OpCreate] != 1 || got[zktest.OpGetChildren2] != 2 {
@@ -290,7 +319,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		})
 		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
 		r.check(err)
-		if len(e.Children) != 4 || e.Pzxid <= e.Czxid || e.Beside != nil {
+		if len(e.Children) != 4 || e.Beside != nil {
 			t.Errorf("entry %+v", e)
 		}
 		_, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "side", nil)

@@ -14,9 +14,11 @@ import (
 	"time"
 )
 
-// Backoff between rounds through all servers: full jitter from the first
-// failed round on, never more than a sixth of the session timeout.
-const firstRoundPause = 100 * time.Millisecond
+// leastPause bounds the pause before the second dial: full jitter of up to a
+// second, or of a twelfth of the session timeout, spreads the clients of a server
+// that many of them have lost at once. With every further round through the
+// servers it doubles, up to a sixth of the session timeout.
+const leastPause = time.Second
 
 // servers picks, paces, resolves and dials. It outlives sessions, so that a
 // client whose session was lost in an outage does not start the next one with
@@ -29,14 +31,16 @@ type servers struct {
 	addrs   []string
 	cfg     *config
 	journal *journal
-	resolve func(ctx context.Context, host string) ([]string, error)
 
 	mu       sync.Mutex // guards the rest; never held across I/O
 	next     int
-	granted  time.Duration // least session timeout that a server granted, or the one asked for
-	tried    int           // dials since a connection last proved stable
-	upSince  time.Time
+	granted  time.Duration     // least session timeout that a server granted, or the one asked for
+	tried    int               // dials since the last that was made at once
+	upSince  time.Time         // zero while there is no connection, or its loss is settled
+	brief    bool              // the connection before did not stand
 	failures map[string]string // newest failure of each server since it was last up
+	dialed   map[string]bool   // servers that were tried at all
+	met      bool              // a server has accepted a session
 }
 
 func newServers(cfg *config, j *journal) *servers {
@@ -47,14 +51,15 @@ func newServers(cfg *config, j *journal) *servers {
 		j := int(cfg.rand() * float64(i+1))
 		addrs[i], addrs[j] = addrs[j], addrs[i]
 	}
-	return &servers{addrs: addrs, cfg: cfg, journal: j, resolve: net.DefaultResolver.LookupHost, granted: cfg.sessionTimeout, failures: map[string]string{}}
+	return &servers{addrs: addrs, cfg: cfg, journal: j, granted: cfg.sessionTimeout, failures: map[string]string{}, dialed: map[string]bool{}}
 }
 
 // Servers returns the servers of the connect string, each as "host:port", in
 // the order of their names.
 func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
 
-// pick returns the server to try next.
+// pick returns the server to try next, which is not the one that was picked last
+// if there is another.
 func (s *servers) pick() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,26 +68,27 @@ func (s *servers) pick() string {
 	return addr
 }
 
-// pace sleeps before the first dial of every round but the first.
+// pace sleeps before every dial but the first after the loss of a connection: one
+// dial at once is what it takes to get over the loss of one server.
 func (s *servers) pace(ctx context.Context, _ string) error {
 	s.mu.Lock()
 	s.settle()
-	round := s.tried / len(s.addrs)
-	first := s.tried%len(s.addrs) == 0
+	tried := s.tried
 	s.tried++
-	limit := min(firstRoundPause<<min(max(round-1, 0), 16), s.granted/6)
 	s.mu.Unlock()
-	if round == 0 || !first {
+	if tried == 0 {
 		return nil
 	}
-	t := time.NewTimer(time.Duration(s.cfg.rand() * float64(limit)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return sleep(ctx, s.jitter(tried))
+}
+
+// jitter draws the pause before a dial that comes after tried others.
+func (s *servers) jitter(tried int) time.Duration {
+	s.mu.Lock()
+	round := (tried - 1) / len(s.addrs)
+	limit := min(min(s.granted/12, leastPause)<<min(round, 16), s.granted/6)
+	s.mu.Unlock()
+	return time.Duration(s.cfg.rand() * float64(limit))
 }
 
 // timeout is the session timeout to reckon with.
@@ -97,18 +103,24 @@ func (s *servers) up(addr string, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.granted = min(s.granted, timeout)
-	s.upSince = time.Now()
+	s.upSince, s.met = time.Now(), true
 	delete(s.failures, addr)
 }
 
-// settle looks at how long the connection stood that is gone now. Only one that
-// outlived its first ping ends the backoff: a server that accepts and drops
-// would otherwise be hammered. The next dial may come before somebody is told of
-// the loss, so whoever is first does it. The caller holds s.mu.
+// settle looks at how long the connection stood that is gone now. One that
+// outlived its first ping ends the backoff, and so does one that was made at the
+// first dial, but not twice in a row: a server that accepts and drops would
+// otherwise be hammered. The next dial may come before somebody is told of the
+// loss, so whoever is first does it. The caller holds s.mu.
 func (s *servers) settle() {
-	if !s.upSince.IsZero() && time.Since(s.upSince) > s.granted/3 {
+	if s.upSince.IsZero() {
+		return
+	}
+	stood := time.Since(s.upSince) > s.granted/3
+	if stood || s.tried <= 1 && !s.brief {
 		s.tried = 0
 	}
+	s.brief = !stood
 	s.upSince = time.Time{}
 }
 
@@ -137,8 +149,11 @@ func (s *servers) report() string {
 			b.WriteString("; ")
 		}
 		why, ok := s.failures[addr]
-		if !ok {
+		switch {
+		case !ok && s.dialed[addr]:
 			why = "no answer yet (is that the client port of a ZooKeeper?)"
+		case !ok:
+			why = "not tried yet"
 		}
 		fmt.Fprintf(&b, "%s: %s", addr, why)
 	}
@@ -185,39 +200,12 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return tc, nil
 }
 
+// dialTCP resolves the name of addr, tries all addresses that it has now, and
+// gives each its part of ctx's time, as a [net.Dialer] does.
 func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	if s.cfg.dial != nil {
 		return s.cfg.dial(ctx, "tcp", addr)
 	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	ips := []string{host}
-	if net.ParseIP(host) == nil {
-		if ips, err = s.resolve(ctx, host); err != nil {
-			return nil, err
-		}
-	}
 	var d net.Dialer
-	var errs []error
-	for i, ip := range ips {
-		dctx, cancel := share(ctx, len(ips)-i)
-		conn, err := d.DialContext(dctx, "tcp", net.JoinHostPort(ip, port))
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
-		errs = append(errs, err)
-	}
-	return nil, errors.Join(errs...)
-}
-
-// share gives one of n remaining attempts its part of ctx's time.
-func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok || n <= 1 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
+	return d.DialContext(ctx, "tcp", addr)
 }

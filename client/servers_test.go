@@ -2,10 +2,7 @@ package client_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -16,83 +13,6 @@ import (
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
-
-// All addresses of a name are tried, within the limit of the dial, and the
-// name is resolved anew at every dial.
-func TestDialResolves(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	none := errors.New("no such host")
-	for _, tt := range []struct {
-		answers []string
-		err     error
-		reached string
-		says    []string
-	}{
-		{answers: []string{"127.0.0.1"}, reached: "127.0.0.1"},
-		{answers: []string{"127.0.0.2", "127.0.0.1"}, reached: "127.0.0.1"}, // nobody listens on the first
-		{answers: []string{"127.0.0.2", "127.0.0.3"}, says: []string{"127.0.0.2:", "127.0.0.3:"}},
-		{err: none, says: []string{"no such host"}},
-	} {
-		asked := 0
-		for round := 1; round <= 2; round++ {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			conn, err := client.Resolved(ctx, "zk.example:"+port, func(_ context.Context, host string) ([]string, error) {
-				asked++
-				if host != "zk.example" {
-					t.Errorf("asked for %q", host)
-				}
-				return tt.answers, tt.err
-			})
-			cancel()
-			if asked != 1 && round == 1 {
-				t.Errorf("%v: resolved %d times", tt.answers, asked)
-			}
-			if tt.reached == "" {
-				for _, part := range tt.says {
-					if err == nil || !strings.Contains(err.Error(), part) {
-						t.Errorf("%v: error %v does not say %q", tt.answers, err, part)
-					}
-				}
-				continue
-			}
-			if err != nil {
-				t.Errorf("%v: %v", tt.answers, err)
-				continue
-			}
-			if got, _, _ := net.SplitHostPort(conn.RemoteAddr().String()); got != tt.reached {
-				t.Errorf("%v: reached %s", tt.answers, got)
-			}
-			_ = conn.Close()
-		}
-	}
-}
-
-// A silent address leaves those after it their part of the time.
-func TestDialSharesItsTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
-		defer cancel()
-		for n, want := range map[int]time.Duration{3: 3 * time.Second, 2: 4500 * time.Millisecond, 1: 9 * time.Second} {
-			part, end := client.Share(ctx, n)
-			if deadline, ok := part.Deadline(); !ok || time.Until(deadline) != want {
-				t.Errorf("first of %d: %v, want %v", n, time.Until(deadline), want)
-			}
-			end()
-		}
-		free, end := client.Share(t.Context(), 3)
-		defer end()
-		if _, limited := free.Deadline(); limited {
-			t.Error("a part of no limit is limited")
-		}
-	})
-}
 
 // Pauses are measured by what the server granted, not by what was asked for.
 func TestPausesFitTheGrantedTimeout(t *testing.T) {
@@ -154,15 +74,30 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// The first dial after a connection that stood is made at once, also if it comes
-// before the loss is told; after one that did not stand there is a pause.
-func TestRedialAtOnceAfterAStableConnection(t *testing.T) {
+// The first dial after the loss of a connection is made at once, also if it comes
+// before the loss is told, unless the connection took many dials and did not
+// stand, or did not stand again.
+func TestRedialAtOnce(t *testing.T) {
 	t.Parallel()
-	for stood, atOnce := range map[time.Duration]bool{time.Hour: true, time.Millisecond: false} {
+	const long, short = time.Hour, time.Millisecond
+	for _, tt := range []struct {
+		failed int
+		stood  []time.Duration
+		atOnce bool
+	}{
+		{20, []time.Duration{long}, true},
+		{20, []time.Duration{short}, false},
+		{1, []time.Duration{short}, true},
+		{1, []time.Duration{short, short}, false},
+		{1, []time.Duration{short, short, short}, false},
+		{1, []time.Duration{short, long}, true},
+		{1, []time.Duration{short, long, short}, true},
+		{1, []time.Duration{short, long, short, short}, false},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			paused, err := client.Redials(t.Context(), "h:1", 20, stood)
-			if err != nil || (paused == 0) != atOnce {
-				t.Errorf("after %v: paused %v, %v", stood, paused, err)
+			paused, err := client.Redials(t.Context(), "h:1", tt.failed, tt.stood...)
+			if err != nil || (paused == 0) != tt.atOnce {
+				t.Errorf("after %d dials and %v: paused %v, %v", tt.failed, tt.stood, paused, err)
 			}
 		})
 	}

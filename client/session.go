@@ -30,17 +30,15 @@ type session struct {
 	cancel context.CancelCauseFunc
 
 	lease   *lease
-	shrunk  chan struct{} // holds a token when the timeout may have shrunk
 	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
 	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
 	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
 	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
 	park    sync.Once
 
-	running sync.WaitGroup // workers and heartbeats; not added to once disposed
+	running sync.WaitGroup // heartbeats; not added to once disposed
 
 	mu       sync.Mutex // guards the rest; never held across I/O
-	idle     []chan job // workers that rest, the last to rest last
 	disposed bool
 }
 
@@ -50,7 +48,6 @@ func (c *core) startSession() (*session, error) {
 	s := &session{
 		core:    c,
 		hub:     newHub(),
-		shrunk:  make(chan struct{}, 1),
 		started: make(chan struct{}),
 		parked:  make(chan struct{}),
 		unpark:  make(chan struct{}),
@@ -150,13 +147,6 @@ func (s *session) onUp(h wire.Handshake) {
 		said = append(said, "asked", asked)
 	}
 	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
-	if !h.Reattached {
-		return
-	}
-	select {
-	case s.shrunk <- struct{}{}:
-	default:
-	}
 }
 
 func (s *session) onDown(server string, err error) {
@@ -170,16 +160,22 @@ func (s *session) onDown(server string, err error) {
 
 func (s *session) onOver(err error) {
 	cause := s.causeOf(err)
+	if !isGone(err) {
+		s.core.remember(s)
+	}
 	s.core.sessionOver(s, cause)
 	s.hub.fireAll(cause)
 }
 
 func (s *session) causeOf(err error) error {
+	var expired *LeaseExpiredError // names the session itself
 	switch {
-	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed):
+	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed), errors.Is(context.Cause(s.ctx), ErrClosed):
 		return ErrClosed
 	case s.link.SessionID() == 0:
 		return err // it never was
+	case errors.As(err, &expired):
+		return fmt.Errorf("%w: %w", ErrSessionLost, trimmed{err})
 	default:
 		return fmt.Errorf("%w: session %s: %w", ErrSessionLost, sessionID(s.link.SessionID()), err)
 	}
@@ -188,62 +184,61 @@ func (s *session) causeOf(err error) error {
 // watchLease ends the session on this side when the server may have ended it
 // on its own: the negotiated timeout after the send time of the newest
 // request that was answered. go-zookeeper learns of an expiry only from a
-// server, so in a partition it would never.
+// server, so in a partition it would never. Timers stand still while the machine
+// is suspended, and another server may grant less, so the clocks are compared more
+// often than a timer would need.
 func (s *session) watchLease() {
-	t := time.NewTimer(0)
-	defer t.Stop()
 	for {
+		t := time.NewTimer(min(s.expire(), clockCheck))
 		select {
 		case <-t.C:
-		case <-s.shrunk: // another server may grant less
 		case <-s.link.Over():
+			t.Stop()
 			return
 		}
-		left := time.Until(s.link.Deadline())
-		if left <= 0 {
-			s.core.remember(s)
-			s.link.End(errLease)
-			return
-		}
-		t.Reset(left)
 	}
 }
 
-// err is nil while the session can be relied upon. It looks at the clock
+// expire ends the session if its time is over, and returns how much is left. Its
+// holds, whose time was over before, are told first, and with their own reason.
+func (s *session) expire() time.Duration {
+	left := s.link.Left()
+	if left <= 0 && s.link.Cause() == nil {
+		s.lease.expire()
+		s.link.End(errLease)
+	}
+	return left
+}
+
+// err is nil while the session can be relied upon. It looks at the clocks
 // itself, so that a late timer cannot make a dead session look alive, and at
 // the link, whose end it may know before the callback has told the context.
 func (s *session) err() error {
-	if err := s.over(); err != nil {
-		return err
-	}
-	if end := s.link.Deadline(); !end.IsZero() && !time.Now().Before(end) {
-		s.core.remember(s)
-		s.link.End(errLease)
-	}
+	s.expire()
 	return s.over()
 }
 
-// over is nil until the session is known to be over.
+// over is nil until the session is known to be over. The link knows, and its
+// callback ends the context, a moment later. Only Close ends the context first: the
+// link lives on for the server to be asked to end the session as well.
 func (s *session) over() error {
-	if s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
-	}
 	if cause := s.link.Cause(); cause != nil {
 		return s.causeOf(cause)
 	}
-	return nil
+	return context.Cause(s.ctx)
 }
 
 // retire ends the session for its users: holds and watchers first, then their
-// nodes. The link lives on for the server to be asked to end it as well.
+// nodes.
 func (s *session) retire() {
 	s.cancel(ErrClosed)
 	s.hub.fireAll(ErrClosed)
 }
 
 // dispose waits for everything that belongs to a session that is over.
-// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL
-// read a reply that may still be being decoded, unless its receiver has ended.
+// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL of a
+// user of Conn read a reply that may still be being decoded, unless its
+// receiver has ended.
 func (s *session) dispose() {
 	select {
 	case <-s.parked:
@@ -264,6 +259,28 @@ func (s *session) dispose() {
 	<-s.drained
 	<-closed
 	s.dismiss()
+}
+
+// begin counts the calling goroutine among those that the session waits for,
+// until it calls running.Done. It reports false once the session is disposed
+// of.
+func (s *session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.disposed {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// dismiss waits for all that runs, which must be ending.
+func (s *session) dismiss() {
+	s.mu.Lock()
+	s.disposed = true
+	s.mu.Unlock()
+	s.running.Wait()
+	s.link.Wait()
 }
 
 // sessionID prints like ZooKeeper's own logs.

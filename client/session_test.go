@@ -103,6 +103,11 @@ func TestSessionLost(t *testing.T) {
 			r.srv.Freeze()
 			time.AfterFunc(time.Minute, r.srv.Thaw)
 		},
+		"silence while something is held": func(r *rig, c *client.Client, _ *client.Session) {
+			r.hold(c, "/held") // and not given up when it is lost
+			r.srv.Freeze()
+			time.AfterFunc(time.Minute, r.srv.Thaw)
+		},
 		"answer to a request": func(r *rig, _ *client.Client, s *client.Session) {
 			r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired)
 			_, _, err := s.Get(r.ctx, "/")
@@ -125,6 +130,7 @@ func TestSessionLost(t *testing.T) {
 				end(r, c, s)
 				r.await("the end of the session", s.Context().Done())
 				wantErr(t, s.Err(), client.ErrSessionLost)
+				wantNamedOnce(t, s)
 				lostOperations(r, s)
 				if _, _, err := c.Exists(r.ctx, "/"); err != nil {
 					t.Errorf("in the next session: %v", err)
@@ -134,6 +140,18 @@ func TestSessionLost(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// wantNamedOnce checks that the errors of a session that is over name it, and
+// only once.
+func wantNamedOnce(t *testing.T, s *client.Session) {
+	t.Helper()
+	_, _, err := s.Get(t.Context(), "/")
+	for _, err := range []error{s.Err(), err} {
+		if n := strings.Count(err.Error(), fmt.Sprintf("0x%x", uint64(s.ID()))); n != 1 {
+			t.Errorf("the session is named %d times: %v", n, err)
+		}
 	}
 }
 
@@ -214,6 +232,16 @@ func TestConn(t *testing.T) {
 		if _, _, err := conn.Get("/"); err == nil {
 			t.Error("the old conn works")
 		}
+		r.srv.Freeze()
+		<-next.Context().Done()
+		if c.Conn() != nil {
+			t.Error("a conn without a session")
+		}
+		r.srv.Thaw()
+		r.check(c.Close(r.ctx))
+		if c.Conn() != nil {
+			t.Error("a conn after Close")
+		}
 	})
 }
 
@@ -228,6 +256,28 @@ func TestSessionEndsBehindAFailedTry(t *testing.T) {
 		wantErr(t, err, client.ErrSessionLost)
 		if strings.Contains(err.Error(), "connection closed") || !client.NeverSent(err) {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A session is not to be had with the paths of a stranger, and says so there.
+func TestSessionInAStranger(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		for name, stranger := range map[string]*client.Client{"nobody": nil, "another client": r.connect("b")} {
+			in, err := s.In(stranger)
+			if in != nil {
+				t.Errorf("%s: %v", name, in)
+			}
+			wantErrText(t, err, "namespaces", "nil")
+		}
+		ns, err := c.Namespace("ns")
+		r.check(err)
+		in, err := s.In(ns)
+		if err != nil || in.ID() != s.ID() {
+			t.Errorf("in a namespace: %v, %v", in, err)
 		}
 	})
 }

@@ -30,20 +30,10 @@ const (
 
 // String returns the name of the state in lower case.
 func (s State) String() string {
-	switch s {
-	case Connecting:
-		return "connecting"
-	case Connected:
-		return "connected"
-	case Suspended:
-		return "suspended"
-	case Lost:
-		return "lost"
-	case Closed:
-		return "closed"
-	default:
+	if s < Connecting || s > Closed {
 		return "unknown"
 	}
+	return [...]string{"connecting", "connected", "suspended", "lost", "closed"}[s]
 }
 
 // StateChange is one transition.
@@ -111,11 +101,26 @@ func (l *stateLog) from(ctx context.Context, e *stateEntry) iter.Seq[StateChange
 	}
 }
 
-// State returns the newest state.
-func (c *Client) State() State { return c.core.states.newest().change.State }
+// State returns the newest state. It looks at the clocks itself: a session whose
+// time is over is not Connected, also if nobody has noticed yet, as after a
+// suspension of the machine.
+func (c *Client) State() State { return c.core.state() }
+
+func (c *core) state() State {
+	c.mu.Lock()
+	s, closing := c.current, c.closing
+	c.mu.Unlock()
+	over := s != nil && !closing && s.err() != nil
+	newest := c.states.newest().change
+	if over && newest.Session == s.link.SessionID() && (newest.State == Connected || newest.State == Suspended) {
+		return Lost // somebody is about to say so
+	}
+	return newest.State
+}
 
 // States yields the present state and then every change in order, until ctx
 // ends or after Closed. A slow reader misses nothing and delays nobody.
 func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
+	_ = c.State() // a session whose time is over does not come first
 	return c.core.states.from(ctx, c.core.states.newest())
 }

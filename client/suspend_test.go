@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,84 @@ func TestClockSetBackProlongsNothing(t *testing.T) {
 		wantErr(t, r.loss(h), client.ErrLeaseExpired)
 		if took := time.Since(cut); took > sessionTimeout-time.Second {
 			t.Errorf("lost %v after the silence began", took)
+		}
+	})
+}
+
+// A session whose timeout has passed while the machine was suspended is over at
+// the first question, whoever asks, and for its context a second later. A
+// session that nothing was asked of lives through a shorter suspension.
+func TestSuspensionEndsTheSession(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		slept, step time.Duration
+		lost        bool
+	}{
+		"longer than the session":  {slept: time.Hour, lost: true},
+		"shorter than the session": {slept: sessionTimeout / 2},
+		"snapshot restored":        {step: time.Hour, lost: true},
+		"wall clock set back":      {step: -time.Hour},
+	} {
+		for question, alive := range map[string]func(*client.Client, *client.Session) bool{
+			"Err":    func(_ *client.Client, s *client.Session) bool { return s.Err() == nil },
+			"State":  func(c *client.Client, _ *client.Session) bool { return c.State() == client.Connected },
+			"States": func(c *client.Client, s *client.Session) bool { return firstState(s.Context(), c) == client.Connected },
+			"Context": func(_ *client.Client, s *client.Session) bool {
+				time.Sleep(time.Second)
+				synctest.Wait()
+				return s.Context().Err() == nil
+			},
+		} {
+			t.Run(question+" "+name, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					var m suspended
+					c := r.connect("a", m.clock())
+					s := r.session(c)
+					time.Sleep(time.Minute)
+					m.slept.Add(int64(tt.slept))
+					m.step.Add(int64(tt.step))
+					if got := !alive(c, s); got != tt.lost {
+						t.Errorf("over: %v, want %v", got, tt.lost)
+					}
+					if tt.lost {
+						wantErr(t, s.Err(), client.ErrSessionLost)
+						return
+					}
+					time.Sleep(time.Minute)
+					if s.Err() != nil {
+						t.Errorf("a minute later: %v", s.Err())
+					}
+				})
+			})
+		}
+	}
+}
+
+func firstState(ctx context.Context, c *client.Client) client.State {
+	for ch := range c.States(ctx) {
+		return ch.State
+	}
+	return client.Closed
+}
+
+// Many short suspensions do not add up, also where nothing but pings is sent.
+func TestShortSuspensionsDoNotAddUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var m suspended
+		c := r.connect("a", m.clock(), client.WithLeasePolicy(client.LeasePolicy{Heartbeat: client.HeartbeatPings}))
+		s := r.session(c)
+		for range 20 {
+			time.Sleep(sessionTimeout)
+			m.slept.Add(int64(sessionTimeout / 4))
+			time.Sleep(sessionTimeout / 10)
+			if err := s.Err(); err != nil {
+				t.Fatalf("slept for a quarter of the timeout: %v", err)
+			}
+		}
+		if c.State() != client.Connected {
+			t.Errorf("state %v", c.State())
 		}
 	})
 }

@@ -44,14 +44,14 @@ func (w *Watch) Event() (zk.EventType, error) {
 }
 
 type watchKey struct {
-	kind wire.WatchKind
+	op   wire.Op // of the read that leaves it
 	path string
 }
 
 // hub holds the watches of one session. go-zookeeper's own watch channels are
 // not used: they are never given up, they lose events when a reconnection
-// re-arms them, and re-arming races with traffic. The wire sets the watch
-// flag of a plain read instead, and events come in through the callback.
+// re-arms them, and re-arming races with traffic. Events come in through its
+// callback.
 type hub struct {
 	mu      sync.Mutex // guards watches; never held across I/O
 	watches map[watchKey]*Watch
@@ -95,23 +95,23 @@ func (h *hub) drop(key watchKey, w *Watch, err error) {
 // dispatch runs on go-zookeeper's receiving goroutine, before any reply that
 // the server sent after the event is looked at.
 func (h *hub) dispatch(ev zk.Event) {
-	var kinds []wire.WatchKind
+	var ops []wire.Op
 	switch ev.Type {
 	case zk.EventNodeCreated:
-		kinds = []wire.WatchKind{wire.ExistsWatch}
+		ops = []wire.Op{wire.OpExists}
 	case zk.EventNodeDataChanged:
-		kinds = []wire.WatchKind{wire.DataWatch, wire.ExistsWatch}
+		ops = []wire.Op{wire.OpGetData, wire.OpExists}
 	case zk.EventNodeChildrenChanged:
-		kinds = []wire.WatchKind{wire.ChildWatch}
+		ops = []wire.Op{wire.OpGetChildren}
 	case zk.EventNodeDeleted:
-		kinds = []wire.WatchKind{wire.DataWatch, wire.ExistsWatch, wire.ChildWatch}
+		ops = []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren}
 	default:
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, kind := range kinds {
-		key := watchKey{kind, ev.Path}
+	for _, op := range ops {
+		key := watchKey{op, ev.Path}
 		if w, ok := h.watches[key]; ok {
 			h.fireLocked(key, w, ev.Type, nil)
 		}
@@ -131,47 +131,41 @@ func (h *hub) fireAll(err error) {
 	}
 }
 
-// watched runs read, which asks for path, with the watch of that kind in
-// place: whatever changes after what read returns fires the watch.
-func watched[T any](ctx context.Context, s *session, kind wire.WatchKind, path string, read func(*zk.Conn) (T, error)) (T, *Watch, error) {
-	var zero T
-	key := watchKey{kind, path}
+// watched reads the node at path with a watch in place: whatever changes after
+// the answer fires the watch. The watch is known before the read leaves, so that
+// no event comes too early.
+func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *Watch, error) {
+	key := watchKey{op, path}
 	for {
 		if err := ctxerr.Ended(ctx); err != nil { // nobody is to wait for a read that is never sent
-			return zero, nil, &fault{err, OutcomeNeverSent}
+			return nil, nil, &fault{err, OutcomeNeverSent}
 		}
 		w, arm, err := s.hub.join(key)
 		if err != nil {
-			return zero, nil, &fault{err, OutcomeNeverSent}
+			return nil, nil, &fault{err, OutcomeNeverSent}
 		}
+		x := asked(op, path)
 		if arm {
-			disarm := s.link.ArmWatch(kind, path)
-			v, err := call(ctx, s, read)
-			disarm()
+			x.Request.Watch = true
+			err := s.read(ctx, x)
 			if err != nil {
 				s.hub.drop(key, w, err)
-				close(w.armed)
-				return zero, nil, err
 			}
 			close(w.armed)
-			return v, w, nil
+			return x, w, err
 		}
-		// Somebody else's watch: it stands once their read has returned, and
+		// Another reader's watch: it stands once that read has returned, and
 		// only a read that is sent after that cannot miss a change.
 		select {
 		case <-w.armed:
 		case <-ctx.Done():
-			return zero, nil, &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
+			return nil, nil, &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
 		}
 		select {
 		case <-w.done:
 			continue // fired, or could not be armed
 		default:
 		}
-		v, err := call(ctx, s, read)
-		if err != nil {
-			return zero, nil, err
-		}
-		return v, w, nil
+		return x, w, s.read(ctx, x)
 	}
 }

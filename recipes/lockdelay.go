@@ -84,7 +84,7 @@ func (l *lockInternals) settle(ctx context.Context, member *seqqueue.Member, wai
 		case strings.HasPrefix(text, markHeld):
 			// The first to see it begins the delay, by the leader's clock.
 			lost := []byte(markLost + text[len(markHeld):])
-			if _, err := s.Set(ctx, l.path, lost, stat.Version); err != nil && !errors.Is(err, zk.ErrBadVersion) {
+			if _, err := s.Set(ctx, l.path, lost, stat.Version, client.AcceptEqual()); err != nil && !errors.Is(err, zk.ErrBadVersion) {
 				return err
 			}
 			continue

@@ -181,7 +181,9 @@ func TestLockDelayEnds(t *testing.T) {
 		r.srv.ExpireSession(r.session(b))
 		wantErr(t, (<-waits).err, client.ErrSessionLost)
 		waits = acquire(r.ctx, m)
-		time.Sleep(time.Second)
+		for len(r.line()) == 0 { // the next session is dialed with a pause
+			time.Sleep(100 * time.Millisecond)
+		}
 		for _, name := range r.line() {
 			r.check(r.srv.Delete(dir + "/" + name))
 		}

@@ -174,7 +174,7 @@ func TestBlipsAreNoLoss(t *testing.T) {
 		h := r.held(r.mutex(r.connect("a")))
 		waits := acquire(r.ctx, r.mutex(r.connect("b")))
 		for range 20 {
-			time.Sleep(700 * time.Millisecond)
+			time.Sleep(sessionTimeout / 4) // more than the longest pause before a dial
 			r.srv.CutAll()
 		}
 		r.check(h.Err())

@@ -126,7 +126,7 @@ func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, e
 	}
 	members := make([]*seqqueue.Member, 0, len(group))
 	for k, i := range group {
-		member, refused := e.entries[i].queue.Adopt(s.In(nodes[k].In), nodes[k].Prefix, made[k])
+		member, refused := e.adopt(s, i, nodes[k], made[k])
 		if refused != nil {
 			err = cmp.Or(err, error(&LockError{Path: e.entries[i].path, Err: refused}))
 			continue
@@ -140,6 +140,15 @@ func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, e
 		return nil, err
 	}
 	return members, nil
+}
+
+// adopt makes the node of entry i, made in s, a member of that entry's queue.
+func (e *entering) adopt(s *client.Session, i int, node client.GroupNode, made client.Entry) (*seqqueue.Member, error) {
+	own, err := s.In(node.In)
+	if err != nil {
+		return nil, err
+	}
+	return e.entries[i].queue.Adopt(own, node.Prefix, made)
 }
 
 // create makes the nodes in one session, in the next if that is lost: there was

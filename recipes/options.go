@@ -44,9 +44,10 @@ func WithNodeData(data []byte) LockOption {
 
 // WithNodeACL sets the ACL of the lock's nodes and of the parents made for
 // them. The default is that of the client. Everybody who contends must be able
-// to read the nodes, and to create, delete and list in the directory.
+// to read the nodes, and to create, delete and list in the directory. Without an
+// entry every acquire fails with an error that matches [zk.ErrInvalidACL].
 func WithNodeACL(acl ...zk.ACL) LockOption {
-	return lockFunc(func(s *settings) { s.acl = slices.Clone(acl) })
+	return lockFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })
 }
 
 // WithKazoo lets Python's kazoo contend for the same lock. Without it a lock
@@ -77,5 +78,5 @@ func (s *settings) createOptions() []client.CreateOption {
 	if s.acl == nil {
 		return nil
 	}
-	return []client.CreateOption{client.ACL(s.acl...)}
+	return []client.CreateOption{client.ACL(s.acl...), client.ParentACL(s.acl...)}
 }

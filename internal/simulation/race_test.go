@@ -8,6 +8,6 @@ const (
 	schedules             = 60
 	ensembleSchedules     = 10
 	gameSchedules         = 16
-	ensembleGameSchedules = 4
+	ensembleGameSchedules = 16
 	repetitions           = 3
 )

@@ -16,20 +16,8 @@ type Auth struct {
 // String returns the scheme and hides the credentials.
 func (a Auth) String() string { return a.Scheme + ":REDACTED" }
 
-// GoString hides the credentials from %#v.
-func (a Auth) GoString() string {
-	return fmt.Sprintf("wire.Auth{Scheme:%q, Credentials:REDACTED}", a.Scheme)
-}
-
-// Format hides the credentials from every verb, also from those that would
-// bypass String.
-func (a Auth) Format(s fmt.State, verb rune) {
-	text := a.String()
-	if verb == 'v' && s.Flag('#') {
-		text = a.GoString()
-	}
-	_, _ = io.WriteString(s, text)
-}
+// Format hides the credentials from every verb.
+func (a Auth) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, a.String()) }
 
 // LogValue hides the credentials from slog.
 func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
@@ -45,7 +33,7 @@ func authFrames(auth []Auth) []byte {
 		start := len(b)
 		b = append(b, 0, 0, 0, 0)
 		b = put32(b, xidAuth)
-		b = put32(b, opSetAuth)
+		b = put32(b, int32(opSetAuth))
 		b = put32(b, 0)
 		b = putBytes(b, a.Scheme)
 		b = putBytes(b, a.Credentials)

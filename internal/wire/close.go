@@ -2,135 +2,84 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"time"
 )
 
-// closing is a closeSession in flight.
-type closing struct {
-	done chan struct{} // closed when answered
-	err  error         // set before done is closed
-}
-
-func (s *closing) answered() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // CloseSession closes the session on the live connection and waits for the
-// server's answer, of which go-zookeeper sees nothing. After nil the Link is
-// over with [ErrClosed] and the server has removed the session's ephemeral
-// nodes. Concurrent calls share one request.
+// server's answer. After nil the Link is over with [ErrClosed] and the server
+// has removed the session's ephemeral nodes.
 //
 // Without a connection it returns [ErrNotConnected] and nothing was sent. After
-// any other error the Link is not over on its account, but the request may have
-// been sent and the session may be closed at the server. If ctx ends while the
-// request is being written the connection is closed, because half a frame
-// cannot be taken back.
+// any other error the Link is not over on its account, but the session may be
+// closed at the server.
 func (l *Link) CloseSession(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("wire: close session: %w", context.Cause(ctx))
+	x := &Exchange{Request: Request{Op: opCloseSession}}
+	err := l.Do(ctx, x)
+	switch cause := l.Cause(); {
+	case errors.Is(cause, ErrClosed): // by this request or one of the same moment
+		return nil
+	case err == nil && cause != nil:
+		err = overError(cause)
+	case err == nil:
+		err = ServerError(x.Reply.Code)
 	}
-	c, err := l.established()
-	if err != nil {
-		return err
-	}
-	s, err := c.requestClose(ctx)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-s.done:
-	case <-c.dead:
-		err = fmt.Errorf("wire: close session: %w", c.failure())
-	case <-ctx.Done():
-		err = fmt.Errorf("wire: close session: %w", context.Cause(ctx))
-	}
-	if !s.answered() {
-		return err
-	}
-	if s.err == nil {
-		// The answer is noted a moment before the Link ends.
-		<-l.over
-	}
-	return s.err
+	return fmt.Errorf("wire: close session: %w", err)
 }
 
-// established returns the live connection if its handshake was accepted.
-func (l *Link) established() (*conn, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cause != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotConnected, overError(l.cause))
+// EndSession closes the session with that id and password over conn, which is
+// fresh from the dialer (TLS done) and is closed in any case. The timeout is
+// the session's, as the handshake wants one. After nil the server has closed
+// the session. It returns an error that wraps [ErrRefused] if the server no
+// longer knows the session, and [ErrChanged] if it offers another one. After
+// any other error, also when ctx ends, the session may or may not be closed.
+func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, timeout time.Duration) error {
+	if id == 0 {
+		_ = conn.Close()
+		return fmt.Errorf("wire: end session: no id: %w", ErrRefused) // 0 would begin a new one
 	}
-	if l.live == nil || !l.live.up.Load() {
-		return nil, ErrNotConnected
-	}
-	return l.live, nil
-}
-
-// requestClose writes the closeSession unless one is in flight.
-func (c *conn) requestClose(ctx context.Context) (*closing, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer c.yield()
-	case <-c.dead:
-		if s := c.confirmed(); s != nil {
-			return s, nil
-		}
-		return nil, fmt.Errorf("wire: close session: %w: %w", ErrNotConnected, c.failure())
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wire: close session: %w", context.Cause(ctx))
-	}
-	s, first := c.startClosing()
-	if !first {
-		return s, nil
-	}
-	stop := context.AfterFunc(ctx, func() {
-		c.l.drop(c, fmt.Errorf("wire: close session: %w", context.Cause(ctx)))
+	up, read := make(chan struct{}), make(chan error, 1)
+	l := NewLink(Config{
+		SessionTimeout: timeout,
+		Dial:           func(context.Context, string) (net.Conn, error) { return conn, nil },
+		OnUp:           func(Handshake) { close(up) },
 	})
-	_, err := c.nc.Write(closeFrame())
-	stop()
+	l.id = id
+	stop := context.AfterFunc(ctx, func() { l.End(context.Cause(ctx)) })
+	defer stop()
+	defer l.End(nil)
+	c, err := l.Dial("", "", 0)
+	if err == nil {
+		_, err = c.Write(connectFrame(id, password, timeout))
+	}
+	if err == nil {
+		go func() { // ends with the connection
+			_, err := io.Copy(io.Discard, c)
+			read <- err
+		}()
+		select {
+		case <-up:
+			err = l.CloseSession(ctx)
+		case err = <-read:
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("wire: close session: %w", c.fail("write", err))
-	}
-	return s, nil
-}
-
-// startClosing returns the request in flight or begins one. A request that was
-// answered with an error may be repeated.
-func (c *conn) startClosing() (s *closing, first bool) {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if c.closing == nil || c.closing.answered() && c.closing.err != nil {
-		c.closing = &closing{done: make(chan struct{})}
-		return c.closing, true
-	}
-	return c.closing, false
-}
-
-// confirmed returns the request that closed the session, for callers that came
-// while its answer did; nil if there is none.
-func (c *conn) confirmed() *closing {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if s := c.closing; s != nil && s.answered() && s.err == nil {
-		return s
+		return fmt.Errorf("wire: end session 0x%x: %w", uint64(id), err)
 	}
 	return nil
 }
 
-// closeAnswered ends the Link if the answer says that the session is gone.
-func (c *conn) closeAnswered(s *closing, code int32) error {
-	if code != codeOK && code != codeSessionExpired {
-		s.err = fmt.Errorf("wire: close session: %w", ServerError(code))
-		close(s.done)
-		return nil
-	}
-	close(s.done)
-	c.l.End(ErrClosed)
-	return c.failure()
+// connectFrame returns a ConnectRequest for an existing session. It claims to
+// have seen nothing, so that no server finds itself too far behind.
+func connectFrame(id int64, password []byte, timeout time.Duration) []byte {
+	b := make([]byte, lengthSize, lengthSize+minConnectRequest+len(password))
+	b = put32(b, 0)
+	b = put64(b, 0)
+	b = put32(b, int32(min(timeout.Milliseconds(), 1<<31-1)))
+	b = put64(b, id)
+	b = putBytes(b, password)
+	return sealFrame(b, 0)
 }

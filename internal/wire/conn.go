@@ -22,28 +22,33 @@ type conn struct {
 
 	// Owned by the reading goroutine.
 	br      *bufio.Reader
-	remain  int    // bytes of the current frame not delivered yet
-	instead []byte // what is delivered in its place
-	greeted bool   // ConnectResponse accepted
-	hello   bool   // the current frame is the ConnectResponse
+	remain  int  // bytes of the current frame not delivered yet
+	greeted bool // ConnectResponse accepted
+	hello   bool // the current frame is the ConnectResponse
+	// How much time go-zookeeper gives its next frame, and since when.
+	readSpan time.Duration
+	readSet  time.Time
 
 	// turn holds a token while somebody writes. It is a channel, not a mutex,
 	// because it is held across I/O and waited for with a context.
-	turn    chan struct{}
-	part    []byte // beginning of a request frame that is not complete
-	scratch []byte // copy of a frame whose watch flag is set
+	turn   chan struct{}
+	inline bool // callers may write by themselves
 
 	// Guarded by l.mu.
-	err     error
-	asked   bool // ConnectRequest handed to the network
-	askedID int64
-	askedAt clock.Stamp
-	authed  int // answers to setAuth seen
-	closing *closing
-	checks  int32 // how many were sent
-	sent    map[int32]sentRequest
-	pings   pingQueue
-	signs   signs
+	err      error
+	asked    bool // ConnectRequest handed to the network
+	askedID  int64
+	askedAt  clock.Stamp
+	authed   int // answers to setAuth seen
+	sent     map[int32]sentRequest
+	pings    []clock.Stamp // sent and not answered; they have one xid and are answered in order
+	signs    signs
+	queue    []*Exchange // not written yet
+	flushing bool        // flush runs
+	closing  bool        // a closeSession is on its way
+	xids     uint32      // of exchanges so far; begins anew at a multiple of ownXids
+	handed   int64       // bytes of requests, up to the newest that was sent
+	acked    int64       // and up to the newest that was answered
 }
 
 func newConn(l *Link, nc net.Conn, server string) *conn {
@@ -54,6 +59,7 @@ func newConn(l *Link, nc net.Conn, server string) *conn {
 		dead:   make(chan struct{}),
 		br:     bufio.NewReaderSize(nc, readBuffer),
 		turn:   make(chan struct{}, 1),
+		inline: buffers(nc),
 		sent:   make(map[int32]sentRequest),
 	}
 }
@@ -72,15 +78,10 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if c.remain == 0 && len(c.instead) == 0 {
+	if c.remain == 0 {
 		if err := c.nextReply(); err != nil {
 			return 0, err
 		}
-	}
-	if len(c.instead) > 0 {
-		n := copy(p, c.instead)
-		c.instead = c.instead[n:]
-		return n, nil
 	}
 	n, err := c.br.Read(p[:min(len(p), c.remain)])
 	c.remain -= n
@@ -111,9 +112,9 @@ func (c *conn) readable() error {
 	return c.failure()
 }
 
-// Write sends whole frames only and keeps the beginning of an incomplete one.
-// Any error is final: the connection is closed. A frame that is too large is
-// refused before anything of it is sent.
+// Write sends frames, of which p must have whole ones: go-zookeeper writes each
+// of its requests with one call. Any error is final: the connection is closed. A
+// frame that is too large is refused before anything of it is sent.
 func (c *conn) Write(p []byte) (int, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -123,21 +124,29 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	done := 0
 	for done < len(p) {
-		frame, n, err := c.assemble(p[done:])
+		size, err := c.frameSize(p[done:])
 		if err != nil {
 			return done, c.fail("write", err)
 		}
-		if frame != nil {
-			if err := c.forward(frame); err != nil {
-				return done, err
-			}
+		if err := c.forward(p[done : done+size]); err != nil {
+			return done, err
 		}
-		done += n
+		done += size
 	}
 	return done, nil
 }
 
 func (c *conn) yield() { <-c.turn }
+
+// tryTurn takes the turn to write unless somebody has it.
+func (c *conn) tryTurn() bool {
+	select {
+	case c.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
 
 // Close closes the connection; the session lives on.
 func (c *conn) Close() error {
@@ -153,27 +162,23 @@ func (c *conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 
 // SetDeadline is ignored until the handshake is accepted, like the other two:
 // until then the Link's own limit holds.
-func (c *conn) SetDeadline(t time.Time) error {
-	if !c.up.Load() {
-		return nil
-	}
-	return c.nc.SetDeadline(t)
-}
+func (c *conn) SetDeadline(t time.Time) error { return c.once(c.nc.SetDeadline, t) }
 
-// SetReadDeadline is ignored until the handshake is accepted.
+// SetReadDeadline is called by the reading goroutine.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	if !c.up.Load() {
-		return nil
-	}
-	return c.nc.SetReadDeadline(t)
+	c.readSet, c.readSpan = time.Now(), max(0, time.Until(t))
+	return c.once(c.nc.SetReadDeadline, t)
 }
 
 // SetWriteDeadline is ignored until the handshake is accepted.
-func (c *conn) SetWriteDeadline(t time.Time) error {
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.once(c.nc.SetWriteDeadline, t) }
+
+// once sets a deadline once the handshake is accepted.
+func (c *conn) once(set func(time.Time) error, t time.Time) error {
 	if !c.up.Load() {
 		return nil
 	}
-	return c.nc.SetWriteDeadline(t)
+	return set(t)
 }
 
 // fail makes the connection fail and returns the error for the caller: err

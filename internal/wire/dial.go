@@ -26,9 +26,8 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	if err := l.ended(); err != nil {
 		return nil, err
 	}
-	life := lifetime{l.over}
 	if l.cfg.Pace != nil {
-		if err := l.cfg.Pace(life, address); err != nil {
+		if err := l.cfg.Pace(l.life, address); err != nil {
 			return nil, l.attemptFailed(address, fmt.Errorf("wire: pace %s: %w", address, err))
 		}
 		if err := l.ended(); err != nil {
@@ -36,14 +35,14 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 		}
 	}
 	limit := time.Now().Add(l.limit())
-	ctx, cancel := context.WithDeadline(life, limit)
+	ctx, cancel := context.WithDeadline(l.life, limit)
 	nc, err := l.cfg.Dial(ctx, address)
 	cancel()
 	if err != nil {
 		return nil, l.attemptFailed(address, fmt.Errorf("wire: dial %s: %w", address, err))
 	}
 	c := newConn(l, nc, address)
-	if err := nc.SetDeadline(limit); err != nil {
+	if err := nc.SetDeadline(limit.Add(l.patience())); err != nil {
 		c.shut()
 		return nil, l.attemptFailed(address, fmt.Errorf("wire: limit handshake with %s: %w", address, err))
 	}
@@ -58,6 +57,19 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 // the session expires, and one silent server does not use up the session.
 func (l *Link) limit() time.Duration {
 	return l.Timeout() / time.Duration(max(3, l.cfg.Servers+1))
+}
+
+// patience is how much longer than that the handshake may take while there is no
+// session that could expire meanwhile.
+func (l *Link) patience() time.Duration {
+	limit := l.limit()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id != 0 {
+		return 0
+	}
+	rounds := min(l.unanswered/max(1, l.cfg.Servers), 8)
+	return max(0, min(limit<<rounds, 2*l.timeout)-limit)
 }
 
 // adopt makes c the live connection unless the Link ended during the dial.
@@ -83,22 +95,3 @@ func (l *Link) attemptFailed(server string, err error) error {
 	l.deliver()
 	return err
 }
-
-// lifetime is the root context of everything a Link does: it ends when the
-// Link does, without a goroutine or a cancel function to look after.
-type lifetime struct{ over <-chan struct{} }
-
-func (lifetime) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-func (t lifetime) Done() <-chan struct{} { return t.over }
-
-func (t lifetime) Err() error {
-	select {
-	case <-t.over:
-		return context.Canceled
-	default:
-		return nil
-	}
-}
-
-func (lifetime) Value(any) any { return nil }

@@ -2,7 +2,12 @@
 // to go-zookeeper as its dialer and reads every frame in both directions, so
 // that one zk.Conn is one ZooKeeper session and never silently becomes another.
 //
-// What the Link adds without go-zookeeper's knowledge:
+// The client's own requests do not pass through go-zookeeper. [Link.Do] encodes
+// them in the caller, writes them to the same connection, and hands each answer
+// to its [Exchange] on the goroutine in which go-zookeeper reads. go-zookeeper
+// sees neither.
+//
+// What the Link adds beside that:
 //
 //   - a gate: the answer to a handshake is judged before go-zookeeper sees it,
 //     and after the session is over the Link never dials again;
@@ -11,8 +16,7 @@
 //   - evidence: the time at which the newest answered request was sent, on
 //     which a local lease can rest, and proof: since when at least the leader
 //     has been counting down the session's timeout, on which a lock can;
-//   - authentication, session close, checks of nodes and watch flags, put into
-//     the stream at frame boundaries;
+//   - authentication, put into the stream before anything else;
 //   - refusal of frames that would break the peer or this process.
 //
 // # Failure

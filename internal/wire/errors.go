@@ -29,8 +29,8 @@ var (
 	ErrProtocol = errors.New("wire: protocol violation")
 )
 
-// CodeReplyTooLarge stands in the header of a reply whose body was thrown away.
-// No server uses it.
+// CodeReplyTooLarge is the code of a [Reply] that was thrown away because it is
+// larger than Config.MaxReply. No server uses it.
 const CodeReplyTooLarge = -1 << 30
 
 var errSuperseded = errors.New("wire: connection given up for the next one")

@@ -49,7 +49,7 @@ func (r *rig) exchangeAfter(c interface {
 
 func (r *rig) wantEvidence(want time.Time, when string) {
 	r.t.Helper()
-	if got := r.link.Evidence(); !got.Equal(want) {
+	if got := r.link.Evidence().At; !got.Equal(want) {
 		r.t.Errorf("%s: evidence off by %v", when, got.Sub(want))
 	}
 }

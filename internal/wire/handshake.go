@@ -2,8 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -27,13 +29,14 @@ func parseConnectResponse(b []byte) (connectResponse, error) {
 	}, nil
 }
 
-// judge says whether r continues (or, for asked = 0, begins) the session.
+// judge says whether r continues (or, for asked = 0, begins) the session. Its
+// error leaves it to the caller to name the session.
 func (r connectResponse) judge(asked int64) error {
 	switch {
 	case r.id == 0 || r.timeout <= 0:
-		return fmt.Errorf("%w 0x%x", ErrRefused, asked)
+		return ErrRefused
 	case asked != 0 && r.id != asked:
-		return fmt.Errorf("%w: asked for 0x%x, server answered 0x%x", ErrChanged, asked, r.id)
+		return fmt.Errorf("%w: the server answered with session 0x%x", ErrChanged, uint64(r.id))
 	}
 	return nil
 }
@@ -43,14 +46,20 @@ func (c *conn) ask(frame []byte) error {
 	id := be64(frame[connectIDOffset:])
 	l := c.l
 	l.mu.Lock()
-	own := l.id
+	own, seen := l.id, l.seenZxid
 	if id == own {
 		c.asked, c.askedID, c.askedAt = true, id, l.stamp(true)
 	}
 	l.mu.Unlock()
 	if id != own {
-		l.End(fmt.Errorf("%w: request for 0x%x on the connection of 0x%x", ErrChanged, id, own))
+		l.End(fmt.Errorf("%w: go-zookeeper asked for session 0x%x", ErrChanged, uint64(id)))
 		return c.failure()
+	}
+	// go-zookeeper has not seen the answers to exchanges. A server that lags
+	// behind them must refuse the session, or its reads would go back in time.
+	if seen > be64(frame[connectZxidOffset:]) {
+		frame = bytes.Clone(frame)
+		put64(frame[connectZxidOffset:connectZxidOffset], seen)
 	}
 	if _, err := c.nc.Write(frame); err != nil {
 		return c.fail("handshake", err)
@@ -67,6 +76,9 @@ func (c *conn) greet() error {
 	}
 	head, err := c.peek(lengthSize)
 	if err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.l.noAnswer()
+		}
 		return c.fail("handshake", err)
 	}
 	n := uint32(be32(head))
@@ -93,6 +105,12 @@ func (c *conn) greet() error {
 	}
 	c.greeted, c.hello, c.remain = true, true, lengthSize+int(n)
 	return nil
+}
+
+func (l *Link) noAnswer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unanswered++
 }
 
 func (c *conn) question() (id int64, asked bool) {
@@ -145,7 +163,7 @@ func (c *conn) accept(r connectResponse) error {
 	} else {
 		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
 	}
-	l.advance(c.askedAt.At)
+	l.advance(c.askedAt)
 	// The leader was asked, whoever answers: it made the session or looked
 	// whether it has it, both of which start its timer. Only the former shows
 	// that it had a quorum.

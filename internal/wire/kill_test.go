@@ -126,6 +126,21 @@ func killedWhileConnected() []killCase {
 			_, err := c.Write(frame(2, 9, "/"))
 			return err
 		}, []string{"up", "down", "over"}},
+		{"exchange that waits for its answer", nil, func(r *rig) error {
+			_, p := r.establish()
+			go p.swallowAll()
+			return r.link.Do(r.t.Context(), asked(wire.OpSync, "/"))
+		}, []string{"up", "down", "over"}},
+		{"exchange that nobody reads", nil, func(r *rig) error {
+			r.establish()
+			return r.link.Do(r.t.Context(), asked(wire.OpSync, "/"))
+		}, []string{"up", "down", "over"}},
+		{"exchange that waits for its turn", nil, func(r *rig) error {
+			c, _ := r.establish()
+			go func() { _, _ = c.Write(frame(1, 9, "/")) }()
+			synctest.Wait()
+			return r.link.Do(r.t.Context(), asked(wire.OpSync, "/"))
+		}, []string{"up", "down", "over"}},
 		{"close session", nil, func(r *rig) error {
 			_, p := r.establish()
 			go p.swallowAll()
@@ -146,6 +161,7 @@ func TestKillSwitch(t *testing.T) {
 			r := newRig(t, changes...)
 			killed(t, r, func() error { return tt.block(r) })
 			r.wantCalls(tt.calls...)
+			r.link.Wait()
 			if len(r.peers) > 0 { // dialed and given up: closed, not leaked
 				p := <-r.peers
 				p.swallowAll()
@@ -234,6 +250,7 @@ func TestEndRacesWithEverything(t *testing.T) {
 		}
 		go r.link.End(errKilled)
 		go func() { _ = r.link.CloseSession(t.Context()) }()
+		go func() { _ = r.link.Do(t.Context(), asked(wire.OpSync, "/"), checks("/a")) }()
 		_, _ = c.Write(connectRequest(0))
 		_, _ = c.Read(make([]byte, 44))
 		_, _ = c.Write(frame(1, 9, "/"))

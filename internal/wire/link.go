@@ -27,13 +27,17 @@ type Config struct {
 	// SessionTimeout is the timeout that go-zookeeper asks for.
 	SessionTimeout time.Duration
 	// Servers is the number of configured servers. Dial, TLS and handshake
-	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
+	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout]. While
+	// there is no session the handshake gets twice the time after every Servers
+	// of them that were not answered, and 2T at most: each asks for a session
+	// that the leader makes later, whether anybody is there or not.
 	Servers int
 	// MaxRequest is the length of the largest request let through, without
 	// the 4 length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
 	MaxRequest int
-	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB. The
-	// request of a larger one is answered with [CodeReplyTooLarge].
+	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB. An
+	// exchange gets [CodeReplyTooLarge] for a larger one; a request of
+	// go-zookeeper's costs the connection.
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
@@ -66,8 +70,15 @@ type Config struct {
 // Link carries one ZooKeeper session over a succession of connections.
 type Link struct {
 	cfg   Config
-	hello []byte        // setAuth frames
-	over  chan struct{} // closed when cause is set
+	hello []byte // setAuth frames
+
+	// life is the root context of everything that a Link does. It ends when
+	// cause is set, and over is its Done.
+	life context.Context //nolint:containedctx // the life of the Link, not of a call
+	end  context.CancelCauseFunc
+	over <-chan struct{}
+
+	flushers sync.WaitGroup // goroutines that write for exchanges
 
 	mu         sync.Mutex // guards what follows; never held across I/O or callbacks
 	cause      error
@@ -75,11 +86,11 @@ type Link struct {
 	id         int64
 	password   []byte
 	timeout    time.Duration
-	evidence   time.Time
+	evidence   clock.Stamp
+	unanswered int // requests for a new session that were given up
 	proof      Proof
-	slept      time.Duration              // how long the machine had slept at the last reading
-	creates    map[string][]*Create       // by path, oldest interest first
-	armed      [watchKinds]map[string]int // marks by path
+	slept      time.Duration // how long the machine had slept at the last reading
+	seenZxid   int64         // newest transaction that an answer showed
 	events     []func()
 	delivering bool
 }
@@ -99,12 +110,14 @@ func NewLink(cfg Config) *Link {
 		cfg.Clock = clock.System()
 	}
 	cfg.Auth = slices.Clone(cfg.Auth)
+	life, end := context.WithCancelCause(context.Background()) //nolint:forbidigo // a Link lives until End
 	return &Link{
 		cfg:     cfg,
 		hello:   authFrames(cfg.Auth),
-		over:    make(chan struct{}),
+		life:    life,
+		end:     end,
+		over:    life.Done(),
 		timeout: cfg.SessionTimeout,
-		creates: make(map[string][]*Create),
 	}
 }
 
@@ -127,15 +140,15 @@ func (l *Link) End(cause error) {
 		l.downLocked(c, cause)
 	}
 	l.cause = cause
-	close(l.over)
+	l.end(cause)
 	if f := l.cfg.OnOver; f != nil {
 		l.events = append(l.events, func() { f(cause) })
 	}
 	l.mu.Unlock()
+	l.deliver() // first, since closing a connection may block
 	if c != nil {
 		c.shut()
 	}
-	l.deliver()
 }
 
 // Over returns a channel that is closed when the session is over.
@@ -171,27 +184,22 @@ func (l *Link) Timeout() time.Duration {
 	return l.timeout
 }
 
-// Evidence returns when the newest answered request was sent, read from the
-// clock before the bytes were handed to the network. A handshake counts, a
-// notification does not, and neither does a reply that says the session has
-// expired or moved. It is zero before the first accepted handshake.
-func (l *Link) Evidence() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.evidence
-}
-
-// Deadline returns [Link.Evidence] plus [Link.Timeout], of one moment: the
-// server may end the session from then on. It is zero before the first
-// accepted handshake.
-func (l *Link) Deadline() time.Time {
+// Left returns how much is left of [Link.Timeout], which runs from
+// [Link.Evidence] by the clock that shows most: time for which the machine was
+// suspended counts. Once it is used up the server may end the session. Before
+// the first accepted handshake all of it is left.
+func (l *Link) Left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.evidence.IsZero() {
-		return time.Time{}
+		return l.timeout
 	}
-	return l.evidence.Add(l.timeout)
+	return l.timeout - l.stamp(true).Since(l.evidence)
 }
+
+// Wait waits for the Link's goroutines, which end with its connections. It must
+// not be called before the Link is over.
+func (l *Link) Wait() { l.flushers.Wait() }
 
 // drop makes c fail with err unless it has failed already, and reports whether
 // it had not.
@@ -200,8 +208,8 @@ func (l *Link) drop(c *conn, err error) bool {
 	first := l.downLocked(c, err)
 	l.mu.Unlock()
 	if first {
+		l.deliver() // first, since closing a connection may block
 		c.shut()
-		l.deliver()
 	}
 	return first
 }
@@ -225,6 +233,17 @@ func (l *Link) enqueueDown(server string, err error) {
 	if f := l.cfg.OnDown; f != nil {
 		l.events = append(l.events, func() { f(server, err) })
 	}
+}
+
+// DropLive closes the connection, if there is one, for the next to be dialed:
+// the session goes on there. It reports whether there was one that a server
+// had accepted at or before the given time.
+func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
+	l.mu.Lock()
+	c := l.live
+	old := c != nil && c.up.Load() && !c.askedAt.At.After(acceptedBefore)
+	l.mu.Unlock()
+	return old && l.drop(c, err)
 }
 
 // deliver runs the queued callbacks unless somebody is doing so already, who

@@ -6,35 +6,21 @@ import (
 	"github.com/docent-go/docent/internal/clock"
 )
 
-// ProofKind says what shows that the ensemble kept the session.
-type ProofKind int
+// ProofKind says what shows that the ensemble kept the session, in words.
+type ProofKind string
 
 // The kinds of proof.
 const (
 	// NoProof: there is none yet.
-	NoProof ProofKind = iota
+	NoProof ProofKind = ""
 	// SessionCreated: the leader made the session, by a write of its own.
-	SessionCreated
+	SessionCreated ProofKind = "creation of the session"
 	// QuorumWrite: a write was committed. The server that passed it on was in
 	// contact with a leader that had its quorum.
-	QuorumWrite
+	QuorumWrite ProofKind = "committed write"
 	// Answer: a server answered anything at all.
-	Answer
+	Answer ProofKind = "answer of a server"
 )
-
-// String returns the kind in words.
-func (k ProofKind) String() string {
-	switch k {
-	case SessionCreated:
-		return "creation of the session"
-	case QuorumWrite:
-		return "committed write"
-	case Answer:
-		return "answer of a server"
-	default:
-		return "no proof"
-	}
-}
 
 // Proof says since when, at least, the leader's timer of the session has been
 // running: no other client sees the session end before Alive plus its timeout.
@@ -74,11 +60,7 @@ type sign struct {
 // does not count as a sign of life there. So a committed write proves no more
 // than that the signs are with the leader which the server had before it
 // answered the last ping, one relay interval before the write at the most.
-type signs struct {
-	ring  [signsKept]sign
-	first int
-	n     int
-}
+type signs []sign
 
 // signsKept signs, spaced by a signsPerRelay-th of the relay interval, cover
 // it twice over; a sign that is left out only shortens what can be proved.
@@ -87,44 +69,39 @@ const (
 	signsPerRelay = 32
 )
 
-func (s *signs) at(i int) *sign { return &s.ring[(s.first+i)%signsKept] }
-
 // due reports whether a sign is worth to be kept.
 func (s *signs) due(sent, answered time.Time, relay time.Duration) bool {
-	if s.n == 0 {
+	if len(*s) == 0 {
 		return true
 	}
-	last := s.at(s.n - 1)
+	last := (*s)[len(*s)-1]
 	return sent.After(last.sent.At) && answered.Sub(last.answered) >= relay/signsPerRelay
 }
 
 func (s *signs) add(g sign) {
-	if s.n == signsKept {
-		s.first = (s.first + 1) % signsKept
-		s.n--
+	if len(*s) == signsKept {
+		*s = (*s)[1:]
 	}
-	s.n++
-	*s.at(s.n - 1) = g
+	*s = append(*s, g)
 }
 
 // before returns the newest sign that was answered at the given time at the
 // latest, and forgets those before it.
 func (s *signs) before(at time.Time) (sign, bool) {
-	for s.n > 1 && !s.at(1).answered.After(at) {
-		s.first = (s.first + 1) % signsKept
-		s.n--
+	for len(*s) > 1 && !(*s)[1].answered.After(at) {
+		*s = (*s)[1:]
 	}
-	if s.n == 0 || s.at(0).answered.After(at) {
+	if len(*s) == 0 || (*s)[0].answered.After(at) {
 		return sign{}, false
 	}
-	return *s.at(0), true
+	return (*s)[0], true
 }
 
 // isQuorumWrite reports whether a server answers requests of type op only
 // after a quorum has logged them.
-func isQuorumWrite(op int32) bool {
+func isQuorumWrite(op Op) bool {
 	switch op {
-	case opCreate, opDelete, opSetData, opSetACL, opMulti, opCreate2, opReconfig, opCreateContainer, opCreateTTL:
+	case OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, opCreate2, opReconfig, OpCreateContainer, OpCreateTTL:
 		return true
 	}
 	return false

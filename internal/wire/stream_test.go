@@ -65,36 +65,32 @@ func TestReadEndsWithinFrame(t *testing.T) {
 	}
 }
 
-// However the client cuts its bytes, whole frames leave.
-func TestWriteSplit(t *testing.T) {
+// Several frames may leave with one Write. A frame that ends early is refused.
+func TestWriteTakesWholeFrames(t *testing.T) {
 	t.Parallel()
-	frames := [][]byte{connectRequest(0), frame(1, 9, "/a"), frame(-2, 11), frame(2, 1, "/b", "data", 0, 0)}
-	rest := bytes.Join(frames[1:], nil)
-	for size := 1; size <= len(rest); size++ {
+	frames := [][]byte{frame(1, 9, "/a"), frame(-2, 11), frame(2, 1, "/b", "data", 0, 0)}
+	all := bytes.Join(frames, nil)
+	for size := len(all); size > len(frames[0])+len(frames[1]); size-- {
 		r := newRig(t)
-		c, p := r.dial()
+		c, p := r.establish()
 		got := make(chan []byte, 1)
 		go func() {
-			p.expect(frames[0])
-			p.write(connectResponse(sessionID, timeout))
 			b, _ := io.ReadAll(p.conn)
 			got <- b
 		}()
-		write := func(b []byte) {
-			for len(b) > 0 {
-				k := min(size, len(b))
-				if n, err := c.Write(b[:k]); n != k || err != nil {
-					t.Fatalf("Write = %d, %v", n, err)
-				}
-				b = b[k:]
+		n, err := c.Write(all[:size])
+		want := all
+		if size < len(all) {
+			want = all[:len(frames[0])+len(frames[1])]
+			if !errors.Is(err, wire.ErrProtocol) {
+				t.Errorf("%d bytes: %v", size, err)
 			}
+		} else if err != nil {
+			t.Error(err)
 		}
-		write(frames[0])
-		r.wantRead(c, connectResponse(sessionID, timeout))
-		write(rest)
 		_ = c.Close()
-		if b := <-got; !bytes.Equal(b, rest) {
-			t.Fatalf("chunks of %d: server received %x, want %x", size, b, rest)
+		if b := <-got; n != len(want) || !bytes.Equal(b, want) {
+			t.Fatalf("%d bytes: wrote %d, server received %x, want %x", size, n, b, want)
 		}
 	}
 }
@@ -168,54 +164,4 @@ func TestReplySize(t *testing.T) {
 		r.wantCalls("up", "down")
 		r.establish()
 	}
-}
-
-// A reply over the limit costs its own request and no other, whatever its size
-// and however it is cut; the connection and its evidence go on.
-func TestLargeReplyIsReplaced(t *testing.T) {
-	t.Parallel()
-	const limit = 100
-	for _, size := range []int{limit - 15, limit, 1 << 10, 100 << 10} { // of the body
-		r := newRig(t, func(cfg *wire.Config) { cfg.MaxReply = limit })
-		c, p := r.establish()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			p.expect(frame(1, 12, "/big"))
-			p.expect(frame(2, 9, "/a"))
-			p.write(frame(1, int64(7), 0, make([]byte, size)))
-			p.write(reply(2, 8, 0))
-		}()
-		for _, request := range [][]byte{frame(1, 12, "/big"), frame(2, 9, "/a")} {
-			if _, err := c.Write(request); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, part := range reply(1, 7, wire.CodeReplyTooLarge) { // byte by byte
-			r.wantRead(c, []byte{part})
-		}
-		r.wantRead(c, reply(2, 8, 0))
-		<-done
-		r.exchange(c, p, frame(3, 9, "/b"), reply(3, 9, 0))
-		r.wantCalls("up")
-	}
-}
-
-// One that was cut off in the middle is no answer.
-func TestLargeReplyCut(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(cfg *wire.Config) { cfg.MaxReply = 100 })
-	c, p := r.establish()
-	go func() {
-		p.expect(frame(1, 12, "/big"))
-		p.write(frame(1, int64(7), 0, make([]byte, 1000))[:500])
-		_ = p.conn.Close()
-	}()
-	if _, err := c.Write(frame(1, 12, "/big")); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := c.Read(make([]byte, 64)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("Read = %d, %v", n, err)
-	}
-	r.wantCalls("up", "down")
 }

@@ -1,15 +1,15 @@
-package wire_test
+package sessions_test
 
 import (
 	"encoding/hex"
 	"math"
 	"testing"
 
-	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/integration/sessions"
 )
 
 // The vectors come from java.util.Random itself.
-func TestSessionPassword(t *testing.T) {
+func TestDerivedPassword(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		id   int64
@@ -24,8 +24,8 @@ func TestSessionPassword(t *testing.T) {
 		{math.MaxInt64, "20f62cb5648dc2d771471c8a2486a9ee"},
 		{3007405056, "60b420bb3851d9d47acb933dbe70399b"},
 	} {
-		if got := hex.EncodeToString(wire.SessionPassword(tt.id)); got != tt.want {
-			t.Errorf("SessionPassword(%d) = %s, want %s", tt.id, got, tt.want)
+		if got := hex.EncodeToString(sessions.DerivedPassword(tt.id)); got != tt.want {
+			t.Errorf("DerivedPassword(%d) = %s, want %s", tt.id, got, tt.want)
 		}
 	}
 }

@@ -1,9 +1,8 @@
-package wire
+package sessions
 
-// SessionPassword returns the password that a Java server gives to session id:
-// 16 bytes of java.util.Random seeded from the id. It exists for tests that end
-// sessions they do not own.
-func SessionPassword(id int64) []byte {
+// derivedPassword returns the password that a Java server gives to session id:
+// 16 bytes of java.util.Random seeded from the id.
+func derivedPassword(id int64) []byte {
 	const (
 		superSecret = 0xB3415C00
 		multiplier  = 0x5DEECE66D

@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+)
+
+// A list of rights that came out empty is a mistake, and must not be widened to
+// the open default.
+func TestEmptyACLIsRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		var none []zk.ACL
+		for name, err := range map[string]error{
+			"create": func() error {
+				_, err := c.Create(r.ctx, "/n", nil, client.ACL(none...))
+				return err
+			}(),
+			"protected": func() error {
+				_, err := c.Create(r.ctx, "/n", nil, client.Protected(), client.ACL())
+				return err
+			}(),
+			"parents": func() error {
+				_, err := c.Create(r.ctx, "/p/n", nil, client.WithParents(), client.ParentACL(none...))
+				return err
+			}(),
+			"transaction": func() error {
+				_, err := c.Multi(r.ctx, client.CreateOp("/n", nil, client.ACL(none...)))
+				return err
+			}(),
+			"list": func() error {
+				_, err := s.CreateAndList(r.ctx, "/q", "n-", nil, client.ACL(none...))
+				return err
+			}(),
+			"group": func() error {
+				_, err := s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}}})
+				return err
+			}(),
+		} {
+			t.Run(name, func(t *testing.T) {
+				wantErr(t, err, zk.ErrInvalidACL)
+				wantOutcome(t, err, client.OutcomeNeverSent)
+			})
+		}
+		if kids := r.named("/"); len(kids) != 0 {
+			t.Errorf("made %v", kids)
+		}
+	})
+}
+
+// Parents get the client's default ACL, as Curator's do, and not that of the
+// node: a public node does not open its directory.
+func TestParentsGetTheDefaultACL(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithAuth("digest", "u:p"))
+		perms := func(path string) (schemes []string) {
+			acl, _, err := c.GetACL(r.ctx, path)
+			r.check(err)
+			for _, a := range acl {
+				schemes = append(schemes, a.Scheme)
+			}
+			return schemes
+		}
+		want := func(path, scheme string) {
+			t.Helper()
+			if got := perms(path); len(got) != 1 || got[0] != scheme {
+				t.Errorf("%s: %v, want %s", path, got, scheme)
+			}
+		}
+		public := client.ACL(zk.WorldACL(zk.PermAll)...)
+		_, err := c.Create(r.ctx, "/a/b", nil, public, client.WithParents())
+		r.check(err)
+		want("/a/b", "world")
+		want("/a", "digest")
+		_, err = c.Create(r.ctx, "/p/q/n", nil, public, client.WithParents(), client.Protected(), client.Sequential())
+		r.check(err)
+		want("/p/q", "digest")
+		want("/p", "digest")
+		_, err = c.Create(r.ctx, "/c/d", nil, client.WithParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
+		r.check(err)
+		want("/c/d", "digest")
+		want("/c", "world")
+	})
+}

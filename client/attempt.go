@@ -1,0 +1,338 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// ProtectedPrefix starts the name of a protected node; a UUID in its
+// canonical form and a dash follow. It is the same as in Curator
+// (ProtectedUtils), so that either library knows the other's nodes.
+const ProtectedPrefix = "_c_"
+
+// newProtectedPrefix returns "_c_<uuid>-" with a random UUID. Its version is 8,
+// free form (RFC 9562), where Curator's is 4: that is how people, and
+// recipes.Contender, tell the nodes of the two apart.
+func newProtectedPrefix() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
+	b[6] = b[6]&0x0f | 0x80
+	b[8] = b[8]&0x3f | 0x80
+	id := make([]byte, 0, len(ProtectedPrefix)+len(b)*2+5)
+	id = append(id, ProtectedPrefix...)
+	for _, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		id = append(hex.AppendEncode(id, group), '-')
+	}
+	return string(id)
+}
+
+// attempt is the state of the create of one or several protected nodes over all
+// its tries. The rule that everything here serves: before the create is
+// repeated, or given up, the fate of the last request is known, or the remover
+// finds out.
+type attempt struct {
+	*ops
+	nodes  []attemptNode
+	parts  []Op // in the same transaction, behind the nodes
+	single bool // one node, created by a plain request
+
+	prefix string         // "_c_<uuid>-" in use, of all nodes
+	last   *wire.Exchange // the newest request
+	owner  *session       // its session
+	doubt  bool           // it may have been applied
+	torn   bool           // some of the nodes were found, and not all
+}
+
+// attemptNode is one of the nodes.
+type attemptNode struct {
+	in        *ops // whose namespace the path of the result is in
+	spec      createSpec
+	data      []byte
+	dir, name string // full path of the parent; name without prefix and number
+	list      bool   // list dir as well
+	beside    string // full path of another directory to list, or ""
+
+	children, side *wire.Exchange // the lists of the newest try
+}
+
+// run makes the nodes.
+func (a *attempt) run(ctx context.Context, name, path string) (made []Entry, err error) {
+	effect := resolving
+	if !a.nodes[0].spec.protected {
+		effect = once
+	}
+	err = a.do(ctx, name, path, effect, func(ctx context.Context, t try) (err error) {
+		made, err = a.try(ctx, t.s)
+		return err
+	})
+	if err != nil {
+		return nil, a.abandon(err)
+	}
+	for i := range made {
+		made[i].Path = a.nodes[i].in.stripped(made[i].Path)
+	}
+	return made, nil
+}
+
+func (a *attempt) try(ctx context.Context, s *session) ([]Entry, error) {
+	if a.doubt && a.nodes[0].spec.ephemeral && a.owner != s {
+		// The nodes are deleted with their session. They must not be taken for
+		// nodes of this one (CURATOR-498).
+		a.doubt, a.prefix = false, ""
+	}
+	if a.doubt {
+		made, err := a.find(ctx, s)
+		if err != nil || made != nil {
+			a.doubt = err != nil
+			return made, err
+		}
+		a.doubt = false
+	}
+	if a.prefix == "" && a.nodes[0].spec.protected {
+		a.prefix = newProtectedPrefix()
+	}
+	for round := 0; ; round++ {
+		made, missing, err := a.create(ctx, s)
+		if err == nil || missing < 0 || round == parentRounds {
+			return made, err
+		}
+		n := &a.nodes[missing]
+		if err := a.makeContainers(ctx, s, n.dir, n.spec.parentACL); err != nil {
+			return nil, a.noParent(n.dir, err)
+		}
+	}
+}
+
+// create sends the create once, with the lists behind it in the same write. If
+// the parent of a node is missing, and is to be made, it tells of which.
+func (a *attempt) create(ctx context.Context, s *session) (made []Entry, missing int, err error) {
+	x, lists := a.request(), a.lists()
+	a.last, a.owner, a.doubt = x, s, true
+	x.Keep = true
+	if a.single {
+		err = s.call(ctx, append([]*wire.Exchange{x}, lists...)...)
+	} else {
+		err = s.transact(ctx, x, a.described(), lists...)
+	}
+	if err != nil {
+		var ft *fault
+		a.doubt = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
+		missing, err = a.blame(err)
+		return nil, missing, err
+	}
+	a.doubt = false
+	made = make([]Entry, len(a.nodes))
+	for i, full := range a.made() {
+		n := a.nodes[i]
+		made[i] = Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: names(n.side)}
+		if n.side != nil && n.side.Answered() && errors.Is(codeError(n.side.Reply.Code), zk.ErrNoNode) {
+			made[i].Beside = []string{}
+		}
+	}
+	return made, -1, nil
+}
+
+// made are the nodes that the answer to the newest request names.
+func (a *attempt) made() (full []string) {
+	if a.single {
+		return []string{a.last.Reply.Path}
+	}
+	for _, r := range a.last.Reply.Parts[:min(len(a.nodes), len(a.last.Reply.Parts))] {
+		if r.Code == 0 {
+			full = append(full, r.Path)
+		}
+	}
+	return full
+}
+
+// request is the create.
+func (a *attempt) request() *wire.Exchange {
+	reqs := make([]wire.Request, len(a.nodes), len(a.nodes)+len(a.parts))
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		reqs[i] = n.spec.request(join(n.dir, a.prefix+n.name), n.data)
+	}
+	if a.single {
+		return &wire.Exchange{Request: reqs[0]}
+	}
+	more, _ := a.requests(a.parts) // run has looked at them
+	return transaction(append(reqs, more...))
+}
+
+// lists are the lists that were asked for, those beside at the end.
+func (a *attempt) lists() (dirs []*wire.Exchange) {
+	var sides []*wire.Exchange
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		if n.list {
+			n.children = asked(wire.OpGetChildren, n.dir)
+			dirs = append(dirs, n.children)
+		}
+		if n.beside != "" {
+			n.side = asked(wire.OpGetChildren, n.beside)
+			sides = append(sides, n.side)
+		}
+	}
+	return append(dirs, sides...)
+}
+
+// described are all parts of the transaction, as errors name them.
+func (a *attempt) described() []Op {
+	all := make([]Op, 0, len(a.nodes)+len(a.parts))
+	for _, n := range a.nodes {
+		all = append(all, Op{name: "create", path: n.in.stripped(n.dir)})
+	}
+	return append(all, a.parts...)
+}
+
+// blame tells the node whose parent is missing and is to be made, or -1. An
+// error about a node names its directory; an error about a part counts the
+// index from the first of the caller's.
+func (a *attempt) blame(err error) (missing int, _ error) {
+	var refused *MultiError
+	at := 0
+	switch {
+	case errors.As(err, &refused) && refused.Index >= len(a.nodes):
+		refused.Index -= len(a.nodes)
+		return -1, err
+	case refused != nil:
+		at = refused.Index
+		err = &fault{fmt.Errorf("in %s: %w", refused.Path, refused.Err), OutcomeRefused}
+	}
+	if errors.Is(err, zk.ErrNoNode) && a.nodes[at].spec.parents {
+		return at, err
+	}
+	return -1, err
+}
+
+// find looks for the nodes of a request whose answer was lost; without any it
+// returns nil. There are all of them or none, unless somebody deleted some. The
+// owner check makes sure that the nodes are this session's.
+func (a *attempt) find(ctx context.Context, s *session) ([]Entry, error) {
+	found, some := map[string][]string{}, false
+	for _, p := range a.places() {
+		names, err := listed(ctx, s, p.dir)
+		if err != nil {
+			return nil, err
+		}
+		names = withPrefix(names, p.prefix)
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(ending(a), ending(b)) })
+		found[p.dir], some = names, some || len(names) > 0
+	}
+	if !some {
+		return nil, nil
+	}
+	made := make([]Entry, len(a.nodes))
+	for i, n := range a.nodes {
+		names := found[n.dir]
+		if len(names) == 0 {
+			a.torn = true
+			return nil, &fault{fmt.Errorf("%w: a part of the group was deleted by somebody else", zk.ErrNoNode), OutcomeRefused}
+		}
+		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
+	}
+	// More can only come of a request that was delivered twice; the first in
+	// line are kept.
+	for dir, names := range found {
+		for _, extra := range names {
+			a.core.remover.remove(s, join(dir, extra))
+		}
+	}
+	x := asked(wire.OpExists, made[0].Path)
+	if err := s.read(ctx, x); err != nil {
+		return nil, err
+	}
+	stat := stat(x)
+	switch {
+	case stat == nil && !a.single:
+		return nil, &fault{fmt.Errorf("%w: the group was deleted by somebody else", zk.ErrNoNode), OutcomeRefused}
+	case stat == nil, a.nodes[0].spec.ephemeral && stat.EphemeralOwner != s.link.SessionID():
+		return nil, nil
+	}
+	for i := range made {
+		made[i].Czxid = stat.Czxid
+	}
+	return made, nil
+}
+
+// listed lists the children of dir, none if it does not exist. The Sync makes sure
+// that a create which the old server had passed on is seen: a server that lags
+// would hide it, and a second node would wait behind the first for ever.
+func listed(ctx context.Context, s *session, dir string) ([]string, error) {
+	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
+	ended := s.link.Do(ctx, sync, x)
+	err := s.outcome(ctx, sync, ended)
+	if err == nil {
+		err = s.outcome(ctx, x, ended)
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return x.Reply.Names, nil
+}
+
+// withPrefix are those of names that start with prefix.
+func withPrefix(names []string, prefix string) (found []string) {
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// ending is the number of a sequential node, and, as the names of one group
+// differ in nothing else, its place in it.
+func ending(name string) string { return name[max(0, len(name)-10):] }
+
+// places is where the nodes are found.
+func (a *attempt) places() (places []protectedName) {
+	for _, n := range a.nodes {
+		if p := (protectedName{n.dir, a.prefix}); !slices.Contains(places, p) {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// abandon leaves the nodes to the remover if the newest request may have made,
+// or may yet make, them, and returns err with that said.
+func (a *attempt) abandon(err error) error {
+	if a.prefix == "" || !a.doubt && !a.torn {
+		return err
+	}
+	owner := a.owner
+	if !a.nodes[0].spec.ephemeral {
+		owner = nil
+	}
+	for i := range a.nodes {
+		a.nodes[i].data = nil // of no more use
+	}
+	a.core.remover.add(&removal{owner: owner, what: a.nodes[0].dir, from: a})
+	var op *OpError
+	if a.doubt && errors.As(err, &op) {
+		op.Outcome = OutcomeUnknown
+	}
+	return err
+}
+
+// names is what a list says, nil if there is none or it failed.
+func names(x *wire.Exchange) []string {
+	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
+		return nil
+	}
+	return x.Reply.Names
+}

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// A deadSession is over on this side, and a server may keep it with its ephemeral
+// nodes, in everybody's way, for up to another timeout: no answer came, or the
+// server that refused it was cut off from those that know better.
+type deadSession struct {
+	id       int64
+	password []byte
+	timeout  time.Duration
+	safe     time.Time // nobody may see it end before: its holds were promised that
+}
+
+// isGone reports whether cause says that the servers have ended the session. A
+// refused handshake does not: a leader that was deposed, and does not know it,
+// refuses sessions that live on under the next one.
+func isGone(cause error) bool {
+	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
+}
+
+// remember notes a session that is to be ended on a server.
+func (c *core) remember(s *session) {
+	d := deadSession{id: s.link.SessionID(), password: s.link.Password(), timeout: s.link.Timeout(), safe: s.lease.promised()}
+	if d.id == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.dead {
+		if known.id == d.id {
+			return
+		}
+	}
+	c.dead = append(c.dead, d)
+}
+
+// promised is the deadline of what is held, zero if nothing is.
+func (l *lease) promised() time.Time {
+	deadline := l.standing().deadline()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle() {
+		return time.Time{}
+	}
+	return deadline
+}
+
+// buryLocked has dead sessions ended, now that a server is reachable. The first
+// try keeps the pace of dials too, in its shorter half. The caller holds c.mu.
+func (c *core) buryLocked() {
+	for _, d := range c.dead {
+		pause := max(c.servers.jitter(1)/2, time.Until(d.safe))
+		c.wg.Go(func() { c.bury(d, pause) }) // ends when d has, or with the client
+	}
+	c.dead = nil
+}
+
+// bury ends d on a server: it tries until one has said that d is over, or until
+// d must have expired by itself. Each try is a connection, and they are paced.
+func (c *core) bury(d deadSession, pause time.Duration) {
+	ctx, cancel := context.WithTimeout(c.ctx, pause+d.timeout)
+	defer cancel()
+	for tried := 1; sleep(ctx, pause) == nil; tried++ {
+		c.mu.Lock()
+		server, made := c.server, c.made
+		c.mu.Unlock()
+		err := c.end(ctx, d, server)
+		c.journal.say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
+		if err == nil || errors.Is(err, wire.ErrRefused) && made {
+			return
+		}
+		pause = c.servers.jitter(tried)
+	}
+}
+
+// end shows d to a server and closes it.
+func (c *core) end(ctx context.Context, d deadSession, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout/3)
+	defer cancel()
+	conn, err := c.servers.dial(ctx, server)
+	if err != nil {
+		return err
+	}
+	return wire.EndSession(ctx, conn, d.id, d.password, d.timeout)
+}
+
+// sleep returns when d has passed, or ctx has ended, and then why.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

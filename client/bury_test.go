@@ -1,0 +1,262 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// owner is what the servers with a quorum know of the ephemeral node at path.
+func (r crew) owner(path string) int64 {
+	r.Helper()
+	lead, err := r.e.AwaitLeader(r.ctx)
+	r.check(err)
+	n, _ := lead.Node(path)
+	return n.Stat.EphemeralOwner
+}
+
+// depose has the members other than old elect another leader at once, while old
+// believes that it leads. It returns old's ticks of grace before it notices.
+func (r crew) depose(old *zktest.Member) {
+	r.e.Isolate(old.ID())
+	for i := range r.e.Size() {
+		if m := r.e.Server(i + 1); m != old {
+			m.Stop()
+			m.Resume()
+		}
+	}
+}
+
+// A leader that was deposed refuses a session that lives on under the next one.
+// Its owner, who held nothing and only waits in a line, ends it as soon as it has
+// another, so that its node is in nobody's way.
+func TestSessionRefusedByADeposedLeader(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second
+	ensemble(t, func(r crew) {
+		old, err := r.e.AwaitLeader(r.ctx)
+		r.check(err)
+		link := r.e.Client("a")
+		others := func(do func(*zktest.ClientLink)) {
+			for i := range r.e.Size() {
+				if i+1 != old.ID() {
+					do(link.To(i + 1))
+				}
+			}
+		}
+		link.To(old.ID()).Refuse()
+		c := r.join("a", client.WithSessionTimeout(timeout))
+		s := r.session(c)
+		_, err = s.Create(r.ctx, "/waiting", nil, client.Ephemeral())
+		r.check(err)
+		time.Sleep(time.Minute)
+
+		r.depose(old)
+		time.Sleep(timeout + 3*time.Second) // old has heard nothing of the session
+		if s.Err() != nil || old.Role().String() != "leading" {
+			t.Fatalf("session: %v; the old leader is %v", s.Err(), old.Role())
+		}
+		others((*zktest.ClientLink).Refuse)
+		link.To(old.ID()).Accept()
+		link.Cut()
+		r.await("refusal", s.Context().Done())
+		wantErrText(t, s.Err(), "refused", "answered")
+		if r.owner("/waiting") != s.ID() {
+			t.Fatal("the session has ended everywhere: nothing to show")
+		}
+		others((*zktest.ClientLink).Accept)
+		next := r.session(c)
+		time.Sleep(time.Second)
+		if r.owner("/waiting") != 0 {
+			t.Error("the node is in the way a second after its owner has another session")
+		}
+		if next.Err() != nil {
+			t.Errorf("the next session: %v", next.Err())
+		}
+	}, zktest.WithTick(2*time.Second), zktest.WithSessionTimeouts(time.Second, time.Minute))
+}
+
+// A lost session is ended where its owner has found a server, not where another
+// one may be.
+func TestLostSessionIsEndedWhereTheOwnerIs(t *testing.T) {
+	t.Parallel()
+	ensemble(t, func(r crew) {
+		link := r.e.Client("a")
+		c := r.join("a")
+		s := r.session(c)
+		_, err := s.Create(r.ctx, "/waiting", nil, client.Ephemeral())
+		r.check(err)
+		link.PartitionReplies() // requests arrive, so the servers keep the session
+		r.await("the end of the lease", s.Context().Done())
+		if r.owner("/waiting") != s.ID() {
+			t.Fatal("the session has ended everywhere: nothing to show")
+		}
+		link.Partition()
+		link.To(1).Heal()
+		r.session(c)
+		time.Sleep(time.Second)
+		if r.owner("/waiting") != 0 {
+			t.Error("the node is in the way a second after its owner has another session")
+		}
+	}, zktest.WithSessionTimeouts(time.Second, time.Minute))
+}
+
+// The end of a lost session is tried until a server has answered, and no longer.
+func TestEndOfALostSessionIsRepeated(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		trouble func(*rig)
+		tries   int // 0: until the session has expired
+	}{
+		"no trouble":    {func(*rig) {}, 1},
+		"lost requests": {func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: 3}) }, 4},
+		"lost answer":   {func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpCloseSession}) }, 2},
+		"no answer":     {func(r *rig) { r.srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always}) }, 0},
+		"already gone": {func(r *rig) {
+			for _, s := range r.srv.Sessions() {
+				r.srv.ExpireSession(s.ID)
+			}
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				link := r.srv.Client("a")
+				link.PartitionReplies()
+				r.await("the end of the lease", s.Context().Done())
+				tt.trouble(r)
+				link.Heal()
+				begun := time.Now()
+				var tries atomic.Int32
+				var last atomic.Int64
+				r.srv.OnRequest(func(q zktest.Request) {
+					if q.Op == zktest.OpConnect && q.Session == s.ID() {
+						tries.Add(1)
+						last.Store(int64(time.Since(begun)))
+					}
+				})
+				time.Sleep(time.Hour / 2)
+				r.srv.ClearRules()
+				switch n := int(tries.Load()); {
+				case tt.tries > 0 && n != tt.tries:
+					t.Errorf("%d tries, want %d", n, tt.tries)
+				case tt.tries == 0 && (n < 2 || time.Duration(last.Load()) > sessionTimeout+2*time.Second):
+					t.Errorf("%d tries, the last %v after the session was lost", n, time.Duration(last.Load()))
+				}
+				if r.session(c).ID() == s.ID() {
+					t.Error("a lost session came back")
+				}
+			})
+		})
+	}
+}
+
+// A server that has only taken the client over, and shown no quorum, may refuse a
+// lost session that lives: it is asked again.
+func TestRefusalWithoutAQuorumIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		link := r.srv.Client("a")
+		link.PartitionReplies()
+		r.await("the end of the lease", s.Context().Done())
+		r.srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
+		link.Heal()
+		r.session(c)
+		time.Sleep(time.Second)
+		r.srv.CutAll()
+		time.Sleep(2 * time.Second) // the client has come back
+		r.srv.ClearRules()
+		refused := r.srv.Fail(zktest.Match{Op: zktest.OpConnect, Session: s.ID()}, zktest.CodeSessionExpired)
+		time.Sleep(5 * time.Second)
+		for _, left := range r.srv.Sessions() {
+			if left.ID == s.ID() {
+				t.Errorf("the lost session is there, refused %d times", refused.Fired())
+			}
+		}
+		if refused.Fired() != 1 || r.srv.ExpiredCount() != 0 {
+			t.Errorf("refused %d times, %d sessions expired: nothing shown", refused.Fired(), r.srv.ExpiredCount())
+		}
+	})
+}
+
+// A session in which something is held is not ended before the deadline of what
+// is held, whoever refuses it: its holder may still rely on that.
+func TestHeldSessionIsNotEndedEarly(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.hold(c, "/e")
+		time.Sleep(61 * time.Second) // not in the middle of a heartbeat
+		deadline := h.s.Deadline()
+		r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
+		r.srv.CutAll()
+		r.await("refusal", h.s.Context().Done())
+		if time.Until(deadline) < time.Second {
+			t.Fatalf("refused %v before the deadline: nothing to show", time.Until(deadline))
+		}
+		r.session(c)
+		time.Sleep(time.Until(deadline) - time.Millisecond)
+		if _, there := r.srv.Node("/e"); !there {
+			t.Error("the node went before the deadline")
+		}
+		time.Sleep(500 * time.Millisecond)
+		if _, there := r.srv.Node("/e"); there {
+			t.Error("the node is there after the deadline")
+		}
+	})
+}
+
+// Credentials that the servers refuse from some day on cost a session with every
+// try. None of them is left behind.
+func TestRefusedCredentialsLeaveNoSessions(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var refused atomic.Bool
+		link := r.srv.Client("a")
+		c := r.connect("a", client.WithAuth("digest", "user:secret"), client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := link.DialContext(ctx, network, address)
+			if err == nil && refused.Load() {
+				nc = forger{nc}
+			}
+			return nc, err
+		}))
+		time.Sleep(time.Minute)
+		refused.Store(true)
+		r.srv.CutAll()
+		most, made := 0, map[int64]bool{}
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			all := r.srv.Sessions()
+			most = max(most, len(all))
+			for _, s := range all {
+				made[s.ID] = true
+			}
+		}
+		if most > 4 || len(made) < 10 {
+			t.Errorf("%d sessions at once, of %d in a minute", most, len(made))
+		}
+		refused.Store(false)
+		time.Sleep(10 * time.Second)
+		r.session(c)
+		if all := r.srv.Sessions(); len(all) != 1 {
+			t.Errorf("%d sessions", len(all))
+		}
+	})
+}
+
+// forger presents credentials of a kind that no server knows.
+type forger struct{ net.Conn }
+
+func (f forger) Write(p []byte) (int, error) {
+	return f.Conn.Write(bytes.ReplaceAll(p, []byte("digest"), []byte("forged")))
+}

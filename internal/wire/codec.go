@@ -1,0 +1,256 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Op is the type of a request, as ZooKeeper numbers it.
+type Op int32
+
+// The operations that an [Exchange] can ask for. OpCheck is a part of a
+// transaction only.
+const (
+	OpCreate          Op = 1
+	OpDelete          Op = 2
+	OpExists          Op = 3
+	OpGetData         Op = 4
+	OpSetData         Op = 5
+	OpGetACL          Op = 6
+	OpSetACL          Op = 7
+	OpSync            Op = 9
+	OpGetChildren     Op = 12 // getChildren2, which answers with a Stat
+	OpCheck           Op = 13
+	OpMulti           Op = 14
+	OpCreateContainer Op = 19
+	OpCreateTTL       Op = 21
+)
+
+// Request is one operation with its arguments; each operation reads those that
+// it has. A nil Data is sent as no bytes, not as null: Java's getData would
+// return null for the latter.
+type Request struct {
+	Op      Op
+	Path    string
+	Data    []byte
+	ACL     []zk.ACL
+	Flags   int32
+	TTL     int64 // milliseconds
+	Version int32
+	Watch   bool
+	Parts   []Request // of an OpMulti
+}
+
+// Reply is what a server answered; each operation sets what it has. Strings and
+// bytes are copies.
+type Reply struct {
+	Zxid  int64 // of the header: of a write, its transaction
+	Code  int32 // 0, or why the request was refused; see CodeReplyTooLarge
+	Path  string
+	Data  []byte
+	Stat  zk.Stat
+	Names []string
+	ACL   []zk.ACL
+	Parts []Result // of an OpMulti, also of one that was refused
+}
+
+// Result is the result of one part of a transaction.
+type Result struct {
+	Code int32  // 0, why this part was refused, or codeRuntimeInconsistency
+	Path string // of a created node
+	Stat *zk.Stat
+}
+
+// append appends the body of r.
+func (r *Request) append(b []byte) []byte {
+	switch r.Op {
+	case OpMulti:
+		for i := range r.Parts {
+			b = r.Parts[i].append(putPart(b, int32(r.Parts[i].Op), false))
+		}
+		return putPart(b, partError, true)
+	case opCloseSession:
+		return b
+	}
+	b = putBytes(b, r.Path)
+	switch r.Op {
+	case OpExists, OpGetData, OpGetChildren:
+		return putBool(b, r.Watch)
+	case OpDelete, OpCheck:
+		return put32(b, r.Version)
+	case OpSetData:
+		return put32(putBytes(b, r.Data), r.Version)
+	case OpSetACL:
+		return put32(putACL(b, r.ACL), r.Version)
+	case OpCreate, OpCreateContainer:
+		return put32(putACL(putBytes(b, r.Data), r.ACL), r.Flags)
+	case OpCreateTTL:
+		return put64(put32(putACL(putBytes(b, r.Data), r.ACL), r.Flags), r.TTL)
+	default: // OpGetACL, OpSync
+		return b
+	}
+}
+
+func putACL(b []byte, acl []zk.ACL) []byte {
+	b = put32(b, int32(len(acl)))
+	for _, a := range acl {
+		b = putBytes(putBytes(put32(b, a.Perms), a.Scheme), a.ID)
+	}
+	return b
+}
+
+// putPart appends the header of one part of a transaction.
+func putPart(b []byte, op int32, done bool) []byte {
+	return put32(putBool(put32(b, op), done), -1)
+}
+
+// decode reads the body of a successful reply to op. The body may be of any
+// bytes: what does not fit is an error that matches [ErrProtocol], and nothing
+// is allocated that is larger than a small multiple of the body.
+func (r *Reply) decode(op Op, body []byte) error {
+	d := decoder{b: body}
+	switch op {
+	case OpCreate, OpCreateContainer, OpCreateTTL, OpSync:
+		r.Path = d.text() // a Stat may follow
+	case OpExists, OpSetData, OpSetACL:
+		d.stat(&r.Stat)
+	case OpGetData:
+		r.Data = d.bytes()
+		d.stat(&r.Stat)
+	case OpGetACL:
+		r.ACL = d.acl()
+		d.stat(&r.Stat)
+	case OpGetChildren:
+		r.Names = d.names()
+		d.stat(&r.Stat)
+	case OpMulti:
+		r.Parts = d.results()
+	}
+	if d.bad {
+		return fmt.Errorf("%w: answer of %d bytes to a request of type %d", ErrProtocol, len(body), op)
+	}
+	return nil
+}
+
+// decoder takes values off b. What does not fit sets bad and yields zero.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+// take returns the next n bytes, which alias the body.
+func (d *decoder) take(n int) []byte {
+	if d.bad || n < 0 || n > len(d.b) {
+		d.bad = true
+		return nil
+	}
+	taken := d.b[:n]
+	d.b = d.b[n:]
+	return taken
+}
+
+func (d *decoder) int32() int32 {
+	if b := d.take(4); b != nil {
+		return be32(b)
+	}
+	return 0
+}
+
+func (d *decoder) int64() int64 {
+	if b := d.take(8); b != nil {
+		return be64(b)
+	}
+	return 0
+}
+
+// bytes returns a copy of the next bytes; null is nil.
+func (d *decoder) bytes() []byte {
+	n := d.int32()
+	if n == -1 {
+		return nil
+	}
+	taken := d.take(int(n))
+	if d.bad {
+		return nil
+	}
+	return append(make([]byte, 0, len(taken)), taken...)
+}
+
+func (d *decoder) text() string {
+	n := d.int32()
+	if n == -1 {
+		return ""
+	}
+	return string(d.take(int(n)))
+}
+
+// count returns how many elements of at least least bytes follow.
+func (d *decoder) count(least int) int {
+	n := int(d.int32())
+	if n == -1 { // null
+		return 0
+	}
+	if n < 0 || n > len(d.b)/least {
+		d.bad = true
+		return 0
+	}
+	return n
+}
+
+// names returns the names of a directory. They share one copy of the bytes.
+func (d *decoder) names() []string {
+	n := d.count(4)
+	all, rest := make([]string, n), string(d.b)
+	for i := range all {
+		size := d.int32()
+		at := len(rest) - len(d.b)
+		if d.take(int(size)); d.bad {
+			return nil
+		}
+		all[i] = rest[at : at+int(size)]
+	}
+	return all
+}
+
+func (d *decoder) acl() []zk.ACL {
+	all := make([]zk.ACL, d.count(12))
+	for i := range all {
+		all[i] = zk.ACL{Perms: d.int32(), Scheme: d.text(), ID: d.text()}
+	}
+	return all
+}
+
+func (d *decoder) stat(s *zk.Stat) {
+	*s = zk.Stat{
+		Czxid: d.int64(), Mzxid: d.int64(), Ctime: d.int64(), Mtime: d.int64(),
+		Version: d.int32(), Cversion: d.int32(), Aversion: d.int32(),
+		EphemeralOwner: d.int64(), DataLength: d.int32(), NumChildren: d.int32(), Pzxid: d.int64(),
+	}
+}
+
+// results returns the results of the parts of a transaction. Of one that was
+// refused, those before the part that failed say 0, and those behind it
+// codeRuntimeInconsistency.
+func (d *decoder) results() (all []Result) {
+	for {
+		op, head := d.int32(), d.take(multiHeader-4) // done, error
+		if d.bad || head[0] != 0 {
+			return all
+		}
+		var r Result
+		switch op {
+		case partError:
+			r.Code = d.int32()
+		case int32(OpCreate):
+			r.Path = d.text()
+		case int32(OpSetData):
+			r.Stat = new(zk.Stat)
+			d.stat(r.Stat)
+		case int32(OpCheck), int32(OpDelete):
+		default:
+			d.bad = true
+		}
+		all = append(all, r)
+	}
+}
