@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, t
 	if err == nil {
 		go func() { // ends with the connection
 			_, err := io.Copy(io.Discard, c)
-			read <- err
+			read <- cmp.Or(err, io.EOF) // which Copy keeps to itself
 		}()
 		select {
 		case <-up:

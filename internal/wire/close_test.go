@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -191,7 +192,8 @@ func TestCloseSessionWaitsForItsTurn(t *testing.T) {
 	})
 }
 
-// server answers an EndSession with the given frames.
+// server answers an EndSession with the given frames. It closes the connection
+// in place of an answer that is nil.
 func server(t *testing.T, answers ...[]byte) (net.Conn, <-chan [][]byte) {
 	near, far := net.Pipe()
 	got := make(chan [][]byte, 1)
@@ -205,6 +207,9 @@ func server(t *testing.T, answers ...[]byte) (net.Conn, <-chan [][]byte) {
 			}
 			frames = append(frames, b)
 			if len(answers) > 0 {
+				if answers[0] == nil {
+					_ = far.Close()
+				}
 				_, _ = far.Write(answers[0])
 				answers = answers[1:]
 			}
@@ -231,6 +236,8 @@ func TestEndSession(t *testing.T) {
 		{"other session", [][]byte{connectResponse(5, timeout)}, wire.ErrChanged, 1},
 		{"expired meanwhile", [][]byte{ok, reply(ownXid(1), 9, -112)}, nil, 2},
 		{"error", [][]byte{ok, reply(ownXid(1), 9, -118)}, code, 2},
+		{"connection closed in place of the handshake", [][]byte{nil}, io.EOF, 1},
+		{"connection closed in place of the answer", [][]byte{ok, nil}, io.EOF, 2},
 		{"bad length", [][]byte{frame(1)}, wire.ErrProtocol, 1},
 		{"bad password", [][]byte{frame(0, 1, sessionID, 99)}, wire.ErrProtocol, 1},
 		{"bad reply", [][]byte{ok, append(frame(1), make([]byte, 20)...)}, wire.ErrProtocol, 2},
