@@ -72,7 +72,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	if err := cl.ready(ctx); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
 		defer cancel()
-		_ = cl.Close(stop) // ends the session, if there is one, on the server
+		_ = cl.CloseContext(stop) // ends the session, if there is one, on the server
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
 		defer cancel()
 		select {

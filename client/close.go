@@ -10,21 +10,32 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Close ends the contexts of the session and of the locks held in it, then the
-// session on the server, which removes its ephemeral nodes and watches at
-// once, and waits for every goroutine of the client. Operations in flight are
-// answered first; later ones fail with [ErrClosed]. While no
-// server is reachable it waits for one until ctx ends, or until the session
-// timeout has passed, since the servers then end the session by themselves.
-// A hook of [Observer] or a log handler may call it: for those that have not
-// returned it waits only for a moment, 0.2 s.
+// Close is [Client.CloseContext] with a limit of 5 s. It makes a Client an
+// [io.Closer].
+func (c *Client) Close() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.core.ctx), closeLimit)
+	defer cancel()
+	return c.CloseContext(ctx)
+}
+
+const closeLimit = 5 * time.Second
+
+// CloseContext ends the contexts of the session and of the locks held in it, then
+// the session on the server. The server removes the ephemeral nodes and watches of
+// the session at once. CloseContext then waits for every goroutine of the client.
 //
-// It returns within ctx. The error says that the session could not be ended:
-// its ephemeral nodes then stay until it expires, the session timeout later
-// at the most. Either way the client is closed, and what still runs ends by
-// itself shortly. A second Close waits for the first and returns its result.
-// It closes all namespaces of the client.
-func (c *Client) Close(ctx context.Context) error {
+// Operations in flight are answered first; later ones fail with [ErrClosed]. While
+// no server is reachable, CloseContext waits for one. It gives up when ctx ends, or
+// when the session timeout has passed, since the servers then end the session by
+// themselves. A hook of [Observer] or a log handler may close the client: for hooks
+// and handlers that have not returned CloseContext waits 0.2 s.
+//
+// It returns within ctx. The error says that the session could not be ended on the
+// server: its ephemeral nodes then stay until the session expires, at most the
+// session timeout later. Either way the client is closed, and what still runs ends
+// by itself shortly. A second call waits for the first and returns the result of
+// the first. CloseContext closes all namespaces of the client.
+func (c *Client) CloseContext(ctx context.Context) error {
 	k := c.core
 	err, done := k.closeOnce.Do(ctx, func() error { return k.shutDown(ctx) })
 	if !done {

@@ -24,7 +24,7 @@ func TestCloseIdle(t *testing.T) {
 		_, _, w, err := c.GetW(r.ctx, "/")
 		r.check(err)
 		start := time.Now()
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		if took := time.Since(start); took > parting+10*time.Millisecond {
 			r.Errorf("took %v", took)
 		}
@@ -32,10 +32,10 @@ func TestCloseIdle(t *testing.T) {
 		r.gone()
 		r.fired(w, zk.EventNotWatching, client.ErrClosed)
 		start = time.Now()
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		ended, cancel := context.WithCancel(r.ctx)
 		cancel()
-		_ = c.Close(ended) // either result
+		_ = c.CloseContext(ended) // either result
 		if took := time.Since(start); took != 0 {
 			r.Errorf("again: took %v", took)
 		}
@@ -93,7 +93,7 @@ func TestCloseInFlight(t *testing.T) {
 				}
 			})
 			time.Sleep(time.Duration(round) * 113 * time.Microsecond)
-			r.check(c.Close(r.ctx))
+			r.check(c.CloseContext(r.ctx))
 			wg.Wait()
 			wantQuiet(r.T)
 		}
@@ -131,7 +131,7 @@ func TestCloseUnreachable(t *testing.T) {
 					}
 					time.Sleep(before)
 					start := time.Now()
-					err := c.Close(r.within(1500 * time.Millisecond))
+					err := c.CloseContext(r.within(1500 * time.Millisecond))
 					if took := time.Since(start); took > 1500*time.Millisecond {
 						r.Errorf("took %v", took)
 					}
@@ -150,6 +150,22 @@ func TestCloseUnreachable(t *testing.T) {
 	}
 }
 
+// Close takes no context and is bounded all the same.
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithSessionTimeout(20*time.Second))
+		r.srv.Freeze()
+		start := time.Now()
+		wantErr(t, c.Close(), context.DeadlineExceeded)
+		if took := time.Since(start); took != 5*time.Second {
+			r.Errorf("took %v", took)
+		}
+		time.Sleep(2 * time.Second)
+		wantQuiet(r.T)
+	})
+}
+
 // Without a limit Close waits for a server, and no longer than the session
 // may live.
 func TestCloseWaitsForAServer(t *testing.T) {
@@ -160,14 +176,14 @@ func TestCloseWaitsForAServer(t *testing.T) {
 		r.srv.Refuse()
 		r.srv.CutAll()
 		time.AfterFunc(3*time.Second, r.srv.Accept)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		r.gone()
 		wantQuiet(r.T)
 
 		c = r.connect("b")
 		r.srv.Freeze()
 		start := time.Now()
-		_ = c.Close(r.ctx) // the session expired or was not ended: both are right
+		_ = c.CloseContext(r.ctx) // the session expired or was not ended: both are right
 		if took := time.Since(start); took > sessionTimeout+2*time.Second {
 			r.Errorf("took %v", took)
 		}
@@ -195,7 +211,7 @@ func TestCloseConcurrently(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.AfterFunc(50*time.Millisecond, func() { close(first) })
-		wantErr(t, c.Close(ctx), context.DeadlineExceeded)
+		wantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
 	})
 	<-first
 	for range 5 {
@@ -203,7 +219,7 @@ func TestCloseConcurrently(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			wantErr(t, c.Close(ctx), context.DeadlineExceeded)
+			wantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
 			if took := time.Since(start); took > 500*time.Millisecond {
 				t.Errorf("took %v, the limit was 50ms", took)
 			}
@@ -215,7 +231,7 @@ func TestCloseConcurrently(t *testing.T) {
 	c = connect()
 	for range 10 {
 		wg.Go(func() {
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.CloseContext(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -231,7 +247,7 @@ func TestCloseBetweenSessions(t *testing.T) {
 			c := r.connect(fmt.Sprint("c", i))
 			r.srv.ExpireSession(r.session(c).ID())
 			time.Sleep(time.Duration(i) * 61 * time.Microsecond)
-			r.check(c.Close(r.ctx))
+			r.check(c.CloseContext(r.ctx))
 			wantQuiet(r.T)
 			if s := r.srv.Sessions(); len(s) != 0 {
 				r.Fatalf("%d: sessions left: %+v", i, s)

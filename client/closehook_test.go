@@ -58,7 +58,7 @@ func TestCloseFromAHook(t *testing.T) {
 					begun := time.Now()
 					go func() {
 						defer close(done)
-						r.check(c.Close(r.within(30 * time.Minute)))
+						r.check(c.CloseContext(r.within(30 * time.Minute)))
 					}()
 					<-done
 					took = time.Since(begun)
@@ -71,7 +71,7 @@ func TestCloseFromAHook(t *testing.T) {
 				case "the loss of the session":
 					r.srv.ExpireSession(r.session(c).ID())
 				case "the end":
-					go func() { _ = c.Close(r.within(30 * time.Minute)) }()
+					go func() { _ = c.CloseContext(r.within(30 * time.Minute)) }()
 				case "a retry":
 					r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData})
 					_, _, _ = c.Get(r.ctx, "/a")
@@ -120,7 +120,7 @@ func TestCloseTellsTheEnd(t *testing.T) {
 			last = ch.State
 		}}))
 		time.Sleep(time.Second)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		if last != client.Closed {
 			t.Errorf("the hook was told of %v at last", last)
 		}

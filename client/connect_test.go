@@ -137,7 +137,7 @@ func TestConnectContext(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, _, err = c.Exists(r.ctx, "/")
 		r.check(err)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 	})
 }
 

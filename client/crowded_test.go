@@ -162,7 +162,7 @@ func TestNothingIsSentBehindClose(t *testing.T) {
 			})
 		}
 		time.Sleep(100 * time.Millisecond)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		wg.Wait()
 		closed := false
 		for _, q := range r.srv.Log() {

@@ -10,7 +10,7 @@
 //	if err != nil {
 //		return err // names every server and why it was not reached
 //	}
-//	defer c.Close(context.WithoutCancel(ctx))
+//	defer c.Close()
 //	path, err := c.Create(ctx, "/jobs/job-", payload, client.Sequential(), client.Protected())
 //
 // # Sessions

@@ -164,7 +164,7 @@ func TestOperationsAfterClose(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		s := r.session(c)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		for _, run := range []func() error{
 			func() error { _, err := c.Create(r.ctx, "/x", nil); return err },
 			func() error { _, err := c.Create(r.ctx, "/x", nil, client.Protected()); return err },

@@ -26,7 +26,7 @@ func ExampleConnect() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = c.Close(ctx) }()
+	defer func() { _ = c.CloseContext(ctx) }()
 	path, err := c.Create(ctx, "/jobs/job-", []byte("hello"), client.Sequential(), client.WithParents())
 	if err != nil {
 		fmt.Println(err)

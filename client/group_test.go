@@ -177,7 +177,7 @@ func TestCreateGroupInTrouble(t *testing.T) {
 						r.Errorf("entry %d %+v is %+v", i, e, n)
 					}
 				}
-				r.check(c.Close(r.ctx))
+				r.check(c.CloseContext(r.ctx))
 				wantQuiet(r.T)
 			})
 		})
@@ -223,7 +223,7 @@ func TestCreateGroupAbandoned(t *testing.T) {
 					time.Sleep(time.Second)
 					undo()
 					r.noGroup()
-					r.check(c.Close(r.ctx))
+					r.check(c.CloseContext(r.ctx))
 					wantQuiet(r.T)
 				})
 			})

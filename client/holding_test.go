@@ -226,7 +226,7 @@ func TestHeartbeatOfAnUnreadableNode(t *testing.T) {
 		if len(secret.lost) != 0 || secret.Err() != nil {
 			t.Errorf("lost: %v", secret.Err())
 		}
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		if n := strings.Count(log.String(), "may not be read"); n != 1 {
 			t.Errorf("complained %d times", n)
 		}
@@ -363,7 +363,7 @@ func TestCloseWhileHolding(t *testing.T) {
 		c := r.connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(10 * time.Second)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		wantErr(t, h.Err(), client.ErrClosed)
 		synctest.Wait()
 		time.Sleep(time.Minute)

@@ -50,7 +50,7 @@ func (f *fleet) connect(name string, at int) *client.Client {
 	f.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx) // the test looks at what matters to it
+		_ = c.CloseContext(ctx) // the test looks at what matters to it
 	})
 	return c
 }

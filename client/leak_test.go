@@ -49,7 +49,7 @@ func TestLeakCheck(t *testing.T) {
 		if n := len(clientStacks(r.T)); n < 3 {
 			r.Errorf("%d goroutines of a client that is connected", n)
 		}
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		wantQuiet(r.T)
 	})
 }

@@ -130,7 +130,7 @@ func TestNamespaceSharesTheSession(t *testing.T) {
 				t.Errorf("Namespace(%q) = %v, %v", name, got, err)
 			}
 		}
-		r.check(sub.Close(r.ctx))
+		r.check(sub.CloseContext(r.ctx))
 		_, _, err = c.Get(r.ctx, "/")
 		wantErr(t, err, client.ErrClosed)
 	})

@@ -128,7 +128,7 @@ func TestDefaultDataIsAddress(t *testing.T) {
 	if got := string(c.DefaultData()); got != "127.0.0.1" {
 		t.Errorf("DefaultData = %q", got)
 	}
-	if err := c.Close(t.Context()); err != nil {
+	if err := c.CloseContext(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -156,7 +156,7 @@ func TestName(t *testing.T) {
 		if got := string(c.DefaultData()); got != tt.want {
 			t.Errorf("DefaultData = %q, want %q", got, tt.want)
 		}
-		if err := c.Close(t.Context()); err != nil {
+		if err := c.CloseContext(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}

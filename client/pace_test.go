@@ -115,7 +115,7 @@ func (r crew) join(name string, opts ...client.Option) *client.Client {
 	r.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx) // the test looks at what matters to it
+		_ = c.CloseContext(ctx) // the test looks at what matters to it
 	})
 	return c
 }

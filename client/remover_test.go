@@ -62,7 +62,7 @@ func TestAbandonedProtectedCreate(t *testing.T) {
 					if kind == "ephemeral" && r.srv.Count(zktest.OpConnect) == 0 {
 						r.Error("no client")
 					}
-					r.check(c.Close(r.ctx))
+					r.check(c.CloseContext(r.ctx))
 					wantQuiet(r.T)
 				})
 			})
@@ -100,7 +100,7 @@ func TestDeleteInBackground(t *testing.T) {
 				if s.Err() != nil {
 					r.Error("the session was lost: nothing was shown")
 				}
-				r.check(c.Close(r.ctx))
+				r.check(c.CloseContext(r.ctx))
 				wantQuiet(r.T)
 			})
 		})
@@ -154,7 +154,7 @@ func TestRemoverEndsOnClose(t *testing.T) {
 				trouble(r)
 				r.check(s.DeleteInBackground("/e"))
 				time.Sleep(time.Second)
-				err = c.Close(r.within(time.Second))
+				err = c.CloseContext(r.within(time.Second))
 				if name != "throttled" && !errors.Is(err, context.DeadlineExceeded) {
 					r.Errorf("Close = %v", err)
 				}

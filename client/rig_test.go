@@ -51,7 +51,7 @@ func (r *rig) open(connectString, name string, opts ...client.Option) (*client.C
 		r.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 			defer cancel()
-			_ = c.Close(ctx) // the test looks at what matters to it
+			_ = c.CloseContext(ctx) // the test looks at what matters to it
 		})
 	}
 	return c, err

@@ -49,7 +49,7 @@ func TestOpenACLIsSaid(t *testing.T) {
 				_, err := c.Create(r.ctx, path, nil)
 				r.check(err)
 			}
-			r.check(c.Close(r.ctx))
+			r.check(c.CloseContext(r.ctx))
 			if n := strings.Count(said.String(), "open ACL"); n != tt.want || n > 0 && !strings.Contains(said.String(), "client.WithAuth") {
 				t.Errorf("%s: said %d times: %s", name, n, said.String())
 			}

@@ -238,7 +238,7 @@ func TestConn(t *testing.T) {
 			t.Error("a conn without a session")
 		}
 		r.srv.Thaw()
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		if c.Conn() != nil {
 			t.Error("a conn after Close")
 		}

@@ -97,7 +97,7 @@ func TestStates(t *testing.T) {
 		if r.session(c).ID() == s.ID() {
 			t.Error("the session was lost and is current")
 		}
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		wg.Wait()
 		seen.want(t, life)
 		told.want(t, "connecting "+life)
@@ -137,7 +137,7 @@ func TestStatesStalledReader(t *testing.T) {
 			r.check(err)
 		}
 		time.AfterFunc(time.Second, func() { close(stall) })
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		wg.Wait()
 		want := "connected1" + strings.Repeat(" suspended1 connected1", blips) + " closed"
 		seen.want(t, want)
@@ -160,7 +160,7 @@ func TestStatesContext(t *testing.T) {
 		for range c.States(r.ctx) {
 			break // not waiting for the next
 		}
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		var late history
 		for ch := range c.States(r.ctx) {
 			late.add(ch)

@@ -117,7 +117,7 @@ func TestTLS(t *testing.T) {
 			if _, err := c.Create(t.Context(), "/"+strings.ReplaceAll(tt.name, " ", "-"), nil); err != nil {
 				t.Error(err)
 			}
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.CloseContext(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

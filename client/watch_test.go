@@ -151,7 +151,7 @@ func TestWatchReconnectAndLoss(t *testing.T) {
 		r.fired(other, zk.EventNotWatching, client.ErrSessionLost)
 		_, _, w, err = c.GetW(r.ctx, "/a")
 		r.check(err)
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		r.fired(w, zk.EventNotWatching, client.ErrClosed)
 		if n := r.srv.WatchCount(); n != 0 {
 			r.Errorf("%d watches left", n)

@@ -30,7 +30,7 @@ func Example_http() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = c.Close(ctx) }()
+	defer func() { _ = c.CloseContext(ctx) }()
 	lock, err := recipes.NewInterProcessMutex(c, "/locks/stock")
 	if err != nil {
 		fmt.Println(err)

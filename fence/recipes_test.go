@@ -37,7 +37,7 @@ func mutexes(t *testing.T) (first, second *recipes.InterProcessMutex, cut func()
 		t.Cleanup(func() {
 			bye, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 			defer cancel()
-			_ = c.Close(bye)
+			_ = c.CloseContext(bye)
 		})
 		m, err := recipes.NewInterProcessMutex(c, "/locks/stock")
 		if err != nil {

@@ -25,7 +25,7 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close(t.Context()) }) // the test is over
+	t.Cleanup(func() { _ = c.CloseContext(t.Context()) }) // the test is over
 	m, err := recipes.NewInterProcessMutex(c, "/docent")
 	if err != nil {
 		t.Fatal(err)

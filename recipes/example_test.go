@@ -23,7 +23,7 @@ func connectExample(ctx context.Context) (c *client.Client, end func(), err erro
 	if err != nil {
 		return nil, nil, errors.Join(err, srv.Close())
 	}
-	return c, func() { _ = c.Close(ctx); _ = srv.Close() }, nil
+	return c, func() { _ = c.CloseContext(ctx); _ = srv.Close() }, nil
 }
 
 func ExampleInterProcessMutex_Do() {

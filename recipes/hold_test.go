@@ -186,7 +186,7 @@ func TestReleaseConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	srv.Thaw()
-	if err := c.Close(t.Context()); err != nil {
+	if err := c.CloseContext(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -40,7 +40,7 @@ func (f *fleet) mutex(name, servers string) *recipes.InterProcessMutex {
 	f.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx)
+		_ = c.CloseContext(ctx)
 	})
 	m, err := recipes.NewInterProcessMutex(c, dir)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(r *rig, c *client.Client, h *recipes.Hold){
 		"expired":      func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) },
-		"closed":       func(r *rig, c *client.Client, _ *recipes.Hold) { r.check(c.Close(r.ctx)) },
+		"closed":       func(r *rig, c *client.Client, _ *recipes.Hold) { r.check(c.CloseContext(r.ctx)) },
 		"node deleted": func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) },
 	} {
 		for _, waiting := range []bool{true, false} {
@@ -112,7 +112,7 @@ func TestLockDelayIsOne(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		r.held(r.delayed(c))
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		began := time.Now()
 		m := r.delayed(r.connect("b"))
 		for {
@@ -146,7 +146,7 @@ func TestLockDelayInTrouble(t *testing.T) {
 					bubble(t, func(r *rig) {
 						c := r.connect("a")
 						r.held(r.delayed(c))
-						r.check(c.Close(r.ctx))
+						r.check(c.CloseContext(r.ctx))
 						trouble(r, zktest.Match{Op: op, Nth: nth, Client: "b"})
 						m := r.delayed(r.connect("b"))
 						h, took := r.heldAfter(m)
@@ -171,7 +171,7 @@ func TestLockDelayEnds(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		r.held(r.delayed(c))
-		r.check(c.Close(r.ctx))
+		r.check(c.CloseContext(r.ctx))
 		b := r.connect("b")
 		m := r.delayed(b)
 		_, err := m.Acquire(r.within(time.Second))

@@ -27,7 +27,7 @@ func TestLossWhileHolding(t *testing.T) {
 		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
 		"client closed": {func(r *rig, c *client.Client, _ *recipes.Hold) {
 			go func() { // who is first is seen only while it runs
-				if err := c.Close(r.ctx); err != nil {
+				if err := c.CloseContext(r.ctx); err != nil {
 					r.Error(err)
 				}
 			}()
@@ -90,7 +90,7 @@ func TestLossWhileWaiting(t *testing.T) {
 	}{
 		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
 		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
 		"node deleted": {func(r *rig, _ *client.Client) {
 			r.check(r.srv.Delete(dir + "/" + r.second()))
 			r.srv.CutAll() // wakes it

@@ -356,7 +356,7 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 			two, err := client.Connect(r.ctx, "other", client.WithSessionTimeout(sessionTimeout),
 				client.WithDialer(other.Client(name(i)).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 			r.check(err)
-			r.Cleanup(func() { _ = two.Close(context.WithoutCancel(r.ctx)) })
+			r.Cleanup(func() { _ = two.CloseContext(context.WithoutCancel(r.ctx)) })
 			// By their least paths the ensembles would stand in different orders.
 			m := r.multiOf([][]recipes.Lock{
 				{mutex(one, "/a"), mutex(one, "/z"), mutex(two, "/m")},

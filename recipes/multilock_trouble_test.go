@@ -160,7 +160,7 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 		"session": {lose: func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, want: []error{recipes.ErrLost, client.ErrSessionLost}, path: "/a"},
 		"silence": {lose: func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, want: []error{recipes.ErrLost, client.ErrLeaseExpired}, path: "/a"},
 		"closed": {lose: func(r *rig, c *client.Client) {
-			go func() { _ = c.Close(r.ctx) }()
+			go func() { _ = c.CloseContext(r.ctx) }()
 		}, want: []error{recipes.ErrLost, client.ErrClosed}, path: "/a"},
 	} {
 		t.Run(name, func(t *testing.T) {

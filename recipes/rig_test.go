@@ -50,7 +50,7 @@ func (r *rig) connect(name string, opts ...client.Option) *client.Client {
 	r.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx) // the test looks at what matters to it
+		_ = c.CloseContext(ctx) // the test looks at what matters to it
 	})
 	return c
 }

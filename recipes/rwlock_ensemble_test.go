@@ -64,7 +64,7 @@ func rwEnsembleClient(r *rig, e *zktest.Ensemble, name string) *client.Client {
 	r.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx)
+		_ = c.CloseContext(ctx)
 	})
 	return c
 }

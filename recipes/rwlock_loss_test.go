@@ -96,7 +96,7 @@ func TestRWLockLossWhileWaiting(t *testing.T) {
 	}{
 		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
 		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
 		"node": {func(r *rig, _ *client.Client) {
 			r.check(r.srv.Delete(dir + "/" + r.second()))
 			r.srv.CutAll() // wakes it

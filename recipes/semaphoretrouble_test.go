@@ -114,7 +114,7 @@ func TestSemaphoreLossWhileHolding(t *testing.T) {
 		"first deleted":     {func(r *rig, _ *client.Client, l *recipes.Lease) { r.check(r.srv.Delete(l.Paths()[0])) }, recipes.ErrNodeDeleted},
 		"last deleted":      {func(r *rig, _ *client.Client, l *recipes.Lease) { r.check(r.srv.Delete(l.Paths()[2])) }, recipes.ErrNodeDeleted},
 		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Lease) { r.check(r.srv.Delete(poolLeases)) }, recipes.ErrNodeDeleted},
-		"closed":            {func(r *rig, c *client.Client, _ *recipes.Lease) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+		"closed":            {func(r *rig, c *client.Client, _ *recipes.Lease) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
 	} {
 		for _, age := range []time.Duration{0, time.Minute} {
 			t.Run(name+" after "+age.String(), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestSemaphoreLossWhileWaiting(t *testing.T) {
 	}{
 		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
 		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.Close(r.ctx)) }, client.ErrClosed},
+		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
 		"node deleted": {func(r *rig, _ *client.Client) {
 			r.check(r.srv.Delete(poolQueue + "/" + r.named(poolQueue, queueName)[0]))
 		}, recipes.ErrNodeDeleted},

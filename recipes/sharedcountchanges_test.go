@@ -166,7 +166,7 @@ func TestSharedCountChangesEnd(t *testing.T) {
 		var got followed
 		stop := s.Listen(r.ctx, got.add)
 		closed := make(chan error, 1)
-		time.AfterFunc(time.Second, func() { closed <- c.Close(r.ctx) })
+		time.AfterFunc(time.Second, func() { closed <- c.CloseContext(r.ctx) })
 		if n, err := follow(r.ctx); n != 2 || !errors.Is(err, client.ErrClosed) {
 			r.Errorf("closed: %d, %v", n, err)
 		}

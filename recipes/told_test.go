@@ -26,7 +26,7 @@ func TestCloseTellsTheHolderFirst(t *testing.T) {
 		go func() {
 			ctx, cancel := context.WithTimeout(r.ctx, 30*time.Second)
 			defer cancel()
-			closed <- a.Close(ctx)
+			closed <- a.CloseContext(ctx)
 		}()
 		next := r.held(r.mutex(b))
 		if h.Err() == nil || h.Context().Err() == nil {

@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 	if _, err := c.Create(ctx, "/a", nil); err != nil {
 		t.Error(err)
 	}
-	if err := c.Close(ctx); err != nil {
+	if err := c.CloseContext(ctx); err != nil {
 		t.Error(err)
 	}
 	stop()

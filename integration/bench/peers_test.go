@@ -55,7 +55,7 @@ func connect(ctx context.Context, b *testing.B, addr string) *client.Client {
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 		defer cancel()
-		_ = c.Close(ctx) // nothing depends on it any more
+		_ = c.CloseContext(ctx) // nothing depends on it any more
 	})
 	return c
 }

@@ -94,7 +94,7 @@ func (w *worker) clients(ctx context.Context) {
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
-			if err := c.Close(ctx); err != nil {
+			if err := c.CloseContext(ctx); err != nil {
 				w.unexpected("close", err)
 			}
 		}()

@@ -81,7 +81,7 @@ func (p *pair) docent(ctx context.Context, t *testing.T) (*client.Client, *recip
 	t.Cleanup(func() {
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = c.Close(cctx) // the case has looked at what matters to it
+		_ = c.CloseContext(cctx) // the case has looked at what matters to it
 	})
 	m, err := recipes.NewInterProcessMutex(c, p.path)
 	check(t, err)

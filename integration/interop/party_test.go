@@ -168,7 +168,7 @@ func (a *arena) docents(ctx context.Context, t *testing.T, n int) []*party {
 		t.Cleanup(func() {
 			cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), matrixTimeout)
 			defer cancel()
-			_ = c.Close(cctx) // what it has left is looked at before
+			_ = c.CloseContext(cctx) // what it has left is looked at before
 		})
 		added = append(added, &party{side: docent, name: fmt.Sprintf("docent%d", i), client: c})
 	}

@@ -105,7 +105,7 @@ func (w *world) connect(servers string, timeout time.Duration, opts ...client.Op
 	return c, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 5*time.Second)
 		defer cancel()
-		_ = c.Close(ctx) // its server may be gone
+		_ = c.CloseContext(ctx) // its server may be gone
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *world) Connect(name string) *client.Client {
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), 10*time.Second)
 		defer cancel()
-		if err := c.Close(ctx); err != nil {
+		if err := c.CloseContext(ctx); err != nil {
 			w.Errorf("close %s: %v", name, err)
 		}
 	})

@@ -174,7 +174,7 @@ func closeInPartition(ctx context.Context, t *testing.T, w *world) {
 	cctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	err := c.Close(cctx)
+	err := c.CloseContext(cctx)
 	wantErr(t, err, context.DeadlineExceeded)
 	if took := time.Since(began); took > 500*time.Millisecond+grace {
 		t.Errorf("Close took %v", took)

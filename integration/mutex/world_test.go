@@ -64,7 +64,7 @@ func connect(ctx context.Context, t *testing.T, addr string, opts ...client.Opti
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = c.Close(ctx) // the test looks at what matters to it
+		_ = c.CloseContext(ctx) // the test looks at what matters to it
 	})
 	return c
 }

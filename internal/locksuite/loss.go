@@ -97,7 +97,7 @@ func losses() []loss {
 		{"silenced", func(s *suite, _ *client.Client) { s.Silence("a") }, client.ErrLeaseExpired, client.ErrSessionLost, false},
 		{"closed", func(s *suite, c *client.Client) {
 			go func() {
-				if err := c.Close(s.ctx); err != nil {
+				if err := c.CloseContext(s.ctx); err != nil {
 					s.Error(err)
 				}
 			}()

@@ -42,7 +42,7 @@ func bubble(t *testing.T, f func(w *world)) {
 			t.Fatal(err)
 		}
 		f(&world{T: t, ctx: ctx, srv: srv, c: c, q: seqqueue.New(c, "/q", tags), log: &log})
-		if err := c.Close(ctx); err != nil {
+		if err := c.CloseContext(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestSequenceEnd(t *testing.T) {
 					w.check(m.Await(w.ctx, seqqueue.Everybody))
 					w.check(m.Leave(w.ctx))
 				}
-				w.check(w.c.Close(w.ctx)) // and everything is written
+				w.check(w.c.CloseContext(w.ctx)) // and everything is written
 				if got := strings.Contains(w.log.String(), "half of its sequence numbers"); got != tt.warns {
 					w.Errorf("warned: %v\n%s", got, w.log)
 				}

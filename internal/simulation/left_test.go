@@ -46,7 +46,7 @@ func (w *world) closeAll() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeWithin)
-		if err := n.c.Load().Close(ctx); err != nil || ctx.Err() != nil {
+		if err := n.c.Load().CloseContext(ctx); err != nil || ctx.Err() != nil {
 			w.leave(sim.ResidueClose, fmt.Sprint(n.name, ": ", err))
 		}
 		cancel()

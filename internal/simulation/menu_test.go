@@ -89,7 +89,7 @@ func closeClient(p *plan, w *world, n *node, at, _ time.Duration) {
 		go func() { // ends within its context, or the history shows it
 			ctx, cancel := context.WithTimeout(w.ctx, within)
 			defer cancel()
-			err := n.c.Load().Close(ctx)
+			err := n.c.Load().CloseContext(ctx)
 			now := w.now()
 			w.h.Note(func() { c.Ended, c.Err = now, err })
 			w.trace.note(now, err, text("closed "+n.name))

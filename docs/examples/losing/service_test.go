@@ -27,7 +27,7 @@ func connect(ctx context.Context, t *testing.T, srv *zktest.Server) *recipes.Int
 	t.Cleanup(func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // the network may be gone
 		defer cancel()
-		_ = c.Close(bye)
+		_ = c.CloseContext(bye)
 	})
 	lock, err := recipes.NewInterProcessMutex(c, "/locks/job")
 	if err != nil {

@@ -37,7 +37,7 @@ func (w Worker) Run(ctx context.Context, purchase Purchase) (err error) {
 	defer func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		err = errors.Join(err, c.Close(bye))
+		err = errors.Join(err, c.CloseContext(bye))
 	}()
 	lock, err := recipes.NewInterProcessMutex(c, w.Path)
 	if err != nil {
