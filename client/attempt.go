@@ -84,7 +84,13 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []Entry, err
 	return made, nil
 }
 
-func (a *attempt) try(ctx context.Context, s *session) ([]Entry, error) {
+func (a *attempt) try(ctx context.Context, s *session) (made []Entry, err error) {
+	if f, takes := a.nodes[0].spec.needs(); takes {
+		if err := s.supports(ctx, f); err != nil {
+			return nil, err
+		}
+		defer func() { err = s.refused(f, err) }()
+	}
 	if a.doubt && a.nodes[0].spec.ephemeral && a.owner != s {
 		// The nodes are deleted with their session. They must not be taken for
 		// nodes of this one (CURATOR-498).

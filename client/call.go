@@ -164,6 +164,6 @@ func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect)
 		return effect == once
 	default:
 		return errors.Is(err, ErrInvalidPath) || errors.Is(err, zk.ErrInvalidFlags) ||
-			errors.Is(err, ErrTooLarge) || errors.Is(err, errEmptyACL)
+			errors.Is(err, ErrTooLarge) || errors.Is(err, errEmptyACL) || errors.Is(err, ErrUnsupported)
 	}
 }

@@ -55,6 +55,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		journal:   j,
 		states:    newStateLog(time.Now()),
 		changed:   make(chan struct{}),
+		lacking:   map[feature]bool{},
 		closeOnce: runonce.New(),
 		idle:      make(chan struct{}),
 		quiet:     make(chan struct{}),

@@ -31,15 +31,17 @@ type core struct {
 	wg     sync.WaitGroup // every goroutine of the client but those that
 	told   sync.WaitGroup // call hooks and log handlers, which may call Close
 
-	mu      sync.Mutex    // guards the rest; never held across I/O
-	current *session      // newest session, up or not
-	fatal   error         // credentials refused, until a session lives again
-	closing bool          // Close was called
-	local   net.Addr      // our address as the servers see it
-	server  string        // the one that accepted current last
-	made    bool          // and made it, with the quorum that it takes
-	dead    []deadSession // given up here while a server may still keep them
-	changed chan struct{} // closed and replaced at every change of the above
+	mu      sync.Mutex       // guards the rest; never held across I/O
+	current *session         // newest session, up or not
+	fatal   error            // credentials refused, until a session lives again
+	closing bool             // Close was called
+	local   net.Addr         // our address as the servers see it
+	server  string           // the one that accepted current last
+	made    bool             // and made it, with the quorum that it takes
+	dead    []deadSession    // given up here while a server may still keep them
+	product string           // what the servers are that answered last
+	lacking map[feature]bool // what they do not have
+	changed chan struct{}    // closed and replaced at every change of the above
 
 	closeOnce *runonce.Once
 	idle      chan struct{} // closed after Close when wg is done
@@ -116,6 +118,9 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 	c.buryLocked()
 	if !h.Reattached {
 		c.wg.Go(s.watchLease) // ends with the session
+	}
+	if s.knownProduct() == "" {
+		c.wg.Go(s.recognise) // ends with the connection
 	}
 	return true
 }

@@ -97,6 +97,18 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	return s, &fault{fmt.Errorf("%w: %s", zk.ErrInvalidFlags, why), OutcomeNeverSent}
 }
 
+// needs is the feature that the create takes, if it takes one.
+func (spec *createSpec) needs() (f feature, takes bool) {
+	switch {
+	case spec.container:
+		return containerNodes, true
+	case spec.hasTTL:
+		return ttlNodes, true
+	default:
+		return 0, false
+	}
+}
+
 // request is the create as a server wants it: containers and TTL nodes have a
 // type of their own.
 func (spec *createSpec) request(full string, data []byte) wire.Request {

@@ -284,6 +284,7 @@ func TestYoungHoldStartsNothing(t *testing.T) {
 		s := r.session(c)
 		_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
 		r.check(err)
+		time.Sleep(10 * time.Millisecond) // the client has asked the server what it is
 		synctest.Wait()
 		before := len(clientStacks(r.T))
 		h := r.holdAs(s, "/e")

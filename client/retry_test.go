@@ -274,7 +274,7 @@ func TestRetryPolicy(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a", client.WithRetry(retry.NTimes(3, time.Hour)))
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: zktest.Always}, zktest.CodeThrottledOp)
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/", Times: zktest.Always}, zktest.CodeThrottledOp)
 		start := time.Now()
 		_, _, err := c.Get(r.ctx, "/")
 		wantErr(t, err, client.CodeThrottled)

@@ -38,8 +38,11 @@ type session struct {
 
 	running sync.WaitGroup // heartbeats; not added to once disposed
 
+	recognised chan struct{} // closed when the product is known
+
 	mu       sync.Mutex // guards the rest; never held across I/O
 	disposed bool
+	product  string // what the servers are, "" as long as nobody has answered
 }
 
 // startSession makes the next session the current one and sets its connection
@@ -52,6 +55,8 @@ func (c *core) startSession() (*session, error) {
 		parked:  make(chan struct{}),
 		unpark:  make(chan struct{}),
 		drained: make(chan struct{}),
+
+		recognised: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	s.lease = newLease(s, c.cfg.lease)

@@ -1,0 +1,52 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// What ClickHouse Keeper may not know is never sent there: the session lives on.
+func TestKeeperIsAskedForNothingUnknown(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		for what, opt := range map[string]client.CreateOption{
+			"container nodes": client.Container(),
+			"TTL nodes":       client.TTL(time.Minute),
+		} {
+			_, err := c.Create(r.ctx, "/n", nil, opt)
+			wantErr(t, err, client.ErrUnsupported)
+			wantOutcome(t, err, client.OutcomeNeverSent)
+			wantErrText(t, err, what, "code")
+			wantErrText(t, err, "these are ClickHouse Keeper", "zk:")
+		}
+		r.check(s.Err())
+		if p := c.Product(); p != "ClickHouse Keeper" {
+			t.Errorf("product %q", p)
+		}
+	}, zktest.WithProfile(zktest.ClickHouseKeeper))
+}
+
+// A ZooKeeper without containers says so once, and is not asked again: each time
+// would cost a connection.
+func TestOldServersAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		_, err := c.Create(r.ctx, "/n", nil, client.Container())
+		wantErr(t, err, client.ErrUnsupported, client.CodeUnimplemented)
+		wantOutcome(t, err, client.OutcomeRefused)
+		_, err = c.Create(r.ctx, "/n", nil, client.Container())
+		wantErr(t, err, client.ErrUnsupported)
+		wantOutcome(t, err, client.OutcomeNeverSent)
+		r.check(s.Err())
+		if p := c.Product(); p != "Apache ZooKeeper" {
+			t.Errorf("product %q", p)
+		}
+	}, zktest.WithoutOps(zktest.OpCreateContainer))
+}

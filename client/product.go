@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// What the servers may be. Everything that has no node of Keeper's counts as
+// Apache ZooKeeper.
+const (
+	apacheZooKeeper  = "Apache ZooKeeper"
+	clickHouseKeeper = "ClickHouse Keeper"
+)
+
+// keeperNode is on every ClickHouse Keeper, whatever its release, and may be read by
+// everybody. The path is the servers': neither chroot nor namespace applies.
+const keeperNode = "/keeper/api_version"
+
+// errNotRestored is why a session ends with its connection.
+var errNotRestored = errors.New("the connection was lost, and ClickHouse Keeper does not restore sessions")
+
+// Product returns what the servers of the newest session are: "Apache ZooKeeper" or
+// "ClickHouse Keeper", and "" as long as nobody has answered. On ClickHouse Keeper
+// the loss of the connection ends the session, and every lock that is held in it,
+// at once.
+//
+// The client reads the node /keeper/api_version behind the first handshake of every
+// session. If that does not exist the servers count as Apache ZooKeeper. Any other
+// answer, a refusal as well, makes them ClickHouse Keeper, which is the careful
+// choice. No lock is held before the answer.
+func (c *Client) Product() string {
+	c.core.mu.Lock()
+	defer c.core.mu.Unlock()
+	if c.core.current == nil {
+		return ""
+	}
+	return c.core.current.knownProduct()
+}
+
+// knownProduct is the product, "" as long as it is not known.
+func (s *session) knownProduct() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.product
+}
+
+// awaitProduct waits, within ctx, until the product is known.
+func (s *session) awaitProduct(ctx context.Context) (string, error) {
+	select {
+	case <-s.recognised: // the usual case
+		return s.knownProduct(), nil
+	default:
+	}
+	select {
+	case <-s.recognised:
+		return s.knownProduct(), nil
+	case <-s.link.Over():
+		return "", &fault{s.over(), OutcomeNeverSent}
+	case <-ctx.Done():
+		return "", &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
+	}
+}
+
+// recognise asks the server what it is. It runs on every connection until one has
+// answered, and ends with the connection.
+func (s *session) recognise() {
+	for tried := 1; ; tried++ {
+		x := asked(wire.OpGetData, keeperNode)
+		x.Urgent = true // before what waits for the answer
+		err := s.call(s.ctx, x)
+		var ft *fault
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			s.settle(apacheZooKeeper)
+			return
+		case err == nil, errors.Is(err, ErrReplyTooLarge),
+			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err):
+			s.settle(clickHouseKeeper)
+			return
+		case !x.Answered(), sleep(s.ctx, s.core.servers.jitter(tried)) != nil:
+			return
+		}
+	}
+}
+
+// settle makes the product known, once.
+func (s *session) settle(product string) {
+	s.mu.Lock()
+	again := s.product != ""
+	if !again {
+		s.product = product
+	}
+	s.mu.Unlock()
+	if again {
+		return
+	}
+	s.core.settle(product)
+	close(s.recognised)
+	if product == clickHouseKeeper {
+		s.core.journal.say(slog.LevelInfo, "zookeeper: the servers are ClickHouse Keeper: a lost connection ends the session and its locks",
+			"session", sessionID(s.link.SessionID()))
+	}
+}
+
+// settle forgets what other servers lacked.
+func (c *core) settle(product string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.product != product {
+		c.product, c.lacking = product, map[feature]bool{}
+	}
+}
