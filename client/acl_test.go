@@ -34,11 +34,11 @@ func TestEmptyACLIsRefused(t *testing.T) {
 				return err
 			}(),
 			"list": func() error {
-				_, err := s.CreateAndList(r.ctx, "/q", "n-", nil, client.ACL(none...))
+				_, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}})
 				return err
 			}(),
 			"group": func() error {
-				_, err := s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}}})
+				_, err := inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}}})
 				return err
 			}(),
 		} {

@@ -12,13 +12,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
-
-// ProtectedPrefix starts the name of a protected node; a UUID in its
-// canonical form and a dash follow. It is the same as in Curator
-// (ProtectedUtils), so that either library knows the other's nodes.
-const ProtectedPrefix = "_c_"
 
 // newProtectedPrefix returns "_c_<uuid>-" with a random UUID. Its version is 8,
 // free form (RFC 9562), where Curator's is 4: that is how people, and
@@ -28,8 +24,8 @@ func newProtectedPrefix() string {
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
 	b[6] = b[6]&0x0f | 0x80
 	b[8] = b[8]&0x3f | 0x80
-	id := make([]byte, 0, len(ProtectedPrefix)+len(b)*2+5)
-	id = append(id, ProtectedPrefix...)
+	id := make([]byte, 0, len(inside.ProtectedPrefix)+len(b)*2+5)
+	id = append(id, inside.ProtectedPrefix...)
 	for _, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
 		id = append(hex.AppendEncode(id, group), '-')
 	}
@@ -66,7 +62,7 @@ type attemptNode struct {
 }
 
 // run makes the nodes.
-func (a *attempt) run(ctx context.Context, name, path string) (made []Entry, err error) {
+func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Entry, err error) {
 	effect := resolving
 	if !a.nodes[0].spec.protected {
 		effect = once
@@ -84,7 +80,7 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []Entry, err
 	return made, nil
 }
 
-func (a *attempt) try(ctx context.Context, s *session) (made []Entry, err error) {
+func (a *attempt) try(ctx context.Context, s *session) (made []inside.Entry, err error) {
 	if f, takes := a.nodes[0].spec.needs(); takes {
 		if err := s.supports(ctx, f); err != nil {
 			return nil, err
@@ -121,7 +117,7 @@ func (a *attempt) try(ctx context.Context, s *session) (made []Entry, err error)
 
 // create sends the create once, with the lists behind it in the same write. If
 // the parent of a node is missing, and is to be made, it tells of which.
-func (a *attempt) create(ctx context.Context, s *session) (made []Entry, missing int, err error) {
+func (a *attempt) create(ctx context.Context, s *session) (made []inside.Entry, missing int, err error) {
 	x, lists := a.request(), a.lists()
 	a.last, a.owner, a.doubt = x, s, true
 	x.Keep = true
@@ -137,10 +133,10 @@ func (a *attempt) create(ctx context.Context, s *session) (made []Entry, missing
 		return nil, missing, err
 	}
 	a.doubt = false
-	made = make([]Entry, len(a.nodes))
+	made = make([]inside.Entry, len(a.nodes))
 	for i, full := range a.made() {
 		n := a.nodes[i]
-		made[i] = Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: names(n.side)}
+		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: names(n.side)}
 		if n.side != nil && n.side.Answered() && errors.Is(codeError(n.side.Reply.Code), zk.ErrNoNode) {
 			made[i].Beside = []string{}
 		}
@@ -224,7 +220,7 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 // find looks for the nodes of a request whose answer was lost; without any it
 // returns nil. There are all of them or none, unless somebody deleted some. The
 // owner check makes sure that the nodes are this session's.
-func (a *attempt) find(ctx context.Context, s *session) ([]Entry, error) {
+func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) {
 	found, some := map[string][]string{}, false
 	for _, p := range a.places() {
 		names, err := listed(ctx, s, p.dir)
@@ -238,7 +234,7 @@ func (a *attempt) find(ctx context.Context, s *session) ([]Entry, error) {
 	if !some {
 		return nil, nil
 	}
-	made := make([]Entry, len(a.nodes))
+	made := make([]inside.Entry, len(a.nodes))
 	for i, n := range a.nodes {
 		names := found[n.dir]
 		if len(names) == 0 {

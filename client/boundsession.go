@@ -31,10 +31,8 @@ func (s *Session) Context() context.Context { return s.bound.ctx }
 // for which the machine was suspended counts.
 func (s *Session) Err() error { return s.bound.err() }
 
-// In returns the same session with the paths of c. The error says that c is nil
-// or has another [Client.Root] than the client that s came from: it has sessions
-// of its own then.
-func (s *Session) In(c *Client) (*Session, error) {
+// inNamespace is inside.Functions.In.
+func inNamespace(s *Session, c *Client) (*Session, error) {
 	if c == nil || c.core != s.core {
 		return nil, errStranger
 	}
@@ -52,43 +50,6 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	return &Session{ops{core: c.core, prefix: c.prefix, bound: s}}, nil
-}
-
-// Deadline returns the instant before which no other client can see this
-// session end, by what is known now: proofs that arrive later move it. It is
-// zero before the first. It is worth what the [LeasePolicy] assumes, and
-// counts the time for which this machine was suspended.
-//
-// It binds only while something is held. While nothing is, nothing is proved, so
-// that it may lie in the past although the session lives; and a session that is
-// lost is ended on a server as soon as one is reachable.
-func (s *Session) Deadline() time.Time {
-	t := s.bound.lease.standing()
-	if t.proof.Kind == wire.NoProof {
-		return time.Time{}
-	}
-	return t.deadline()
-}
-
-// Jeopardy returns a channel that is closed while the connection is in doubt:
-// it is down, or a heartbeat was not answered in time. Once the doubt is over
-// Jeopardy returns a new one.
-func (s *Session) Jeopardy() <-chan struct{} {
-	l := s.bound.lease
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.jeopardy
-}
-
-// Confirm commits a transaction that checks that the nodes at paths exist,
-// which proves this session as well. It is repeated by the retry policy. The
-// error matches zk.ErrNoNode if one does not exist.
-func (s *Session) Confirm(ctx context.Context, paths ...string) error {
-	full, err := s.fullPaths(paths)
-	if err != nil {
-		return err
-	}
-	return s.confirm(ctx, paths, full)
 }
 
 func (s *Session) fullPaths(paths []string) ([]string, error) {

@@ -197,7 +197,7 @@ func TestHeldSessionIsNotEndedEarly(t *testing.T) {
 		c := r.connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(61 * time.Second) // not in the middle of a heartbeat
-		deadline := h.s.Deadline()
+		deadline := h.Deadline()
 		r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
 		r.srv.CutAll()
 		r.await("refusal", h.s.Context().Done())

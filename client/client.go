@@ -135,11 +135,8 @@ type trimmed struct{ error }
 func (t trimmed) Error() string { return strings.TrimPrefix(t.error.Error(), "client: ") }
 func (t trimmed) Unwrap() error { return t.error }
 
-// DefaultData is what recipes write into their nodes unless they are given
-// data: that of [WithDefaultData], else the textual address of this host as
-// the servers see it, with more behind it if the client was named by
-// [WithName]. Curator writes its own host's address in the same form.
-func (c *Client) DefaultData() []byte {
+// defaultData is inside.Functions.DefaultData.
+func defaultData(c *Client) []byte {
 	if c.core.cfg.hasDefaultData {
 		return slices.Clone(c.core.cfg.defaultData)
 	}
@@ -177,17 +174,6 @@ func (c *Client) Conn() *zk.Conn {
 	}
 	return c.core.current.conn
 }
-
-// Root returns the client of the connect string itself: its paths start at
-// the chroot. Clients that share a session have the same Root.
-func (c *Client) Root() *Client { return c.core.root }
-
-// ServerPath maps a path to the one that servers and other clients know: with
-// the chroot and the namespace in front.
-func (c *Client) ServerPath(path string) (string, error) { return c.full(path) }
-
-// Logger returns the logger of [WithLogger].
-func (o *ops) Logger() *slog.Logger { return o.core.log }
 
 // debugLogger passes what go-zookeeper says to the debug level: whatever
 // matters of it is a state change or the error of an operation.

@@ -152,8 +152,18 @@ func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...Crea
 	if err != nil {
 		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	e, err := o.single(ctx, path, attemptNode{in: o, spec: spec, data: data})
-	return e.Path, err
+	full, err := o.creatable(path, spec)
+	if err != nil {
+		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
+	}
+	n := attemptNode{in: o, spec: spec, data: data}
+	n.dir, n.name = split(full)
+	a := &attempt{ops: o, nodes: []attemptNode{n}, single: true}
+	made, err := a.run(ctx, "create", path)
+	if err != nil {
+		return "", err
+	}
+	return made[0].Path, nil
 }
 
 // creatable maps and checks path. The part that a sequential create extends

@@ -30,11 +30,11 @@ func TestHoldBesideALingeringOne(t *testing.T) {
 				r.check(err)
 				time.Sleep(9 * time.Second)
 				_, margin, _, _, _ := client.Terms(client.LeasePolicy{}, timeout)
-				m.step.Add(int64(time.Until(slow.s.Deadline()) - margin + 50*time.Millisecond))
+				m.step.Add(int64(time.Until(slow.Deadline()) - margin + 50*time.Millisecond))
 				_ = slow.Err() // asks the clocks
 				wantErr(t, r.loss(slow), client.ErrLeaseExpired)
 				time.Sleep(wait)
-				h, err := slow.s.Hold(r.ctx, func(why error) {
+				h, err := inner.Hold(r.ctx, slow.s, func(why error) {
 					var e *client.LeaseExpiredError
 					if !errors.As(why, &e) {
 						t.Errorf("lost: %v", why)
@@ -115,12 +115,12 @@ func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 250 {
 			wg.Go(func() {
-				_, err := s.CreateAndList(r.within(100*time.Millisecond), "/q", "lock-", nil)
+				_, err := inner.CreateAndList(r.within(100*time.Millisecond), s, newNode{Dir: "/q", Prefix: "lock-"})
 				wantErr(t, err, context.DeadlineExceeded)
 			})
 		}
 		wg.Wait()
-		r.check(s.DeleteInBackground("/z-lock"))
+		r.check(inner.DeleteInBackground(s, "/z-lock"))
 		time.Sleep(time.Second)
 		r.srv.Client("a").Cut()
 		r.srv.Thaw()

@@ -33,10 +33,9 @@
 //
 // That is enough to notice silence, and not enough to hold a lock: a server
 // that is cut off from its leader, or is a leader that was deposed, goes on
-// answering while the others end the session. What relies on nodes of a
-// session, as the holds of package recipes do, calls [Session.Hold]. While
-// anything is held the session is proved by writes that take a quorum, and
-// what relies on it is told before the instant at which another client could
+// answering while the others end the session. While anything of package
+// recipes is held the session is therefore proved by writes that take a
+// quorum, and the holds end before the instant at which another client could
 // first see the session end. [LeasePolicy] says what is assumed; the argument
 // is in docs/losing-a-lock.md.
 //

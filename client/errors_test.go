@@ -174,7 +174,7 @@ func TestOperationsAfterClose(t *testing.T) {
 			func() error { return s.Err() },
 			func() error { return context.Cause(s.Context()) },
 			func() error { _, err := c.Session(r.ctx); return err },
-			func() error { _, err := s.CreateAndList(r.ctx, "/", "x", nil); return err },
+			func() error { _, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/", Prefix: "x"}); return err },
 		} {
 			wantErr(t, run(), client.ErrClosed)
 		}

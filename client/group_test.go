@@ -14,8 +14,8 @@ import (
 )
 
 // couple is a group in two directories, two nodes in the first.
-func couple() []client.GroupNode {
-	return []client.GroupNode{
+func couple() []newNode {
+	return []newNode{
 		{Dir: "/p/x", Prefix: "lock-", Data: []byte("1"), List: true},
 		{Dir: "/y", Prefix: "__READ__", Data: []byte("2"), Beside: "/p"},
 		{Dir: "/p/x", Prefix: "lease-", Data: []byte("3"), List: true},
@@ -37,7 +37,7 @@ func TestCreateGroup(t *testing.T) {
 			r.create(at+"/p", "")
 			nodes := couple()
 			nodes[1].ACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
-			made, err := s.CreateGroup(r.ctx, nodes)
+			made, err := inner.CreateGroup(r.ctx, s, nodes)
 			r.check(err)
 			for i, want := range []string{"/p/x/*lock-0000000000", "/y/*__READ__0000000000", "/p/x/*lease-0000000001"} {
 				var dir, name, number string
@@ -73,7 +73,7 @@ func TestCreateGroup(t *testing.T) {
 				r.Errorf("%d transactions", got)
 			}
 			before := r.srv.Count(zktest.OpMulti)
-			_, err = s.CreateGroup(r.ctx, nodes, client.CheckOp(made[0].Path, 0), client.DeleteOp(made[0].Path, 0))
+			_, err = inner.CreateGroup(r.ctx, s, nodes, client.CheckOp(made[0].Path, 0), client.DeleteOp(made[0].Path, 0))
 			r.check(err)
 			if got := r.srv.Count(zktest.OpMulti) - before; got != 1 {
 				r.Errorf("%d transactions for a group whose parents exist", got)
@@ -94,26 +94,26 @@ func TestCreateGroupRefused(t *testing.T) {
 		s := r.session(c)
 		r.create("/p/x", "")
 		r.create("/y", "")
-		_, err := s.CreateGroup(r.ctx, couple(), client.CheckOp("/y", 0), client.DeleteOp("/gone", client.AnyVersion))
+		_, err := inner.CreateGroup(r.ctx, s, couple(), client.CheckOp("/y", 0), client.DeleteOp("/gone", client.AnyVersion))
 		var multi *client.MultiError
 		if !errors.As(err, &multi) || multi.Index != 1 || multi.Op != "delete" || multi.Path != "/gone" {
 			r.Errorf("error %v", err)
 		}
 		wantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
-		if _, err = s.CreateGroup(r.ctx, nil); err == nil {
+		if _, err = inner.CreateGroup(r.ctx, s, nil); err == nil {
 			r.Error("an empty group was made")
 		}
-		_, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "x", Prefix: "n-"}})
+		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "x", Prefix: "n-"}})
 		wantErr(t, err, client.ErrInvalidPath)
-		_, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}, {Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}})
+		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}, {Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}})
 		wantErr(t, err, client.ErrTooLarge)
 		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth)
-		_, err = s.CreateGroup(r.ctx, couple())
+		_, err = inner.CreateGroup(r.ctx, s, couple())
 		wantErr(t, err, zk.ErrNoAuth)
 		wantOutcome(t, err, client.OutcomeRefused)
 		other := r.connect("b")
-		if _, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/y", Prefix: "n-", In: other}}); err == nil {
+		if _, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/y", Prefix: "n-", In: other}}); err == nil {
 			r.Error("a node in the namespace of another client was made")
 		}
 		wantOutcome(t, err, client.OutcomeNeverSent)
@@ -163,7 +163,7 @@ func TestCreateGroupInTrouble(t *testing.T) {
 					r.create(path, "")
 				}
 				trouble(r)
-				made, err := s.CreateGroup(r.ctx, couple(), client.SetOp("/counter", []byte("x"), client.AnyVersion))
+				made, err := inner.CreateGroup(r.ctx, s, couple(), client.SetOp("/counter", []byte("x"), client.AnyVersion))
 				r.check(err)
 				if x, y := r.srv.Children("/p/x"), r.srv.Children("/y"); len(x) != 2 || len(y) != 1 {
 					r.Errorf("nodes %v, %v", x, y)
@@ -209,7 +209,7 @@ func TestCreateGroupAbandoned(t *testing.T) {
 					undo := fault(r)
 					limit := time.Duration(step) * 211 * time.Microsecond
 					start := time.Now()
-					made, err := s.CreateGroup(r.within(limit), couple())
+					made, err := inner.CreateGroup(r.within(limit), s, couple())
 					if took := time.Since(start); took > limit {
 						r.Errorf("limit %v: took %v", limit, took)
 					}
@@ -246,7 +246,7 @@ func TestCreateGroupTorn(t *testing.T) {
 				_ = r.srv.Delete("/y/" + name)
 			}
 		})
-		_, err := s.CreateGroup(r.ctx, couple())
+		_, err := inner.CreateGroup(r.ctx, s, couple())
 		wantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeUnknown)
 		r.noGroup()
@@ -262,7 +262,7 @@ func TestCreateGroupSessionLost(t *testing.T) {
 		r.create("/p/x", "")
 		r.create("/y", "")
 		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(_ context.Context, req zktest.Request) { r.srv.ExpireSession(req.Session) })
-		_, err := s.CreateGroup(r.ctx, couple())
+		_, err := inner.CreateGroup(r.ctx, s, couple())
 		wantErr(t, err, client.ErrSessionLost)
 		r.noGroup()
 	})

@@ -37,7 +37,7 @@ func TestHeartbeatsTakeTurnsInOneHolding(t *testing.T) {
 		if n := longest.Load(); n == 0 || n > most {
 			t.Errorf("%d nodes in one heartbeat", n)
 		}
-		r.check(s.Confirm(r.ctx, paths...))
+		r.check(h.Confirm(r.ctx))
 		r.check(r.srv.Delete(paths[many-1]))
 		wantErr(t, r.loss(h), zk.ErrNoNode)
 	})

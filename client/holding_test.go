@@ -14,12 +14,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/zktest"
 )
 
 // held is a holding on an ephemeral node, and what it was told.
 type held struct {
-	*client.Holding
+	inside.Holding
 	s    *client.Session
 	path string
 	at   time.Time // when Hold returned
@@ -38,7 +39,7 @@ func (r *rig) holdAs(s *client.Session, paths ...string) *held {
 	r.Helper()
 	h := &held{s: s, path: paths[0], lost: make(chan error, 2)}
 	var err error
-	h.Holding, err = s.Hold(r.ctx, func(err error) { h.lost <- err }, paths...)
+	h.Holding, err = inner.Hold(r.ctx, s, func(err error) { h.lost <- err }, paths...)
 	r.check(err)
 	h.at = time.Now()
 	return h
@@ -262,23 +263,25 @@ func TestHoldProvesAnOldNode(t *testing.T) {
 			_, err := s.Create(r.ctx, p, nil, client.Ephemeral())
 			r.check(err)
 		}
+		h := r.holdAs(s, "/a")
+		h.Done()
 		time.Sleep(time.Minute)
-		if d := time.Until(s.Deadline()); d > -40*time.Second {
+		if d := time.Until(h.Deadline()); d > -40*time.Second {
 			t.Errorf("nothing was proved for a minute, and the deadline is in %v", d)
 		}
 		n := r.beats()
-		h := r.holdAs(s, "/a")
-		if left := time.Until(s.Deadline()); left < sessionTimeout/2 || n.Load() != 1 {
+		h = r.holdAs(s, "/a")
+		if left := time.Until(h.Deadline()); left < sessionTimeout/2 || n.Load() != 1 {
 			t.Errorf("%v to the deadline after %d transactions", left, n.Load())
 		}
 		h.Done()
 		time.Sleep(time.Minute)
 		r.check(r.srv.Delete("/b"))
-		_, err := s.Hold(r.ctx, func(error) { t.Error("lost was called") }, "/b")
+		_, err := inner.Hold(r.ctx, s, func(error) { t.Error("lost was called") }, "/b")
 		wantErr(t, err, zk.ErrNoNode)
 		time.Sleep(time.Minute)
 		r.srv.Client("a").Freeze()
-		_, err = s.Hold(r.within(time.Second), func(error) { t.Error("lost was called") }, "/a")
+		_, err = inner.Hold(r.within(time.Second), s, func(error) { t.Error("lost was called") }, "/a")
 		wantErr(t, err, context.DeadlineExceeded)
 		r.srv.Client("a").Thaw()
 	})
@@ -292,7 +295,7 @@ func TestJeopardy(t *testing.T) {
 		c := r.connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(10 * time.Second)
-		calm := h.s.Jeopardy()
+		calm := h.Jeopardy()
 		begun := time.Now()
 		rule := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
 		r.await("jeopardy", calm)
@@ -302,10 +305,10 @@ func TestJeopardy(t *testing.T) {
 		if rule.Fired() == 0 {
 			t.Error("no heartbeat was lost")
 		}
-		<-h.s.Jeopardy() // still
+		<-h.Jeopardy() // still
 		time.Sleep(sessionTimeout)
 		select {
-		case <-h.s.Jeopardy():
+		case <-h.Jeopardy():
 			t.Error("in jeopardy for good")
 		default:
 		}
@@ -313,7 +316,7 @@ func TestJeopardy(t *testing.T) {
 			t.Errorf("one answer less cost the hold: %v", h.Err())
 		}
 		// A connection that ends is a doubt at once.
-		calm = h.s.Jeopardy()
+		calm = h.Jeopardy()
 		r.srv.Client("a").Cut()
 		synctest.Wait()
 		r.await("jeopardy", calm)
@@ -345,12 +348,12 @@ func TestDeadlineFollowsTheLeastTimeout(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a", client.WithSessionTimeout(30*time.Second))
 		h := r.hold(c, "/e")
-		before := h.s.Deadline()
+		before := h.Deadline()
 		r.srv.SetSessionTimeouts(time.Second, 8*time.Second)
 		r.srv.Client("a").Cut()
 		r.session(c)
 		time.Sleep(time.Second)
-		if d := h.s.Deadline(); h.s.Timeout() != 8*time.Second || d.After(before.Add(-10*time.Second)) {
+		if d := h.Deadline(); h.s.Timeout() != 8*time.Second || d.After(before.Add(-10*time.Second)) {
 			t.Errorf("timeout %v, deadline moved by %v", h.s.Timeout(), d.Sub(before))
 		}
 	})

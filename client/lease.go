@@ -17,8 +17,8 @@ type lease struct {
 	policy LeasePolicy
 
 	mu        sync.Mutex // guards the rest; never held across I/O or callbacks
-	holdings  []*Holding
-	lingering []*Holding      // ended with the lease, not yet given up by their holders
+	holdings  []*holding
+	lingering []*holding      // ended with the lease, not yet given up by their holders
 	timer     *time.Timer     // calls tick; nil before the first holding
 	beats     int             // heartbeats so far
 	awaited   int             // which of them may yet be answered, 0 if none
@@ -94,7 +94,7 @@ func (l *lease) up() {
 }
 
 // add makes h rely on the lease, which has just been found to stand at t.
-func (l *lease) add(h *Holding, t standing) {
+func (l *lease) add(h *holding, t standing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.relieve(t)
@@ -106,7 +106,7 @@ func (l *lease) add(h *Holding, t standing) {
 }
 
 // remove ends h's reliance, whether it was lost or not.
-func (l *lease) remove(h *Holding) {
+func (l *lease) remove(h *holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(h)
@@ -114,8 +114,8 @@ func (l *lease) remove(h *Holding) {
 
 // forget takes h from where it is, and stops the timer when it was the last.
 // The caller holds l.mu.
-func (l *lease) forget(h *Holding) {
-	same := func(other *Holding) bool { return other == h }
+func (l *lease) forget(h *holding) {
+	same := func(other *holding) bool { return other == h }
 	l.holdings = slices.DeleteFunc(l.holdings, same)
 	l.lingering = slices.DeleteFunc(l.lingering, same)
 	for _, path := range h.full {
@@ -266,7 +266,7 @@ func (l *lease) removeNodes(nodes []string) {
 }
 
 // relying returns the holdings that rely on a node. The caller holds l.mu.
-func (l *lease) relying(path string) (found []*Holding) {
+func (l *lease) relying(path string) (found []*holding) {
 	for _, h := range l.holdings {
 		if slices.Contains(h.full, path) {
 			found = append(found, h)

@@ -19,7 +19,7 @@ const leaseEndTimeout = 15 * time.Second // its margin is 1.5 s
 func (m *suspended) forward(r *rig, h *held, tooFar time.Duration) time.Time {
 	r.Helper()
 	margin := leaseEndTimeout / 10
-	m.step.Add(int64(time.Until(h.s.Deadline()) - margin + tooFar))
+	m.step.Add(int64(time.Until(h.Deadline()) - margin + tooFar))
 	var e *client.LeaseExpiredError
 	if err := r.loss(h); !errors.As(err, &e) {
 		r.Fatalf("lost: %v", err)
@@ -200,10 +200,10 @@ func TestStuckConnectionDoesNotDelayTheLoss(t *testing.T) {
 				}))
 				h := r.hold(c, "/e")
 				time.Sleep(4 * time.Second) // no heartbeat is on its way
-				calm := h.s.Jeopardy()
+				calm := h.Jeopardy()
 				open := g.close()
 				defer open()
-				end := h.s.Deadline().Add(-time.Second) // the margin
+				end := h.Deadline().Add(-time.Second) // the margin
 				select {
 				case err := <-h.lost:
 					wantErr(t, err, client.ErrLeaseExpired)
@@ -317,10 +317,10 @@ func TestReconnectionProvesAtOnce(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		link.Accept()
 		r.session(c)
-		<-h.s.Jeopardy() // until the next proof
+		<-h.Jeopardy() // until the next proof
 		time.Sleep(50 * time.Millisecond)
 		select {
-		case <-h.s.Jeopardy():
+		case <-h.Jeopardy():
 			t.Error("nothing was proved")
 		default:
 		}

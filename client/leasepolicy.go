@@ -19,7 +19,7 @@ const (
 	// HeartbeatWrites commits a transaction that checks the held nodes, at
 	// least every sixth of the session timeout and every 5 s, one for all
 	// holds of a session. It is the default and the only kind for which the
-	// promise of [Session.Deadline] holds.
+	// promise of a hold's Deadline holds.
 	HeartbeatWrites Heartbeat = iota
 	// HeartbeatPings sends nothing of its own and takes any answer of any
 	// server as proof. A server that is cut off from its leader, or is a

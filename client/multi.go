@@ -19,14 +19,14 @@ type Op struct {
 }
 
 // In returns op with its path taken, and in the result given back, in the
-// namespace of s. The transaction must be one of that session, or of a client
-// of it; else, and with nil, it fails before it is sent.
-func (op Op) In(s *Session) Op {
-	if s == nil {
-		op.err = fmt.Errorf("%w: %s %s in the namespace of a nil *Session", zk.ErrInvalidFlags, op.name, op.path)
+// namespace of c. The transaction must be one of a client that shares its
+// session with c; else, and with nil, it fails before it is sent.
+func (op Op) In(c *Client) Op {
+	if c == nil {
+		op.err = fmt.Errorf("%w: %s %s in the namespace of a nil *Client", zk.ErrInvalidFlags, op.name, op.path)
 		return op
 	}
-	op.in = &s.ops
+	op.in = &c.ops
 	return op
 }
 
@@ -170,8 +170,8 @@ func (o *ops) requests(parts []Op) ([]wire.Request, error) {
 			return nil, &fault{p.err, OutcomeNeverSent}
 		}
 		in := o.of(p)
-		if in.core != o.core || (o.bound != nil && in.bound != o.bound) {
-			return nil, &fault{fmt.Errorf("%w: part %d (%s %s) is in the namespace of another session", zk.ErrInvalidFlags, i, p.name, p.path), OutcomeNeverSent}
+		if in.core != o.core {
+			return nil, &fault{fmt.Errorf("%w: part %d (%s %s) is in the namespace of a client with another session", zk.ErrInvalidFlags, i, p.name, p.path), OutcomeNeverSent}
 		}
 		full, err := in.full(p.path)
 		if err != nil {

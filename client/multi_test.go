@@ -121,9 +121,12 @@ func TestTooLarge(t *testing.T) {
 				acl = append(acl, zk.ACL{Perms: 1, Scheme: "ip", ID: "10.0.0.1"})
 			}
 			for name, run := range map[string]func() error{
-				"create":        func() error { _, err := c.Create(r.ctx, "/b", big); return err },
-				"protected":     func() error { _, err := c.Create(r.ctx, "/b", big, client.Protected()); return err },
-				"list":          func() error { _, err := s.CreateAndList(r.ctx, "/a", "b", big); return err },
+				"create":    func() error { _, err := c.Create(r.ctx, "/b", big); return err },
+				"protected": func() error { _, err := c.Create(r.ctx, "/b", big, client.Protected()); return err },
+				"list": func() error {
+					_, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/a", Prefix: "b", Data: big})
+					return err
+				},
 				"create ACL":    func() error { _, err := c.Create(r.ctx, "/b", nil, client.ACL(acl...)); return err },
 				"set":           func() error { _, err := c.Set(r.ctx, "/a", big, client.AnyVersion); return err },
 				"setACL":        func() error { _, err := c.SetACL(r.ctx, "/a", acl, client.AnyVersion); return err },
@@ -187,11 +190,7 @@ func TestMultiAcrossNamespaces(t *testing.T) {
 		two, err := root.Namespace("two")
 		r.check(err)
 		s := r.session(one)
-		inTwo, err := s.In(two)
-		r.check(err)
-		inRoot, err := s.In(root)
-		r.check(err)
-		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(inTwo), client.CheckOp("/two/b", 0).In(inRoot))
+		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(two), client.CheckOp("/two/b", 0).In(root))
 		r.check(err)
 		if results[0].Path != "/b" || results[1].Path != "/b" {
 			t.Errorf("results %+v", results)
@@ -201,10 +200,9 @@ func TestMultiAcrossNamespaces(t *testing.T) {
 				t.Errorf("no %s", path)
 			}
 		}
-		other := r.session(r.connect("b"))
 		for name, op := range map[string]client.Op{
-			"another client's session": client.CreateOp("/c", nil).In(other),
-			"no session":               client.CreateOp("/c", nil).In(nil),
+			"another session": client.CreateOp("/c", nil).In(r.connect("b")),
+			"no client":       client.CreateOp("/c", nil).In(nil),
 		} {
 			_, err := s.Multi(r.ctx, client.CreateOp("/d", nil), op)
 			wantErr(t, err, zk.ErrInvalidFlags)

@@ -66,7 +66,7 @@ func mapsEveryPath(r *rig, c *client.Client, prefix string) {
 	r.check(err)
 	want("container", path, "/d/c")
 	s := r.session(c)
-	e, err := s.CreateAndList(ctx, "/d/q", "q-", nil)
+	e, err := inner.CreateAndList(ctx, s, newNode{Dir: "/d/q", Prefix: "q-"})
 	r.check(err)
 	want("CreateAndList", e.Path, e.Path)
 	results, err := c.Multi(ctx, client.CreateOp("/d/m", nil), client.CheckOp("/d/a", 0),
@@ -100,7 +100,7 @@ func mapsEveryPath(r *rig, c *client.Client, prefix string) {
 	if ok, _, err := c.Exists(ctx, "/"); !ok || err != nil {
 		t.Errorf("Exists / = %v, %v", ok, err)
 	}
-	full, err := c.ServerPath("/d")
+	full, err := inner.ServerPath(c, "/d")
 	if err != nil || full != prefix+"/d" {
 		t.Errorf("ServerPath = %q, %v", full, err)
 	}
@@ -119,10 +119,10 @@ func TestNamespaceSharesTheSession(t *testing.T) {
 		c := r.connect("a", client.WithNamespace("ns"))
 		sub, err := c.Namespace("sub")
 		r.check(err)
-		if r.session(sub).ID() != r.session(c).ID() || sub.Root() != c.Root() || c.Root() == c {
+		if r.session(sub).ID() != r.session(c).ID() || inner.Root(sub) != inner.Root(c) || inner.Root(c) == c {
 			t.Error("not the same session, or another root")
 		}
-		if full, err := c.Root().ServerPath("/a"); err != nil || full != "/a" {
+		if full, err := inner.ServerPath(inner.Root(c), "/a"); err != nil || full != "/a" {
 			t.Errorf("path of the root: %q, %v", full, err)
 		}
 		for _, name := range []string{"", "/", "/a", "a/", "a//b", "..", "a\x00"} {
@@ -146,7 +146,7 @@ func TestNamespaceErrors(t *testing.T) {
 		_, err = c.Multi(r.ctx, client.DeleteOp("/x", 0))
 		wantErrText(t, err, "/x", "hidden")
 		r.create("/hidden/locked", "")
-		_, err = c.Root().SetACL(r.ctx, "/hidden/locked", zk.WorldACL(zk.PermRead), 0)
+		_, err = inner.Root(c).SetACL(r.ctx, "/hidden/locked", zk.WorldACL(zk.PermRead), 0)
 		r.check(err)
 		_, err = c.Create(r.ctx, "/locked/dir/node", nil, client.WithParents())
 		wantErr(t, err, zk.ErrNoAuth)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -114,7 +115,7 @@ func TestCreateKinds(t *testing.T) {
 			{client.Protected(), client.TTL(time.Minute)},
 		} {
 			n := create("/p/x-", opts...)
-			if name := strings.TrimPrefix(n.Path, "/p/"+client.ProtectedPrefix); len(name) < 39 || name[36:39] != "-x-" || strings.Count(name[:36], "-") != 4 {
+			if name := strings.TrimPrefix(n.Path, "/p/"+inside.ProtectedPrefix); len(name) < 39 || name[36:39] != "-x-" || strings.Count(name[:36], "-") != 4 {
 				t.Errorf("protected: %s", n.Path)
 			}
 		}
@@ -220,7 +221,7 @@ func TestOperationsBadPath(t *testing.T) {
 			for name, op := range map[string]func() error{
 				"create":    func() error { _, err := c.Create(ctx, path, nil); return err },
 				"protected": func() error { _, err := c.Create(ctx, path, nil, client.Protected()); return err },
-				"list":      func() error { _, err := s.CreateAndList(ctx, path, "x-", nil); return err },
+				"list":      func() error { _, err := inner.CreateAndList(ctx, s, newNode{Dir: path, Prefix: "x-"}); return err },
 				"get":       func() error { _, _, err := c.Get(ctx, path); return err },
 				"getW":      func() error { _, _, _, err := c.GetW(ctx, path); return err },
 				"exists":    func() error { _, _, err := c.Exists(ctx, path); return err },
@@ -231,7 +232,7 @@ func TestOperationsBadPath(t *testing.T) {
 				"getACL":    func() error { _, _, err := c.GetACL(ctx, path); return err },
 				"setACL":    func() error { _, err := c.SetACL(ctx, path, nil, 0); return err },
 				"multi":     func() error { _, err := c.Multi(ctx, client.CheckOp("/", 0), client.DeleteOp(path, -1)); return err },
-				"remove":    func() error { return s.DeleteInBackground(path) },
+				"remove":    func() error { return inner.DeleteInBackground(s, path) },
 			} {
 				err := noPanic(t, name+" "+path, op)
 				wantErr(t, err, client.ErrInvalidPath)
@@ -268,7 +269,7 @@ func TestReplyTooLarge(t *testing.T) {
 		}
 		r.create("/held", "")
 		s := r.session(c)
-		h, err := s.Hold(r.ctx, func(why error) { r.Errorf("the hold is lost: %v", why) }, "/held")
+		h, err := inner.Hold(r.ctx, s, func(why error) { r.Errorf("the hold is lost: %v", why) }, "/held")
 		r.check(err)
 		for range 20 {
 			r.srv.ResetCounts()
@@ -302,11 +303,11 @@ func TestReplyTooLarge(t *testing.T) {
 		if _, there := r.srv.Node(fmt.Sprintf("/m%060d", 59)); !there {
 			t.Error("the transaction was not applied")
 		}
-		nodes := make([]client.GroupNode, 40)
+		nodes := make([]newNode, 40)
 		for i := range nodes {
-			nodes[i] = client.GroupNode{Dir: fmt.Sprintf("/g%d", i%4), Prefix: fmt.Sprintf("%060d-", i)} // whose lists fit
+			nodes[i] = newNode{Dir: fmt.Sprintf("/g%d", i%4), Prefix: fmt.Sprintf("%060d-", i)} // whose lists fit
 		}
-		_, err = s.CreateGroup(r.ctx, nodes)
+		_, err = inner.CreateGroup(r.ctx, s, nodes)
 		wantErr(t, err, client.ErrReplyTooLarge)
 		time.Sleep(5 * time.Second)
 		for i := range 4 {

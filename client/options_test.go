@@ -107,11 +107,11 @@ func TestDefaultData(t *testing.T) {
 		given := []byte("me")
 		c := r.connect("a", client.WithDefaultData(given))
 		given[0] = 'x'
-		c.DefaultData()[0] = 'y'
-		if got := string(c.DefaultData()); got != "me" {
+		inner.DefaultData(c)[0] = 'y'
+		if got := string(inner.DefaultData(c)); got != "me" {
 			t.Errorf("DefaultData = %q", got)
 		}
-		if got := r.connect("b").DefaultData(); got != nil {
+		if got := inner.DefaultData(r.connect("b")); got != nil {
 			t.Errorf("without an address: %q", got)
 		}
 	})
@@ -125,7 +125,7 @@ func TestDefaultDataIsAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(c.DefaultData()); got != "127.0.0.1" {
+	if got := string(inner.DefaultData(c)); got != "127.0.0.1" {
 		t.Errorf("DefaultData = %q", got)
 	}
 	if err := c.CloseContext(t.Context()); err != nil {
@@ -153,7 +153,7 @@ func TestName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(c.DefaultData()); got != tt.want {
+		if got := string(inner.DefaultData(c)); got != tt.want {
 			t.Errorf("DefaultData = %q, want %q", got, tt.want)
 		}
 		if err := c.CloseContext(t.Context()); err != nil {

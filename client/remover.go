@@ -50,11 +50,8 @@ type removal struct {
 // protectedName is where a protected node is found whatever number it got.
 type protectedName struct{ dir, prefix string }
 
-// DeleteInBackground deletes a node of this session without waiting: it is
-// tried until the node is gone, or the session is over and an ephemeral node
-// with it. A refusal, whatever its reason, is logged once, and it goes on:
-// others may be waiting for the node to go.
-func (s *Session) DeleteInBackground(path string) error {
+// deleteInBackground is inside.Functions.DeleteInBackground.
+func deleteInBackground(s *Session, path string) error {
 	full, err := s.full(path)
 	if err != nil {
 		return &OpError{Op: "delete", Path: path, Outcome: OutcomeNeverSent, Err: err}

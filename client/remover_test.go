@@ -91,8 +91,8 @@ func TestDeleteInBackground(t *testing.T) {
 				path, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
 				r.check(err)
 				trouble(r)
-				r.check(s.DeleteInBackground(path))
-				r.check(s.DeleteInBackground("/never/was"))
+				r.check(inner.DeleteInBackground(s, path))
+				r.check(inner.DeleteInBackground(s, "/never/was"))
 				time.Sleep(sessionTimeout - time.Second)
 				if _, there := r.srv.Node("/e"); there {
 					r.Error("still there")
@@ -118,7 +118,7 @@ func TestRemoverEndsWithTheSession(t *testing.T) {
 		r.check(err)
 		r.srv.Stop()
 		time.Sleep(time.Second)
-		r.check(s.DeleteInBackground("/e"))
+		r.check(inner.DeleteInBackground(s, "/e"))
 		time.Sleep(2 * sessionTimeout)
 		r.srv.Resume()
 		_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
@@ -152,7 +152,7 @@ func TestRemoverEndsOnClose(t *testing.T) {
 				_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
 				r.check(err)
 				trouble(r)
-				r.check(s.DeleteInBackground("/e"))
+				r.check(inner.DeleteInBackground(s, "/e"))
 				time.Sleep(time.Second)
 				err = c.CloseContext(r.within(time.Second))
 				if name != "throttled" && !errors.Is(err, context.DeadlineExceeded) {

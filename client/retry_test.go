@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -297,7 +296,7 @@ func TestCreateAndListBeside(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a", client.WithNamespace("ns"))
 		s := r.session(c)
-		e, err := s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 1 || e.Beside == nil || len(e.Beside) != 0 {
 			t.Errorf("entry %+v", e)
@@ -305,7 +304,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.create("/ns/side", "")
 		r.create("/ns/side/x", "")
 		r.srv.ResetCounts()
-		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 2 || len(e.Beside) != 1 || e.Beside[0] != "x" {
 			t.Errorf("entry %+v", e)
@@ -317,35 +316,13 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.srv.BeforeApply(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/q"}, func(context.Context, zktest.Request) {
 			r.check(r.srv.Create("/ns/q/later", nil))
 		})
-		e, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "/side", nil)
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 4 || e.Beside != nil {
 			t.Errorf("entry %+v", e)
 		}
-		_, err = s.CreateAndListBeside(r.ctx, "/q", "n-", "side", nil)
+		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "side"})
 		wantErr(t, err, client.ErrInvalidPath)
 		wantOutcome(t, err, client.OutcomeNeverSent)
-	})
-}
-
-// Options that the caller keeps are not written to.
-func TestCreateAndListKeepsOptions(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		s := r.session(r.connect("a"))
-		opts := make([]client.CreateOption, 0, 8)
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				_, err := s.CreateAndList(r.ctx, "/q", "n-", nil, opts...)
-				r.check(err)
-			})
-		}
-		wg.Wait()
-		for _, o := range opts[:cap(opts)] {
-			if o != nil {
-				r.Fatal("the caller's options were changed")
-			}
-		}
 	})
 }

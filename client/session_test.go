@@ -163,7 +163,7 @@ func lostOperations(r *rig, s *client.Session) {
 	for name, op := range map[string]func() error{
 		"create":    func() error { _, err := s.Create(ctx, "/x", nil); return err },
 		"protected": func() error { _, err := s.Create(ctx, "/x", nil, client.Protected()); return err },
-		"list":      func() error { _, err := s.CreateAndList(ctx, "/", "x-", nil); return err },
+		"list":      func() error { _, err := inner.CreateAndList(ctx, s, newNode{Dir: "/", Prefix: "x-"}); return err },
 		"get":       func() error { _, _, err := s.Get(ctx, "/"); return err },
 		"getW":      func() error { _, _, _, err := s.GetW(ctx, "/"); return err },
 		"exists":    func() error { _, _, err := s.Exists(ctx, "/"); return err },
@@ -267,7 +267,7 @@ func TestSessionInAStranger(t *testing.T) {
 		c := r.connect("a")
 		s := r.session(c)
 		for name, stranger := range map[string]*client.Client{"nobody": nil, "another client": r.connect("b")} {
-			in, err := s.In(stranger)
+			in, err := inner.In(s, stranger)
 			if in != nil {
 				t.Errorf("%s: %v", name, in)
 			}
@@ -275,7 +275,7 @@ func TestSessionInAStranger(t *testing.T) {
 		}
 		ns, err := c.Namespace("ns")
 		r.check(err)
-		in, err := s.In(ns)
+		in, err := inner.In(s, ns)
 		if err != nil || in.ID() != s.ID() {
 			t.Errorf("in a namespace: %v, %v", in, err)
 		}

@@ -36,14 +36,14 @@ func TestTooLargeIsNeverSent(t *testing.T) {
 		}
 		lost := r.suspensions(c)
 		half := make([]byte, 600<<10)
-		node := client.GroupNode{Dir: "/g", Prefix: "lock-", Data: half}
+		node := newNode{Dir: "/g", Prefix: "lock-", Data: half}
 		for name, op := range map[string]func() error{
 			"group and part": func() error {
-				_, err := s.CreateGroup(r.ctx, []client.GroupNode{node}, client.SetOp("/v", half, client.AnyVersion))
+				_, err := inner.CreateGroup(r.ctx, s, []newNode{node}, client.SetOp("/v", half, client.AnyVersion))
 				return err
 			},
 			"two nodes": func() error {
-				_, err := s.CreateGroup(r.ctx, []client.GroupNode{node, node})
+				_, err := inner.CreateGroup(r.ctx, s, []newNode{node, node})
 				return err
 			},
 			"two parts": func() error {
@@ -102,7 +102,7 @@ func TestLargestRequestIsSent(t *testing.T) {
 		largest := make([]byte, client.DefaultMaxRequest-header-set)
 		_, err := c.Set(r.ctx, "/v", largest, client.AnyVersion)
 		r.check(err)
-		_, err = s.CreateGroup(r.ctx, []client.GroupNode{{Dir: "/g", Prefix: "n-", Data: largest[:len(largest)/2]}},
+		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/g", Prefix: "n-", Data: largest[:len(largest)/2]}},
 			client.SetOp("/v", largest[:len(largest)/2-500], client.AnyVersion))
 		r.check(err)
 		if n := lost(); n != 0 {
@@ -123,14 +123,16 @@ func TestConfirmOfManyNodes(t *testing.T) {
 		for i := range paths {
 			paths[i] = path
 		}
+		whole := r.holdAs(s, paths...)
+		paths[len(paths)-1] = missing
+		torn := r.holdAs(s, paths...)
 		lost := r.suspensions(c)
 		r.srv.ResetCounts()
-		r.check(s.Confirm(r.ctx, paths...))
+		r.check(whole.Confirm(r.ctx))
 		if n := r.srv.Count(zktest.OpMulti); n != 3 {
 			t.Errorf("%d transactions", n)
 		}
-		paths[len(paths)-1] = missing
-		err := s.Confirm(r.ctx, paths...)
+		err := torn.Confirm(r.ctx)
 		wantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
 		wantErrText(t, err, "part 11999 (check "+missing, "tries")

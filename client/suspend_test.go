@@ -43,10 +43,10 @@ func TestSuspensionCounts(t *testing.T) {
 					c := r.connect("a", m.clock())
 					h := r.hold(c, "/e")
 					time.Sleep(10 * time.Second)
-					deadline := h.s.Deadline()
+					deadline := h.Deadline()
 					m.slept.Store(int64(tt.slept))
 					m.step.Store(int64(tt.step))
-					if moved := h.s.Deadline().Sub(deadline); moved > 0 || tt.lost && moved > -sessionTimeout/2 {
+					if moved := h.Deadline().Sub(deadline); moved > 0 || tt.lost && moved > -sessionTimeout/2 {
 						t.Errorf("the deadline moved by %v", moved)
 					}
 					if ask {

@@ -81,7 +81,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
 	node := w.nodes[0]
 	slash := strings.LastIndexByte(node, '/')
 	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]
-	made, err := w.session.CreateGroup(bounded, []client.GroupNode{{
+	made, err := inner.CreateGroup(bounded, w.session, []newNode{{
 		Dir: node[:slash], Prefix: readTag + number, Plain: true,
 		Data: l.nodeData(l.c), ACL: l.acl,
 	}}, client.CheckOp(node, client.AnyVersion))

@@ -31,7 +31,7 @@ type entrance struct {
 	path  string
 	line  line
 	queue *seqqueue.Queue
-	node  client.GroupNode // of the queue; In is set
+	node  newNode // of the queue; In is set
 
 	// reenter returns what ctx descends from, nil if that is nothing, or
 	// refuses what would be waited for in vain.
@@ -55,7 +55,7 @@ func (l *lockInternals) entrance() entrance {
 	}
 	return entrance{
 		path: l.path, line: l.line(), queue: l.queue,
-		node: client.GroupNode{
+		node: newNode{
 			Dir: l.path, Prefix: l.tag, In: l.c,
 			Data: l.nodeData(l.c), ACL: l.acl, List: true,
 		},

@@ -61,7 +61,7 @@ func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*g
 			return nil, ErrSeveralSessions
 		}
 		for _, node := range g.nodes {
-			checks, whose = append(checks, client.CheckOp(node, client.AnyVersion).In(g.session)), append(whose, g)
+			checks, whose = append(checks, client.CheckOp(node, client.AnyVersion).In(g.c)), append(whose, g)
 		}
 	}
 	results, err := session.Multi(ctx, append(checks, ops...)...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/runonce"
 )
 
@@ -27,8 +28,9 @@ type Hold struct {
 
 // place is where a hold stands: nodes of one session.
 type place struct {
-	lock    string  // path of the lock
-	key     heldKey // finds the grant in the contexts of its holds
+	lock    string         // path of the lock
+	key     heldKey        // finds the grant in the contexts of its holds
+	c       *client.Client // whose paths those of the nodes are
 	session *client.Session
 	nodes   []string
 	token   int64
@@ -44,7 +46,7 @@ type grant struct {
 
 	ctx     context.Context //nolint:containedctx // ends when the nodes are no longer held
 	cancel  context.CancelCauseFunc
-	holding *client.Holding // what the session does for it
+	holding inside.Holding // what the session does for it
 	watch   *time.Timer
 	unbind  func() bool // from the session's end
 
@@ -109,7 +111,7 @@ func (g *grant) watchNode(node string) {
 		default: // the client's retry policy gave up, or a right is missing; a hold goes on
 			if client.Refused(err) && !blind {
 				blind = true
-				g.session.Logger().Warn("zookeeper: a lock's own node may not be read, so that its deletion would not be noticed",
+				inner.Logger(g.c).Warn("zookeeper: a lock's own node may not be read, so that its deletion would not be noticed",
 					"node", node, "reason", err)
 			}
 			t := time.NewTimer(g.session.Timeout() / 6)

@@ -37,7 +37,7 @@ type heldKey struct {
 }
 
 func newHeldKey(c *client.Client, full, tag string) heldKey {
-	return heldKey{c.Root(), full, tag, heldOn(full)}
+	return heldKey{inner.Root(c), full, tag, heldOn(full)}
 }
 
 // The tags that stand before the numbers.
@@ -93,7 +93,7 @@ func lockPath(c *client.Client, path string) (string, error) {
 	if path == "/" {
 		return "", errors.New("recipes: the lock path is \"/\"; give the lock a directory of its own, like \"/locks/orders\"")
 	}
-	full, err := c.ServerPath(path)
+	full, err := inner.ServerPath(c, path)
 	if err != nil {
 		return "", fmt.Errorf("recipes: lock path: %w", err)
 	}
@@ -193,7 +193,7 @@ func (l *lockInternals) enter(ctx context.Context, op string, before func() erro
 	if err := before(); err != nil {
 		return nil, l.fail(op, err)
 	}
-	member, err := l.queue.Join(ctx, l.tag, l.nodeData(l.c), l.createOptions()...)
+	member, err := l.queue.Join(ctx, l.tag, l.nodeData(l.c), l.acl)
 	if err != nil {
 		return nil, l.fail(op, err)
 	}
@@ -233,7 +233,7 @@ func (l *lockInternals) reenter(ctx context.Context) (*Hold, error) {
 func (l *lockInternals) place(m *seqqueue.Member) place {
 	p := place{
 		lock: l.path, key: l.key,
-		session: m.Session, nodes: []string{m.Path}, token: m.Czxid,
+		c: l.c, session: m.Session, nodes: []string{m.Path}, token: m.Czxid,
 		remove: m.Leave, drop: m.LeaveInBackground,
 	}
 	if l.delay != 0 {

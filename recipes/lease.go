@@ -13,7 +13,7 @@ import (
 func take(ctx context.Context, p place) (*Hold, error) {
 	g := newGrant(ctx, p)
 	var err error
-	if g.holding, err = g.session.Hold(ctx, g.expire, g.nodes...); err == nil {
+	if g.holding, err = inner.Hold(ctx, g.session, g.expire, g.nodes...); err == nil {
 		var h *Hold
 		if h, err = g.first(); err == nil {
 			return h, nil
@@ -56,14 +56,14 @@ func (h *Hold) Deadline() time.Time {
 	if h.Err() != nil {
 		return time.Time{}
 	}
-	return h.grant.session.Deadline()
+	return h.grant.holding.Deadline()
 }
 
 // Jeopardy returns a channel that is closed while the hold is in doubt: the
 // connection is down, or a heartbeat was not answered in time. The hold lasts
 // until its context ends, but this is no time to begin anything long. Once the
 // doubt is over Jeopardy returns a new channel.
-func (h *Hold) Jeopardy() <-chan struct{} { return h.grant.session.Jeopardy() }
+func (h *Hold) Jeopardy() <-chan struct{} { return h.grant.holding.Jeopardy() }
 
 // Confirm asks the ensemble whether the lock is held. After nil it was, at
 // some moment during the call, and the deadline has moved on. It takes one
@@ -78,7 +78,7 @@ func (h *Hold) Confirm(ctx context.Context) error {
 	if err := h.Err(); err != nil {
 		return fail(err)
 	}
-	err := g.session.Confirm(ctx, g.nodes...)
+	err := g.holding.Confirm(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
 		g.lose(ErrNodeDeleted)
 	}

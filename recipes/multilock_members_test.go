@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -83,7 +84,7 @@ func TestMultiLockOfEveryKind(t *testing.T) {
 				}
 				continue
 			}
-			if len(in) == 0 || !strings.HasPrefix(in[0], client.ProtectedPrefix) || !strings.HasSuffix(in[0], "-"+tag+"0000000000") {
+			if len(in) == 0 || !strings.HasPrefix(in[0], inside.ProtectedPrefix) || !strings.HasSuffix(in[0], "-"+tag+"0000000000") {
 				t.Errorf("%s: %v", dir, in)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -113,7 +114,7 @@ func (e *entering) group(ctx context.Context, group []int) (context.Context, err
 // join enters the queues of one client's locks. On error no node remains, or
 // its removal goes on in the background.
 func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, error) {
-	nodes := make([]client.GroupNode, len(group))
+	nodes := make([]newNode, len(group))
 	for k, i := range group {
 		nodes[k] = e.entries[i].node
 		if err := e.entries[i].queue.Room(ctx); err != nil {
@@ -143,8 +144,8 @@ func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, e
 }
 
 // adopt makes the node of entry i, made in s, a member of that entry's queue.
-func (e *entering) adopt(s *client.Session, i int, node client.GroupNode, made client.Entry) (*seqqueue.Member, error) {
-	own, err := s.In(node.In)
+func (e *entering) adopt(s *client.Session, i int, node newNode, made inside.Entry) (*seqqueue.Member, error) {
+	own, err := inner.In(s, node.In)
 	if err != nil {
 		return nil, err
 	}
@@ -153,13 +154,13 @@ func (e *entering) adopt(s *client.Session, i int, node client.GroupNode, made c
 
 // create makes the nodes in one session, in the next if that is lost: there was
 // no place yet that could be lost with it.
-func (e *entering) create(ctx context.Context, root *client.Client, nodes []client.GroupNode) (*client.Session, []client.Entry, error) {
+func (e *entering) create(ctx context.Context, root *client.Client, nodes []newNode) (*client.Session, []inside.Entry, error) {
 	for {
 		s, err := root.Session(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		made, err := s.CreateGroup(ctx, nodes)
+		made, err := inner.CreateGroup(ctx, s, nodes)
 		if !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil {
 			return s, made, takenAway(err)
 		}

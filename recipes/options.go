@@ -37,7 +37,7 @@ func newSettings(opts []LockOption) settings {
 
 // WithNodeData sets what is written into the lock's nodes, where others can
 // read who holds it (Curator: getLockNodeBytes). The default is
-// client.DefaultData, the address of this host.
+// that of [client.WithDefaultData], the address of this host without it.
 func WithNodeData(data []byte) LockOption {
 	return lockFunc(func(s *settings) { s.data, s.named = slices.Clone(data), true })
 }
@@ -70,7 +70,7 @@ func (s *settings) nodeData(c *client.Client) []byte {
 	if s.named {
 		return s.data
 	}
-	return c.DefaultData()
+	return inner.DefaultData(c)
 }
 
 // createOptions are those of the nodes.

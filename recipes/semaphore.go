@@ -167,7 +167,7 @@ func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
 	if err := before(ctx, n); err != nil {
 		return nil, s.fail(op, err)
 	}
-	member, err := s.gate.queue.Join(ctx, lockTag, s.gate.nodeData(s.c), s.gate.createOptions()...)
+	member, err := s.gate.queue.Join(ctx, lockTag, s.gate.nodeData(s.c), s.gate.acl)
 	if err != nil {
 		return nil, s.fail(op, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -21,13 +22,13 @@ func TestSemaphoreStaleLeases(t *testing.T) {
 		r.check(err)
 		s := r.semaphore(r.connect("behind"), 1)
 		r.check(r.lease(s, 1).Close()) // later only what is counted here
-		first, err := ahead.CreateAndList(r.ctx, poolQueue, "lock-", nil)
+		first, err := inner.CreateAndList(r.ctx, ahead, newNode{Dir: poolQueue, Prefix: "lock-"})
 		r.check(err)
-		var lease client.Entry
+		var lease inside.Entry
 		rule := r.srv.BeforeApply(zktest.Match{Client: "behind", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1},
 			func(ctx context.Context, _ zktest.Request) {
 				var err error
-				lease, err = ahead.CreateAndList(ctx, poolLeases, "lease-", nil)
+				lease, err = inner.CreateAndList(ctx, ahead, newNode{Dir: poolLeases, Prefix: "lease-"})
 				r.check(err)
 				r.check(ahead.Delete(ctx, first.Path, client.AnyVersion))
 			})

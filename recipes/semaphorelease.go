@@ -80,6 +80,6 @@ func (l leased) delete(ctx context.Context) error {
 // drop deletes the nodes without waiting.
 func (l leased) drop() {
 	for _, node := range l.nodes {
-		_ = l.session.DeleteInBackground(node) // the path came from the server
+		_ = inner.DeleteInBackground(l.session, node) // the path came from the server
 	}
 }

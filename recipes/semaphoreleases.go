@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -127,7 +128,7 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 // places in a queue, leases are good without an order.
 func leaseNumber(name string) (string, bool) {
 	const uuid = 36
-	rest, ok := strings.CutPrefix(name, client.ProtectedPrefix)
+	rest, ok := strings.CutPrefix(name, inside.ProtectedPrefix)
 	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
 		return "", false
 	}

@@ -3,7 +3,6 @@ package recipes
 import (
 	"context"
 
-	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -24,7 +23,7 @@ func (p permits) entrance() entrance {
 	gate := p.gate
 	return entrance{
 		path: p.path, line: gate.line(), queue: gate.queue,
-		node: client.GroupNode{
+		node: newNode{
 			Dir: gate.path, Prefix: gate.tag, In: p.c,
 			Data: gate.nodeData(p.c), ACL: gate.acl, List: true, Beside: p.leases.dir,
 		},

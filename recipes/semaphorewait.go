@@ -120,7 +120,7 @@ func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Sessio
 // permitsDuring is permits, no longer than session lasts: a count of another
 // client may be out of reach for longer.
 func (s *InterProcessSemaphore) permitsDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.Watch, error) {
-	if s.count == nil || s.count.c.Root() == s.c.Root() {
+	if s.count == nil || inner.Root(s.count.c) == inner.Root(s.c) {
 		return s.permits(ctx, watch)
 	}
 	ctx, end := context.WithCancelCause(ctx)
@@ -156,8 +156,8 @@ func (v view) change(ctx context.Context) error {
 // goes in the same transaction, which therefore fails if somebody deleted it
 // and another may have become first.
 func (s *InterProcessSemaphore) claim(ctx context.Context, m *seqqueue.Member, n int) (place, error) {
-	lease := client.GroupNode{Dir: s.leases.dir, Prefix: leaseTag, Data: s.nodeData(s.c), ACL: s.acl}
-	made, err := m.Session.CreateGroup(ctx, slices.Repeat([]client.GroupNode{lease}, n), client.DeleteOp(m.Path, client.AnyVersion))
+	lease := newNode{Dir: s.leases.dir, Prefix: leaseTag, Data: s.nodeData(s.c), ACL: s.acl}
+	made, err := inner.CreateGroup(ctx, m.Session, slices.Repeat([]newNode{lease}, n), client.DeleteOp(m.Path, client.AnyVersion))
 	if err != nil {
 		m.LeaveInBackground()
 		var refused *client.MultiError
@@ -172,7 +172,7 @@ func (s *InterProcessSemaphore) claim(ctx context.Context, m *seqqueue.Member, n
 	}
 	return place{
 		lock: s.path, key: s.key,
-		session: m.Session, nodes: out.nodes, token: made[0].Czxid,
+		c: s.c, session: m.Session, nodes: out.nodes, token: made[0].Czxid,
 		remove: out.leave, drop: out.drop,
 	}, nil
 }

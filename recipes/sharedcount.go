@@ -205,7 +205,7 @@ func (s *SharedCount) Listen(ctx context.Context, f func(VersionedCount)) (stop 
 			case err == nil:
 				f(now)
 			case !errors.Is(err, client.ErrClosed):
-				s.c.Logger().Warn("zookeeper: a shared count cannot be followed", "path", s.path, "reason", err)
+				inner.Logger(s.c).Warn("zookeeper: a shared count cannot be followed", "path", s.path, "reason", err)
 			}
 		}
 	}()

@@ -58,7 +58,7 @@ func (s *SharedCount) trySet(ctx context.Context, session *client.Session, prev 
 	}
 	defer func() {
 		if !set {
-			_ = session.DeleteInBackground(mark) // the path came from the server
+			_ = inner.DeleteInBackground(session, mark) // the path came from the server
 		}
 	}()
 	_, stat, err := session.Get(ctx, s.path)

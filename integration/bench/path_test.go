@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -43,7 +44,7 @@ const (
 //     floor: a Write, a Read on another goroutine and nothing else;
 //   - lock: a free recipes.InterProcessMutex, acquired and released, beside an
 //     ephemeral sequential node, created and deleted;
-//   - listed: Session.CreateAndList and Delete, beside the same;
+//   - listed: the create and list of a lock, and Delete, beside the same;
 //   - locks8: eight free mutexes, each with a path and a goroutine of its own,
 //     on one client, beside eight such goroutines on one Conn.
 //
@@ -139,6 +140,9 @@ func gets(ctx context.Context, b *testing.B, c *client.Client, conn *zk.Conn, ad
 	return docent, raw, append(floor, floorGet(ctx, b, addr, path))
 }
 
+// inner is what package client does for recipes alone.
+var inner = inside.Of[client.Client, client.Session, client.Op]()
+
 // listings is what a lock asks of the client, without the lock.
 func listings(ctx context.Context, b *testing.B, c *client.Client, dir string) []func(context.Context) error {
 	b.Helper()
@@ -147,7 +151,7 @@ func listings(ctx context.Context, b *testing.B, c *client.Client, dir string) [
 		b.Fatal(err)
 	}
 	return []func(context.Context) error{func(ctx context.Context) error {
-		e, err := s.CreateAndList(ctx, dir, "lock-", nil)
+		e, err := inner.CreateAndList(ctx, s, inside.Node[client.Client]{Dir: dir, Prefix: "lock-"})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -216,7 +217,7 @@ func (s *suite) nothingLeft(path string, free Lock) {
 	s.check(s.held(free).Release(s.ctx))
 	s.eventually(func() error {
 		for _, on := range s.Watched(path) {
-			if strings.Contains(on, "/"+client.ProtectedPrefix) {
+			if strings.Contains(on, "/"+inside.ProtectedPrefix) {
 				return fmt.Errorf("a watch is left on %s", on)
 			}
 		}

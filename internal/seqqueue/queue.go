@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 )
 
 var (
@@ -93,15 +94,17 @@ type Member struct {
 	beside   []string // of the other directory, if nobody but us can have had the turn since; or nil
 }
 
-// Join enters the queue with a node that has the given tag. On error no node remains, or its removal goes on in
-// the background until it succeeds or the session is over.
-func (q *Queue) Join(ctx context.Context, tag string, data []byte, opts ...client.CreateOption) (*Member, error) {
+// Join enters the queue with a node that has the given tag. acl is also that of
+// parents that are made; nil is the client's default. On error no node remains,
+// or its removal goes on in the background until it succeeds or the session is
+// over.
+func (q *Queue) Join(ctx context.Context, tag string, data []byte, acl []zk.ACL) (*Member, error) {
 	if err := q.Room(ctx); err != nil {
 		return nil, err
 	}
-	m, err := q.join(ctx, tag, data, opts)
+	m, err := q.join(ctx, tag, data, acl)
 	for errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
-		m, err = q.join(ctx, tag, data, opts) // there was no place yet that could be lost
+		m, err = q.join(ctx, tag, data, acl) // there was no place yet that could be lost
 	}
 	return m, err
 }
@@ -114,7 +117,7 @@ func (m *Member) admit() error {
 		q.refused.Store(true)
 		return fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
 	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
-		q.c.Logger().Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
+		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
 	return nil
@@ -134,19 +137,21 @@ func (q *Queue) room(ctx context.Context) error {
 	return nil
 }
 
-func (q *Queue) join(ctx context.Context, tag string, data []byte, opts []client.CreateOption) (*Member, error) {
+func (q *Queue) join(ctx context.Context, tag string, data []byte, acl []zk.ACL) (*Member, error) {
 	s, err := q.c.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.CreateAndListBeside(ctx, q.dir, tag, q.side, data, opts...)
+	e, err := inner.CreateAndList(ctx, s, inside.Node[client.Client]{
+		Dir: q.dir, Prefix: tag, Data: data, ACL: acl, Beside: q.side,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return q.Adopt(s, tag, e)
 }
 
-func (q *Queue) member(s *client.Session, tag string, e client.Entry) *Member {
+func (q *Queue) member(s *client.Session, tag string, e inside.Entry) *Member {
 	m := &Member{Session: s, Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children}
 	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	var numeral numeral
@@ -161,9 +166,9 @@ func (q *Queue) member(s *client.Session, tag string, e client.Entry) *Member {
 	return m
 }
 
-// Adopt makes a member of a node with the given tag that client.CreateGroup
-// has made in the directory. On error the node is being removed.
-func (q *Queue) Adopt(s *client.Session, tag string, e client.Entry) (*Member, error) {
+// Adopt makes a member of a node with the given tag that was made in the
+// directory in one transaction with others. On error the node is being removed.
+func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
 	m := q.member(s, tag, e)
 	if err := m.admit(); err != nil {
 		m.LeaveInBackground()
@@ -289,5 +294,5 @@ func (m *Member) Leave(ctx context.Context) error {
 
 // LeaveInBackground deletes the node without waiting.
 func (m *Member) LeaveInBackground() {
-	_ = m.Session.DeleteInBackground(m.Path) // the path came from the server
+	_ = inner.DeleteInBackground(m.Session, m.Path) // the path came from the server
 }

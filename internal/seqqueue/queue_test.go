@@ -57,7 +57,7 @@ func (w *world) check(err error) {
 
 func (w *world) join() *seqqueue.Member {
 	w.Helper()
-	m, err := w.q.Join(w.ctx, prefix, nil)
+	m, err := w.q.Join(w.ctx, prefix, nil, nil)
 	w.check(err)
 	return m
 }
@@ -126,7 +126,7 @@ func TestSequenceEnd(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(w *world) {
 				w.check(w.srv.SetCounter("/q", tt.counter))
-				m, err := w.q.Join(w.ctx, prefix, nil)
+				m, err := w.q.Join(w.ctx, prefix, nil, nil)
 				if tt.end {
 					if !errors.Is(err, seqqueue.ErrExhausted) || m != nil {
 						w.Errorf("Join = %v, %v", m, err)

@@ -1,0 +1,20 @@
+package client
+
+import (
+	"log/slog"
+
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// What recipes alone need is handed to them here, and is no part of the API.
+var _ = inside.Provide(inside.Functions[Client, Session, Op]{
+	CreateAndList:      createAndList,
+	CreateGroup:        createGroup,
+	Hold:               hold,
+	DeleteInBackground: deleteInBackground,
+	In:                 inNamespace,
+	Root:               func(c *Client) *Client { return c.core.root },
+	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
+	DefaultData:        defaultData,
+	Logger:             func(c *Client) *slog.Logger { return c.core.log },
+})

@@ -1,0 +1,72 @@
+package inside
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ProtectedPrefix starts the name of a protected node; a UUID in its
+// canonical form and a dash follow. It is the same as in Curator
+// (ProtectedUtils), so that either library knows the other's nodes.
+const ProtectedPrefix = "_c_"
+
+// Node is a node to be made by [Functions.CreateAndList] or [Functions.CreateGroup]:
+// protected, ephemeral and sequential, named Prefix and a number, in Dir; or
+// without the number, if Plain.
+type Node[Client any] struct {
+	Dir, Prefix string
+	In          *Client // whose namespace Dir, and the path of the result, are in; nil: the session's
+	Plain       bool
+	Data        []byte
+	ACL         []zk.ACL // of the node, and of parents that are made; nil: the client's default
+	List        bool     // list Dir behind the transaction; CreateAndList always does
+	Beside      string   // another directory to list, in the same namespace; "" for none
+}
+
+// Entry is a node that was made.
+type Entry struct {
+	Path  string // of the node
+	Czxid int64  // the id of the transaction that made it: it grows with every create
+
+	// Children are those of its parent, in no order, as seen at some moment
+	// after the create; nil if they are not known.
+	Children []string
+	// Beside are the children of the other directory that was to be listed, as
+	// seen after Children; nil if they are not known. A missing directory is an
+	// empty one.
+	Beside []string
+}
+
+// Holding is the reliance of one hold on nodes of a session that nobody else
+// may see go unnoticed. While there is one, the session is proved by
+// heartbeats. It is safe for concurrent use.
+type Holding interface {
+	// Err is nil while the nodes can be relied upon. It looks at the clocks
+	// itself, so that a late timer cannot make a lost lock look held.
+	Err() error
+
+	// Deadline returns the instant before which no other client can see the
+	// session end, by what is known now: proofs that arrive later move it. It
+	// is worth what the client.LeasePolicy assumes, and counts the time for
+	// which this machine was suspended.
+	//
+	// It binds only while something is held. While nothing is, nothing is
+	// proved, so that it may lie in the past although the session lives; and a
+	// session that is lost is ended on a server as soon as one is reachable.
+	Deadline() time.Time
+
+	// Jeopardy returns a channel that is closed while the connection is in
+	// doubt: it is down, or a heartbeat was not answered in time. Once the
+	// doubt is over Jeopardy returns a new one.
+	Jeopardy() <-chan struct{}
+
+	// Confirm commits a transaction that checks that the nodes exist, which
+	// proves the session as well. It is repeated by the retry policy. The
+	// error matches zk.ErrNoNode if one does not exist.
+	Confirm(ctx context.Context) error
+
+	// Done gives the holding up. It may be called more than once.
+	Done()
+}
