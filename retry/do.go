@@ -46,10 +46,11 @@ func OnRetry(f func(Attempt)) Option {
 // try that is running is not interrupted: op gets ctx and must obey it.
 //
 //   - op returned nil: Do returns nil, even when ctx has ended meanwhile.
-//   - op returned a [backoff.PermanentError], wrapped or not: Do returns the
-//     error inside it, without what was wrapped around the mark. A Do around
-//     this one would retry that error again.
-//   - p gave up: the error wraps the last one and says how many tries ran.
+//   - op returned an error marked by [Permanent], wrapped or not: Do returns the
+//     error inside the mark, without what was wrapped around the mark. A Do
+//     around this one would retry that error again.
+//   - p gave up: the error wraps the last one and says how many tries ran, if
+//     there were several.
 //   - ctx ended: the error matches ctx.Err(), context.Cause(ctx) and the last
 //     error of op that is not itself about the end of ctx, if there was one.
 //
@@ -88,13 +89,22 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 		}
 		d := b.NextBackOff()
 		if d == backoff.Stop {
-			return fmt.Errorf("retry: gave up after %s: %w", tries(n), err)
+			return gaveUp(n, err)
 		}
 		for _, f := range onRetry {
 			f(Attempt{N: n, Err: err, Sleep: d})
 		}
 		sleep(ctx, d)
 	}
+}
+
+// gaveUp is the error of the last of n tries, with their number if it says more
+// than the error alone.
+func gaveUp(n int, err error) error {
+	if n == 1 {
+		return err
+	}
+	return fmt.Errorf("retry: gave up after %d tries: %w", n, err)
 }
 
 // hooks are the functions that opts ask to be called.
@@ -108,6 +118,11 @@ func hooks(opts []Option) []func(Attempt) {
 	}
 	return c.onRetry
 }
+
+// Permanent marks err as one that another try cannot help: [Do] returns err
+// instead of trying again. The mark is a [backoff.PermanentError], so that
+// functions of package backoff obey it too. Permanent(nil) is nil.
+func Permanent(err error) error { return backoff.Permanent(err) }
 
 // unmark removes the permanent mark and reports whether there was one.
 func unmark(err error) (error, bool) {

@@ -5,12 +5,12 @@
 // configuration. [Do] asks it for a fresh [backoff.BackOff] on every call, so
 // calls never use up each other's tries. Which errors are worth another try is
 // not the policy's business: an operation ends the loop by returning
-// [backoff.Permanent].
+// [Permanent].
 //
 //	err := retry.Do(ctx, retry.Default(), func(ctx context.Context) error {
 //		err := put(ctx)
 //		if errors.Is(err, errRefused) {
-//			return backoff.Permanent(err) // another try cannot help
+//			return retry.Permanent(err) // another try cannot help
 //		}
 //		return err
 //	})
@@ -19,8 +19,8 @@
 //
 // Do never hides why the operation failed. When ctx ends, the error matches,
 // by errors.Is, ctx.Err(), context.Cause(ctx) and the last error of the
-// operation. When the policy gives up, the error wraps the last one and says
-// how many tries there were.
+// operation. When the policy gives up, the error wraps the last one. Either says
+// how many tries there were, if there were several.
 //
 // # Invalid arguments
 //

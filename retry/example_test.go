@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/docent-go/docent/retry"
 )
 
@@ -41,14 +39,14 @@ func ExampleDo_canceled() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, errShutdown), errors.Is(err, errClosed))
 	// Output:
-	// retry: stopped after 1 try: context canceled: shutting down; last error: connection closed
+	// context canceled: shutting down; last error: connection closed
 	// true true true
 }
 
 // An error that another try cannot cure ends the loop at once.
 func ExampleDo_permanent() {
 	err := retry.Do(context.Background(), retry.Default(), func(context.Context) error {
-		return backoff.Permanent(errors.New("node exists"))
+		return retry.Permanent(errors.New("node exists"))
 	})
 	fmt.Println(err)
 	// Output: node exists

@@ -34,7 +34,10 @@ func aboutEnd(ctx context.Context, err error) bool {
 }
 
 func (e *interruptedError) Error() string {
-	text := fmt.Sprintf("retry: stopped after %s: ", tries(e.tries))
+	text := ""
+	if e.tries > 1 {
+		text = fmt.Sprintf("retry: stopped after %d tries: ", e.tries)
+	}
 	switch {
 	case e.final != nil:
 		text += e.final.Error()
@@ -58,11 +61,4 @@ func (e *interruptedError) Unwrap() []error {
 		errs = append(errs, e.last)
 	}
 	return errs
-}
-
-func tries(n int) string {
-	if n == 1 {
-		return "1 try"
-	}
-	return fmt.Sprintf("%d tries", n)
 }

@@ -167,6 +167,12 @@ func (p Policy) BackOff() backoff.BackOff {
 	}
 }
 
+// Bounded reports whether p gives up by itself. [Exponential] and [Forever] do
+// not: only ctx or a permanent error ends their retries.
+func (p Policy) Bounded() bool {
+	return p.kind != kindExponential && p.kind != kindForever
+}
+
 // String returns p as the calls that make it, with the values in force after
 // clamping, for example "Exponential(50ms, 2s).WithCap(1s)". A source given to
 // [Policy.WithRand] is not shown.

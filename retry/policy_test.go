@@ -160,3 +160,24 @@ func TestNilFunctionsPanic(t *testing.T) {
 		})
 	}
 }
+
+func TestPolicyBounded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		p    retry.Policy
+		want bool
+	}{
+		{retry.Policy{}, true},
+		{retry.None(), true},
+		{retry.Default(), false},
+		{retry.Forever(ms), false},
+		{retry.Once(ms), true},
+		{retry.NTimes(3, ms).WithCap(ms), true},
+		{retry.UntilElapsed(time.Second, ms), true},
+		{retry.BoundedExponential(ms, ms, 3), true},
+	} {
+		if got := tt.p.Bounded(); got != tt.want {
+			t.Errorf("%v: Bounded() = %v", tt.p, got)
+		}
+	}
+}
