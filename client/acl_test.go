@@ -2,10 +2,12 @@ package client_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
 )
 
 // A list of rights that came out empty is a mistake, and must not be widened to
@@ -86,5 +88,54 @@ func TestParentsGetTheDefaultACL(t *testing.T) {
 		r.check(err)
 		want("/c/d", "digest")
 		want("/c", "world")
+	})
+}
+
+// Persistent parents stay when their last child is gone, and get the same ACL as
+// containers do.
+func TestPersistentParents(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithAuth("digest", "u:p"))
+		both := func(dir string, opts ...client.CreateOption) {
+			t.Helper()
+			_, err := c.Create(r.ctx, dir+"/x/y/n", nil, append(opts, client.ACL(zk.WorldACL(zk.PermAll)...))...)
+			r.check(err)
+			r.check(c.DeleteAll(r.ctx, dir+"/x/y/n"))
+		}
+		r.srv.ResetCounts()
+		both("/stays", client.WithPersistentParents())
+		both("/stays", client.WithParents(), client.WithPersistentParents())
+		if n := r.srv.Count(zktest.OpCreateContainer); n != 0 {
+			t.Errorf("%d containers were made", n)
+		}
+		both("/goes", client.WithPersistentParents(), client.WithParents())
+		for _, path := range []string{"/stays", "/stays/x/y", "/goes/x"} {
+			acl, _, err := c.GetACL(r.ctx, path)
+			r.check(err)
+			if len(acl) != 1 || acl[0].Scheme != "digest" {
+				t.Errorf("%s: %v", path, acl)
+			}
+		}
+		time.Sleep(10 * time.Minute) // the server looks for empty containers once a minute
+		if got := r.named("/"); len(got) != 1 || got[0] != "stays" {
+			t.Errorf("left %v", got)
+		}
+		_, err := c.Create(r.ctx, "/p/q/n", nil, client.WithPersistentParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
+		r.check(err)
+		acl, _, err := c.GetACL(r.ctx, "/p")
+		if err != nil || len(acl) != 1 || acl[0].Scheme != "world" {
+			t.Errorf("%v, %v", acl, err)
+		}
+	})
+}
+
+// A default that came out empty is a mistake.
+func TestEmptyDefaultACLIsRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		_, err := r.open("zk:2181", "a", client.WithDefaultACL())
+		wantErr(t, err, client.ErrInvalidACL)
+		wantErrText(t, err, "client: WithDefaultACL: ", "wire:")
 	})
 }

@@ -54,11 +54,13 @@ type attemptNode struct {
 	in        *ops // whose namespace the path of the result is in
 	spec      createSpec
 	data      []byte
-	dir, name string // full path of the parent; name without prefix and number
-	list      bool   // list dir as well
-	beside    string // full path of another directory to list, or ""
+	dir, name string   // full path of the parent; name without prefix and number
+	list      bool     // list dir as well
+	beside    string   // full path of another directory to list, or ""
+	stat      *zk.Stat // where the stat of the node is wanted, or nil
 
 	children, side *wire.Exchange // the lists of the newest try
+	look           *wire.Exchange // and its look at the node
 }
 
 // run makes the nodes.
@@ -109,7 +111,7 @@ func (a *attempt) try(ctx context.Context, s *session) (made []inside.Entry, err
 			return made, err
 		}
 		n := &a.nodes[missing]
-		if err := a.makeContainers(ctx, s, n.dir, n.spec.parentACL); err != nil {
+		if err := a.makeParents(ctx, s, n.dir, n.spec); err != nil {
 			return nil, a.noParent(n.dir, err)
 		}
 	}
@@ -139,6 +141,13 @@ func (a *attempt) create(ctx context.Context, s *session) (made []inside.Entry, 
 		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: names(n.side)}
 		if n.side != nil && n.side.Answered() && errors.Is(codeError(n.side.Reply.Code), zk.ErrNoNode) {
 			made[i].Beside = []string{}
+		}
+		if n.stat != nil {
+			if n.look == nil {
+				n.look = asked(wire.OpExists, full)
+				_ = s.call(ctx, n.look) // the create has succeeded, whatever this says
+			}
+			*n.stat = *n.spec.stat(s, x, n.look, n.data)
 		}
 	}
 	return made, -1, nil
@@ -171,7 +180,7 @@ func (a *attempt) request() *wire.Exchange {
 	return transaction(append(reqs, more...))
 }
 
-// lists are the lists that were asked for, those beside at the end.
+// lists are the lists and looks that were asked for, those beside at the end.
 func (a *attempt) lists() (dirs []*wire.Exchange) {
 	var sides []*wire.Exchange
 	for i := range a.nodes {
@@ -183,6 +192,10 @@ func (a *attempt) lists() (dirs []*wire.Exchange) {
 		if n.beside != "" {
 			n.side = asked(wire.OpGetChildren, n.beside)
 			sides = append(sides, n.side)
+		}
+		if n.look = nil; n.stat != nil && !n.spec.sequential {
+			n.look = asked(wire.OpExists, join(n.dir, a.prefix+n.name))
+			sides = append(sides, n.look)
 		}
 	}
 	return append(dirs, sides...)
@@ -211,7 +224,7 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 		at = refused.Index
 		err = &fault{fmt.Errorf("in %s: %w", refused.Path, refused.Err), OutcomeRefused}
 	}
-	if errors.Is(err, zk.ErrNoNode) && a.nodes[at].spec.parents {
+	if errors.Is(err, zk.ErrNoNode) && a.nodes[at].spec.parents != parentsMustExist {
 		return at, err
 	}
 	return -1, err
@@ -263,6 +276,9 @@ func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) 
 	}
 	for i := range made {
 		made[i].Czxid = stat.Czxid
+	}
+	if seen := a.nodes[0].stat; seen != nil {
+		*seen = *stat
 	}
 	return made, nil
 }

@@ -41,13 +41,15 @@ func inNamespace(s *Session, c *Client) (*Session, error) {
 
 var errStranger = errors.New("client: a session has only the paths of the client that it came from, and of that client's namespaces")
 
-// Session waits until the client is connected and returns its session.
-// The error is that of ctx, joined with why the servers are not reached, or
-// [ErrClosed].
+// Session waits until the client is connected and returns its session. It waits
+// as an operation does: within ctx, and as long as a retry policy that gives up
+// by itself allows. The error is an [*OpError] that matches that of ctx,
+// [ErrNotConnected] with why each server is not reached, or [ErrClosed].
 func (c *Client) Session(ctx context.Context) (*Session, error) {
-	s, err := c.core.await(ctx, nil)
+	patience := patience{policy: c.core.policy()}
+	s, err := c.core.await(ctx, nil, &patience)
 	if err != nil {
-		return nil, err
+		return nil, &OpError{Op: sessionOp, Outcome: OutcomeNeverSent, Err: err}
 	}
 	return &Session{ops{core: c.core, prefix: c.prefix, bound: s}}, nil
 }

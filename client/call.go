@@ -3,9 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/wire"
@@ -20,6 +20,16 @@ type fault struct {
 
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
+
+// fateOf is the outcome of a try that ended with err, which is no fault if nothing
+// was sent.
+func fateOf(err error) Outcome {
+	var ft *fault
+	if errors.As(err, &ft) {
+		return ft.outcome
+	}
+	return OutcomeNeverSent
+}
 
 // call sends requests, in one write, and waits for their answers. It returns nil
 // or a *fault that says what became of the first of them.
@@ -36,6 +46,9 @@ func (s *session) outcome(ctx context.Context, x *wire.Exchange, err error) erro
 		err = over
 	}
 	if x.Sent() {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: no answer from %s yet", err, s.core.serverOf(s))
+		}
 		return &fault{err, OutcomeUnknown}
 	}
 	return &fault{err, OutcomeNeverSent}
@@ -54,7 +67,7 @@ func (s *session) answer(x *wire.Exchange) error {
 		// The server is closing the session and has not run the request: of
 		// use in the next session, if the caller does not insist on this one.
 		return &fault{s.over(), OutcomeNeverSent}
-	case errors.Is(err, CodeConnectionLoss), errors.Is(err, CodeOperationTimeout), errors.Is(err, CodeRequestTimeout),
+	case errors.Is(err, codeConnectionLoss), errors.Is(err, codeOperationTimeout), errors.Is(err, codeRequestTimeout),
 		errors.Is(err, ErrReplyTooLarge):
 		// The server drops what it could not decide in time; nothing tells
 		// whether it was applied.
@@ -103,43 +116,48 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 	begun := time.Now()
 	again := false // some try may have been applied
 	fate := OutcomeNeverSent
-	err := retry.Do(ctx, o.core.policy(), func(ctx context.Context) error {
-		s, err := o.core.await(ctx, o.bound)
+	patience := patience{policy: o.core.policy()}
+	err := retry.Do(ctx, patience.policy, func(ctx context.Context) error {
+		s, err := o.core.await(ctx, o.bound, &patience)
 		if err != nil {
-			return backoff.Permanent(err)
+			fate = OutcomeNeverSent
+			return retry.Permanent(err)
 		}
 		err = f(ctx, try{s, again})
 		if err == nil {
 			return nil
 		}
-		fate = OutcomeNeverSent
-		var ft *fault
-		if errors.As(err, &ft) {
-			fate = ft.outcome
-		}
+		fate = fateOf(err)
 		again = again || fate == OutcomeUnknown
 		if over := s.over(); o.bound != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
 			// Maybe only since the try failed, which then does not say so.
-			return backoff.Permanent(&fault{over, fate})
+			return retry.Permanent(&fault{over, fate})
 		}
 		if o.final(ctx, err, fate, effect) {
-			return backoff.Permanent(err)
+			return retry.Permanent(err)
 		}
 		return err
 	}, o.told(op, path)...)
 	if err != nil {
-		switch {
-		case effect == reads && fate != OutcomeRefused:
-			fate = OutcomeNeverSent // nothing to be in doubt about
-		case again && effect != resolving:
-			fate = OutcomeUnknown // an earlier try, whatever was said to the last
-		}
-		err = &OpError{Op: op, Path: path, Outcome: fate, Err: err}
+		err = &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err}
 	}
 	if hook := o.core.cfg.observer.Operation; hook != nil {
 		hook(OperationInfo{Op: op, Path: path, Duration: time.Since(begun), Err: err})
 	}
 	return err
+}
+
+// of is the outcome of an operation whose last try had the outcome o, while an
+// earlier one may have been applied if again is set.
+func (o Outcome) of(effect effect, again bool) Outcome {
+	switch {
+	case effect == reads && o != OutcomeRefused && again:
+		return OutcomeUnchanged
+	case effect != reads && effect != resolving && again:
+		return OutcomeUnknown // whatever was said to the last
+	default:
+		return o
+	}
 }
 
 // told has the observer told of retries, if it asked for that.
@@ -156,14 +174,11 @@ func (o *ops) told(op, path string) []retry.Option {
 // final reports whether trying again is pointless or unsafe.
 func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect) bool {
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrReplyTooLarge), errors.Is(err, errMoved):
+	case ctx.Err() != nil, hopeless(err), errors.Is(err, errMoved):
 		return true
 	case fate == OutcomeRefused:
-		return !retryable(err)
-	case fate == OutcomeUnknown:
-		return effect == once
+		return !passing(err)
 	default:
-		return errors.Is(err, ErrInvalidPath) || errors.Is(err, zk.ErrInvalidFlags) ||
-			errors.Is(err, ErrTooLarge) || errors.Is(err, errEmptyACL) || errors.Is(err, ErrUnsupported)
+		return fate == OutcomeUnknown && effect == once
 	}
 }

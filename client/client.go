@@ -82,9 +82,9 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		}
 		return nil, err
 	}
-	if len(cfg.auth) == 0 && len(cfg.extraACL) == 0 {
+	if cfg.openACL {
 		j.say(slog.LevelWarn, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
-			"remedy", "pass client.WithAuth, or client.WithACL for an ACL of your own")
+			"remedy", "pass client.WithAuth, or client.WithDefaultACL for an ACL of your own")
 	}
 	if cfg.namespace != "" {
 		return cl.Namespace(cfg.namespace)
@@ -99,7 +99,7 @@ func (c *Client) ready(ctx context.Context) error {
 	defer cancel()
 	// The caller asks an error whether its own context has ended, not ours.
 	late := func() bool { return wctx.Err() != nil && ctx.Err() == nil }
-	s, err := c.core.await(wctx, nil)
+	s, err := c.core.await(wctx, nil, nil)
 	switch {
 	case err != nil && late():
 		return fmt.Errorf("client: connect: %w: no session within %v: %s", trimmed{ErrNotConnected}, cfg.connectTimeout, c.core.servers.report())

@@ -75,7 +75,7 @@ func TestCloseInFlight(t *testing.T) {
 						_, err := c.Create(r.ctx, path, nil)
 						_, there := r.srv.Node(path)
 						switch {
-						case err == nil && !there, client.NeverSent(err) && there:
+						case err == nil && !there, neverSent(err) && there:
 							r.Errorf("%s: %v, there: %v", path, err, there)
 						case errors.Is(err, client.ErrClosed):
 							return

@@ -156,8 +156,9 @@ func (c *core) sessionOver(s *session, cause error) {
 }
 
 // await waits until bound, or the current session if bound is nil, has a
-// connection.
-func (c *core) await(ctx context.Context, bound *session) (*session, error) {
+// connection; within ctx, and as long as patience lasts.
+func (c *core) await(ctx context.Context, bound *session, patience *patience) (*session, error) {
+	defer patience.rest()
 	for {
 		c.mu.Lock()
 		s, closing, fatal, changed := c.current, c.closing, c.fatal, c.changed
@@ -176,12 +177,29 @@ func (c *core) await(ctx context.Context, bound *session) (*session, error) {
 		case bound == nil && fatal != nil:
 			return nil, fatal
 		}
+		pause, left := patience.pause()
+		if !left {
+			return nil, fmt.Errorf("%w for longer than the retry policy %v allows: %s", ErrNotConnected, patience.policy, c.servers.report())
+		}
 		select {
 		case <-changed:
+		case <-pause:
+			patience.rest()
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w: %s", ErrNotConnected, ctxerr.Ended(ctx), c.servers.report())
 		}
 	}
+}
+
+// server is the one that accepted s last, "the server" if another session has
+// come since.
+func (c *core) serverOf(s *session) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != s || c.server == "" {
+		return "the server"
+	}
+	return c.server
 }
 
 // policy is the retry policy with sleeps that leave a session time to live.

@@ -16,9 +16,23 @@ type createSpec struct {
 	ephemeral, sequential, container bool
 	ttl                              time.Duration
 	hasTTL                           bool
-	protected, parents               bool
+	protected                        bool
+	parents                          parents
 	acl, parentACL                   []zk.ACL // nil: the client's default
 }
+
+// parents is what becomes of missing parents: the option that says so.
+type parents string
+
+const (
+	parentsMustExist  parents = ""
+	parentsContainers parents = "WithParents"
+	parentsPersistent parents = "WithPersistentParents"
+)
+
+// longestTTL is what ZooKeeper has room for (EphemeralType.TTL), 40 bits of
+// milliseconds.
+const longestTTL = (1<<40 - 1) * time.Millisecond
 
 // A CreateOption configures a create; without any it makes a persistent node
 // under an existing parent, with the client's default ACL.
@@ -36,8 +50,8 @@ func Sequential() CreateOption { return func(s *createSpec) { s.sequential = tru
 func Container() CreateOption { return func(s *createSpec) { s.container = true } }
 
 // TTL makes a node that the server removes when it has not been changed for
-// d, in milliseconds, and has no children. Servers need
-// extendedTypesEnabled=true for it.
+// d, from a millisecond to some 34 years, and has no children. Servers need
+// extendedTypesEnabled=true for it, or it fails with [ErrUnsupported].
 func TTL(d time.Duration) CreateOption {
 	return func(s *createSpec) { s.ttl, s.hasTTL = d, true }
 }
@@ -47,25 +61,37 @@ func TTL(d time.Duration) CreateOption {
 // of repeated, and removed if the caller gives up.
 func Protected() CreateOption { return func(s *createSpec) { s.protected = true } }
 
-// WithParents creates missing parents as empty container nodes with the
-// client's default ACL, as Curator's creatingParentContainersIfNeeded does.
-// [ParentACL] gives them another.
-func WithParents() CreateOption { return func(s *createSpec) { s.parents = true } }
+// WithParents creates missing parents as empty container nodes, as Curator's
+// creatingParentContainersIfNeeded does: the server removes each some time after
+// its last child is gone. They get the client's default ACL; [ParentACL] gives
+// them another.
+func WithParents() CreateOption {
+	return func(s *createSpec) { s.parents = parentsContainers }
+}
 
-// ACL sets the node's ACL instead of the client's default. Without an entry the
-// create is refused with [zk.ErrInvalidACL].
+// WithPersistentParents is [WithParents] with persistent nodes, as Curator's
+// creatingParentsIfNeeded makes them: they stay until a client deletes them. Of
+// both options the last one given holds.
+func WithPersistentParents() CreateOption {
+	return func(s *createSpec) { s.parents = parentsPersistent }
+}
+
+// ACL sets the node's ACL. It replaces the client's default, that of
+// [WithDefaultACL] or [WithAuth], and adds nothing to it. Without an entry the
+// create is refused with [ErrInvalidACL].
 func ACL(acl ...zk.ACL) CreateOption {
 	return func(s *createSpec) { s.acl = append([]zk.ACL{}, acl...) }
 }
 
-// ParentACL sets the ACL of the parents that [WithParents] makes. Without an
-// entry the create is refused with [zk.ErrInvalidACL].
+// ParentACL sets the ACL of the parents that [WithParents] or
+// [WithPersistentParents] makes, and replaces the client's default likewise.
+// Without an entry the create is refused with [ErrInvalidACL].
 func ParentACL(acl ...zk.ACL) CreateOption {
 	return func(s *createSpec) { s.parentACL = append([]zk.ACL{}, acl...) }
 }
 
 // errEmptyACL refuses what would be taken for no ACL at all.
-var errEmptyACL = fmt.Errorf("%w: it has no entry", zk.ErrInvalidACL)
+var errEmptyACL = fmt.Errorf("%w: it has no entry", ErrInvalidACL)
 
 func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	var s createSpec
@@ -83,18 +109,16 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	if s.parentACL == nil {
 		s.parentACL = o.core.cfg.defaultACL
 	}
-	var why string
 	switch {
 	case s.container && (s.ephemeral || s.sequential || s.hasTTL):
-		why = "a container is neither ephemeral nor sequential and has no TTL"
-	case s.hasTTL && s.ttl < time.Millisecond:
-		why = fmt.Sprintf("TTL %v is less than a millisecond", s.ttl)
+		return s, misused("Container is not possible with Ephemeral, Sequential or TTL")
 	case s.hasTTL && s.ephemeral:
-		why = "an ephemeral node has no TTL"
+		return s, misused("TTL is not possible with Ephemeral")
+	case s.hasTTL && (s.ttl < time.Millisecond || s.ttl > longestTTL):
+		return s, misused("TTL(%v) is out of range: servers take 1ms to %v", s.ttl, longestTTL)
 	default:
 		return s, nil
 	}
-	return s, &fault{fmt.Errorf("%w: %s", zk.ErrInvalidFlags, why), OutcomeNeverSent}
 }
 
 // needs is the feature that the create takes, if it takes one.
@@ -145,9 +169,14 @@ func (spec *createSpec) flags() int32 {
 // that succeeds, the node's session is over or the client is closed.
 // Without, a create whose outcome is unknown is not repeated: the error
 // matches [UnknownOutcome], and whether the node exists must be looked up.
-// Anything else that fails has made no node of this name; parents made by
-// [WithParents] stay, and the server removes them.
+// Anything else that fails has made no node of this name; parents that were made
+// stay, and the server removes those that are containers.
 func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
+	return o.createOne(ctx, path, data, nil, opts)
+}
+
+// createOne is Create, and tells the stat of the node if stat is not nil.
+func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.Stat, opts []CreateOption) (string, error) {
 	spec, err := o.spec(opts)
 	if err != nil {
 		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
@@ -156,7 +185,7 @@ func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...Crea
 	if err != nil {
 		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	n := attemptNode{in: o, spec: spec, data: data}
+	n := attemptNode{in: o, spec: spec, data: data, stat: stat}
 	n.dir, n.name = split(full)
 	a := &attempt{ops: o, nodes: []attemptNode{n}, single: true}
 	made, err := a.run(ctx, "create", path)
@@ -196,25 +225,25 @@ func (o *ops) noParent(dir string, err error) error {
 	return &fault{fmt.Errorf("make parent %s: %w", o.stripped(dir), err), fate}
 }
 
-// makeContainers creates dir and what is missing above it, asking for the
+// makeParents creates dir and what is missing above it, asking for the
 // deepest first: the usual case is that only that one is missing.
-func (o *ops) makeContainers(ctx context.Context, s *session, dir string, acl []zk.ACL) error {
+func (o *ops) makeParents(ctx context.Context, s *session, dir string, of createSpec) error {
 	if dir == "/" {
-		return &fault{zk.ErrNoNode, OutcomeRefused}
+		return &fault{ErrNoNode, OutcomeRefused}
 	}
-	spec := createSpec{container: true, acl: acl}
+	spec := createSpec{container: of.parents == parentsContainers, acl: of.parentACL}
 	for range parentRounds {
 		err := s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
 		switch {
-		case err == nil, errors.Is(err, zk.ErrNodeExists):
+		case err == nil, errors.Is(err, ErrNodeExists):
 			return nil
-		case !errors.Is(err, zk.ErrNoNode):
+		case !errors.Is(err, ErrNoNode):
 			return err
 		}
 		up, _ := split(dir)
-		if err := o.makeContainers(ctx, s, up, acl); err != nil {
+		if err := o.makeParents(ctx, s, up, of); err != nil {
 			return err
 		}
 	}
-	return &fault{zk.ErrNoNode, OutcomeRefused}
+	return &fault{ErrNoNode, OutcomeRefused}
 }

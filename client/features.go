@@ -72,7 +72,7 @@ func (s *session) supports(ctx context.Context, f feature) error {
 // then never sends such a request again, but for TTL nodes: a setting of the
 // servers decides about those.
 func (s *session) refused(f feature, err error) error {
-	if !errors.Is(err, CodeUnimplemented) || errors.Is(err, ErrUnsupported) {
+	if !errors.Is(err, codeUnimplemented) || errors.Is(err, ErrUnsupported) {
 		return err
 	}
 	if f != ttlNodes {

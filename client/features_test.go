@@ -39,7 +39,7 @@ func TestOldServersAreAskedOnce(t *testing.T) {
 		c := r.connect("a")
 		s := r.session(c)
 		_, err := c.Create(r.ctx, "/n", nil, client.Container())
-		wantErr(t, err, client.ErrUnsupported, client.CodeUnimplemented)
+		wantErr(t, err, client.ErrUnsupported, client.Code(-6))
 		wantOutcome(t, err, client.OutcomeRefused)
 		_, err = c.Create(r.ctx, "/n", nil, client.Container())
 		wantErr(t, err, client.ErrUnsupported)

@@ -110,7 +110,7 @@ func (l *lease) missed(b heartbeat, why error) {
 func (l *lease) hear(nodes []string, results []wire.Result) {
 	for i, path := range nodes[:min(len(nodes), len(results))] {
 		err := codeError(results[i].Code)
-		if err == nil || errors.Is(err, CodeRuntimeInconsistency) {
+		if err == nil || errors.Is(err, codeRuntimeInconsistency) {
 			continue
 		}
 		if errors.Is(err, zk.ErrNoNode) {

@@ -23,7 +23,7 @@ type Op struct {
 // session with c; else, and with nil, it fails before it is sent.
 func (op Op) In(c *Client) Op {
 	if c == nil {
-		op.err = fmt.Errorf("%w: %s %s in the namespace of a nil *Client", zk.ErrInvalidFlags, op.name, op.path)
+		op.err = misused("%s %s is in the namespace of a nil *Client", op.name, op.path)
 		return op
 	}
 	op.in = &c.ops
@@ -41,13 +41,30 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 		}
 	}
 	op := Op{name: "create", path: path, request: spec.request("", data)}
-	switch {
-	case spec.container || spec.hasTTL || spec.parents || spec.protected || spec.parentACL != nil:
-		op.err = fmt.Errorf("%w: a create in a transaction is persistent or ephemeral, sequential or not, and nothing else", zk.ErrInvalidFlags)
+	switch option := spec.single(); {
+	case option != "":
+		op.err = misused("create %s in a transaction: CreateOp does not take %s, only Ephemeral, Sequential and ACL", path, option)
 	case spec.acl != nil && len(spec.acl) == 0:
-		op.err = errEmptyACL
+		op.err = &fault{fmt.Errorf("create %s in a transaction: %w", path, errEmptyACL), OutcomeNeverSent}
 	}
 	return op
+}
+
+// single is the option of a create that is not possible in a transaction, if one
+// was given.
+func (spec *createSpec) single() string {
+	switch {
+	case spec.container:
+		return "Container"
+	case spec.hasTTL:
+		return "TTL"
+	case spec.protected:
+		return "Protected"
+	case spec.parentACL != nil:
+		return "ParentACL"
+	default:
+		return string(spec.parents)
+	}
 }
 
 // SetOp replaces the data of a node that has the given version.
@@ -140,7 +157,7 @@ func (s *session) transact(ctx context.Context, x *wire.Exchange, parts []Op, be
 		if r.Code == 0 {
 			continue
 		}
-		if refused = i; Code(r.Code) != CodeRuntimeInconsistency {
+		if refused = i; Code(r.Code) != codeRuntimeInconsistency {
 			break
 		}
 	}
@@ -164,16 +181,19 @@ func (o *ops) requests(parts []Op) ([]wire.Request, error) {
 	reqs := make([]wire.Request, len(parts))
 	for i, p := range parts {
 		if p.request.Op == 0 {
-			p.err = fmt.Errorf("%w: part %d is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp", zk.ErrInvalidFlags, i)
+			p.err = misused("part %d is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp", i)
 		}
 		if p.err != nil {
-			return nil, &fault{p.err, OutcomeNeverSent}
+			return nil, p.err
 		}
 		in := o.of(p)
 		if in.core != o.core {
-			return nil, &fault{fmt.Errorf("%w: part %d (%s %s) is in the namespace of a client with another session", zk.ErrInvalidFlags, i, p.name, p.path), OutcomeNeverSent}
+			return nil, misused("part %d (%s %s) is in the namespace of a client with another session", i, p.name, p.path)
 		}
 		full, err := in.full(p.path)
+		if err == nil && p.request.Op == wire.OpDelete {
+			err = deletable(full)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -139,7 +139,7 @@ func TestTooLarge(t *testing.T) {
 				"getACL path":   func() error { _, _, err := c.GetACL(r.within(sessionTimeout), long); return err },
 			} {
 				err := run()
-				if !errors.Is(err, client.ErrTooLarge) || !client.NeverSent(err) {
+				if !errors.Is(err, client.ErrTooLarge) || !neverSent(err) {
 					text := "nil"
 					if err != nil {
 						text = err.Error()

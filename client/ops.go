@@ -177,7 +177,7 @@ func AcceptEqual() SetOption { return func(s *setSpec) { s.equalIsMine = true } 
 // overwrite what another client wrote in between, as Curator's retry does. With
 // a version nothing is written twice; but if the version has moved by then, the
 // client cannot tell who moved it. The error then matches [UnknownOutcome] and
-// not [zk.ErrBadVersion], unless [AcceptEqual] settles it.
+// not [ErrBadVersion], unless [AcceptEqual] settles it.
 func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (now *zk.Stat, err error) {
 	var spec setSpec
 	for _, opt := range opts {
@@ -223,7 +223,7 @@ func (s *session) conditional(ctx context.Context, x *wire.Exchange, again bool)
 }
 
 // Delete deletes a node if it has the given version; a node with children is
-// refused with [zk.ErrNotEmpty].
+// refused with [ErrNotEmpty]; see [Client.DeleteAll].
 //
 // After an unknown outcome the client tries again, and finding no node then
 // counts as success; finding another version stays unknown, as with
@@ -235,12 +235,26 @@ func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 		if err != nil {
 			return err
 		}
+		if err := deletable(full); err != nil {
+			return err
+		}
 		err = t.s.conditional(ctx, deletion(full, version), t.again)
 		if t.again && errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}
 		return err
 	})
+}
+
+// deletable refuses the nodes of which servers say "invalid arguments" and no
+// more (ZKDatabase.isSpecialPath).
+func deletable(full string) error {
+	switch full {
+	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
+		return misused("servers do not let %s be deleted", full)
+	default:
+		return nil
+	}
 }
 
 func deletion(full string, version int32) *wire.Exchange {
@@ -258,12 +272,15 @@ func (o *ops) GetACL(ctx context.Context, path string) ([]zk.ACL, *zk.Stat, erro
 
 // SetACL replaces the ACL of a node if its ACL has the given version, and
 // returns the new stat. After an unknown outcome the client tries again, as
-// [Client.Set] does.
+// [Client.Set] does. An ACL without an entry is refused with [ErrInvalidACL].
 func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int32) (now *zk.Stat, err error) {
 	err = o.do(ctx, "setACL", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
 			return err
+		}
+		if len(acl) == 0 {
+			return &fault{errEmptyACL, OutcomeNeverSent}
 		}
 		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetACL, Path: full, ACL: acl, Version: version}}
 		if err := t.s.conditional(ctx, x, t.again); err != nil {

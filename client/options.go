@@ -46,8 +46,8 @@ type config struct {
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
 	auth           []wire.Auth
-	extraACL       []zk.ACL
 	defaultACL     []zk.ACL // of a node that the caller gave none for; never changed
+	openACL        bool     // it is so because nobody said anything
 	defaultData    []byte
 	hasDefaultData bool
 	name           string
@@ -95,7 +95,13 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	if cfg.connectTimeout == 0 {
 		cfg.connectTimeout = cfg.sessionTimeout
 	}
-	cfg.defaultACL = cfg.acl()
+	if cfg.defaultACL == nil {
+		cfg.openACL = len(cfg.auth) == 0
+		cfg.defaultACL = zk.WorldACL(zk.PermAll)
+		if !cfg.openACL {
+			cfg.defaultACL = zk.AuthACL(zk.PermAll)
+		}
+	}
 	if cfg.hasRand { // a policy may have its own
 		cfg.policy = cfg.policy.WithRand(cfg.rand)
 	}
@@ -126,9 +132,17 @@ func WithConnectTimeout(d time.Duration) Option {
 	})
 }
 
-// WithRetry sets the policy by which operations are tried again. The default
-// is [retry.Default]. A single sleep never exceeds a third of the session
-// timeout, whatever the policy says.
+// WithRetry sets the policy by which operations are tried again. The default is
+// [retry.Default], which has no end: a call without a deadline waits as long as
+// the client is open.
+//
+// A policy that gives up by itself also bounds how long a call waits for a
+// connection: the wait uses up the pauses of the policy, and ends when none is
+// left with [ErrNotConnected], which is [SafeToRetry]. With [retry.None] a call
+// fails at once while there is no connection.
+//
+// A single pause never exceeds a third of the session timeout, whatever the
+// policy says.
 func WithRetry(p retry.Policy) Option {
 	return optionFunc(func(c *config) error { c.policy = p; return nil })
 }
@@ -160,9 +174,10 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 }
 
 // WithAuth adds credentials, for example ("digest", "user:password"). They
-// are presented on every connection before anything else is sent, and change
-// the default ACL of what this client creates to "everything for those who
-// present these credentials" (scheme auth). They are never logged.
+// are presented on every connection before anything else is sent. Unless
+// [WithDefaultACL] says otherwise, what this client creates is then open to those
+// who present the credentials, and to nobody else (scheme auth). They are never
+// logged.
 func WithAuth(scheme, credentials string) Option {
 	return optionFunc(func(c *config) error {
 		if scheme == "" {
@@ -176,11 +191,19 @@ func WithAuth(scheme, credentials string) Option {
 	})
 }
 
-// WithACL adds entries to the default ACL of everything that this client
-// creates, parents included. Without [WithAuth] the entries replace the open
-// default.
-func WithACL(acl ...zk.ACL) Option {
-	return optionFunc(func(c *config) error { c.extraACL = append(c.extraACL, acl...); return nil })
+// WithDefaultACL sets the ACL of everything that this client creates without one
+// of its own, parents included. It replaces the default, which is open to the
+// world, or with [WithAuth] open to those who present the credentials, and adds
+// nothing to it: zk.AuthACL(zk.PermAll) is the entry that [WithAuth] stands for.
+// An ACL without an entry is refused.
+func WithDefaultACL(acl ...zk.ACL) Option {
+	return optionFunc(func(c *config) error {
+		if len(acl) == 0 {
+			return fmt.Errorf("client: WithDefaultACL: %w", errEmptyACL)
+		}
+		c.defaultACL = slices.Clone(acl)
+		return nil
+	})
 }
 
 // WithNamespace puts every path of this client under /name, as Curator's
@@ -277,16 +300,4 @@ func WithRand(f func() float64) Option {
 		c.rand, c.hasRand = f, true
 		return nil
 	})
-}
-
-// acl is the ACL of a node that the caller gave none for.
-func (c *config) acl() []zk.ACL {
-	switch {
-	case len(c.auth) > 0:
-		return append(zk.AuthACL(zk.PermAll), c.extraACL...)
-	case len(c.extraACL) > 0:
-		return slices.Clone(c.extraACL)
-	default:
-		return zk.WorldACL(zk.PermAll)
-	}
 }

@@ -69,8 +69,12 @@ func TestDefaultACL(t *testing.T) {
 	}{
 		{"open", nil, zk.WorldACL(zk.PermAll)},
 		{"auth", []client.Option{client.WithAuth("digest", "user:secret")}, []zk.ACL{mine}},
-		{"auth and more", []client.Option{client.WithACL(reader), client.WithAuth("digest", "user:secret")}, []zk.ACL{mine, reader}},
-		{"own", []client.Option{client.WithACL(reader), client.WithACL(admin)}, []zk.ACL{reader, admin}},
+		{"auth and more", []client.Option{
+			client.WithDefaultACL(append(zk.AuthACL(zk.PermAll), reader)...),
+			client.WithAuth("digest", "user:secret"),
+		}, []zk.ACL{mine, reader}},
+		{"own in place of auth", []client.Option{client.WithDefaultACL(reader), client.WithAuth("digest", "user:secret")}, []zk.ACL{reader}},
+		{"own, the last one", []client.Option{client.WithDefaultACL(admin), client.WithDefaultACL(reader)}, []zk.ACL{reader}},
 	} {
 		bubble(t, func(r *rig) {
 			c := r.connect("a", tt.options...)

@@ -80,7 +80,7 @@ func (s *session) recognise() {
 			s.settle(apacheZooKeeper)
 			return
 		case err == nil, errors.Is(err, ErrReplyTooLarge),
-			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err):
+			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err):
 			s.settle(clickHouseKeeper)
 			return
 		case !x.Answered(), sleep(s.ctx, s.core.servers.jitter(tried)) != nil:

@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/inside"
 )
@@ -44,7 +41,7 @@ func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], p
 // group makes nodes those of the attempt.
 func (a *attempt) group(nodes []inside.Node[Client]) error {
 	if len(nodes) == 0 {
-		return fmt.Errorf("%w: no nodes", zk.ErrInvalidFlags)
+		return misused("no nodes")
 	}
 	for _, node := range nodes {
 		if err := a.add(node); err != nil {
@@ -61,7 +58,7 @@ func (a *attempt) add(node inside.Node[Client]) error {
 		n.in = &node.In.ops
 	}
 	if n.in.core != a.core {
-		return fmt.Errorf("client: %s is in the namespace of a client with another session", node.Dir)
+		return misused("%s is in the namespace of a client with another session", node.Dir)
 	}
 	opts := make([]CreateOption, 0, 6)
 	opts = append(opts, Ephemeral(), Protected(), WithParents())

@@ -93,7 +93,7 @@ func (m *removal) pointless() bool { return m.owner != nil && m.owner.over() != 
 func (r *remover) run() {
 	c := r.core
 	for {
-		s, err := c.await(c.ctx, nil)
+		s, err := c.await(c.ctx, nil, nil)
 		if err != nil {
 			r.giveUp(err)
 			return
@@ -226,7 +226,7 @@ func inLine(a, b *removal) int {
 func (r *remover) again(m *removal, err error) {
 	m.due = time.Now().Add(m.backoff.NextBackOff())
 	var ft *fault
-	if errors.As(err, &ft) && ft.outcome == OutcomeRefused && !retryable(err) && !m.refused {
+	if errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err) && !m.refused {
 		// Until somebody gives the right, or whatever it takes: giving up
 		// would leave the node in everybody's way.
 		m.refused = true

@@ -276,7 +276,7 @@ func TestRetryPolicy(t *testing.T) {
 		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/", Times: zktest.Always}, zktest.CodeThrottledOp)
 		start := time.Now()
 		_, _, err := c.Get(r.ctx, "/")
-		wantErr(t, err, client.CodeThrottled)
+		wantErr(t, err, client.ErrThrottled)
 		wantOutcome(t, err, client.OutcomeRefused)
 		if rule.Fired() != 4 {
 			t.Errorf("%d tries", rule.Fired())
@@ -285,7 +285,7 @@ func TestRetryPolicy(t *testing.T) {
 			t.Errorf("took %v: a sleep is at most a third of the session timeout", took)
 		}
 		_, _, err = r.connect("b").Get(r.within(time.Minute), "/")
-		wantErr(t, err, client.CodeThrottled, context.DeadlineExceeded)
+		wantErr(t, err, client.ErrThrottled, context.DeadlineExceeded)
 	})
 }
 

@@ -118,19 +118,29 @@ func wantErr(t *testing.T, err error, targets ...error) {
 	}
 }
 
-// wantOutcome checks that err says exactly one thing about its fate.
+// wantOutcome checks what err says about its fate.
 func wantOutcome(t *testing.T, err error, want client.Outcome) {
 	t.Helper()
-	got := map[client.Outcome]bool{
-		client.OutcomeNeverSent: client.NeverSent(err),
-		client.OutcomeUnknown:   client.UnknownOutcome(err),
-		client.OutcomeRefused:   client.Refused(err),
+	if got, is := outcome(err); !is || got != want {
+		t.Errorf("error %v: %q, want %q", err, got, want)
 	}
-	for outcome, is := range got {
-		if is != (outcome == want) {
-			t.Errorf("error %v: %q is %v, want %q", err, outcome, is, want)
-		}
+	if client.UnknownOutcome(err) != (want == client.OutcomeUnknown) || client.UnknownOutcome(err) && client.SafeToRetry(err) {
+		t.Errorf("error %v: unknown %v, safe to retry %v", err, client.UnknownOutcome(err), client.SafeToRetry(err))
 	}
+}
+
+// neverSent reports whether err says that nothing reached a server.
+func neverSent(err error) bool {
+	got, is := outcome(err)
+	return is && got == client.OutcomeNeverSent
+}
+
+func outcome(err error) (client.Outcome, bool) {
+	var op *client.OpError
+	if !errors.As(err, &op) {
+		return 0, false
+	}
+	return op.Outcome, true
 }
 
 // wantErrText checks that err says one thing and not another.

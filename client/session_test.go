@@ -178,8 +178,8 @@ func lostOperations(r *rig, s *client.Session) {
 		"multi":     func() error { _, err := s.Multi(ctx, client.DeleteOp("/x", -1)); return err },
 	} {
 		err := op()
-		if !errors.Is(err, client.ErrSessionLost) || !client.NeverSent(err) {
-			r.Errorf("%s in a lost session: %v, never sent: %v", name, err, client.NeverSent(err))
+		if !errors.Is(err, client.ErrSessionLost) || !neverSent(err) {
+			r.Errorf("%s in a lost session: %v, never sent: %v", name, err, neverSent(err))
 		}
 	}
 	if now := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMulti); now != asked {
@@ -254,7 +254,7 @@ func TestSessionEndsBehindAFailedTry(t *testing.T) {
 		s := r.session(r.connect("a"))
 		err := client.ReadWhoseSessionEnds(r.ctx, s, errors.New("expired"))
 		wantErr(t, err, client.ErrSessionLost)
-		if strings.Contains(err.Error(), "connection closed") || !client.NeverSent(err) {
+		if strings.Contains(err.Error(), "connection closed") || !neverSent(err) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -197,6 +197,6 @@ func TestObserverOperations(t *testing.T) {
 			retries[1].Attempt.N != 2 || retries[0].Attempt.Sleep != 100*time.Millisecond {
 			t.Errorf("retries: %+v", retries)
 		}
-		wantErr(t, retries[0].Attempt.Err, client.CodeThrottled)
+		wantErr(t, retries[0].Attempt.Err, client.ErrThrottled)
 	})
 }

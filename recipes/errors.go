@@ -85,3 +85,10 @@ func takenAway(err error) error {
 	}
 	return err
 }
+
+// refused reports whether a server answered the operation that failed with err,
+// and changed nothing.
+func refused(err error) bool {
+	var op *client.OpError
+	return errors.As(err, &op) && op.Outcome == client.OutcomeRefused
+}

@@ -109,7 +109,7 @@ func (g *grant) watchNode(node string) {
 		case errors.Is(err, zk.ErrNoNode):
 			g.lose(ErrNodeDeleted)
 		default: // the client's retry policy gave up, or a right is missing; a hold goes on
-			if client.Refused(err) && !blind {
+			if refused(err) && !blind {
 				blind = true
 				inner.Logger(g.c).Warn("zookeeper: a lock's own node may not be read, so that its deletion would not be noticed",
 					"node", node, "reason", err)

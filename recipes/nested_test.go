@@ -79,7 +79,7 @@ func TestGuardMayNotCheck(t *testing.T) {
 		r.check(err)
 		_, err = h.Guard(r.ctx, client.SetOp("/x", []byte("w"), client.AnyVersion))
 		var part *client.MultiError
-		if !client.Refused(err) || !errors.Is(err, zk.ErrNoAuth) || errors.As(err, &part) {
+		if !refused(err) || !errors.Is(err, zk.ErrNoAuth) || errors.As(err, &part) {
 			t.Errorf("error %v", err)
 		}
 		r.check(h.Release(r.ctx))

@@ -22,8 +22,8 @@ func isRevocation(data []byte) bool { return string(data) == revocation }
 // contender, whose path is in it. A contender that is gone is no error. Locks of Curator
 // answer if they were made revocable, kazoo's and go-zookeeper's do not.
 //
-// After an error it is not known whether the owner will hear of it, unless the
-// error matches client.Refused; asking again does no harm.
+// After an error it is not known whether the owner will hear of it, unless a
+// server refused the request, as with client.ErrNoAuth. Asking again does no harm.
 func RequestRelease(ctx context.Context, c *client.Client, contender Contender) error {
 	_, err := c.Set(ctx, contender.Path, []byte(revocation), client.AnyVersion)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {

@@ -320,7 +320,7 @@ func TestRevocationWithoutRight(t *testing.T) {
 		h := r.held(m)
 		err = recipes.RequestRelease(r.ctx, r.connect("b"), recipes.Contender{Path: h.Path()})
 		wantErr(t, err, zk.ErrNoAuth)
-		if !client.Refused(err) || asked(h) {
+		if !refused(err) || asked(h) {
 			t.Errorf("%v, asked %v", err, asked(h))
 		}
 		r.ask(r.connect("c", client.WithAuth("digest", "u:p")), h.Path())

@@ -164,3 +164,9 @@ func wantNoGoroutine(t *testing.T) {
 }
 
 func name(i int) string { return fmt.Sprintf("c%d", i) }
+
+// refused reports whether a server answered the operation that failed with err.
+func refused(err error) bool {
+	var op *client.OpError
+	return errors.As(err, &op) && op.Outcome == client.OutcomeRefused
+}

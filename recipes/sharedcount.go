@@ -151,7 +151,7 @@ func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, err
 		now, w, err := s.read(ctx, true)
 		for ctx.Err() == nil {
 			switch {
-			case w == nil && (!yield(now, err) || client.Refused(err) || errors.Is(err, client.ErrClosed)):
+			case w == nil && (!yield(now, err) || refused(err) || errors.Is(err, client.ErrClosed)):
 				return
 			case w != nil && now.mzxid > seen:
 				seen = now.mzxid

@@ -21,10 +21,11 @@ var (
 	// ErrNotConnected means that there is no connection with an accepted
 	// handshake; nothing was sent.
 	ErrNotConnected = errors.New("wire: not connected")
-	// ErrAuthFailed means that the server rejected credentials.
-	ErrAuthFailed = errors.New("wire: authentication failed")
+	// ErrAuthFailed means that the server rejected credentials. Like
+	// [ErrFrameTooLarge] it is public in package client, and names no package.
+	ErrAuthFailed = errors.New("authentication failed")
 	// ErrFrameTooLarge means that a frame exceeds the limit of its direction.
-	ErrFrameTooLarge = errors.New("wire: frame too large")
+	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrProtocol means that bytes arrived which are not ZooKeeper's protocol.
 	ErrProtocol = errors.New("wire: protocol violation")
 )

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// Code is an error code of the server that has no variable of its own: one of
+// ZooKeeper's KeeperException.Code, or of another server. It is itself an error:
+// errors.Is(err, client.Code(-119)).
+type Code int32
+
+// Codes that the client acts on.
+const (
+	codeRuntimeInconsistency Code = -2
+	codeConnectionLoss       Code = -4
+	codeUnimplemented        Code = -6
+	codeOperationTimeout     Code = -7
+	codeRequestTimeout       Code = -122
+)
+
+var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
+	-1:   "system error",
+	-2:   "not executed, another part of the transaction failed",
+	-3:   "data inconsistency",
+	-4:   "connection loss reported by the server",
+	-5:   "the server could not read the request",
+	-6:   "not implemented or not enabled on this server (TTL nodes need extendedTypesEnabled=true)",
+	-7:   "operation timeout",
+	-9:   "invalid state",
+	-13:  "no quorum of the new configuration is connected",
+	-14:  "another reconfiguration is in progress",
+	-119: "the server is read-only: it is cut off from its quorum",
+	-120: "ephemeral node on a local session",
+	-121: "no such watcher",
+	-122: "request timeout",
+	-124: "the server requires SASL authentication, which this client does not offer",
+	-125: "quota exceeded",
+	-127: "the server is throttling requests",
+}
+
+// Error returns the meaning of the code and its number.
+func (c Code) Error() string {
+	if text, ok := codeTexts[c]; ok {
+		return fmt.Sprintf("zk: %s (code %d)", text, int32(c))
+	}
+	return fmt.Sprintf("zk: server error (code %d)", int32(c))
+}
+
+// known are the codes for which go-zookeeper has a variable.
+var known = map[int32]error{ //nolint:gochecknoglobals // a constant table
+	-8: zk.ErrBadArguments, -100: zk.ErrAPIError, -101: zk.ErrNoNode, -102: zk.ErrNoAuth, -103: zk.ErrBadVersion,
+	-108: zk.ErrNoChildrenForEphemerals, -110: zk.ErrNodeExists, -111: zk.ErrNotEmpty, -112: zk.ErrSessionExpired,
+	-114: zk.ErrInvalidACL, -115: zk.ErrAuthFailed, -117: zk.ErrNothing, -118: zk.ErrSessionMoved, -123: zk.ErrReconfigDisabled,
+	wire.CodeReplyTooLarge: ErrReplyTooLarge,
+}
+
+// codeError is the error for a code of the server, nil for 0.
+func codeError(code int32) error {
+	if code == 0 {
+		return nil
+	}
+	if err, ok := known[code]; ok {
+		return err
+	}
+	return Code(code)
+}

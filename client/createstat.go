@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// CreateStat is [Client.Create] and returns the stat of the new node as well. It
+// is read behind the create, in the same write unless the server chooses the
+// name, because not every server knows ZooKeeper's create2.
+//
+// The stat may therefore be later than the create: it shows what others have
+// written to the node since. Czxid is always that of the create. If the look got
+// no answer, or the node is gone already, Ctime and Mtime are 0 and the rest is
+// as it was at the create.
+func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
+	now := new(zk.Stat)
+	made, err := o.createOne(ctx, path, data, now, opts)
+	if err != nil {
+		return "", nil, err
+	}
+	return made, now, nil
+}
+
+// CreateOrSet makes a node, or sets the data of the one that is there, whatever
+// its version, as Curator's orSetData does. It returns the stat after that; of a
+// node that it made as [Client.CreateStat] does. It makes no difference whether
+// other clients create or delete the node meanwhile.
+//
+// The options are for a node that is made; one that is there keeps its kind and
+// its ACL. [Ephemeral], [Sequential] and [Protected] are refused: a node that is
+// there may be of another session, and the others never meet one.
+//
+// After an unknown outcome the client tries again, which may overwrite what
+// another client wrote in between, as [Client.Set] with [AnyVersion] may. If the
+// call fails and the error matches [UnknownOutcome], the data may have been
+// written; any other failure has written nothing.
+func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (now *zk.Stat, err error) {
+	spec, err := o.spec(opts)
+	if err == nil && (spec.ephemeral || spec.sequential || spec.protected) {
+		err = misused("CreateOrSet does not take Ephemeral, Sequential or Protected")
+	}
+	if err != nil {
+		return nil, &OpError{Op: createOrSetOp, Path: path, Outcome: OutcomeNeverSent, Err: err}
+	}
+	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) error {
+		full, err := o.full(path)
+		if err != nil {
+			return err
+		}
+		for {
+			now, err = o.create(ctx, t.s, full, spec, data)
+			if !errors.Is(err, ErrNodeExists) {
+				return err
+			}
+			x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: AnyVersion}}
+			err = t.s.call(ctx, x)
+			if !errors.Is(err, ErrNoNode) { // else it was deleted in between
+				now = stat(x)
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return now, nil
+}
+
+// create makes the node at full, with parents if they are wanted, and tells its
+// stat.
+func (o *ops) create(ctx context.Context, s *session, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
+	if f, takes := spec.needs(); takes {
+		if err := s.supports(ctx, f); err != nil {
+			return nil, err
+		}
+		defer func() { err = s.refused(f, err) }()
+	}
+	dir, _ := split(full)
+	for round := 0; ; round++ {
+		x, look := &wire.Exchange{Request: spec.request(full, data)}, asked(wire.OpExists, full)
+		err := s.call(ctx, x, look)
+		switch {
+		case err == nil:
+			return spec.stat(s, x, look, data), nil
+		case spec.parents == parentsMustExist || !errors.Is(err, ErrNoNode) || round == parentRounds:
+			return nil, err
+		}
+		if err := o.makeParents(ctx, s, dir, spec); err != nil {
+			return nil, o.noParent(dir, err)
+		}
+	}
+}
+
+// stat is the stat of the node that x has made, as look shows it if it does, else
+// what follows from the create.
+func (spec *createSpec) stat(s *session, x, look *wire.Exchange, data []byte) *zk.Stat {
+	if look.Answered() && look.Err() == nil {
+		if seen := stat(look); seen != nil && seen.Czxid == x.Reply.Zxid {
+			return seen
+		}
+	}
+	made := &zk.Stat{Czxid: x.Reply.Zxid, Mzxid: x.Reply.Zxid, Pzxid: x.Reply.Zxid, DataLength: int32(len(data))}
+	if spec.ephemeral {
+		made.EphemeralOwner = s.link.SessionID()
+	}
+	return made
+}

@@ -1,0 +1,222 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// wantStat compares a stat with that of the node on the server.
+func (r *rig) wantStat(path string, got *zk.Stat) {
+	r.Helper()
+	n, there := r.srv.Node(path)
+	if got == nil || !there || got.Czxid != n.Stat.Czxid || got.Mzxid != n.Stat.Mzxid || got.Version != n.Stat.Version ||
+		got.EphemeralOwner != n.Stat.EphemeralOwner || got.DataLength != n.Stat.DataLength || got.Ctime == 0 {
+		r.Errorf("stat of %s: %+v, the server has %+v (%v)", path, got, n.Stat, there)
+	}
+}
+
+func TestCreateStat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		r.create("/ns/d", "")
+		for name, opts := range map[string][]client.CreateOption{
+			"plain":      nil,
+			"ephemeral":  {client.Ephemeral()},
+			"sequential": {client.Sequential()},
+			"container":  {client.Container()},
+			"ttl":        {client.TTL(time.Hour)},
+			"protected":  {client.Protected(), client.Ephemeral(), client.Sequential()},
+			"parents/x":  {client.WithParents()},
+		} {
+			path, stat, err := c.CreateStat(r.ctx, "/d/"+name, []byte("four"), opts...)
+			r.check(err)
+			r.wantStat("/ns"+path, stat)
+		}
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+			lost := fault(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/ns/d/_c_"})
+			path, stat, err := c.CreateStat(r.ctx, "/d/found", nil, client.Protected())
+			r.check(err)
+			r.wantStat("/ns"+path, stat)
+			if lost.Fired() != 1 {
+				t.Error("nothing was lost")
+			}
+		}
+		path, stat, err := c.CreateStat(r.ctx, "/d/plain", nil)
+		wantErr(t, err, client.ErrNodeExists)
+		if path != "" || stat != nil {
+			t.Errorf("%q, %+v", path, stat)
+		}
+	}, zktest.WithExtendedTypes())
+}
+
+// The stat is that of the node that was made also if that is gone before the look,
+// or the look is lost; the create has succeeded all the same.
+func TestCreateStatWithoutALook(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		look := zktest.Match{Op: zktest.OpExists, PathPrefix: "/n"}
+		for name, fault := range map[string]func(path string){
+			"cut":     func(string) { r.before(look, func() { time.Sleep(time.Second); r.srv.CutAll() }) },
+			"refused": func(string) { r.srv.Fail(look, zktest.CodeNoAuth) },
+			"deleted": func(path string) { r.before(look, func() { r.check(r.srv.Delete(path)) }) },
+			"another": func(path string) { r.before(look, func() { r.check(r.srv.Delete(path)); r.create(path, "another") }) },
+		} {
+			for _, opts := range [][]client.CreateOption{{client.Ephemeral()}, {client.Ephemeral(), client.Sequential()}} {
+				asked, made := "/n-"+name, "/n-"+name
+				if len(opts) > 1 {
+					made += "0000000000"
+					r.check(r.srv.SetCounter("/", 0))
+				}
+				fault(made)
+				var czxid int64
+				r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Path: asked}, func(context.Context, zktest.Request) {
+					n, _ := r.srv.Node(made)
+					czxid = n.Stat.Czxid
+				})
+				path, stat, err := c.CreateStat(r.ctx, asked, []byte("four"), opts...)
+				r.check(err)
+				if path != made || stat.Czxid == 0 || stat.Mzxid != stat.Czxid || stat.EphemeralOwner != r.session(c).ID() ||
+					stat.DataLength != 4 || stat.Version != 0 || stat.Ctime != 0 {
+					t.Errorf("%s: %s, %+v (%d)", name, path, stat, czxid)
+				}
+				r.srv.ClearRules()
+			}
+		}
+	})
+}
+
+// before runs f once before a server applies what matches.
+func (r *rig) before(m zktest.Match, f func()) *zktest.Rule {
+	return r.srv.BeforeApply(m, func(context.Context, zktest.Request) { f() })
+}
+
+func TestCreateOrSet(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		want := func(data string, version int32, opts ...client.CreateOption) {
+			t.Helper()
+			stat, err := c.CreateOrSet(r.ctx, "/d/n", []byte(data), opts...)
+			r.check(err)
+			r.wantStat("/ns/d/n", stat)
+			if n, _ := r.srv.Node("/ns/d/n"); string(n.Data) != data || stat.Version != version {
+				t.Errorf("%q, version %d; want %q, %d", n.Data, stat.Version, data, version)
+			}
+		}
+		_, err := c.CreateOrSet(r.ctx, "/d/n", nil)
+		wantErr(t, err, client.ErrNoNode)
+		wantOutcome(t, err, client.OutcomeRefused)
+		wantErrText(t, err, "client.WithParents", "unknown")
+		want("one", 0, client.WithPersistentParents())
+		want("two", 1)
+		want("three", 2, client.ACL(zk.WorldACL(zk.PermRead)...)) // of a node that is made
+		want("four", 3)
+		for name, opt := range map[string]client.CreateOption{
+			"Ephemeral": client.Ephemeral(), "Sequential": client.Sequential(), "Protected": client.Protected(),
+		} {
+			_, err := c.CreateOrSet(r.ctx, "/d/x", nil, opt)
+			wantErrText(t, err, name, "flags")
+			wantOutcome(t, err, client.OutcomeNeverSent)
+		}
+	})
+}
+
+// Clients that delete the node, or make it, between two requests of one call do
+// not make it fail, however often.
+func TestCreateOrSetRaces(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/n", "theirs")
+		deleted := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpSetData, Times: 5}, func(context.Context, zktest.Request) {
+			r.check(r.srv.Delete("/n"))
+		})
+		made := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: 5, Nth: 2}, func(context.Context, zktest.Request) {
+			r.create("/n", "theirs")
+		})
+		stat, err := c.CreateOrSet(r.ctx, "/n", []byte("mine"))
+		r.check(err)
+		r.wantStat("/n", stat)
+		if n, _ := r.srv.Node("/n"); string(n.Data) != "mine" || made.Fired() != 5 || deleted.Fired() != 5 {
+			t.Errorf("%q; made %d times, deleted %d times", n.Data, made.Fired(), deleted.Fired())
+		}
+		// A node that was made, and deleted before it was looked at, stays deleted.
+		r.check(r.srv.Delete("/n"))
+		r.before(zktest.Match{Client: "a", Op: zktest.OpExists}, func() { r.check(r.srv.Delete("/n")) })
+		stat, err = c.CreateOrSet(r.ctx, "/n", []byte("mine"))
+		r.check(err)
+		if _, there := r.srv.Node("/n"); there || stat.Czxid == 0 {
+			t.Errorf("there: %v, %+v", there, stat)
+		}
+	})
+}
+
+func TestCreateOrSetThroughFaults(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*zktest.Server, zktest.Match) *zktest.Rule{
+		"reply lost":     (*zktest.Server).LoseReply,
+		"dropped before": (*zktest.Server).DropBefore,
+		"throttled":      func(s *zktest.Server, m zktest.Match) *zktest.Rule { return s.Fail(m, zktest.CodeThrottledOp) },
+		"silence":        (*zktest.Server).StallReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				for i, op := range []zktest.Op{zktest.OpCreate, zktest.OpSetData, zktest.OpCreateContainer} {
+					path, data := fmt.Sprintf("/%d/n", i), fmt.Sprint("data", i)
+					if op != zktest.OpCreateContainer {
+						r.create(fmt.Sprint("/", i), "")
+					}
+					if op == zktest.OpSetData {
+						r.create(path, "")
+					}
+					rule := fault(r.srv, zktest.Match{Op: op})
+					_, err := c.CreateOrSet(r.ctx, path, []byte(data), client.WithParents())
+					r.check(err)
+					if n, _ := r.srv.Node(path); string(n.Data) != data || rule.Fired() != 1 {
+						t.Errorf("%v: %q, fault %d times", op, n.Data, rule.Fired())
+					}
+				}
+				r.srv.Freeze()
+				_, err := c.CreateOrSet(r.within(time.Second), "/0/n", nil)
+				wantErr(t, err, context.DeadlineExceeded)
+				wantOutcome(t, err, client.OutcomeUnknown)
+				r.srv.Thaw()
+			})
+		})
+	}
+}
+
+// Many writers of one node, and one who deletes it: no call fails.
+func TestCreateOrSetCrowd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var wg sync.WaitGroup
+		for i := range 8 {
+			c := r.connect(fmt.Sprint("c", i))
+			wg.Go(func() {
+				for range 50 {
+					if i == 0 {
+						if err := c.DeleteAll(r.ctx, "/dir"); err != nil {
+							r.Errorf("DeleteAll = %v", err)
+						}
+					} else if _, err := c.CreateOrSet(r.ctx, "/dir/n", []byte{byte(i)}, client.WithPersistentParents()); err != nil {
+						r.Errorf("CreateOrSet = %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

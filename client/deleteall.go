@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// DeleteAll deletes a node and everything below it, children first, whatever
+// the versions are. It deletes nothing outside of path and follows nothing. A
+// node that is gone already is as good as deleted, that at path included, as
+// with [os.RemoveAll].
+//
+// It is not a transaction: others see the tree go piece by piece. What they
+// create below path meanwhile is deleted as well, for as long as it takes, so a
+// client that creates without end keeps the call going until ctx ends. Deletes
+// leave in batches of up to 256; a directory is listed in one answer, see
+// [WithMaxReply].
+//
+// After an unknown outcome the client lists and deletes again. If the call fails,
+// some nodes may be deleted, and the error matches [UnknownOutcome] if any are or
+// may be; it names the node that was refused. A repeat goes on where it ended.
+//
+// "/" is refused, in a namespace too: name what is to go.
+func (o *ops) DeleteAll(ctx context.Context, path string) error {
+	begun := false // something was deleted
+	err := o.do(ctx, "delete all", path, repeatable, func(ctx context.Context, t try) error {
+		full, err := o.full(path)
+		if err != nil {
+			return err
+		}
+		if path == "/" {
+			return misused("everything would go: name what is to be deleted")
+		}
+		if err := deletable(full); err != nil {
+			return err
+		}
+		d := deleteAll{s: t.s, ops: o}
+		err = d.tree(ctx, full)
+		begun = begun || d.begun
+		return err
+	})
+	var op *OpError
+	if begun && errors.As(err, &op) {
+		op.Outcome = OutcomeUnknown
+	}
+	return err
+}
+
+// deleteAll is one try of a [Client.DeleteAll].
+type deleteAll struct {
+	*ops
+	s     *session
+	begun bool // a server has deleted something
+}
+
+// tree deletes the node at full and what is below it.
+func (d *deleteAll) tree(ctx context.Context, full string) error {
+	for {
+		left, err := d.nodes(ctx, []string{full})
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if err := d.below(ctx, full); err != nil {
+			return err
+		}
+	}
+}
+
+// below deletes the children of the node at full that one list names.
+func (d *deleteAll) below(ctx context.Context, full string) error {
+	list := asked(wire.OpGetChildren, full)
+	switch err := d.s.call(ctx, list); {
+	case errors.Is(err, ErrNoNode):
+		return nil
+	case err != nil:
+		return d.unread(full, err)
+	}
+	for batch := range slices.Chunk(list.Reply.Names, deletionsAtOnce) {
+		children := make([]string, len(batch))
+		for i, name := range batch {
+			children[i] = join(full, name)
+		}
+		left, err := d.nodes(ctx, children)
+		if err != nil {
+			return err
+		}
+		for _, child := range left {
+			if err := d.below(ctx, child); err != nil {
+				return err
+			}
+			if err := d.tree(ctx, child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nodes deletes nodes, all in one write, and returns those that have children.
+func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, err error) {
+	xs := make([]*wire.Exchange, len(full))
+	for i, node := range full {
+		xs[i] = deletion(node, AnyVersion)
+	}
+	ended := d.s.link.Do(ctx, xs...)
+	var failed error
+	for i, x := range xs {
+		err := d.s.outcome(ctx, x, ended)
+		switch {
+		case err == nil:
+			d.begun = true
+		case errors.Is(err, ErrNoNode):
+		case errors.Is(err, ErrNotEmpty):
+			left = append(left, full[i])
+		case failed == nil:
+			failed = d.at(full[i], err)
+		}
+	}
+	return left, failed
+}
+
+// at adds the node to the error of its deletion.
+func (d *deleteAll) at(full string, err error) error {
+	return &fault{fmt.Errorf("%s: %w", d.stripped(full), err), fateOf(err)}
+}
+
+// unread adds the node to the error of its list, which changes nothing.
+func (d *deleteAll) unread(full string, err error) error {
+	return &fault{fmt.Errorf("list %s: %w", d.stripped(full), err), fateOf(err).of(reads, true)}
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Outcome says what is known about the fate of a failed operation.
+type Outcome int
+
+// The outcomes of a failed operation.
+const (
+	// OutcomeUnknown: a request left and its answer did not come. It may have
+	// been applied, may never be, or may still be on its way.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNeverSent: nothing reached a server.
+	OutcomeNeverSent
+	// OutcomeRefused: a server answered with an error; nothing was changed.
+	OutcomeRefused
+	// OutcomeUnchanged: the operation only reads. A request left, and its answer
+	// did not come or was of no use.
+	OutcomeUnchanged
+)
+
+// String returns the outcome in words.
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeNeverSent:
+		return "never sent"
+	case OutcomeRefused:
+		return "refused"
+	case OutcomeUnchanged:
+		return "nothing changed"
+	default:
+		return "outcome unknown"
+	}
+}
+
+// OpError is the error of a failed operation.
+type OpError struct {
+	Op      string  // the operation: "create", "delete", ...
+	Path    string  // the path as the caller gave it; none for "session"
+	Outcome Outcome // what is known about its fate
+	Err     error   // why
+}
+
+// Operations with a name of more than one use.
+const (
+	sessionOp     = "session" // has no path
+	createOrSetOp = "create or set"
+)
+
+// Error names the operation, the path, the reason and, where it matters, that
+// the outcome is not known.
+func (e *OpError) Error() string {
+	s := "client: " + e.Op
+	if e.Op != sessionOp {
+		s += " " + shortened(e.Path)
+	}
+	s += ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
+	if e.Outcome == OutcomeUnknown {
+		s += " (outcome unknown)"
+	}
+	return s
+}
+
+// shortened keeps one call with an absurd path from filling or forging a log.
+func shortened(path string) string {
+	const most = 256
+	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		path = strconv.Quote(path)
+	}
+	if len(path) <= most {
+		return path
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(path[:most], ""), len(path))
+}
+
+// remedy says what to do about answers of a server that do not say it.
+func (e *OpError) remedy() string {
+	switch {
+	case errors.Is(e.Err, ErrTooLarge):
+		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
+	case errors.Is(e.Err, ErrNoAuth):
+		return " (the ACL of the node or of its parent does not allow it: pass credentials with client.WithAuth, or have the ACL changed)"
+	case e.Outcome == OutcomeRefused && errors.Is(e.Err, ErrInvalidACL):
+		return " (an ACL says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
+	case (e.Op == "create" || e.Op == createOrSetOp) && errors.Is(e.Err, ErrNoNode):
+		return " (the parent: make it first, or pass client.WithParents)"
+	default:
+		return ""
+	}
+}
+
+// Unwrap returns the reason.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// SafeToRetry reports whether the call that failed with err may be repeated as
+// it is: nothing of it was applied, a repeat cannot do it twice, and the reason
+// may pass. That is so
+//
+//   - if nothing reached a server ([OutcomeNeverSent]),
+//   - if the call only reads and got no answer ([OutcomeUnchanged]),
+//   - if a server refused it for a passing reason, such as [ErrThrottled].
+//
+// It is false where a repeat must fail as well: after Close, with credentials
+// that are refused, for arguments that can never be sent, and for other refusals. It is false for errors that are not
+// of an operation of this package. A call of a [Session] that is over is
+// repeated in the next session.
+//
+// The client has tried already, by its retry policy. A write that was sent and
+// not answered is [UnknownOutcome]: look up what has become of it first.
+func SafeToRetry(err error) bool {
+	var op *OpError
+	if !errors.As(err, &op) {
+		return false
+	}
+	switch op.Outcome {
+	case OutcomeNeverSent, OutcomeUnchanged:
+		return !hopeless(op.Err) && !errors.Is(op.Err, ErrAuthFailed)
+	case OutcomeRefused:
+		return passing(op.Err)
+	default:
+		return false
+	}
+}
+
+// UnknownOutcome reports whether err is of an operation that may or may not
+// have been applied.
+func UnknownOutcome(err error) bool {
+	var op *OpError
+	return errors.As(err, &op) && op.Outcome == OutcomeUnknown
+}

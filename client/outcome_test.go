@@ -1,0 +1,163 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A call may be repeated if nothing was applied, a repeat cannot do it twice, and
+// the reason may pass.
+func TestSafeToRetry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithRetry(retry.None()))
+		r.create("/a", "")
+		set := func(ctx context.Context) error {
+			_, err := c.Set(ctx, "/a", nil, client.AnyVersion)
+			return err
+		}
+		get := func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err }
+		code := func(code zktest.Code) func() {
+			return func() { r.srv.Fail(zktest.Match{Client: "a"}, code) }
+		}
+		for _, tt := range []struct {
+			what   string
+			before func()
+			run    func(context.Context) error
+			want   bool
+			fate   client.Outcome
+		}{
+			{"write, lost answer", func() { r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData}) }, set, false, client.OutcomeUnknown},
+			{"read, lost answer", func() { r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
+			{"read, no answer", func() { r.srv.StallReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
+			{"throttled", code(zktest.CodeThrottledOp), set, true, client.OutcomeRefused},
+			{"moved", code(zktest.CodeSessionMoved), get, true, client.OutcomeRefused},
+			{"quota", code(zktest.CodeQuotaExceeded), set, false, client.OutcomeRefused},
+			{"undecided", code(zktest.CodeOperationTimeout), set, false, client.OutcomeUnknown},
+			{"no node", nil, func(ctx context.Context) error { _, _, err := c.Get(ctx, "/x"); return err }, false, client.OutcomeRefused},
+			{"exists", nil, func(ctx context.Context) error { _, err := c.Create(ctx, "/a", nil); return err }, false, client.OutcomeRefused},
+			{"path", nil, func(ctx context.Context) error { _, _, err := c.Get(ctx, "x"); return err }, false, client.OutcomeNeverSent},
+			{"option", nil, func(ctx context.Context) error { _, err := c.Create(ctx, "/b", nil, client.TTL(0)); return err }, false, client.OutcomeNeverSent},
+			{"part", nil, func(ctx context.Context) error { _, err := c.Multi(ctx, client.Op{}); return err }, false, client.OutcomeNeverSent},
+			{"acl", nil, func(ctx context.Context) error { _, err := c.SetACL(ctx, "/a", nil, 0); return err }, false, client.OutcomeNeverSent},
+			{"size", nil, func(ctx context.Context) error {
+				_, err := c.Set(ctx, "/a", make([]byte, client.DefaultMaxRequest), 0)
+				return err
+			}, false, client.OutcomeNeverSent},
+			{"no connection", r.noServer, set, true, client.OutcomeNeverSent},
+			{"no session", r.noServer, func(ctx context.Context) error { _, err := c.Session(ctx); return err }, true, client.OutcomeNeverSent},
+			{"closed", func() { r.check(c.CloseContext(r.ctx)) }, set, false, client.OutcomeNeverSent},
+			{"closed, session", nil, func(ctx context.Context) error { _, err := c.Session(ctx); return err }, false, client.OutcomeNeverSent},
+		} {
+			_, err := c.Session(r.ctx)
+			for i := 0; err != nil && !errors.Is(err, client.ErrClosed) && i < 1000; i++ {
+				time.Sleep(100 * time.Millisecond)
+				_, err = c.Session(r.ctx)
+			}
+			if tt.before != nil {
+				tt.before()
+			}
+			err = tt.run(r.ctx)
+			wantOutcome(t, err, tt.fate)
+			if client.SafeToRetry(err) != tt.want || client.SafeToRetry(fmt.Errorf("wrapped: %w", err)) != tt.want {
+				t.Errorf("%s: %v: safe %v, want %v", tt.what, err, !tt.want, tt.want)
+			}
+			r.srv.ClearRules()
+			r.srv.Accept()
+		}
+		if client.SafeToRetry(nil) || client.SafeToRetry(zk.ErrNoNode) || client.UnknownOutcome(nil) {
+			t.Error("what is no error of an operation has no outcome")
+		}
+	})
+}
+
+// The errors that people match are go-zookeeper's own values.
+func TestSameErrors(t *testing.T) {
+	t.Parallel()
+	for ours, theirs := range map[error]error{
+		client.ErrNoNode: zk.ErrNoNode, client.ErrNodeExists: zk.ErrNodeExists, client.ErrNotEmpty: zk.ErrNotEmpty,
+		client.ErrBadVersion: zk.ErrBadVersion, client.ErrNoAuth: zk.ErrNoAuth, client.ErrInvalidACL: zk.ErrInvalidACL,
+		client.ErrNoChildrenForEphemerals: zk.ErrNoChildrenForEphemerals, client.ErrInvalidPath: zk.ErrInvalidPath,
+	} {
+		if ours != theirs { //nolint:errorlint // the values themselves
+			t.Errorf("%v is not %v", ours, theirs)
+		}
+	}
+}
+
+// What people read when a call fails.
+func TestErrorTexts(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/a", "")
+		c := r.connect("a")
+		create := func(opts ...client.CreateOption) error {
+			_, err := c.Create(r.ctx, "/n", nil, opts...)
+			return err
+		}
+		multi := func(parts ...client.Op) error { _, err := c.Multi(r.ctx, parts...); return err }
+		for _, tt := range []struct {
+			err  error
+			want string
+		}{
+			{multi(client.CreateOp("/n", nil, client.WithParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithParents, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.WithPersistentParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithPersistentParents, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.Protected())), "client: multi /n: create /n in a transaction: CreateOp does not take Protected, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.Container())), "client: multi /n: create /n in a transaction: CreateOp does not take Container, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.TTL(time.Hour))), "client: multi /n: create /n in a transaction: CreateOp does not take TTL, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.ACL())), "client: multi /n: create /n in a transaction: zk: invalid ACL specified: it has no entry"},
+			{multi(client.DeleteOp("/", 0)), "client: multi /: servers do not let / be deleted"},
+			{multi(client.Op{}), "client: multi \"\": part 0 is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp"},
+			{create(client.TTL(500)), "client: create /n: TTL(500ns) is out of range: servers take 1ms to 305419h53m47.775s"},
+			{create(client.TTL(1 << 62)), "client: create /n: TTL(1281023h53m38.427387904s) is out of range: servers take 1ms to 305419h53m47.775s"},
+			{create(client.Container(), client.Sequential()), "client: create /n: Container is not possible with Ephemeral, Sequential or TTL"},
+			{create(client.ACL()), "client: create /n: zk: invalid ACL specified: it has no entry"},
+			{c.Delete(r.ctx, "/", client.AnyVersion), "client: delete /: servers do not let / be deleted"},
+			{c.Delete(r.ctx, "/zookeeper/config", client.AnyVersion), "client: delete /zookeeper/config: servers do not let /zookeeper/config be deleted"},
+		} {
+			if tt.err == nil || tt.err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %v", tt.err, tt.want)
+			}
+		}
+		ended, cancel := context.WithCancelCause(r.ctx)
+		cancel(errors.New("shutting down"))
+		_, err := c.Set(ended, "/a", nil, 0)
+		wantText(t, err, "client: set /a: context canceled: shutting down")
+		r.srv.Freeze()
+		_, err = c.Set(r.within(time.Second), "/a", nil, 0)
+		wantText(t, err, "client: set /a: context deadline exceeded: no answer from zk:2181 yet (outcome unknown)")
+		_, _, err = c.Get(r.within(time.Second), "/a")
+		wantText(t, err, "client: get /a: context deadline exceeded: no answer from zk:2181 yet")
+		r.srv.Thaw()
+		r.check(c.CloseContext(r.ctx))
+		_, err = c.Session(r.ctx)
+		wantText(t, err, "client: session: closed")
+	})
+}
+
+func wantText(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+// A session that a server refuses is named once, and without the name of an
+// internal package.
+func TestRefusedCredentialsText(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		_, err := r.open("zk:2181", "a", client.WithAuth("nonsense", "x"))
+		wantErr(t, err, client.ErrAuthFailed)
+		wantErrText(t, err, "authentication failed", "wire:")
+	})
+}
