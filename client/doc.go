@@ -13,6 +13,18 @@
 //	defer c.Close()
 //	path, err := c.Create(ctx, "/jobs/job-", payload, client.Sequential(), client.Protected())
 //
+// # Operations
+//
+//   - read: [Client.Get], [Client.Exists], [Client.Children], [Client.GetACL]; with
+//     a watch [Client.GetW], [Client.ExistsW], [Client.ChildrenW]
+//   - write: [Client.Create], [Client.CreateStat], [Client.CreateOrSet],
+//     [Client.Set], [Client.Delete], [Client.DeleteAll], [Client.SetACL]
+//   - several at once, all or none: [Client.Multi]
+//   - catch up with the leader: [Client.Sync]
+//
+// A [Session] has the same operations, for that session only. Paths are absolute,
+// below the chroot of the connect string and the namespace.
+//
 // # Sessions
 //
 // One [zk.Conn] is one session. go-zookeeper starts a new session silently on
@@ -41,11 +53,34 @@
 //
 // # Errors
 //
-// A failed operation is an [*OpError] and answers one of three questions:
-// [NeverSent] (nothing reached a server: repeat it freely), [UnknownOutcome]
-// (it may or may not have happened) and [Refused] (the server said no; see
-// the zk.Err sentinels and [Code]). What was retried and what was not is said
-// at each operation.
+// A failed operation is an [*OpError], which matches what the server said:
+// [ErrNoNode], [ErrNodeExists], [ErrBadVersion] and so on, a [Code] where there is
+// no variable. These are the values of go-zookeeper; nobody needs to import it for
+// them.
+//
+//	_, err := c.Create(ctx, path, data)
+//	switch {
+//	case errors.Is(err, client.ErrNodeExists):
+//		return nil // another process was first
+//	case client.SafeToRetry(err):
+//		return later(job) // nothing has happened, and it may work next time
+//	case client.UnknownOutcome(err):
+//		return lookUp(path) // it may or may not have happened
+//	default:
+//		return err
+//	}
+//
+// [SafeToRetry] answers whether the call may be repeated, [UnknownOutcome] whether
+// it may have been applied; the [Outcome] in the error has the details. What the
+// client repeats by itself is said at each operation.
+//
+// # Retries and time
+//
+// Operations are repeated by the policy of [WithRetry] when nothing of them was
+// sent, or when twice is as good as once. What bounds a call is its context. By
+// default nothing else does: without a deadline a call waits for a connection as
+// long as the client is open. A policy that gives up by itself, such as
+// [retry.BoundedExponential], bounds the wait for a connection too.
 //
 // # Concurrency and cancellation
 //

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -35,4 +36,67 @@ func ExampleConnect() {
 	data, _, err := c.Get(ctx, path)
 	fmt.Printf("%s: %s, %v\n", path, data, err)
 	// Output: /jobs/job-0000000000: hello, <nil>
+}
+
+// What a call that failed calls for.
+func ExampleSafeToRetry() {
+	c := exampleClient() // any *client.Client
+	defer func() { _ = c.Close() }()
+	create := func(path string) string {
+		_, err := c.Create(context.Background(), path, nil)
+		switch {
+		case err == nil:
+			return "made"
+		case errors.Is(err, client.ErrNodeExists):
+			return "another process was first"
+		case client.SafeToRetry(err):
+			return "nothing has happened, try later"
+		case client.UnknownOutcome(err):
+			return "it may have happened, look it up"
+		default:
+			return err.Error()
+		}
+	}
+	fmt.Println(create("/jobs"))
+	fmt.Println(create("/jobs"))
+	fmt.Println(create("/none/job"))
+	// Output:
+	// made
+	// another process was first
+	// client: create /none/job: zk: node does not exist (the parent: make it first, or pass client.WithParents)
+}
+
+// Make it or overwrite it, and take everything away.
+func ExampleClient_CreateOrSet() {
+	c := exampleClient()
+	defer func() { _ = c.Close() }()
+	ctx := context.Background()
+	for _, data := range []string{"first", "second"} {
+		stat, err := c.CreateOrSet(ctx, "/config/prod/limit", []byte(data), client.WithPersistentParents())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("version", stat.Version)
+	}
+	err := c.DeleteAll(ctx, "/config")
+	found, _, _ := c.Exists(ctx, "/config")
+	fmt.Println(err, found)
+	// Output:
+	// version 0
+	// version 1
+	// <nil> false
+}
+
+// exampleClient is a client of a server in this process, which ends with it.
+func exampleClient() *client.Client {
+	srv, err := zktest.Start()
+	if err != nil {
+		panic(err)
+	}
+	c, err := client.Connect(context.Background(), srv.Addr(), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		panic(err)
+	}
+	return c
 }

@@ -40,7 +40,7 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // [*LockError] and matches what happened: ctx's error, client.ErrSessionLost
 // if the session was lost during the wait and the place in the queue with it,
 // [ErrNodeDeleted] if somebody deleted the waiting node, client.ErrClosed,
-// zk.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock]. With a context of a
+// client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock]. With a context of a
 // hold that was lost it matches [ErrLost], and with one of a hold of the same
 // lock by another client [ErrWouldDeadlock].
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx) }

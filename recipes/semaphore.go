@@ -104,7 +104,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 // n nodes, which may show only when there is room; ctx's error,
 // client.ErrSessionLost if the session was lost during the wait and the place
 // in the queue with it, [ErrNodeDeleted] if somebody deleted the waiting node,
-// client.ErrClosed, zk.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
+// client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
 // [ErrCountData].
 func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 	nothing := func(context.Context, int) error { return nil }
