@@ -55,8 +55,8 @@
 //
 // A failed operation is an [*OpError], which matches what the server said:
 // [ErrNoNode], [ErrNodeExists], [ErrBadVersion] and so on, a [Code] where there is
-// no variable. These are the values of go-zookeeper; nobody needs to import it for
-// them.
+// no variable. They are the values of go-zookeeper where it has one; nobody needs to
+// import it for them.
 //
 //	_, err := c.Create(ctx, path, data)
 //	switch {
@@ -88,6 +88,5 @@
 // context and returns promptly when it ends, in a partition too; the returned
 // error then matches the context's error and, if there was one, the last
 // error of ZooKeeper. A call that gives up leaves no goroutine behind, and the
-// bytes that it was given are not read once it has returned. Without a deadline
-// a call waits for a connection as long as the client is open.
+// bytes that it was given are not read once it has returned.
 package client

@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// What a server answers. These are the values of go-zookeeper, so that either
-// name matches.
+// What a server answers. Those that go-zookeeper has are its values, so that
+// either name matches.
 var (
 	// ErrNoNode says that the node does not exist; of a create, that its parent
 	// does not.

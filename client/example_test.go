@@ -40,8 +40,8 @@ func ExampleConnect() {
 
 // What a call that failed calls for.
 func ExampleSafeToRetry() {
-	c := exampleClient() // any *client.Client
-	defer func() { _ = c.Close() }()
+	c, stop := connected() // any *client.Client
+	defer stop()
 	create := func(path string) string {
 		_, err := c.Create(context.Background(), path, nil)
 		switch {
@@ -68,8 +68,8 @@ func ExampleSafeToRetry() {
 
 // Make it or overwrite it, and take everything away.
 func ExampleClient_CreateOrSet() {
-	c := exampleClient()
-	defer func() { _ = c.Close() }()
+	c, stop := connected()
+	defer stop()
 	ctx := context.Background()
 	for _, data := range []string{"first", "second"} {
 		stat, err := c.CreateOrSet(ctx, "/config/prod/limit", []byte(data), client.WithPersistentParents())
@@ -88,15 +88,15 @@ func ExampleClient_CreateOrSet() {
 	// <nil> false
 }
 
-// exampleClient is a client of a server in this process, which ends with it.
-func exampleClient() *client.Client {
+// connected is a client of a server in this process; stop ends both.
+func connected() (c *client.Client, stop func()) {
 	srv, err := zktest.Start()
 	if err != nil {
 		panic(err)
 	}
-	c, err := client.Connect(context.Background(), srv.Addr(), client.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err = client.Connect(context.Background(), srv.Addr(), client.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		panic(err)
 	}
-	return c
+	return c, func() { _, _ = c.Close(), srv.Close() }
 }

@@ -58,9 +58,8 @@ func validNamespace(name string) error {
 }
 
 // Namespace returns a client for the same session whose paths are all under
-// name, below this client's own namespace. What is missing of it is created,
-// as containers, with the first node that asks for its parents. Closing
-// either closes both.
+// name, below this client's own namespace. What is missing of it is created
+// with the first node that asks for its parents. Closing either closes both.
 func (c *Client) Namespace(name string) (*Client, error) {
 	if err := validNamespace(name); err != nil {
 		return nil, err
@@ -222,8 +221,9 @@ func (s *session) conditional(ctx context.Context, x *wire.Exchange, again bool)
 	return err
 }
 
-// Delete deletes a node if it has the given version; a node with children is
-// refused with [ErrNotEmpty]; see [Client.DeleteAll].
+// Delete deletes a node if it has the given version. A node with children is
+// refused with [ErrNotEmpty]; see [Client.DeleteAll]. "/" and the servers' own
+// nodes cannot be deleted.
 //
 // After an unknown outcome the client tries again, and finding no node then
 // counts as success; finding another version stays unknown, as with

@@ -41,11 +41,11 @@ type Functions[Client, Session, Op any] struct {
 	//
 	// lost is called once if the holding ends before [Holding.Done]: with an
 	// error that matches client.ErrLeaseExpired at the latest when the
-	// deadline less the safety margin has come, or zk.ErrNoNode when a
+	// deadline less the safety margin has come, or client.ErrNoNode when a
 	// heartbeat found a node missing. It must not block. It is not called when
 	// the session ends, for which there is the session's context. If Hold
 	// fails lost is not called; the error then says why there is no proof,
-	// matches zk.ErrNoNode if a node does not exist, or
+	// matches client.ErrNoNode if a node does not exist, or
 	// client.ErrUnsafeTimeout.
 	//
 	// After the deadline of a holding that ended with ErrLeaseExpired its

@@ -64,7 +64,7 @@ type Holding interface {
 
 	// Confirm commits a transaction that checks that the nodes exist, which
 	// proves the session as well. It is repeated by the retry policy. The
-	// error matches zk.ErrNoNode if one does not exist.
+	// error matches client.ErrNoNode if one does not exist.
 	Confirm(ctx context.Context) error
 
 	// Done gives the holding up. It may be called more than once.
