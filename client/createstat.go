@@ -104,7 +104,7 @@ func (spec *createSpec) stat(s *session, x, look *wire.Exchange, data []byte) *z
 			return seen
 		}
 	}
-	made := &zk.Stat{Czxid: x.Reply.Zxid, Mzxid: x.Reply.Zxid, Pzxid: x.Reply.Zxid, DataLength: int32(len(data))}
+	made := &zk.Stat{Czxid: x.Reply.Zxid, Mzxid: x.Reply.Zxid, Pzxid: x.Reply.Zxid, DataLength: int32(len(data))} //nolint:gosec // a request is smaller
 	if spec.ephemeral {
 		made.EphemeralOwner = s.link.SessionID()
 	}

@@ -108,16 +108,16 @@ func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, er
 	}
 	ended := d.s.link.Do(ctx, xs...)
 	var failed error
-	for i, x := range xs {
-		err := d.s.outcome(ctx, x, ended)
+	for i, node := range full {
+		err := d.s.outcome(ctx, xs[i], ended)
 		switch {
 		case err == nil:
 			d.begun = true
 		case errors.Is(err, ErrNoNode):
 		case errors.Is(err, ErrNotEmpty):
-			left = append(left, full[i])
+			left = append(left, node)
 		case failed == nil:
-			failed = d.at(full[i], err)
+			failed = d.at(node, err)
 		}
 	}
 	return left, failed

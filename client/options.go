@@ -134,15 +134,12 @@ func WithConnectTimeout(d time.Duration) Option {
 
 // WithRetry sets the policy by which operations are tried again. The default is
 // [retry.Default], which has no end: a call without a deadline waits as long as
-// the client is open.
+// the client is open. No pause exceeds a third of the session timeout.
 //
 // A policy that gives up by itself also bounds how long a call waits for a
 // connection: the wait uses up the pauses of the policy, and ends when none is
 // left with [ErrNotConnected], which is [SafeToRetry]. With [retry.None] a call
-// fails at once while there is no connection.
-//
-// A single pause never exceeds a third of the session timeout, whatever the
-// policy says.
+// fails at once then. [Observer] hears of no retry while a call waits.
 func WithRetry(p retry.Policy) Option {
 	return optionFunc(func(c *config) error { c.policy = p; return nil })
 }

@@ -182,6 +182,40 @@ func TestWaitingBehindOneself(t *testing.T) {
 		}
 		r.check(h.Release(r.ctx))
 		r.empty()
+
+		// The context of a released hold has ended; what it carries is no hold.
+		_, err := a.Acquire(h.Context())
+		wantErr(t, err, recipes.ErrReleased, context.Canceled)
+		if text := fmt.Sprint(err); strings.Contains(text, "tries") || strings.Contains(text, "this client's own") {
+			t.Errorf("text %q", text)
+		}
+		h, err = a.Acquire(context.WithoutCancel(h.Context()))
+		r.check(err)
+		r.check(h.Release(r.ctx))
+	})
+}
+
+// Who waits when the client is closed is told that, and not how to re-enter.
+func TestWaitingBehindOneselfAtTheEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		r.held(m)
+		ended := make(chan error, 1)
+		go func() { _, err := m.Acquire(r.ctx); ended <- err }()
+		time.Sleep(time.Second)
+		r.check(c.CloseContext(r.ctx))
+		err := <-ended
+		wantErr(t, err, client.ErrClosed)
+		if text := fmt.Sprint(err); strings.Contains(text, "this client's own") || client.SafeToRetry(err) {
+			t.Errorf("text %q, safe to retry %v", text, client.SafeToRetry(err))
+		}
+		_, err = m.Acquire(r.ctx)
+		wantErr(t, err, client.ErrClosed)
+		if client.SafeToRetry(err) || client.UnknownOutcome(err) {
+			t.Errorf("%v", err)
+		}
 	})
 }
 

@@ -196,8 +196,8 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 		}
 		if own, err := m.gone(ctx, *ahead); err != nil {
 			whose := ""
-			if own {
-				whose = ", which is this client's own (a call within a hold re-enters with the hold's context)"
+			if own && ctx.Err() != nil { // it may have waited for its caller
+				whose = ", which is this client's own (a call within that hold passes the hold's context)"
 			}
 			return fmt.Errorf("waiting behind %s%s: %w", ahead.Name, whose, err)
 		}

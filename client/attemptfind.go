@@ -1,0 +1,117 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// find looks for the nodes of a request whose answer was lost; without any it
+// returns nil. There are all of them or none, unless somebody deleted some. The
+// owner check makes sure that the nodes are this session's.
+func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) {
+	found, some := map[string][]string{}, false
+	for _, p := range a.places() {
+		names, err := listed(ctx, s, p.dir)
+		if err != nil {
+			return nil, err
+		}
+		names = withPrefix(names, p.prefix)
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(ending(a), ending(b)) })
+		found[p.dir], some = names, some || len(names) > 0
+	}
+	if !some {
+		return nil, nil
+	}
+	made := make([]inside.Entry, len(a.nodes))
+	for i, n := range a.nodes {
+		names := found[n.dir]
+		if len(names) == 0 {
+			a.torn = true
+			return nil, &fault{fmt.Errorf("%w: a part of the group was deleted by somebody else", ErrNoNode), OutcomeRefused}
+		}
+		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
+	}
+	// More can only come of a request that was delivered twice; the first in
+	// line are kept.
+	for dir, names := range found {
+		for _, extra := range names {
+			a.core.remover.remove(s, join(dir, extra))
+		}
+	}
+	x := asked(wire.OpExists, made[0].Path)
+	if err := s.read(ctx, x); err != nil {
+		return nil, err
+	}
+	stat := stat(x)
+	switch {
+	case stat == nil && !a.single:
+		return nil, &fault{fmt.Errorf("%w: the group was deleted by somebody else", ErrNoNode), OutcomeRefused}
+	case stat == nil, a.nodes[0].spec.ephemeral && stat.EphemeralOwner != s.link.SessionID():
+		return nil, nil
+	}
+	for i := range made {
+		made[i].Czxid = stat.Czxid
+	}
+	if seen := a.nodes[0].stat; seen != nil {
+		*seen = *stat
+	}
+	return made, nil
+}
+
+// listed lists the children of dir, none if it does not exist. The Sync makes sure
+// that a create which the old server had passed on is seen: a server that lags
+// would hide it, and a second node would wait behind the first for ever.
+func listed(ctx context.Context, s *session, dir string) ([]string, error) {
+	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
+	ended := s.link.Do(ctx, sync, x)
+	err := s.outcome(ctx, sync, ended)
+	if err == nil {
+		err = s.outcome(ctx, x, ended)
+	}
+	switch {
+	case errors.Is(err, ErrNoNode):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return x.Reply.Names, nil
+}
+
+// withPrefix are those of names that start with prefix.
+func withPrefix(names []string, prefix string) (found []string) {
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// ending is the number of a sequential node, and, as the names of one group
+// differ in nothing else, its place in it.
+func ending(name string) string { return name[max(0, len(name)-10):] }
+
+// places is where the nodes are found.
+func (a *attempt) places() (places []protectedName) {
+	for _, n := range a.nodes {
+		if p := (protectedName{n.dir, a.prefix}); !slices.Contains(places, p) {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// names is what a list says, nil if there is none or it failed.
+func names(x *wire.Exchange) []string {
+	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
+		return nil
+	}
+	return x.Reply.Names
+}
