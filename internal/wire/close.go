@@ -49,7 +49,10 @@ func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, t
 		OnUp:           func(Handshake) { close(up) },
 	})
 	l.id = id
-	stop := context.AfterFunc(ctx, func() { l.End(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() {
+		l.End(context.Cause(ctx))
+		_ = conn.Close() // also if the Link is over and has another session closed
+	})
 	defer stop()
 	defer l.End(nil)
 	c, err := l.Dial("", "", 0)

@@ -233,7 +233,7 @@ func TestEndSession(t *testing.T) {
 		{"closed", [][]byte{ok, done}, nil, 2},
 		{"something else first", [][]byte{ok, both}, nil, 2},
 		{"unknown session", [][]byte{connectResponse(0, 0)}, wire.ErrRefused, 1},
-		{"other session", [][]byte{connectResponse(5, timeout)}, wire.ErrChanged, 1},
+		{"other session", [][]byte{connectResponse(5, timeout), done}, wire.ErrChanged, 2},
 		{"expired meanwhile", [][]byte{ok, reply(ownXid(1), 9, -112)}, nil, 2},
 		{"error", [][]byte{ok, reply(ownXid(1), 9, -118)}, code, 2},
 		{"connection closed in place of the handshake", [][]byte{nil}, io.EOF, 1},

@@ -15,6 +15,9 @@ var (
 	// ErrChanged means that another session was offered or asked for than the
 	// one the Link stands for.
 	ErrChanged = errors.New("wire: session id changed")
+	// ErrNoLeader means that a server turned a handshake away because its
+	// ensemble has no leader. It says nothing about the session.
+	ErrNoLeader = errors.New("wire: the server has no leader")
 	// ErrClosed means that the session was closed on request and the server
 	// confirmed it.
 	ErrClosed = errors.New("wire: session closed")

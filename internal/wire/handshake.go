@@ -11,6 +11,7 @@ import (
 
 // connectResponse is the server's answer to a ConnectRequest.
 type connectResponse struct {
+	version  int32
 	timeout  time.Duration
 	id       int64
 	password []byte // aliases the frame
@@ -23,16 +24,31 @@ func parseConnectResponse(b []byte) (connectResponse, error) {
 		return connectResponse{}, fmt.Errorf("%w: password of %d bytes in a handshake of %d", ErrProtocol, n, len(b))
 	}
 	return connectResponse{
+		version:  be32(b),
 		timeout:  time.Duration(be32(b[4:])) * time.Millisecond,
 		id:       be64(b[8:]),
 		password: b[minConnectResponse : minConnectResponse+max(n, 0)],
 	}, nil
 }
 
+// How ClickHouse Keeper answers a handshake while it has no leader.
+const (
+	leaderlessVersion = 42
+	leaderlessID      = -1
+)
+
 // judge says whether r continues (or, for asked = 0, begins) the session. Its
-// error leaves it to the caller to name the session.
+// error leaves it to the caller to name the session. An error that matches neither
+// [ErrRefused] nor [ErrChanged] says nothing about the session.
+//
+// Session ids may be negative: their highest byte is the id of the server that made
+// them (ZooKeeper's SessionTrackerImpl.initializeNextSessionId).
 func (r connectResponse) judge(asked int64) error {
 	switch {
+	case r.version == leaderlessVersion && r.id == leaderlessID:
+		return ErrNoLeader
+	case r.version != 0:
+		return fmt.Errorf("%w: the handshake was answered in version %d of the protocol", ErrProtocol, r.version)
 	case r.id == 0 || r.timeout <= 0:
 		return ErrRefused
 	case asked != 0 && r.id != asked:
@@ -93,9 +109,15 @@ func (c *conn) greet() error {
 	if err != nil {
 		return c.fail("handshake", err)
 	}
-	if err := r.judge(asked); err != nil {
+	switch err := r.judge(asked); {
+	case errors.Is(err, ErrChanged):
+		c.disown(err, lengthSize+int(n))
+		return c.failure()
+	case errors.Is(err, ErrRefused):
 		c.l.End(err)
 		return c.failure()
+	case err != nil:
+		return c.fail("handshake", err)
 	}
 	if err := c.authenticate(); err != nil {
 		return c.fail("authenticate", err)

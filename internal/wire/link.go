@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -82,6 +83,7 @@ type Link struct {
 
 	mu         sync.Mutex // guards what follows; never held across I/O or callbacks
 	cause      error
+	frail      error // why the session ends with its connection, nil if it need not
 	live       *conn // dialed and not failed
 	id         int64
 	password   []byte
@@ -118,36 +120,6 @@ func NewLink(cfg Config) *Link {
 		end:     end,
 		over:    life.Done(),
 		timeout: cfg.SessionTimeout,
-	}
-}
-
-// End ends the session on this Link: the connection is closed, a dial or Pace
-// in progress is cancelled, and no dial follows. The first cause wins; a nil
-// cause stands for [ErrOver]. It does not wait for the network, and the session
-// may live on at the server until it expires there. OnOver may be delivered
-// after End has returned if another callback is running.
-func (l *Link) End(cause error) {
-	if cause == nil {
-		cause = ErrOver
-	}
-	l.mu.Lock()
-	if l.cause != nil {
-		l.mu.Unlock()
-		return
-	}
-	c := l.live
-	if c != nil {
-		l.downLocked(c, cause)
-	}
-	l.cause = cause
-	l.end(cause)
-	if f := l.cfg.OnOver; f != nil {
-		l.events = append(l.events, func() { f(cause) })
-	}
-	l.mu.Unlock()
-	l.deliver() // first, since closing a connection may block
-	if c != nil {
-		c.shut()
 	}
 }
 
@@ -226,6 +198,9 @@ func (l *Link) downLocked(c *conn, err error) bool {
 		l.live = nil
 	}
 	l.enqueueDown(c.server, err)
+	if l.frail != nil && c.up.Load() {
+		l.overLocked(fmt.Errorf("%w: %w", l.frail, err))
+	}
 	return true
 }
 
