@@ -76,8 +76,8 @@ func (c *core) bury(d deadSession, pause time.Duration) {
 		c.mu.Unlock()
 		err := c.end(ctx, d, server)
 		c.journal.say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
-		if err == nil || errors.Is(err, wire.ErrRefused) && made {
-			return
+		if err == nil || errors.Is(err, wire.ErrRefused) && made || errors.Is(err, wire.ErrChanged) {
+			return // the last: a server that restores no sessions
 		}
 		pause = c.servers.jitter(tried)
 	}

@@ -89,14 +89,20 @@ const hooksMoment = 200 * time.Millisecond
 // endSession asks a server to end s, through every reconnection that ctx and
 // the session's own lease leave time for.
 func (c *core) endSession(ctx context.Context, s *session) error {
-	if s == nil || s.link.SessionID() == 0 {
+	if s == nil || s.link.SessionID() == 0 || s.link.Cause() != nil {
 		return nil
 	}
 	for {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		if s.link.Cause() != nil {
+		unended := func(why error) error {
+			return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
+				sessionID(s.link.SessionID()), s.link.Timeout(), why)
+		}
+		if cause := s.link.Cause(); errors.Is(cause, errNotRestored) {
+			return unended(cause)
+		} else if cause != nil {
 			return nil //nolint:nilerr // there is nothing left to end
 		}
 		err := s.link.CloseSession(ctx)
@@ -104,8 +110,7 @@ func (c *core) endSession(ctx context.Context, s *session) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
-				sessionID(s.link.SessionID()), s.link.Timeout(), ctxerr.Ended(ctx))
+			return unended(ctxerr.Ended(ctx))
 		}
 		if !errors.Is(err, wire.ErrNotConnected) {
 			continue // cut in between: the next try finds it disconnected or reconnected

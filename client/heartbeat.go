@@ -82,7 +82,9 @@ func (l *lease) beat(b heartbeat) {
 		l.missed(b, fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.report()))
 	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 		l.missed(b, errUnanswered)
-		l.s.link.DropLive(b.at, errUnanswered)
+		if l.s.restores() { // else it would end what may yet be answered
+			l.s.link.DropLive(b.at, errUnanswered)
+		}
 	case err != nil:
 		l.missed(b, err)
 	default:

@@ -27,6 +27,9 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.bound.awaitProduct(ctx); err != nil { // it decides how long the session lives
+		return nil, err
+	}
 	h := &holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
 	t, err := h.prove(ctx)
 	if err != nil {

@@ -89,6 +89,10 @@ func (s *session) recognise() {
 	}
 }
 
+// restores reports whether the servers let a session go on over another connection,
+// as far as is known. Nothing is held before that is known.
+func (s *session) restores() bool { return s.knownProduct() != clickHouseKeeper }
+
 // settle makes the product known, once.
 func (s *session) settle(product string) {
 	s.mu.Lock()
@@ -101,6 +105,9 @@ func (s *session) settle(product string) {
 		return
 	}
 	s.core.settle(product)
+	if product == clickHouseKeeper {
+		s.link.EndOnLoss(errNotRestored)
+	}
 	close(s.recognised)
 	if product == clickHouseKeeper {
 		s.core.journal.say(slog.LevelInfo, "zookeeper: the servers are ClickHouse Keeper: a lost connection ends the session and its locks",

@@ -87,8 +87,15 @@ func (r *remover) add(m *removal) {
 	}
 }
 
-// pointless reports that m's nodes are deleted with their session.
-func (m *removal) pointless() bool { return m.owner != nil && m.owner.over() != nil }
+// pointless reports that m's nodes are deleted with their session, or were.
+func (m *removal) pointless() bool {
+	return m.owner != nil && m.owner.over() != nil && !(m.owner.lingers() && m.unique())
+}
+
+// within reports whether s may delete m's nodes.
+func (m *removal) within(s *session) bool {
+	return m.owner == nil || m.owner == s || m.owner.lingers()
+}
 
 func (r *remover) run() {
 	c := r.core
@@ -139,7 +146,7 @@ func (r *remover) round(s *session) (next time.Time, more bool) {
 	for _, m := range r.todo {
 		switch {
 		case m.pointless():
-		case !m.due.After(now) && (m.owner == nil || m.owner == s):
+		case !m.due.After(now) && m.within(s):
 			due = append(due, m)
 		default:
 			later = append(later, m)

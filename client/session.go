@@ -42,7 +42,8 @@ type session struct {
 
 	mu       sync.Mutex // guards the rest; never held across I/O
 	disposed bool
-	product  string // what the servers are, "" as long as nobody has answered
+	product  string    // what the servers are, "" as long as nobody has answered
+	kept     time.Time // until when a server may keep the session that is over
 }
 
 // startSession makes the next session the current one and sets its connection
@@ -165,11 +166,15 @@ func (s *session) onDown(server string, err error) {
 
 func (s *session) onOver(err error) {
 	cause := s.causeOf(err)
-	if !isGone(err) {
+	unburied := s.unburied(err)
+	if !unburied && !isGone(err) {
 		s.core.remember(s)
 	}
 	s.core.sessionOver(s, cause)
 	s.hub.fireAll(cause)
+	if unburied {
+		s.linger()
+	}
 }
 
 func (s *session) causeOf(err error) error {

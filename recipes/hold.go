@@ -235,8 +235,8 @@ func (h *Hold) release(ctx context.Context) error {
 		g.end()
 	}
 	if lost != nil {
-		if last && g.session.Err() == nil {
-			g.drop() // the session may have outlived its lease
+		if last {
+			g.drop() // the session may have outlived its lease, or a server may keep it
 		}
 		return &LockError{Op: "release", Path: g.lock, Err: lost}
 	}

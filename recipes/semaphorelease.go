@@ -37,10 +37,10 @@ type leased struct {
 
 // leave deletes the nodes, as seqqueue.Member.Leave does one.
 func (l leased) leave(ctx context.Context) error {
-	if err := l.session.Err(); err != nil {
-		return err
+	err := l.session.Err()
+	if err == nil {
+		err = l.delete(ctx)
 	}
-	err := l.delete(ctx)
 	if err == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package seqqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -276,20 +277,18 @@ func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
 // may still stand; its removal then goes on in the background until it
 // succeeds or the session is over.
 func (m *Member) Leave(ctx context.Context) error {
-	if err := m.Session.Err(); err != nil {
-		return err
+	err := m.Session.Err()
+	if err == nil {
+		err = m.Session.Delete(ctx, m.Path, client.AnyVersion)
 	}
-	err := m.Session.Delete(ctx, m.Path, client.AnyVersion)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		return ErrGone
-	case m.Session.Err() != nil:
-		return m.Session.Err()
 	}
-	m.LeaveInBackground()
-	return err
+	m.LeaveInBackground() // of no effect if the node goes with the session
+	return cmp.Or(m.Session.Err(), err)
 }
 
 // LeaveInBackground deletes the node without waiting.

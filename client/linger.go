@@ -1,0 +1,68 @@
+package client
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// ClickHouse Keeper keeps a session whose connection was lost until its timeout has
+// passed, and lets nobody come back to end it: who asks for the session is given
+// another one. So its nodes stand in everybody's way, unless they are deleted one
+// by one in a later session.
+
+// wallSteps is how much later than after its timeout Keeper may end a session: it
+// looks every 500 ms.
+const wallSteps = time.Second
+
+// unburied reports whether a server may keep the session with that end, and will
+// not end it for this client.
+func (s *session) unburied(cause error) bool {
+	return s.knownProduct() == clickHouseKeeper && !isGone(cause)
+}
+
+// linger has the nodes deleted that somebody held in s, which is over: at the
+// deadline that their holders were promised.
+func (s *session) linger() {
+	s.mu.Lock()
+	s.kept = time.Now().Add(s.link.Timeout() + wallSteps)
+	s.mu.Unlock()
+	due := s.lease.promised()
+	for _, path := range s.lease.nodes() {
+		s.core.remover.add(&removal{owner: s, what: path, full: []string{path}, due: due})
+	}
+}
+
+// lingers reports whether a server may keep s, which is over.
+func (s *session) lingers() bool {
+	cause := s.link.Cause()
+	if cause == nil || !s.unburied(cause) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept.IsZero() || time.Now().Before(s.kept)
+}
+
+// nodes are those of all holdings that are not given up.
+func (l *lease) nodes() (full []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range slices.Concat(l.holdings, l.lingering) {
+		full = append(full, h.full...)
+	}
+	return full
+}
+
+// unique reports whether nobody can have made another node in the place of m's:
+// their names are protected.
+func (m *removal) unique() bool {
+	if m.from != nil {
+		return m.from.prefix != ""
+	}
+	return !slices.ContainsFunc(m.full, func(full string) bool {
+		return !strings.HasPrefix(full[strings.LastIndexByte(full, '/')+1:], inside.ProtectedPrefix)
+	})
+}
