@@ -221,7 +221,7 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 		at = refused.Index
 		err = &fault{fmt.Errorf("in %s: %w", refused.Path, refused.Err), OutcomeRefused}
 	}
-	if errors.Is(err, zk.ErrNoNode) && a.nodes[at].spec.parents != parentsMustExist {
+	if errors.Is(err, ErrNoNode) && a.nodes[at].spec.parents != parentsMustExist {
 		return at, err
 	}
 	return -1, err

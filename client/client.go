@@ -61,7 +61,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.remover = newRemover(c)
+	c.remover, c.parents = newRemover(c), newParents(c)
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
 		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed

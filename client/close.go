@@ -53,6 +53,7 @@ func (c *core) shutDown(ctx context.Context) error {
 
 	if s != nil {
 		s.retire()
+		c.parents.leave(ctx, s)
 	}
 	err := c.endSession(ctx, s)
 	c.cancel(ErrClosed) // no next session

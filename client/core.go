@@ -24,6 +24,7 @@ type core struct {
 	states  *stateLog
 	journal *journal
 	remover *remover
+	parents *parents
 	root    *Client // the client of the connect string, without a namespace
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call

@@ -17,17 +17,17 @@ type createSpec struct {
 	ttl                              time.Duration
 	hasTTL                           bool
 	protected                        bool
-	parents                          parents
+	parents                          parentKind
 	acl, parentACL                   []zk.ACL // nil: the client's default
 }
 
-// parents is what becomes of missing parents: the option that says so.
-type parents string
+// parentKind is what becomes of missing parents: the option that says so.
+type parentKind string
 
 const (
-	parentsMustExist  parents = ""
-	parentsContainers parents = "WithParents"
-	parentsPersistent parents = "WithPersistentParents"
+	parentsMustExist  parentKind = ""
+	parentsContainers parentKind = "WithParents"
+	parentsPersistent parentKind = "WithPersistentParents"
 )
 
 // longestTTL is what ZooKeeper has room for (EphemeralType.TTL), 40 bits of
@@ -65,6 +65,11 @@ func Protected() CreateOption { return func(s *createSpec) { s.protected = true 
 // creatingParentContainersIfNeeded does: the server removes each some time after
 // its last child is gone. They get the client's default ACL; [ParentACL] gives
 // them another.
+//
+// On servers without containers (ClickHouse Keeper, and Apache ZooKeeper before
+// 3.5.1) the parents are persistent nodes. The client that made them removes them
+// when they are empty, within about a session timeout, and when it is closed. It
+// leaves those that others still use then.
 func WithParents() CreateOption {
 	return func(s *createSpec) { s.parents = parentsContainers }
 }
@@ -233,7 +238,7 @@ func (o *ops) makeParents(ctx context.Context, s *session, dir string, of create
 	}
 	spec := createSpec{container: of.parents == parentsContainers, acl: of.parentACL}
 	for range parentRounds {
-		err := s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
+		err := s.makeParent(ctx, dir, spec)
 		switch {
 		case err == nil, errors.Is(err, ErrNodeExists):
 			return nil
