@@ -15,7 +15,7 @@ const runsPerSeed = 4
 // same.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
-	for _, k := range []setting{alone, ensemble, gamesAlone, gamesEnsemble} {
+	for _, k := range []setting{alone, ensemble, gamesAlone, gamesEnsemble, keeper} {
 		sameSeedSameRun(t, k)
 	}
 }

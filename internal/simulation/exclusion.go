@@ -44,7 +44,7 @@ func lateLosses(f *facts) (errs []error) {
 			end = f.Finished
 		}
 		for _, n := range f.standing(g) {
-			if n.Gone == Never || endedBy(g.ContextEnded, n.Gone) {
+			if n.Gone == Never || endedBy(g.ContextEnded, f.stopped(n.Gone)) {
 				continue
 			}
 			if at := f.forced(g); at == Never || at > n.Gone || end > max(at, g.Granted)+f.hearing() {
@@ -56,11 +56,13 @@ func lateLosses(f *facts) (errs []error) {
 }
 
 // deadlines: nobody takes the node of a hold before the latest deadline that the
-// hold ever named. Its client may: by a release, or by closing its session.
+// hold ever named. Its client may: by a release, also in its next session, or by
+// closing its session.
 func deadlines(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		for _, n := range f.standing(g) {
-			if n.Given || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) {
+			released := n.Given || n.Inherited && g.Leaving > 0 && endedBy(g.Leaving, n.Gone)
+			if released || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) || f.stopped(n.Gone) != n.Gone {
 				continue
 			}
 			errs = append(errs, broken(ErrDeadline, "node gone at %v, deadline %v: %v", n.Gone, g.Deadline, g))

@@ -28,6 +28,8 @@ type History struct {
 	Nodes    []*Node
 	Losses   []Loss
 	Forces   []Force
+	Stops    []Stop
+	Sessions map[int64]string // whose they are
 	Visits   []Meeting
 	Closings []*Closing
 	Left     []Residue
@@ -77,6 +79,10 @@ type Loss struct {
 	Session int64
 	At      time.Duration
 }
+
+// Stop is the stop of a server that ends the sessions of its clients, as ClickHouse
+// Keeper does, and closes their connections. Clients hear of it a moment later.
+type Stop struct{ At, Heard time.Duration }
 
 // Force is the deletion of a node or the end of a session from outside.
 type Force struct {

@@ -23,6 +23,7 @@ type Node struct {
 	Czxid      int64
 	Made, Gone time.Duration // Never: it still stands
 	Given      bool          // it was deleted by its own session
+	Inherited  bool          // it was deleted by a later session of its client
 
 	// Of a permit: how many there are, how many stood when it was made, itself
 	// included, and the older places that stood before the one that it came from.
@@ -76,6 +77,7 @@ func (h *History) NodesGone(at time.Duration, by int64, match func(*Node) bool) 
 	for _, n := range h.Nodes {
 		if n.Gone == Never && match(n) {
 			n.Gone, n.Given = at, by != 0 && by == n.Session
+			n.Inherited = by != n.Session && h.Sessions[by] != "" && h.Sessions[by] == h.Sessions[n.Session]
 		}
 	}
 }

@@ -8,5 +8,6 @@ const (
 	ensembleSchedules     = 100
 	gameSchedules         = 160
 	ensembleGameSchedules = 40
+	keeperSchedules       = 60
 	repetitions           = 20
 )

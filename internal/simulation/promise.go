@@ -121,6 +121,17 @@ func (f *facts) excused(g *Hold, t time.Duration) bool {
 	return at != Never && at <= t && t <= at+f.hearing()
 }
 
+// stopped returns when the holder whose node was gone at t has heard of it, if a
+// server's stop took the node, and else t.
+func (f *facts) stopped(t time.Duration) time.Duration {
+	for _, s := range f.Stops {
+		if s.At <= t && t <= s.Heard {
+			return s.Heard
+		}
+	}
+	return t
+}
+
 // endedBy reports whether a moment that may never have come came before t.
 func endedBy(moment, t time.Duration) bool { return moment != Never && moment < t }
 

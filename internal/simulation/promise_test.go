@@ -146,12 +146,26 @@ var cases = map[string]struct {
 	"closed": {func(p *peace) {
 		p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "two", Within: second, Begun: 4 * second, Ended: 5 * second}}
 	}, nil},
-	"false closed":         {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"false closed found":   {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
-	"another was closed":   {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
-	"taken early":          {func(p *peace) { p.a.Deadline = 6 * second }, []error{sim.ErrDeadline}},
-	"given early":          {func(p *peace) { p.a.Deadline, p.nodeA.Given = 6*second, true }, nil},
-	"taken early by force": {func(p *peace) { p.a.Deadline = 6 * second; p.force("/l/a", 0, 5*second) }, nil},
+	"false closed":       {func(p *peace) { p.cs.Err = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"false closed found": {func(p *peace) { p.b.ReleaseErr = failed(client.ErrClosed) }, []error{sim.ErrFalseClosed}},
+	"another was closed": {func(p *peace) { p.cs.Err, p.Closings = failed(client.ErrClosed), []*sim.Closing{{Client: "one"}} }, []error{sim.ErrFalseClosed}},
+	"taken early":        {func(p *peace) { p.a.Deadline = 6 * second }, []error{sim.ErrDeadline}},
+	"given early":        {func(p *peace) { p.a.Deadline, p.nodeA.Given = 6*second, true }, nil},
+	"taken by a stop": {func(p *peace) {
+		p.a.Deadline, p.a.ContextEnded = 6*second, 5*second+second/2
+		p.Stops = []sim.Stop{{At: 5 * second, Heard: 5*second + second/2 + 1}}
+	}, nil},
+	"taken by a stop, and told late": {func(p *peace) {
+		p.a.Deadline, p.a.ContextEnded = 6*second, 5*second+second/2
+		p.Stops = []sim.Stop{{At: 5 * second, Heard: 5*second + second/2}}
+	}, []error{sim.ErrLateLoss}},
+	"taken early after a stop": {func(p *peace) {
+		p.a.Deadline = 6 * second
+		p.Stops = []sim.Stop{{At: 3 * second, Heard: 4 * second}}
+	}, []error{sim.ErrDeadline}},
+	"inherited after the release":  {func(p *peace) { p.a.Deadline, p.nodeA.Inherited = 6*second, true }, nil},
+	"inherited before the release": {func(p *peace) { p.a.Deadline, p.nodeA.Inherited, p.a.Leaving = 6*second, true, 5*second }, []error{sim.ErrDeadline}},
+	"taken early by force":         {func(p *peace) { p.a.Deadline = 6 * second; p.force("/l/a", 0, 5*second) }, nil},
 	"closed early": {func(p *peace) {
 		p.a.Deadline = 6 * second
 		p.Closings = []*sim.Closing{{Client: "one", Within: second, Begun: 4 * second, Ended: 5 * second}}

@@ -9,5 +9,6 @@ const (
 	ensembleSchedules     = 10
 	gameSchedules         = 16
 	ensembleGameSchedules = 16
+	keeperSchedules       = 40
 	repetitions           = 3
 )

@@ -17,6 +17,7 @@ import (
 const (
 	seedsEnv         = "DOCENT_SIM_SEEDS"          // how many schedules TestSchedules plays
 	ensembleSeedsEnv = "DOCENT_SIM_ENSEMBLE_SEEDS" // and TestEnsembleSchedules
+	keeperSeedsEnv   = "DOCENT_SIM_KEEPER_SEEDS"   // and TestKeeperSchedules, and half as many TestKeeperGameSchedules
 	seedEnv          = "DOCENT_SIM_SEED"           // the one that TestSeed plays, and the first of the others
 	againEnv         = "DOCENT_SIM_AGAIN"          // how many seeds TestSameSeedSameRun plays, each several times
 

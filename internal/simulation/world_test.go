@@ -114,7 +114,7 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	timeout := k.timeout(r)
 	w := &world{
 		t: t, seed: seed, start: time.Now(),
-		h:     &sim.History{Timeout: timeout, Tick: k.tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
+		h:     &sim.History{Sessions: map[int64]string{}, Timeout: timeout, Tick: k.tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
 		trace: &trace{},
 		sum:   &totals{},
 	}
@@ -230,6 +230,9 @@ func (w *world) stateChanged(n *node, s client.StateChange) {
 // observe reads the server's log.
 func (w *world) observe(r zktest.Request) {
 	w.trace.request(w.now(), r)
+	if r.Op == zktest.OpConnect && r.Session != 0 {
+		w.h.Note(func() { w.h.Sessions[r.Session] = r.Client })
+	}
 	if strings.Contains(r.Fault, "lose reply") || strings.Contains(r.Fault, "stall reply") {
 		w.h.Note(func() { w.sum.RepliesLost++ })
 	}
