@@ -91,15 +91,15 @@ func TestHoldWaitsForTheProduct(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
 		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version", Times: zktest.Always}, zktest.CodeThrottledOp)
+		r.create("/locks", "")
 		c := r.connect("a")
 		s := r.session(c)
 		if p := c.Product(); p != "" {
 			t.Errorf("product %q", p)
 		}
 		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
-		if err == nil {
-			_, err = inner.Hold(r.within(100*time.Millisecond), s, func(error) {}, e.Path)
-		}
+		r.check(err)
+		_, err = inner.Hold(r.within(100*time.Millisecond), s, func(error) {}, e.Path)
 		wantErr(t, err, context.DeadlineExceeded)
 		r.check(s.Err())
 	})

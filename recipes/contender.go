@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -144,6 +145,17 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 	return all, nil
 }
 
+// sessionOf returns the session that a node goes with, 0 if it stays. ClickHouse
+// Keeper shows an owner of containers, which is no session's id there or on
+// ZooKeeper (EphemeralType.CONTAINER_EPHEMERAL_OWNER). Other negative owners are
+// sessions: those that servers with an id from 128 on have made.
+func sessionOf(stat *zk.Stat) int64 {
+	if stat.EphemeralOwner == math.MinInt64 {
+		return 0
+	}
+	return stat.EphemeralOwner
+}
+
 // lookUp returns nil for a node that is gone.
 func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node) (*Contender, error) {
 	data, stat, err := c.Get(ctx, path)
@@ -157,7 +169,7 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 		Path:         path,
 		Sequence:     n.Sequence(),
 		Mode:         modeOf(n.Tag),
-		Session:      stat.EphemeralOwner,
+		Session:      sessionOf(stat),
 		Since:        time.UnixMilli(stat.Ctime),
 		FencingToken: stat.Czxid,
 		Data:         data,

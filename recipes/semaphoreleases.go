@@ -80,7 +80,7 @@ func (l *leases) owned(ctx context.Context, session *client.Session, names []str
 			defer func() { <-slots }()
 			var stat *zk.Stat
 			_, stat, errs[i] = session.Exists(ctx, l.dir+"/"+name)
-			owned[i] = stat != nil && stat.EphemeralOwner != 0
+			owned[i] = stat != nil && sessionOf(stat) != 0
 		})
 	}
 	wg.Wait()
