@@ -90,21 +90,23 @@ const hooksMoment = 200 * time.Millisecond
 // endSession asks a server to end s, through every reconnection that ctx and
 // the session's own lease leave time for.
 func (c *core) endSession(ctx context.Context, s *session) error {
-	if s == nil || s.link.SessionID() == 0 || s.link.Cause() != nil {
+	over := func() bool { return s.link.Cause() != nil }
+	if s == nil || s.link.SessionID() == 0 || over() {
 		return nil
+	}
+	unended := func(why error) error {
+		return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
+			sessionID(s.link.SessionID()), s.link.Timeout(), why)
 	}
 	for {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		unended := func(why error) error {
-			return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
-				sessionID(s.link.SessionID()), s.link.Timeout(), why)
-		}
-		if cause := s.link.Cause(); errors.Is(cause, errNotRestored) {
-			return unended(cause)
-		} else if cause != nil {
-			return nil //nolint:nilerr // there is nothing left to end
+		switch {
+		case over() && s.unburied(s.link.Cause()):
+			return unended(s.link.Cause())
+		case over():
+			return nil // there is nothing left to end
 		}
 		err := s.link.CloseSession(ctx)
 		if err == nil {

@@ -46,7 +46,7 @@ func Ephemeral() CreateOption { return func(s *createSpec) { s.ephemeral = true 
 func Sequential() CreateOption { return func(s *createSpec) { s.sequential = true } }
 
 // Container makes a node that the server removes some time after its last
-// child is gone.
+// child is gone. Servers without such nodes are named by [ErrUnsupported].
 func Container() CreateOption { return func(s *createSpec) { s.container = true } }
 
 // TTL makes a node that the server removes when it has not been changed for

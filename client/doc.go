@@ -39,7 +39,8 @@
 // whatever the server or go-zookeeper says, when the negotiated timeout has
 // passed since the send time of the newest request that was answered. The
 // server may expire it from then on, so nothing that hangs on it can be
-// trusted any more.
+// trusted any more. ClickHouse Keeper restores no session: there it is over when
+// its connection is lost. docs/servers.md says which servers keep which promise.
 //
 // # The lease
 //

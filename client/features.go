@@ -39,8 +39,10 @@ func (f feature) String() string {
 		return "create with a Stat (Apache ZooKeeper 3.5.0 or later)"
 	case watchRemoval:
 		return "removal of watches (Apache ZooKeeper 3.5.0 or later)"
-	default:
+	case persistentWatches:
 		return "persistent watches (Apache ZooKeeper 3.6.0 or later)"
+	default:
+		return fmt.Sprintf("feature %d", int(f))
 	}
 }
 

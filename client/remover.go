@@ -89,7 +89,7 @@ func (r *remover) add(m *removal) {
 
 // pointless reports that m's nodes are deleted with their session, or were.
 func (m *removal) pointless() bool {
-	return m.owner != nil && m.owner.over() != nil && !(m.owner.lingers() && m.unique())
+	return m.owner != nil && m.owner.over() != nil && (!m.owner.lingers() || !m.unique())
 }
 
 // within reports whether s may delete m's nodes.

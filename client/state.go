@@ -19,7 +19,8 @@ const (
 	// Connected: a server has accepted the session.
 	Connected
 	// Suspended: the connection is gone and the session is in jeopardy; it
-	// lives on if a server is reached before its timeout.
+	// lives on if a server is reached before its timeout. Not on ClickHouse
+	// Keeper, where Lost follows at once.
 	Suspended
 	// Lost: the session is over and its ephemeral nodes are gone or about to
 	// go. Connecting follows.
