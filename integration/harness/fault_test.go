@@ -176,7 +176,7 @@ func TestHarnessOptions(t *testing.T) {
 	ctx := limited(t, time.Minute)
 	node := harness.StartServer(ctx, t,
 		harness.WithTickTime(100*time.Millisecond),
-		harness.WithSessionTimeouts(300*time.Millisecond, 700*time.Millisecond),
+		harness.WithSessionTimeouts(300*time.Millisecond, 7*time.Second), // go-zookeeper waits two thirds of it for an answer
 		harness.WithExtendedTypes(),
 		harness.WithContainerInterval(100*time.Millisecond),
 		harness.WithMaxBuffer(1000),
@@ -198,7 +198,7 @@ func TestHarnessOptions(t *testing.T) {
 	if _, err := node.FourLetter(ctx, "wchs"); err == nil || !strings.Contains(err.Error(), "whitelist") {
 		t.Fatalf("wchs is not allowed, but: %v", err)
 	}
-	if conf := must(node.FourLetter(ctx, "conf"))(t); !strings.Contains(conf, "maxSessionTimeout=700") {
+	if conf := must(node.FourLetter(ctx, "conf"))(t); !strings.Contains(conf, "maxSessionTimeout=7000\n") {
 		t.Fatalf("conf:\n%s", conf)
 	}
 	if _, err := conn.Set("/", make([]byte, 2000), -1); !errors.Is(err, zk.ErrConnectionClosed) {
