@@ -113,9 +113,13 @@ func (c *Client) ready(ctx context.Context) error {
 		return nil
 	}
 	// Any answer also shows that the credentials, sent before the question,
-	// were not refused.
+	// were not refused. Since 3.8.4 and 3.9.2 exists takes READ
+	// (ZOOKEEPER-2590): that a server refuses it for lack of rights, and not for
+	// lack of a node, shows that the node is there.
 	ok, _, err := c.Exists(wctx, "/")
 	switch {
+	case errors.Is(err, zk.ErrNoAuth):
+		return nil
 	case errors.Is(err, ErrAuthFailed):
 		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", trimmed{err})
 	case err != nil && late():

@@ -29,6 +29,11 @@ type Contender struct {
 	Data         []byte    // what its owner wrote: by default the address of its host
 	Owner        Owner     // what the data says, zero if nothing
 	Family       Family    // the library that made it, by its name
+
+	// Unreadable is set if the ACL of the node does not let this client read it.
+	// What its name tells is known then. Session, Since, FencingToken, Data and
+	// Owner are not, and are zero.
+	Unreadable bool
 }
 
 // Mode is what a contender wants of a lock.
@@ -72,9 +77,15 @@ func modeOf(tag string) Mode {
 	}
 }
 
-// Age is how long the contender has been there at the time now. It compares two
-// hosts' clocks, so it may be off, and negative, by what they differ.
-func (c Contender) Age(now time.Time) time.Duration { return now.Sub(c.Since) }
+// Age is how long the contender has been there at the time now, and 0 if it is
+// Unreadable. It compares two hosts' clocks, so it may be off, and negative, by
+// what they differ.
+func (c Contender) Age(now time.Time) time.Duration {
+	if c.Unreadable {
+		return 0
+	}
+	return now.Sub(c.Since)
+}
 
 // ReleaseRequested reports whether the owner was asked to release, see
 // [RequestRelease]. The request, in Curator's protocol, stands where the
@@ -86,6 +97,9 @@ func (c Contender) String() string {
 	what := "waiter"
 	if c.Holder {
 		what = "holder"
+	}
+	if c.Unreadable {
+		return fmt.Sprintf("%s %s, %s by %s, which this client may not read", what, c.Path, c.Mode, c.Family)
 	}
 	s := fmt.Sprintf("%s %s, session 0x%x, since %s, %s by %s", what, c.Path,
 		uint64(c.Session), c.Since.Format(time.RFC3339), c.Mode, c.Family) //nolint:gosec // bits, not a quantity
@@ -162,18 +176,18 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil //nolint:nilnil // gone is a result
 	}
+	found := &Contender{Path: path, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
+	if errors.Is(err, zk.ErrNoAuth) {
+		found.Unreadable = true // a missing node is told from it
+		return found, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Contender{
-		Path:         path,
-		Sequence:     n.Sequence(),
-		Mode:         modeOf(n.Tag),
-		Session:      sessionOf(stat),
-		Since:        time.UnixMilli(stat.Ctime),
-		FencingToken: stat.Czxid,
-		Data:         data,
-		Owner:        parseOwner(data),
-		Family:       familyOf(path),
-	}, nil
+	found.Session = sessionOf(stat)
+	found.Since = time.UnixMilli(stat.Ctime)
+	found.FencingToken = stat.Czxid
+	found.Data = data
+	found.Owner = parseOwner(data)
+	return found, nil
 }

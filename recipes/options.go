@@ -44,7 +44,9 @@ func WithNodeData(data []byte) LockOption {
 
 // WithNodeACL sets the ACL of the lock's nodes and of the parents made for
 // them. The default is that of the client. Everybody who contends must be able
-// to read the nodes, and to create, delete and list in the directory. Without an
+// to create, delete and list in the directory, and should be able to read the
+// nodes: a contender behind a node that it may not read watches the whole
+// directory, and lists it whenever another contender comes or goes. Without an
 // entry every acquire fails with an error that matches client.ErrInvalidACL.
 func WithNodeACL(acl ...zk.ACL) LockOption {
 	return lockFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })

@@ -62,12 +62,15 @@ func (l *leases) room(ctx context.Context, session *client.Session, children []s
 	return owned <= others, err
 }
 
-// owned counts the leases that go with a session, and remembers them.
+// owned counts the leases that go with a session, and remembers which do. One
+// that may not be read counts, as every child does in Curator: what does not
+// take its place costs nobody a permit too many. Since 3.8.4 and 3.9.2 exists
+// takes READ (ZOOKEEPER-2590).
 func (l *leases) owned(ctx context.Context, session *client.Session, names []string) (int, error) {
 	l.mu.Lock()
 	before := l.known
 	l.mu.Unlock()
-	owned, errs := make([]bool, len(names)), make([]error, len(names))
+	owned, hidden, errs := make([]bool, len(names)), make([]bool, len(names)), make([]error, len(names))
 	slots := make(chan struct{}, lookups)
 	var wg sync.WaitGroup
 	for i, name := range names {
@@ -80,7 +83,10 @@ func (l *leases) owned(ctx context.Context, session *client.Session, names []str
 			defer func() { <-slots }()
 			var stat *zk.Stat
 			_, stat, errs[i] = session.Exists(ctx, l.dir+"/"+name)
-			owned[i] = stat != nil && sessionOf(stat) != 0
+			if hidden[i] = errors.Is(errs[i], zk.ErrNoAuth); hidden[i] {
+				errs[i] = nil
+			}
+			owned[i] = hidden[i] || stat != nil && sessionOf(stat) != 0
 		})
 	}
 	wg.Wait()
@@ -89,8 +95,11 @@ func (l *leases) owned(ctx context.Context, session *client.Session, names []str
 		if errs[i] != nil {
 			return 0, errs[i]
 		}
-		if now[name] = owned[i]; owned[i] {
+		if owned[i] {
 			n++
+		}
+		if !hidden[i] { // its ACL may be changed
+			now[name] = owned[i]
 		}
 	}
 	l.mu.Lock()
@@ -116,7 +125,7 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(c Contender) bool { return c.Session == 0 })
+	all = slices.DeleteFunc(all, func(c Contender) bool { return c.Session == 0 && !c.Unreadable })
 	for i := range all {
 		all[i].Holder = true
 	}

@@ -283,9 +283,9 @@ func TestSemaphoreRefusedList(t *testing.T) {
 			r.check(r.lease(s, 1).Close())
 		}
 		held := r.lease(s, 1)
-		r.srv.Fail(zktest.Match{Op: zktest.OpExists}, zktest.CodeNoAuth)
+		r.srv.Fail(zktest.Match{Op: zktest.OpExists}, zktest.CodeBadArguments)
 		_, err := s.Acquire(r.ctx, 1)
-		wantErr(t, err, zk.ErrNoAuth)
+		wantErr(t, err, zk.ErrBadArguments)
 		r.check(held.Close())
 		r.drained()
 		wantNoGoroutine(r.T)

@@ -37,6 +37,7 @@ type Queue struct {
 	side string // another directory that a join lists, or ""
 
 	warned  atomic.Bool // that half of the numbers are used up
+	blind   atomic.Bool // a warning of a node that may not be read was logged
 	refused atomic.Bool // a number near the end was seen
 }
 
@@ -257,18 +258,25 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 // what. own is whether n is of the same session.
 func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
 	_, stat, w, err := m.Session.GetW(ctx, m.q.Path(n))
-	if errors.Is(err, zk.ErrNoNode) {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
 		return false, nil
-	}
-	if err != nil {
+	case errors.Is(err, zk.ErrNoAuth):
+		return false, m.goneUnread(ctx, n)
+	case err != nil:
 		return false, err
 	}
 	own = stat.EphemeralOwner == m.Session.ID()
+	return own, m.wait(ctx, w)
+}
+
+// wait waits until w fires.
+func (m *Member) wait(ctx context.Context, w *client.Watch) error {
 	select {
 	case <-w.Done():
-		return own, m.Session.Err()
+		return m.Session.Err()
 	case <-ctx.Done():
-		return own, ctxerr.Ended(ctx)
+		return ctxerr.Ended(ctx)
 	}
 }
 

@@ -1,0 +1,216 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// strangers runs f on servers of every kind, with contenders who give nobody else
+// a right on their nodes, in directories that are open to all.
+func strangers(t *testing.T, f func(*rig)) {
+	t.Helper()
+	strangersOn(t, f, zktest.ZooKeeper380, zktest.ZooKeeper384, zktest.ZooKeeper39)
+}
+
+func strangersOn(t *testing.T, f func(*rig), versions ...zktest.Version) {
+	t.Helper()
+	for _, v := range versions {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				r := &rig{T: t, ctx: ctx, srv: zktest.NewServer(t, zktest.WithVersion(v),
+					zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))}
+				for _, d := range []string{dir, poolQueue, poolLeases, "/rw"} {
+					r.check(r.srv.Create(d, nil))
+				}
+				f(r)
+			})
+		})
+	}
+}
+
+// stranger is a client with an identity of its own, and the ACL of its nodes.
+func (r *rig) stranger(name string) (*client.Client, recipes.LockOption) {
+	r.Helper()
+	return r.connect(name, client.WithAuth("digest", name+":"+name)), recipes.WithNodeACL(zk.AuthACL(zk.PermAll)...)
+}
+
+// A waiter behind a node that it may not read is granted in its turn, whether the
+// node is deleted or goes with its session.
+func TestMutexBehindUnreadableNode(t *testing.T) {
+	t.Parallel()
+	strangers(t, func(r *rig) {
+		const n = 4
+		var waits [n]<-chan result
+		var clients [n]*client.Client
+		for i := range n {
+			c, acl := r.stranger(name(i))
+			clients[i] = c
+			waits[i] = acquire(r.ctx, r.mutex(c, acl))
+			time.Sleep(time.Second)
+		}
+		for i := range n {
+			got := <-waits[i]
+			r.check(got.err)
+			for _, w := range waits[i+1:] {
+				if len(w) != 0 {
+					r.Fatalf("%d holds, and one behind it", i)
+				}
+			}
+			if i%2 == 0 {
+				r.check(got.hold.Release(r.ctx))
+			} else {
+				r.srv.ExpireSession(r.session(clients[i]))
+			}
+		}
+		r.empty()
+		wantNoGoroutine(r.T)
+	})
+}
+
+// The waiter's own end is heard of as well.
+func TestMutexBehindUnreadableNodeGivesUp(t *testing.T) {
+	t.Parallel()
+	strangers(t, func(r *rig) {
+		a, acl := r.stranger("a")
+		h := r.held(r.mutex(a, acl))
+		b, acl := r.stranger("b")
+		_, err := r.mutex(b, acl).Acquire(r.within(time.Second))
+		wantErr(r.T, err, context.DeadlineExceeded)
+		if !strings.Contains(fmt.Sprint(err), "waiting behind _c_") {
+			r.Errorf("error %v", err)
+		}
+		waits := acquire(r.ctx, r.mutex(b, acl))
+		time.Sleep(time.Second)
+		r.srv.ExpireSession(r.session(b))
+		wantErr(r.T, (<-waits).err, client.ErrSessionLost)
+		r.check(h.Release(r.ctx))
+		r.empty()
+	})
+}
+
+// Who holds is said as far as the name of the node tells.
+func TestUnreadableContenders(t *testing.T) {
+	t.Parallel()
+	strangers(t, func(r *rig) {
+		a, acl := r.stranger("a")
+		b, theirs := r.stranger("b")
+		h := r.held(r.mutex(a, acl))
+		_, err := r.mutex(b, theirs).TryAcquire(r.ctx)
+		var busy *recipes.BusyError
+		if !errors.As(err, &busy) || !busy.Holder.Unreadable || busy.Holder.Path != h.Path() || !busy.Holder.Holder || busy.Holder.Age(time.Now()) != 0 {
+			r.Errorf("TryAcquire: %v", err)
+		}
+		if text := fmt.Sprint(err); !strings.Contains(text, h.Path()) || !strings.Contains(text, "may not read") {
+			r.Errorf("error %q", text)
+		}
+		q, err := r.mutex(b, theirs).Queue(r.ctx)
+		r.check(err)
+		if len(q) != 1 || !q[0].Unreadable || !q[0].Holder || q[0].Session != 0 || q[0].Mode != recipes.ModeExclusive {
+			r.Errorf("Queue: %v", q)
+		}
+		q, err = r.mutex(a, acl).Queue(r.ctx)
+		r.check(err)
+		if len(q) != 1 || q[0].Unreadable || q[0].Session == 0 {
+			r.Errorf("Queue of the holder: %v", q)
+		}
+		r.check(h.Release(r.ctx))
+	})
+}
+
+// An unreadable lease takes its permit and no more.
+func TestSemaphoreUnreadableLeases(t *testing.T) {
+	t.Parallel()
+	strangers(t, func(r *rig) {
+		a, acl := r.stranger("a")
+		b, theirs := r.stranger("b")
+		mine, err := recipes.NewInterProcessSemaphore(a, pool, 2, acl)
+		r.check(err)
+		other, err := recipes.NewInterProcessSemaphore(b, pool, 2, theirs)
+		r.check(err)
+		first, second := r.lease(mine, 1), r.lease(mine, 1)
+		_, err = other.TryAcquire(r.ctx, 1)
+		var busy *recipes.BusyError
+		if !errors.As(err, &busy) || !busy.Holder.Unreadable || busy.Holder.Mode != recipes.ModeLease {
+			r.Errorf("TryAcquire: %v", err)
+		}
+		if q, err := other.Queue(r.ctx); err != nil || len(q) != 2 {
+			r.Errorf("Queue: %v, %v", q, err)
+		}
+		waits := acquireLease(r.ctx, other, 1)
+		r.wantWaiting(waits)
+		r.check(first.Release(r.ctx))
+		got := <-waits
+		r.check(got.err)
+		_, err = mine.TryAcquire(r.ctx, 1) // one lease is its own, one it may not read
+		wantErr(r.T, err, recipes.ErrBusy)
+		r.check(second.Release(r.ctx))
+		r.check(got.lease.Release(r.ctx))
+		r.check(r.lease(other, 2).Close())
+		r.drained()
+	})
+}
+
+// A lease that may be read later is looked at then: what goes with no session
+// takes no permit. ZooKeeper 3.8.0 tells of a node's owner without READ.
+func TestSemaphoreLeaseBecomesReadable(t *testing.T) {
+	t.Parallel()
+	strangersOn(t, func(r *rig) {
+		a, _ := r.stranger("a")
+		b, theirs := r.stranger("b")
+		made, err := a.Create(r.ctx, poolLeases+"/lease-", nil, client.Protected(), client.Sequential(), client.ACL(zk.AuthACL(zk.PermAll)...))
+		r.check(err)
+		s, err := recipes.NewInterProcessSemaphore(b, pool, 1, theirs)
+		r.check(err)
+		_, err = s.TryAcquire(r.ctx, 1)
+		wantErr(r.T, err, recipes.ErrBusy)
+		_, err = a.SetACL(r.ctx, made, zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		l, err := s.TryAcquire(r.ctx, 1)
+		r.check(err)
+		r.check(l.Release(r.ctx))
+	}, zktest.ZooKeeper384, zktest.ZooKeeper39)
+}
+
+// Readers and writers who may not read each other's nodes keep each other out.
+func TestRWLockUnreadableNodes(t *testing.T) {
+	t.Parallel()
+	strangers(t, func(r *rig) {
+		a, acl := r.stranger("a")
+		b, theirs := r.stranger("b")
+		l, err := recipes.NewInterProcessReadWriteLock(a, "/rw", acl)
+		r.check(err)
+		other, err := recipes.NewInterProcessReadWriteLock(b, "/rw", theirs)
+		r.check(err)
+		read, err := l.ReadLock().Acquire(r.ctx)
+		r.check(err)
+		shared, err := other.ReadLock().Acquire(r.ctx)
+		r.check(err)
+		r.check(shared.Release(r.ctx))
+		granted := make(chan *recipes.WriteHold, 1)
+		go func() {
+			h, err := other.WriteLock().Acquire(r.ctx)
+			r.check(err)
+			granted <- h
+		}()
+		time.Sleep(time.Second)
+		if len(granted) != 0 {
+			r.Error("a writer beside a reader")
+		}
+		r.check(read.Release(r.ctx))
+		r.check((<-granted).Release(r.ctx))
+	})
+}
