@@ -195,9 +195,9 @@ var errCannotLead = errors.New("zktest: the member cannot lead now")
 // applied then. If the member is down, is cut off from a quorum, or lacks what
 // another has logged, an error says so and nothing has changed.
 func (e *Ensemble) ChangeLeader(i int) error {
+	w := e.Server(i)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := e.members[i-1]
 	n := 0
 	for _, m := range e.members {
 		if m.runs() && m.linked(w) && !newer(m.rank(), w.rank()) {

@@ -126,7 +126,19 @@ func (e *Ensemble) Seed() uint64 { return e.cfg.seed }
 func (e *Ensemble) Size() int { return len(e.members) }
 
 // Server returns member i, counted from 1.
-func (e *Ensemble) Server(i int) *Member { return e.members[i-1] }
+func (e *Ensemble) Server(i int) *Member {
+	e.mustHave(i)
+	return e.members[i-1]
+}
+
+// mustHave panics unless the ensemble has members of those numbers.
+func (e *Ensemble) mustHave(numbers ...int) {
+	for _, i := range numbers {
+		if i < 1 || i > len(e.members) {
+			panic(fmt.Sprintf("zktest: the ensemble has no member %d: its members are numbered from 1 to %d", i, len(e.members)))
+		}
+	}
+}
 
 // Leader returns the member that leads a quorum, or nil. A deposed leader that
 // has not noticed yet is not returned.

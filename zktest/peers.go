@@ -24,6 +24,7 @@ func (m *Member) linked(o *Member) bool { return m.reaches(o) && o.reaches(m) }
 // quorum commits nothing more, and does the same at the end of the tick in
 // which its followers have been silent for as long.
 func (e *Ensemble) Cut(i, j int) {
+	e.mustHave(i, j)
 	e.cutWays(func(from, to int) bool { return from == i && to == j || from == j && to == i })
 }
 
@@ -34,11 +35,15 @@ func (e *Ensemble) Cut(i, j int) {
 // does not get through goes on taking the follower's writes, and neither hears
 // an answer; the follower gives up as after [Ensemble.Cut].
 func (e *Ensemble) CutOneWay(from, to int) {
+	e.mustHave(from, to)
 	e.cutWays(func(a, b int) bool { return a == from && b == to })
 }
 
 // Isolate cuts member i off from all other members; see [Ensemble.Cut].
-func (e *Ensemble) Isolate(i int) { e.cutWays(func(from, to int) bool { return from == i || to == i }) }
+func (e *Ensemble) Isolate(i int) {
+	e.mustHave(i)
+	e.cutWays(func(from, to int) bool { return from == i || to == i })
+}
 
 func (e *Ensemble) cutWays(match func(from, to int) bool) {
 	e.mu.Lock()
