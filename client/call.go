@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
@@ -113,6 +114,7 @@ type try struct {
 // client's retry policy and within ctx, each time on a session that is
 // connected.
 func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(context.Context, try) error) error {
+	ctxerr.Require(ctx)
 	begun := time.Now()
 	again := false // some try may have been applied
 	fate := OutcomeNeverSent
@@ -139,7 +141,7 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 		return err
 	}, o.told(op, path)...)
 	if err != nil {
-		err = &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err}
+		err = &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err, identities: o.core.cfg.identities()}
 	}
 	if hook := o.core.cfg.observer.Operation; hook != nil {
 		hook(OperationInfo{Op: op, Path: path, Duration: time.Since(begun), Err: err})

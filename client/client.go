@@ -39,7 +39,10 @@ const failedConnect = 200 * time.Millisecond
 // [ErrNotConnected] if the time was up without. Ending what was started takes a
 // moment, and up to 0.4 s beyond ctx if a server made a session and then went
 // silent. The client outlives ctx.
+//
+// A nil ctx panics, here and in every call that takes one.
 func Connect(ctx context.Context, connectString string, opts ...Option) (*Client, error) {
+	ctxerr.Require(ctx)
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		return nil, err
 	}
 	if cfg.openACL {
-		j.say(slog.LevelWarn, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
+		j.say(slog.LevelDebug, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
 			"remedy", "pass client.WithAuth, or client.WithDefaultACL for an ACL of your own")
 	}
 	if cfg.namespace != "" {
@@ -121,7 +124,7 @@ func (c *Client) ready(ctx context.Context) error {
 	case errors.Is(err, zk.ErrNoAuth):
 		return nil
 	case errors.Is(err, ErrAuthFailed):
-		return fmt.Errorf("client: connect: the servers refuse what WithAuth gave: %w", trimmed{err})
+		return fmt.Errorf("client: connect: %w", trimmed{err})
 	case err != nil && late():
 		return fmt.Errorf("client: connect: %w: there was a session, but its server has not answered within %v", trimmed{ErrNotConnected}, cfg.connectTimeout)
 	case err != nil:

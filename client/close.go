@@ -36,6 +36,7 @@ const closeLimit = 5 * time.Second
 // by itself shortly. A second call waits for the first and returns the result of
 // the first. CloseContext closes all namespaces of the client.
 func (c *Client) CloseContext(ctx context.Context) error {
+	ctxerr.Require(ctx)
 	k := c.core
 	err, done := k.closeOnce.Do(ctx, func() error { return k.shutDown(ctx) })
 	if !done {

@@ -42,6 +42,9 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 		if !strings.HasSuffix(chroot, "//") && chroot != "/" {
 			chroot = strings.TrimSuffix(chroot, "/")
 		}
+		if strings.Trim(chroot, "/") == "" && chroot != "/" {
+			return nil, "", bad("the chroot has no name between its slashes; leave them out, or write one like \"/app\"")
+		}
 		if err := ValidatePath(chroot); err != nil {
 			if strings.Contains(s, "@") {
 				err = ErrInvalidPath // without the text

@@ -159,6 +159,7 @@ func (c *core) sessionOver(s *session, cause error) {
 // await waits until bound, or the current session if bound is nil, has a
 // connection; within ctx, and as long as patience lasts.
 func (c *core) await(ctx context.Context, bound *session, patience *patience) (*session, error) {
+	ctxerr.Require(ctx)
 	defer patience.rest()
 	for {
 		c.mu.Lock()

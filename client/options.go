@@ -108,12 +108,21 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	return cfg, nil
 }
 
-// WithSessionTimeout sets the session timeout to ask for. The server may
-// grant less or more; [Session.Timeout] tells what it granted.
+// leastSessionTimeout is what may be asked for. Servers grant more: with less
+// than that the client would give up on them before they can answer.
+const leastSessionTimeout = 100 * time.Millisecond
+
+// WithSessionTimeout sets the session timeout to ask for, 100 ms at the least.
+// The server may grant less or more; [Session.Timeout] tells what it granted. A
+// server that grants less is logged as a warning.
 func WithSessionTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) error {
-		if d < time.Millisecond || d > math.MaxInt32*time.Millisecond {
+		switch {
+		case d > math.MaxInt32*time.Millisecond:
 			return fmt.Errorf("client: session timeout %v is out of range; servers grant 2 to 20 ticks, by default 4s to 40s", d)
+		case d < leastSessionTimeout:
+			return fmt.Errorf("client: session timeout %v is too short for this client, which gives a dial and a handshake a third of it: ask for %v or more; servers grant 2 to 20 ticks, by default 4s to 40s",
+				d, leastSessionTimeout)
 		}
 		c.sessionTimeout = d
 		return nil
@@ -181,7 +190,7 @@ func WithAuth(scheme, credentials string) Option {
 			return errors.New("client: WithAuth needs a scheme, for example \"digest\"")
 		}
 		if scheme == "digest" && !strings.Contains(credentials, ":") {
-			return errors.New("client: WithAuth: the credentials of scheme digest are \"user:password\"; without a colon the secret would stand in every ACL")
+			return errors.New("client: WithAuth: the credentials of scheme digest are \"user:password\"; without a colon the password would stand in every ACL")
 		}
 		c.auth = append(c.auth, wire.Auth{Scheme: scheme, Credentials: []byte(credentials)})
 		return nil
@@ -269,8 +278,9 @@ func WithMaxReply(bytes int) Option {
 }
 
 // WithLogger sets the logger. The default is [slog.Default]. Outages, lost
-// sessions, expired leases and nodes with an open ACL are logged as warnings, connections as info, everything that
-// go-zookeeper says as debug.
+// sessions, expired leases, and a session timeout that a server has shortened,
+// are logged as warnings, connections as info, an open default ACL and
+// everything that go-zookeeper says as debug.
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(c *config) error {
 		if l == nil {

@@ -25,6 +25,7 @@ func TestOptionsInvalid(t *testing.T) {
 		{"session timeout 0", client.WithSessionTimeout(0), "session timeout 0s"},
 		{"session timeout negative", client.WithSessionTimeout(-time.Second), "session timeout -1s"},
 		{"session timeout in wrong unit", client.WithSessionTimeout(15), "session timeout 15ns"},
+		{"session timeout of a millisecond", client.WithSessionTimeout(time.Millisecond), "session timeout 1ms is too short for this client"},
 		{"session timeout too long", client.WithSessionTimeout(600 * time.Hour), "session timeout 600h"},
 		{"connect timeout 0", client.WithConnectTimeout(0), "connect timeout 0s"},
 		{"connect timeout negative", client.WithConnectTimeout(-1), "connect timeout -1ns"},
@@ -32,6 +33,7 @@ func TestOptionsInvalid(t *testing.T) {
 		{"dialer", client.WithDialer(nil), "WithDialer"},
 		{"logger", client.WithLogger(nil), "WithLogger"},
 		{"rand", client.WithRand(nil), "WithRand"},
+		{"auth without a colon", client.WithAuth("digest", "nopassword"), "the credentials of scheme digest are \"user:password\""},
 		{"auth scheme", client.WithAuth("", "user:secret"), "scheme"},
 		{"max request", client.WithMaxRequest(1023), "1023"},
 		{"max request negative", client.WithMaxRequest(-1), "-1"},
@@ -176,7 +178,7 @@ func TestNegotiatedTimeout(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, tt := range []struct{ ask, want time.Duration }{
 			{10 * time.Second, 10 * time.Second},
-			{time.Millisecond, time.Second},
+			{100 * time.Millisecond, time.Second},
 			{time.Hour, 2 * time.Minute},
 		} {
 			c := r.connect(tt.ask.String(), client.WithSessionTimeout(tt.ask), client.WithConnectTimeout(time.Minute))

@@ -45,6 +45,8 @@ type OpError struct {
 	Path    string  // the path as the caller gave it; none for "session"
 	Outcome Outcome // what is known about its fate
 	Err     error   // why
+
+	identities string // that the client presents; for those whom a server refused for lack of rights
 }
 
 // Operations with a name of more than one use.
@@ -81,11 +83,16 @@ func shortened(path string) string {
 
 // remedy says what to do about answers of a server that do not say it.
 func (e *OpError) remedy() string {
+	var inner *OpError
 	switch {
+	case errors.As(e.Err, &inner):
+		return "" // it has said so
 	case errors.Is(e.Err, ErrTooLarge):
 		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
 	case errors.Is(e.Err, ErrNoAuth):
-		return " (the ACL of the node or of its parent does not allow it: pass credentials with client.WithAuth, or have the ACL changed)"
+		return noRights(e.identities)
+	case errors.Is(e.Err, ErrAuthFailed):
+		return " (the servers refuse what client.WithAuth gave: they do not know its scheme, or do not take these credentials)"
 	case e.Outcome == OutcomeRefused && errors.Is(e.Err, ErrInvalidACL):
 		return " (an ACL says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
 	case (e.Op == "create" || e.Op == createOrSetOp) && errors.Is(e.Err, ErrNoNode):

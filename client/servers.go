@@ -98,13 +98,16 @@ func (s *servers) timeout() time.Duration {
 	return s.granted
 }
 
-// up notes an accepted session.
-func (s *servers) up(addr string, timeout time.Duration) {
+// up notes an accepted session. It reports whether no server has granted so
+// little before, nor was so little asked for.
+func (s *servers) up(addr string, timeout time.Duration) (less bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	less = timeout < s.granted
 	s.granted = min(s.granted, timeout)
 	s.upSince, s.met = time.Now(), true
 	delete(s.failures, addr)
+	return less
 }
 
 // settle looks at how long the connection stood that is gone now. One that
@@ -128,7 +131,7 @@ func (s *servers) settle() {
 func (s *servers) down(addr string, err error) {
 	s.mu.Lock()
 	s.settle()
-	text := strings.TrimPrefix(explain(err), "wire: dial "+addr+": ")
+	text := strings.TrimPrefix(s.explain(err), "dial "+addr+": ")
 	repeated := s.failures[addr] == text
 	s.failures[addr] = text
 	s.mu.Unlock()
@@ -160,26 +163,12 @@ func (s *servers) report() string {
 	return b.String()
 }
 
-// explain adds the likely remedy to errors that newcomers meet.
-func explain(err error) string {
-	text := err.Error()
-	var record tls.RecordHeaderError
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &record):
-		return text + " (the port does not speak TLS: use the server's secureClientPort, or drop WithTLS)"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return text + " (no such name: check the connect string)"
-	case strings.Contains(text, "connection refused"):
-		return text + " (nothing listens there: is ZooKeeper running, is the port right?)"
-	default:
-		return text
-	}
-}
-
 // dial connects to addr: every address of its name until one answers, within
 // ctx, which carries the limit of dial, TLS and handshake together.
 func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
+	s.mu.Lock()
+	s.dialed[addr] = true
+	s.mu.Unlock()
 	conn, err := s.dialTCP(ctx, addr)
 	if err != nil || s.cfg.tls == nil {
 		return conn, err

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -32,8 +34,9 @@ func TestPausesFitTheGrantedTimeout(t *testing.T) {
 	})
 }
 
-// An open ACL is said once, with the remedy, and not when there is another.
-func TestOpenACLIsSaid(t *testing.T) {
+// A start without trouble logs no warning, and an open ACL for those only who look
+// for it, with the remedy.
+func TestQuietStart(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		opts []client.Option
@@ -41,23 +44,59 @@ func TestOpenACLIsSaid(t *testing.T) {
 	}{
 		"open": {nil, 1},
 		"auth": {[]client.Option{client.WithAuth("digest", "user:secret")}, 0},
+		"own":  {[]client.Option{client.WithDefaultACL(zk.WorldACL(zk.PermRead)...)}, 0},
 	} {
 		bubble(t, func(r *rig) {
 			var said bytes.Buffer
-			c := r.connect("a", append(tt.opts, client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))...)
-			for _, path := range []string{"/a", "/b"} {
-				_, err := c.Create(r.ctx, path, nil)
-				r.check(err)
-			}
+			c := r.connect("a", append(tt.opts, client.WithLogger(slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
 			r.check(c.CloseContext(r.ctx))
 			if n := strings.Count(said.String(), "open ACL"); n != tt.want || n > 0 && !strings.Contains(said.String(), "client.WithAuth") {
 				t.Errorf("%s: said %d times: %s", name, n, said.String())
 			}
-			if strings.Contains(said.String(), "secret") {
-				t.Errorf("%s: the log shows the credentials", name)
+			if strings.Contains(said.String(), "secret") || strings.Contains(said.String(), "level=WARN") {
+				t.Errorf("%s: the log shows the credentials, or warns: %s", name, said.String())
 			}
 		})
 	}
+}
+
+// A server that grants less than was asked for is a warning, once for each step
+// down; one that grants more is not.
+func TestShortenedTimeoutIsSaid(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var said bytes.Buffer
+		c := r.connect("a", client.WithSessionTimeout(time.Hour), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
+		warnings := func() int {
+			return strings.Count(said.String(), "level=WARN msg=\"zookeeper: a server has granted a shorter session timeout")
+		}
+		again := func(want int) {
+			r.Helper()
+			r.srv.CutAll()
+			_, _, err := c.Exists(r.ctx, "/")
+			r.check(err)
+			synctest.Wait()
+			if n := warnings(); n != want {
+				t.Errorf("%d warnings, want %d: %s", n, want, said.String())
+			}
+		}
+		again(1)
+		again(1)
+		r.srv.SetSessionTimeouts(time.Second, time.Minute)
+		again(2)
+		r.check(c.CloseContext(r.ctx))
+		for _, text := range []string{"timeout=2m0s", "timeout=1m0s", "asked=1h0m0s", "maxSessionTimeout"} {
+			if !strings.Contains(said.String(), text) {
+				t.Errorf("%q is missing: %s", text, said.String())
+			}
+		}
+		said.Reset()
+		d := r.connect("b", client.WithSessionTimeout(200*time.Millisecond), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
+		r.check(d.CloseContext(r.ctx))
+		if strings.Contains(said.String(), "WARN") {
+			t.Errorf("more than was asked for: %s", said.String())
+		}
+	})
 }
 
 // The servers are named alike by all who write the same ones, in any order.

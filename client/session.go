@@ -136,7 +136,7 @@ func (s *session) onEvent(ev zk.Event) {
 
 func (s *session) onUp(h wire.Handshake) {
 	<-s.started
-	s.core.servers.up(h.Server, h.Timeout)
+	less := s.core.servers.up(h.Server, h.Timeout)
 	if h.Reattached {
 		// A change may have happened while nobody was connected: everybody
 		// reads again. This comes before anybody is told of the connection, or
@@ -153,6 +153,10 @@ func (s *session) onUp(h wire.Handshake) {
 		said = append(said, "asked", asked)
 	}
 	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
+	if less {
+		s.core.journal.say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
+			"server", h.Server, "timeout", h.Timeout, "asked", s.core.cfg.sessionTimeout, "remedy", "raise maxSessionTimeout on the servers, or ask for less with client.WithSessionTimeout")
+	}
 }
 
 func (s *session) onDown(server string, err error) {

@@ -214,6 +214,7 @@ func (h *Hold) Err() error {
 // the background until that succeeds or the session is over; until then
 // others wait.
 func (h *Hold) Release(ctx context.Context) error {
+	ctxerr.Require(ctx)
 	err, done := h.leaving.Do(ctx, func() error { return h.release(ctx) })
 	if !done {
 		return &LockError{Op: "release", Path: h.grant.lock, Err: ctxerr.Ended(ctx)}

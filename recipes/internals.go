@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -184,6 +185,7 @@ func (l *lockInternals) busy(ctx context.Context, line []seqqueue.Node) error {
 // enter re-enters a hold of ctx; or, unless before objects, it joins the queue
 // and waits by await.
 func (l *lockInternals) enter(ctx context.Context, op string, before func() error, await func(*seqqueue.Member) error) (*Hold, error) {
+	ctxerr.Require(ctx)
 	if h, err := l.reenter(ctx); h != nil || err != nil {
 		if err != nil {
 			return nil, l.fail(op, err)

@@ -108,6 +108,7 @@ func (h *MultiHold) Err() error {
 // error joins those of all. It may be called more than once: all calls return
 // the result of the first, or their own context's end.
 func (h *MultiHold) Release(ctx context.Context) error {
+	ctxerr.Require(ctx)
 	err, done := h.leaving.Do(ctx, func() error { return h.release(ctx) })
 	if !done {
 		return &LockError{Op: "release", Path: h.path, Err: ctxerr.Ended(ctx)}

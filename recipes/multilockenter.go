@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
@@ -23,6 +24,7 @@ type entering struct {
 // enter re-enters what ctx holds; and, unless before objects, it enters the
 // queues of the others and takes its turns in them.
 func (m *InterProcessMultiLock) enter(ctx context.Context, op string, before func(context.Context, []int) error, take func(entrance) turn) (*MultiHold, error) {
+	ctxerr.Require(ctx)
 	e := &entering{InterProcessMultiLock: m, turn: take, hold: newMultiHold(ctx, m.path, len(m.entries))}
 	err := e.all(ctx, before)
 	// A lock that was held and is lost ends the waiting for the next ones, and

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/seqqueue"
 )
 
@@ -161,6 +162,7 @@ func (s *InterProcessSemaphore) fail(op string, err error) error {
 func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
 	before func(context.Context, int) error, turn func(context.Context, *seqqueue.Member, int) (place, error),
 ) (*Lease, error) {
+	ctxerr.Require(ctx)
 	if err := s.admit(ctx, n); err != nil {
 		return nil, s.fail(op, err)
 	}

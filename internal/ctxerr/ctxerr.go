@@ -1,4 +1,4 @@
-// Package ctxerr says why a context ended.
+// Package ctxerr says why a context ended, and refuses one that is missing.
 package ctxerr
 
 import (
@@ -10,6 +10,7 @@ import (
 // Ended returns nil while ctx lives. Afterwards the error matches ctx.Err()
 // and, where there is a cause of its own, the cause.
 func Ended(ctx context.Context) error {
+	Require(ctx)
 	err := ctx.Err()
 	if err == nil {
 		return nil
@@ -18,4 +19,12 @@ func Ended(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", err, cause)
 	}
 	return err
+}
+
+// Require panics if ctx is nil, as the functions of package context do with a
+// nil parent: nothing but a change of the caller can help.
+func Require(ctx context.Context) {
+	if ctx == nil {
+		panic("docent: the context is nil; pass that of the caller, or context.Background() to wait without an end")
+	}
 }

@@ -78,7 +78,7 @@ func (c *conn) ask(frame []byte) error {
 		put64(frame[connectZxidOffset:connectZxidOffset], seen)
 	}
 	if _, err := c.nc.Write(frame); err != nil {
-		return c.fail("handshake", err)
+		return c.fail("handshake", hungUp(err))
 	}
 	return nil
 }
@@ -95,15 +95,15 @@ func (c *conn) greet() error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.l.noAnswer()
 		}
-		return c.fail("handshake", err)
+		return c.fail("handshake", hungUp(err))
 	}
 	n := uint32(be32(head))
 	if n < minConnectResponse || n > maxConnectResponse {
-		return c.fail("handshake", fmt.Errorf("%w: handshake of %d bytes", ErrProtocol, n))
+		return c.fail("handshake", c.stranger(n))
 	}
 	frame, err := c.peek(lengthSize + int(n))
 	if err != nil {
-		return c.fail("handshake", err)
+		return c.fail("handshake", hungUp(err))
 	}
 	r, err := parseConnectResponse(frame[lengthSize:])
 	if err != nil {

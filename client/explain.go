@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// inHandshake is how the wire begins errors of the handshake.
+const inHandshake = "wire: handshake: "
+
+// explain is the text of why a server is not reached, with what to do about it
+// where the error alone does not say so.
+func (s *servers) explain(err error) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), inHandshake), "wire: ")
+	if remedy := s.remedy(err); remedy != "" {
+		return text + " (" + remedy + ")"
+	}
+	return text
+}
+
+// remedy says what is likely wrong, and what to do.
+func (s *servers) remedy(err error) string {
+	var record tls.RecordHeaderError
+	var dns *net.DNSError
+	var stranger *wire.StrangerError
+	switch {
+	case errors.As(err, &record):
+		return "the port does not speak TLS: use the server's secureClientPort, or drop WithTLS"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such name: check the connect string"
+	case errors.As(err, &stranger):
+		return s.unlike(stranger)
+	case errors.Is(err, wire.ErrHungUp) && s.cfg.tls == nil:
+		return "no quorum, too many connections from this host (maxClientCnxns), or a TLS port: WithTLS?"
+	case errors.Is(err, wire.ErrHungUp):
+		return "no quorum, too many connections from this host (maxClientCnxns), or a certificate that the server refuses"
+	case strings.Contains(err.Error(), "connection refused"):
+		return "nothing listens there: is ZooKeeper running, is the port right?"
+	case errors.Is(err, os.ErrDeadlineExceeded) && strings.HasPrefix(err.Error(), inHandshake):
+		return "no answer to the handshake: is that the client port of a ZooKeeper, is the server alive?"
+	case errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), "wire: dial "):
+		return "no answer: is the host up, does a firewall drop the packets?"
+	default:
+		return ""
+	}
+}
+
+// unlike says what the peer is, which is no ZooKeeper.
+func (s *servers) unlike(e *wire.StrangerError) string {
+	const port = ": not a ZooKeeper client port, check the connect string"
+	switch {
+	case e.TLS && s.cfg.tls == nil:
+		return "answers in TLS: use WithTLS, or the server's plain clientPort"
+	case strings.HasPrefix(e.Banner, "HTTP"):
+		return "answers like an HTTP server" + port
+	case strings.HasPrefix(e.Banner, "SSH-"):
+		return "answers like an SSH server" + port
+	case e.Banner != "":
+		return "answers with text" + port
+	default:
+		return "answers in another protocol" + port
+	}
+}

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
+
+// ErrHungUp means that the peer accepted the connection and closed it without an
+// answer to the handshake.
+var ErrHungUp = errors.New("wire: closed the connection in the handshake")
+
+// hungUp marks the error of a handshake whose connection the peer has closed.
+func hungUp(err error) error {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return fmt.Errorf("%w: %w", ErrHungUp, err)
+		}
+	}
+	return err
+}
+
+// StrangerError is the error of a handshake that was answered with what no
+// ZooKeeper sends. It matches [ErrProtocol].
+type StrangerError struct {
+	Banner string // the printable text that the answer begins with, or ""
+	TLS    bool   // the answer is a record of TLS
+	Length uint32 // of the answer, if it were one of ZooKeeper
+}
+
+// Error quotes what came.
+func (e *StrangerError) Error() string {
+	switch {
+	case e.TLS:
+		return ErrProtocol.Error() + ": the answer to the handshake is a TLS record"
+	case e.Banner != "":
+		return fmt.Sprintf("%v: the answer to the handshake begins with %q", ErrProtocol, e.Banner)
+	default:
+		return fmt.Sprintf("%v: handshake of %d bytes", ErrProtocol, e.Length)
+	}
+}
+
+// Unwrap returns ErrProtocol.
+func (e *StrangerError) Unwrap() error { return ErrProtocol }
+
+// Limits of what is quoted of a stranger's answer.
+const (
+	leastBanner = 4 // less may be a length
+	mostBanner  = 40
+)
+
+// stranger describes an answer to the handshake whose length cannot be right. It
+// looks at what has arrived and waits for no more.
+func (c *conn) stranger(length uint32) error {
+	came, _ := c.br.Peek(min(c.br.Buffered(), mostBanner)) // that much is there
+	e := &StrangerError{Length: length}
+	const alert, handshake, major = 0x15, 0x16, 3
+	e.TLS = len(came) > 1 && (came[0] == alert || came[0] == handshake) && came[1] == major
+	n := 0
+	for n < len(came) && came[n] >= ' ' && came[n] <= '~' {
+		n++
+	}
+	if n >= leastBanner {
+		e.Banner = string(came[:n])
+	}
+	return e
+}
