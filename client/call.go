@@ -125,7 +125,9 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 			fate = OutcomeNeverSent
 			return retry.Permanent(err)
 		}
-		err = f(ctx, try{s, again})
+		if err = o.core.check(ctx, s); err == nil {
+			err = f(ctx, try{s, again})
+		}
 		if err == nil {
 			return nil
 		}

@@ -40,6 +40,8 @@ const failedConnect = 200 * time.Millisecond
 // moment, and up to 0.4 s beyond ctx if a server made a session and then went
 // silent. The client outlives ctx.
 //
+// With [WithLazyConnect] it does not wait, and calls check what it would have.
+//
 // A nil ctx panics, here and in every call that takes one.
 func Connect(ctx context.Context, connectString string, opts ...Option) (*Client, error) {
 	ctxerr.Require(ctx)
@@ -95,9 +97,14 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	return cl, nil
 }
 
-// ready waits for the first session and checks the chroot.
+// ready waits for the first session and checks the chroot, or leaves both to the
+// first calls.
 func (c *Client) ready(ctx context.Context) error {
 	cfg := c.core.cfg
+	if cfg.lazy {
+		return nil
+	}
+	c.core.checked.Store(true) // here, and so by no call
 	wctx, cancel := context.WithTimeout(ctx, cfg.connectTimeout)
 	defer cancel()
 	// The caller asks an error whether its own context has ended, not ours.
@@ -142,7 +149,8 @@ type trimmed struct{ error }
 func (t trimmed) Error() string { return strings.TrimPrefix(t.error.Error(), "client: ") }
 func (t trimmed) Unwrap() error { return t.error }
 
-// defaultData is inside.Functions.DefaultData.
+// defaultData is inside.Functions.DefaultData. The address is not known before the
+// first connection of a client [WithLazyConnect].
 func defaultData(c *Client) []byte {
 	if c.core.cfg.hasDefaultData {
 		return slices.Clone(c.core.cfg.defaultData)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -19,6 +20,7 @@ import (
 // starts a session, waits for its end and starts the next.
 type core struct {
 	cfg     *config
+	checked atomic.Bool // Connect, or the first call of a lazy client, has found nothing wrong
 	log     *slog.Logger
 	servers *servers
 	states  *stateLog

@@ -109,6 +109,7 @@ func hopeless(err error) bool {
 	for _, reason := range []error{
 		ErrClosed, ErrInvalidPath, ErrTooLarge, ErrReplyTooLarge,
 		ErrUnsupported, ErrInvalidACL, zk.ErrInvalidFlags, zk.ErrBadArguments,
+		ErrNoChroot, ErrUnsafeTimeout,
 	} {
 		if errors.Is(err, reason) {
 			return true

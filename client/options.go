@@ -42,6 +42,7 @@ type config struct {
 	namespace      string
 	sessionTimeout time.Duration
 	connectTimeout time.Duration // 0: the session timeout
+	lazy           bool          // Connect does not wait
 	policy         retry.Policy
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)

@@ -31,7 +31,8 @@ type entrance struct {
 	path  string
 	line  line
 	queue *seqqueue.Queue
-	node  newNode // of the queue; In is set
+	node  newNode       // of the queue; In is set, and Data is not
+	data  func() []byte // of the node, once the client is connected
 
 	// reenter returns what ctx descends from, nil if that is nothing, or
 	// refuses what would be waited for in vain.
@@ -57,8 +58,9 @@ func (l *lockInternals) entrance() entrance {
 		path: l.path, line: l.line(), queue: l.queue,
 		node: newNode{
 			Dir: l.path, Prefix: l.tag, In: l.c,
-			Data: l.nodeData(l.c), ACL: l.acl, List: true,
+			ACL: l.acl, List: true,
 		},
+		data:    func() []byte { return l.nodeData(l.c) },
 		reenter: l.reenter,
 		free:    l.free,
 		await:   granted(l.await),

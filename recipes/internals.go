@@ -195,6 +195,9 @@ func (l *lockInternals) enter(ctx context.Context, op string, before func() erro
 	if err := before(); err != nil {
 		return nil, l.fail(op, err)
 	}
+	if err := met(ctx, l.c); err != nil {
+		return nil, l.fail(op, err)
+	}
 	member, err := l.queue.Join(ctx, l.tag, l.nodeData(l.c), l.acl)
 	if err != nil {
 		return nil, l.fail(op, err)
@@ -256,4 +259,13 @@ func (l *lockInternals) contenders(ctx context.Context) ([]Contender, error) {
 		return nil, l.fail("list", err)
 	}
 	return all, nil
+}
+
+// met waits for the first session of a lazy client.
+func met(ctx context.Context, c *client.Client) error {
+	if c.State() != client.Connecting {
+		return nil
+	}
+	_, err := c.Session(ctx)
+	return err
 }

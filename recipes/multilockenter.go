@@ -117,8 +117,12 @@ func (e *entering) group(ctx context.Context, group []int) (context.Context, err
 // its removal goes on in the background.
 func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, error) {
 	nodes := make([]newNode, len(group))
+	if err := met(ctx, e.entries[group[0]].line.root); err != nil {
+		return nil, &LockError{Path: e.named(group), Err: err}
+	}
 	for k, i := range group {
 		nodes[k] = e.entries[i].node
+		nodes[k].Data = e.entries[i].data()
 		if err := e.entries[i].queue.Room(ctx); err != nil {
 			return nil, &LockError{Path: e.entries[i].path, Err: err}
 		}

@@ -67,7 +67,8 @@ func WithKazoo() LockOption {
 	return lockFunc(func(s *settings) { s.kazoo = true })
 }
 
-// nodeData is what the nodes of c say.
+// nodeData is what the nodes of c say. Before its first connection a lazy client
+// does not know its address: met comes before.
 func (s *settings) nodeData(c *client.Client) []byte {
 	if s.named {
 		return s.data

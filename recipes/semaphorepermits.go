@@ -25,8 +25,9 @@ func (p permits) entrance() entrance {
 		path: p.path, line: gate.line(), queue: gate.queue,
 		node: newNode{
 			Dir: gate.path, Prefix: gate.tag, In: p.c,
-			Data: gate.nodeData(p.c), ACL: gate.acl, List: true, Beside: p.leases.dir,
+			ACL: gate.acl, List: true, Beside: p.leases.dir,
 		},
+		data:    func() []byte { return gate.nodeData(p.c) },
 		reenter: func(ctx context.Context) (*Hold, error) { return nil, p.admit(ctx, p.n) },
 		free:    func(ctx context.Context) error { return p.free(ctx, p.n) },
 		await: func(ctx context.Context, m *seqqueue.Member) (place, error) {

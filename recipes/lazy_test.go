@@ -1,0 +1,77 @@
+package recipes_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// Locks of a client that has no server yet are made, waited for and granted when
+// there is one, and their nodes say whose they are as ever.
+func TestLazyClient(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*rig, *client.Client) func() (string, error){
+		"mutex": func(r *rig, c *client.Client) func() (string, error) {
+			m := r.mutex(c)
+			return func() (string, error) {
+				h, err := m.Acquire(r.ctx)
+				return h.Path(), err
+			}
+		},
+		"several": func(r *rig, c *client.Client) func() (string, error) {
+			second, err := recipes.NewInterProcessMutex(c, "/second")
+			r.check(err)
+			m, err := recipes.NewInterProcessMultiLock(r.mutex(c), second)
+			r.check(err)
+			return func() (string, error) {
+				h, err := m.Acquire(r.ctx)
+				return h.Holds()[0].Path(), err
+			}
+		},
+		"semaphore": func(r *rig, c *client.Client) func() (string, error) {
+			s := r.semaphore(c, 1)
+			return func() (string, error) {
+				l, err := s.Acquire(r.ctx, 1)
+				return l.Path(), err
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				const want = "10.0.0.7"
+				r.srv.Client("a").Refuse()
+				acquire := open(r, r.connect("a", client.WithLazyConnect(), client.WithDialer(r.addressed("a"))))
+				time.AfterFunc(time.Minute, func() { r.srv.Client("a").Accept() })
+				begun := time.Now()
+				path, err := acquire()
+				r.check(err)
+				if took := time.Since(begun); took < time.Minute {
+					r.Errorf("took %v", took)
+				}
+				if n, _ := r.srv.Node(path); string(n.Data) != want {
+					r.Errorf("node %s says %q, want %q", path, n.Data, want)
+				}
+			})
+		})
+	}
+}
+
+// addressed dials from an address as TCP has it.
+func (r *rig) addressed(name string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := r.srv.Client(name).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return fromAddress{conn}, nil
+	}
+}
+
+type fromAddress struct{ net.Conn }
+
+func (fromAddress) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 1} }
