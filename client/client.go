@@ -73,6 +73,9 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	}
 	c.told.Go(func() { j.run(c.ctx) })
 	c.wg.Go(c.supervise)
+	if cfg.tracking {
+		c.wg.Go(c.trackEnsemble)
+	}
 	cl := &Client{ops{core: c, prefix: cfg.chroot}}
 	c.root = cl
 	if err := cl.ready(ctx); err != nil {

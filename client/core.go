@@ -119,6 +119,7 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()
 	c.buryLocked()
+	c.leaveLocked(c.unlisted) // the list may have changed during the handshake
 	if !h.Reattached {
 		c.wg.Go(s.watchLease) // ends with the session
 	}

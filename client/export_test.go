@@ -11,6 +11,9 @@ import (
 // ParseConnectString lets tests judge connect strings without connecting.
 var ParseConnectString = parseConnectString
 
+// ParseEnsemble lets tests judge configurations without an ensemble.
+var ParseEnsemble = parseEnsemble
+
 // HubSize is the number of watches that the present session of c keeps.
 func HubSize(c *Client) int {
 	c.core.mu.Lock()

@@ -43,6 +43,7 @@ type config struct {
 	sessionTimeout time.Duration
 	connectTimeout time.Duration // 0: the session timeout
 	lazy           bool          // Connect does not wait
+	tracking       bool          // the servers follow the configuration of the ensemble
 	policy         retry.Policy
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
@@ -92,6 +93,9 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		if err := o.apply(cfg); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.tracking && cfg.tls != nil {
+		return nil, errors.New("client: WithEnsembleTracker with WithTLS: the ensemble's configuration names only the ports without TLS; pass new servers to Client.SetServers instead")
 	}
 	if cfg.connectTimeout == 0 {
 		cfg.connectTimeout = cfg.sessionTimeout

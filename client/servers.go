@@ -28,11 +28,13 @@ const leastPause = time.Second
 // all addresses of a name are tried. go-zookeeper's own host provider
 // resolves once and stalls for a second before each round.
 type servers struct {
-	addrs   []string
 	cfg     *config
 	journal *journal
 
 	mu       sync.Mutex // guards the rest; never held across I/O
+	given    []string   // by the connect string or SetServers
+	tracked  []string   // by the configuration of the ensemble; nil if it is not known
+	addrs    []string   // all of them, in the order in which they are tried
 	next     int
 	granted  time.Duration     // least session timeout that a server granted, or the one asked for
 	tried    int               // dials since the last that was made at once
@@ -44,18 +46,14 @@ type servers struct {
 }
 
 func newServers(cfg *config, j *journal) *servers {
-	addrs := make([]string, len(cfg.servers))
-	copy(addrs, cfg.servers)
-	// Spread clients over the ensemble.
-	for i := len(addrs) - 1; i > 0; i-- {
-		j := int(cfg.rand() * float64(i+1))
-		addrs[i], addrs[j] = addrs[j], addrs[i]
-	}
-	return &servers{addrs: addrs, cfg: cfg, journal: j, granted: cfg.sessionTimeout, failures: map[string]string{}, dialed: map[string]bool{}}
+	s := &servers{cfg: cfg, journal: j, given: cfg.servers, granted: cfg.sessionTimeout, failures: map[string]string{}, dialed: map[string]bool{}}
+	s.arrange()
+	return s
 }
 
 // Servers returns the servers of the connect string, each as "host:port", in
-// the order of their names.
+// the order of their names. They name the ensemble: [Client.SetServers] and
+// [WithEnsembleTracker], which say where it is now, do not change them.
 func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
 
 // pick returns the server to try next, which is not the one that was picked last
@@ -107,6 +105,7 @@ func (s *servers) up(addr string, timeout time.Duration) (less bool) {
 	s.granted = min(s.granted, timeout)
 	s.upSince, s.met = time.Now(), true
 	delete(s.failures, addr)
+	s.preferTracked(addr)
 	return less
 }
 
@@ -131,6 +130,11 @@ func (s *servers) settle() {
 func (s *servers) down(addr string, err error) {
 	s.mu.Lock()
 	s.settle()
+	if errors.Is(err, errLeaving) {
+		s.mu.Unlock()
+		s.journal.say(slog.LevelInfo, "zookeeper: leaving a server", "server", addr, "reason", err)
+		return
+	}
 	text := strings.TrimPrefix(s.explain(err), "dial "+addr+": ")
 	repeated := s.failures[addr] == text
 	s.failures[addr] = text
@@ -147,7 +151,7 @@ func (s *servers) report() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
-	for i, addr := range s.cfg.servers {
+	for i, addr := range s.named() {
 		if i > 0 {
 			b.WriteString("; ")
 		}

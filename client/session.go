@@ -63,7 +63,7 @@ func (c *core) startSession() (*session, error) {
 	s.lease = newLease(s, c.cfg.lease)
 	s.link = wire.NewLink(wire.Config{
 		SessionTimeout: c.cfg.sessionTimeout,
-		Servers:        len(c.cfg.servers),
+		Servers:        c.servers.count,
 		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Auth:           c.cfg.auth,
@@ -111,7 +111,7 @@ func (c *core) startSession() (*session, error) {
 type hosts struct{ s *session }
 
 func (h hosts) Init([]string) error { return nil }
-func (h hosts) Len() int            { return len(h.s.core.cfg.servers) }
+func (h hosts) Len() int            { return h.s.core.servers.count() }
 func (h hosts) Connected()          {}
 
 func (h hosts) Next() (string, bool) {

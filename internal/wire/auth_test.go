@@ -26,7 +26,7 @@ func withAuth(pairs ...string) func(*wire.Config) {
 // slowDial takes a while, and fails like a dialer when its context ends.
 func slowDial(servers int, takes time.Duration) func(*wire.Config) {
 	return func(cfg *wire.Config) {
-		cfg.Servers = servers
+		cfg.Servers = func() int { return servers }
 		dial := cfg.Dial
 		cfg.Dial = func(ctx context.Context, server string) (net.Conn, error) {
 			select {

@@ -56,19 +56,19 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 // limit bounds dial, TLS and handshake so that all servers can be tried before
 // the session expires, and one silent server does not use up the session.
 func (l *Link) limit() time.Duration {
-	return l.Timeout() / time.Duration(max(3, l.cfg.Servers+1))
+	return l.Timeout() / time.Duration(max(3, l.cfg.Servers()+1))
 }
 
 // patience is how much longer than that the handshake may take while there is no
 // session that could expire meanwhile.
 func (l *Link) patience() time.Duration {
-	limit := l.limit()
+	limit, servers := l.limit(), max(1, l.cfg.Servers())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.id != 0 {
 		return 0
 	}
-	rounds := min(l.unanswered/max(1, l.cfg.Servers), 8)
+	rounds := min(l.unanswered/servers, 8)
 	return max(0, min(limit<<rounds, 2*l.timeout)-limit)
 }
 

@@ -114,7 +114,7 @@ func TestUnansweredHandshakesGetRarer(t *testing.T) {
 		3: {timeout / 4, timeout / 4, timeout / 4, timeout / 2, timeout / 2, timeout / 2, timeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(cfg *wire.Config) { cfg.Servers = servers })
+			r := newRig(t, func(cfg *wire.Config) { cfg.Servers = func() int { return servers } })
 			silence := func(asks int64) time.Duration {
 				c, p := r.dial()
 				go p.swallowAll()

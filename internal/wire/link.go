@@ -27,12 +27,13 @@ type Handshake struct {
 type Config struct {
 	// SessionTimeout is the timeout that go-zookeeper asks for.
 	SessionTimeout time.Duration
-	// Servers is the number of configured servers. Dial, TLS and handshake
-	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout]. While
-	// there is no session the handshake gets twice the time after every Servers
-	// of them that were not answered, and 2T at most: each asks for a session
-	// that the leader makes later, whether anybody is there or not.
-	Servers int
+	// Servers returns how many servers there are to dial, which may change; nil
+	// stands for one. Dial, TLS and handshake together may take
+	// min(T/3, T/(Servers+1)); T is [Link.Timeout]. While there is no session the
+	// handshake gets twice the time after every Servers of them that were not
+	// answered, and 2T at most: each asks for a session that the leader makes
+	// later, whether anybody is there or not. It must not block, nor call the Link.
+	Servers func() int
 	// MaxRequest is the length of the largest request let through, without
 	// the 4 length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
 	MaxRequest int
@@ -101,6 +102,9 @@ type Link struct {
 func NewLink(cfg Config) *Link {
 	if cfg.Dial == nil {
 		panic("wire: NewLink needs Config.Dial")
+	}
+	if cfg.Servers == nil {
+		cfg.Servers = func() int { return 1 }
 	}
 	if cfg.MaxRequest <= 0 {
 		cfg.MaxRequest = defaultMaxRequest

@@ -114,7 +114,6 @@ func newRig(t testing.TB, change ...func(*wire.Config)) *rig {
 	r := &rig{t: t, peers: make(chan *peer, 64)}
 	cfg := wire.Config{
 		SessionTimeout: timeout,
-		Servers:        1,
 		Dial: func(context.Context, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			p := &peer{t: t, conn: far}

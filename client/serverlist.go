@@ -1,0 +1,173 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// errLeaving is why a connection is given up whose server is in no list any more.
+var errLeaving = errors.New("it is not among the servers any more")
+
+// SetServers replaces the servers of the connect string, for those who learn of
+// changes from a registry, a DNS record or a file: each is "host:port", and the port
+// defaults to 2181. The chroot stays. The next dial goes to one of the new servers.
+//
+// The session goes on. If the server that the client is connected to is not in
+// the list, the connection is closed after a random pause of up to a third of the
+// session timeout, so that not all clients move at once, and the client attaches
+// its session to a server of the list; until then its state is [Suspended]. If it is
+// in the list the client stays: connections are not spread over new servers.
+//
+// An error says which server is wrong, or matches [ErrClosed]; the list is then what
+// it was. SetServers does not wait for a connection. It holds for all namespaces of
+// the client. It is the client's counterpart of ZooKeeper.updateServerList in Java.
+func (c *Client) SetServers(servers ...string) error {
+	if len(servers) == 0 {
+		return errors.New("client: set servers: there is none; the list stays as it is")
+	}
+	list := make([]string, 0, len(servers))
+	for i, server := range servers {
+		addr, err := hostPort(server)
+		if strings.Contains(server, ",") {
+			err = errors.New("servers are separate arguments, not one text with commas")
+		}
+		if err != nil {
+			return fmt.Errorf("client: set servers: server %d: %w", i+1, err)
+		}
+		if !slices.Contains(list, addr) {
+			list = append(list, addr)
+		}
+	}
+	k := c.core
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closing {
+		return ErrClosed
+	}
+	k.servers.give(list)
+	k.leaveLocked(k.unlisted)
+	return nil
+}
+
+// unlisted reports whether a server is in no list.
+func (c *core) unlisted(server string) bool { return !c.servers.knows(server) }
+
+// leaveLocked closes the connection to a server that is gone, after a pause and if
+// the server is gone then as well. The caller holds c.mu.
+func (c *core) leaveLocked(gone func(server string) bool) {
+	if up, _ := c.live(); !up || !gone(c.server) {
+		return // the next dial goes by the new list
+	}
+	pause := c.servers.stagger()
+	c.wg.Go(func() {
+		t := time.NewTimer(pause)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-c.ctx.Done():
+			return
+		}
+		before := time.Now() // a connection made later is to another server
+		c.mu.Lock()
+		s, server := c.current, c.server
+		c.mu.Unlock()
+		if gone(server) {
+			s.link.DropLive(before, errLeaving)
+		}
+	})
+}
+
+// stagger draws the pause before a connection is given up that many clients may
+// have to give up at the same time.
+func (s *servers) stagger() time.Duration {
+	return time.Duration(s.cfg.rand() * float64(s.timeout()/3))
+}
+
+// give replaces what the connect string gave.
+func (s *servers) give(list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given = list
+	s.arrange()
+	s.journal.say(slog.LevelInfo, "zookeeper: servers set", "servers", slices.Clone(s.addrs))
+}
+
+// track replaces what the configuration of the ensemble says, and returns what it
+// said before.
+func (s *servers) track(list []string) (before []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, s.tracked = s.tracked, list
+	s.arrange()
+	s.journal.say(slog.LevelInfo, "zookeeper: the ensemble's configuration has changed the servers", "servers", slices.Clone(s.addrs))
+	return before
+}
+
+// arrange puts the servers into the order in which they are tried: those of the
+// ensemble's configuration first, and among themselves at random, to spread clients
+// over them. The caller holds s.mu, or is the only one to know s.
+func (s *servers) arrange() {
+	s.next = 0
+	s.addrs = s.named()
+	s.shuffle(s.addrs[:len(s.tracked)])
+	s.shuffle(s.addrs[len(s.tracked):])
+	gone := func(addr string) bool { return !slices.Contains(s.addrs, addr) }
+	maps.DeleteFunc(s.failures, func(addr, _ string) bool { return gone(addr) })
+	maps.DeleteFunc(s.dialed, func(addr string, _ bool) bool { return gone(addr) })
+}
+
+func (s *servers) shuffle(addrs []string) {
+	for i := len(addrs) - 1; i > 0; i-- {
+		j := int(s.cfg.rand() * float64(i+1))
+		addrs[i], addrs[j] = addrs[j], addrs[i]
+	}
+}
+
+// named are the servers as they were named, those of the configuration first. The
+// caller holds s.mu.
+func (s *servers) named() []string {
+	all := slices.Clone(s.tracked)
+	for _, addr := range s.given {
+		if !slices.Contains(all, addr) {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// preferTracked makes the next round begin with the servers of the configuration,
+// if it is known, and not with addr, which is up. The others come after them: the
+// configuration may have addresses that this client cannot reach. The caller holds
+// s.mu.
+func (s *servers) preferTracked(addr string) {
+	n := len(s.tracked)
+	if n == 0 {
+		return
+	}
+	s.next = 0
+	if i := slices.Index(s.addrs[:n], addr); i >= 0 {
+		s.next = (i + 1) % n
+		if n == 1 {
+			s.next = 1 % len(s.addrs)
+		}
+	}
+}
+
+// knows reports whether a server is in the list.
+func (s *servers) knows(addr string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.addrs, addr)
+}
+
+// count is how many there are.
+func (s *servers) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.addrs)
+}

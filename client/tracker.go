@@ -1,0 +1,101 @@
+package client
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// WithEnsembleTracker makes the client follow the ensemble's own list of its
+// members, which reconfig changes: it reads and watches /zookeeper/config, as
+// Curator's EnsembleTracker does, and dials those servers before the ones of the
+// connect string. It is off by default, because the addresses in that list may be
+// of use within the ensemble's own network only. Servers of the connect string are
+// tried when none of the list can be reached.
+//
+// A client moves, as after [Client.SetServers], when the member that it is connected
+// to leaves the list. One that has an address which the list never had, as behind a
+// load balancer, stays.
+//
+// The list stays as it is, and a warning says so once, if the node is missing (as in
+// ClickHouse Keeper), may not be read, or does not name a client address for every
+// member. Such is the configuration of servers whose zoo.cfg says clientPort apart
+// from the servers' lines. With [WithTLS] Connect refuses the option: the list has no
+// addresses of TLS ports.
+func WithEnsembleTracker() Option {
+	return optionFunc(func(c *config) error { c.tracking = true; return nil })
+}
+
+// configPath is where servers show their dynamic configuration.
+const configPath = "/zookeeper/config"
+
+// tracker follows the configuration.
+type tracker struct {
+	core    *core
+	version int64  // of the newest that was seen
+	said    string // the newest complaint
+}
+
+// trackEnsemble ends with the client.
+func (c *core) trackEnsemble() {
+	t := tracker{core: c, version: -1}
+	for c.ctx.Err() == nil {
+		_, _ = c.await(c.ctx, nil, nil) // fails when the client ends, or for credentials, as follow does then
+		asked, later := c.states.newest(), false
+		t.complain(t.follow())
+		// Another server, or this one after a restart, may have an answer.
+		for change := range c.states.from(c.ctx, asked) {
+			if later && change.State == Connected {
+				break
+			}
+			later = true
+		}
+	}
+}
+
+// follow applies the configuration and its changes, until it cannot be read.
+func (t *tracker) follow() error {
+	o := &ops{core: t.core} // without chroot and namespace
+	for {
+		data, _, w, err := o.GetW(t.core.ctx, configPath)
+		if err != nil {
+			return err
+		}
+		if servers, version, err := parseEnsemble(string(data)); err != nil {
+			t.complain(fmt.Errorf("%s: %w", configPath, err))
+		} else {
+			t.apply(servers, version)
+		}
+		select {
+		case <-w.Done():
+		case <-t.core.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// apply takes over a configuration, unless a server that lags showed an old one.
+func (t *tracker) apply(servers []string, version int64) {
+	if version <= t.version {
+		return
+	}
+	t.version, t.said = version, ""
+	c := t.core
+	before := c.servers.track(servers)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.leaveLocked(func(server string) bool {
+			return slices.Contains(before, server) && !slices.Contains(servers, server)
+		})
+	}
+}
+
+// complain logs why the list stays as it is, each reason once.
+func (t *tracker) complain(err error) {
+	if err == nil || t.core.ctx.Err() != nil || err.Error() == t.said {
+		return
+	}
+	t.said = err.Error()
+	t.core.journal.say(slog.LevelWarn, "zookeeper: the ensemble's configuration is of no use; the list of servers stays as it is", "reason", err)
+}
