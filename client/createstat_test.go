@@ -220,3 +220,36 @@ func TestCreateOrSetCrowd(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// ClickHouse Keeper does not know create2, and ends the session for it: none of
+// these asks for it.
+func TestStatsOnKeeper(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		for _, opts := range [][]client.CreateOption{
+			{client.WithParents()}, {client.Sequential()}, {client.WithPersistentParents(), client.Protected(), client.Ephemeral()},
+		} {
+			path, stat, err := c.CreateStat(r.ctx, "/d/n", nil, opts...)
+			r.check(err)
+			r.wantStat(path, stat)
+		}
+		for range 2 {
+			stat, err := c.CreateOrSet(r.ctx, "/e/n", []byte("x"), client.WithParents())
+			r.check(err)
+			r.wantStat("/e/n", stat)
+		}
+		_, err := c.CreateOrSet(r.ctx, "/f", nil, client.Container())
+		wantErr(t, err, client.ErrUnsupported)
+		wantOutcome(t, err, client.OutcomeNeverSent)
+		if client.SafeToRetry(err) {
+			t.Errorf("%v: a repeat cannot help", err)
+		}
+		r.check(c.DeleteAll(r.ctx, "/d"))
+		r.check(c.DeleteAll(r.ctx, "/e"))
+		if err := s.Err(); err != nil || len(r.named("/e")) != 0 {
+			t.Errorf("the session: %v; left %v", err, r.nodes())
+		}
+	}, zktest.WithProfile(zktest.ClickHouseKeeper))
+}

@@ -20,8 +20,6 @@ const (
 	containerNodes feature = iota
 	// ttlNodes are made by createTTL (21).
 	ttlNodes
-	// createdStats are the Stats that create2 (15) answers with.
-	createdStats
 	// watchRemoval is removeWatches (18) and checkWatches (17).
 	watchRemoval
 	// persistentWatches are made by addWatch (106), recursive or not.
@@ -35,8 +33,6 @@ func (f feature) String() string {
 		return "container nodes (Apache ZooKeeper 3.5.1 or later)"
 	case ttlNodes:
 		return "TTL nodes (Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"
-	case createdStats:
-		return "create with a Stat (Apache ZooKeeper 3.5.0 or later)"
 	case watchRemoval:
 		return "removal of watches (Apache ZooKeeper 3.5.0 or later)"
 	case persistentWatches:
