@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -66,13 +67,16 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 	if !a.nodes[0].spec.protected {
 		effect = once
 	}
-	err = a.do(ctx, name, path, effect, func(ctx context.Context, t try) (err error) {
+	ctxerr.Require(ctx)
+	ctx, seen := a.core.observe(ctx, name, path)
+	err = a.perform(ctx, seen, name, path, effect, func(ctx context.Context, t try) (err error) {
 		made, err = a.try(ctx, t.s)
 		return err
 	})
 	if err != nil {
-		return nil, a.abandon(err)
+		return nil, seen.end(a.abandon(err))
 	}
+	_ = seen.end(nil)
 	for i := range made {
 		made[i].Path = a.nodes[i].in.stripped(made[i].Path)
 	}

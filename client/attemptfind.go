@@ -70,7 +70,7 @@ func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) 
 // would hide it, and a second node would wait behind the first for ever.
 func listed(ctx context.Context, s *session, dir string) ([]string, error) {
 	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
-	ended := s.link.Do(ctx, sync, x)
+	ended := s.exchange(ctx, sync, x)
 	err := s.outcome(ctx, sync, ended)
 	if err == nil {
 		err = s.outcome(ctx, x, ended)

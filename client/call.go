@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -35,7 +34,7 @@ func fateOf(err error) Outcome {
 // call sends requests, in one write, and waits for their answers. It returns nil
 // or a *fault that says what became of the first of them.
 func (s *session) call(ctx context.Context, xs ...*wire.Exchange) error {
-	return s.outcome(ctx, xs[0], s.link.Do(ctx, xs...))
+	return s.outcome(ctx, xs[0], s.exchange(ctx, xs...))
 }
 
 // outcome is what became of x in a Do that ended with err.
@@ -115,7 +114,12 @@ type try struct {
 // connected.
 func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(context.Context, try) error) error {
 	ctxerr.Require(ctx)
-	begun := time.Now()
+	ctx, seen := o.core.observe(ctx, op, path)
+	return seen.end(o.perform(ctx, seen, op, path, effect, f))
+}
+
+// perform is do for an operation that is observed already.
+func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
 	again := false // some try may have been applied
 	fate := OutcomeNeverSent
 	patience := patience{policy: o.core.policy()}
@@ -125,6 +129,7 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 			fate = OutcomeNeverSent
 			return retry.Permanent(err)
 		}
+		seen.attempt(s)
 		if err = o.core.check(ctx, s); err == nil {
 			err = f(ctx, try{s, again})
 		}
@@ -141,14 +146,11 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 			return retry.Permanent(err)
 		}
 		return err
-	}, o.told(op, path)...)
+	}, o.told(ctx, op, path)...)
 	if err != nil {
-		err = &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err, identities: o.core.cfg.identities()}
+		return &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err, identities: o.core.cfg.identities()}
 	}
-	if hook := o.core.cfg.observer.Operation; hook != nil {
-		hook(OperationInfo{Op: op, Path: path, Duration: time.Since(begun), Err: err})
-	}
-	return err
+	return nil
 }
 
 // of is the outcome of an operation whose last try had the outcome o, while an
@@ -165,13 +167,13 @@ func (o Outcome) of(effect effect, again bool) Outcome {
 }
 
 // told has the observer told of retries, if it asked for that.
-func (o *ops) told(op, path string) []retry.Option {
+func (o *ops) told(ctx context.Context, op, path string) []retry.Option {
 	hook := o.core.cfg.observer.Retry
 	if hook == nil {
 		return nil
 	}
 	return []retry.Option{retry.OnRetry(func(a retry.Attempt) {
-		hook(RetryInfo{Op: op, Path: path, Attempt: a})
+		hook(ctx, RetryInfo{Op: op, Path: path, Attempt: a})
 	})}
 }
 

@@ -66,7 +66,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.remover, c.parents = newRemover(c), newParents(c)
+	c.remover, c.parents, c.teller = newRemover(c), newParents(c), &teller{journal: j}
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
 		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed

@@ -67,6 +67,7 @@ func (c *core) shutDown(ctx context.Context) error {
 		c.wg.Wait()
 		close(c.idle)
 		c.told.Wait()
+		c.teller.wait()
 		close(c.quiet)
 	}()
 	select {

@@ -38,10 +38,23 @@ func TestCloseFromAHook(t *testing.T) {
 			}})
 		},
 		"an operation": func(closeIt func()) client.Option {
-			return client.WithObserver(client.Observer{Operation: func(client.OperationInfo) { closeIt() }})
+			return client.WithObserver(client.Observer{Operation: ended(func(client.OperationResult) { closeIt() })})
 		},
 		"a retry": func(closeIt func()) client.Option {
-			return client.WithObserver(client.Observer{Retry: func(client.RetryInfo) { closeIt() }})
+			return client.WithObserver(client.Observer{Retry: func(context.Context, client.RetryInfo) { closeIt() }})
+		},
+		"a heartbeat": func(closeIt func()) client.Option {
+			return client.WithObserver(client.Observer{Heartbeat: func(client.HeartbeatInfo) { closeIt() }})
+		},
+		"a dial": func(closeIt func()) client.Option { // the first is before there is a client
+			return client.WithObserver(client.Observer{Dial: func(d client.DialInfo) {
+				if d.Restored {
+					closeIt()
+				}
+			}})
+		},
+		"a removal": func(closeIt func()) client.Option {
+			return client.WithObserver(client.Observer{Removal: func(client.RemovalInfo) { closeIt() }})
 		},
 		"a line of the log": func(closeIt func()) client.Option {
 			return client.WithLogger(slog.New(closingHandler{slog.DiscardHandler, closeIt}))
@@ -75,6 +88,10 @@ func TestCloseFromAHook(t *testing.T) {
 				case "a retry":
 					r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData})
 					_, _, _ = c.Get(r.ctx, "/a")
+				case "a heartbeat":
+					r.hold(c, "/held")
+				case "a removal":
+					r.check(inner.DeleteInBackground(r.session(c), "/a"))
 				case "an operation":
 					_, _, _ = c.Get(r.ctx, "/a")
 				default:

@@ -27,6 +27,7 @@ type core struct {
 	journal *journal
 	remover *remover
 	parents *parents
+	teller  *teller
 	root    *Client // the client of the connect string, without a namespace
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call

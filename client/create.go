@@ -184,11 +184,11 @@ func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...Crea
 func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.Stat, opts []CreateOption) (string, error) {
 	spec, err := o.spec(opts)
 	if err != nil {
-		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
+		return "", o.invalid(ctx, "create", path, err)
 	}
 	full, err := o.creatable(path, spec)
 	if err != nil {
-		return "", &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
+		return "", o.invalid(ctx, "create", path, err)
 	}
 	n := attemptNode{in: o, spec: spec, data: data, stat: stat}
 	n.dir, n.name = split(full)

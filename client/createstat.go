@@ -45,7 +45,7 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 		err = misused("CreateOrSet does not take Ephemeral, Sequential or Protected")
 	}
 	if err != nil {
-		return nil, &OpError{Op: createOrSetOp, Path: path, Outcome: OutcomeNeverSent, Err: err}
+		return nil, o.invalid(ctx, createOrSetOp, path, err)
 	}
 	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)

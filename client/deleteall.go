@@ -106,7 +106,7 @@ func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, er
 	for i, node := range full {
 		xs[i] = deletion(node, AnyVersion)
 	}
-	ended := d.s.link.Do(ctx, xs...)
+	ended := d.s.exchange(ctx, xs...)
 	var failed error
 	for i, node := range full {
 		err := d.s.outcome(ctx, xs[i], ended)

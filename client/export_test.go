@@ -77,3 +77,8 @@ func ReadWhoseSessionEnds(ctx context.Context, s *Session, why error) error {
 		return closed
 	})
 }
+
+// Nothing is an operation that asks no server anything.
+func Nothing(ctx context.Context, s *Session) error {
+	return s.do(ctx, "get", "/", reads, func(context.Context, try) error { return nil })
+}

@@ -90,6 +90,12 @@ func (l *lease) beat(b heartbeat) {
 	default:
 		l.hear(b.nodes, x.Reply.Parts)
 	}
+	l.settled(b)
+	l.told(b, err)
+}
+
+// settled notes that b is not awaited any more.
+func (l *lease) settled(b heartbeat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.awaited == b.number {

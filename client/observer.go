@@ -7,34 +7,77 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// Observer is a set of hooks for metrics and traces. Nil fields are skipped.
-// It is a struct of functions, like [net/http/httptrace.ClientTrace], so that
-// hooks can be added without breaking anybody.
+// Observer is a set of hooks for metrics and traces. A nil field is skipped and
+// costs nothing. It is a struct of functions, like [net/http/httptrace.ClientTrace],
+// so that hooks can be added without breaking anybody. docs/observability.md has
+// names and labels for what the hooks tell.
 //
-// Operation and Retry run on the goroutine of the caller of the operation,
-// StateChange on a goroutine of the client; none of them holds a lock of the
-// client, and all must be safe for concurrent use. StateChange sees every
-// change in order, and delays nothing if it is slow.
+// All hooks must be safe for concurrent use, and no lock of the client is held while
+// one runs. There are two kinds.
+//
+// Operation, Retry and Lock, and what Operation and Lock return, run on the goroutine
+// of the caller, who waits for them: a hook that blocks there keeps its own caller
+// only. A panic of such a hook is the caller's, and the hook that tells the end of
+// what had begun may then be left out. Operation and Lock may put values into the
+// context that they return, such as a span. That context must descend from the given
+// one; nil stands for the given one.
+//
+// StateChange, Heartbeat, Dial, Removal and the Ended of a hold that is lost run on
+// goroutines of the client that do nothing else. One that blocks, even for ever,
+// delays no heartbeat, no dial and no news of a loss to any holder, but only what its
+// own kind has to tell: StateChange misses nothing, and of the others together 1000
+// calls wait, and what finds no room is dropped, which the log says. A panic of such a
+// hook ends the process, as that of any goroutine.
 //
 // A hook may call [Client.Close], which does not wait for the hook that called
-// it, nor longer than a moment for others: StateChange may see its last changes
-// after Close has returned.
+// it, nor longer than a moment for others: a hook may be told of the end after
+// Close has returned.
 type Observer struct {
-	// Operation is called after every operation of [Client] and [Session],
-	// retries included in its duration.
-	Operation func(OperationInfo)
-	// Retry is called before the client sleeps and tries an operation again.
-	Retry func(RetryInfo)
-	// StateChange is called for every change of the client's state.
+	// Operation is called when an operation of [Client] or [Session] begins, and the
+	// function that it returns when the operation has ended, unless that is nil. The
+	// returned context is that of the operation, retries included. An operation whose
+	// arguments are refused counts as well.
+	Operation func(ctx context.Context, op OperationInfo) (context.Context, func(OperationResult))
+	// Retry is called before the client sleeps and tries an operation again, with the
+	// context that Operation returned.
+	Retry func(ctx context.Context, again RetryInfo)
+	// StateChange is called for every change of the client's state, in order.
 	StateChange func(StateChange)
+	// Heartbeat is called after every heartbeat. There are heartbeats only while
+	// something is held, and under [HeartbeatPings] none.
+	Heartbeat func(HeartbeatInfo)
+	// Dial is called after every dial and the handshake that followed. A dial that is
+	// cut short by the end of its session, or of the client, is left out.
+	Dial func(DialInfo)
+	// Removal is called whenever there is news of a node that is being removed in the
+	// background.
+	Removal func(RemovalInfo)
+	// Lock is called when a lock is asked for, also by TryAcquire, and what it returns
+	// hears how that went on. The returned context is that of the acquire: its
+	// operations are made with it. See [LockInfo] for what counts as one.
+	Lock func(ctx context.Context, lock LockInfo) (context.Context, LockHooks)
 }
 
-// OperationInfo describes a finished operation.
+// OperationInfo describes an operation that begins.
 type OperationInfo struct {
-	Op       string // "create", "get", ...
-	Path     string // as the caller gave it
+	Op   string // "create", "get", ...
+	Path string // as the caller gave it
+}
+
+// OperationResult describes an operation that has ended.
+type OperationResult struct {
+	Op       string
+	Path     string
 	Duration time.Duration
-	Err      error // nil if it succeeded
+	// Attempts is how often the operation was tried on a connection. It is 0 if there
+	// was no connection in time, or if the arguments were refused.
+	Attempts int
+	Outcome  Outcome // OutcomeDone if it succeeded
+	Session  int64   // in which it was tried last, 0 if it was not
+	// Sent and Received count the bytes of all requests of the operation and of those
+	// answers that came in time, as they are on the wire, below TLS.
+	Sent, Received int64
+	Err            error // nil if it succeeded
 }
 
 // RetryInfo describes a failed try that will be repeated.
@@ -51,3 +94,7 @@ func (c *core) observeStates(ctx context.Context, first *stateEntry) {
 		c.cfg.observer.StateChange(ch)
 	}
 }
+
+// Observer returns the hooks of [WithObserver], for those who make recipes of their
+// own that are to be seen as well.
+func (c *Client) Observer() Observer { return c.core.cfg.observer }

@@ -8,10 +8,11 @@ import (
 	"unicode"
 )
 
-// Outcome says what is known about the fate of a failed operation.
+// Outcome says what is known about the fate of an operation, mostly of one that
+// failed.
 type Outcome int
 
-// The outcomes of a failed operation.
+// The outcomes of an operation.
 const (
 	// OutcomeUnknown: a request left and its answer did not come. It may have
 	// been applied, may never be, or may still be on its way.
@@ -23,6 +24,8 @@ const (
 	// OutcomeUnchanged: the operation only reads. A request left, and its answer
 	// did not come or was of no use.
 	OutcomeUnchanged
+	// OutcomeDone: it succeeded. No error has this outcome, see [OperationResult].
+	OutcomeDone
 )
 
 // String returns the outcome in words.
@@ -34,6 +37,8 @@ func (o Outcome) String() string {
 		return "refused"
 	case OutcomeUnchanged:
 		return "nothing changed"
+	case OutcomeDone:
+		return "done"
 	default:
 		return "outcome unknown"
 	}

@@ -11,7 +11,7 @@ func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (i
 	a := &attempt{ops: &s.ops, single: true}
 	path := join(node.Dir, node.Prefix)
 	if err := a.add(node); err != nil {
-		return inside.Entry{}, &OpError{Op: "create", Path: path, Outcome: OutcomeNeverSent, Err: err}
+		return inside.Entry{}, s.invalid(ctx, "create", path, err)
 	}
 	a.nodes[0].list = true
 	made, err := a.run(ctx, "create", path)
@@ -33,7 +33,7 @@ func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], p
 		_, err = a.requests(parts)
 	}
 	if err != nil {
-		return nil, &OpError{Op: "create group", Path: path, Outcome: OutcomeNeverSent, Err: err}
+		return nil, s.invalid(ctx, "create group", path, err)
 	}
 	return a.run(ctx, "create group", path)
 }

@@ -17,4 +17,5 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
 	DefaultData:        defaultData,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
+	Tell:               func(c *Client, f func()) { c.core.teller.tell(f) },
 })

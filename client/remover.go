@@ -41,6 +41,8 @@ type removal struct {
 	full  []string // the nodes, once they are known
 	from  *attempt // that may have made them; nil if full is known
 
+	begun   time.Time
+	tries   int
 	backoff backoff.BackOff
 	due     time.Time
 	refused bool  // and that was logged
@@ -76,7 +78,9 @@ func (r *remover) add(m *removal) {
 	m.backoff = retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout() / 3).BackOff()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	m.begun = time.Now()
 	r.todo = append(r.todo, m)
+	r.told(m, RemovalOwed, nil)
 	if !r.running {
 		r.running = true
 		c.wg.Go(r.run) // ends when nothing is left to do, or with the client
@@ -126,7 +130,12 @@ func (r *remover) giveUp(why error) {
 	r.todo, r.running = nil, false
 	r.mu.Unlock()
 	for _, m := range left {
-		if !m.pointless() && !errors.Is(why, ErrClosed) {
+		if m.pointless() {
+			r.told(m, RemovalWithSession, nil)
+			continue
+		}
+		r.told(m, RemovalGivenUp, why)
+		if !errors.Is(why, ErrClosed) {
 			r.core.journal.say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.what, "reason", why)
 		}
 	}
@@ -146,6 +155,7 @@ func (r *remover) round(s *session) (next time.Time, more bool) {
 	for _, m := range r.todo {
 		switch {
 		case m.pointless():
+			r.told(m, RemovalWithSession, nil)
 		case !m.due.After(now) && m.within(s):
 			due = append(due, m)
 		default:
@@ -200,10 +210,13 @@ func (r *remover) try(s *session, due []*removal) (left []*removal) {
 				}
 			}
 			xs = xs[len(m.full):]
-			if m.err != nil {
-				r.again(m, m.err)
-				left = append(left, m)
+			if m.tries++; m.err == nil {
+				r.told(m, RemovalDone, nil)
+				continue
 			}
+			r.told(m, RemovalFailed, m.err)
+			r.again(m, m.err)
+			left = append(left, m)
 		}
 	}
 	return left

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // leastPause bounds the pause before the second dial: full jitter of up to a
@@ -177,6 +179,7 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil || s.cfg.tls == nil {
 		return conn, err
 	}
+	wire.TransportUp(ctx)
 	cfg := s.cfg.tls
 	if cfg.ServerName == "" {
 		cfg = cfg.Clone()

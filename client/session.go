@@ -72,6 +72,7 @@ func (c *core) startSession() (*session, error) {
 		Clock:          c.cfg.clock,
 		Pace:           c.servers.pace,
 		Dial:           c.servers.dial,
+		OnDial:         c.dialed(),
 		OnUp:           s.onUp,
 		OnDown:         s.onDown,
 		OnOver:         s.onOver,

@@ -174,12 +174,12 @@ func TestObserverOperations(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var mu sync.Mutex
-		var ops []client.OperationInfo
+		var ops []client.OperationResult
 		var retries []client.RetryInfo
 		c := r.connect("a", client.WithNamespace("ns"), client.WithRetry(retry.NTimes(5, 100*time.Millisecond)),
 			client.WithObserver(client.Observer{
-				Operation: func(o client.OperationInfo) { mu.Lock(); ops = append(ops, o); mu.Unlock() },
-				Retry:     func(i client.RetryInfo) { mu.Lock(); retries = append(retries, i); mu.Unlock() },
+				Operation: ended(func(o client.OperationResult) { mu.Lock(); ops = append(ops, o); mu.Unlock() }),
+				Retry:     func(_ context.Context, i client.RetryInfo) { mu.Lock(); retries = append(retries, i); mu.Unlock() },
 			}))
 		_, err := c.Create(r.ctx, "/a", nil, client.WithParents())
 		r.check(err)

@@ -86,6 +86,11 @@ type Functions[Client, Session, Op any] struct {
 
 	// Logger is that of client.WithLogger.
 	Logger func(c *Client) *slog.Logger
+
+	// Tell has f, which calls a hook of client.Observer, run on a goroutine on
+	// which no lease depends, behind what was told before. It does not block. If
+	// a hook does not return, f may be dropped.
+	Tell func(c *Client, f func())
 }
 
 // provided are the Functions of package client.

@@ -36,7 +36,8 @@ type conn struct {
 
 	// Guarded by l.mu.
 	err      error
-	asked    bool // ConnectRequest handed to the network
+	dialed   *Dialed // until the handshake has ended
+	asked    bool    // ConnectRequest handed to the network
 	askedID  int64
 	askedAt  clock.Stamp
 	authed   int // answers to setAuth seen

@@ -28,23 +28,26 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	}
 	if l.cfg.Pace != nil {
 		if err := l.cfg.Pace(l.life, address); err != nil {
-			return nil, l.attemptFailed(address, fmt.Errorf("wire: pace %s: %w", address, err))
+			return nil, l.attemptFailed(nil, address, fmt.Errorf("wire: pace %s: %w", address, err))
 		}
 		if err := l.ended(); err != nil {
 			return nil, err
 		}
 	}
-	limit := time.Now().Add(l.limit())
-	ctx, cancel := context.WithDeadline(l.life, limit)
+	d := &Dialed{Server: address, Begun: time.Now()}
+	limit := d.Begun.Add(l.limit())
+	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), limit)
 	nc, err := l.cfg.Dial(ctx, address)
 	cancel()
 	if err != nil {
-		return nil, l.attemptFailed(address, fmt.Errorf("wire: dial %s: %w", address, err))
+		return nil, l.attemptFailed(d, address, fmt.Errorf("wire: dial %s: %w", address, err))
 	}
+	d.connected()
 	c := newConn(l, nc, address)
+	c.dialed = d
 	if err := nc.SetDeadline(limit.Add(l.patience())); err != nil {
 		c.shut()
-		return nil, l.attemptFailed(address, fmt.Errorf("wire: limit handshake with %s: %w", address, err))
+		return nil, l.attemptFailed(d, address, fmt.Errorf("wire: limit handshake with %s: %w", address, err))
 	}
 	if err := l.adopt(c); err != nil {
 		c.shut()
@@ -83,13 +86,15 @@ func (l *Link) adopt(c *conn) error {
 	return nil
 }
 
-// attemptFailed reports an attempt that did not yield a connection.
-func (l *Link) attemptFailed(server string, err error) error {
+// attemptFailed reports an attempt that did not yield a connection. d is nil if
+// nothing was dialed.
+func (l *Link) attemptFailed(d *Dialed, server string, err error) error {
 	l.mu.Lock()
 	if l.cause != nil {
 		defer l.mu.Unlock()
 		return overError(l.cause)
 	}
+	l.enqueueDialed(d, err)
 	l.enqueueDown(server, err)
 	l.mu.Unlock()
 	l.deliver()

@@ -28,6 +28,8 @@ type Exchange struct {
 	// up.
 	Keep bool
 
+	size int           // of the request, as it is written
+	got  int           // of the answer; set before answered
 	conn *conn         // that it was sent on
 	lead *Exchange     // the first of those that were sent together
 	left atomic.Int32  // of a lead: how many of them have no answer
@@ -52,6 +54,18 @@ func (x *Exchange) Answered() bool { return x.answered.Load() }
 // Err is why an answer that has arrived could not be read: it matches
 // [ErrProtocol].
 func (x *Exchange) Err() error { return x.err }
+
+// Bytes returns the sizes of the request, once it was sent, and of its answer, once
+// that has arrived, both with the four length bytes.
+func (x *Exchange) Bytes() (sent, received int) {
+	if x.Sent() {
+		sent = x.size
+	}
+	if x.Answered() {
+		received = x.got
+	}
+	return sent, received
+}
 
 // Settle waits for the answer to a request with Keep that a Do has given up,
 // until the connection or ctx ends, and gives it up for good. [Exchange.Answered]
@@ -194,6 +208,7 @@ func encode(xs []*Exchange, limit int) ([]byte, error) {
 	for _, x := range xs {
 		n := lengthSize + int(be32(rest))
 		x.frame, rest = rest[:n:n], rest[n:]
+		x.size = n
 	}
 	return b, nil
 }
@@ -342,6 +357,7 @@ func (c *conn) receive(xid int32, zxid int64, code int32, n int) error {
 		return err
 	}
 	if awaited {
+		r.x.got = lengthSize + n
 		c.settle(r, reply, unread)
 	}
 	return nil

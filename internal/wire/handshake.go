@@ -197,6 +197,9 @@ func (c *conn) accept(r connectResponse) error {
 		l.prove(Proof{Kind: Answer, Sent: c.askedAt, Alive: c.askedAt})
 	}
 	c.up.Store(true)
+	c.dialed.accepted(h)
+	l.enqueueDialed(c.dialed, nil)
+	c.dialed = nil
 	l.events = append(l.events, func() {
 		defer close(announced)
 		if l.cfg.OnUp != nil {

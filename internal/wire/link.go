@@ -58,6 +58,9 @@ type Config struct {
 	// Dial connects and does TLS. Its context carries the limit and ends with
 	// the Link, and it must return then. Required.
 	Dial func(ctx context.Context, server string) (net.Conn, error)
+	// OnDial is called once per dial: before OnUp if the handshake was accepted, and
+	// before OnDown otherwise. Optional.
+	OnDial func(Dialed)
 	// OnUp is called when a handshake was accepted and the authentication is
 	// written, before go-zookeeper learns of either. Optional.
 	OnUp func(Handshake)
@@ -197,6 +200,8 @@ func (l *Link) downLocked(c *conn, err error) bool {
 		return false
 	}
 	c.err = err
+	l.enqueueDialed(c.dialed, err)
+	c.dialed = nil
 	close(c.dead)
 	if l.live == c {
 		l.live = nil

@@ -1,0 +1,305 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// notices are what a hook was told, in order.
+type notices[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (n *notices[T]) add(info T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, info)
+}
+
+// take returns what was told so far, and forgets it.
+func (n *notices[T]) take() []T {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := n.all
+	n.all = nil
+	return all
+}
+
+// A heartbeat tells how long it took and how much time holds have left, and one
+// that is not answered why.
+func TestHeartbeatHook(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var told notices[client.HeartbeatInfo]
+		c := r.connect("a", client.WithObserver(client.Observer{Heartbeat: told.add}))
+		time.Sleep(time.Minute)
+		if got := told.take(); len(got) != 0 {
+			t.Errorf("%d heartbeats while nothing was held", len(got))
+		}
+		h := r.hold(c, "/a")
+		time.Sleep(10 * time.Second)
+		got := told.take()
+		if len(got) < 4 {
+			t.Fatalf("%d heartbeats in 10 s of a session of %v", len(got), sessionTimeout)
+		}
+		for _, b := range got {
+			if b.Session != h.s.ID() || b.Nodes != 1 || b.Err != nil || b.Begun.Before(h.at) ||
+				b.Duration <= 0 || b.Duration > 10*time.Millisecond || b.Left < sessionTimeout/2 || b.Left > sessionTimeout {
+				t.Errorf("heartbeat: %+v", b)
+			}
+		}
+		r.srv.Partition()
+		why := r.loss(h)
+		wantErr(t, why, client.ErrLeaseExpired)
+		got = told.take()
+		if len(got) == 0 || !slices.ContainsFunc(got, func(b client.HeartbeatInfo) bool { return b.Err != nil && b.Duration > time.Second }) {
+			t.Errorf("heartbeats that were not answered: %+v", got)
+		}
+		r.srv.Heal()
+	})
+}
+
+// A dial tells of the server, of the handshake and of the session that came of it.
+func TestDialHook(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var told notices[client.DialInfo]
+		c := r.connect("a", client.WithObserver(client.Observer{Dial: told.add}))
+		id := r.session(c).ID()
+		got := told.take()
+		if len(got) != 1 || got[0].Server != "zk:2181" || got[0].Session != id || got[0].Restored || got[0].Err != nil ||
+			got[0].Handshake <= 0 || got[0].Duration != got[0].Transport+got[0].TLS+got[0].Handshake {
+			t.Errorf("the first dial: %+v", got)
+		}
+		r.srv.CutAll()
+		time.Sleep(time.Second)
+		if got := told.take(); len(got) != 1 || got[0].Session != id || !got[0].Restored || got[0].Err != nil {
+			t.Errorf("a dial after a cut: %+v", got)
+		}
+		r.srv.HangHandshake()
+		r.srv.CutAll()
+		time.Sleep(5 * time.Second)
+		got = told.take()
+		if len(got) == 0 || got[0].Err == nil || got[0].Session != 0 || got[0].Handshake != 0 || got[0].Duration < time.Second {
+			t.Errorf("dials that were not answered: %+v", got)
+		}
+		r.srv.Refuse()
+		time.Sleep(time.Second)
+		r.srv.CutAll() // whoever was let in
+		time.Sleep(4 * time.Second)
+		got = told.take()
+		if last := len(got) - 1; last < 0 || got[last].Err == nil || got[last].Transport != 0 || got[last].Session != 0 {
+			t.Errorf("dials that were refused: %+v", got)
+		}
+		time.Sleep(time.Minute) // the session is over
+		told.take()
+		r.srv.Accept()
+		time.Sleep(10 * time.Second)
+		got = told.take()
+		if last := len(got) - 1; last < 0 || got[last].Session != r.session(c).ID() || got[last].Session == id || got[last].Restored {
+			t.Errorf("dials for the next session: %+v", got)
+		}
+	})
+}
+
+// A session that a server refuses is the end of a dial as well.
+func TestDialHookOfARefusedSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var told notices[client.DialInfo]
+		c := r.connect("a", client.WithObserver(client.Observer{Dial: told.add}))
+		told.take()
+		old := r.session(c).ID()
+		r.srv.Client("a").Freeze()
+		r.srv.ExpireSession(old)
+		r.srv.Client("a").Thaw()
+		time.Sleep(10 * time.Second)
+		var got []string
+		for _, d := range told.take() {
+			got = append(got, fmt.Sprint(d.Session == 0, d.Err != nil))
+		}
+		if want := []string{"true true", "false false"}; !slices.Equal(got, want) {
+			t.Errorf("dials, without a session and failed: %v, want %v", got, want)
+		}
+	})
+}
+
+func TestDialHookTLS(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	port, trust := relayTLS(t, srv, "localhost")
+	var told notices[client.DialInfo]
+	c, err := client.Connect(t.Context(), "localhost:"+port, client.WithTLS(&tls.Config{RootCAs: trust}), quiet(),
+		client.WithObserver(client.Observer{Dial: told.add}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil { // it waits for the hook
+		t.Error(err)
+	}
+	d := told.all[len(told.all)-1]
+	if d.Err != nil || d.Transport <= 0 || d.TLS <= 0 || d.Handshake <= 0 || d.Duration != d.Transport+d.TLS+d.Handshake {
+		t.Errorf("a dial with TLS: %+v", d)
+	}
+}
+
+// Hooks that never return cost nobody a lock, nor keep anybody from hearing of a
+// loss in time.
+func TestHooksThatBlock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		never := make(chan struct{})
+		defer close(never)
+		c := r.connect("a", client.WithObserver(client.Observer{
+			StateChange: func(client.StateChange) { <-never },
+			Heartbeat:   func(client.HeartbeatInfo) { <-never },
+			Dial:        func(client.DialInfo) { <-never },
+			Removal:     func(client.RemovalInfo) { <-never },
+		}))
+		h := r.hold(c, "/a")
+		r.create("/unwanted", "")
+		r.check(inner.DeleteInBackground(h.s, "/unwanted"))
+		for range 10 {
+			time.Sleep(sessionTimeout)
+			r.srv.CutAll()
+			time.Sleep(time.Second)
+			r.check(h.Err())
+		}
+		if _, there := r.srv.Node("/unwanted"); there {
+			t.Error("what was to be removed is there")
+		}
+		deadline := h.Deadline()
+		r.srv.Partition()
+		wantErr(t, r.loss(h), client.ErrLeaseExpired)
+		if late := time.Until(deadline); late < 500*time.Millisecond {
+			t.Errorf("the holder heard of the loss %v before the deadline", late)
+		}
+		r.srv.Heal()
+		begun := time.Now()
+		r.check(c.CloseContext(r.ctx))
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
+// Behind a hook that does not return some calls wait, the others are dropped, and
+// the log says so once.
+func TestHookCallsAreDropped(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		never := make(chan struct{})
+		open := sync.OnceFunc(func() { close(never) })
+		defer open()
+		var log bytes.Buffer
+		var told notices[client.RemovalInfo]
+		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			client.WithObserver(client.Observer{Removal: func(i client.RemovalInfo) { <-never; told.add(i) }}))
+		s := r.session(c)
+		for i := range 2000 {
+			r.check(inner.DeleteInBackground(s, fmt.Sprintf("/n%d", i)))
+		}
+		time.Sleep(time.Minute)
+		open()
+		if got := len(told.take()); got < 1000 || got > 1001 {
+			t.Errorf("%d calls were kept", got)
+		}
+		if got := strings.Count(log.String(), "a hook of the Observer does not return"); got != 1 {
+			t.Errorf("the log says so %d times", got)
+		}
+	})
+}
+
+// Every removal that is begun ends, and says so.
+func TestRemovalHook(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		do   func(*rig, *client.Client, *client.Session)
+		want []string
+	}{
+		"at once": {
+			do:   func(*rig, *client.Client, *client.Session) {},
+			want: []string{"owed 0", "done 1"},
+		},
+		"after two tries": {
+			do: func(r *rig, _ *client.Client, _ *client.Session) {
+				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 2}, zktest.CodeNoAuth)
+			},
+			want: []string{"owed 0", "failed 1", "failed 2", "done 3"},
+		},
+		"the session ends": {
+			do: func(r *rig, _ *client.Client, s *client.Session) {
+				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 1}, zktest.CodeNoAuth)
+				r.srv.ExpireSession(s.ID())
+			},
+			want: []string{"owed 0", "failed 1", "with session 1"},
+		},
+		"the client is closed": {
+			do: func(r *rig, c *client.Client, _ *client.Session) {
+				r.srv.Ignore(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always})
+				go func() { _ = c.CloseContext(r.within(10 * time.Second)) }()
+			},
+			want: []string{"owed 0", "with session 0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				var told notices[client.RemovalInfo]
+				c := r.connect("a", client.WithNamespace("ns"), client.WithObserver(client.Observer{Removal: told.add}))
+				s := r.session(c)
+				_, err := s.Create(r.ctx, "/a", nil, client.Ephemeral(), client.WithParents())
+				r.check(err)
+				begun := time.Now()
+				r.check(inner.DeleteInBackground(s, "/a"))
+				tt.do(r, c, s)
+				time.Sleep(time.Minute)
+				var got []string
+				for _, i := range told.take() {
+					got = append(got, fmt.Sprintf("%v %d", i.State, i.Tries))
+					if i.Path != "/ns/a" || !i.Begun.Equal(begun) || (i.Err != nil) != (i.State == client.RemovalFailed) {
+						t.Errorf("removal: %+v", i)
+					}
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("the hook was told %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// What a client cannot remove any more is given up, with the reason.
+func TestRemovalHookGivenUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var told notices[client.RemovalInfo]
+		c := r.connect("a", client.WithObserver(client.Observer{Removal: told.add}))
+		r.srv.Ignore(zktest.Match{Op: zktest.OpCreate})
+		_, err := c.Create(r.within(time.Second), "/n", nil, client.Protected()) // it would stay
+		wantOutcome(t, err, client.OutcomeUnknown)
+		r.srv.Partition()
+		wantErr(t, c.CloseContext(r.within(time.Second)), context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		got := told.take()
+		if len(got) == 0 || got[len(got)-1].State != client.RemovalGivenUp || !errors.Is(got[len(got)-1].Err, client.ErrClosed) {
+			t.Errorf("the hook was told %+v", got)
+		}
+		r.srv.Heal()
+	})
+}

@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// LockInfo describes an acquire of a lock of package recipes that begins.
+//
+// What re-enters a hold is no acquire of its own, and the hold that it makes is part
+// of the first: that ends, for LockHooks, with the release of the last of them. A
+// downgrade of a write hold is an acquire of the read lock, and so is the acquire of
+// the read lock within a write hold. A multi-lock is one acquire and one hold, and
+// its locks are none of their own.
+type LockInfo struct {
+	Recipe  string // the type: "InterProcessMutex", "InterProcessReadWriteLock", ...
+	Mode    string // "exclusive", "read", "write" or "lease", as recipes.Mode; "multi" for a multi-lock
+	Path    string // of the lock, as the caller gave it; those of a multi-lock joined by plus signs
+	Permits int    // of a semaphore, 0 otherwise
+	Try     bool   // it does not wait for others
+}
+
+// LockHooks hear of one acquire and of the hold that comes of it. A nil one is skipped.
+//
+// They are called in this order: Queued, any number of times; Acquired, once, whatever
+// came of it; and if the lock was acquired Held and Ended, once each. Ended runs on the
+// goroutine that releases, or, if the hold was lost before that, on one of the client's;
+// the others run on that of the caller of the acquire. The hold runs already while
+// Acquired and Held do, and is lost in time also if one of them does not return.
+type LockHooks struct {
+	// Queued is called when the caller has a place in the queue, and again when that
+	// is found to have changed. The second happens when the one right ahead leaves,
+	// which is when the caller looks.
+	Queued func(QueuePlace)
+	// Acquired is called when the acquire has ended.
+	Acquired func(AcquireResult)
+	// Held is called when the hold begins, with the context that the hold will give
+	// to its user. It carries the values of the caller's context, not those of the
+	// context that Observer.Lock returned. What Held returns takes its place; it must
+	// descend from it, and nil changes nothing.
+	Held func(ctx context.Context, hold HoldInfo) context.Context
+	// Ended is called when the hold has ended.
+	Ended func(HoldResult)
+}
+
+// QueuePlace is the place of somebody who waits for a lock.
+type QueuePlace struct {
+	Path string // of the lock; of one of those of a multi-lock
+	Node string // the own node. It has a UUID: it is for spans and logs, and never a label
+	// Ahead is how many have to leave first: 0 if it is the caller's turn. Who is
+	// first in the queue of a semaphore may still have to wait for permits.
+	Ahead int
+	// Behind is the name of the node that the caller waits for, "" if it is its turn.
+	Behind string
+}
+
+// AcquireOutcome says what came of an acquire.
+type AcquireOutcome int
+
+// The outcomes of an acquire.
+const (
+	AcquireFailed   AcquireOutcome = iota // with another error
+	AcquireDone                           // the lock is held
+	AcquireBusy                           // somebody is ahead of a TryAcquire, or a lock delay has not passed
+	AcquireTimeout                        // the deadline of its context has passed
+	AcquireCanceled                       // its context was canceled
+)
+
+// String returns the outcome in a word that is fit for a label.
+func (o AcquireOutcome) String() string {
+	switch o {
+	case AcquireDone:
+		return "acquired"
+	case AcquireBusy:
+		return "busy"
+	case AcquireTimeout:
+		return "timeout"
+	case AcquireCanceled:
+		return "canceled"
+	default:
+		return "error"
+	}
+}
+
+// AcquireResult describes an acquire that has ended.
+type AcquireResult struct {
+	HoldInfo // zero unless it is held
+
+	Duration time.Duration
+	Outcome  AcquireOutcome
+	Err      error // nil if the lock is held
+}
+
+// HoldInfo describes a hold.
+type HoldInfo struct {
+	Node         string // the own node, the first of several; "" for a multi-lock
+	Session      int64  // 0 for a multi-lock
+	FencingToken int64
+}
+
+// HoldEnd says how a hold ended.
+type HoldEnd int
+
+// The ends of a hold. All but the first are losses.
+const (
+	HoldReleased    HoldEnd = iota
+	HoldLostLease           // the ensemble did not confirm the session in time
+	HoldLostSession         // the session was lost
+	HoldLostNode            // somebody deleted the own node
+	HoldLostClosed          // the client was closed first
+)
+
+// Lost reports whether nobody released the hold before it ended.
+func (e HoldEnd) Lost() bool { return e != HoldReleased }
+
+// String returns the end in a word that is fit for a label.
+func (e HoldEnd) String() string {
+	switch e {
+	case HoldReleased:
+		return "released"
+	case HoldLostLease:
+		return "lease"
+	case HoldLostNode:
+		return "deleted"
+	case HoldLostClosed:
+		return "closed"
+	default:
+		return "session"
+	}
+}
+
+// HoldResult describes a hold that has ended.
+type HoldResult struct {
+	HoldInfo
+
+	Path string // of the lock; of a multi-lock that was lost, of the one that was
+	// Duration is how long it was held. A release counts until the server has removed
+	// the node, or the client has given that to the background.
+	Duration time.Duration
+	End      HoldEnd
+	Err      error // why it was lost, or what the release returned
+}

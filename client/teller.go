@@ -1,0 +1,63 @@
+package client
+
+import (
+	"log/slog"
+	"sync"
+)
+
+// teller calls hooks, one after the other, on a goroutine of its own that runs while
+// there is something to tell: a hook that blocks must not keep a lease from being
+// looked after. Behind such a hook the first calls are kept and the others dropped.
+type teller struct {
+	journal *journal
+
+	mu      sync.Mutex // guards the rest; never held while a hook runs
+	todo    []func()
+	idle    chan struct{} // closed when the goroutine ends; nil while there is none
+	dropped bool          // and that was logged
+}
+
+// tellerCalls bounds the calls that wait.
+const tellerCalls = 1000
+
+// tell has f called, and never blocks.
+func (t *teller) tell(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.todo) >= tellerCalls {
+		if !t.dropped {
+			t.journal.say(slog.LevelWarn, "zookeeper: a hook of the Observer does not return; calls of hooks are dropped until it does")
+		}
+		t.dropped = true
+		return
+	}
+	t.todo = append(t.todo, f)
+	if t.idle == nil {
+		t.idle = make(chan struct{})
+		go t.run() // ends when everything is told
+	}
+}
+
+func (t *teller) run() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.todo) > 0 {
+		f := t.todo[0]
+		t.todo[0], t.todo = nil, t.todo[1:]
+		t.mu.Unlock()
+		f()
+		t.mu.Lock()
+	}
+	close(t.idle)
+	t.todo, t.idle, t.dropped = nil, nil, false
+}
+
+// wait waits until everything is told that has been said so far.
+func (t *teller) wait() {
+	t.mu.Lock()
+	idle := t.idle
+	t.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
+}
