@@ -1,6 +1,8 @@
 package recipes_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -58,5 +60,42 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	t.Logf("allocations of a cycle: %v, of go-zookeeper's lock %v, both with the server's", own, peer)
 	if more := own - peer; more > moreAllocations {
 		t.Errorf("a cycle allocates %v times more often than go-zookeeper's lock, want %d at most", more, moreAllocations)
+	}
+}
+
+// An acquire that nobody observes allocates nothing for it.
+func TestAllocationsWithoutHooks(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
+	srv := zktest.NewServer(t, zktest.WithLogSize(0))
+	link := srv.Client("docent")
+	for name, tt := range map[string]struct {
+		observer client.Observer
+		free     bool
+	}{
+		"no hooks":        {client.Observer{}, true},
+		"hooks of others": {client.Observer{Heartbeat: func(client.HeartbeatInfo) {}, Dial: func(client.DialInfo) {}}, true},
+		"the hook of locks": {client.Observer{Lock: func(ctx context.Context, _ client.LockInfo) (context.Context, client.LockHooks) {
+			return ctx, client.LockHooks{}
+		}}, false},
+	} {
+		c, err := client.Connect(t.Context(), "zk", client.WithDialer(link.DialContext),
+			client.WithLogger(slog.New(slog.DiscardHandler)), client.WithObserver(tt.observer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := recipes.NewInterProcessMutex(c, "/docent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := m.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := testing.AllocsPerRun(100, func() { recipes.Observed(t.Context(), c, h) })
+		if (got == 0) != tt.free {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+		if err := errors.Join(h.Close(), c.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }

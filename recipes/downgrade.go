@@ -54,10 +54,12 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 	if read, err := reenter(ctx, heldBy(ctx, h.read.key)); read != nil && err == nil {
 		return read, nil // otherwise it was lost, which says nothing of the write hold
 	}
+	ctx, seen := observe(ctx, h.read.c, h.read.info(false))
 	read, err := h.read.underWrite(ctx, h.grant)
 	if read == nil {
 		err = cmp.Or(err, ErrReleased) // by somebody else, just now
 	}
+	seen.given(ctx, read, err)
 	return read, err
 }
 

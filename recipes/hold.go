@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -50,7 +51,8 @@ type grant struct {
 	watch   *time.Timer
 	unbind  func() bool // from the session's end
 
-	asked context.Context //nolint:containedctx // ends when somebody asks for the release
+	seen  atomic.Pointer[sight] // nil until the hold is given, or for ever
+	asked context.Context       //nolint:containedctx // ends when somebody asks for the release
 	ask   context.CancelFunc
 
 	mu    sync.Mutex // guards count; never held across I/O
@@ -65,7 +67,7 @@ const watchAfter = 20 * time.Millisecond
 // newGrant begins to hold a place. ctx gives its values, not its end.
 func newGrant(ctx context.Context, p place) *grant {
 	g := &grant{place: p}
-	ctx = context.WithoutCancel(ctx)
+	ctx = context.WithoutCancel(callers(ctx))
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	g.asked, g.ask = context.WithCancel(ctx)
 	// The session's end ends the hold without a goroutine waiting for it.
@@ -75,7 +77,10 @@ func newGrant(ctx context.Context, p place) *grant {
 }
 
 // lose ends all holds of the grant.
-func (g *grant) lose(why error) { g.cancel(fmt.Errorf("%w: %w", ErrLost, why)) }
+func (g *grant) lose(why error) {
+	g.cancel(fmt.Errorf("%w: %w", ErrLost, why))
+	g.seen.Load().lost(g.lock, context.Cause(g.ctx))
+}
 
 // watchOwn watches the own nodes. It runs on a goroutine of its own, which
 // ends with the hold.
@@ -133,7 +138,7 @@ func (g *grant) first() (*Hold, error) {
 
 // enter returns one more hold, with the values of ctx.
 func (g *grant) enter(ctx context.Context) (*Hold, error) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(callers(ctx)))
 	stop := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
 	return g.add(ctx, func(cause error) { stop(); cancel(cause) })
 }
@@ -215,14 +220,21 @@ func (h *Hold) Err() error {
 // others wait.
 func (h *Hold) Release(ctx context.Context) error {
 	ctxerr.Require(ctx)
-	err, done := h.leaving.Do(ctx, func() error { return h.release(ctx) })
+	err, done := h.leaving.Do(ctx, func() error {
+		last, err := h.release(ctx)
+		if last {
+			h.grant.seen.Load().released(err)
+		}
+		return err
+	})
 	if !done {
 		return &LockError{Op: "release", Path: h.grant.lock, Err: ctxerr.Ended(ctx)}
 	}
 	return err
 }
 
-func (h *Hold) release(ctx context.Context) error {
+// release reports whether it was the last hold of the grant.
+func (h *Hold) release(ctx context.Context) (last bool, err error) {
 	g := h.grant
 	lost, begun := h.Err(), ctx.Err()
 	h.cancel(cmp.Or(lost, ErrReleased)) // who waits on the context learns what Release returns
@@ -231,7 +243,7 @@ func (h *Hold) release(ctx context.Context) error {
 		ctx, done = h.outlived(ctx) // it descends from the hold's
 		defer done()
 	}
-	last := g.leave()
+	last = g.leave()
 	if last {
 		g.end()
 	}
@@ -239,18 +251,18 @@ func (h *Hold) release(ctx context.Context) error {
 		if last {
 			g.drop() // the session may have outlived its lease, or a server may keep it
 		}
-		return &LockError{Op: "release", Path: g.lock, Err: lost}
+		return last, &LockError{Op: "release", Path: g.lock, Err: lost}
 	}
 	if !last {
-		return nil
+		return false, nil
 	}
 	switch err := g.remove(ctx); {
 	case err == nil:
-		return nil
+		return true, nil
 	case ctx.Err() == nil && errors.Is(err, ErrNodeDeleted), g.session.Err() != nil:
-		return &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w: %w", ErrLost, err)}
+		return true, &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w: %w", ErrLost, err)}
 	default:
-		return &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w; the node is being removed in the background", notOver(err))}
+		return true, &LockError{Op: "release", Path: g.lock, Err: fmt.Errorf("%w; the node is being removed in the background", notOver(err))}
 	}
 }
 

@@ -41,6 +41,12 @@ func newHeldKey(c *client.Client, full, tag string) heldKey {
 	return heldKey{inner.Root(c), full, tag, heldOn(full)}
 }
 
+// What an acquire is called in errors.
+const (
+	acquiring = "acquire"
+	trying    = "try to acquire"
+)
+
 // The tags that stand before the numbers.
 const (
 	lockTag   = "lock-"    // InterProcessMutex, LeaderSelector, go-zookeeper's Lock
@@ -107,17 +113,13 @@ func (l *lockInternals) fail(op string, err error) error {
 
 // acquire re-enters a hold of ctx, or waits in the queue.
 func (l *lockInternals) acquire(ctx context.Context) (*Hold, error) {
-	straight := func() error { return nil }
-	return l.enter(ctx, "acquire", straight, func(member *seqqueue.Member) error {
-		return l.await(ctx, member)
-	})
+	straight := func(context.Context) error { return nil }
+	return l.enter(ctx, acquiring, straight, l.await)
 }
 
 // tryAcquire re-enters a hold of ctx, or takes the lock if nobody blocks it.
 func (l *lockInternals) tryAcquire(ctx context.Context) (*Hold, error) {
-	return l.enter(ctx, "try to acquire", func() error { return l.free(ctx) }, func(member *seqqueue.Member) error {
-		return l.try(ctx, member)
-	})
+	return l.enter(ctx, trying, l.free, l.try)
 }
 
 // free returns a BusyError if somebody would be ahead, and refuses if somebody
@@ -182,17 +184,37 @@ func (l *lockInternals) busy(ctx context.Context, line []seqqueue.Node) error {
 	return nil
 }
 
-// enter re-enters a hold of ctx; or, unless before objects, it joins the queue
-// and waits by await.
-func (l *lockInternals) enter(ctx context.Context, op string, before func() error, await func(*seqqueue.Member) error) (*Hold, error) {
+// enter re-enters a hold of ctx, or makes one that is observed.
+func (l *lockInternals) enter(ctx context.Context, op string, before func(context.Context) error, await func(context.Context, *seqqueue.Member) error) (*Hold, error) {
 	ctxerr.Require(ctx)
+	if h, err := reenter(ctx, heldBy(ctx, l.key)); h != nil && err == nil {
+		return h, nil
+	}
+	ctx, seen := observe(ctx, l.c, l.info(op == trying))
+	h, err := l.join(ctx, seen, op, before, await)
+	seen.given(ctx, h, err)
+	return h, err
+}
+
+// info describes an acquire of the lock.
+func (l *lockInternals) info(try bool) client.LockInfo {
+	recipe := "InterProcessReadWriteLock"
+	if l.tag == lockTag {
+		recipe = "InterProcessMutex"
+	}
+	return client.LockInfo{Recipe: recipe, Mode: modeOf(l.tag).String(), Path: l.path, Try: try}
+}
+
+// join takes what another lock's hold gives; or, unless before objects, it joins the
+// queue and waits by await.
+func (l *lockInternals) join(ctx context.Context, seen *sight, op string, before func(context.Context) error, await func(context.Context, *seqqueue.Member) error) (*Hold, error) {
 	if h, err := l.reenter(ctx); h != nil || err != nil {
 		if err != nil {
 			return nil, l.fail(op, err)
 		}
 		return h, nil
 	}
-	if err := before(); err != nil {
+	if err := before(ctx); err != nil {
 		return nil, l.fail(op, err)
 	}
 	if err := met(ctx, l.c); err != nil {
@@ -202,7 +224,8 @@ func (l *lockInternals) enter(ctx context.Context, op string, before func() erro
 	if err != nil {
 		return nil, l.fail(op, err)
 	}
-	if err := await(member); err != nil {
+	seen.queued(l.path, member)
+	if err := await(ctx, member); err != nil {
 		member.LeaveInBackground()
 		return nil, l.fail(op, err)
 	}

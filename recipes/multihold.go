@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -21,6 +22,7 @@ type MultiHold struct {
 	cancel context.CancelCauseFunc
 	stops  []func() bool
 	doubt  doubts
+	seen   atomic.Pointer[sight] // nil until the hold is given, or for ever
 
 	leaving *runonce.Once
 }
@@ -38,7 +40,14 @@ func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
 func (h *MultiHold) add(ctx context.Context, i int, one *Hold) context.Context {
 	h.holds[i] = one
 	h.ctx = one.grant.within(h.ctx)
-	h.stops = append(h.stops, context.AfterFunc(one.Context(), func() { h.cancel(context.Cause(one.Context())) }))
+	h.stops = append(h.stops, context.AfterFunc(one.Context(), func() {
+		cause := context.Cause(one.Context())
+		h.cancel(cause)
+		h.seen.Load().lost(one.grant.lock, cause)
+	}))
+	if _, observed := ctx.Value(callerKey{}).(context.Context); observed {
+		ctx = context.WithValue(ctx, callerKey{}, h.ctx)
+	}
 	return one.grant.within(ctx)
 }
 
@@ -109,7 +118,11 @@ func (h *MultiHold) Err() error {
 // the result of the first, or their own context's end.
 func (h *MultiHold) Release(ctx context.Context) error {
 	ctxerr.Require(ctx)
-	err, done := h.leaving.Do(ctx, func() error { return h.release(ctx) })
+	err, done := h.leaving.Do(ctx, func() error {
+		err := h.release(ctx)
+		h.seen.Load().released(err)
+		return err
+	})
 	if !done {
 		return &LockError{Op: "release", Path: h.path, Err: ctxerr.Ended(ctx)}
 	}

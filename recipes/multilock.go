@@ -132,14 +132,14 @@ func (m *InterProcessMultiLock) OneByOne() *InterProcessMultiLock {
 // deadlock each other.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*MultiHold, error) {
 	straight := func(context.Context, []int) error { return nil }
-	return m.enter(ctx, "acquire", straight, func(e entrance) turn { return e.await })
+	return m.enter(ctx, acquiring, straight, func(e entrance) turn { return e.await })
 }
 
 // TryAcquire takes the locks if nobody holds or waits for any of them, as the
 // TryAcquire of each. If somebody is ahead it returns a [*BusyError] that names
 // one of them, and makes no node unless they came in the same moment.
 func (m *InterProcessMultiLock) TryAcquire(ctx context.Context) (*MultiHold, error) {
-	return m.enter(ctx, "try to acquire", m.free, func(e entrance) turn { return e.try })
+	return m.enter(ctx, trying, m.free, func(e entrance) turn { return e.try })
 }
 
 // free returns a BusyError if somebody would be ahead in one of some locks.

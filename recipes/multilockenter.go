@@ -19,6 +19,7 @@ type entering struct {
 
 	turn func(entrance) turn
 	hold *MultiHold // of what is held so far
+	seen *sight
 }
 
 // enter re-enters what ctx holds; and, unless before objects, it enters the
@@ -26,6 +27,17 @@ type entering struct {
 func (m *InterProcessMultiLock) enter(ctx context.Context, op string, before func(context.Context, []int) error, take func(entrance) turn) (*MultiHold, error) {
 	ctxerr.Require(ctx)
 	e := &entering{InterProcessMultiLock: m, turn: take, hold: newMultiHold(ctx, m.path, len(m.entries))}
+	ctx, e.seen = observe(ctx, m.entries[0].line.root, client.LockInfo{Recipe: "InterProcessMultiLock", Mode: "multi", Path: m.path, Try: op == trying})
+	err := e.take(ctx, op, before)
+	e.seen.givenAll(ctx, e.hold, err)
+	if err != nil {
+		return nil, err
+	}
+	return e.hold, nil
+}
+
+// take fills the hold, or discards it.
+func (e *entering) take(ctx context.Context, op string, before func(context.Context, []int) error) error {
 	err := e.all(ctx, before)
 	// A lock that was held and is lost ends the waiting for the next ones, and
 	// is the reason then.
@@ -38,9 +50,8 @@ func (m *InterProcessMultiLock) enter(ctx context.Context, op string, before fun
 		if errors.As(err, &failed) {
 			failed.Op = op
 		}
-		return nil, err
 	}
-	return e.hold, nil
+	return err
 }
 
 func (e *entering) all(ctx context.Context, before func(context.Context, []int) error) error {
@@ -138,6 +149,7 @@ func (e *entering) join(ctx context.Context, group []int) ([]*seqqueue.Member, e
 			err = cmp.Or(err, error(&LockError{Path: e.entries[i].path, Err: refused}))
 			continue
 		}
+		e.seen.queued(e.entries[i].path, member)
 		members = append(members, member)
 	}
 	if err != nil {

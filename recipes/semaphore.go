@@ -38,6 +38,7 @@ type InterProcessSemaphore struct {
 	settings
 
 	c      *client.Client
+	recipe string // its name, for the observer
 	path   string
 	key    heldKey
 	gate   *lockInternals // the queue
@@ -87,7 +88,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 	gate.queue.Beside(leases.dir)
 	return &InterProcessSemaphore{
 		settings: s,
-		c:        c, path: path,
+		c:        c, path: path, recipe: "InterProcessSemaphore",
 		key:  newHeldKey(c, full, leaseTag),
 		gate: gate, leases: leases,
 		max: most, count: count,
@@ -109,7 +110,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 // [ErrCountData].
 func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 	nothing := func(context.Context, int) error { return nil }
-	return s.enter(ctx, "acquire", n, nothing, s.await)
+	return s.enter(ctx, acquiring, n, nothing, s.await)
 }
 
 // TryAcquire takes n permits if they are free and nobody waits. It never waits
@@ -118,7 +119,7 @@ func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, err
 // waits, the first of them; it makes no node unless they came in the same
 // moment. Otherwise it is like Acquire.
 func (s *InterProcessSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error) {
-	return s.enter(ctx, "try to acquire", n, s.free, s.try)
+	return s.enter(ctx, trying, n, s.free, s.try)
 }
 
 // Do runs fn while n permits are held, as [InterProcessMutex.Do].
@@ -158,11 +159,26 @@ func (s *InterProcessSemaphore) fail(op string, err error) error {
 	return &LockError{Op: op, Path: s.path, Err: err}
 }
 
-// enter joins the queue, unless before objects, and takes its turn.
+// enter makes a lease that is observed.
 func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
 	before func(context.Context, int) error, turn func(context.Context, *seqqueue.Member, int) (place, error),
 ) (*Lease, error) {
 	ctxerr.Require(ctx)
+	ctx, seen := observe(ctx, s.c, client.LockInfo{
+		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: op == trying,
+	})
+	hold, err := s.join(ctx, seen, op, n, before, turn)
+	seen.given(ctx, hold, err)
+	if err != nil {
+		return nil, err
+	}
+	return &Lease{hold}, nil
+}
+
+// join joins the queue, unless before objects, and takes its turn.
+func (s *InterProcessSemaphore) join(ctx context.Context, seen *sight, op string, n int,
+	before func(context.Context, int) error, turn func(context.Context, *seqqueue.Member, int) (place, error),
+) (*Hold, error) {
 	if err := s.admit(ctx, n); err != nil {
 		return nil, s.fail(op, err)
 	}
@@ -173,6 +189,7 @@ func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
 	if err != nil {
 		return nil, s.fail(op, err)
 	}
+	seen.queued(s.path, member)
 	p, err := turn(ctx, member, n)
 	if err != nil {
 		return nil, s.fail(op, err)
@@ -181,7 +198,7 @@ func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
 	if err != nil {
 		return nil, s.fail(op, err)
 	}
-	return &Lease{hold}, nil
+	return hold, nil
 }
 
 // admit refuses what would be waited for in vain.

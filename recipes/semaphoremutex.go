@@ -20,6 +20,7 @@ func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...LockOp
 	if err != nil {
 		return nil, err
 	}
+	s.recipe = "InterProcessSemaphoreMutex"
 	return &InterProcessSemaphoreMutex{s}, nil
 }
 

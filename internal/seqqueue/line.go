@@ -55,3 +55,13 @@ func line(tags Tags, children []string) []Node {
 	sort.Slice(nodes, func(i, j int) bool { return nodes[i].before(nodes[j]) })
 	return nodes
 }
+
+// upTo counts the contenders in a list of children that are not behind last.
+func upTo(tags Tags, last Node, children []string) (n int) {
+	for _, name := range children {
+		if other, numeral := tags.parse(name); numeral == number && other.Library == "" && !last.before(other) {
+			n++
+		}
+	}
+	return n
+}

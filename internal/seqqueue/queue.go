@@ -91,6 +91,10 @@ type Member struct {
 	Path    string
 	Czxid   int64 // of the node, the fencing token
 
+	// Told, unless it is nil, is called by Ahead with how many have to leave before
+	// it is the member's turn, and the name of the last of them.
+	Told func(ahead int, behind string)
+
 	q        *Queue
 	children []string // a list made since the node was; nil if there is none
 	beside   []string // of the other directory, if nobody but us can have had the turn since; or nil
@@ -224,10 +228,12 @@ func (m *Member) Beside() []string {
 // the list that came with the node the first time and asks for a new one
 // later.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
-	v := judge(m.q.tags, m.Node, m.children, blocks)
+	children := m.children
+	v := judge(m.q.tags, m.Node, children, blocks)
 	m.children = nil
 	if !v.listed { // no list yet, or one that was answered before the create
-		children, _, err := m.Session.Children(ctx, m.q.dir)
+		var err error
+		children, _, err = m.Session.Children(ctx, m.q.dir)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil, ErrGone // the directory went, and the node with it
 		}
@@ -245,11 +251,17 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
+		if m.Told != nil {
+			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
+		}
 		nearest := v.nearest // not all of v, also when nobody blocks
 		return &nearest, nil
 	}
 	if err := m.Session.Err(); err != nil {
 		return nil, err // first in a line that the session no longer stands in
+	}
+	if m.Told != nil {
+		m.Told(0, "")
 	}
 	return nil, ctxerr.Ended(ctx)
 }

@@ -1,0 +1,248 @@
+package recipes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// Every kind of lock is observed by its own name, mode and path.
+func TestLockHooksOfEveryKind(t *testing.T) {
+	t.Parallel()
+	const path = "/kind"
+	locked := func(name string) []string {
+		return []string{
+			"w asks for " + name + " " + path, "w in " + path + ": 0 ahead", "w: acquired", "w holds as w",
+			"w/hold works", "w held " + path + ": released",
+		}
+	}
+	type work = func(context.Context) error
+	for name, tt := range map[string]struct {
+		do   func(ctx context.Context, c *client.Client, fn work) error
+		want []string
+	}{
+		"mutex": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				m, err := recipes.NewInterProcessMutex(c, path)
+				if err != nil {
+					return err
+				}
+				return m.Do(ctx, fn)
+			},
+			locked("InterProcessMutex exclusive"),
+		},
+		"read": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				l, err := recipes.NewInterProcessReadWriteLock(c, path)
+				if err != nil {
+					return err
+				}
+				return l.ReadLock().Do(ctx, fn)
+			},
+			locked("InterProcessReadWriteLock read"),
+		},
+		"write": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				l, err := recipes.NewInterProcessReadWriteLock(c, path)
+				if err != nil {
+					return err
+				}
+				return l.WriteLock().Do(ctx, fn)
+			},
+			locked("InterProcessReadWriteLock write"),
+		},
+		"semaphore": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				s, err := recipes.NewInterProcessSemaphore(c, path, 3)
+				if err != nil {
+					return err
+				}
+				return s.Do(ctx, 2, fn)
+			},
+			locked("InterProcessSemaphore lease"),
+		},
+		"semaphore mutex": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				m, err := recipes.NewInterProcessSemaphoreMutex(c, path)
+				if err != nil {
+					return err
+				}
+				return m.Do(ctx, fn)
+			},
+			locked("InterProcessSemaphoreMutex lease"),
+		},
+		"multi-lock": {
+			func(ctx context.Context, c *client.Client, fn work) error {
+				a, err := recipes.NewInterProcessMutex(c, path)
+				if err != nil {
+					return err
+				}
+				b, err := recipes.NewInterProcessSemaphore(c, "/permits", 1)
+				if err != nil {
+					return err
+				}
+				m, err := recipes.NewInterProcessMultiLock(a, b.Permits(1))
+				if err != nil {
+					return err
+				}
+				return m.Do(ctx, fn)
+			},
+			[]string{
+				"w asks for InterProcessMultiLock multi " + path + "+/permits", "w in " + path + ": 0 ahead", "w in /permits: 0 ahead",
+				"w: acquired", "w holds as w", "w/hold works", "w held " + path + "+/permits: released",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				var d diary
+				c := r.connect("a", client.WithObserver(d.hooks(false)))
+				r.check(tt.do(r.as("w"), c, func(ctx context.Context) error {
+					d.add("%s works", spanOf(ctx))
+					return nil
+				}))
+				d.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+// What has to leave before a reader is its turn is the nearest writer and all before
+// that, and no other reader.
+func TestQueuePlacesOfReaders(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var d diary
+		c := r.connect("a", client.WithObserver(d.hooks(false)))
+		other := r.rw(r.connect("b"))
+		one, two := r.reads(r.ctx, other), r.reads(r.ctx, other)
+		three, err := r.rw(c).ReadLock().Acquire(r.as("r"))
+		r.check(err)
+		const reads, in = "InterProcessReadWriteLock read " + dir, " in " + dir
+		d.want(t, "r asks for "+reads, "r"+in+": 0 ahead", "r: acquired", "r holds as r")
+		writer := rwWaits(r.ctx, other, true)
+		time.Sleep(time.Second)
+		rwWaits(r.ctx, other, false) // another reader behind the writer
+		time.Sleep(time.Second)
+		waiting := rwWaits(r.as("w"), r.rw(c), false)
+		time.Sleep(time.Second)
+		d.want(t, "w asks for "+reads, "w"+in+": 4 ahead")
+		r.check(three.Close())
+		d.want(t, "r held "+dir+": released")
+		r.check(one.Close())
+		r.check(two.Close())
+		w := r.rwGranted(writer, "the writer")
+		d.want(t)
+		r.check(w.Close())
+		r.rwGranted(waiting, "the reader")
+		d.want(t, "w"+in+": 0 ahead", "w: acquired", "w holds as w")
+	})
+}
+
+// A downgrade is an acquire of the read lock and the end of the write hold, and so is
+// the read lock that is taken within a write hold.
+func TestLockHooksOfADowngrade(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var d diary
+		l := r.rw(r.connect("a", client.WithObserver(d.hooks(false))))
+		const rw = "InterProcessReadWriteLock "
+		w := r.writes(r.as("w"), l)
+		d.want(t, "w asks for "+rw+"write "+dir, "w in "+dir+": 0 ahead", "w: acquired", "w holds as w")
+		under := r.reads(context.WithValue(w.Context(), spanKey{}, "u"), l)
+		d.want(t, "u asks for "+rw+"read "+dir, "u: acquired", "u holds as u")
+		if span := spanOf(under.Context()); span != "u/hold" {
+			t.Errorf("the read hold within is in the span %q", span)
+		}
+		r.check(under.Close())
+		d.want(t, "u held "+dir+": released")
+		read := r.downgrades(r.as("d"), w)
+		d.want(t, "d asks for "+rw+"read "+dir, "d: acquired", "d holds as d", "w held "+dir+": released")
+		r.check(read.Close())
+		d.want(t, "d held "+dir+": released")
+	})
+}
+
+// Permits that are not free make a TryAcquire busy, and an Acquire wait as the first
+// in line.
+func TestLockHooksOfPermits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var d diary
+		c := r.connect("a", client.WithObserver(d.hooks(false)))
+		s, err := recipes.NewInterProcessSemaphore(c, "/s", 2)
+		r.check(err)
+		lease, err := s.Acquire(r.as("h"), 2)
+		r.check(err)
+		d.take()
+		const asks = " asks for InterProcessSemaphore lease /s"
+		_, err = s.TryAcquire(r.as("t"), 1)
+		wantErr(t, err, recipes.ErrBusy)
+		d.want(t, "t"+asks, "t: busy")
+		_, err = s.Acquire(r.as("m"), 3)
+		wantErr(t, err, recipes.ErrTooManyPermits)
+		d.want(t, "m"+asks, "m: error")
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Acquire(r.as("w"), 1)
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		d.want(t, "w"+asks, "w in /s: 0 ahead")
+		r.check(lease.Close())
+		r.check(<-done)
+		d.want(t, "h held /s: released", "w: acquired", "w holds as w")
+	})
+}
+
+// A multi-lock is one acquire and one hold, whose loss names the lock that was lost.
+func TestLockHooksOfAMultiLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var d diary
+		c := r.connect("a", client.WithObserver(d.hooks(false)))
+		m := r.multi(c, "/x", "/y", "/z")
+		y, err := recipes.NewInterProcessMutex(r.connect("b"), "/y")
+		r.check(err)
+		busy := r.held(y)
+		_, err = m.TryAcquire(r.as("t"))
+		wantErr(t, err, recipes.ErrBusy)
+		const asks = " asks for InterProcessMultiLock multi /x+/y+/z"
+		d.want(t, "t"+asks, "t: busy")
+		time.AfterFunc(time.Minute, func() { r.check(busy.Close()) })
+		h, err := m.Acquire(r.as("w"))
+		r.check(err)
+		d.want(t, "w"+asks, "w in /x: 0 ahead", "w in /y: 1 ahead", "w in /y: 0 ahead", "w in /z: 0 ahead", "w: acquired", "w holds as w")
+		if got := d.got[1]; got.FencingToken != h.FencingToken() || got.Duration < time.Minute {
+			t.Errorf("acquired: %+v", got)
+		}
+		spans := []string{spanOf(h.Context())}
+		for _, one := range h.Holds() {
+			spans = append(spans, spanOf(one.Context()))
+		}
+		if got := spans[0] + spans[1] + spans[2] + spans[3]; got != "w/holdwww" {
+			t.Errorf("the contexts of the holds are in the spans %q", spans)
+		}
+		for _, path := range []string{"/x", "/y", "/z"} { // each is re-entered with the context
+			one, err := recipes.NewInterProcessMutex(c, path)
+			r.check(err)
+			again, err := one.TryAcquire(h.Context())
+			r.check(err)
+			r.check(again.Close())
+			again, err = one.TryAcquire(h.Holds()[2].Context())
+			r.check(err)
+			r.check(again.Close())
+		}
+		d.want(t)
+		time.Sleep(time.Minute)
+		r.check(r.srv.Delete(h.Holds()[1].Path()))
+		<-h.Context().Done()
+		d.want(t, "w held /y: deleted")
+		wantErr(t, h.Close(), recipes.ErrLost)
+		d.want(t)
+	})
+}
