@@ -2,9 +2,7 @@ package client_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -222,84 +220,5 @@ func TestHookCallsAreDropped(t *testing.T) {
 		if got := strings.Count(log.String(), "a hook of the Observer does not return"); got != 1 {
 			t.Errorf("the log says so %d times", got)
 		}
-	})
-}
-
-// Every removal that is begun ends, and says so.
-func TestRemovalHook(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		do   func(*rig, *client.Client, *client.Session)
-		want []string
-	}{
-		"at once": {
-			do:   func(*rig, *client.Client, *client.Session) {},
-			want: []string{"owed 0", "done 1"},
-		},
-		"after two tries": {
-			do: func(r *rig, _ *client.Client, _ *client.Session) {
-				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 2}, zktest.CodeNoAuth)
-			},
-			want: []string{"owed 0", "failed 1", "failed 2", "done 3"},
-		},
-		"the session ends": {
-			do: func(r *rig, _ *client.Client, s *client.Session) {
-				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 1}, zktest.CodeNoAuth)
-				r.srv.ExpireSession(s.ID())
-			},
-			want: []string{"owed 0", "failed 1", "with session 1"},
-		},
-		"the client is closed": {
-			do: func(r *rig, c *client.Client, _ *client.Session) {
-				r.srv.Ignore(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always})
-				go func() { _ = c.CloseContext(r.within(10 * time.Second)) }()
-			},
-			want: []string{"owed 0", "with session 0"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(r *rig) {
-				var told notices[client.RemovalInfo]
-				c := r.connect("a", client.WithNamespace("ns"), client.WithObserver(client.Observer{Removal: told.add}))
-				s := r.session(c)
-				_, err := s.Create(r.ctx, "/a", nil, client.Ephemeral(), client.WithParents())
-				r.check(err)
-				begun := time.Now()
-				r.check(inner.DeleteInBackground(s, "/a"))
-				tt.do(r, c, s)
-				time.Sleep(time.Minute)
-				var got []string
-				for _, i := range told.take() {
-					got = append(got, fmt.Sprintf("%v %d", i.State, i.Tries))
-					if i.Path != "/ns/a" || !i.Begun.Equal(begun) || (i.Err != nil) != (i.State == client.RemovalFailed) {
-						t.Errorf("removal: %+v", i)
-					}
-				}
-				if !slices.Equal(got, tt.want) {
-					t.Errorf("the hook was told %q, want %q", got, tt.want)
-				}
-			})
-		})
-	}
-}
-
-// What a client cannot remove any more is given up, with the reason.
-func TestRemovalHookGivenUp(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		var told notices[client.RemovalInfo]
-		c := r.connect("a", client.WithObserver(client.Observer{Removal: told.add}))
-		r.srv.Ignore(zktest.Match{Op: zktest.OpCreate})
-		_, err := c.Create(r.within(time.Second), "/n", nil, client.Protected()) // it would stay
-		wantOutcome(t, err, client.OutcomeUnknown)
-		r.srv.Partition()
-		wantErr(t, c.CloseContext(r.within(time.Second)), context.DeadlineExceeded)
-		time.Sleep(time.Minute)
-		got := told.take()
-		if len(got) == 0 || got[len(got)-1].State != client.RemovalGivenUp || !errors.Is(got[len(got)-1].Err, client.ErrClosed) {
-			t.Errorf("the hook was told %+v", got)
-		}
-		r.srv.Heal()
 	})
 }

@@ -220,13 +220,7 @@ func (h *Hold) Err() error {
 // others wait.
 func (h *Hold) Release(ctx context.Context) error {
 	ctxerr.Require(ctx)
-	err, done := h.leaving.Do(ctx, func() error {
-		last, err := h.release(ctx)
-		if last {
-			h.grant.seen.Load().released(err)
-		}
-		return err
-	})
+	err, done := h.leaving.Do(ctx, func() error { return h.ended(h.release(ctx)) })
 	if !done {
 		return &LockError{Op: "release", Path: h.grant.lock, Err: ctxerr.Ended(ctx)}
 	}

@@ -149,6 +149,15 @@ func (s *sight) begin(ctx context.Context) context.Context {
 	return ctx
 }
 
+// ended tells of a release that returned err, if it was that of the last hold of the
+// grant, and returns err.
+func (h *Hold) ended(last bool, err error) error {
+	if last {
+		h.grant.seen.Load().released(err)
+	}
+	return err
+}
+
 // released tells that the hold has ended with a release that returned err.
 func (s *sight) released(err error) {
 	if s == nil || !s.state.CompareAndSwap(seenHeld, seenEnded) || s.hooks.Ended == nil {
