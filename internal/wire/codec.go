@@ -23,8 +23,10 @@ const (
 	OpGetChildren     Op = 12 // getChildren2, which answers with a Stat
 	OpCheck           Op = 13
 	OpMulti           Op = 14
+	OpRemoveWatches   Op = 18
 	OpCreateContainer Op = 19
 	OpCreateTTL       Op = 21
+	OpAddWatch        Op = 106
 )
 
 // Request is one operation with its arguments; each operation reads those that
@@ -35,7 +37,7 @@ type Request struct {
 	Path    string
 	Data    []byte
 	ACL     []zk.ACL
-	Flags   int32
+	Flags   int32 // of a create; the mode of an OpAddWatch, the kind of an OpRemoveWatches
 	TTL     int64 // milliseconds
 	Version int32
 	Watch   bool
@@ -77,6 +79,8 @@ func (r *Request) append(b []byte) []byte {
 	switch r.Op {
 	case OpExists, OpGetData, OpGetChildren:
 		return putBool(b, r.Watch)
+	case OpAddWatch, OpRemoveWatches:
+		return put32(b, r.Flags)
 	case OpDelete, OpCheck:
 		return put32(b, r.Version)
 	case OpSetData:
@@ -126,6 +130,10 @@ func (r *Reply) decode(op Op, body []byte) error {
 		d.stat(&r.Stat)
 	case OpMulti:
 		r.Parts = d.results()
+	case OpAddWatch: // ErrorResponse, which says 0; whoever has nothing to say may leave it out
+		if len(body) > 0 {
+			r.Code = d.int32()
+		}
 	}
 	if d.bad {
 		return fmt.Errorf("%w: answer of %d bytes to a request of type %d", ErrProtocol, len(body), op)

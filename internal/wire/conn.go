@@ -22,9 +22,10 @@ type conn struct {
 
 	// Owned by the reading goroutine.
 	br      *bufio.Reader
-	remain  int  // bytes of the current frame not delivered yet
-	greeted bool // ConnectResponse accepted
-	hello   bool // the current frame is the ConnectResponse
+	remain  int    // bytes of the current frame not delivered yet
+	held    []byte // those of them that have been read already
+	greeted bool   // ConnectResponse accepted
+	hello   bool   // the current frame is the ConnectResponse
 	// How much time go-zookeeper gives its next frame, and since when.
 	readSpan time.Duration
 	readSet  time.Time
@@ -83,6 +84,11 @@ func (c *conn) Read(p []byte) (int, error) {
 		if err := c.nextReply(); err != nil {
 			return 0, err
 		}
+	}
+	if len(c.held) > 0 {
+		n := copy(p, c.held)
+		c.held, c.remain = c.held[n:], c.remain-n
+		return n, nil
 	}
 	n, err := c.br.Read(p[:min(len(p), c.remain)])
 	c.remain -= n

@@ -64,3 +64,6 @@ func (l *Link) Evidence() clock.Stamp {
 	defer l.mu.Unlock()
 	return l.evidence
 }
+
+// DecodeEvent reads the body of a notification.
+var DecodeEvent = decodeEvent

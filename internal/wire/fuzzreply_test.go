@@ -21,6 +21,9 @@ var replyOps = []wire.Op{
 	wire.OpSync, wire.OpGetChildren, wire.OpMulti, wire.OpCreateContainer, wire.OpCreateTTL,
 }
 
+// unknownOps are those that go-zookeeper does not know.
+var unknownOps = []wire.Op{wire.OpAddWatch, wire.OpRemoveWatches}
+
 // asZK is the reply to op that go-zookeeper decodes from the script's body.
 func asZK(conn *zk.Conn, op wire.Op) (r wire.Reply, err error) {
 	stat := &zk.Stat{}
@@ -96,13 +99,16 @@ func FuzzReply(f *testing.F) {
 	f.Add(8, body(3, "a", "", "ccc", stat))
 	f.Add(9, body(slices.Concat([]any{1, false, -1, "/a", 5, false, -1, stat}, checked, failedPart(-101), partsEnd)...))
 	f.Add(10, body("/a", stat))
+	f.Add(12, body(0))
+	f.Add(13, body())
 	r, s := newRig(f), &script{}
 	conn, _ := connect(f, r, s)
 	if _, _, err := conn.Get("/"); err != nil { // now its loops have their buffers
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, which int, original []byte) {
-		op := replyOps[uint(which)%uint(len(replyOps))]
+		ops := slices.Concat(replyOps, unknownOps)
+		op := ops[uint(which)%uint(len(ops))]
 		b := bytes.Clone(original)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -118,6 +124,9 @@ func FuzzReply(f *testing.F) {
 			if !errors.Is(err, wire.ErrProtocol) {
 				t.Errorf("error %v", err)
 			}
+			return
+		}
+		if slices.Contains(unknownOps, op) {
 			return
 		}
 		null := []byte{0xff, 0xff, 0xff, 0xff}

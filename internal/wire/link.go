@@ -68,6 +68,10 @@ type Config struct {
 	// at most once per dial. The session may live on. It is not called for an
 	// attempt that ends because the Link is over. Optional.
 	OnDown func(server string, err error)
+	// OnEvent is called with every notification of a watch, whoever left it. It
+	// runs on the reading goroutine, beside the other callbacks, before anything
+	// is read that the server sent later, and must not block. Optional.
+	OnEvent func(Event)
 	// OnOver is called once, when the session is over on this Link. Optional.
 	OnOver func(err error)
 }

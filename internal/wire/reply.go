@@ -44,6 +44,9 @@ func (c *conn) nextReply() error {
 			return err
 		case !own:
 			c.remain = lengthSize + int(n)
+			if xid == xidNotification {
+				return c.notify(zxid, int(n))
+			}
 			return nil
 		}
 		if _, err := c.br.Discard(lengthSize + int(n)); err != nil {
