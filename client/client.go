@@ -59,6 +59,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		servers:   newServers(cfg, j),
 		journal:   j,
 		states:    newStateLog(time.Now()),
+		lasting:   newLastingWatches(),
 		changed:   make(chan struct{}),
 		lacking:   map[feature]bool{},
 		closeOnce: runonce.New(),
@@ -176,7 +177,10 @@ func defaultData(c *Client) []byte {
 
 // Conn returns the zk.Conn of the present session, for what this package does
 // not offer, or nil while there is none. It is replaced with every session
-// and its session never changes. Its watches are not used by this client; its
+// and its session never changes. Its watches are not used by this client, but the
+// servers keep them together: on a path that this client watches too, a removal of
+// the client's watch ([Watch.Stop], [Changes.Close]) takes the other along, and
+// before ZooKeeper 3.9 the other replaces a persistent one. Its
 // AddAuth can wedge it for good (use [WithAuth]) and its Close ends the
 // session. Paths are the server's: neither chroot nor namespace applies.
 //

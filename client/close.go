@@ -52,6 +52,7 @@ func (c *core) shutDown(ctx context.Context) error {
 	c.broadcast()
 	c.mu.Unlock()
 
+	c.lasting.end(ErrClosed)
 	if s != nil {
 		s.retire()
 		c.parents.leave(ctx, s)

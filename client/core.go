@@ -28,6 +28,7 @@ type core struct {
 	remover *remover
 	parents *parents
 	teller  *teller
+	lasting *lastingWatches
 	root    *Client // the client of the connect string, without a namespace
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call

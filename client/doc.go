@@ -52,6 +52,23 @@
 // first see the session end. [LeasePolicy] says what is assumed; the argument
 // is in docs/losing-a-lock.md.
 //
+// # Watches
+//
+// [Client.GetW], [Client.ExistsW] and [Client.ChildrenW] read and leave a watch
+// that fires once. They suit a wait for one thing. Whoever does not wait any more
+// calls [Watch.Stop], which has the watch removed from the server in the
+// background.
+//
+// [Client.Watch] follows a node, or all nodes below it, with a watch that stays
+// on the server (ZooKeeper 3.6). It loses no change silently: after a reconnection,
+// in a new session, and when the reader was too slow, it says that changes may
+// have been missed, once the watch stands again. Then the reader reads again.
+// Where the servers lack such watches it fails with an error that matches
+// [ErrUnsupported].
+//
+// The watches of a client on the same path are one on the server, however many
+// wait for it.
+//
 // # Errors
 //
 // A failed operation is an [*OpError], which matches what the server said:

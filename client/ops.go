@@ -124,8 +124,8 @@ func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
 }
 
 // ExistsW is Exists with a watch that fires when the node is created, changed
-// or deleted. On a node that never appears the watch stays on the server for
-// the life of the session: prefer [Client.GetW] where the node is known.
+// or deleted. On a node that never appears the watch stays on the server until
+// [Watch.Stop], or for the life of the session.
 func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *Watch, error) {
 	x, w, err := o.read(ctx, "exists", path, wire.OpExists, true)
 	found := stat(x)

@@ -51,7 +51,6 @@ type session struct {
 func (c *core) startSession() (*session, error) {
 	s := &session{
 		core:    c,
-		hub:     newHub(),
 		started: make(chan struct{}),
 		parked:  make(chan struct{}),
 		unpark:  make(chan struct{}),
@@ -59,6 +58,7 @@ func (c *core) startSession() (*session, error) {
 
 		recognised: make(chan struct{}),
 	}
+	s.hub = newHub(s)
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	s.lease = newLease(s, c.cfg.lease)
 	s.link = wire.NewLink(wire.Config{
@@ -75,6 +75,7 @@ func (c *core) startSession() (*session, error) {
 		OnDial:         c.dialed(),
 		OnUp:           s.onUp,
 		OnDown:         s.onDown,
+		OnEvent:        s.hub.dispatch,
 		OnOver:         s.onOver,
 	})
 	if !c.setCurrent(s) {
@@ -88,7 +89,6 @@ func (c *core) startSession() (*session, error) {
 		zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(c.cfg.maxReply),
 		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
-		zk.WithEventCallback(s.onEvent),
 	)
 	if err != nil {
 		s.link.End(err)
@@ -97,7 +97,7 @@ func (c *core) startSession() (*session, error) {
 	s.conn = conn
 	close(s.started)
 	c.wg.Go(func() { // ends when go-zookeeper's main goroutine does
-		for range events { // the callback has seen them; only the end matters
+		for range events { // the wire has seen them; only the end matters
 		}
 		close(s.drained)
 		s.link.End(errConnClosed)
@@ -128,23 +128,12 @@ func (h hosts) Next() (string, bool) {
 	}
 }
 
-// onEvent runs on go-zookeeper's goroutines: it must not block nor call it.
-func (s *session) onEvent(ev zk.Event) {
-	if ev.Type != zk.EventSession {
-		s.hub.dispatch(ev)
-	}
-}
-
 func (s *session) onUp(h wire.Handshake) {
 	<-s.started
 	less := s.core.servers.up(h.Server, h.Timeout)
-	if h.Reattached {
-		// A change may have happened while nobody was connected: everybody
-		// reads again. This comes before anybody is told of the connection, or
-		// a watch that somebody quick leaves on it would be taken for an old
-		// one.
-		s.hub.fireAll(errReconnected)
-	}
+	// This comes before anybody is told of the connection, or a watch that
+	// somebody quick leaves on it would be taken for an old one.
+	s.hub.up(h.Reattached)
 	if !s.core.sessionUp(s, h) {
 		return
 	}
@@ -176,7 +165,7 @@ func (s *session) onOver(err error) {
 		s.core.remember(s)
 	}
 	s.core.sessionOver(s, cause)
-	s.hub.fireAll(cause)
+	s.hub.end(cause)
 	if unburied {
 		s.linger()
 	}
@@ -247,7 +236,7 @@ func (s *session) over() error {
 // nodes.
 func (s *session) retire() {
 	s.cancel(ErrClosed)
-	s.hub.fireAll(ErrClosed)
+	s.hub.end(ErrClosed)
 }
 
 // dispose waits for everything that belongs to a session that is over.

@@ -11,24 +11,28 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// errReconnected wakes watchers after a reconnection: what happened in
-// between may have been missed.
-var errReconnected = errors.New("client: reconnected")
+var (
+	// errReconnected wakes watchers after a reconnection: what happened in
+	// between may have been missed.
+	errReconnected = errors.New("client: reconnected")
+	// errDisarmed wakes watchers whose watch was taken from the server along
+	// with another on the same path.
+	errDisarmed = errors.New("client: the watch has to be left anew")
+	errStopped  = errors.New("client: the watch was stopped")
+)
 
-// Watch is a one-shot watch on a node. Everybody in this process who watches
-// the same path in the same way in the same session shares one, so waiting
-// costs the server one watch however many wait, and giving up costs nothing.
+// Watch is a one-shot watch on a node. All watches of this client on the same
+// path, of the same kind and in the same session, are one on the server, so
+// waiting costs the server one watch however many wait.
 type Watch struct {
-	done  chan struct{} // closed when fired
-	armed chan struct{} // closed when the read that arms it has returned
-	event zk.EventType  // set before done is closed
-	err   error         // set before done is closed
+	on   *oneShot
+	stop sync.Once
 }
 
 // Done is closed at the first of: a change of what was watched, a
 // reconnection, the end of the session. Read again in each case; a wake-up
 // without a change is possible.
-func (w *Watch) Done() <-chan struct{} { return w.done }
+func (w *Watch) Done() <-chan struct{} { return w.on.done }
 
 // Event says what ended the watch once Done is closed: the type of the
 // server's event and nil, or [zk.EventNotWatching] and why it ended without
@@ -36,98 +40,24 @@ func (w *Watch) Done() <-chan struct{} { return w.done }
 // over.
 func (w *Watch) Event() (zk.EventType, error) {
 	select {
-	case <-w.done:
-		return w.event, w.err
+	case <-w.on.done:
+		return w.on.event, w.on.err
 	default:
 		return 0, nil
 	}
 }
 
-type watchKey struct {
-	op   wire.Op // of the read that leaves it
-	path string
-}
-
-// hub holds the watches of one session. go-zookeeper's own watch channels are
-// not used: they are never given up, they lose events when a reconnection
-// re-arms them, and re-arming races with traffic. Events come in through its
-// callback.
-type hub struct {
-	mu      sync.Mutex // guards watches; never held across I/O
-	watches map[watchKey]*Watch
-	over    error // why no watch can be had any more
-}
-
-func newHub() *hub { return &hub{watches: map[watchKey]*Watch{}} }
-
-// join returns the watch on key, and whether the caller has to arm it by a
-// read.
-func (h *hub) join(key watchKey) (w *Watch, arm bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over != nil {
-		return nil, false, h.over
-	}
-	if w, ok := h.watches[key]; ok {
-		return w, false, nil
-	}
-	w = &Watch{done: make(chan struct{}), armed: make(chan struct{})}
-	h.watches[key] = w
-	return w, true, nil
-}
-
-func (h *hub) fireLocked(key watchKey, w *Watch, event zk.EventType, err error) {
-	delete(h.watches, key)
-	w.event, w.err = event, err
-	close(w.done)
-}
-
-// drop removes a watch whose arming read failed, so that the next reader arms
-// it anew; it may have fired meanwhile.
-func (h *hub) drop(key watchKey, w *Watch, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.watches[key] == w {
-		h.fireLocked(key, w, zk.EventNotWatching, err)
-	}
-}
-
-// dispatch runs on go-zookeeper's receiving goroutine, before any reply that
-// the server sent after the event is looked at.
-func (h *hub) dispatch(ev zk.Event) {
-	var ops []wire.Op
-	switch ev.Type {
-	case zk.EventNodeCreated:
-		ops = []wire.Op{wire.OpExists}
-	case zk.EventNodeDataChanged:
-		ops = []wire.Op{wire.OpGetData, wire.OpExists}
-	case zk.EventNodeChildrenChanged:
-		ops = []wire.Op{wire.OpGetChildren}
-	case zk.EventNodeDeleted:
-		ops = []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren}
-	default:
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, op := range ops {
-		key := watchKey{op, ev.Path}
-		if w, ok := h.watches[key]; ok {
-			h.fireLocked(key, w, ev.Type, nil)
-		}
-	}
-}
-
-// fireAll wakes everybody. With any error but errReconnected the session is
-// over and no watch can be had any more.
-func (h *hub) fireAll(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !errors.Is(err, errReconnected) && h.over == nil {
-		h.over = err
-	}
-	for key, w := range h.watches {
-		h.fireLocked(key, w, zk.EventNotWatching, err)
+// Stop says that the caller does not wait for the watch any more. It returns at
+// once. When all callers that share the watch have stopped, and it has not fired
+// within a second, the client removes it from the server in the background. A
+// watch that nobody stops stays on the server until it fires or the session
+// ends. Servers before ZooKeeper 3.5 cannot remove watches: there it stays too.
+//
+// A second call does nothing, nor does a call after the watch has fired, nor one
+// on a nil Watch. Done may never be closed after Stop.
+func (w *Watch) Stop() {
+	if w != nil {
+		w.stop.Do(func() { w.on.hub.leave(w.on) })
 	}
 }
 
@@ -140,7 +70,7 @@ func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.E
 		if err := ctxerr.Ended(ctx); err != nil { // nobody is to wait for a read that is never sent
 			return nil, nil, &fault{err, OutcomeNeverSent}
 		}
-		w, arm, err := s.hub.join(key)
+		w, arm, err := s.hub.join(ctx, key)
 		if err != nil {
 			return nil, nil, &fault{err, OutcomeNeverSent}
 		}
@@ -148,17 +78,15 @@ func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.E
 		if arm {
 			x.Request.Watch = true
 			err := s.read(ctx, x)
-			if err != nil {
-				s.hub.drop(key, w, err)
-			}
-			close(w.armed)
-			return x, w, err
+			s.hub.armed(w, x, err)
+			return x, &Watch{on: w}, err
 		}
 		// Another reader's watch: it stands once that read has returned, and
 		// only a read that is sent after that cannot miss a change.
 		select {
 		case <-w.armed:
 		case <-ctx.Done():
+			s.hub.leave(w)
 			return nil, nil, &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
 		}
 		select {
@@ -166,6 +94,10 @@ func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.E
 			continue // fired, or could not be armed
 		default:
 		}
-		return x, w, s.read(ctx, x)
+		err = s.read(ctx, x)
+		if err != nil {
+			s.hub.leave(w)
+		}
+		return x, &Watch{on: w}, err
 	}
 }

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+const (
+	// watchesAtOnce bounds how many watches one write arms or removes.
+	watchesAtOnce = 64
+	// watchPause is how long to wait when a server throttles.
+	watchPause = time.Second
+)
+
+// arm arms the persistent watches that are due, on the present connection and
+// those that follow. It ends when none is due that could be armed, or with the
+// session.
+func (h *hub) arm() {
+	defer h.s.running.Done()
+	for {
+		if _, err := h.s.core.await(h.s.ctx, h.s, nil); err != nil {
+			h.rest(&h.arming)
+			return
+		}
+		switch err := h.s.supports(h.s.ctx, persistentWatches); {
+		case errors.Is(err, ErrUnsupported):
+			h.refuse(err)
+		case err != nil: // the session is over
+			h.rest(&h.arming)
+			return
+		}
+		batch, line := h.takeDue()
+		if len(batch) == 0 {
+			return
+		}
+		xs := make([]*wire.Exchange, len(batch))
+		for i, e := range batch {
+			xs[i] = asked(wire.OpAddWatch, e.path)
+			if e.deep {
+				xs[i].Request.Flags = wire.WatchRecursive
+			}
+		}
+		h.change(xs)
+		h.stand(batch, xs, line)
+		if pause := pauseAfter(xs); pause > 0 {
+			_ = sleep(h.s.ctx, pause) // await sees the end
+		}
+	}
+}
+
+// rest notes that a goroutine of the hub ends.
+func (h *hub) rest(running *bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	*running = false
+}
+
+// takeDue occupies the paths that are to be armed next. If there is none the
+// caller must end.
+func (h *hub) takeDue() (batch []*lasting, line int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.all
+	if a.hub == h {
+		for _, path := range slices.Sorted(maps.Keys(a.due)) {
+			if len(batch) < watchesAtOnce && h.free(path) {
+				e := a.due[path]
+				e.line, e.deep = 0, e.recursive()
+				h.occupy(path)
+				batch = append(batch, e)
+			}
+		}
+	}
+	h.arming = len(batch) > 0
+	return batch, a.line
+}
+
+// stand looks at the answers for the watches of batch, and tells the readers of
+// those that stand to read.
+func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.all
+	for i, e := range batch {
+		h.vacate(e.path)
+		if a.over != nil {
+			continue
+		}
+		var err error
+		if xs[i].Answered() {
+			err = h.s.refused(persistentWatches, h.s.answer(xs[i]))
+		}
+		switch {
+		case !xs[i].Answered() || err != nil && passing(err):
+		case err != nil:
+			h.failLocked(e, err)
+			continue
+		case a.hub == h && a.line == line:
+			e.line = line
+			if !e.recursive() || e.deep {
+				delete(a.due, e.path)
+			}
+			for _, c := range e.readers {
+				if e.deep || !c.recursive {
+					c.missed(a.why)
+				}
+			}
+		}
+		if len(e.readers) == 0 {
+			a.abandonLocked(e)
+		}
+	}
+	h.wakeLocked()
+}
+
+// pauseAfter is how long to wait before what was not done is asked for again: a
+// moment after the loss of a connection, more if the server throttles.
+func pauseAfter(xs []*wire.Exchange) (pause time.Duration) {
+	for _, x := range xs {
+		switch {
+		case !x.Answered():
+			pause = max(pause, watchPause/100)
+		case x.Reply.Code != 0:
+			pause = watchPause
+		}
+	}
+	return pause
+}
+
+// refuse ends the readers of all watches that are due: the servers know none.
+func (h *hub) refuse(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.all.due {
+		h.failLocked(e, err)
+	}
+}
+
+// failLocked ends the readers of a watch that cannot be armed.
+func (h *hub) failLocked(e *lasting, err error) {
+	a := h.all
+	if a.paths[e.path] != e {
+		return
+	}
+	for _, c := range e.readers {
+		c.end(err)
+	}
+	delete(a.paths, e.path)
+	delete(a.due, e.path)
+	delete(a.left, e.path)
+	h.firePathLocked(e.path, errDisarmed)
+}

@@ -1,0 +1,286 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// ErrOverflow says that changes were dropped because nobody read them for long.
+var ErrOverflow = errors.New("client: more changes came than the watch keeps for its reader")
+
+// errWatchClosed is what Next says after Changes.Close.
+var errWatchClosed = fmt.Errorf("%w: the watch was closed by its reader", ErrClosed)
+
+// DefaultWatchQueue is how many changes a [Changes] keeps for its reader, unless
+// [WatchQueue] says otherwise.
+const DefaultWatchQueue = 1024
+
+// A WatchOption changes what [Client.Watch] does.
+type WatchOption func(*Changes)
+
+// Recursive has [Client.Watch] tell of all nodes below the path as well. It then
+// tells which child was created or deleted, and not that the children changed.
+func Recursive() WatchOption { return func(c *Changes) { c.recursive = true } }
+
+// WatchQueue sets how many changes are kept for a reader who is slower than they
+// come; the least is 1. One more replaces all of them by one ChangeMissed with
+// [ErrOverflow].
+func WatchQueue(n int) WatchOption { return func(c *Changes) { c.limit = max(1, n) } }
+
+// Changes are the changes that a persistent watch sees. [Client.Watch] makes it.
+// It is safe for concurrent use; each change is given to one reader.
+type Changes struct {
+	o         *ops
+	full      string
+	path      string // as the caller gave it
+	recursive bool
+	limit     int
+	ready     chan struct{} // closed when the watch stands for the first time
+	over      chan struct{} // closed when err is set
+	some      chan struct{} // holds a token while queue is not empty
+
+	mu    sync.Mutex // guards the rest; never held across I/O
+	queue []Change
+	begun bool
+	err   error
+	stop  func() bool // detaches from the context
+}
+
+// Watch watches a node that need not exist, until ctx ends or [Changes.Close] is
+// called. It tells of the creation and deletion of the node, of new data, and of
+// children that come and go; with [Recursive] of all that for every node below
+// it. The watch stays on the server, so that no change is lost between two reads,
+// as it may be with [Client.GetW].
+//
+// The first change is a ChangeMissed. The reader reads what it wants to know at
+// every ChangeMissed, and nowhere else needs to:
+//
+//	changes, err := c.Watch(ctx, "/app", client.Recursive())
+//	if err != nil {
+//		return err
+//	}
+//	defer changes.Close()
+//	for change, err := range changes.All() {
+//		switch {
+//		case err != nil:
+//			return err
+//		case change.Kind == client.ChangeMissed:
+//			readAll()
+//		default:
+//			readOne(change.Path)
+//		}
+//	}
+//
+// Between two ChangeMissed every change is told of, once and in its order, if the
+// server is a ZooKeeper. After every reconnection, and in every new session, the
+// client leaves the watch anew and then says ChangeMissed: whatever changes after
+// that is told of again. Changes wait in a queue ([WatchQueue]), so a slow reader
+// delays nobody; an overflow is told of as a ChangeMissed. A reader may see a
+// change that it has read already.
+//
+// Watch returns when the watch stands on the server. It waits for a connection as
+// long as ctx. The error is an [*OpError], and matches [ErrUnsupported] if the
+// servers are too old: persistent watches take ZooKeeper 3.6. All watches of a
+// client on the same path are one on the server, which the client removes in the
+// background when the last is closed.
+//
+// ClickHouse Keeper gives all events of a recursive watch the path of the watch
+// (issue 115475): there [Change.Path] does not say which node changed.
+//
+// Other users of the same session, by [Client.Conn], must not leave watches on the
+// same path: servers before ZooKeeper 3.9 would forget this one
+// (ZOOKEEPER-4466).
+func (c *Client) Watch(ctx context.Context, path string, opts ...WatchOption) (*Changes, error) {
+	w := &Changes{
+		o: &c.ops, path: path, limit: DefaultWatchQueue,
+		ready: make(chan struct{}), over: make(chan struct{}), some: make(chan struct{}, 1),
+	}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(w)
+		}
+	}
+	if err := w.begin(ctx); err != nil {
+		w.Close()
+		op := &OpError{Op: "watch", Path: path, Outcome: OutcomeNeverSent, Err: err}
+		if ft := (*fault)(nil); errors.As(err, &ft) {
+			op.Outcome = ft.outcome
+		}
+		return nil, op
+	}
+	return w, nil
+}
+
+// begin waits until the watch stands.
+func (c *Changes) begin(ctx context.Context) (err error) {
+	if err := ctxerr.Ended(ctx); err != nil {
+		return err
+	}
+	if c.full, err = c.o.full(c.path); err != nil {
+		return err
+	}
+	if len(c.full)+beside > c.o.core.cfg.maxRequest {
+		return &fault{ErrTooLarge, OutcomeNeverSent}
+	}
+	if _, err := c.o.core.await(ctx, nil, &patience{policy: c.o.core.policy()}); err != nil {
+		return err
+	}
+	if err := c.o.core.lasting.add(c); err != nil {
+		return err
+	}
+	select {
+	case <-c.ready:
+	case <-c.over:
+		return c.ended()
+	case <-ctx.Done():
+		return ctxerr.Ended(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = context.AfterFunc(ctx, func() { c.finish(ctxerr.Ended(ctx)) })
+	return nil
+}
+
+// beside is how many bytes of a request are not its path, at most.
+const beside = 64
+
+// Next returns the next change, and waits for it until ctx ends. After the end of
+// the watch it returns what was left in the queue, and then why the watch ended:
+// the error of the context that was given to [Client.Watch], [ErrClosed] after
+// Close of the client or of the watch, or an error that matches [ErrUnsupported].
+func (c *Changes) Next(ctx context.Context) (Change, error) {
+	for {
+		if err := ctxerr.Ended(ctx); err != nil {
+			return Change{}, err
+		}
+		if change, ok, err := c.take(); ok || err != nil {
+			return change, err
+		}
+		select {
+		case <-c.some:
+		case <-c.over:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (c *Changes) take() (change Change, ok bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return Change{}, false, c.err
+	}
+	change, c.queue = c.queue[0], c.queue[1:]
+	if len(c.queue) > 0 {
+		c.signal() // another reader
+	}
+	return change, true, nil
+}
+
+// All yields the changes until the watch ends. The last pair is the error that
+// ended it, unless that was [Changes.Close] or the end of its context. A loop that
+// is left early leaves the watch as it is.
+func (c *Changes) All() iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for {
+			change, ok, err := c.take()
+			switch {
+			case ok && !yield(change, nil):
+				return
+			case ok:
+				continue
+			case errors.Is(err, errWatchClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+				return
+			case err != nil:
+				yield(Change{}, err)
+				return
+			}
+			select {
+			case <-c.some:
+			case <-c.over:
+			}
+		}
+	}
+}
+
+// Close ends the watch and drops what was not read. It returns at once; the watch
+// is removed from the server in the background. A second call does nothing.
+func (c *Changes) Close() {
+	c.mu.Lock()
+	c.queue = nil
+	stop := c.stop
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	c.finish(errWatchClosed)
+}
+
+// finish ends the watch and takes it from the others.
+func (c *Changes) finish(err error) {
+	c.end(err)
+	c.o.core.lasting.leave(c)
+}
+
+// end ends the watch, whose reader may read what is left.
+func (c *Changes) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.over)
+	}
+}
+
+func (c *Changes) ended() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// missed says that changes before now may have been missed.
+func (c *Changes) missed(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun {
+		c.begun, why = true, nil
+		close(c.ready)
+	}
+	if n := len(c.queue); n > 0 && c.queue[n-1].Kind == ChangeMissed {
+		return // the reader has yet to read
+	}
+	c.put(Change{Kind: ChangeMissed, Path: c.path, Zxid: -1, Err: why})
+}
+
+// tell adds a change.
+func (c *Changes) tell(kind ChangeKind, full string, ev wire.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(Change{Kind: kind, Path: c.o.stripped(full), Zxid: ev.Zxid, State: ev.State})
+}
+
+// put adds a change, or makes one of all that wait if they are too many: whoever
+// reads again has no use for them. The caller holds c.mu.
+func (c *Changes) put(change Change) {
+	if !c.begun || c.err != nil {
+		return
+	}
+	if len(c.queue) >= c.limit {
+		c.queue, change = nil, Change{Kind: ChangeMissed, Path: c.path, Zxid: -1, Err: ErrOverflow}
+	}
+	c.queue = append(c.queue, change)
+	c.signal()
+}
+
+func (c *Changes) signal() {
+	select {
+	case c.some <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,94 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Readers of one path share a watch, whatever they want to hear of.
+func TestChangesShared(t *testing.T) {
+	t.Parallel()
+	onReleases(t, func(r *rig, _ zktest.Version) {
+		c := r.connect("a")
+		r.create("/p", "")
+		flat := r.watch(c, "/p")
+		deep := r.watch(c, "/p", client.Recursive())
+		late := r.watch(c, "/p")
+		r.told(flat, "missed /p") // its watch became another
+		r.create("/p/c", "")
+		r.check(r.srv.SetData("/p/c", nil))
+		r.create("/p/c/d", "")
+		r.told(flat, "children /p")
+		r.told(late, "children /p")
+		r.told(deep, "created /p/c", "data /p/c", "created /p/c/d")
+		deep.Close()
+		time.Sleep(5 * time.Second)
+		r.check(r.srv.SetData("/p", nil))
+		r.told(late, "data /p")
+		flat.Close()
+		late.Close()
+		r.wantNoWatches(c)
+	})
+}
+
+// wantNoWatches checks that watches which nobody wants are removed in time.
+func (r *rig) wantNoWatches(c *client.Client) {
+	r.Helper()
+	time.Sleep(5 * time.Second)
+	if n, m := r.srv.WatchCount(), client.HubSize(c); n != 0 || m != 0 {
+		r.Errorf("left: %d watches there, %d here", n, m)
+	}
+}
+
+// A server may keep one mode for a path: a one-shot watch must not take the
+// place of a persistent one, in whatever order they come.
+func TestChangesBesideOneShots(t *testing.T) {
+	t.Parallel()
+	onReleases(t, func(r *rig, _ zktest.Version) {
+		c := r.connect("a")
+		r.create("/p", "")
+		for _, opts := range [][]client.WatchOption{nil, {client.Recursive()}} {
+			_, _, before, err := c.GetW(r.ctx, "/p")
+			r.check(err)
+			w := r.watch(c, "/p", opts...)
+			_, _, after, err := c.ExistsW(r.ctx, "/p")
+			r.check(err)
+			_, _, kids, err := c.ChildrenW(r.ctx, "/p")
+			r.check(err)
+			r.check(r.srv.SetData("/p", nil))
+			r.await("get", before.Done())
+			r.await("exists", after.Done())
+			_, _, again, err := c.GetW(r.ctx, "/p")
+			r.check(err)
+			again.Stop()
+			_, _, again, err = c.ExistsW(r.ctx, "/p")
+			r.check(err)
+			time.Sleep(5 * time.Second) // a removal would take the persistent watch along
+			r.check(r.srv.SetData("/p", nil))
+			r.await("exists again", again.Done())
+			r.check(r.srv.SetData("/p", nil))
+			r.told(w, "data /p", "data /p", "data /p")
+			r.create("/p/c", "")
+			r.await("children", kids.Done())
+			if opts == nil {
+				r.told(w, "children /p")
+			} else {
+				r.told(w, "created /p/c")
+			}
+			// Who shares the watch is woken when it goes.
+			_, _, last, err := c.GetW(r.ctx, "/p")
+			r.check(err)
+			w.Close()
+			r.await("the watch that went along", last.Done())
+			_, _, last, err = c.GetW(r.ctx, "/p")
+			r.check(err)
+			r.check(r.srv.SetData("/p", nil))
+			r.await("the watch left anew", last.Done())
+			r.check(r.srv.Delete("/p/c"))
+			r.wantNoWatches(c)
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+type watchKey struct {
+	op   wire.Op // of the read that leaves it
+	path string
+}
+
+// oneShot is a one-shot watch, shared by all who wait for it.
+type oneShot struct {
+	hub   *hub
+	key   watchKey
+	done  chan struct{} // closed when fired
+	armed chan struct{} // closed when the read that arms it has returned
+	event zk.EventType  // set before done is closed
+	err   error         // set before done is closed
+
+	wanted int  // who joined and has not left; guarded by hub.mu
+	stands bool // armed is closed; guarded by hub.mu
+}
+
+// hub holds the watches of one session. go-zookeeper's own watch channels are
+// not used: they are never given up, they lose events when a reconnection
+// re-arms them, and re-arming races with traffic. Events come from the wire.
+//
+// A server keeps one-shot and persistent watches in the same tables, a data
+// table (getData, exists) and one for children, and before ZooKeeper 3.9 one mode
+// for each path and connection: what is asked for last replaces what was there
+// (ZOOKEEPER-4466). So requests that arm or remove watches of the same path do not
+// overlap, unless all are one-shot, and where a persistent watch stands no other
+// is asked for.
+type hub struct {
+	s   *session
+	all *lastingWatches // of the client
+	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
+
+	watches  map[watchKey]*oneShot
+	unwanted map[watchKey]time.Time   // on the server, and nobody has waited for them since
+	busy     map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
+	arming   bool                     // arm runs
+	sweeping bool                     // sweep runs
+	over     error                    // why no watch can be had any more
+}
+
+func newHub(s *session) *hub {
+	all := s.core.lasting
+	return &hub{
+		s: s, all: all, mu: &all.mu,
+		watches: map[watchKey]*oneShot{}, unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
+	}
+}
+
+// join returns the watch on key, and whether the caller has to arm it by a
+// read. The caller leaves it again, unless it fires or cannot be armed.
+func (h *hub) join(ctx context.Context, key watchKey) (w *oneShot, arm bool, err error) {
+	for {
+		w, arm, busy, err := h.tryJoin(key)
+		if busy == nil {
+			return w, arm, err
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, false, ctxerr.Ended(ctx)
+		}
+	}
+}
+
+func (h *hub) tryJoin(key watchKey) (w *oneShot, arm bool, busy chan struct{}, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over != nil {
+		return nil, false, nil, h.over
+	}
+	if busy := h.busy[key.path]; busy != nil {
+		return nil, false, busy, nil
+	}
+	w, ok := h.watches[key]
+	if !ok {
+		w = &oneShot{hub: h, key: key, done: make(chan struct{}), armed: make(chan struct{})}
+		h.watches[key] = w
+		if arm = !h.covered(key); !arm {
+			w.standLocked()
+		}
+	}
+	w.wanted++
+	delete(h.unwanted, key)
+	return w, arm, nil, nil
+}
+
+func (w *oneShot) standLocked() {
+	w.stands = true
+	close(w.armed)
+}
+
+// armed is called with what became of the read x that was to arm w. After an
+// error the next reader arms anew. The watch may have fired meanwhile.
+func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.standLocked()
+	if err != nil && h.watches[w.key] == w {
+		h.fireLocked(w, zk.EventNotWatching, err)
+		if x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge) {
+			h.discardLocked(w.key) // the server may have it
+		}
+	}
+	h.wakeLocked() // whoever arms or removes other watches of the path
+}
+
+// leave says that one of those who joined does not wait any more.
+func (h *hub) leave(w *oneShot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
+		h.discardLocked(w.key)
+	}
+}
+
+func (h *hub) discardLocked(key watchKey) {
+	h.unwanted[key] = time.Now()
+	h.wakeLocked()
+}
+
+func (h *hub) fireLocked(w *oneShot, event zk.EventType, err error) {
+	delete(h.watches, w.key)
+	delete(h.unwanted, w.key)
+	w.event, w.err = event, err
+	close(w.done)
+}
+
+// dispatch runs on the reading goroutine, before any reply that the server sent
+// after the event is looked at.
+func (h *hub) dispatch(ev wire.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all.tellLocked(h, ev)
+	for _, op := range firedBy(ev.Type) {
+		if w, ok := h.watches[watchKey{op, ev.Path}]; ok {
+			h.fireLocked(w, ev.Type, nil)
+		}
+	}
+}
+
+// firedBy are the reads whose watches an event ends. The last two are sent by
+// no server yet; ZooKeeper's own client makes them up when it removes watches.
+func firedBy(t zk.EventType) []wire.Op {
+	switch t {
+	case zk.EventNodeCreated:
+		return []wire.Op{wire.OpExists}
+	case zk.EventNodeDataChanged, eventDataWatchRemoved:
+		return []wire.Op{wire.OpGetData, wire.OpExists}
+	case zk.EventNodeChildrenChanged, eventChildWatchRemoved:
+		return []wire.Op{wire.OpGetChildren}
+	case zk.EventNodeDeleted:
+		return []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren}
+	default:
+		return nil
+	}
+}
+
+// Types of events without a name in go-zookeeper (Watcher.Event.EventType).
+const (
+	eventDataWatchRemoved       zk.EventType = 5
+	eventChildWatchRemoved      zk.EventType = 6
+	eventPersistentWatchRemoved zk.EventType = 7
+)
+
+// up is called when a server has accepted the session, again if not for the first
+// time. A change may have happened while nobody was connected, and
+// the watches went with the connection: everybody reads again.
+func (h *hub) up(again bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.unwanted)
+	h.fireAllLocked(errReconnected)
+	h.all.upLocked(h, again)
+	h.wakeLocked()
+}
+
+// end wakes everybody: the session is over, and no watch can be had any more.
+func (h *hub) end(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over == nil {
+		h.over = err
+	}
+	h.fireAllLocked(err)
+}
+
+func (h *hub) fireAllLocked(err error) {
+	for _, w := range h.watches {
+		h.fireLocked(w, zk.EventNotWatching, err)
+	}
+}
+
+// firePathLocked wakes whoever watches path.
+func (h *hub) firePathLocked(path string, err error) {
+	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
+		if w, ok := h.watches[watchKey{op, path}]; ok {
+			h.fireLocked(w, zk.EventNotWatching, err)
+		}
+	}
+}
+
+// free reports whether a request may change the watches of path: no other is
+// about to, and no read that arms a one-shot watch there is on its way.
+func (h *hub) free(path string) bool {
+	if h.busy[path] != nil {
+		return false
+	}
+	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
+		if w := h.watches[watchKey{op, path}]; w != nil && !w.stands {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *hub) occupy(path string) { h.busy[path] = make(chan struct{}) }
+
+func (h *hub) vacate(path string) {
+	close(h.busy[path])
+	delete(h.busy, path)
+}
+
+// wakeLocked starts what arms and what removes watches, if there is anything to
+// do. Both end when there is not.
+func (h *hub) wakeLocked() {
+	if h.over != nil {
+		return
+	}
+	if !h.arming && h.all.hub == h && len(h.all.due) > 0 && h.s.begin() {
+		h.arming = true
+		go h.arm() // ends when everything is armed, or with the connection
+	}
+	if !h.sweeping && len(h.unwanted)+len(h.all.left) > 0 && h.s.begin() {
+		h.sweeping = true
+		go h.sweep() // ends when nothing is left over, or with the session
+	}
+}
+
+// change sends requests that change watches, whose paths are occupied, and waits
+// for the answers. Readers may wait for the same paths, so that a server which does
+// not answer costs the connection, and all watches on it.
+func (h *hub) change(xs []*wire.Exchange) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeoutCause(h.s.ctx, h.s.link.Timeout()/3, errNoAnswer)
+	defer cancel()
+	err := h.s.link.Do(ctx, xs...)
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+		h.s.link.DropLive(begun, errNoAnswer)
+	}
+}
+
+var errNoAnswer = errors.New("a request to change watches was not answered in time")

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// watchLinger is how long a watch that nobody waits for stays on the server.
+// Most fire within it: the waiter leaves because the node that it watches is
+// about to be deleted, or comes back to wait again.
+const watchLinger = time.Second
+
+// unwantedWatch is a watch to be removed from a server.
+type unwantedWatch struct {
+	path string
+	kind int32
+	keys []watchKey // the one-shot watches
+	all  *lasting   // or the persistent one, and with it all on the path
+}
+
+// sweep removes watches that nobody waits for from the server. It ends when there
+// are none, or with the session.
+func (h *hub) sweep() {
+	defer h.s.running.Done()
+	for {
+		wait, more := h.nextRemoval()
+		if !more {
+			return
+		}
+		if sleep(h.s.ctx, wait) != nil {
+			h.rest(&h.sweeping)
+			return
+		}
+		if err := h.s.supports(h.s.ctx, watchRemoval); err != nil {
+			h.keepAll() // of a session that is over, too
+			continue
+		}
+		batch, line := h.takeUnwanted()
+		xs := make([]*wire.Exchange, len(batch))
+		for i, u := range batch {
+			xs[i] = asked(wire.OpRemoveWatches, u.path)
+			xs[i].Request.Flags = u.kind
+		}
+		if len(xs) == 0 {
+			continue
+		}
+		h.change(xs)
+		h.removed(batch, xs, line)
+	}
+}
+
+// nextRemoval says how long it takes until a watch may be removed, if there is
+// any. Otherwise the caller must end.
+func (h *hub) nextRemoval() (wait time.Duration, more bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	next := func(since time.Time) {
+		if left := since.Add(watchLinger).Sub(now); !more || left < wait {
+			wait, more = left, true
+		}
+	}
+	for key, since := range h.unwanted {
+		if h.removable(key) {
+			next(since)
+		}
+	}
+	if h.all.hub == h {
+		for path, since := range h.all.left {
+			if h.free(path) {
+				next(since)
+			}
+		}
+	}
+	h.sweeping = more
+	return wait, more
+}
+
+// removable reports whether the server's watch behind key can be removed. That of
+// getData and that of exists are the same, and a persistent one on the path might
+// go with it.
+func (h *hub) removable(key watchKey) bool {
+	if h.all.paths[key.path] != nil || !h.free(key.path) {
+		return false
+	}
+	return !slices.ContainsFunc(sameWatch(key), h.isWanted)
+}
+
+// sameWatch are all keys that share the server's watch of key.
+func sameWatch(key watchKey) []watchKey {
+	if key.op == wire.OpGetChildren {
+		return []watchKey{key}
+	}
+	return []watchKey{{wire.OpGetData, key.path}, {wire.OpExists, key.path}}
+}
+
+func (h *hub) isWanted(key watchKey) bool {
+	w := h.watches[key]
+	return w != nil && w.wanted > 0
+}
+
+// takeUnwanted occupies the paths of watches that are to be removed next. Whoever
+// wants to watch there waits until the server has answered.
+func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := time.Now().Add(-watchLinger)
+	take := func(u unwantedWatch) {
+		h.occupy(u.path)
+		batch = append(batch, u)
+	}
+	if h.all.hub == h {
+		for _, path := range slices.Sorted(maps.Keys(h.all.left)) {
+			if e := h.all.paths[path]; len(batch) < watchesAtOnce && h.free(path) && !h.all.left[path].After(old) {
+				delete(h.all.left, path)
+				e.line = 0
+				take(unwantedWatch{path: path, kind: wire.RemoveAny, all: e})
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(h.unwanted), func(a, b watchKey) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.op, b.op))
+	})
+	for _, key := range keys {
+		since, still := h.unwanted[key]
+		if !still || len(batch) >= watchesAtOnce || since.After(old) || !h.removable(key) {
+			continue
+		}
+		u := unwantedWatch{path: key.path, kind: wire.RemoveData, keys: sameWatch(key)}
+		if key.op == wire.OpGetChildren {
+			u.kind = wire.RemoveChildren
+		}
+		for _, k := range u.keys {
+			h.dismissLocked(k)
+		}
+		take(u)
+	}
+	return batch, h.all.line
+}
+
+// dismissLocked forgets a watch that nobody waits for.
+func (h *hub) dismissLocked(key watchKey) {
+	delete(h.unwanted, key)
+	if w := h.watches[key]; w != nil {
+		h.fireLocked(w, zk.EventNotWatching, errStopped)
+	}
+}
+
+// removed looks at the answers. A watch of which there is none went with its
+// connection.
+func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, u := range batch {
+		h.vacate(u.path)
+		stays := false
+		if xs[i].Answered() {
+			stays = passing(h.s.refused(watchRemoval, h.s.answer(xs[i]))) && h.all.line == line
+		}
+		switch {
+		case u.all != nil && stays:
+			if u.all.line = line; len(u.all.readers) == 0 {
+				h.all.abandonLocked(u.all)
+			}
+		case u.all != nil:
+			// What it covered, and what else the server kept for the path, is gone.
+			h.firePathLocked(u.path, errDisarmed)
+			if h.all.paths[u.path] == u.all && len(u.all.readers) == 0 {
+				delete(h.all.paths, u.path)
+			}
+		case stays:
+			for _, key := range u.keys {
+				h.unwanted[key] = time.Now()
+			}
+		}
+	}
+	h.wakeLocked() // whoever came meanwhile
+}
+
+// keepAll gives up removing watches: the servers cannot.
+func (h *hub) keepAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.unwanted)
+	clear(h.all.left)
+}

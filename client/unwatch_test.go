@@ -1,0 +1,253 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// asked is how many requests of that kind came.
+func (r *rig) asked(op zktest.Op) (n int) {
+	for _, req := range r.srv.Log() {
+		if req.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// removals is how many removals were asked for.
+func (r *rig) removals() int { return r.asked(zktest.OpRemoveWatches) }
+
+// Whoever gives up leaves no watch on the server.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/a", "")
+		_, _, get, err := c.GetW(r.ctx, "/a")
+		r.check(err)
+		_, _, exists, err := c.ExistsW(r.ctx, "/a")
+		r.check(err)
+		_, _, missing, err := c.ExistsW(r.ctx, "/missing")
+		r.check(err)
+		_, _, children, err := c.ChildrenW(r.ctx, "/a")
+		r.check(err)
+		get.Stop()
+		time.Sleep(5 * time.Second)
+		if n := r.removals(); n != 0 { // the server's watch is that of exists too
+			r.Errorf("%d removals while another waits", n)
+		}
+		r.notFired(exists)
+		for _, w := range []*client.Watch{exists, missing, children} {
+			w.Stop()
+			w.Stop()
+		}
+		r.wantNoWatches(c)
+		if n := r.removals(); n != 3 {
+			r.Errorf("%d removals, want one for each watch", n)
+		}
+		// A watch that was removed can be left anew.
+		_, _, again, err := c.GetW(r.ctx, "/a")
+		r.check(err)
+		r.check(r.srv.SetData("/a", nil))
+		r.fired(again, zk.EventNodeDataChanged)
+		(*client.Watch)(nil).Stop()
+	})
+}
+
+// All but the last who share a watch may stop, and who comes back in time finds
+// it in place.
+func TestStopShared(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/a", "")
+		var last *client.Watch
+		for range 20 {
+			_, _, w, err := c.GetW(r.ctx, "/a")
+			r.check(err)
+			last.Stop()
+			last = w
+			time.Sleep(700 * time.Millisecond)
+		}
+		for range 20 {
+			last.Stop()
+			time.Sleep(700 * time.Millisecond)
+			_, _, w, err := c.GetW(r.ctx, "/a")
+			r.check(err)
+			last = w
+		}
+		if n := r.removals(); n != 0 {
+			r.Errorf("%d removals", n)
+		}
+		r.check(r.srv.SetData("/a", nil))
+		r.fired(last, zk.EventNodeDataChanged)
+	})
+}
+
+// A watch that fires soon after it is given up costs no request.
+func TestStopBeforeEvent(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for i := range 100 {
+			path := "/n" + strconv.Itoa(i)
+			r.create(path, "")
+			_, _, w, err := c.GetW(r.ctx, path)
+			r.check(err)
+			w.Stop()
+			time.Sleep(100 * time.Millisecond)
+			r.check(r.srv.Delete(path))
+		}
+		r.wantNoWatches(c)
+		if n := r.removals(); n != 0 {
+			r.Errorf("%d removals", n)
+		}
+	})
+}
+
+// A read that was given up, and whose watch the server left all the same, leaves
+// nothing either.
+func TestStopOfLostRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/a", "")
+		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 2*time.Second)
+		_, _, _, err := c.GetW(r.within(time.Second), "/a")
+		wantErr(r.T, err, context.DeadlineExceeded)
+		r.wantNoWatches(c)
+	})
+}
+
+// Whoever watches while the removal of the same watch is on its way is woken.
+func TestStopRaces(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]func(*zktest.Server, zktest.Match){
+		"late request": func(s *zktest.Server, m zktest.Match) { s.Delay(m, time.Second) },
+		"late answer":  func(s *zktest.Server, m zktest.Match) { s.DelayReply(m, time.Second) },
+		"no answer":    func(s *zktest.Server, m zktest.Match) { s.Ignore(m) },
+		"lost":         func(s *zktest.Server, m zktest.Match) { s.DropBefore(m) },
+		"answer lost":  func(s *zktest.Server, m zktest.Match) { s.DropAfter(m) },
+		"throttled":    func(s *zktest.Server, m zktest.Match) { s.Fail(m, zktest.CodeThrottledOp) },
+	} {
+		for _, pause := range []time.Duration{900 * time.Millisecond, time.Second, 1100 * time.Millisecond, 1500 * time.Millisecond} {
+			t.Run(fmt.Sprint(name, " ", pause), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					c := r.connect("a")
+					r.create("/a", "")
+					rule(r.srv, zktest.Match{Op: zktest.OpRemoveWatches})
+					_, _, w, err := c.GetW(r.ctx, "/a")
+					r.check(err)
+					w.Stop()
+					time.Sleep(pause)
+					_, _, w, err = c.GetW(r.ctx, "/a")
+					r.check(err)
+					_, _, other, err := c.ExistsW(r.ctx, "/a")
+					r.check(err)
+					time.Sleep(10 * time.Second)
+					r.check(r.srv.SetData("/a", nil))
+					r.await("get", w.Done())
+					r.await("exists", other.Done())
+					r.wantNoWatches(c)
+				})
+			})
+		}
+	}
+}
+
+// Many who watch, wait for a random while and give up miss nothing.
+func TestStopMissesNothing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const last, readers = 200, 6
+		r.create("/a", "0")
+		c := r.connect("a")
+		var all sync.WaitGroup
+		for i := range readers {
+			all.Go(func() {
+				for seen := 0; seen < last; {
+					data, _, w, err := c.GetW(r.ctx, "/a")
+					r.check(err)
+					seen, _ = strconv.Atoi(string(data))
+					select {
+					case <-w.Done():
+					case <-time.After(time.Duration((seen*7+i*13)%40) * 100 * time.Millisecond):
+						w.Stop() // before it looks again after a while
+						time.Sleep(time.Duration((seen*3+i*11)%25) * 100 * time.Millisecond)
+					}
+				}
+			})
+		}
+		_, _, w, err := c.GetW(r.ctx, "/a")
+		r.check(err)
+		for v := 1; v <= last; v++ {
+			time.Sleep(time.Duration(v*7919%40) * 100 * time.Millisecond)
+			r.check(r.srv.SetData("/a", []byte(strconv.Itoa(v))))
+			time.Sleep(10 * time.Millisecond)
+			select {
+			case <-w.Done():
+			default:
+				r.Fatalf("the %d. change was missed", v)
+			}
+			if _, _, w, err = c.GetW(r.ctx, "/a"); err != nil {
+				r.Fatal(err)
+			}
+			if v%3 == 0 {
+				w.Stop()
+				time.Sleep(time.Duration(900+v%5*50) * time.Millisecond)
+				if _, _, w, err = c.GetW(r.ctx, "/a"); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+		all.Wait()
+		w.Stop()
+		r.wantNoWatches(c)
+	})
+}
+
+// Servers that cannot remove watches are asked once, and a hold outlives that.
+// ClickHouse Keeper is never asked.
+func TestStopUnsupported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opt   zktest.Option
+		asked int
+	}{
+		"ZooKeeper": {zktest.WithoutOps(zktest.OpRemoveWatches), 1},
+		"Keeper":    {zktest.WithProfile(zktest.ClickHouseKeeper), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				s := r.session(c)
+				r.create("/held", "")
+				h, err := inner.Hold(r.ctx, s, func(err error) { r.Error(err) }, "/held")
+				r.check(err)
+				defer h.Done()
+				for i := range 20 {
+					_, _, w, err := s.ExistsW(r.ctx, "/a"+strconv.Itoa(i))
+					r.check(err)
+					w.Stop()
+					time.Sleep(3 * time.Second)
+				}
+				if n := r.removals(); n != tt.asked {
+					r.Errorf("asked %d times", n)
+				}
+				r.check(s.Err())
+			}, tt.opt)
+		})
+	}
+}
