@@ -102,6 +102,7 @@ func (g *grant) watchNode(node string) {
 		data, stat, w, err := g.session.GetW(g.ctx, node)
 		switch {
 		case err == nil && stat.EphemeralOwner != g.session.ID():
+			w.Stop()
 			g.lose(ErrNodeDeleted) // and another has made one of that name
 		case err == nil:
 			if isRevocation(data) {
@@ -110,6 +111,7 @@ func (g *grant) watchNode(node string) {
 			select {
 			case <-w.Done():
 			case <-g.ctx.Done():
+				w.Stop() // mostly the node is about to be deleted, which fires it
 			}
 		case errors.Is(err, zk.ErrNoNode):
 			g.lose(ErrNodeDeleted)

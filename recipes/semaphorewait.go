@@ -23,6 +23,7 @@ func (s *InterProcessSemaphore) await(ctx context.Context, m *seqqueue.Member, n
 		v, err = s.look(ctx, m.Session, n, m.Beside(), watch)
 		switch {
 		case err == nil && v.room:
+			v.stop()
 			return s.claim(ctx, m, n)
 		case err == nil && watch:
 			err = v.change(ctx)
@@ -96,25 +97,30 @@ type view struct {
 // the queue it stays so: only leases that go can change it, and the number of
 // permits. So a list of the leases that was made since is as good as a new one;
 // listed is that, or nil.
-func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, listed []string, watch bool) (view, error) {
+func (s *InterProcessSemaphore) look(ctx context.Context, session *client.Session, n int, listed []string, watch bool) (_ view, err error) {
 	most, raised, err := s.permitsDuring(ctx, session, watch)
+	v := view{changed: []*client.Watch{nil, raised}}
+	defer func() {
+		if err != nil {
+			v.stop()
+		}
+	}()
 	if err != nil {
 		return view{}, err
 	}
-	if err := atMost(n, most); err != nil {
+	if err = atMost(n, most); err != nil {
 		return view{}, err
 	}
-	if err := s.beside(ctx, n, most); err != nil { // held since by another client, in a multi-lock
+	if err = s.beside(ctx, n, most); err != nil { // held since by another client, in a multi-lock
 		return view{}, err
 	}
-	var gone *client.Watch
 	if listed == nil {
-		if listed, gone, err = s.leases.list(ctx, session, watch); err != nil {
+		if listed, v.changed[0], err = s.leases.list(ctx, session, watch); err != nil {
 			return view{}, err
 		}
 	}
-	room, err := s.leases.room(ctx, session, listed, most-n)
-	return view{room, []*client.Watch{gone, raised}}, err
+	v.room, err = s.leases.room(ctx, session, listed, most-n)
+	return v, err
 }
 
 // permitsDuring is permits, no longer than session lasts: a count of another
@@ -142,6 +148,7 @@ func (v view) change(ctx context.Context) error {
 			done[i] = w.Done()
 		}
 	}
+	defer v.stop()
 	select {
 	case <-done[0]:
 		return nil
@@ -149,6 +156,13 @@ func (v view) change(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for leases to be released: %w", ctxerr.Ended(ctx))
+	}
+}
+
+// stop gives up the watches; one of them may stand for the next look, too.
+func (v view) stop() {
+	for _, w := range v.changed {
+		w.Stop()
 	}
 }
 

@@ -143,8 +143,7 @@ func (s *SharedCount) Set(ctx context.Context, v int32) error {
 // are yielded as well, and it goes on.
 //
 // While the node is deleted nothing is yielded. One watch stands on the server
-// as long as somebody waits, and on a node that stays deleted until the session
-// is over.
+// as long as somebody waits.
 func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, error] {
 	return func(yield func(VersionedCount, error) bool) {
 		var seen int64 // the newest write that was yielded
@@ -156,6 +155,7 @@ func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, err
 			case w != nil && now.mzxid > seen:
 				seen = now.mzxid
 				if !yield(now, err) {
+					w.Stop()
 					return
 				}
 			}
@@ -163,11 +163,13 @@ func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, err
 				select {
 				case <-w.Done():
 				case <-ctx.Done():
+					w.Stop()
 					return
 				}
 			}
 			now, w, err = s.next(ctx)
 		}
+		w.Stop()
 	}
 }
 
@@ -187,6 +189,7 @@ func (s *SharedCount) next(ctx context.Context) (VersionedCount, *client.Watch, 
 		if err != nil || !there {
 			return VersionedCount{}, w, err
 		}
+		w.Stop()
 	}
 }
 

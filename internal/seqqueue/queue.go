@@ -236,6 +236,7 @@ func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
 	case err != nil:
 		return false, err
 	}
+	defer w.Stop() // somebody who gives up leaves nothing behind
 	own = stat.EphemeralOwner == m.Session.ID()
 	return own, m.wait(ctx, w)
 }
