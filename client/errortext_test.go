@@ -78,7 +78,7 @@ func TestConnectErrorTexts(t *testing.T) {
 		},
 		"TLS to a plain port": {
 			opts:  []client.Option{client.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12}), answering("")},
-			cause: "tls: EOF", remedy: "closed in the handshake: does the port speak TLS?",
+			cause: "tls: EOF", remedy: "the server closed the connection in the TLS handshake: use its secureClientPort, or drop WithTLS",
 		},
 		"TLS to HTTP": {
 			opts:  []client.Option{client.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12}), answering("HTTP/1.1 400 Bad Request\r\n\r\n")},

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -26,12 +25,12 @@ func (s *servers) explain(err error) string {
 
 // remedy says what is likely wrong, and what to do.
 func (s *servers) remedy(err error) string {
-	var record tls.RecordHeaderError
 	var dns *net.DNSError
 	var stranger *wire.StrangerError
+	if tls := tlsRemedy(err); tls != "" {
+		return tls
+	}
 	switch {
-	case errors.As(err, &record):
-		return "the port does not speak TLS: use the server's secureClientPort, or drop WithTLS"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such name: check the connect string"
 	case errors.As(err, &stranger):

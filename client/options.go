@@ -158,19 +158,6 @@ func WithRetry(p retry.Policy) Option {
 	return optionFunc(func(c *config) error { c.policy = p; return nil })
 }
 
-// WithTLS encrypts every connection. A ServerName that is not set is filled
-// in with the host of the connect string, so certificates are checked against
-// the name that was configured and not the address it resolved to.
-func WithTLS(cfg *tls.Config) Option {
-	return optionFunc(func(c *config) error {
-		if cfg == nil {
-			return errors.New("client: WithTLS needs a *tls.Config")
-		}
-		c.tls = cfg.Clone()
-		return nil
-	})
-}
-
 // WithDialer replaces the dialer: a proxy, a tunnel, or an in-process test
 // server. It gets the host and port of the connect string unresolved. With
 // [WithTLS] the handshake is done on the connection that it returns.
@@ -189,6 +176,10 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 // [WithDefaultACL] says otherwise, what this client creates is then open to those
 // who present the credentials, and to nobody else (scheme auth). They are never
 // logged.
+//
+// With [WithTLS], WithAuth("x509", "") takes the client's certificate for
+// credentials: nodes are then open to clients with that subject. A server that
+// gets no certificate refuses that, with [ErrAuthFailed].
 func WithAuth(scheme, credentials string) Option {
 	return optionFunc(func(c *config) error {
 		if scheme == "" {

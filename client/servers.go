@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -188,10 +187,7 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	tc := tls.Client(conn, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%w (closed in the handshake: does the port speak TLS?)", err)
-		}
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, handshakeError{err}
 	}
 	return tc, nil
 }

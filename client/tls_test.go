@@ -38,9 +38,17 @@ func relayTLS(t *testing.T, srv *zktest.Server, name string) (port string, trust
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+	trust = x509.NewCertPool()
+	trust.AddCert(cert)
+	return listenTLS(t, srv, &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-	})
+	}), trust
+}
+
+// listenTLS passes connections on to a server and returns its port.
+func listenTLS(t *testing.T, srv *zktest.Server, cfg *tls.Config) (port string) {
+	t.Helper()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +62,8 @@ func relayTLS(t *testing.T, srv *zktest.Server, name string) (port string, trust
 			go relay(t.Context(), srv, conn)
 		}
 	}()
-	trust = x509.NewCertPool()
-	trust.AddCert(cert)
 	_, port, _ = net.SplitHostPort(listener.Addr().String())
-	return port, trust
+	return port
 }
 
 func relay(ctx context.Context, srv *zktest.Server, conn net.Conn) {

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+)
+
+// WithTLS encrypts every connection. A ServerName that is not set is filled
+// in with the host of the connect string, so certificates are checked against
+// the name that was configured and not the address it resolved to.
+//
+// The functions of cfg, such as GetClientCertificate, are called for every new
+// connection, so they can read files that have changed meanwhile. docs/tls.md has
+// that code, the servers' settings, and ACLs for certificates.
+func WithTLS(cfg *tls.Config) Option {
+	return optionFunc(func(c *config) error {
+		if cfg == nil {
+			return errors.New("client: WithTLS needs a *tls.Config")
+		}
+		c.tls = cfg.Clone()
+		return nil
+	})
+}
+
+// handshakeError is an error of the TLS handshake.
+type handshakeError struct{ err error }
+
+func (e handshakeError) Error() string { return "tls: " + strings.TrimPrefix(e.err.Error(), "tls: ") }
+func (e handshakeError) Unwrap() error { return e.err }
+
+// tlsRemedy is what to do about an error of TLS, or "" for other errors.
+func tlsRemedy(err error) string {
+	var handshake handshakeError
+	var record tls.RecordHeaderError
+	var host x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &record):
+		return "the port does not speak TLS: use the server's secureClientPort, or drop WithTLS"
+	case errors.As(err, &host):
+		return "the connect string names another host than the server's certificate: use a name of the certificate, or set tls.Config.ServerName"
+	case errors.As(err, &authority):
+		return "put the certificate of the server's authority into tls.Config.RootCAs"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server needs a new certificate, unless the clock of this machine is wrong"
+	case errors.As(err, &handshake) && hungUp(err):
+		return "the server closed the connection in the TLS handshake: use its secureClientPort, or drop WithTLS"
+	default:
+		return alertRemedy(err)
+	}
+}
+
+// noCertificate is for a server that wants a certificate and names the authorities
+// that it trusts.
+const noCertificate = "the server got no client certificate: give tls.Config one that an authority in the server's ssl.trustStore " +
+	"has signed; crypto/tls sends no other"
+
+// alertRemedy explains what a server says about the client. crypto/tls keeps the
+// type of an alert to itself; the texts are of RFC 8446, section 6.2. A server that
+// speaks TLS 1.3 refuses a certificate after the client's handshake has succeeded.
+func alertRemedy(err error) string {
+	var alert *net.OpError
+	if !errors.As(err, &alert) || alert.Op != "remote error" {
+		return ""
+	}
+	text := alert.Err.Error()
+	switch {
+	case strings.HasSuffix(text, "certificate required"):
+		return noCertificate
+	case strings.HasSuffix(text, "handshake failure"): // of TLS 1.2
+		return noCertificate + "; or the two have no cipher in common"
+	case strings.Contains(text, "certificate"):
+		return "the server refuses the client's certificate: look whether it has expired, and whether an authority in the " +
+			"server's ssl.trustStore has signed it"
+	case strings.HasSuffix(text, "protocol version not supported"):
+		return "tls.Config and the server's ssl.enabledProtocols have no version of TLS in common"
+	default:
+		return ""
+	}
+}
+
+// hungUp reports whether the server closed the connection without a word.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
