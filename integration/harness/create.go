@@ -26,6 +26,11 @@ func (n *Node) create(ctx context.Context, t testing.TB, cfg *config, networkNam
 			return err
 		}
 		n.port = port
+		if cfg.keys != nil {
+			if n.secure, err = freePort(ctx); err != nil {
+				return err
+			}
+		}
 		made, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
 			ContainerRequest: n.request(t, cfg, networkName, ips),
 			Started:          true,
@@ -53,26 +58,27 @@ func portTaken(err error) bool {
 
 func (n *Node) request(t testing.TB, cfg *config, networkName string, ips []string) testcontainers.ContainerRequest {
 	t.Helper()
-	port := network.MustParsePort(strconv.Itoa(clientPort) + "/tcp")
+	var exposed []string
+	bindings := network.PortMap{}
+	for inside, port := range n.ports() {
+		exposed = append(exposed, inside.String())
+		bindings[inside] = []network.PortBinding{{HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}), HostPort: strconv.Itoa(port)}}
+	}
 	return testcontainers.ContainerRequest{
 		Image:        cfg.image,
 		Entrypoint:   []string{"/bin/bash", "/docent/start.sh"},
 		Cmd:          []string{},
 		Labels:       labels(t),
 		Env:          map[string]string{"JVMFLAGS": cfg.jvmFlags(), "JMXDISABLE": "true"},
-		ExposedPorts: []string{port.String()},
+		ExposedPorts: exposed,
 		Networks:     []string{networkName},
-		Files: []testcontainers.ContainerFile{
+		Files: append([]testcontainers.ContainerFile{
 			{Reader: bytes.NewReader(startScript), ContainerFilePath: "/docent/start.sh", FileMode: 0o755},
 			{Reader: bytes.NewReader(cfg.zooCfg(ips)), ContainerFilePath: "/conf/zoo.cfg", FileMode: 0o644},
 			{Reader: strings.NewReader(strconv.Itoa(n.id)), ContainerFilePath: "/data/myid", FileMode: 0o644},
-		},
-		ConfigModifier: func(c *container.Config) { c.Hostname = "zk" + strconv.Itoa(n.id) },
-		HostConfigModifier: func(h *container.HostConfig) {
-			h.PortBindings = network.PortMap{
-				port: {{HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}), HostPort: strconv.Itoa(n.port)}},
-			}
-		},
+		}, cfg.keyFiles(n.id)...),
+		ConfigModifier:     func(c *container.Config) { c.Hostname = "zk" + strconv.Itoa(n.id) },
+		HostConfigModifier: func(h *container.HostConfig) { h.PortBindings = bindings },
 		EndpointSettingsModifier: func(s map[string]*network.EndpointSettings) {
 			if own := s[networkName]; own != nil {
 				own.IPAMConfig = &network.EndpointIPAMConfig{IPv4Address: netip.MustParseAddr(n.ip)}

@@ -129,11 +129,13 @@ func (n *Node) filter() string {
 	for peer := range n.cuts.peers {
 		fmt.Fprintf(&b, "-A INPUT -s %s -j DROP\n-A OUTPUT -d %s -j DROP\n", peer.ip, peer.ip)
 	}
-	if n.cuts.fromClients {
-		fmt.Fprintf(&b, "-A INPUT ! -i lo -p tcp --dport %d -j DROP\n", clientPort)
-	}
-	if n.cuts.toClients {
-		fmt.Fprintf(&b, "-A OUTPUT ! -o lo -p tcp --sport %d -j DROP\n", clientPort)
+	for _, port := range []int{clientPort, securePort} {
+		if n.cuts.fromClients {
+			fmt.Fprintf(&b, "-A INPUT ! -i lo -p tcp --dport %d -j DROP\n", port)
+		}
+		if n.cuts.toClients {
+			fmt.Fprintf(&b, "-A OUTPUT ! -o lo -p tcp --sport %d -j DROP\n", port)
+		}
 	}
 	b.WriteString("COMMIT\n")
 	return b.String()

@@ -26,6 +26,7 @@ type Node struct {
 	id       int
 	ip       string
 	port     int
+	secure   int // the port for TLS, 0 if there is none
 	docker   *client.Client
 	ensemble *Ensemble
 

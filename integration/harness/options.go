@@ -19,6 +19,7 @@ type config struct {
 	heapMiB    int
 	properties map[string]string
 	system     map[string]string
+	keys       func(id int) Keys // nil without TLS
 }
 
 // newConfig holds the harness's defaults: a tick of 500 ms with initLimit 20 and

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -17,13 +16,14 @@ type conn struct {
 	p      *Proxy
 	id     int
 	client *net.TCPConn
+	plain  half // client, or what TLS makes of it; set before anything is forwarded
 
 	toServer, toClient gate
 	gone               chan struct{} // closed when nothing more is for the client
 	goneOnce           sync.Once
 
 	// guarded by p.mu
-	server  *net.TCPConn // nil until dialed
+	server  half // nil until dialed
 	session int64
 	stats   Stats
 	pending pending
@@ -87,13 +87,14 @@ func (p *Proxy) dismiss(c *conn) {
 
 // open dials the server and waits for the client's first bytes.
 func (c *conn) open(ctx context.Context) (*bufio.Reader, error) {
-	dialed, err := c.p.dialer.DialContext(ctx, "tcp", c.p.target)
+	plain, err := c.p.acceptHalf(ctx, c.client)
 	if err != nil {
 		return nil, err
 	}
-	server, ok := dialed.(*net.TCPConn)
-	if !ok {
-		return nil, errors.Join(errFrame, dialed.Close())
+	c.plain = plain
+	server, err := c.p.dialHalf(ctx)
+	if err != nil {
+		return nil, err
 	}
 	c.p.mu.Lock()
 	c.server = server
@@ -102,7 +103,7 @@ func (c *conn) open(ctx context.Context) (*bufio.Reader, error) {
 	if closed || c.isGone() {
 		return nil, net.ErrClosed
 	}
-	reader := bufio.NewReaderSize(c.client, bufferSize)
+	reader := bufio.NewReaderSize(c.plain, bufferSize)
 	_, err = reader.Peek(prefix)
 	return reader, err
 }
@@ -127,7 +128,7 @@ func (c *conn) passWords(r *bufio.Reader) {
 		_, _ = io.Copy(c.server, r)
 		_ = c.server.CloseWrite()
 	})
-	_, _ = io.Copy(c.client, c.server)
+	_, _ = io.Copy(c.plain, c.server)
 	_ = c.client.Close()
 	words.Wait()
 }
@@ -191,7 +192,7 @@ func (c *conn) kill() {
 	server := c.server
 	c.p.mu.Unlock()
 	if server != nil {
-		_ = server.Close()
+		shut(server)
 	}
 }
 

@@ -30,7 +30,8 @@
 // # Limits
 //
 // Frames are read whole before they go on; one over 64 MiB cuts the connection. TLS
-// is passed on nowhere. Four-letter words are passed through and not counted. A
+// is only understood with [WithTLS]. Four-letter words are passed through and not
+// counted. A
 // client that checks the order of answers, as the Java client does, closes its
 // connection at the first answer after a swallowed one.
 package proxy

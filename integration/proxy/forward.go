@@ -116,7 +116,7 @@ func (c *conn) forwardReplies(r *bufio.Reader) error {
 		if !c.passGates(&c.p.toClient, &c.toClient) {
 			continue
 		}
-		if _, err := c.client.Write(frame); err != nil {
+		if _, err := c.plain.Write(frame); err != nil {
 			c.leave(clientLeft)
 		}
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -31,6 +32,8 @@ type Proxy struct {
 	target string
 	seed   uint64
 	addr   *address
+
+	tlsClients, tlsServer *tls.Config // nil without TLS
 
 	done      chan struct{}      // closed by Close
 	cancel    context.CancelFunc // ends dials in progress
