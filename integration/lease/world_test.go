@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,14 +55,15 @@ type world struct {
 	ctx  context.Context
 	raw  *zk.Conn
 	dirs atomic.Int64
+	tls  []client.Option // of every client of Docent, nil without TLS
 }
 
-func newWorld(t *testing.T, limit time.Duration) *world {
+func newWorld(t *testing.T, limit time.Duration, opts ...harness.Option) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	w := &world{T: t, ctx: ctx, e: harness.StartEnsemble(ctx, t, 3,
-		harness.WithTickTime(tick), harness.WithSyncLimit(syncLimit), harness.WithInitLimit(10))}
+	opts = append(opts, harness.WithTickTime(tick), harness.WithSyncLimit(syncLimit), harness.WithInitLimit(10))
+	w := &world{T: t, ctx: ctx, e: harness.StartEnsemble(ctx, t, 3, opts...)}
 	w.raw, _ = harness.Dial(ctx, t, 20*tick, w.e.Addrs()...)
 	return w
 }
@@ -96,11 +98,11 @@ func (w *world) healed() {
 // connect returns a client and what closes it.
 func (w *world) connect(servers string, timeout time.Duration, opts ...client.Option) (*client.Client, func()) {
 	w.Helper()
-	c, err := client.Connect(w.ctx, servers, append([]client.Option{
+	c, err := client.Connect(w.ctx, servers, slices.Concat([]client.Option{
 		client.WithSessionTimeout(timeout),
 		client.WithConnectTimeout(time.Minute),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
-	}, opts...)...)
+	}, w.tls, opts)...)
 	w.check(err)
 	return c, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 5*time.Second)

@@ -36,6 +36,7 @@ type world struct {
 	servers *harness.Ensemble
 	raw     *zk.Conn // sees what is really there
 	links   map[string]*proxy.Proxy
+	secure  *secure // nil without TLS
 }
 
 func newWorld(t *testing.T, servers *harness.Ensemble, raw *zk.Conn) *world {
@@ -57,7 +58,12 @@ func (w *world) link(name string) *proxy.Proxy {
 	w.Helper()
 	if w.links[name] == nil {
 		nodes := w.servers.Nodes()
-		w.links[name] = proxy.Start(w.T, nodes[len(w.links)%len(nodes)].Addr())
+		node := nodes[len(w.links)%len(nodes)]
+		if w.secure != nil {
+			w.links[name] = proxy.Start(w.T, node.SecureAddr(), w.secure.proxy)
+		} else {
+			w.links[name] = proxy.Start(w.T, node.Addr())
+		}
 	}
 	return w.links[name]
 }
@@ -66,8 +72,11 @@ func (w *world) Connect(name string) *client.Client {
 	w.Helper()
 	// With one address alone it would pause for a second before it tries it again.
 	addr := w.link(name).Addr()
-	c, err := client.Connect(w.Context(), addr+","+addr,
-		client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler)))
+	opts := []client.Option{client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler))}
+	if w.secure != nil {
+		opts = append(opts, w.secure.client)
+	}
+	c, err := client.Connect(w.Context(), addr+","+addr, opts...)
 	w.check(err)
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), 10*time.Second)
