@@ -42,6 +42,13 @@ func (d *dialLog) take() []string {
 	return all
 }
 
+// last is how much time the newest dial was given.
+func (d *dialLog) last() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.limit
+}
+
 // A client leaves a server that is not in the new list, with its session and what it
 // holds, and stays on one that is.
 func TestSetServersMoves(t *testing.T) {
@@ -123,12 +130,12 @@ func TestSetServersWhileAway(t *testing.T) {
 		r.check(err)
 		defer func() { _ = c.Close() }()
 		time.Sleep(time.Minute)
-		if got := d.limit; got != sessionTimeout/3 {
+		if got := d.last(); got != sessionTimeout/3 {
 			t.Errorf("one server: a dial has %v", got)
 		}
 		r.check(c.SetServers("a", "b", "c", "d", "e", "f", "g", "h", "i"))
 		time.Sleep(time.Minute)
-		if got := d.limit; got != sessionTimeout/10 {
+		if got := d.last(); got != sessionTimeout/10 {
 			t.Errorf("nine servers: a dial has %v", got)
 		}
 		_, _, err = c.Get(r.within(time.Second), "/")

@@ -177,6 +177,7 @@ func TestEnsembleTrackerRefused(t *testing.T) {
 					r.srv.CutAll()
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if n := strings.Count(log.String(), "is of no use"); n != 1 || c.State() != client.Connected {
 					t.Errorf("%d warnings, %v: %s", n, c.State(), log.String())
 				}
