@@ -263,3 +263,18 @@ func TestCloseOnKeeperWithoutAConnection(t *testing.T) {
 		}
 	})
 }
+
+// Another list of servers does not cost a lock on Keeper, where moving would.
+func TestKeeperHolderStays(t *testing.T) {
+	t.Parallel()
+	keeper(t, func(r *rig) {
+		c, idle := r.connect("a"), r.connect("b")
+		s, _, _ := r.held(c)
+		free := r.session(idle)
+		r.check(c.SetServers("elsewhere:2181"))
+		r.check(idle.SetServers("elsewhere:2181"))
+		time.Sleep(2 * sessionTimeout)
+		r.check(s.Err())
+		wantErr(t, free.Err(), client.ErrSessionLost) // it moved
+	})
+}

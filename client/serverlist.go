@@ -21,7 +21,9 @@ var errLeaving = errors.New("it is not among the servers any more")
 // the list, the connection is closed after a random pause of up to a third of the
 // session timeout, so that not all clients move at once, and the client attaches
 // its session to a server of the list; until then its state is [Suspended]. If it is
-// in the list the client stays: connections are not spread over new servers.
+// in the list the client stays: connections are not spread over new servers. On
+// ClickHouse Keeper moving would end the session: there a client that holds something
+// stays until its connection ends.
 //
 // An error says which server is wrong, or matches [ErrClosed]; the list is then what
 // it was. SetServers does not wait for a connection. It holds for all namespaces of
@@ -76,7 +78,7 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 		c.mu.Lock()
 		s, server := c.current, c.server
 		c.mu.Unlock()
-		if gone(server) {
+		if gone(server) && (s.restores() || s.lease.promised().IsZero()) {
 			s.link.DropLive(before, errLeaving)
 		}
 	})
