@@ -35,7 +35,8 @@ type watchWorld struct {
 	ctx     context.Context
 	named   bool // the servers name the transaction of an event
 	seed    uint64
-	c       *client.Client
+	c       *client.Client // of the mirrors
+	waiting *client.Client // of the waiters, who would hear of everything by a mirror's watch
 	mirrors []*mirror
 	waiters []*waiter
 
@@ -135,8 +136,9 @@ func (w *watchWorld) play() {
 	if _, err := writer.Create(w.ctx, watchRoot, nil); err != nil {
 		w.t.Fatal(err)
 	}
-	var l link
-	w.c, l = w.connect("watcher")
+	links := make([]link, 2)
+	w.c, links[0] = w.connect("watcher")
+	w.waiting, links[1] = w.connect("waiting")
 	ctx, cancel := context.WithCancel(w.ctx)
 	var all sync.WaitGroup
 	for _, opts := range [][]client.WatchOption{
@@ -160,7 +162,7 @@ func (w *watchWorld) play() {
 	}
 	r := generator(w.seed, "faults")
 	for range watchRounds {
-		w.disturb(writer, l, r)
+		w.disturb(writer, links, r)
 		w.compare()
 	}
 	cancel()
@@ -175,6 +177,7 @@ func (w *watchWorld) play() {
 		}
 	}
 	_ = w.c.Close()
+	_ = w.waiting.Close()
 	_ = writer.Close()
 	time.Sleep(time.Minute)
 	for _, stack := range clientStacks(w.t) {

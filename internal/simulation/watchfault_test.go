@@ -11,7 +11,7 @@ import (
 )
 
 // disturb lets the writer write while faults come and go, and heals everything.
-func (w *watchWorld) disturb(writer *client.Client, l link, r *rand.Rand) {
+func (w *watchWorld) disturb(writer *client.Client, links []link, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(w.ctx, 15*time.Second)
 	defer cancel()
 	var busy sync.WaitGroup
@@ -26,12 +26,14 @@ func (w *watchWorld) disturb(writer *client.Client, l link, r *rand.Rand) {
 	busy.Go(func() { w.comeAndGo(ctx, other) })
 	for ctx.Err() == nil {
 		pause(ctx, time.Duration(r.IntN(3000))*time.Millisecond)
-		undo := w.strike(l, r)
+		undo := w.strike(links[r.IntN(len(links))], r)
 		pause(ctx, time.Duration(r.IntN(1+r.IntN(9000)))*time.Millisecond)
 		undo()
 	}
 	busy.Wait()
-	l.Heal()
+	for _, l := range links {
+		l.Heal()
+	}
 	w.e.Heal()
 	for i := 1; i <= members; i++ {
 		m := w.e.Server(i)
@@ -110,7 +112,7 @@ func (w *watchWorld) strike(l link, r *rand.Rand) (undo func()) {
 	default:
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
-		if s, err := w.c.Session(ctx); err == nil {
+		if s, err := []*client.Client{w.c, w.waiting}[r.IntN(2)].Session(ctx); err == nil {
 			if lead := w.e.Leader(); lead != nil {
 				lead.ExpireSession(s.ID())
 			}

@@ -73,9 +73,9 @@ func (a *waiter) wait(ctx context.Context) {
 
 func (a *waiter) read(ctx context.Context) (stat *zk.Stat, w *client.Watch, err error) {
 	if a.get {
-		_, stat, w, err = a.w.c.GetW(ctx, a.path)
+		_, stat, w, err = a.w.waiting.GetW(ctx, a.path)
 	} else {
-		_, stat, w, err = a.w.c.ExistsW(ctx, a.path)
+		_, stat, w, err = a.w.waiting.ExistsW(ctx, a.path)
 	}
 	return stat, w, err
 }
@@ -87,7 +87,7 @@ func (w *watchWorld) comeAndGo(ctx context.Context, r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			opts = append(opts, client.Recursive())
 		}
-		in, err := w.c.Watch(ctx, fmt.Sprintf("%s/n%d", watchRoot, r.IntN(3)), opts...)
+		in, err := w.waiting.Watch(ctx, fmt.Sprintf("%s/n%d", watchRoot, r.IntN(3)), opts...)
 		if err != nil {
 			continue // the end
 		}
