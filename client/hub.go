@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,11 +112,14 @@ func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w.standLocked()
-	if err != nil && h.watches[w.key] == w {
+	switch now := h.watches[w.key]; {
+	case now == w && err != nil:
 		h.fireLocked(w, zk.EventNotWatching, err)
 		if x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge) {
 			h.discardLocked(w.key) // the server may have it
 		}
+	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
+		h.discardLocked(w.key) // the read may have left on the new connection
 	}
 	h.wakeLocked() // whoever arms or removes other watches of the path
 }
@@ -179,12 +184,17 @@ const (
 
 // up is called when a server has accepted the session, again if not for the first
 // time. A change may have happened while nobody was connected, and
-// the watches went with the connection: everybody reads again.
+// the watches went with the connection: everybody reads again. A quick reader may
+// have left a watch on the new connection before this; if nobody asks for that watch
+// again, it is removed like any other that nobody waits for.
 func (h *hub) up(again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	clear(h.unwanted)
+	left := slices.Collect(maps.Keys(h.watches))
 	h.fireAllLocked(errReconnected)
+	for _, key := range left {
+		h.unwanted[key] = time.Now()
+	}
 	h.all.upLocked(h, again)
 	h.wakeLocked()
 }

@@ -171,8 +171,8 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 		case u.all != nil:
 			// What it covered, and what else the server kept for the path, is gone.
 			h.firePathLocked(u.path, errDisarmed)
-			if h.all.paths[u.path] == u.all && len(u.all.readers) == 0 {
-				delete(h.all.paths, u.path)
+			if len(u.all.readers) == 0 { // a reader may have come and gone meanwhile
+				h.all.abandonLocked(u.all)
 			}
 		case stays:
 			for _, key := range u.keys {

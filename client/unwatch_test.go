@@ -166,6 +166,30 @@ func TestStopRaces(t *testing.T) {
 	}
 }
 
+// A reader that comes and goes while its watch is being removed leaves none behind.
+func TestChangesBriefDuringRemoval(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/a", "")
+		in, err := c.Watch(r.ctx, "/a")
+		r.check(err)
+		_, err = in.Next(r.ctx)
+		r.check(err)
+		removal := r.srv.DelayReply(zktest.Match{Op: zktest.OpRemoveWatches}, time.Second)
+		in.Close()
+		time.Sleep(1500 * time.Millisecond)
+		if removal.Fired() == 0 {
+			t.Fatal("no removal is on its way")
+		}
+		in, err = c.Watch(r.ctx, "/a")
+		r.check(err)
+		in.Close()
+		time.Sleep(10 * time.Second)
+		r.wantNoWatches(c)
+	})
+}
+
 // Many who watch, wait for a random while and give up miss nothing.
 func TestStopMissesNothing(t *testing.T) {
 	t.Parallel()
