@@ -221,7 +221,7 @@ func TestChangesOnServers(t *testing.T) {
 	in.Close()
 	following.Wait()
 	t.Logf("%d changes told, %d times missed", m.told, m.missed)
-	if m.missed < 3 || m.told < 50 {
+	if m.missed < 2 || m.told < 50 { // at the beginning, and when its own server is hit
 		t.Errorf("the faults tested too little")
 	}
 	nothingLeft(ctx, t, e)
