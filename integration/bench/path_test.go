@@ -117,6 +117,7 @@ func races(ctx context.Context, b *testing.B, addr string) []*race {
 	listed := &race{name: "listed", calls: cyclesInRound, cycles: true}
 	listed.docent = listings(ctx, b, c, directory(b, conn))
 	listed.raw = lock.raw
+	listed.floor = append(listed.floor, floorLock(ctx, b, addr, directory(b, conn)))
 	many := &race{name: fmt.Sprintf("locks%d", manyCallers), calls: manyInRound, cycles: true}
 	many.docent, many.raw = locks(manyCallers)
 	return []*race{get, lock, listed, many}
