@@ -28,9 +28,9 @@ type WatchOption func(*Changes)
 // tells which child was created or deleted, and not that the children changed.
 func Recursive() WatchOption { return func(c *Changes) { c.recursive = true } }
 
-// WatchQueue sets how many changes are kept for a reader who is slower than they
-// come; the least is 1. One more replaces all of them by one ChangeMissed with
-// [ErrOverflow].
+// WatchQueue sets how many changes wait for a reader that is slower than they
+// come; n below 1 counts as 1. When the queue is full, the next change replaces
+// all that wait by one [ChangeMissed] with [ErrOverflow].
 func WatchQueue(n int) WatchOption { return func(c *Changes) { c.limit = max(1, n) } }
 
 // Changes are the changes that a persistent watch sees. [Client.Watch] makes it.
@@ -58,8 +58,9 @@ type Changes struct {
 // it. The watch stays on the server, so that no change is lost between two reads,
 // as it may be with [Client.GetW].
 //
-// The first change is a ChangeMissed. The reader reads what it wants to know at
-// every ChangeMissed, and nowhere else needs to:
+// The first change is a ChangeMissed. At every ChangeMissed the reader reads all
+// that it wants to know, and forgets what it knew of nodes that are gone since. At
+// any other change it reads the one node:
 //
 //	changes, err := c.Watch(ctx, "/app", client.Recursive())
 //	if err != nil {
@@ -85,13 +86,14 @@ type Changes struct {
 // change that it has read already.
 //
 // Watch returns when the watch stands on the server. It waits for a connection as
-// long as ctx. The error is an [*OpError], and matches [ErrUnsupported] if the
-// servers are too old: persistent watches take ZooKeeper 3.6. All watches of a
-// client on the same path are one on the server, which the client removes in the
-// background when the last is closed.
+// every call does: until ctx ends, or until a retry policy that gives up by itself
+// does. The error is an [*OpError], and matches [ErrUnsupported] if the servers are
+// too old: persistent watches take ZooKeeper 3.6. All watches of a client on the
+// same path are one on the server, which the client removes in the background when
+// the last is closed.
 //
 // ClickHouse Keeper gives all events of a recursive watch the path of the watch
-// (issue 115475): there [Change.Path] does not say which node changed.
+// (ClickHouse issue 115475): there [Change.Path] does not say which node changed.
 //
 // Other users of the same session, by [Client.Conn], must not leave watches on the
 // same path: servers before ZooKeeper 3.9 would forget this one

@@ -38,7 +38,7 @@ const longestTTL = (1<<40 - 1) * time.Millisecond
 // under an existing parent, with the client's default ACL.
 type CreateOption func(*createSpec)
 
-// Ephemeral makes the node go with the session.
+// Ephemeral makes a node that the server deletes when the session ends.
 func Ephemeral() CreateOption { return func(s *createSpec) { s.ephemeral = true } }
 
 // Sequential lets the server append a number of ten digits, which counts the
@@ -46,7 +46,8 @@ func Ephemeral() CreateOption { return func(s *createSpec) { s.ephemeral = true 
 func Sequential() CreateOption { return func(s *createSpec) { s.sequential = true } }
 
 // Container makes a node that the server removes some time after its last
-// child is gone. Servers without such nodes are named by [ErrUnsupported].
+// child is gone. On servers without such nodes the create fails with
+// [ErrUnsupported].
 func Container() CreateOption { return func(s *createSpec) { s.container = true } }
 
 // TTL makes a node that the server removes when it has not been changed for
@@ -76,7 +77,7 @@ func WithParents() CreateOption {
 
 // WithPersistentParents is [WithParents] with persistent nodes, as Curator's
 // creatingParentsIfNeeded makes them: they stay until a client deletes them. Of
-// both options the last one given holds.
+// both options the last one given counts.
 func WithPersistentParents() CreateOption {
 	return func(s *createSpec) { s.parents = parentsPersistent }
 }

@@ -32,8 +32,9 @@ func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...
 // other clients create or delete the node meanwhile.
 //
 // The options are for a node that is made; one that is there keeps its kind and
-// its ACL. [Ephemeral], [Sequential] and [Protected] are refused: a node that is
-// there may be of another session, and the others never meet one.
+// its ACL. [Ephemeral] is refused, because the node that is there may belong to
+// another session. [Sequential] and [Protected] are refused, because they make a
+// new name each time, of which there is never a node yet.
 //
 // After an unknown outcome the client tries again, which may overwrite what
 // another client wrote in between, as [Client.Set] with [AnyVersion] may. If the

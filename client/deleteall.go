@@ -10,9 +10,8 @@ import (
 )
 
 // DeleteAll deletes a node and everything below it, children first, whatever
-// the versions are. It deletes nothing outside of path and follows nothing. A
-// node that is gone already is as good as deleted, that at path included, as
-// with [os.RemoveAll].
+// the versions are. A node that is gone already counts as deleted, the one at path
+// included, as with [os.RemoveAll].
 //
 // It is not a transaction: others see the tree go piece by piece. What they
 // create below path meanwhile is deleted as well, for as long as it takes, so a
@@ -24,7 +23,8 @@ import (
 // some nodes may be deleted, and the error matches [UnknownOutcome] if any are or
 // may be; it names the node that was refused. A repeat goes on where it ended.
 //
-// "/" is refused, in a namespace too: name what is to go.
+// "/" is refused, also in a namespace, where it would delete everything below
+// that: give the path of a node.
 func (o *ops) DeleteAll(ctx context.Context, path string) error {
 	begun := false // something was deleted
 	err := o.do(ctx, "delete all", path, repeatable, func(ctx context.Context, t try) error {

@@ -55,14 +55,15 @@
 // # Watches
 //
 // [Client.GetW], [Client.ExistsW] and [Client.ChildrenW] read and leave a watch
-// that fires once. They suit a wait for one thing. Whoever does not wait any more
-// calls [Watch.Stop], which has the watch removed from the server in the
+// that fires once. They suit a wait for one thing. A caller that gives up waiting
+// calls [Watch.Stop]: the client then removes the watch from the server in the
 // background.
 //
 // [Client.Watch] follows a node, or all nodes below it, with a watch that stays
 // on the server (ZooKeeper 3.6). It loses no change silently: after a reconnection,
-// in a new session, and when the reader was too slow, it says that changes may
-// have been missed, once the watch stands again. Then the reader reads again.
+// in a new session, and when the reader was too slow, it tells the reader by a
+// [ChangeMissed] that changes may have been missed. The watch stands again by then,
+// and the reader reads everything anew.
 // Where the servers lack such watches it fails with an error that matches
 // [ErrUnsupported].
 //
@@ -95,9 +96,9 @@
 // # Retries and time
 //
 // Operations are repeated by the policy of [WithRetry] when nothing of them was
-// sent, or when twice is as good as once. What bounds a call is its context. By
-// default nothing else does: without a deadline a call waits for a connection as
-// long as the client is open. A policy that gives up by itself, such as
+// sent, or when doing them twice is no worse than once. What bounds a call is its
+// context. By default nothing else does: without a deadline a call waits for a
+// connection as long as the client is open. A policy that gives up by itself, such as
 // [retry.BoundedExponential], bounds the wait for a connection too.
 //
 // # Concurrency and cancellation

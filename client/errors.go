@@ -58,7 +58,9 @@ var (
 	ErrSessionLost = errors.New("client: session lost")
 
 	// ErrNotConnected says that no server could be reached in time. Nothing
-	// was sent.
+	// was sent, unless the error matches [UnknownOutcome] as well: then an
+	// earlier try was sent, its connection was lost, and no server was reached
+	// since.
 	ErrNotConnected = errors.New("client: not connected")
 
 	// ErrInvalidPath says that a path breaks ZooKeeper's rules. Nothing was

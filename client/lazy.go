@@ -14,9 +14,9 @@ import (
 // without, its servers. Connect refuses only wrong options and connect strings.
 // [WithConnectTimeout] has no effect then.
 //
-// Calls wait for a server within their context, without which they wait for ever.
-// What Connect would have refused they refuse, with nothing sent, until it is
-// mended: a chroot that does not exist with [ErrNoChroot], credentials that the
+// Calls wait for a server until their context ends, or until a retry policy that
+// gives up by itself does. What Connect would have refused they refuse, with
+// nothing sent, until the cause is gone: a chroot that does not exist with [ErrNoChroot], credentials that the
 // servers refuse with [ErrAuthFailed], a granted session timeout that is too short
 // for the [LeasePolicy] with [ErrUnsafeTimeout]. What keeps the servers from being
 // reached is logged meanwhile, and told by the errors of calls whose context ends.

@@ -197,8 +197,8 @@ type LeaseExpiredError struct {
 	Deadline time.Time     // nobody else could hold before
 	Margin   time.Duration // how long before the deadline the lease ended
 	// Reason is why there was no newer proof, nil if none was asked for. The
-	// error does not match it: it may be the end of a dial's own context, and
-	// who tests for that asks whether its own has ended.
+	// error does not match it: it may be context.DeadlineExceeded of a dial, and
+	// a caller that tests for that means its own context.
 	Reason error
 }
 

@@ -16,7 +16,7 @@ import (
 // one runs. There are two kinds.
 //
 // Operation, Retry and Lock, and what Operation and Lock return, run on the goroutine
-// of the caller, who waits for them: a hook that blocks there keeps its own caller
+// of the caller, who waits for them: a hook that blocks there delays its own caller
 // only. A panic of such a hook is the caller's, and the hook that tells the end of
 // what had begun may then be left out. Operation and Lock may put values into the
 // context that they return, such as a span. That context must descend from the given

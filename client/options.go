@@ -151,9 +151,11 @@ func WithConnectTimeout(d time.Duration) Option {
 // the client is open. No pause exceeds a third of the session timeout.
 //
 // A policy that gives up by itself also bounds how long a call waits for a
-// connection: the wait uses up the pauses of the policy, and ends when none is
-// left with [ErrNotConnected], which is [SafeToRetry]. With [retry.None] a call
-// fails at once then. [Observer] hears of no retry while a call waits.
+// connection: the wait lasts as long as the pauses of the policy together. Then the
+// call fails with [ErrNotConnected]; it may be repeated ([SafeToRetry]), unless an
+// earlier try of a write was sent and got no answer ([UnknownOutcome]). With
+// [retry.None] a call without a connection fails at once. [Observer] hears of no
+// retry while a call waits.
 func WithRetry(p retry.Policy) Option {
 	return optionFunc(func(c *config) error { c.policy = p; return nil })
 }
@@ -236,7 +238,8 @@ func WithDefaultData(data []byte) Option {
 //
 // instead of the address alone, which recipes.Contender reads back. Peers of
 // other libraries do not care. The name is printable text on one line, of at
-// most 128 bytes. [WithDefaultData] goes before it.
+// most 128 bytes. [WithDefaultData] takes
+// precedence over it.
 func WithName(name string) Option {
 	return optionFunc(func(c *config) error {
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }

@@ -120,8 +120,8 @@ func (e *OpError) Unwrap() error { return e.Err }
 //
 // It is false where a repeat must fail as well: after Close, with credentials
 // that are refused, for arguments that can never be sent, and for other refusals. It is false for errors that are not
-// of an operation of this package. A call of a [Session] that is over is
-// repeated in the next session.
+// of an operation of this package. A caller repeats a call of a [Session]
+// that is over on the next one, which [Client.Session] returns.
 //
 // The client has tried already, by its retry policy. A write that was sent and
 // not answered is [UnknownOutcome]: look up what has become of it first.

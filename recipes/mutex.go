@@ -43,6 +43,10 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock]. With a context of a
 // hold that was lost it matches [ErrLost], and with one of a hold of the same
 // lock by another client [ErrWouldDeadlock].
+//
+// Acquire may be called again after any error, also after one that matches
+// client.UnknownOutcome: the new call waits behind a node that is still being
+// removed. A call that was misused fails the same way again.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx) }
 
 // TryAcquire takes the lock if nobody holds it or waits for it. It never
