@@ -78,12 +78,11 @@ type Changes struct {
 //		}
 //	}
 //
-// Between two ChangeMissed every change is told of, once and in its order, if the
-// server is a ZooKeeper. After every reconnection, and in every new session, the
-// client leaves the watch anew and then says ChangeMissed: whatever changes after
-// that is told of again. Changes wait in a queue ([WatchQueue]), so a slow reader
-// delays nobody; an overflow is told of as a ChangeMissed. A reader may see a
-// change that it has read already.
+// Between two ChangeMissed every change is told of, once and in its order. After
+// every reconnection, and in every new session, the client leaves the watch anew and
+// then says ChangeMissed: whatever changes after that is told of again. Changes wait
+// in a queue ([WatchQueue]), so a slow reader delays nobody; an overflow is told of as
+// a ChangeMissed. A reader may see a change that it has read already.
 //
 // Watch returns when the watch stands on the server. It waits for a connection as
 // every call does: until ctx ends, or until a retry policy that gives up by itself
@@ -92,8 +91,9 @@ type Changes struct {
 // same path are one on the server, which the client removes in the background when
 // the last is closed.
 //
-// ClickHouse Keeper gives all events of a recursive watch the path of the watch
-// (ClickHouse issue 115475): there [Change.Path] does not say which node changed.
+// On ClickHouse Keeper it always fails with [ErrUnsupported]: Keeper gives all events
+// of a recursive watch the path of the watch (ClickHouse issue 115475), so that
+// Change.Path could not name the node.
 //
 // Other users of the same session, by [Client.Conn], must not leave watches on the
 // same path: servers before ZooKeeper 3.9 would forget this one

@@ -64,8 +64,8 @@
 // in a new session, and when the reader was too slow, it tells the reader by a
 // [ChangeMissed] that changes may have been missed. The watch stands again by then,
 // and the reader reads everything anew.
-// Where the servers lack such watches it fails with an error that matches
-// [ErrUnsupported].
+// Where the servers lack such watches, and on ClickHouse Keeper, it fails with an
+// error that matches [ErrUnsupported].
 //
 // The watches of a client on the same path are one on the server, however many
 // wait for it.

@@ -46,7 +46,7 @@ type LockHooks struct {
 // QueuePlace is the place of somebody who waits for a lock.
 type QueuePlace struct {
 	Path string // of the lock; of one of those of a multi-lock
-	Node string // the own node. It has a UUID: it is for spans and logs, and never a label
+	Node string // that of the caller. It has a UUID: it is for spans and logs, and never a label
 	// Ahead is how many have to leave first: 0 if it is the caller's turn. Who is
 	// first in the queue of a semaphore may still have to wait for permits.
 	Ahead int
@@ -93,7 +93,7 @@ type AcquireResult struct {
 
 // HoldInfo describes a hold.
 type HoldInfo struct {
-	Node         string // the own node, the first of several; "" for a multi-lock
+	Node         string // that of the hold, the first of several; "" for a multi-lock
 	Session      int64  // 0 for a multi-lock
 	FencingToken int64
 }
@@ -106,7 +106,7 @@ const (
 	HoldReleased    HoldEnd = iota
 	HoldLostLease           // the ensemble did not confirm the session in time
 	HoldLostSession         // the session was lost
-	HoldLostNode            // somebody deleted the own node
+	HoldLostNode            // somebody deleted the node of the hold
 	HoldLostClosed          // the client was closed first
 )
 

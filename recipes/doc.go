@@ -24,9 +24,9 @@
 // A hold ends when it is released, when the client's session is over, when
 // somebody deletes its node, and, a safety margin before anybody else could
 // hold the lock, when the ensemble has not confirmed the session for too long.
-// Its context ends then, and [context.Cause] says why. Nobody needs to tell:
-// it ends in a partition too. Work must stop then; docs/losing-a-lock.md says
-// what that rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard].
+// Its context ends then, and [context.Cause] says why. No server needs to
+// say so: it ends in a partition too. Work must stop then; docs/losing-a-lock.md
+// says what that rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard].
 // What is already on its way to another system when that happens cannot be
 // called back: hand [Hold.FencingToken] to that system, and let it refuse a
 // token older than the newest it has seen.

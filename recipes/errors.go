@@ -23,7 +23,7 @@ var (
 	// ErrReleased says that a hold ended because it was released.
 	ErrReleased = errors.New("lock released")
 
-	// ErrNodeDeleted says that the own node, and with it the lock or the
+	// ErrNodeDeleted says that the node of the caller, and with it the lock or the
 	// place in the queue, was deleted by somebody else.
 	ErrNodeDeleted = seqqueue.ErrGone
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Guard applies ops in one transaction that is committed only while the lock
-// is held: it checks the own nodes as well. Paths are those of the client that
+// is held: it checks the hold's own nodes as well. Paths are those of the client that
 // the lock was made with. It is the way to write to ZooKeeper under a lock: no
 // pause and no partition can let a write of a hold that is over through.
 //

@@ -192,11 +192,11 @@ func (g *grant) err() error {
 // was given to Acquire, but not its end. Re-enter the lock with it.
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// Path is the path of the own node.
+// Path is the path of the hold's own node.
 func (h *Hold) Path() string { return h.grant.nodes[0] }
 
 // FencingToken grows with every hold of the lock, whoever takes it: it is the
-// id of the transaction that made the own node (czxid). The node's sequence
+// id of the transaction that made the hold's node (czxid). The node's sequence
 // number is no token, it starts again at 0 when the directory is removed. A
 // read hold in the place of a write hold has the write hold's token.
 // Restoring an ensemble from a backup may take tokens back.

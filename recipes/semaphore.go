@@ -50,7 +50,7 @@ type InterProcessSemaphore struct {
 }
 
 // NewInterProcessSemaphore returns the semaphore on path with max permits. It
-// does no I/O. [WithNodeData] is about the leases. [WithKazoo] is of no avail:
+// does no I/O. [WithNodeData] is about the leases. [WithKazoo] has no effect:
 // kazoo's Semaphore cannot be mixed with it.
 func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...LockOption) (*InterProcessSemaphore, error) {
 	if max < 1 {
@@ -61,8 +61,8 @@ func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...Lo
 
 // NewInterProcessSemaphoreFromCount returns the semaphore on path that has as
 // many permits as count says. Raising the count wakes who waits for it.
-// Lowering it takes nothing from those who hold, and binds the acquires that
-// read it afterwards; of one that asks for more than there are then it makes
+// Lowering it takes nothing from those who hold. It binds the acquires that read
+// it afterwards: one that asks for more permits than there are then fails with
 // [ErrTooManyPermits]. count may be of another client.
 func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count *SharedCount, opts ...LockOption) (*InterProcessSemaphore, error) {
 	if count == nil {
