@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short simulation differential integration foreign bench cover check
+.PHONY: help test race lint fmt fuzz-short simulation determinism differential integration foreign bench cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14

@@ -28,7 +28,7 @@ var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
 	-3:   "data inconsistency",
 	-4:   "connection loss reported by the server",
 	-5:   "the server could not read the request",
-	-6:   "not implemented or not enabled on this server (TTL nodes need extendedTypesEnabled=true)",
+	-6:   "not implemented or not enabled on this server",
 	-7:   "operation timeout",
 	-9:   "invalid state",
 	-13:  "no quorum of the new configuration is connected",

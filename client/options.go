@@ -126,7 +126,7 @@ func WithSessionTimeout(d time.Duration) Option {
 		case d > math.MaxInt32*time.Millisecond:
 			return fmt.Errorf("client: session timeout %v is out of range; servers grant 2 to 20 ticks, by default 4s to 40s", d)
 		case d < leastSessionTimeout:
-			return fmt.Errorf("client: session timeout %v is too short for this client, which gives a dial and a handshake a third of it: ask for %v or more; servers grant 2 to 20 ticks, by default 4s to 40s",
+			return fmt.Errorf("client: session timeout %v is too short for this client, which gives a dial and a handshake a third of it: ask for %v or more, as in 15*time.Second; servers grant 2 to 20 ticks, by default 4s to 40s",
 				d, leastSessionTimeout)
 		}
 		c.sessionTimeout = d
