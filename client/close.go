@@ -90,11 +90,33 @@ func (c *core) shutDown(ctx context.Context) error {
 // tell them of the end, and short for one that called Close itself.
 const hooksMoment = 200 * time.Millisecond
 
+// newMoment is how long Close waits for the answer to a request for a new session.
+// A session of which no client hears has no nodes, and expires by itself.
+const newMoment = 200 * time.Millisecond
+
+// awaitNew lets a request for a new session that is on its way come to its end,
+// unless no server has ever accepted this client: Connect is not to wait then.
+func (c *core) awaitNew(ctx context.Context, s *session) {
+	c.mu.Lock()
+	met := c.server != ""
+	c.mu.Unlock()
+	if !met {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, newMoment)
+	defer cancel()
+	s.link.AwaitNew(ctx)
+}
+
 // endSession asks a server to end s, through every reconnection that ctx and
 // the session's own lease leave time for.
 func (c *core) endSession(ctx context.Context, s *session) error {
+	if s == nil {
+		return nil
+	}
+	c.awaitNew(ctx, s)
 	over := func() bool { return s.link.Cause() != nil }
-	if s == nil || s.link.SessionID() == 0 || over() {
+	if s.link.SessionID() == 0 || over() {
 		return nil
 	}
 	unended := func(why error) error {

@@ -239,6 +239,26 @@ func TestCloseConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
+// Close between the making of a session and the client's hearing of it.
+func TestCloseBeforeNewSessionIsKnown(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("c")
+		r.srv.ExpireSession(r.session(c).ID())
+		for len(r.srv.Sessions()) == 0 {
+			time.Sleep(10 * time.Microsecond)
+		}
+		if state := c.State(); state == client.Connected {
+			r.Fatal("known")
+		}
+		r.check(c.CloseContext(r.ctx))
+		wantQuiet(r.T)
+		if s := r.srv.Sessions(); len(s) != 0 {
+			r.Errorf("sessions left: %+v", s)
+		}
+	})
+}
+
 // Close during the loss of a session and the making of the next.
 func TestCloseBetweenSessions(t *testing.T) {
 	t.Parallel()

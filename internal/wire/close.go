@@ -31,6 +31,24 @@ func (l *Link) CloseSession(ctx context.Context) error {
 	return fmt.Errorf("wire: close session: %w", err)
 }
 
+// AwaitNew waits, within ctx, for the answer of a server that has been asked for a
+// new session: nobody else would end that session. It returns at once if no
+// server was asked, or the Link has a session.
+func (l *Link) AwaitNew(ctx context.Context) {
+	l.mu.Lock()
+	c := l.live
+	awaited := c != nil && c.asked && l.id == 0
+	l.mu.Unlock()
+	if !awaited {
+		return
+	}
+	select {
+	case <-c.upped:
+	case <-c.dead:
+	case <-ctx.Done():
+	}
+}
+
 // EndSession closes the session with that id and password over conn, which is
 // fresh from the dialer (TLS done) and is closed in any case. The timeout is
 // the session's, as the handshake wants one. After nil the server has closed

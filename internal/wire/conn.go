@@ -19,6 +19,7 @@ type conn struct {
 	server string
 	dead   chan struct{} // closed when err is set
 	up     atomic.Bool   // handshake accepted; set under l.mu
+	upped  chan struct{} // closed when up is set
 
 	// Owned by the reading goroutine.
 	br      *bufio.Reader
@@ -59,6 +60,7 @@ func newConn(l *Link, nc net.Conn, server string) *conn {
 		nc:     nc,
 		server: server,
 		dead:   make(chan struct{}),
+		upped:  make(chan struct{}),
 		br:     bufio.NewReaderSize(nc, readBuffer),
 		turn:   make(chan struct{}, 1),
 		inline: buffers(nc),

@@ -197,6 +197,7 @@ func (c *conn) accept(r connectResponse) error {
 		l.prove(Proof{Kind: Answer, Sent: c.askedAt, Alive: c.askedAt})
 	}
 	c.up.Store(true)
+	close(c.upped)
 	c.dialed.accepted(h)
 	l.enqueueDialed(c.dialed, nil)
 	c.dialed = nil
