@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -103,6 +105,10 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 			e.line = line
 			if !e.recursive() || e.deep {
 				delete(a.due, e.path)
+			}
+			if w := h.watches[watchKey{wire.OpGetChildren, e.path}]; w != nil && e.deep {
+				// Before ZooKeeper 3.9 the server has forgotten it, or it relied on e.
+				h.fireLocked(w, zk.EventNotWatching, errDisarmed)
 			}
 			for _, c := range e.readers {
 				if e.deep || !c.recursive {

@@ -155,8 +155,8 @@ func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 		return
 	}
 	kind, ok := kinds[ev.Type]
-	if !ok {
-		return
+	if !ok || !strings.HasPrefix(ev.Path, "/") {
+		return // the server may say anything
 	}
 	// That the children changed is of another watch if this one is recursive.
 	if e := a.paths[ev.Path]; a.stands(e) && (kind != ChangeChildren || !e.deep) {
