@@ -110,6 +110,9 @@ func (c *Client) Watch(ctx context.Context, path string, opts ...WatchOption) (*
 	}
 	if err := w.begin(ctx); err != nil {
 		w.Close()
+		if op := (*OpError)(nil); errors.As(err, &op) {
+			return nil, op
+		}
 		op := &OpError{Op: "watch", Path: path, Outcome: OutcomeNeverSent, Err: err}
 		if ft := (*fault)(nil); errors.As(err, &ft) {
 			op.Outcome = ft.outcome
@@ -130,7 +133,8 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	if len(c.full)+beside > c.o.core.cfg.maxRequest {
 		return &fault{ErrTooLarge, OutcomeNeverSent}
 	}
-	if _, err := c.o.core.await(ctx, nil, &patience{policy: c.o.core.policy()}); err != nil {
+	// A connection, and nothing that a lazy Connect has left to the first call.
+	if err := c.o.perform(ctx, nil, "watch", c.path, reads, func(context.Context, try) error { return nil }); err != nil {
 		return err
 	}
 	if err := c.o.core.lasting.add(c); err != nil {

@@ -83,6 +83,24 @@ func TestLazyConnectNobodyComes(t *testing.T) {
 	})
 }
 
+// A watch is a call too, before anything else has asked.
+func TestLazyConnectWatch(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.lazy("zk/app")
+		w, err := c.Watch(r.ctx, "/p")
+		wantErr(t, err, client.ErrNoChroot)
+		wantOutcome(t, err, client.OutcomeNeverSent)
+		if w != nil || r.srv.WatchCount() != 0 {
+			t.Errorf("watches nothing")
+		}
+		r.create("/app", "")
+		w = r.watch(c, "/p")
+		r.create("/app/p", "")
+		r.told(w, "created /p")
+	})
+}
+
 // Every call says that the chroot is missing, with nothing sent, until it is there.
 func TestLazyConnectChroot(t *testing.T) {
 	t.Parallel()
