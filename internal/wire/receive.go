@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// receive reads the reply of n bytes to an exchange, or throws it away if the
+// exchange was given up.
+func (c *conn) receive(xid int32, zxid int64, code int32, n int) error {
+	l := c.l
+	l.mu.Lock()
+	r, awaited := c.sent[xid]
+	if awaited {
+		delete(c.sent, xid)
+		c.acked = max(c.acked, r.end)
+	}
+	l.mu.Unlock()
+	c.prolong()
+	reply, rest := Reply{Zxid: zxid, Code: code}, lengthSize+n
+	var unread error
+	switch {
+	case !awaited || code != codeOK:
+	case n > l.cfg.MaxReply:
+		reply.Code = CodeReplyTooLarge
+	default:
+		var body []byte
+		var err error
+		if body, rest, err = c.body(n); err != nil {
+			return err
+		}
+		unread = reply.decode(r.op, body)
+	}
+	if _, err := c.br.Discard(rest); err != nil {
+		return err
+	}
+	if awaited {
+		r.x.got = lengthSize + n
+		c.settle(r, reply, unread)
+	}
+	return nil
+}
+
+// body returns the body of the reply of n bytes that comes next, and how much is
+// to be discarded when it is of no more use. Memory grows with what arrives,
+// not with what a length promises.
+func (c *conn) body(n int) (body []byte, rest int, err error) {
+	const head = lengthSize + replyHeader
+	if size := lengthSize + n; size <= readBuffer {
+		frame, err := c.peek(size)
+		if err != nil {
+			return nil, 0, err
+		}
+		return frame[head:], size, nil
+	}
+	if _, err := c.br.Discard(head); err != nil {
+		return nil, 0, err
+	}
+	var b bytes.Buffer
+	if _, err = io.CopyN(&b, c.br, int64(n-replyHeader)); errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // it is within the frame
+	}
+	return b.Bytes(), 0, err
+}
+
+// settle takes a reply as evidence and hands it to its exchange. It ends the
+// Link if the reply says that the session is over.
+func (c *conn) settle(r sentRequest, reply Reply, unread error) {
+	// A leader that has ended the session says so as if a part had been refused.
+	for _, p := range reply.Parts {
+		if p.Code == codeSessionExpired || p.Code == codeSessionMoved {
+			reply.Code = p.Code
+			break
+		}
+	}
+	l, x := c.l, r.x
+	l.mu.Lock()
+	if reply.Code != codeSessionExpired && reply.Code != codeSessionMoved {
+		c.seen(r.at)
+		// A transaction of which a part was refused was committed too.
+		if r.quorum && reply.Code == codeOK && unread == nil {
+			c.committed(r.at)
+		}
+	}
+	l.mu.Unlock()
+	x.Reply, x.err = reply, unread
+	x.answered.Store(true)
+	expired := reply.Code == codeSessionExpired
+	switch {
+	case r.op == opCloseSession && (expired || reply.Code == codeOK):
+		l.End(ErrClosed)
+	case r.op == opCloseSession:
+		l.mu.Lock()
+		c.closing = false
+		l.mu.Unlock()
+	case expired:
+		l.End(zk.ErrSessionExpired)
+	}
+	x.count()
+}
+
+// prolong moves the deadline that go-zookeeper set for its next frame: it does
+// not see that the server answers.
+func (c *conn) prolong() {
+	if now := time.Now(); c.readSpan > 0 && now.Sub(c.readSet) > c.readSpan/8 {
+		c.readSet = now
+		_ = c.nc.SetReadDeadline(now.Add(c.readSpan))
+	}
+}
