@@ -17,6 +17,9 @@ import (
 // to leaves the list. One that has an address which the list never had, as behind a
 // load balancer, stays.
 //
+// A list with an older version than the newest one seen is ignored. After the
+// ensemble was made anew, connect anew.
+//
 // The list stays as it is, and a warning says so once, if the node is missing (as in
 // ClickHouse Keeper), may not be read, or does not name a client address for every
 // member. Such is the configuration of servers whose zoo.cfg says clientPort apart
