@@ -48,6 +48,17 @@ func TestPromisedLengthIsNotAllocated(t *testing.T) { //nolint:paralleltest // m
 	}
 }
 
+// notifies reports whether a frame is a whole notification that can be read: type,
+// state and path.
+func notifies(f []byte) bool {
+	const path = 28 // behind the length, the header, the type and the state
+	if size := 4 + int(binary.BigEndian.Uint32(f)); len(f) < size || len(f) < path+4 {
+		return false
+	}
+	n := int32(binary.BigEndian.Uint32(f[path:]))
+	return n >= -1 && int(n) <= len(f)-path-4
+}
+
 // delivered is what go-zookeeper may read of a server's bytes after the
 // handshake, when auths answers to setAuth are to be swallowed, and those to
 // exchanges, which nobody awaits, however long they are.
@@ -60,7 +71,7 @@ func delivered(in []byte, auths int) (out []byte) {
 		xid := int32(binary.BigEndian.Uint32(f[4:]))
 		switch long := binary.BigEndian.Uint32(f) > 1000; {
 		case wire.OwnXid(xid):
-		case long:
+		case long, xid == -1 && !notifies(f):
 			return out
 		case xid == -4 && auths > 0:
 			auths--
@@ -82,6 +93,8 @@ func FuzzServerBytes(f *testing.F) {
 	f.Add(true, []byte{0, 0, 3, 0xe8, 0, 0}, 2, 2)
 	f.Add(true, bytes.Join([][]byte{reply(ownXid(1), 2, 0, "body"), reply(1, 2, 0), reply(ownXid(2), 3, -112), reply(ownXid(3), 3, 0, make([]byte, 2000)), reply(2, 3, 0)}, nil), 3, 4)
 	f.Add(true, reply(ownXid(1), 2, 0, "body")[:22], 1, 4)
+	f.Add(true, append(reply(-1, -1, 0, 1, 3, "/a"), reply(-1, -1, 0, 1, 3, "/ab")[:30]...), 5, 4)
+	f.Add(true, append(reply(-1, 7, 0, 1, 3, "/a"), reply(-1, -1, 0, 1, 3, 9)...), 5, 4)
 	f.Add(false, connectResponse(sessionID, timeout), 2, 100)
 	f.Add(false, connectResponse(0, 0), 7, 100)
 	f.Add(false, frame(0, 6000, sessionID, -1), 7, 100)
