@@ -18,6 +18,9 @@ type Kind struct {
 	Capacity, Weight, RivalWeight int
 
 	Nodes int // of one hold
+
+	// InParts says that an acquire holds some nodes while it waits for others.
+	InParts bool
 }
 
 // exclusive reports whether one hold excludes the next.
@@ -61,7 +64,7 @@ func Kinds() []Kind {
 	multi := func(name string, oneByOne bool) Kind {
 		return Kind{
 			Name: name, Make: multiLock(oneByOne), Rival: oneOfMulti,
-			Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3,
+			Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3, InParts: oneByOne,
 		}
 	}
 	return []Kind{

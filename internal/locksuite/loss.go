@@ -56,7 +56,11 @@ func killedAtEveryAnswer(s *suite) {
 		id := s.session(a)
 		fault := s.AtAnswer("a", nth, func() { s.Kill(id) })
 		h, err := mine.Acquire(s.ctx)
-		if err != nil && !errors.Is(err, recipes.ErrLost) { // of a part: its lease or its node may end first
+		switch {
+		case err == nil:
+		case s.kind.InParts && (errors.Is(err, recipes.ErrNodeDeleted) || errors.Is(err, client.ErrLeaseExpired)):
+			s.want(err, recipes.ErrLost) // of a part that was held: news of its node or lease came first
+		default:
 			s.want(err, client.ErrSessionLost)
 		}
 		fault.Remove()
