@@ -78,11 +78,12 @@ type Changes struct {
 //		}
 //	}
 //
-// Between two ChangeMissed every change is told of, once and in its order. After
-// every reconnection, and in every new session, the client leaves the watch anew and
-// then says ChangeMissed: whatever changes after that is told of again. Changes wait
-// in a queue ([WatchQueue]), so a slow reader delays nobody; an overflow is told of as
-// a ChangeMissed. A reader may see a change that it has read already.
+// Between two ChangeMissed the reader gets every change, once and in its order. After
+// every reconnection, and in every new session, the client asks the server for the
+// watch and then says ChangeMissed. The reader gets every change after that. Changes
+// wait in a queue ([WatchQueue]), so a slow reader delays nobody. An overflow empties
+// the queue and leaves one ChangeMissed. A reader may see a change that it has read
+// already.
 //
 // Watch returns when the watch stands on the server. It waits for a connection as
 // every call does: until ctx ends, or until a retry policy that gives up by itself
@@ -271,8 +272,8 @@ func (c *Changes) tell(kind ChangeKind, full string, ev wire.Event) {
 	c.put(Change{Kind: kind, Path: c.o.stripped(full), Zxid: ev.Zxid, State: ev.State})
 }
 
-// put adds a change, or makes one of all that wait if they are too many: whoever
-// reads again has no use for them. The caller holds c.mu.
+// put adds a change. If too many wait, one ChangeMissed takes the place of all: a
+// reader that reads the nodes again has no use for them. The caller holds c.mu.
 func (c *Changes) put(change Change) {
 	if !c.begun || c.err != nil {
 		return

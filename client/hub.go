@@ -107,7 +107,7 @@ func (w *oneShot) standLocked() {
 }
 
 // armed is called with what became of the read x that was to arm w. After an
-// error the next reader arms anew. The watch may have fired meanwhile.
+// error the next reader arms the watch once more. The watch may have fired meanwhile.
 func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +121,7 @@ func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
 	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
 		h.discardLocked(w.key) // the read may have left on the new connection
 	}
-	h.wakeLocked() // whoever arms or removes other watches of the path
+	h.wakeLocked() // the goroutines that arm and remove watches: the path is free for them
 }
 
 // leave says that one of those who joined does not wait any more.
@@ -215,7 +215,7 @@ func (h *hub) fireAllLocked(err error) {
 	}
 }
 
-// firePathLocked wakes whoever watches path.
+// firePathLocked wakes all who wait for a one-shot watch on path.
 func (h *hub) firePathLocked(path string, err error) {
 	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
 		if w, ok := h.watches[watchKey{op, path}]; ok {

@@ -12,8 +12,8 @@ import (
 )
 
 // lastingWatches are the persistent watches of a client. They outlive
-// connections and sessions: each server that accepts a session gets all of them
-// anew, and only when it has answered are their readers told to read again.
+// connections and sessions: the client sends all of them to each server that accepts
+// a session. Readers are told to read again when that server has answered.
 type lastingWatches struct {
 	mu    sync.Mutex // guards the rest and all hubs; never held across I/O
 	hub   *hub       // of the newest session that was accepted
@@ -85,7 +85,7 @@ func (a *lastingWatches) leave(c *Changes) {
 	if len(e.readers) > 0 {
 		return
 	}
-	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise whoever is busy there sees to it
+	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise the goroutine that is busy there does it
 		a.abandonLocked(e)
 	}
 }
