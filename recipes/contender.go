@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // Contender is a node that holds a lock or waits for it, of this library, of

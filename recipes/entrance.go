@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // Lock is what an [InterProcessMultiLock] is made of: [InterProcessMutex],

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // Family is the library that made a node, as far as the node's name tells. A

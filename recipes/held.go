@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // heldOn is the key in a context of the holds on a path of the server.

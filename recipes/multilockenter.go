@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // entering is one acquire of a multi-lock.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // sight is what an observer sees of one acquire and of the hold that comes of it.

@@ -138,7 +138,7 @@ func wantErr(t *testing.T, err error, targets ...error) {
 
 var (
 	bubbleNumber = regexp.MustCompile(`synctest bubble (\d+)`)
-	ourFrames    = regexp.MustCompile(`docent/(recipes|internal/seqqueue)\.`)
+	ourFrames    = regexp.MustCompile(`docent/(recipes|recipes/internal/seqqueue)\.`)
 )
 
 // busyGoroutines counts the goroutines of this bubble in the recipes.

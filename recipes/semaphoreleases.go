@@ -13,7 +13,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // leaseTag stands before the number of a semaphore's lease.

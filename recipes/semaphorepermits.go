@@ -3,7 +3,7 @@ package recipes
 import (
 	"context"
 
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // Permits is n permits of the semaphore as one of the locks of an

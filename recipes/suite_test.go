@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/locksuite"
+	"github.com/docent-go/docent/recipes/locktest"
 	"github.com/docent-go/docent/zktest"
 )
 
 // Every kind of lock, on an in-process server in virtual time.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	for _, kind := range locksuite.Kinds() {
-		for _, test := range locksuite.Tests() {
+	for _, kind := range locktest.Kinds() {
+		for _, test := range locktest.Tests() {
 			t.Run(kind.Name+"/"+test.Name, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) { test.Run(r.T, &suiteWorld{rig: r}, kind) })
@@ -59,11 +59,11 @@ type suiteFault struct{ rule *zktest.Rule }
 func (f suiteFault) Fired() bool { return f.rule.Fired() > 0 }
 func (f suiteFault) Remove()     { f.rule.Remove() }
 
-func (w *suiteWorld) Lose(name string, n int, way string) locksuite.Fault {
+func (w *suiteWorld) Lose(name string, n int, way string) locktest.Fault {
 	return suiteFault{w.ways()[way](nth(name, n))}
 }
 
-func (w *suiteWorld) AtAnswer(name string, n int, f func()) locksuite.Fault {
+func (w *suiteWorld) AtAnswer(name string, n int, f func()) locktest.Fault {
 	return suiteFault{w.srv.BeforeReply(nth(name, n), func(context.Context, zktest.Request) { f() })}
 }
 

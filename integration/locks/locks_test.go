@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/integration/harness"
-	"github.com/docent-go/docent/internal/locksuite"
+	"github.com/docent-go/docent/recipes/locktest"
 )
 
 func TestLocks(t *testing.T) {
@@ -27,10 +27,10 @@ func TestLocks(t *testing.T) {
 	// Not by t.Parallel, of which there are no more at once than processors: most
 	// of what the kinds do is to wait.
 	var kinds sync.WaitGroup
-	for _, kind := range locksuite.Kinds() {
+	for _, kind := range locktest.Kinds() {
 		kinds.Go(func() {
 			t.Run(kind.Name, func(t *testing.T) {
-				for _, test := range locksuite.Tests() {
+				for _, test := range locktest.Tests() {
 					t.Run(test.Name, func(t *testing.T) {
 						test.Run(t, newWorld(t, servers, raw), kind)
 					})
@@ -44,7 +44,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-var ourFrames = regexp.MustCompile(`docent/(recipes|client|internal/seqqueue)\.`)
+var ourFrames = regexp.MustCompile(`docent/(recipes|recipes/internal/seqqueue|client)\.`)
 
 // busy returns the stacks of goroutines in the library.
 func busy() (stacks []string) {

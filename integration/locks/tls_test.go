@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/pki"
 	"github.com/docent-go/docent/integration/proxy"
-	"github.com/docent-go/docent/internal/locksuite"
+	"github.com/docent-go/docent/recipes/locktest"
 )
 
 // The suite of the mutex, through proxies that speak TLS on both sides.
@@ -35,9 +35,9 @@ func TestMutexTLS(t *testing.T) {
 		}, before),
 		client: client.WithTLS(trusting),
 	}
-	mutex := locksuite.Kinds()[0]
+	mutex := locktest.Kinds()[0]
 	var tests sync.WaitGroup // see TestLocks
-	for _, test := range locksuite.Tests() {
+	for _, test := range locktest.Tests() {
 		tests.Go(func() {
 			t.Run(test.Name, func(t *testing.T) {
 				w := newWorld(t, servers, raw)

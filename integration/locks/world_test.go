@@ -18,7 +18,7 @@ import (
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
 	"github.com/docent-go/docent/integration/sessions"
-	"github.com/docent-go/docent/internal/locksuite"
+	"github.com/docent-go/docent/recipes/locktest"
 )
 
 // sessionTimeout is twenty ticks of the servers, the most they grant: a session
@@ -98,12 +98,12 @@ type fault struct{ *proxy.Rule }
 
 func (f fault) Fired() bool { return len(f.Rule.Fired()) > 0 }
 
-func (w *world) Lose(name string, nth int, way string) locksuite.Fault {
+func (w *world) Lose(name string, nth int, way string) locktest.Fault {
 	w.Helper()
 	return fault{w.link(name).On(proxy.Match{Nth: nth}, ways[way])}
 }
 
-func (w *world) AtAnswer(name string, nth int, f func()) locksuite.Fault {
+func (w *world) AtAnswer(name string, nth int, f func()) locktest.Fault {
 	w.Helper()
 	rule := w.link(name).On(proxy.Match{Nth: nth}, proxy.StallReplies)
 	over := make(chan struct{})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/zktest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	sim "github.com/docent-go/docent/internal/simulation"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	sim "github.com/docent-go/docent/internal/simulation"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
 

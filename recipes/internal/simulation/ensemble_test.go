@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
-	sim "github.com/docent-go/docent/internal/simulation"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
 // together lets a hold its lock still when b is granted.

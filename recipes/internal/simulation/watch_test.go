@@ -79,7 +79,7 @@ func (w *watchWorld) count(f func(*watchTotals)) {
 // playWatches plays the schedule of a seed.
 func playWatches(t *testing.T, seed uint64) (sum watchTotals, ok bool) {
 	t.Helper()
-	repeat := fmt.Sprintf("%s=%d %s=1 go test -run 'TestWatchSchedules$' -v -timeout 60s ./internal/simulation", seedEnv, seed, watchSeedsEnv)
+	repeat := fmt.Sprintf("%s=%d %s=1 go test -run 'TestWatchSchedules$' -v -timeout 60s ./recipes/internal/simulation", seedEnv, seed, watchSeedsEnv)
 	hung := time.AfterFunc(realLimit, func() { fmt.Fprintf(os.Stderr, "seed %d takes longer than %v; repeat: %s\n", seed, realLimit, repeat) })
 	defer hung.Stop()
 	var broken []string

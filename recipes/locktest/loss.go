@@ -1,4 +1,4 @@
-package locksuite
+package locktest
 
 import (
 	"context"

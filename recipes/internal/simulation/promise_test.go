@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
-	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
 const second = time.Second

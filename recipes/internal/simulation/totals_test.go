@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
 // totals says how much a schedule tested.

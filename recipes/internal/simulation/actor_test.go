@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	sim "github.com/docent-go/docent/internal/simulation"
 	"github.com/docent-go/docent/recipes"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
 // actor is one goroutine that wants locks.

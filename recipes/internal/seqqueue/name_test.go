@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // curatorKey is StandardLockInternalsDriver.standardFixForSorting: the text

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	sim "github.com/docent-go/docent/internal/simulation"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
 

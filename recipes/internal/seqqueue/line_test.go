@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/seqqueue"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 const prefix = "lock-"

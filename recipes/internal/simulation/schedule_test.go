@@ -66,7 +66,7 @@ func play(t *testing.T, seed uint64, k setting) (*result, bool) {
 }
 
 func repeat(seed uint64, k setting) string {
-	return fmt.Sprintf("%s=%d go test -run '%s$' -v -timeout 60s ./internal/simulation", seedEnv, seed, k.test)
+	return fmt.Sprintf("%s=%d go test -run '%s$' -v -timeout 60s ./recipes/internal/simulation", seedEnv, seed, k.test)
 }
 
 // TestSeed plays one schedule and prints what happened in it.

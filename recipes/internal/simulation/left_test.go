@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	sim "github.com/docent-go/docent/internal/simulation"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
 func (w *world) leave(kind sim.ResidueKind, what string) {
