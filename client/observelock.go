@@ -61,7 +61,7 @@ type AcquireOutcome int
 const (
 	AcquireFailed   AcquireOutcome = iota // with another error
 	AcquireDone                           // the lock is held
-	AcquireBusy                           // somebody is ahead of a TryAcquire, or a lock delay has not passed
+	AcquireBusy                           // another contender is ahead of a TryAcquire
 	AcquireTimeout                        // the deadline of its context has passed
 	AcquireCanceled                       // its context was canceled
 )

@@ -37,7 +37,6 @@ type place struct {
 	token   int64
 	remove  func(context.Context) error // deletes the nodes, as seqqueue.Member.Leave
 	drop    func()                      // deletes them in the background
-	unheld  func()                      // the same where nobody was told that they are held; nil if it is the same
 }
 
 // grant is a place that was granted, and what one or, with re-entry, several
@@ -274,17 +273,8 @@ func (h *Hold) discard() {
 	h.cancel(ErrReleased)
 	if h.grant.leave() {
 		h.grant.end()
-		h.grant.forgo()
+		h.grant.drop()
 	}
-}
-
-// forgo gives up a place that nobody was told to hold.
-func (p *place) forgo() {
-	if p.unheld != nil {
-		p.unheld()
-		return
-	}
-	p.drop()
 }
 
 // outlived bounds a release whose context ends with the hold.

@@ -74,11 +74,6 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 	if err != nil {
 		return nil, err
 	}
-	if tag != lockTag {
-		if err := s.undelayed(); err != nil {
-			return nil, err
-		}
-	}
 	tags := seqqueue.Tags{Contenders: append([]string{tag}, others...), Foreign: foreigners(tag)}
 	if s.kazoo { // what is a contender is not foreign
 		tags.Contenders = append(tags.Contenders, kazooLock, kazooRead)
@@ -139,10 +134,7 @@ func (l *lockInternals) free(ctx context.Context) error {
 
 // try takes the turn of member if it has come.
 func (l *lockInternals) try(ctx context.Context, member *seqqueue.Member) error {
-	if err := l.first(ctx, member); err != nil {
-		return err
-	}
-	return l.settle(ctx, member, false)
+	return l.first(ctx, member)
 }
 
 // first returns a BusyError unless member is the first.
@@ -241,10 +233,7 @@ func (l *lockInternals) await(ctx context.Context, member *seqqueue.Member) erro
 	if err := l.deadlock(ctx, member); err != nil {
 		return err
 	}
-	if err := member.Await(ctx, l.blocks); err != nil {
-		return err
-	}
-	return l.settle(ctx, member, true)
+	return member.Await(ctx, l.blocks)
 }
 
 // reenter returns one more hold of the lock if ctx descends from one, and nil
@@ -259,16 +248,11 @@ func (l *lockInternals) reenter(ctx context.Context) (*Hold, error) {
 
 // place is where a member that was granted stands.
 func (l *lockInternals) place(m *seqqueue.Member) place {
-	p := place{
+	return place{
 		lock: l.path, key: l.key,
 		c: l.c, session: m.Session, nodes: []string{m.Path}, token: m.Czxid,
 		remove: m.Leave, drop: m.LeaveInBackground,
 	}
-	if l.delay != 0 {
-		p.remove = func(ctx context.Context) error { return l.leaveReleased(ctx, m) }
-		p.unheld = func() { l.leaveReleasedInBackground(m) }
-	}
-	return p
 }
 
 // contenders lists the queue.

@@ -22,7 +22,7 @@ func take(ctx context.Context, p place) (*Hold, error) {
 		err = ErrNodeDeleted
 	}
 	g.end()
-	g.forgo()
+	g.drop()
 	return nil, err
 }
 

@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/docent-go/docent/client"
 )
@@ -21,11 +20,7 @@ type InterProcessMutex struct{ *lockInternals }
 // NewInterProcessMutex returns the lock on path. It does no I/O: the path and
 // what is missing above it are made, as containers, by the first Acquire.
 func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*InterProcessMutex, error) {
-	s := newSettings(opts)
-	if s.delay < 0 {
-		return nil, fmt.Errorf("recipes: a lock delay of %v", s.delay)
-	}
-	l, err := newLockInternals(c, path, s, lockTag)
+	l, err := newLockInternals(c, path, newSettings(opts), lockTag)
 	if err != nil {
 		return nil, err
 	}

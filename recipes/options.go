@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"slices"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -18,7 +17,6 @@ type settings struct {
 	named bool // data was given
 	acl   []zk.ACL
 	kazoo bool
-	delay time.Duration
 }
 
 type lockFunc func(*settings)

@@ -77,9 +77,6 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 		return nil, err
 	}
 	s := newSettings(opts)
-	if err := s.undelayed(); err != nil {
-		return nil, err
-	}
 	gate, err := newLockInternals(c, path+"/locks", settings{acl: s.acl}, lockTag)
 	if err != nil {
 		return nil, err

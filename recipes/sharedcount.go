@@ -41,9 +41,6 @@ func NewSharedCount(c *client.Client, path string, seed int32, opts ...LockOptio
 		return nil, err
 	}
 	set := newSettings(opts)
-	if err := set.undelayed(); err != nil {
-		return nil, err
-	}
 	return &SharedCount{settings: set, c: c, path: path, seed: seed}, nil
 }
 
