@@ -51,39 +51,44 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 	if err := h.Err(); err != nil {
 		return nil, err
 	}
-	if read, err := reenter(ctx, heldBy(ctx, h.read.key)); read != nil && err == nil {
-		return read, nil // otherwise it was lost, which says nothing of the write hold
+	if g := heldBy(ctx, h.read.key); g != nil {
+		if read, ok, _ := g.reenter(ctx); ok {
+			return read, nil // otherwise it was lost, which says nothing of the write hold
+		}
 	}
 	ctx, seen := observe(ctx, h.read.c, h.read.info(false))
-	read, err := h.read.underWrite(ctx, h.grant)
-	if read == nil {
-		err = cmp.Or(err, ErrReleased) // by somebody else, just now
+	read, ok, err := h.read.underWrite(ctx, h.grant)
+	if !ok {
+		err = cmp.Or(err, ErrReleased) // by another goroutine, just now
 	}
 	seen.given(ctx, read, err)
 	return read, err
 }
 
-// underWrite takes the read lock in the place of a write hold, nil if there is
-// none. The node is plain, ephemeral and protected, and its number is that of
-// the write node, so that it is before whoever waits behind that (Curator's
+// underWrite takes the read lock in the place of a write hold, if there is one.
+// The node is plain, ephemeral and protected, and its number is that of the write
+// node, so that it is before the contenders that wait behind that (Curator's
 // ReadLock since 5.5, CURATOR-621: a writer that waited would be before a
-// number of its own). The transaction checks the write node: had somebody
+// number of its own). The transaction checks the write node: had another client
 // deleted it, another writer might hold already.
-func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
-	stays, err := reenter(ctx, w) // nobody's release deletes the write node meanwhile
-	if stays == nil {
-		return nil, err
+func (l *ReadLock) underWrite(ctx context.Context, w *grant) (h *Hold, ok bool, err error) {
+	if w == nil {
+		return nil, false, nil
+	}
+	stays, ok, err := w.reenter(ctx) // no release deletes the write node meanwhile
+	if !ok {
+		return nil, false, err
 	}
 	defer func() { _ = stays.Release(ctx) }() // of the write hold, should it be the last
-	// Who waits here keeps the write hold from being released, also after its
-	// loss, and for that the client gives up the session.
+	// This call keeps the write hold from being released, also after its loss, and
+	// for that the client would give up the session.
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })()
-	node := w.nodes[0]
+	defer context.AfterFunc(stays.ctx, func() { cancel(context.Cause(stays.ctx)) })()
+	node := w.Paths[0]
 	slash := strings.LastIndexByte(node, '/')
 	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]
-	made, err := inner.CreateGroup(bounded, w.session, []newNode{{
+	made, err := inner.CreateGroup(bounded, w.Session, []newNode{{
 		Dir: node[:slash], Prefix: readTag + number, Plain: true,
 		Data: l.nodeData(l.c), ACL: l.acl,
 	}}, client.CheckOp(node, client.AnyVersion))
@@ -92,12 +97,14 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (*Hold, error) {
 		if errors.As(err, &refused) && errors.Is(err, zk.ErrNoNode) {
 			w.lose(ErrNodeDeleted)
 		}
-		return nil, cmp.Or(w.err(), takenAway(err))
+		return nil, false, cmp.Or(w.err(), takenAway(err))
 	}
-	member := &seqqueue.Member{Session: w.session, Path: made[0].Path, Czxid: w.token}
-	read, err := take(bounded, l.place(member))
+	h, err = take(bounded, place{
+		Own:  seqqueue.Own{Session: w.Session, Paths: []string{made[0].Path}},
+		lock: l.path, key: l.key, c: l.c, token: w.token,
+	})
 	if err != nil {
-		return nil, cmp.Or(w.err(), err) // with the session both are lost
+		return nil, false, cmp.Or(w.err(), err) // with the session both are lost
 	}
-	return read, nil
+	return h, true, nil
 }

@@ -53,14 +53,14 @@ func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*g
 	if why := over(); why != nil {
 		return nil, why
 	}
-	session := grants[0].session
+	session := grants[0].Session
 	var checks []client.Op
 	var whose []*grant // of each check
 	for _, g := range grants {
-		if g.session.Context() != session.Context() { // that of one session is one
+		if g.Session.Context() != session.Context() { // that of one session is one
 			return nil, ErrSeveralSessions
 		}
-		for _, node := range g.nodes {
+		for _, node := range g.Paths {
 			checks, whose = append(checks, client.CheckOp(node, client.AnyVersion).In(g.c)), append(whose, g)
 		}
 	}

@@ -1,37 +1,32 @@
 package recipes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/runonce"
 )
 
 // MultiHold is several locks that are held as one. It is safe for concurrent
 // use and must be released, also after it was lost.
 type MultiHold struct {
-	path   string
-	holds  []*Hold
-	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
-	cancel context.CancelCauseFunc
-	stops  []func() bool
-	doubt  doubts
-	seen   atomic.Pointer[sight] // nil until the hold is given, or for ever
+	ending
 
-	leaving *runonce.Once
+	path  string
+	holds []*Hold // nil for a lock that is not yet held
+	stops []func() bool
+	doubt doubts
+	seen  atomic.Pointer[sight] // nil until the hold is given, or for ever
 }
 
 // newMultiHold begins to hold n locks, which add adds. ctx gives its values,
 // not its end.
 func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
-	h := &MultiHold{path: path, holds: make([]*Hold, n), leaving: runonce.New()}
-	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	h := &MultiHold{path: path, holds: make([]*Hold, n)}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.init(ctx, cancel, h)
 	return h
 }
 
@@ -64,22 +59,11 @@ func (h *MultiHold) lost() error {
 	return nil
 }
 
-// discard ends a hold that nobody was given, of the locks added so far.
-func (h *MultiHold) discard() {
-	h.end(ErrReleased)
-	for _, one := range h.holds {
-		if one != nil {
-			one.discard()
-		}
-	}
-}
-
-// end ends the context.
-func (h *MultiHold) end(cause error) {
-	for _, stop := range h.stops {
-		stop()
-	}
-	h.cancel(cause)
+// abandon ends a hold that no caller was given, and waits for nothing.
+func (h *MultiHold) abandon() {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.release(over) // the nodes are deleted in the background
 }
 
 // Context is done when any of the locks is no longer held. Its cause matches
@@ -100,71 +84,144 @@ func (h *MultiHold) FencingToken() int64 { return h.holds[0].FencingToken() }
 
 // Err is nil while all locks are held. Afterwards it matches [ErrReleased] or
 // [ErrLost].
-func (h *MultiHold) Err() error {
-	if h.ctx.Err() != nil {
-		return context.Cause(h.ctx)
-	}
-	for _, one := range h.holds {
-		if err := one.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (h *MultiHold) Err() error { return h.ending.err() }
 
 // Release ends the hold and releases all locks at once, each as
 // [Hold.Release]; one that fails does not keep the others from it, and the
 // error joins those of all. It may be called more than once: all calls return
 // the result of the first, or their own context's end.
-func (h *MultiHold) Release(ctx context.Context) error {
-	ctxerr.Require(ctx)
-	err, done := h.leaving.Do(ctx, func() error {
-		err := h.release(ctx)
-		h.seen.Load().released(err)
-		return err
-	})
-	if !done {
-		return &LockError{Op: "release", Path: h.path, Err: ctxerr.Ended(ctx)}
-	}
-	return err
-}
+func (h *MultiHold) Release(ctx context.Context) error { return h.release(ctx) }
 
 // Close is [MultiHold.Release] within one session timeout. It is made for
 // defer.
-func (h *MultiHold) Close() error {
-	ctx, cancel := h.outlived(h.ctx)
-	defer cancel()
-	return h.Release(ctx)
+func (h *MultiHold) Close() error { return h.close() }
+
+// Deadline returns the instant before which nobody else holds any of the
+// locks, by what is known now: the earliest of [Hold.Deadline]. It is zero once
+// the hold is over.
+func (h *MultiHold) Deadline() time.Time {
+	if h.Err() != nil {
+		return time.Time{}
+	}
+	var least time.Time
+	for _, one := range h.holds {
+		d := one.Deadline()
+		if d.IsZero() { // it has ended since
+			return d
+		}
+		if least.IsZero() || d.Before(least) {
+			least = d
+		}
+	}
+	return least
 }
 
-// release lets the locks of one session leave together, so that they cost one
-// round trip.
-func (h *MultiHold) release(ctx context.Context) error {
-	begun := ctx.Err()
-	h.end(cmp.Or(h.Err(), ErrReleased))
-	if begun == nil && ctx.Err() != nil {
-		var done context.CancelFunc
-		ctx, done = h.outlived(ctx) // it descends from the hold's
-		defer done()
+// Confirm asks the ensembles whether all of the locks are held, at once, as
+// [Hold.Confirm]. After nil each was, at some moment during the call. It takes
+// one write for each lock. The error joins those of all, and matches [ErrLost]
+// or [ErrReleased] if the hold is over. After any other error the hold is as it
+// was, and nothing new is known of the locks that the error names.
+func (h *MultiHold) Confirm(ctx context.Context) error { return h.ending.confirm(ctx) }
+
+// Jeopardy returns a channel that is closed while any of the locks is in doubt,
+// as [Hold.Jeopardy]. Once the doubt is over Jeopardy returns a new one.
+func (h *MultiHold) Jeopardy() <-chan struct{} {
+	var of []<-chan struct{}
+	for _, one := range h.holds {
+		c := one.Jeopardy()
+		select {
+		case <-c:
+			return c
+		default:
+		}
+		if !slices.Contains(of, c) { // one for each session
+			of = append(of, c)
+		}
 	}
+	if len(of) == 1 {
+		return of[0]
+	}
+	return h.doubt.any(h.ctx, of)
+}
+
+func (h *MultiHold) name() string { return h.path }
+
+func (h *MultiHold) err() error {
+	for _, one := range h.holds {
+		if one != nil {
+			if err := one.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *MultiHold) timeout() (longest time.Duration) {
+	for _, one := range h.holds {
+		if one != nil {
+			longest = max(longest, one.grant.timeout())
+		}
+	}
+	return longest
+}
+
+// leave lets the locks of one session leave together, so that they cost one
+// round trip.
+func (h *MultiHold) leave(ctx context.Context, _ *ending, _ error) error {
+	for _, stop := range h.stops {
+		stop()
+	}
+	err := h.each(func(one *Hold) error { return one.Release(ctx) })
+	h.seen.Load().released(err)
+	return err
+}
+
+func (h *MultiHold) confirm(ctx context.Context) error {
+	return h.each(func(one *Hold) error { return one.Confirm(ctx) })
+}
+
+// each does something with all holds at once, and joins their errors.
+func (h *MultiHold) each(do func(*Hold) error) error {
 	errs := make([]error, len(h.holds))
 	var all sync.WaitGroup
 	for i, one := range h.holds {
-		all.Go(func() { errs[i] = one.Release(ctx) })
+		if one != nil {
+			all.Go(func() { errs[i] = do(one) })
+		}
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// outlived bounds a release whose context ends with the hold.
-func (h *MultiHold) outlived(ctx context.Context) (context.Context, context.CancelFunc) {
-	var longest time.Duration
-	for _, one := range h.holds {
-		longest = max(longest, one.grant.session.Timeout())
+// doubts is one channel for the jeopardy of several sessions.
+type doubts struct {
+	mu     sync.Mutex
+	of     []<-chan struct{}
+	joined chan struct{}
+}
+
+// any returns a channel that is closed when one of some is. While these are the
+// same it is the same, and so are the goroutines that wait: they end when it is
+// closed, or with ctx.
+func (d *doubts) any(ctx context.Context, some []<-chan struct{}) <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Equal(d.of, some) {
+		return d.joined
 	}
-	end := time.Now().Add(longest)
-	if d, ok := ctx.Deadline(); ok && d.Before(end) {
-		end = d
+	joined := make(chan struct{})
+	d.of, d.joined = some, joined
+	one := sync.OnceFunc(func() { close(joined) })
+	for _, c := range some {
+		go func() {
+			select {
+			case <-c:
+				one()
+			case <-joined:
+			case <-ctx.Done():
+			}
+		}()
 	}
-	return context.WithDeadline(context.WithoutCancel(ctx), end)
+	return joined
 }

@@ -1,53 +1,43 @@
 package recipes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
-	"sync"
-
-	"github.com/docent-go/docent/client"
 )
 
-// InterProcessMultiLock holds several locks as one, all of them or none. It is
-// Curator's InterProcessMultiLock, but two of them cannot deadlock each other
-// in whatever order they name their locks: the queues of all locks of one
-// client are entered in one transaction, so that whoever is ahead in one is
-// ahead in all. It has no nodes of its own; each lock's are as if it were
-// acquired alone, and Curator's processes may contend for any of them.
+// InterProcessMultiLock holds several locks as one, all of them or none. Use one
+// order of locks everywhere: it takes its locks in the order in which they are
+// named, as Curator's InterProcessMultiLock does. So it cannot deadlock with
+// single locks taken one within the other, with Curator's or with another
+// multi-lock, as long as all of them take the locks that they share in the same
+// order. Where orders differ, two acquires can wait for each other until one of
+// their contexts ends.
 //
-// While it waits for one of the locks it is in everybody's way in all of them:
-// it holds those whose turn has come, and those behind it in the others wait,
-// also for permits of a semaphore that are free.
+// It has no nodes of its own. The nodes of each lock are as if that were acquired
+// alone, so any contender for one of the locks sees what it always sees.
 //
-// The locks of different clients cannot be entered in one transaction. They
-// are entered client after client, each client's locks at once and held before
-// the next client's are entered, in the order of [client.Client.Servers], so
-// that two of them cannot deadlock each other either if they write the
-// addresses of an ensemble alike and use one client for each. Two clients of
-// one ensemble are entered in the order of their least paths, and can deadlock
-// with those who enter the same locks at once; the namespaces of one client
-// are one client.
+// An acquire first enters the queues of all locks of one client in one
+// transaction. If all are free that is all it takes. At the first lock that is
+// not free the acquire withdraws from the queues of the locks behind, and only
+// then it waits: it never stands in the queue of a lock while it waits for one
+// that is named before. It takes the locks behind one by one. Contenders for those
+// may see its nodes for the moment in between, and a TryAcquire that sees them
+// returns a [*BusyError].
 //
-// Curator's InterProcessMultiLock enters a queue only when it holds the lock
-// before. It may be ahead of this one in the first and behind it in the second
-// even where both name them in the same order, and then both wait until one
-// gives up. Where the two meet, use [InterProcessMultiLock.OneByOne], and one
-// order of names everywhere. Curator's single locks are no danger.
+// The locks of different clients cannot be entered in one transaction. They are
+// taken in the order in which they are named as well.
 //
 // It is safe for concurrent use, holds no state and needs no Close.
 type InterProcessMultiLock struct {
-	path    string // of the locks, for errors
-	entries []entrance
-	groups  [][]int // of entries: who is entered at once, in order
+	path  string // of the locks, for errors
+	parts []part // in the order in which they were named
 }
 
-// NewInterProcessMultiLock returns the lock of all locks. Two locks with one
-// queue are refused: they would wait for each other.
+// NewInterProcessMultiLock returns the lock of all locks, in this order. Two locks
+// with one queue are refused: they would wait for each other.
 func NewInterProcessMultiLock(locks ...Lock) (*InterProcessMultiLock, error) {
 	if len(locks) == 0 {
 		return nil, errors.New("recipes: a multi-lock without locks; name at least one")
@@ -57,64 +47,25 @@ func NewInterProcessMultiLock(locks ...Lock) (*InterProcessMultiLock, error) {
 		if l == nil || reflect.ValueOf(l).IsZero() { // also a nil *InterProcessMutex
 			return nil, fmt.Errorf("recipes: lock %d of a multi-lock is nil", i)
 		}
-		e := l.entrance()
-		for _, other := range m.entries {
-			if other.line == e.line {
-				return nil, fmt.Errorf("recipes: a multi-lock names the queue of %s twice; it would wait for itself", e.path)
+		p := l.part()
+		for _, other := range m.parts {
+			if other.gate.line() == p.gate.line() {
+				return nil, fmt.Errorf("recipes: a multi-lock names the queue of %s twice; it would wait for itself", p.path)
 			}
 		}
-		m.entries = append(m.entries, e)
+		m.parts = append(m.parts, p)
 	}
-	all := make([]int, len(m.entries))
-	for i := range all {
-		all[i] = i
-	}
-	m.path = m.named(all)
-	m.group(all)
+	m.path = pathOf(m.parts)
 	return m, nil
 }
 
-// named is the path of several locks, for errors.
-func (m *InterProcessMultiLock) named(some []int) string {
-	paths := make([]string, len(some))
-	for k, i := range some {
-		paths[k] = m.entries[i].path
+// pathOf names several locks, for errors.
+func pathOf(parts []part) string {
+	paths := make([]string, len(parts))
+	for i, p := range parts {
+		paths[i] = p.path
 	}
 	return strings.Join(paths, "+")
-}
-
-// group sorts the locks by client, and the clients by their servers.
-func (m *InterProcessMultiLock) group(all []int) {
-	byPath := slices.Clone(all)
-	slices.SortStableFunc(byPath, func(a, b int) int { return cmp.Compare(m.entries[a].line.path, m.entries[b].line.path) })
-	place := make(map[*client.Client]int)
-	for _, i := range byPath {
-		root := m.entries[i].line.root
-		n, ok := place[root]
-		if !ok {
-			n = len(m.groups)
-			place[root] = n
-			m.groups = append(m.groups, nil)
-		}
-		m.groups[n] = append(m.groups[n], i)
-	}
-	slices.SortStableFunc(m.groups, func(a, b []int) int {
-		return slices.Compare(m.entries[a[0]].line.root.Servers(), m.entries[b[0]].line.root.Servers())
-	})
-}
-
-// OneByOne returns a lock of the same locks that acquires them as Curator does,
-// one after the other in the order in which they were named, for fleets where
-// Curator's InterProcessMultiLock is in use. It does not deadlock with those
-// that name the locks they share in the same order, of either library; it may
-// with others.
-func (m *InterProcessMultiLock) OneByOne() *InterProcessMultiLock {
-	one := *m
-	one.groups = make([][]int, len(m.entries))
-	for i := range one.groups {
-		one.groups[i] = []int{i}
-	}
-	return &one
 }
 
 // Acquire waits until all locks are held. ctx bounds the waiting for all of
@@ -127,34 +78,17 @@ func (m *InterProcessMultiLock) OneByOne() *InterProcessMultiLock {
 // at once, and matches the same as that lock's own. It also matches [ErrLost]
 // if a lock that was held already was lost while waiting for another.
 //
-// Locks that ctx holds already are re-entered first, as by their own Acquire.
-// That is holding some while waiting for others, and two who do so can
-// deadlock each other.
+// Locks that ctx holds already are re-entered first, as by their own Acquire. They
+// should therefore be named first everywhere.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*MultiHold, error) {
-	straight := func(context.Context, []int) error { return nil }
-	return m.enter(ctx, acquiring, straight, func(e entrance) turn { return e.await })
+	return m.acquire(ctx, true)
 }
 
-// TryAcquire takes the locks if nobody holds or waits for any of them, as the
-// TryAcquire of each. If somebody is ahead it returns a [*BusyError] that names
-// one of them, and makes no node unless they came in the same moment.
+// TryAcquire takes the locks if no other contender holds or waits for any of them,
+// as the TryAcquire of each. If one is ahead it returns a [*BusyError] that names
+// it, and makes no node unless it came in the same moment.
 func (m *InterProcessMultiLock) TryAcquire(ctx context.Context) (*MultiHold, error) {
-	return m.enter(ctx, trying, m.free, func(e entrance) turn { return e.try })
-}
-
-// free returns a BusyError if somebody would be ahead in one of some locks.
-func (m *InterProcessMultiLock) free(ctx context.Context, some []int) error {
-	errs := make([]error, len(some))
-	var all sync.WaitGroup
-	for k, i := range some {
-		all.Go(func() {
-			if err := m.entries[i].free(ctx); err != nil {
-				errs[k] = &LockError{Path: m.entries[i].path, Err: err}
-			}
-		})
-	}
-	all.Wait()
-	return cmp.Or(errs...)
+	return m.acquire(ctx, false)
 }
 
 // Do runs fn while all locks are held, as [InterProcessMutex.Do].

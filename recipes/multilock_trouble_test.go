@@ -15,11 +15,6 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// multiWays are the two ways to acquire several locks.
-func multiWays(m *recipes.InterProcessMultiLock) map[string]*recipes.InterProcessMultiLock {
-	return map[string]*recipes.InterProcessMultiLock{"at once": m, "one by one": m.OneByOne()}
-}
-
 // One lock that fails fails all, none stays held, and those named behind it are
 // not entered (TestInterProcessMultiMutex.testSomeLocksFailToLock; Curator's
 // goes on and acquires them).
@@ -27,19 +22,32 @@ func TestMultiLockSomeLocksFailToLock(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"at once", "one by one"} {
 		bubble(t, func(r *rig) {
-			m := multiWays(r.multi(r.connect("a"), "/x", "/y", "/z"))[way]
+			m := r.multi(r.connect("a"), "/x", "/y", "/z")
 			r.check(r.multiHeld(m).Close())
+			single, err := recipes.NewInterProcessMutex(r.connect("b"), "/x")
+			r.check(err)
+			want, first := "/x+/y+/z", (*recipes.Hold)(nil)
+			if way == "one by one" {
+				want, first = "/y", r.held(single)
+			}
+			waits := make(<-chan multiResult)
+			if first != nil {
+				waits = multiAcquire(r.ctx, m)
+				time.Sleep(time.Second)
+			}
 			r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/", Times: zktest.Always}, zktest.CodeNoAuth)
 			before := r.cversion("/z")
-			h, err := m.Acquire(r.ctx)
-			if h != nil {
+			if first == nil {
+				waits = multiAcquire(r.ctx, m)
+			} else {
+				r.check(first.Close())
+			}
+			got := <-waits
+			if got.hold != nil {
 				t.Error("held")
 			}
+			err = got.err
 			wantErr(t, err, zk.ErrNoAuth)
-			want := "/y"
-			if way == "at once" {
-				want = "/x+/y+/z"
-			}
 			var failed *recipes.LockError
 			if !errors.As(err, &failed) || failed.Path != want || failed.Op != "acquire" {
 				t.Errorf("%s: %v", way, err)
@@ -148,12 +156,6 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 		"waiting node": {
 			lose: func(r *rig, _ *client.Client) { r.deleteLast("/m") }, want: []error{recipes.ErrNodeDeleted}, path: "/m", late: true,
 		},
-		"node behind": {
-			lose: func(r *rig, _ *client.Client) { r.deleteLast("/z") }, want: []error{recipes.ErrNodeDeleted}, path: "/z", late: true,
-		},
-		"queue of permits": {
-			lose: func(r *rig, _ *client.Client) { r.deleteLast("/s/locks") }, want: []error{recipes.ErrNodeDeleted}, path: "/s", late: true,
-		},
 		"held permit": {
 			lose: func(r *rig, _ *client.Client) { r.deleteLast("/b/leases") }, want: []error{recipes.ErrLost, recipes.ErrNodeDeleted}, path: "/b",
 		},
@@ -173,6 +175,11 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 				locks := r.mixedLocks(c)
 				waits := multiAcquire(r.ctx, r.multiOf(locks...))
 				time.Sleep(time.Second)
+				for _, behind := range []string{"/s/locks", "/z"} {
+					if in := r.srv.Children(behind); len(in) != 0 {
+						t.Errorf("stands in %s while it waits for /m: %v", behind, in)
+					}
+				}
 				began := time.Now()
 				tt.lose(r, c)
 				if tt.late {
@@ -207,18 +214,17 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 // turns.
 func (r *rig) mixedLocks(c *client.Client) []recipes.Lock {
 	r.Helper()
-	var locks []recipes.Lock
-	for _, path := range []string{"/m", "/a", "/z"} {
+	mutex := func(path string) recipes.Lock {
 		m, err := recipes.NewInterProcessMutex(c, path)
 		r.check(err)
-		locks = append(locks, m)
+		return m
 	}
-	for _, path := range []string{"/s", "/b"} {
+	two := func(path string) recipes.Lock {
 		s, err := recipes.NewInterProcessSemaphore(c, path, 2)
 		r.check(err)
-		locks = append(locks, s.Permits(2))
+		return s.Permits(2)
 	}
-	return locks
+	return []recipes.Lock{mutex("/a"), two("/b"), mutex("/m"), two("/s"), mutex("/z")}
 }
 
 // deleteLast deletes the youngest child.
@@ -299,47 +305,45 @@ func TestMultiLockOneReleasedByItself(t *testing.T) {
 // leaves nothing.
 func TestMultiLockCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"at once", "one by one"} {
-		for _, busy := range []string{"", "/m", "/w", "/x"} {
-			t.Run(way+" "+busy, func(t *testing.T) {
-				t.Parallel()
-				bubble(t, func(r *rig) {
-					m := multiWays(r.everyKind(r.connect("a")))[way]
-					all := r.everyKindAlone(r.connect("b"))
-					for step := range 90 {
-						var other *recipes.MultiHold
-						if busy != "" {
-							other = r.multiHeld(r.multiOf(all[busy]))
-						}
-						limit := time.Duration(step) * 97 * time.Microsecond
-						ctx, cancel := context.WithTimeout(r.ctx, limit)
-						began := time.Now()
-						h, err := m.Acquire(ctx)
-						if took := time.Since(began); took > limit {
-							t.Errorf("limit %v: took %v", limit, took)
-						}
-						cancel()
-						switch {
-						case err == nil && busy != "":
-							t.Fatal("two holders")
-						case err == nil:
-							r.check(h.Release(r.ctx))
-						default:
-							wantErr(t, err, context.DeadlineExceeded)
-							var failed *recipes.LockError
-							if !errors.As(err, &failed) || failed.Op != "acquire" || failed.Path == "" {
-								t.Errorf("error %#v", err)
-							}
-						}
-						if other != nil {
-							r.check(other.Close())
+	for _, busy := range []string{"", "/m", "/w", "/x"} {
+		t.Run("busy "+busy, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				m := r.everyKind(r.connect("a"))
+				all := r.everyKindAlone(r.connect("b"))
+				for step := range 90 {
+					var other *recipes.MultiHold
+					if busy != "" {
+						other = r.multiHeld(r.multiOf(all[busy]))
+					}
+					limit := time.Duration(step) * 97 * time.Microsecond
+					ctx, cancel := context.WithTimeout(r.ctx, limit)
+					began := time.Now()
+					h, err := m.Acquire(ctx)
+					if took := time.Since(began); took > limit {
+						t.Errorf("limit %v: took %v", limit, took)
+					}
+					cancel()
+					switch {
+					case err == nil && busy != "":
+						t.Fatal("two holders")
+					case err == nil:
+						r.check(h.Release(r.ctx))
+					default:
+						wantErr(t, err, context.DeadlineExceeded)
+						var failed *recipes.LockError
+						if !errors.As(err, &failed) || failed.Op != "acquire" || failed.Path == "" {
+							t.Errorf("error %#v", err)
 						}
 					}
-					r.nothingIn(multiDirs...)
-					wantNoGoroutine(t)
-				})
+					if other != nil {
+						r.check(other.Close())
+					}
+				}
+				r.nothingIn(multiDirs...)
+				wantNoGoroutine(t)
 			})
-		}
+		})
 	}
 }
 

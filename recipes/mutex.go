@@ -2,8 +2,13 @@ package recipes
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // InterProcessMutex is a fair, re-entrant lock across processes and hosts:
@@ -42,13 +47,15 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // Acquire may be called again after any error, also after one that matches
 // client.UnknownOutcome: the new call waits behind a node that is still being
 // removed. A call that was misused fails the same way again.
-func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx) }
+func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx, true) }
 
 // TryAcquire takes the lock if nobody holds it or waits for it. It never
 // waits for others, only for the servers' answers, within ctx. If somebody is
 // ahead it returns a [*BusyError] that names the holder, and makes no node
 // unless they came in the same moment. Otherwise it is like Acquire.
-func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }
+func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
+	return m.acquire(ctx, false)
+}
 
 // Do runs fn while the lock is held. fn's context ends when the lock is lost
 // or ctx ends; fn must return then, and the lock is released when it has.
@@ -59,7 +66,7 @@ func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) { ret
 // A panic of fn releases the lock. The release may take one session timeout
 // while no server is reachable, but a second at most if ctx has ended.
 func (m *InterProcessMutex) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	return do(ctx, m.acquire, fn)
+	return do(ctx, m.Acquire, fn)
 }
 
 // Queue lists who holds the lock and who waits for it, in order. A path that
@@ -70,3 +77,137 @@ func (m *InterProcessMutex) Queue(ctx context.Context) ([]Contender, error) {
 
 // Path is the path of the lock.
 func (m *InterProcessMutex) Path() string { return m.path }
+
+// acquire re-enters a hold that ctx descends from, which nobody observes, or goes
+// through the protocol.
+func (l *lockInternals) acquire(ctx context.Context, wait bool) (*Hold, error) {
+	ctxerr.Require(ctx)
+	if g := heldBy(ctx, l.key); g != nil {
+		if h, ok, err := g.reenter(ctx); ok && err == nil {
+			return h, nil
+		}
+	}
+	return acquire(ctx, l.c, l.info(!wait), l)
+}
+
+// reenter returns one more hold of the lock if ctx descends from one.
+func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
+	if g := heldBy(ctx, l.key); g != nil {
+		if h, ok, err = g.reenter(ctx); ok || err != nil {
+			return h, ok, err
+		}
+	}
+	if l.other != nil {
+		return l.other(ctx)
+	}
+	return nil, false, nil
+}
+
+// free returns a BusyError if another contender would be ahead, and refuses a
+// queue with a contender that goes by other rules.
+func (l *lockInternals) free(ctx context.Context) error {
+	line, err := l.queue.Line(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range line {
+		if err := l.queue.Foreign(n); err != nil {
+			return err
+		}
+	}
+	return l.busy(ctx, line)
+}
+
+// join makes an ephemeral sequential node in the lock's directory.
+func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
+	if err := met(ctx, l.c); err != nil {
+		return nil, err
+	}
+	return l.queue.Join(ctx, l.node())
+}
+
+// turn is that of a member that no contender ahead blocks.
+func (l *lockInternals) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
+	var err error
+	if wait {
+		if err = l.deadlock(ctx, m); err == nil {
+			err = m.Await(ctx, l.blocks)
+		}
+	} else {
+		err = l.unblocked(ctx, m)
+	}
+	return place{Own: m.Own, lock: l.path, key: l.key, c: l.c, token: m.Czxid}, err
+}
+
+// unblocked returns a BusyError if a contender ahead blocks m.
+func (l *lockInternals) unblocked(ctx context.Context, m *seqqueue.Member) error {
+	for {
+		ahead, err := m.Ahead(ctx, l.blocks)
+		if err != nil || ahead == nil {
+			return err
+		}
+		line, err := l.queue.Line(ctx)
+		if err != nil {
+			return err
+		}
+		own := slices.Index(line, m.Node)
+		if err := l.busy(ctx, line[:max(own, 0)]); err != nil {
+			return err
+		}
+		// Those ahead have left meanwhile: look again.
+	}
+}
+
+// busy returns a BusyError with the first contender of line that blocks and is
+// still there.
+func (l *lockInternals) busy(ctx context.Context, line []seqqueue.Node) error {
+	for i, n := range line {
+		if !l.blocks(n) {
+			continue
+		}
+		holder, err := lookUp(ctx, l.c, l.queue.Path(n), n)
+		if err != nil {
+			return err
+		}
+		if holder != nil {
+			// The contenders before it that block have left. Does it wait for others?
+			holder.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool { return o.Key < n.Key && !l.blocks(o) })
+			return &BusyError{Holder: *holder}
+		}
+	}
+	return nil
+}
+
+// deadlock returns [ErrWouldDeadlock] if m would wait for a hold that ctx
+// descends from, or for a contender that waits for that hold. A hold of this
+// client is found in ctx before there is a node; that of another may be of another
+// ensemble for all that its path tells, until its node is seen in the queue.
+func (l *lockInternals) deadlock(ctx context.Context, m *seqqueue.Member) error {
+	var own []string
+	h, _ := ctx.Value(l.key.on).(*held)
+	for ; h != nil; h = h.outer {
+		if h.grant.err() == nil {
+			for _, node := range h.grant.Paths {
+				own = append(own, node[strings.LastIndexByte(node, '/')+1:])
+			}
+		}
+	}
+	if own == nil {
+		return nil
+	}
+	ahead, err := m.Ahead(ctx, l.blocks)
+	if err != nil || ahead == nil {
+		return err
+	}
+	line, err := l.queue.Line(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range line {
+		// A writer ahead waits for every contender before it.
+		if n.Key <= ahead.Key && slices.Contains(own, n.Name) {
+			return fmt.Errorf("%w: the caller holds %s by another client", ErrWouldDeadlock, l.queue.Path(n))
+		}
+	}
+	return nil
+}

@@ -81,12 +81,12 @@ func (s *sight) given(ctx context.Context, h *Hold, err error) {
 		return
 	}
 	g := h.grant
-	s.hold = client.HoldInfo{Node: g.nodes[0], Session: g.session.ID(), FencingToken: g.token}
+	s.hold = client.HoldInfo{Node: g.Paths[0], Session: g.Session.ID(), FencingToken: g.token}
 	s.acquired(ctx, nil)
 	h.ctx = s.begin(h.ctx)
 	g.seen.Store(s)
-	if g.ctx.Err() != nil { // before anybody could tell of it
-		s.lost(s.path, context.Cause(g.ctx))
+	if over := g.ended(); over != nil { // before anybody could tell of it
+		s.lost(s.path, over)
 	}
 }
 
@@ -125,7 +125,7 @@ func outcome(ctx context.Context, err error) client.AcquireOutcome {
 	switch {
 	case err == nil:
 		return client.AcquireDone
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, ErrBusy) && !errors.Is(err, ErrWouldDeadlock):
 		return client.AcquireBusy
 	case errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return client.AcquireTimeout
@@ -147,15 +147,6 @@ func (s *sight) begin(ctx context.Context) context.Context {
 	}
 	s.state.Store(seenHeld)
 	return ctx
-}
-
-// ended tells of a release that returned err, if it was that of the last hold of the
-// grant, and returns err.
-func (h *Hold) ended(last bool, err error) error {
-	if last {
-		h.grant.seen.Load().released(err)
-	}
-	return err
 }
 
 // released tells that the hold has ended with a release that returned err.

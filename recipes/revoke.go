@@ -36,14 +36,14 @@ func RequestRelease(ctx context.Context, c *client.Client, contender Contender) 
 // [RequestRelease] or Curator's Revoker. The lock is still held then. It may
 // take 20 ms until a new hold hears of it, and requests that were written
 // while it waited count.
-func (h *Hold) Revoked() <-chan struct{} { return h.grant.asked.Done() }
+func (h *Hold) Revoked() <-chan struct{} { return h.grant.request().Done() }
 
 // OnRevoke runs f on a goroutine of its own when somebody asks for the release
 // of the lock, at once if that has happened; once at most, and not after the
 // hold has ended. The returned function keeps f from being started and reports
 // whether it did, as that of [context.AfterFunc].
 func (h *Hold) OnRevoke(f func()) (stop func() bool) {
-	return context.AfterFunc(h.grant.asked, func() {
+	return context.AfterFunc(h.grant.request(), func() {
 		if h.ctx.Err() == nil {
 			f()
 		}

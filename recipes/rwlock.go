@@ -50,8 +50,8 @@ func NewInterProcessReadWriteLock(c *client.Client, path string, opts ...LockOpt
 		return nil, err
 	}
 	read := &ReadLock{r}
-	r.beside = func(ctx context.Context) (*Hold, error) { return read.underWrite(ctx, heldBy(ctx, w.key)) }
-	w.beside = func(ctx context.Context) (*Hold, error) { return nil, upgrade(heldBy(ctx, r.key)) }
+	r.other = func(ctx context.Context) (*Hold, bool, error) { return read.underWrite(ctx, heldBy(ctx, w.key)) }
+	w.other = func(ctx context.Context) (*Hold, bool, error) { return nil, false, upgrade(heldBy(ctx, r.key)) }
 	return &InterProcessReadWriteLock{read, &WriteLock{w, read}}, nil
 }
 
@@ -79,17 +79,17 @@ func (l *InterProcessReadWriteLock) Path() string { return l.read.path }
 // write hold's place, and outlasts it, as in Curator and as [WriteHold.Downgrade]
 // does. With one of a hold of another client, or of one in between, which it
 // would wait for, it fails with [ErrWouldDeadlock].
-func (l *ReadLock) Acquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx) }
+func (l *ReadLock) Acquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, true) }
 
 // TryAcquire takes the lock if no writer holds it or waits for it. It never
 // waits for others, only for the servers' answers, within ctx. If a writer is
 // ahead it returns a [*BusyError] that names the first, and makes no node
 // unless it came in the same moment. Otherwise it is like Acquire.
-func (l *ReadLock) TryAcquire(ctx context.Context) (*Hold, error) { return l.tryAcquire(ctx) }
+func (l *ReadLock) TryAcquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, false) }
 
 // Do runs fn while the read lock is held, as [InterProcessMutex.Do].
 func (l *ReadLock) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	return do(ctx, l.acquire, fn)
+	return do(ctx, l.Acquire, fn)
 }
 
 // Queue lists the readers alone, as Curator's getParticipantNodes; see
@@ -112,19 +112,19 @@ func (l *ReadLock) Path() string { return l.path }
 // first. The same goes for a hold of another client, but that is only found in
 // the queue, whose node is then removed.
 func (l *WriteLock) Acquire(ctx context.Context) (*WriteHold, error) {
-	return l.held(l.acquire(ctx))
+	return l.held(l.acquire(ctx, true))
 }
 
 // TryAcquire takes the lock if nobody holds it or waits for it, as
 // [InterProcessMutex.TryAcquire]. With a context of a read hold it fails with
 // [ErrWouldDeadlock], like Acquire.
 func (l *WriteLock) TryAcquire(ctx context.Context) (*WriteHold, error) {
-	return l.held(l.tryAcquire(ctx))
+	return l.held(l.acquire(ctx, false))
 }
 
 // Do runs fn while the write lock is held, as [InterProcessMutex.Do].
 func (l *WriteLock) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	return do(ctx, l.acquire, fn)
+	return do(ctx, l.Acquire, fn)
 }
 
 // Queue lists the writers alone, as Curator's getParticipantNodes; see
@@ -154,5 +154,5 @@ func upgrade(read *grant) error {
 	if read == nil {
 		return nil
 	}
-	return cmp.Or(read.err(), fmt.Errorf("%w: a read hold is not upgraded (%s)", ErrWouldDeadlock, read.nodes[0]))
+	return cmp.Or(read.err(), fmt.Errorf("%w: a read hold is not upgraded (%s)", ErrWouldDeadlock, read.Paths[0]))
 }

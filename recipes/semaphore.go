@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // ErrTooManyPermits says that an acquire asked for more permits than its
@@ -106,8 +101,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 // client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
 // [ErrCountData].
 func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
-	nothing := func(context.Context, int) error { return nil }
-	return s.enter(ctx, acquiring, n, nothing, s.await)
+	return s.acquire(ctx, n, true)
 }
 
 // TryAcquire takes n permits if they are free and nobody waits. It never waits
@@ -116,7 +110,7 @@ func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, err
 // waits, the first of them; it makes no node unless they came in the same
 // moment. Otherwise it is like Acquire.
 func (s *InterProcessSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error) {
-	return s.enter(ctx, trying, n, s.free, s.try)
+	return s.acquire(ctx, n, false)
 }
 
 // Do runs fn while n permits are held, as [InterProcessMutex.Do].
@@ -137,7 +131,7 @@ func (s *InterProcessSemaphore) Queue(ctx context.Context) ([]Contender, error) 
 	}
 	all, err := s.leases.contenders(ctx)
 	if err != nil {
-		return nil, s.fail("list", err)
+		return nil, &LockError{Op: "list", Path: s.path, Err: err}
 	}
 	for _, w := range waiting {
 		all = append(all, waiter(w))
@@ -145,143 +139,85 @@ func (s *InterProcessSemaphore) Queue(ctx context.Context) ([]Contender, error) 
 	return all, nil
 }
 
-// waiter is a contender of the queue as one for permits: its lock is not the
-// semaphore.
-func waiter(c Contender) Contender {
-	c.Holder, c.Mode = false, ModeLease
-	return c
-}
-
-func (s *InterProcessSemaphore) fail(op string, err error) error {
-	return &LockError{Op: op, Path: s.path, Err: err}
-}
-
-// enter makes a lease that is observed.
-func (s *InterProcessSemaphore) enter(ctx context.Context, op string, n int,
-	before func(context.Context, int) error, turn func(context.Context, *seqqueue.Member, int) (place, error),
-) (*Lease, error) {
-	ctxerr.Require(ctx)
-	ctx, seen := observe(ctx, s.c, client.LockInfo{
-		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: op == trying,
-	})
-	hold, err := s.join(ctx, seen, op, n, before, turn)
-	seen.given(ctx, hold, err)
+func (s *InterProcessSemaphore) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
+	h, err := acquire(ctx, s.c, client.LockInfo{
+		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: !wait,
+	}, permits{s, n})
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{hold}, nil
+	return &Lease{h}, nil
 }
 
-// join joins the queue, unless before objects, and takes its turn.
-func (s *InterProcessSemaphore) join(ctx context.Context, seen *sight, op string, n int,
-	before func(context.Context, int) error, turn func(context.Context, *seqqueue.Member, int) (place, error),
-) (*Hold, error) {
-	if err := s.admit(ctx, n); err != nil {
-		return nil, s.fail(op, err)
-	}
-	if err := before(ctx, n); err != nil {
-		return nil, s.fail(op, err)
-	}
-	member, err := s.gate.queue.Join(ctx, lockTag, s.gate.nodeData(s.c), s.gate.acl)
+// Lease is one or several permits of an [InterProcessSemaphore] that are held.
+// They were granted together and are released together, and the loss of one of
+// their nodes ends the hold of all.
+type Lease struct{ *Hold }
+
+// Permits is how many permits are held.
+func (l *Lease) Permits() int { return len(l.grant.Paths) }
+
+// Paths are the paths of the leases' nodes, one for each permit.
+func (l *Lease) Paths() []string { return slices.Clone(l.grant.Paths) }
+
+// Data reads what the leases' nodes say, [WithNodeData] or the client's
+// default, unless somebody has replaced it (Curator: Lease.getData). It asks
+// the server, in the session of the lease.
+func (l *Lease) Data(ctx context.Context) ([]byte, error) {
+	data, _, err := l.grant.Session.Get(ctx, l.Path())
+	return data, err
+}
+
+// InterProcessSemaphoreMutex is a fair lock across processes and hosts that is
+// not re-entrant. It is Curator's InterProcessSemaphoreMutex, an
+// [InterProcessSemaphore] of one permit, and does not exclude an
+// [InterProcessMutex] on the same path.
+//
+// It is safe for concurrent use, holds no state of the lock and needs no Close.
+type InterProcessSemaphoreMutex struct{ semaphore *InterProcessSemaphore }
+
+// NewInterProcessSemaphoreMutex returns the lock on path. It does no I/O.
+func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...LockOption) (*InterProcessSemaphoreMutex, error) {
+	s, err := NewInterProcessSemaphore(c, path, 1, opts...)
 	if err != nil {
-		return nil, s.fail(op, err)
+		return nil, err
 	}
-	seen.queued(s.path, member)
-	p, err := turn(ctx, member, n)
+	s.recipe = "InterProcessSemaphoreMutex"
+	return &InterProcessSemaphoreMutex{s}, nil
+}
+
+// Acquire waits until the lock is held; see [InterProcessSemaphore.Acquire].
+// Any goroutine may release the hold. With a context that descends from a hold
+// of the lock it returns [ErrWouldDeadlock] at once, where Curator's waits for
+// ever.
+func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error) {
+	return only(m.semaphore.Acquire(ctx, 1))
+}
+
+// TryAcquire takes the lock if nobody holds it or waits for it; see
+// [InterProcessSemaphore.TryAcquire].
+func (m *InterProcessSemaphoreMutex) TryAcquire(ctx context.Context) (*Hold, error) {
+	return only(m.semaphore.TryAcquire(ctx, 1))
+}
+
+// only is the hold of a lease of one permit.
+func only(l *Lease, err error) (*Hold, error) {
 	if err != nil {
-		return nil, s.fail(op, err)
+		return nil, err
 	}
-	hold, err := take(ctx, p)
-	if err != nil {
-		return nil, s.fail(op, err)
-	}
-	return hold, nil
+	return l.Hold, nil
 }
 
-// admit refuses what would be waited for in vain.
-func (s *InterProcessSemaphore) admit(ctx context.Context, n int) error {
-	if n < 1 {
-		return fmt.Errorf("%d permits; ask for at least one", n)
-	}
-	if !s.unmixed.Load() {
-		if err := s.leases.refuseKazoo(ctx, s.path); err != nil {
-			return err
-		}
-		s.unmixed.Store(true)
-	}
-	most, _, err := s.permits(ctx, false)
-	if err != nil {
-		return err
-	}
-	if err := atMost(n, most); err != nil {
-		return err
-	}
-	if n > mostAtOnce {
-		return fmt.Errorf("%w: asked for %d permits, and %d at the most are taken in one transaction", client.ErrTooLarge, n, mostAtOnce)
-	}
-	return s.beside(ctx, n, most)
+// Do runs fn while the lock is held, as [InterProcessMutex.Do].
+func (m *InterProcessSemaphoreMutex) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+	return do(ctx, m.Acquire, fn)
 }
 
-// mostAtOnce bounds the memory that a number out of a configuration can take.
-// By default a server's limit is reached with some 8000.
-const mostAtOnce = 1 << 16
-
-// beside refuses what can never be had beside the permits that ctx holds.
-func (s *InterProcessSemaphore) beside(ctx context.Context, n, most int) error {
-	own, err := s.heldBy(ctx)
-	if err != nil {
-		return err
-	}
-	if n > most-own {
-		return fmt.Errorf("%w: asked for %d of %d, and the caller holds %d", ErrWouldDeadlock, n, most, own)
-	}
-	return nil
+// Queue lists who holds the lock and who waits for it, in order; see
+// [InterProcessSemaphore.Queue].
+func (m *InterProcessSemaphoreMutex) Queue(ctx context.Context) ([]Contender, error) {
+	return m.semaphore.Queue(ctx)
 }
 
-// heldBy is how many permits ctx descends from. Leases of another client may be
-// of another ensemble for all that their paths tell, until they are seen here.
-func (s *InterProcessSemaphore) heldBy(ctx context.Context) (n int, err error) {
-	var others []string
-	h, _ := ctx.Value(s.key.on).(*held)
-	for ; h != nil; h = h.outer {
-		switch {
-		case h.key.tag != s.key.tag || h.err() != nil:
-		case h.key == s.key:
-			n += len(h.nodes)
-		default:
-			for _, node := range h.nodes {
-				others = append(others, node[strings.LastIndexByte(node, '/')+1:])
-			}
-		}
-	}
-	if others == nil {
-		return n, nil
-	}
-	children, _, err := s.c.Children(ctx, s.leases.dir)
-	for _, name := range children {
-		if slices.Contains(others, name) {
-			n++
-		}
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
-	}
-	return n, err
-}
-
-// permits is how many there are, with a watch on a shared count if watch is
-// set.
-func (s *InterProcessSemaphore) permits(ctx context.Context, watch bool) (int, *client.Watch, error) {
-	if s.count == nil {
-		return s.max, nil, nil
-	}
-	now, w, err := s.count.read(ctx, watch)
-	return int(now.Value), w, err
-}
-
-func atMost(n, most int) error {
-	if n > most {
-		return fmt.Errorf("%w: asked for %d of %d", ErrTooManyPermits, n, most)
-	}
-	return nil
-}
+// Path is the path of the lock.
+func (m *InterProcessSemaphoreMutex) Path() string { return m.semaphore.Path() }

@@ -3,37 +3,73 @@ package runonce
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 )
 
 // Once is a [sync.Once] with a result that does not hold later callers past
-// their contexts.
+// their contexts. The zero value has not run.
 type Once struct {
-	begun atomic.Bool
-	done  chan struct{} // closed when err is set
+	mu    sync.Mutex // guards the rest; never held while the function runs
+	begun bool
+	over  bool // err is set
 	err   error
+	done  chan struct{} // closed when err is set; nil until a call waits for that
 }
 
 // New returns a Once that has not run.
-func New() *Once { return &Once{done: make(chan struct{})} }
+func New() *Once { return &Once{} }
 
 // Do runs f if it is the first call, without regard to ctx, and otherwise
 // waits for the first call's result. It reports false if ctx ends before that.
 // A nil ctx panics before f has begun: a later call can still run it.
 func (o *Once) Do(ctx context.Context, f func() error) (err error, done bool) {
 	ended := ctx.Done()
-	if o.begun.CompareAndSwap(false, true) {
-		o.err = f()
-		close(o.done)
+	if o.begin() {
+		err := f()
+		o.end(err)
+		return err, true
 	}
+	over := o.wait()
 	select {
-	case <-o.done:
+	case <-over:
 	case <-ended:
 	}
 	select {
-	case <-o.done: // also when ctx has ended as well
+	case <-over: // also when ctx has ended as well
 		return o.err, true
 	default:
 		return nil, false
 	}
+}
+
+// begin reports whether it is the first call.
+func (o *Once) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := !o.begun
+	o.begun = true
+	return first
+}
+
+// end is called once, with the result.
+func (o *Once) end(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over, o.err = true, err
+	if o.done != nil {
+		close(o.done)
+	}
+}
+
+// wait returns a channel that is closed when there is a result.
+func (o *Once) wait() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done == nil {
+		o.done = make(chan struct{})
+		if o.over {
+			close(o.done)
+		}
+	}
+	return o.done
 }

@@ -61,12 +61,6 @@ func Kinds() []Kind {
 	one := func(name string, of func(*client.Client, string) (Lock, error)) Kind {
 		return Kind{Name: name, Make: of, Rival: of, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1}
 	}
-	multi := func(name string, oneByOne bool) Kind {
-		return Kind{
-			Name: name, Make: multiLock(oneByOne), Rival: oneOfMulti,
-			Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3, InParts: oneByOne,
-		}
-	}
 	return []Kind{
 		one("mutex", mutex),
 		{Name: "read", Make: read, Rival: write, Capacity: everybody, Weight: 1, RivalWeight: everybody, Nodes: 1},
@@ -75,8 +69,7 @@ func Kinds() []Kind {
 		{Name: "permit", Make: permits(1), Rival: permits(3), Capacity: 3, Weight: 1, RivalWeight: 3, Nodes: 1},
 		{Name: "permits", Make: permits(2), Rival: permits(2), Capacity: 3, Weight: 2, RivalWeight: 2, Nodes: 2},
 		one("semaphore mutex", semaphoreMutex),
-		multi("multi", false),
-		multi("one by one", true),
+		{Name: "multi", Make: multiLock, Rival: oneOfMulti, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3, InParts: true},
 	}
 }
 
@@ -133,45 +126,39 @@ type multiHold struct{ *recipes.MultiHold }
 // FencingToken is that of the write lock, which others hold alone.
 func (h multiHold) FencingToken() int64 { return h.Holds()[1].FencingToken() }
 
-// multiLock is a mutex, a write lock and a permit. Who waits for all stands in
-// the queue of the second; who waits for one by one, in that or before.
-func multiLock(oneByOne bool) func(*client.Client, string) (Lock, error) {
-	return func(c *client.Client, path string) (Lock, error) {
-		first, err := recipes.NewInterProcessMutex(c, path+"/a")
-		if err != nil {
-			return Lock{}, err
-		}
-		second, err := recipes.NewInterProcessReadWriteLock(c, path+writeMember)
-		if err != nil {
-			return Lock{}, err
-		}
-		third, err := recipes.NewInterProcessSemaphore(c, path+"/c", 1)
-		if err != nil {
-			return Lock{}, err
-		}
-		m, err := recipes.NewInterProcessMultiLock(first, second.WriteLock(), third.Permits(1))
-		if err != nil {
-			return Lock{}, err
-		}
-		queue := second.Queue
-		if oneByOne {
-			m = m.OneByOne()
-			queue = func(ctx context.Context) ([]recipes.Contender, error) {
-				in, err := first.Queue(ctx)
-				if err != nil {
-					return nil, err
-				}
-				then, err := second.Queue(ctx)
-				return append(in, then...), err
-			}
-		}
-		hold := func(h *recipes.MultiHold, err error) (multiHold, error) { return multiHold{h}, err }
-		return Lock{
-			Acquire:    holder(func(ctx context.Context) (multiHold, error) { return hold(m.Acquire(ctx)) }),
-			TryAcquire: holder(func(ctx context.Context) (multiHold, error) { return hold(m.TryAcquire(ctx)) }),
-			Do:         m.Do, Queue: queue,
-		}, nil
+// multiLock is a mutex, a write lock and a permit. A waiter stands in the queue of
+// the first or, holding that, of the second.
+func multiLock(c *client.Client, path string) (Lock, error) {
+	first, err := recipes.NewInterProcessMutex(c, path+"/a")
+	if err != nil {
+		return Lock{}, err
 	}
+	second, err := recipes.NewInterProcessReadWriteLock(c, path+writeMember)
+	if err != nil {
+		return Lock{}, err
+	}
+	third, err := recipes.NewInterProcessSemaphore(c, path+"/c", 1)
+	if err != nil {
+		return Lock{}, err
+	}
+	m, err := recipes.NewInterProcessMultiLock(first, second.WriteLock(), third.Permits(1))
+	if err != nil {
+		return Lock{}, err
+	}
+	queue := func(ctx context.Context) ([]recipes.Contender, error) {
+		in, err := first.Queue(ctx)
+		if err != nil {
+			return nil, err
+		}
+		then, err := second.Queue(ctx)
+		return append(in, then...), err
+	}
+	hold := func(h *recipes.MultiHold, err error) (multiHold, error) { return multiHold{h}, err }
+	return Lock{
+		Acquire:    holder(func(ctx context.Context) (multiHold, error) { return hold(m.Acquire(ctx)) }),
+		TryAcquire: holder(func(ctx context.Context) (multiHold, error) { return hold(m.TryAcquire(ctx)) }),
+		Do:         m.Do, Queue: queue,
+	}, nil
 }
 
 // writeMember is the path of the write lock below that of the multi-lock.

@@ -57,7 +57,7 @@ func (w *world) check(err error) {
 
 func (w *world) join() *seqqueue.Member {
 	w.Helper()
-	m, err := w.q.Join(w.ctx, prefix, nil, nil)
+	m, err := w.q.Join(w.ctx, w.q.Node(prefix, nil, nil))
 	w.check(err)
 	return m
 }
@@ -86,7 +86,7 @@ func TestQueueIsFIFO(t *testing.T) {
 				w.check(m.Await(w.ctx, seqqueue.Everybody))
 				order = append(order, i) // one at a time, or -race tells
 				time.Sleep(time.Millisecond)
-				w.check(m.Leave(w.ctx))
+				w.check(m.Delete(w.ctx))
 			})
 		}
 		line, err := w.q.Line(w.ctx)
@@ -126,7 +126,7 @@ func TestSequenceEnd(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(w *world) {
 				w.check(w.srv.SetCounter("/q", tt.counter))
-				m, err := w.q.Join(w.ctx, prefix, nil, nil)
+				m, err := w.q.Join(w.ctx, w.q.Node(prefix, nil, nil))
 				if tt.end {
 					if !errors.Is(err, seqqueue.ErrExhausted) || m != nil {
 						w.Errorf("Join = %v, %v", m, err)
@@ -135,7 +135,7 @@ func TestSequenceEnd(t *testing.T) {
 				} else {
 					w.check(err)
 					w.check(m.Await(w.ctx, seqqueue.Everybody))
-					w.check(m.Leave(w.ctx))
+					w.check(m.Delete(w.ctx))
 				}
 				w.check(w.c.CloseContext(w.ctx)) // and everything is written
 				if got := strings.Contains(w.log.String(), "half of its sequence numbers"); got != tt.warns {
@@ -160,7 +160,7 @@ func TestWrappedNeighbour(t *testing.T) {
 		if ahead != nil || !errors.Is(err, seqqueue.ErrExhausted) {
 			w.Errorf("Ahead = %v, %v", ahead, err)
 		}
-		w.check(m.Leave(w.ctx))
+		w.check(m.Delete(w.ctx))
 	})
 }
 
@@ -172,12 +172,12 @@ func TestMemberGone(t *testing.T) {
 		go func() { waiting <- m.Await(w.ctx, seqqueue.Everybody) }()
 		time.Sleep(time.Second)
 		w.check(w.srv.Delete(m.Path))
-		w.check(first.Leave(w.ctx))
+		w.check(first.Delete(w.ctx))
 		if err := <-waiting; !errors.Is(err, seqqueue.ErrGone) {
 			w.Errorf("Await = %v", err)
 		}
-		if err := m.Leave(w.ctx); !errors.Is(err, seqqueue.ErrGone) {
-			w.Errorf("Leave = %v", err)
+		if err := m.Delete(w.ctx); !errors.Is(err, seqqueue.ErrGone) {
+			w.Errorf("Delete = %v", err)
 		}
 		m = w.join()
 		_, err := m.Ahead(w.ctx, seqqueue.Everybody)
@@ -203,28 +203,28 @@ func TestMemberOfALostSession(t *testing.T) {
 		_, err := w.c.Session(w.ctx)
 		w.check(err)
 		for name, err := range map[string]error{
-			"Await": m.Await(w.ctx, seqqueue.Everybody),
-			"Leave": m.Leave(w.ctx),
+			"Await":  m.Await(w.ctx, seqqueue.Everybody),
+			"Delete": m.Delete(w.ctx),
 		} {
 			if !errors.Is(err, client.ErrSessionLost) {
 				w.Errorf("%s = %v", name, err)
 			}
 		}
-		m.LeaveInBackground()
+		m.DeleteInBackground()
 		w.empty()
 	})
 }
 
-// A Leave that fails is made good in the background.
-func TestLeaveFails(t *testing.T) {
+// A Delete that fails is made good in the background.
+func TestDeleteFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(w *world) {
 		m := w.join()
 		w.srv.Freeze()
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
-		if err := m.Leave(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			w.Errorf("Leave = %v", err)
+		if err := m.Delete(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("Delete = %v", err)
 		}
 		w.srv.Thaw()
 		w.empty()

@@ -46,11 +46,11 @@ func (l *leases) list(ctx context.Context, session *client.Session, watch bool) 
 	return children, w, err
 }
 
-// room reports whether at most others of the children are leases. Curator
+// atMost reports whether at most others of the children are leases. Curator
 // counts every child. Here one that has no lease's name takes no room, nor does
 // one that goes with no session and so would take it for ever; as names cost
 // nothing, the latter are looked for only when they stand in the way.
-func (l *leases) room(ctx context.Context, session *client.Session, children []string, others int) (bool, error) {
+func (l *leases) atMost(ctx context.Context, session *client.Session, children []string, others int) (bool, error) {
 	names := slices.DeleteFunc(children, func(name string) bool {
 		_, ok := leaseNumber(name)
 		return !ok

@@ -1,0 +1,102 @@
+package recipes
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+)
+
+// Lock is what an [InterProcessMultiLock] is made of: [InterProcessMutex],
+// [ReadLock], [WriteLock], [InterProcessSemaphoreMutex] and
+// [InterProcessSemaphore.Permits].
+type Lock interface {
+	// Path is the path of the lock.
+	Path() string
+	part() part
+}
+
+// part is a lock as a multi-lock sees it.
+type part struct {
+	acquirable
+
+	path string
+	gate *lockInternals // the queue that the lock waits in
+}
+
+// line is a queue: a path on the servers of a client.
+type line struct {
+	root *client.Client
+	path string
+}
+
+// acquirable is the protocol of a lock, in the order in which an acquire goes
+// through it.
+type acquirable interface {
+	// reenter returns the hold that ctx gives a right to; ok is false if there is
+	// none. It refuses an acquire that could only wait for itself.
+	reenter(ctx context.Context) (h *Hold, ok bool, err error)
+	// free returns a [*BusyError] if the lock could not be taken now. It makes no
+	// node.
+	free(ctx context.Context) error
+	// join makes a node behind those that stand in the queue.
+	join(ctx context.Context) (*seqqueue.Member, error)
+	// turn waits for the turn of m and takes it. Unless wait is set it takes the
+	// turn only if that has come, and returns a [*BusyError] otherwise. After an
+	// error the caller deletes the node of m.
+	turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error)
+}
+
+// acquire goes through the protocol of a lock that c has made. lock describes the
+// acquire: with Try set it does not wait for others.
+func acquire(ctx context.Context, c *client.Client, lock client.LockInfo, by acquirable) (*Hold, error) {
+	ctxerr.Require(ctx)
+	ctx, seen := observe(ctx, c, lock)
+	h, err := through(ctx, seen, lock, by)
+	if err != nil {
+		err = &LockError{Op: opOf(lock.Try), Path: lock.Path, Err: err}
+	}
+	seen.given(ctx, h, err)
+	return h, err
+}
+
+func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirable) (*Hold, error) {
+	if h, ok, err := by.reenter(ctx); ok || err != nil {
+		return h, err
+	}
+	if lock.Try {
+		if err := by.free(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m, err := by.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen.queued(lock.Path, m)
+	p, err := by.turn(ctx, m, !lock.Try)
+	if err != nil {
+		m.DeleteInBackground()
+		return nil, err
+	}
+	return take(ctx, p)
+}
+
+// opOf is what an acquire is called in errors.
+func opOf(try bool) string {
+	if try {
+		return "try to acquire"
+	}
+	return "acquire"
+}
+
+// met waits for the first session of a lazy client, which does not know before
+// what its nodes say.
+func met(ctx context.Context, c *client.Client) error {
+	if c.State() != client.Connecting {
+		return nil
+	}
+	_, err := c.Session(ctx)
+	return err
+}

@@ -1,0 +1,97 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/runonce"
+)
+
+// ending is how a hold ends, of one lock or of several: first its context, then
+// its nodes, and both once.
+type ending struct {
+	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
+	cancel context.CancelCauseFunc
+	of     endable
+
+	released runonce.Once
+}
+
+// endable is what an ending ends.
+type endable interface {
+	// name is the path of the lock, or of the locks, for errors.
+	name() string
+	// err is nil while all is held.
+	err() error
+	// timeout is that of the session, the longest of several.
+	timeout() time.Duration
+	// leave gives up what e holds, and deletes the nodes if no other hold stands
+	// on them. lost says why it was over before, if it was.
+	leave(ctx context.Context, e *ending, lost error) error
+	// confirm asks the servers whether all is held.
+	confirm(ctx context.Context) error
+}
+
+// init begins a hold of what is held with the context that cancel ends.
+func (e *ending) init(ctx context.Context, cancel context.CancelCauseFunc, of endable) {
+	e.ctx, e.cancel, e.of = ctx, cancel, of
+}
+
+// err is nil while the hold lasts.
+func (e *ending) err() error {
+	if e.ctx.Err() != nil {
+		return context.Cause(e.ctx)
+	}
+	return e.of.err()
+}
+
+// release ends the hold, if it is the first call, and otherwise waits for the
+// first call's result.
+func (e *ending) release(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	err, done := e.released.Do(ctx, func() error {
+		lost, begun := e.err(), ctx.Err()
+		e.cancel(cmp.Or(lost, ErrReleased)) // who waits on the context learns what Release returns
+		if begun == nil && ctx.Err() != nil {
+			var stop context.CancelFunc
+			ctx, stop = e.outlived(ctx) // it descends from the hold's
+			defer stop()
+		}
+		return e.of.leave(ctx, e, lost)
+	})
+	if !done {
+		return &LockError{Op: "release", Path: e.of.name(), Err: ctxerr.Ended(ctx)}
+	}
+	return err
+}
+
+// close is release within one session timeout.
+func (e *ending) close() error {
+	ctx, cancel := e.outlived(e.ctx)
+	defer cancel()
+	return e.release(ctx)
+}
+
+// outlived bounds a release whose context ends with the hold.
+func (e *ending) outlived(ctx context.Context) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(e.of.timeout())
+	if d, ok := ctx.Deadline(); ok && d.Before(end) {
+		end = d
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end)
+}
+
+// confirm asks whether all is still held.
+func (e *ending) confirm(ctx context.Context) error {
+	err := e.err()
+	if err == nil {
+		said := e.of.confirm(ctx)
+		if err = e.err(); err == nil || errors.Is(said, ErrLost) || errors.Is(said, ErrReleased) {
+			return said
+		}
+	}
+	return &LockError{Op: "confirm", Path: e.of.name(), Err: err}
+}

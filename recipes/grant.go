@@ -1,0 +1,290 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+)
+
+// place is what the rule of a lock has given to an acquire: its own nodes, in the
+// order of the lock.
+type place struct {
+	seqqueue.Own
+
+	lock  string         // path of the lock
+	key   heldKey        // finds the grant in the contexts of its holds
+	c     *client.Client // whose paths those of the nodes are
+	token int64
+}
+
+// grant is a place that is held: by one hold or, with re-entry, by several.
+type grant struct {
+	place
+
+	holding inside.Holding        // what the session does for it
+	watch   *time.Timer           // begins to watch its own nodes
+	unbind  func() bool           // from the session's end
+	seen    atomic.Pointer[sight] // nil until the hold is given, or for ever
+
+	mu    sync.Mutex // guards the rest; never held across I/O
+	over  error      // why it has ended; nil while the nodes are held
+	holds []*ending  // that are not released
+	life  stoppable  // ends with the grant
+	asked stoppable  // ends when the release is asked for
+
+	first ending // the first hold
+	in    held   // its context, whose values are the grant's
+	one   [1]*ending
+}
+
+// stoppable is a context that is made when it is first wanted.
+type stoppable struct {
+	ctx  context.Context //nolint:containedctx // it ends with what it is part of
+	stop context.CancelFunc
+}
+
+// get returns the context, with the values of parent. It is guarded as s is.
+func (s *stoppable) get(parent context.Context) context.Context {
+	if s.ctx == nil {
+		s.ctx, s.stop = context.WithCancel(context.WithoutCancel(parent))
+	}
+	return s.ctx
+}
+
+// heldKey finds a hold in a context. Locks of one client on one path are the
+// same lock, in whatever namespace they are named.
+type heldKey struct {
+	root *client.Client
+	path string // on the server
+	tag  string
+	on   any // heldOn(path), made once
+}
+
+// heldOn is the key in a context of the holds on a path of the server.
+type heldOn string
+
+func newHeldKey(c *client.Client, full, tag string) heldKey {
+	return heldKey{inner.Root(c), full, tag, heldOn(full)}
+}
+
+// held is the context of a hold. It lists the holds on one path that it descends
+// from, the innermost first, whatever clients and locks they are of.
+type held struct {
+	context.Context
+
+	grant *grant
+	outer *held
+}
+
+// Value finds the hold by its path.
+func (h *held) Value(key any) any {
+	if key == h.grant.key.on {
+		return h
+	}
+	return h.Context.Value(key)
+}
+
+// within returns a context that descends from g.
+func (g *grant) within(ctx context.Context) context.Context {
+	outer, _ := ctx.Value(g.key.on).(*held)
+	if outer != nil && outer.grant == g {
+		return ctx
+	}
+	return &held{ctx, g, outer}
+}
+
+// heldBy returns the innermost grant that ctx descends from and that was not
+// released, nil if there is none. It may be lost.
+func heldBy(ctx context.Context, key heldKey) *grant {
+	h, _ := ctx.Value(key.on).(*held)
+	for ; h != nil; h = h.outer {
+		if h.grant.key == key && !errors.Is(h.grant.err(), ErrReleased) { // a hold of the past does not stand in the way
+			return h.grant
+		}
+	}
+	return nil
+}
+
+// watchAfter is how long a hold lasts before its own nodes are watched:
+// shorter ones cost the server nothing, and a node that was deleted before is
+// found missing.
+const watchAfter = 20 * time.Millisecond
+
+// take begins to hold a place, as soon as the session is known to be good for
+// some time. ctx gives the hold its values, not its end. On error the nodes of
+// the place are being deleted.
+func take(ctx context.Context, p place) (*Hold, error) {
+	g := &grant{place: p}
+	values := callers(ctx)
+	own, cancel := context.WithCancelCause(context.WithoutCancel(values))
+	outer, _ := values.Value(g.key.on).(*held)
+	g.in = held{own, g, outer}
+	g.first.init(&g.in, cancel, g)
+	g.one[0] = &g.first
+	g.holds = g.one[:]
+
+	// The session's end ends the hold without a goroutine that waits for it.
+	over := g.Session.Context()
+	g.unbind = context.AfterFunc(over, func() { g.lose(context.Cause(over)) })
+	g.watch = time.AfterFunc(watchAfter, g.watchOwn)
+	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
+	if err == nil {
+		g.holding = holding
+		err = g.err()
+	} else if errors.Is(err, zk.ErrNoNode) {
+		err = ErrNodeDeleted
+	}
+	if err != nil {
+		cancel(err)
+		g.drop(&g.first)
+		g.DeleteInBackground()
+		return nil, err
+	}
+	return &Hold{&g.first, g}, nil
+}
+
+// reenter returns one more hold, with the values of ctx, unless ctx has ended. ok
+// is false if the last hold of g was released.
+func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
+	if err = g.err(); err == nil {
+		if err := ctxerr.Ended(ctx); err != nil {
+			return nil, false, err
+		}
+		e := new(ending)
+		own, cancel := context.WithCancelCause(context.WithoutCancel(callers(ctx)))
+		e.init(g.within(own), cancel, g)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if err = g.over; err == nil {
+			g.holds = append(g.holds, e)
+			return &Hold{e, g}, true, nil
+		}
+		cancel(err)
+	}
+	if errors.Is(err, ErrReleased) {
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+// drop takes one hold off. After the last one it takes down what the grant has set
+// up, and reports true.
+func (g *grant) drop(e *ending) (last bool) {
+	g.mu.Lock()
+	g.holds = slices.DeleteFunc(g.holds, func(o *ending) bool { return o == e })
+	last = len(g.holds) == 0
+	if last {
+		g.endLocked(ErrReleased)
+	}
+	g.mu.Unlock()
+	if last {
+		g.watch.Stop()
+		g.unbind()
+		if g.holding != nil {
+			g.holding.Done()
+		}
+	}
+	return last
+}
+
+// lose ends all holds of the grant.
+func (g *grant) lose(why error) {
+	if errors.Is(why, zk.ErrNoNode) {
+		why = ErrNodeDeleted
+	}
+	g.mu.Lock()
+	g.endLocked(fmt.Errorf("%w: %w", ErrLost, why))
+	over, holds := g.over, slices.Clone(g.holds)
+	g.mu.Unlock()
+	for _, h := range holds {
+		h.cancel(over)
+	}
+	g.seen.Load().lost(g.lock, over)
+}
+
+func (g *grant) endLocked(cause error) {
+	if g.over != nil {
+		return
+	}
+	g.over = cause
+	if g.life.stop != nil {
+		g.life.stop()
+	}
+}
+
+// err is nil while the nodes are held. It asks the session, which looks at the
+// clocks, so that a late timer cannot make a lost lock look held.
+func (g *grant) err() error {
+	over := g.ended()
+	if over == nil {
+		if why := g.holding.Err(); why != nil {
+			g.lose(why)
+			over = g.ended()
+		}
+	}
+	return over
+}
+
+func (g *grant) ended() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.over
+}
+
+func (g *grant) name() string { return g.lock }
+
+func (g *grant) timeout() time.Duration { return g.Session.Timeout() }
+
+// leave takes off the hold that e ends, and deletes the nodes after the last one.
+func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
+	last := g.drop(e)
+	err := lost
+	switch {
+	case lost != nil && last:
+		g.DeleteInBackground() // the session may have outlived its lease, or a server may keep it
+	case lost == nil && last:
+		err = g.delete(ctx)
+	}
+	if err != nil {
+		err = &LockError{Op: "release", Path: g.lock, Err: err}
+	}
+	if last {
+		g.seen.Load().released(err)
+	}
+	return err
+}
+
+// delete deletes the nodes of a hold that was released.
+func (g *grant) delete(ctx context.Context) error {
+	err := g.Delete(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && errors.Is(err, ErrNodeDeleted), g.Session.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	default:
+		return fmt.Errorf("%w; the node is being removed in the background", notOver(err))
+	}
+}
+
+func (g *grant) confirm(ctx context.Context) error {
+	err := g.holding.Confirm(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		g.lose(ErrNodeDeleted)
+	}
+	if err != nil {
+		return &LockError{Op: "confirm", Path: g.lock, Err: notOver(err)}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package seqqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// Member is a contender of this process. Await and Delete are for one goroutine; the
+// rest never changes.
+type Member struct {
+	Own // its one node
+
+	Node  Node
+	Path  string
+	Czxid int64 // of the node, the fencing token
+
+	// Told, unless it is nil, is called by Ahead with how many have to leave before
+	// it is the member's turn, and the name of the last of them.
+	Told func(ahead int, behind string)
+
+	q        *Queue
+	children []string  // a list made since the node was; nil if there is none
+	beside   []string  // of the other directory, if no other contender can have had the turn since; or nil
+	one      [1]string // backs Paths
+}
+
+// Node is what a contender with the given tag makes in the queue. acl is also that
+// of parents that are made; nil is the client's default.
+func (q *Queue) Node(tag string, data []byte, acl []zk.ACL) inside.Node[client.Client] {
+	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Beside: q.side}
+}
+
+// Join enters the queue with a node that [Queue.Node] has returned. On error no
+// node remains, or its removal goes on in the background until it succeeds or the
+// session is over.
+func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Member, error) {
+	if err := q.Room(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		s, err := q.c.Session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		e, err := inner.CreateAndList(ctx, s, node)
+		switch {
+		case err == nil:
+			return q.Adopt(s, node.Prefix, e)
+		case !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil:
+			return nil, err
+		}
+		// There was no place yet that could be lost with the session.
+	}
+}
+
+// Adopt makes a member of a node with the given tag that was just made in the
+// directory. It refuses a number near the end of the counter. On error the node is
+// being deleted.
+func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
+	m := &Member{Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children, one: [1]string{e.Path}}
+	m.Own = Own{Session: s, Paths: m.one[:]}
+	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	var numeral numeral
+	if m.Node, numeral = parse(tag, name); numeral != number {
+		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+	}
+	if err := q.admit(m); err != nil {
+		m.DeleteInBackground()
+		return nil, err
+	}
+	// The other directory was listed last: a member that was the first in line
+	// before has been alone in having the turn since.
+	if e.Beside != nil {
+		if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked {
+			m.beside = e.Beside
+		}
+	}
+	return m, nil
+}
+
+// Ahead returns the nearest contender that blocks, nil if none does. It uses
+// the list that came with the node the first time and asks for a new one
+// later.
+func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
+	children := m.children
+	v := judge(m.q.tags, m.Node, children, blocks)
+	m.children = nil
+	if !v.listed { // no list yet, or one that was answered before the create
+		var err error
+		children, _, err = m.Session.Children(ctx, m.q.dir)
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil, ErrGone // the directory went, and the node with it
+		}
+		if err != nil {
+			return nil, err
+		}
+		if v = judge(m.q.tags, m.Node, children, blocks); !v.listed {
+			return nil, ErrGone
+		}
+	}
+	if err := m.q.Foreign(v.foreign); err != nil {
+		return nil, err
+	}
+	switch {
+	case v.wrapped:
+		return nil, ErrExhausted
+	case v.blocked:
+		if m.Told != nil {
+			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
+		}
+		nearest := v.nearest // not all of v, also when nobody blocks
+		return &nearest, nil
+	}
+	if err := m.Session.Err(); err != nil {
+		return nil, err // first in a line that the session no longer stands in
+	}
+	if m.Told != nil {
+		m.Told(0, "")
+	}
+	return nil, ctxerr.Ended(ctx)
+}
+
+// Await returns nil when nobody ahead blocks. Otherwise it waits for those
+// who do, until ctx ends, the session is over or the own node is found to be
+// gone. It leaves the node where it is: after an error the caller must delete it.
+func (m *Member) Await(ctx context.Context, blocks Blocks) error {
+	for {
+		ahead, err := m.Ahead(ctx, blocks)
+		if err != nil || ahead == nil {
+			return err
+		}
+		if own, err := m.gone(ctx, *ahead); err != nil {
+			whose := ""
+			if own && ctx.Err() != nil { // it may have waited for its caller
+				whose = ", which is this client's own (a call within that hold passes the hold's context)"
+			}
+			return fmt.Errorf("waiting behind %s%s: %w", ahead.Name, whose, err)
+		}
+	}
+}
+
+// Outdate forgets the list that came with the node, which says nothing about
+// what has become of the node since. It is for those who do other things
+// between joining and Await.
+func (m *Member) Outdate() { m.children, m.beside = nil, nil }
+
+// Beside returns, once, the children of the queue's other directory as they
+// were at some moment at which this member was the first in line, and nil if
+// they are not known.
+func (m *Member) Beside() []string {
+	side := m.beside
+	m.beside = nil
+	return side
+}
+
+// gone waits until something happens to n; the caller lists again to see
+// what. own is whether n is of the same session.
+func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
+	_, stat, w, err := m.Session.GetW(ctx, m.q.Path(n))
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return false, nil
+	case errors.Is(err, zk.ErrNoAuth):
+		return false, m.goneUnread(ctx, n)
+	case err != nil:
+		return false, err
+	}
+	defer w.Stop() // somebody who gives up leaves nothing behind
+	own = stat.EphemeralOwner == m.Session.ID()
+	return own, m.wait(ctx, w)
+}
+
+// wait waits until w fires.
+func (m *Member) wait(ctx context.Context, w *client.Watch) error {
+	select {
+	case <-w.Done():
+		return m.Session.Err()
+	case <-ctx.Done():
+		return ctxerr.Ended(ctx)
+	}
+}
+
+// goneUnread is gone for a contender whose node this client may not read, and
+// so may not watch: a server takes READ for both, and sends no event about such
+// a node. The list of the directory, which every contender may read, says as
+// well that the node is gone. Watching it costs a list for each contender that
+// comes or goes, so the queue logs a warning once. Curator's acquire fails here.
+func (m *Member) goneUnread(ctx context.Context, n Node) error {
+	if m.q.blind.CompareAndSwap(false, true) {
+		inner.Logger(m.q.c).Warn("zookeeper: a contender ahead may not be read, so that the whole directory is watched instead",
+			"node", m.q.Path(n), "remedy", "give all who contend READ on each other's nodes")
+	}
+	children, _, w, err := m.Session.ChildrenW(ctx, m.q.dir)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return ErrGone // the directory went, and its own node with it
+	case err != nil:
+		return err
+	case !slices.Contains(children, n.Name):
+		m.children = children // says who is ahead now
+		return nil
+	default:
+		return m.wait(ctx, w)
+	}
+}

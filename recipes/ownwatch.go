@@ -1,0 +1,107 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ownWatchers bounds the goroutines that watch the own nodes of one hold, and so
+// the reads that they have in flight.
+const ownWatchers = 16
+
+// watchOwn watches the own nodes. It runs on a goroutine of its own, which
+// ends with the hold as those do that it starts.
+func (g *grant) watchOwn() {
+	g.mu.Lock()
+	if g.over != nil {
+		g.mu.Unlock()
+		return
+	}
+	ctx := g.life.get(&g.in)
+	g.mu.Unlock()
+	var others sync.WaitGroup
+	for i := 1; i < min(len(g.Paths), ownWatchers); i++ {
+		others.Go(func() { g.watchFrom(ctx, i) })
+	}
+	g.watchFrom(ctx, 0)
+	others.Wait()
+}
+
+// watchFrom watches an own node and every ownWatchers-th behind it, until ctx
+// ends.
+func (g *grant) watchFrom(ctx context.Context, first int) {
+	var nodes []*ownNode
+	wake := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())}}
+	for i := first; i < len(g.Paths); i += ownWatchers {
+		n := &ownNode{grant: g, path: g.Paths[i]}
+		nodes = append(nodes, n)
+		wake = append(wake, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: n.look(ctx)})
+	}
+	for {
+		i, _, _ := reflect.Select(wake)
+		if i == 0 || ctx.Err() != nil {
+			break
+		}
+		wake[i].Chan = nodes[i-1].look(ctx)
+	}
+	for _, n := range nodes {
+		n.stop() // mostly the node is about to be deleted, which fires its watch
+	}
+}
+
+// ownNode is a node of a hold that is watched.
+type ownNode struct {
+	*grant
+
+	path  string
+	blind bool   // that it may not be read was logged
+	stop  func() // ends what look has begun
+}
+
+// look reads the node and returns a channel that says when to look again. It
+// ends the hold when another client has deleted the node, which takes no right
+// on the node itself, only on its parent; and it hears of a request to release,
+// also of one that was written before it looked.
+func (n *ownNode) look(ctx context.Context) reflect.Value {
+	data, stat, w, err := n.Session.GetW(ctx, n.path)
+	switch {
+	case err == nil:
+		if stat.EphemeralOwner != n.Session.ID() {
+			n.lose(ErrNodeDeleted) // and another has made one of that name
+		} else if isRevocation(data) {
+			n.ask()
+		}
+		n.stop = w.Stop
+		return reflect.ValueOf(w.Done())
+	case errors.Is(err, zk.ErrNoNode):
+		n.lose(ErrNodeDeleted)
+	case refused(err) && !n.blind:
+		n.blind = true
+		inner.Logger(n.c).Warn("zookeeper: a lock's own node may not be read, so that its deletion would not be noticed",
+			"node", n.path, "reason", err)
+	}
+	// The client's retry policy gave up, or a right is missing; a hold goes on.
+	t := time.NewTimer(n.timeout() / 6)
+	n.stop = func() { t.Stop() }
+	return reflect.ValueOf(t.C)
+}
+
+// ask ends the context that ends when the release is asked for.
+func (g *grant) ask() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked.get(&g.in)
+	g.asked.stop()
+}
+
+// request returns the context that ends when the release is asked for.
+func (g *grant) request() context.Context {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked.get(&g.in)
+}

@@ -1,0 +1,284 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+)
+
+// mostAtOnce bounds the memory that a number out of a configuration can take.
+// By default a server's limit is reached with some 8000.
+const mostAtOnce = 1 << 16
+
+// Permits is n permits of the semaphore as one of the locks of an
+// [InterProcessMultiLock].
+func (s *InterProcessSemaphore) Permits(n int) Lock { return permits{s, n} }
+
+// permits is the protocol of the semaphore for n permits.
+type permits struct {
+	*InterProcessSemaphore
+
+	n int
+}
+
+func (p permits) part() part { return part{p, p.path, p.gate} }
+
+func (m *InterProcessSemaphoreMutex) part() part { return permits{m.semaphore, 1}.part() }
+
+// reenter gives nothing: each acquire takes permits of its own. It refuses what
+// would be waited for without hope.
+func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
+	if p.n < 1 {
+		return nil, false, fmt.Errorf("%d permits; ask for at least one", p.n)
+	}
+	if !p.unmixed.Load() {
+		if err := p.leases.refuseKazoo(ctx, p.path); err != nil {
+			return nil, false, err
+		}
+		p.unmixed.Store(true)
+	}
+	if _, _, err := p.others(ctx, false); err != nil {
+		return nil, false, err
+	}
+	if p.n > mostAtOnce {
+		return nil, false, fmt.Errorf("%w: asked for %d permits, and %d at the most are taken in one transaction", client.ErrTooLarge, p.n, mostAtOnce)
+	}
+	nested, err := p.nested(ctx)
+	if nested {
+		err = insteadOfWaiting(p.free(ctx)) // before there is a node
+	}
+	return nil, false, err
+}
+
+// free returns a BusyError if the permits could not be had now.
+func (p permits) free(ctx context.Context) error {
+	if err := waiterAhead(p.gate.free(ctx)); err != nil {
+		return err
+	}
+	session, err := p.c.Session(ctx)
+	if err != nil {
+		return err
+	}
+	return p.room(ctx, session, nil, false)
+}
+
+// join makes a node in the queue of the semaphore.
+func (p permits) join(ctx context.Context) (*seqqueue.Member, error) { return p.gate.join(ctx) }
+
+// turn waits until m is the first in the queue, and then until there is room for
+// the permits, and takes them.
+func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
+	nested := false
+	if wait {
+		var err error
+		if nested, err = p.nested(ctx); err != nil {
+			return place{}, err
+		}
+		wait = !nested
+	}
+	_, err := p.gate.turn(ctx, m, wait)
+	if err = waiterAhead(err); err == nil {
+		err = p.room(ctx, m.Session, m.Beside(), wait)
+	}
+	if nested {
+		err = insteadOfWaiting(err)
+	}
+	if err != nil {
+		return place{}, err
+	}
+	return p.claim(ctx, m)
+}
+
+// nested reports whether ctx descends from a lease of the semaphore. Those that
+// wait for that lease may be ahead of the acquire, or wait for permits that it
+// would take, so it must not wait for them. A lease of another client may be of
+// another ensemble for all that its path tells, until its node is seen here.
+func (p permits) nested(ctx context.Context) (bool, error) {
+	var others []string
+	h, _ := ctx.Value(p.key.on).(*held)
+	for ; h != nil; h = h.outer {
+		switch g := h.grant; {
+		case g.key.tag != p.key.tag || g.err() != nil:
+		case g.key == p.key:
+			return true, nil
+		default:
+			for _, node := range g.Paths {
+				others = append(others, node[strings.LastIndexByte(node, '/')+1:])
+			}
+		}
+	}
+	if others == nil {
+		return false, nil
+	}
+	children, _, err := p.c.Children(ctx, p.leases.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return slices.ContainsFunc(others, func(name string) bool { return slices.Contains(children, name) }), err
+}
+
+// insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
+func insteadOfWaiting(err error) error {
+	if errors.Is(err, ErrBusy) {
+		return fmt.Errorf("%w: the caller holds permits of this semaphore, and these are not free now: %w", ErrWouldDeadlock, err)
+	}
+	return err
+}
+
+// room waits until there is room for the permits, or, unless wait is set, returns a
+// BusyError with a holder if there is none. For the first in the queue it stays
+// so: only leases that are deleted can change it, and the number of permits. So
+// a list of the leases that was made since is as good as a new one; listed is
+// that, or nil.
+func (p permits) room(ctx context.Context, session *client.Session, listed []string, wait bool) error {
+	for watch := false; ; watch = wait {
+		there, changed, err := p.look(ctx, session, listed, watch)
+		if err == nil && !there {
+			switch {
+			case watch:
+				err = changed.wait(ctx)
+			case !wait:
+				err = p.busy(ctx)
+			}
+		}
+		changed.stop()
+		if err != nil || there {
+			return err
+		}
+		listed = nil
+	}
+}
+
+// busy returns a BusyError with a holder, nil if the holders have left meanwhile.
+func (p permits) busy(ctx context.Context) error {
+	holders, err := p.leases.contenders(ctx)
+	if err == nil && len(holders) > 0 {
+		err = &BusyError{Holder: holders[0]}
+	}
+	return err
+}
+
+// look says whether there is room, and with watch set when to look again.
+func (p permits) look(ctx context.Context, session *client.Session, listed []string, watch bool) (there bool, changed changes, err error) {
+	var others int
+	if others, changed[1], err = p.othersDuring(ctx, session, watch); err != nil {
+		return false, changed, err
+	}
+	if listed == nil {
+		if listed, changed[0], err = p.leases.list(ctx, session, watch); err != nil {
+			return false, changed, err
+		}
+	}
+	there, err = p.leases.atMost(ctx, session, listed, others)
+	return there, changed, err
+}
+
+// others is how many permits others may hold beside these, with a watch on a
+// shared count if watch is set.
+func (p permits) others(ctx context.Context, watch bool) (int, *client.Watch, error) {
+	most, w := p.max, (*client.Watch)(nil)
+	if p.count != nil {
+		now, changed, err := p.count.read(ctx, watch)
+		if err != nil {
+			return 0, changed, err
+		}
+		most, w = int(now.Value), changed
+	}
+	if p.n > most {
+		return 0, w, fmt.Errorf("%w: asked for %d of %d", ErrTooManyPermits, p.n, most)
+	}
+	return most - p.n, w, nil
+}
+
+// othersDuring is others, no longer than session lasts: a count of another
+// client may be out of reach for longer.
+func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.Watch, error) {
+	if p.count == nil || inner.Root(p.count.c) == inner.Root(p.c) {
+		return p.others(ctx, watch)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	over := session.Context()
+	defer context.AfterFunc(over, func() { end(context.Cause(over)) })()
+	n, w, err := p.others(ctx, watch)
+	if err != nil {
+		err = cmp.Or(session.Err(), err)
+	}
+	return n, w, err
+}
+
+// changes are watches of what can make room: the leases, and a shared count.
+type changes [2]*client.Watch
+
+// wait waits until looking again may tell something else.
+func (c changes) wait(ctx context.Context) error {
+	var done [len(c)]<-chan struct{} // nil never is
+	for i, w := range c {
+		if w != nil {
+			done[i] = w.Done()
+		}
+	}
+	select {
+	case <-done[0]:
+		return nil
+	case <-done[1]:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for leases to be released: %w", ctxerr.Ended(ctx))
+	}
+}
+
+// stop gives up the watches; one of them may stand for the next look, too.
+func (c changes) stop() {
+	for _, w := range c {
+		w.Stop()
+	}
+}
+
+// claim makes the leases of a member that is first and found room. Its node
+// in the queue is deleted in the same transaction, which therefore fails if
+// another client had deleted that, so that another may have become first.
+func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
+	lease := newNode{Dir: p.leases.dir, Prefix: leaseTag, Data: p.nodeData(p.c), ACL: p.acl}
+	made, err := inner.CreateGroup(ctx, m.Session, slices.Repeat([]newNode{lease}, p.n), client.DeleteOp(m.Path, client.AnyVersion))
+	if err != nil {
+		var refused *client.MultiError
+		if errors.As(err, &refused) && refused.Index >= 0 && errors.Is(err, zk.ErrNoNode) {
+			err = ErrNodeDeleted
+		}
+		return place{}, takenAway(err)
+	}
+	paths := make([]string, len(made))
+	for i, e := range made {
+		paths[i] = e.Path
+	}
+	return place{
+		Own:  seqqueue.Own{Session: m.Session, Paths: paths},
+		lock: p.path, key: p.key, c: p.c, token: made[0].Czxid,
+	}, nil
+}
+
+// waiter is a contender of the queue as one for permits: its lock is not the
+// semaphore.
+func waiter(c Contender) Contender {
+	c.Holder, c.Mode = false, ModeLease
+	return c
+}
+
+// waiterAhead says of a contender ahead in the queue that it waits for permits.
+func waiterAhead(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		busy.Holder = waiter(busy.Holder)
+	}
+	return err
+}
