@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,17 +22,17 @@ func TestDo(t *testing.T) {
 		c := r.connect("a")
 		m := r.mutex(c)
 		ran := 0
-		r.check(m.Do(r.ctx, func(ctx context.Context) error {
+		r.check(m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			ran++
 			if len(r.line()) != 1 || ctx.Err() != nil {
 				r.Errorf("line %v, %v", r.line(), ctx.Err())
 			}
-			return m.Do(ctx, func(context.Context) error { // re-enters
+			return m.Do(ctx, func(context.Context, *recipes.Hold) error { // re-enters
 				ran++
 				return nil
 			})
 		}))
-		err := m.Do(r.ctx, func(context.Context) error { return errWork })
+		err := m.Do(r.ctx, func(context.Context, *recipes.Hold) error { return errWork })
 		if ran != 2 || !errors.Is(err, errWork) || err.Error() != errWork.Error() {
 			r.Errorf("ran %d, %v", ran, err)
 		}
@@ -51,7 +52,7 @@ func TestDoPanic(t *testing.T) {
 					r.Errorf("recovered %v", p)
 				}
 			}()
-			_ = m.Do(r.ctx, func(context.Context) error { panic("oops") })
+			_ = m.Do(r.ctx, func(context.Context, *recipes.Hold) error { panic("oops") })
 		}()
 		if line := r.line(); len(line) != 0 {
 			r.Errorf("a panic keeps the lock: %v", line)
@@ -69,7 +70,7 @@ func TestDoLoss(t *testing.T) {
 		c := r.connect("a")
 		m := r.mutex(c)
 		for _, result := range []error{errWork, nil} {
-			err := m.Do(r.ctx, func(ctx context.Context) error {
+			err := m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
 				r.srv.ExpireSession(r.session(c))
 				<-ctx.Done()
 				wantErr(t, context.Cause(ctx), recipes.ErrLost, client.ErrSessionLost)
@@ -83,7 +84,7 @@ func TestDoLoss(t *testing.T) {
 		r.empty()
 
 		// To return why the context ended is usual, and says nothing new.
-		err := m.Do(r.ctx, func(ctx context.Context) error {
+		err := m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			r.srv.ExpireSession(r.session(c))
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -103,7 +104,7 @@ func TestDoContext(t *testing.T) {
 		stop := errors.New("stop now")
 		ctx, cancel := context.WithCancelCause(context.WithValue(r.ctx, keyType{}, "v"))
 		time.AfterFunc(time.Second, func() { cancel(stop) })
-		err := m.Do(ctx, func(ctx context.Context) error {
+		err := m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			if ctx.Value(keyType{}) != "v" {
 				r.Error("the values are missing")
 			}
@@ -125,7 +126,7 @@ func TestDoContext(t *testing.T) {
 		// What is not obtained is not done.
 		h := r.held(r.mutex(r.connect("b")))
 		for _, ctx := range []context.Context{ctx, r.within(time.Second)} {
-			err = m.Do(ctx, func(context.Context) error { r.Error("ran without the lock"); return nil })
+			err = m.Do(ctx, func(context.Context, *recipes.Hold) error { r.Error("ran without the lock"); return nil })
 			wantErr(t, err, ctx.Err())
 		}
 		r.check(h.Release(r.ctx))
@@ -138,7 +139,7 @@ func TestDoReleaseFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		m := r.mutex(r.connect("a"))
-		err := m.Do(r.ctx, func(context.Context) error {
+		err := m.Do(r.ctx, func(context.Context, *recipes.Hold) error {
 			r.srv.Fail(zktest.Match{Op: zktest.OpDelete}, zktest.CodeNoAuth)
 			return errWork
 		})
@@ -147,5 +148,93 @@ func TestDoReleaseFails(t *testing.T) {
 			r.Errorf("Do = %v", err)
 		}
 		r.empty() // in the background
+	})
+}
+
+// The usual mistake: fn returns its context's error. A loss is told as a loss
+// alone, and the caller's end as that alone.
+func TestDoTellsALossFromACancellation(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		untilEnd := func(ctx context.Context, _ *recipes.Hold) error {
+			<-ctx.Done()
+			return fmt.Errorf("writing: %w", ctx.Err())
+		}
+		time.AfterFunc(time.Second, func() { r.srv.ExpireSession(r.session(c)) })
+		err := m.Do(r.within(time.Minute), untilEnd)
+		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		wantNoErr(t, err, context.Canceled, context.DeadlineExceeded)
+		if !strings.Contains(fmt.Sprint(err), "writing: context canceled") {
+			t.Errorf("what fn said is gone: %v", err)
+		}
+
+		// Of two timers that end at the same time either may be first.
+		for range 20 {
+			err = m.Do(r.within(time.Second), untilEnd)
+			wantErr(t, err, context.DeadlineExceeded)
+			wantNoErr(t, err, context.Canceled, recipes.ErrLost, recipes.ErrReleased)
+		}
+		ctx, cancel := context.WithCancel(r.ctx)
+		time.AfterFunc(time.Second, cancel)
+		err = m.Do(ctx, untilEnd)
+		wantErr(t, err, context.Canceled)
+		wantNoErr(t, err, context.DeadlineExceeded, recipes.ErrLost, recipes.ErrReleased)
+
+		// Both: the caller has ended, and the lock is lost while fn cleans up.
+		ctx, cancel = context.WithCancel(r.ctx)
+		defer cancel()
+		err = m.Do(ctx, func(ctx context.Context, h *recipes.Hold) error {
+			cancel()
+			<-ctx.Done()
+			r.srv.ExpireSession(r.session(c))
+			<-h.Context().Done()
+			return ctx.Err()
+		})
+		wantErr(t, err, recipes.ErrLost)
+		wantNoErr(t, err, context.Canceled)
+
+		// An error of fn's own is found, also as what it is.
+		own := &os.PathError{Op: "write", Path: "/stock", Err: context.Canceled}
+		err = m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
+			r.srv.ExpireSession(r.session(c))
+			<-ctx.Done()
+			return own
+		})
+		var found *os.PathError
+		wantErr(t, err, recipes.ErrLost, own)
+		if wantNoErr(t, err, context.Canceled); !errors.As(err, &found) || found != own {
+			t.Errorf("%v, %v", err, found)
+		}
+		r.empty()
+	})
+}
+
+// TryDo runs fn or says at once who is in the way.
+func TestTryDo(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m, other := r.mutex(r.connect("a")), r.mutex(r.connect("b"))
+		h := r.held(other)
+		begun := time.Now()
+		err := m.TryDo(r.ctx, func(context.Context, *recipes.Hold) error { panic("ran without the lock") })
+		var busy *recipes.BusyError
+		if !errors.As(err, &busy) || busy.Holder.Path != h.Path() || time.Since(begun) > time.Second {
+			t.Errorf("TryDo = %v after %v", err, time.Since(begun))
+		}
+		r.check(h.Release(r.ctx))
+		ran := false
+		err = m.TryDo(r.ctx, func(ctx context.Context, h *recipes.Hold) error {
+			ran = true
+			if ctx.Err() != nil || h.Err() != nil || h.LockPath() != dir || len(r.line()) != 1 {
+				t.Errorf("%v, %v, %q, line %v", ctx.Err(), h.Err(), h.LockPath(), r.line())
+			}
+			return errWork
+		})
+		if !ran || !errors.Is(err, errWork) {
+			t.Errorf("ran %v, %v", ran, err)
+		}
+		r.empty()
 	})
 }

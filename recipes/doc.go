@@ -6,8 +6,8 @@
 //
 //	lock, err := recipes.NewInterProcessMutex(c, "/locks/orders")
 //	...
-//	err = lock.Do(ctx, func(ctx context.Context) error {
-//		return sellOne(ctx, db) // ctx ends when the lock is lost
+//	err = lock.Do(ctx, func(ctx context.Context, hold *recipes.Hold) error {
+//		return sellOne(ctx, db, hold.FencingToken()) // ctx ends when the lock is lost
 //	})
 //
 // or, where the work does not fit in a function:
@@ -17,7 +17,7 @@
 //		return err
 //	}
 //	defer hold.Close()
-//	err = sellOne(hold.Context(), db)
+//	err = sellOne(hold.Context(), db, hold.FencingToken())
 //
 // # Losing the lock
 //

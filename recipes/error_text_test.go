@@ -144,7 +144,7 @@ func TestNilContext(t *testing.T) {
 		for name, f := range map[string]func(){
 			"Acquire":       func() { _, _ = m.Acquire(none) },
 			"TryAcquire":    func() { _, _ = m.TryAcquire(none) },
-			"Do":            func() { _ = m.Do(none, func(context.Context) error { return nil }) },
+			"Do":            func() { _ = m.Do(none, func(context.Context, *recipes.Hold) error { return nil }) },
 			"Queue":         func() { _, _ = m.Queue(none) },
 			"Release":       func() { _ = h.Release(none) },
 			"of semaphores": func() { _, _ = s.Acquire(none, 1) },

@@ -36,7 +36,7 @@ func ExampleInterProcessMultiLock() {
 		fmt.Println(err)
 		return
 	}
-	err = both.Do(ctx, func(context.Context) error {
+	err = both.Do(ctx, func(context.Context, *recipes.MultiHold) error {
 		_, err := to.TryAcquire(ctx)
 		fmt.Println(errors.Is(err, recipes.ErrBusy))
 		return nil

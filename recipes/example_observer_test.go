@@ -73,7 +73,7 @@ func trace(observer client.Observer) (err error) {
 		return err
 	}
 	ctx, _ = start(ctx, "request")
-	return lock.Do(ctx, func(ctx context.Context) error {
+	return lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 		_, _, err := c.Children(ctx, "/")
 		return err
 	})

@@ -94,7 +94,7 @@ func ExampleInterProcessSemaphoreMutex() {
 		fmt.Println(err)
 		return
 	}
-	err = lock.Do(ctx, func(ctx context.Context) error {
+	err = lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 		_, err := lock.Acquire(ctx) // it is not re-entrant
 		fmt.Println(errors.Is(err, recipes.ErrWouldDeadlock))
 		return nil

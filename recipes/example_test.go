@@ -41,7 +41,7 @@ func ExampleInterProcessMutex_Do() {
 		fmt.Println(err)
 		return
 	}
-	err = lock.Do(ctx, func(ctx context.Context) error {
+	err = lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 		fmt.Println("working, and", ctx.Err() == nil) // ctx ends when the lock is lost
 		return nil
 	})

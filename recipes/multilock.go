@@ -92,8 +92,13 @@ func (m *InterProcessMultiLock) TryAcquire(ctx context.Context) (*MultiHold, err
 }
 
 // Do runs fn while all locks are held, as [InterProcessMutex.Do].
-func (m *InterProcessMultiLock) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+func (m *InterProcessMultiLock) Do(ctx context.Context, fn func(ctx context.Context, hold *MultiHold) error) error {
 	return do(ctx, m.Acquire, fn)
+}
+
+// TryDo runs fn if all locks are free, as [InterProcessMutex.TryDo].
+func (m *InterProcessMultiLock) TryDo(ctx context.Context, fn func(ctx context.Context, hold *MultiHold) error) error {
+	return do(ctx, m.TryAcquire, fn)
 }
 
 // Path names the locks, joined by plus signs. It is for people.

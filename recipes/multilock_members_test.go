@@ -364,7 +364,7 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 			}[i]...)
 			go func() {
 				for range rounds {
-					if err := m.Do(r.within(time.Minute), func(context.Context) error {
+					if err := m.Do(r.within(time.Minute), func(context.Context, *recipes.MultiHold) error {
 						if inside["z"] != "" {
 							return fmt.Errorf("%s beside %s", name(i), inside["z"])
 						}

@@ -92,7 +92,7 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 	inside := map[string]string{} // one at a time, or -race tells
 	for i, order := range orders {
 		m := r.multi(r.connect(name(i)), order...)
-		work := func(context.Context) error {
+		work := func(context.Context, *recipes.MultiHold) error {
 			for _, path := range order {
 				if inside[path] != "" {
 					return fmt.Errorf("%s and %s in %s", inside[path], name(i), path)

@@ -58,15 +58,28 @@ func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 }
 
 // Do runs fn while the lock is held. fn's context ends when the lock is lost
-// or ctx ends; fn must return then, and the lock is released when it has.
+// or ctx ends; fn must return then, and the lock is released when it has. fn
+// also gets the hold, for its token, deadline and [Hold.Guard]. Do releases it.
 //
-// The error is fn's, joined with one that matches [ErrLost] if the lock was
-// lost before fn returned, or with that of the release. If the lock was not
-// obtained, fn is not run and the error is that of [InterProcessMutex.Acquire].
-// A panic of fn releases the lock. The release may take one session timeout
-// while no server is reachable, but a second at most if ctx has ended.
-func (m *InterProcessMutex) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+// The error is fn's, joined with that of the release. If the lock was lost
+// before that, the error matches [ErrLost] and never context.Canceled or
+// context.DeadlineExceeded, also if fn returned its context's error. If ctx
+// ended and the lock was not lost, fn's error for that matches ctx.Err() and
+// not ErrLost. So a loss cannot be mistaken for a cancellation.
+//
+// If the lock was not obtained, fn is not run and the error is that of
+// [InterProcessMutex.Acquire]. A panic of fn releases the lock. While no server
+// is reachable the release may take one session timeout. Once ctx has ended it
+// takes a second at most.
+func (m *InterProcessMutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return do(ctx, m.Acquire, fn)
+}
+
+// TryDo is Do for a lock that is free: it runs fn if [InterProcessMutex.TryAcquire]
+// obtains the lock, and otherwise returns its error at once, a [*BusyError] if
+// another contender is ahead.
+func (m *InterProcessMutex) TryDo(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return do(ctx, m.TryAcquire, fn)
 }
 
 // Queue lists who holds the lock and who waits for it, in order. A path that

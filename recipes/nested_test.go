@@ -92,7 +92,7 @@ func TestDoInAPartition(t *testing.T) {
 	bubble(t, func(r *rig) {
 		m := r.mutex(r.connect("a"))
 		begun := time.Now()
-		err := m.Do(r.within(time.Second), func(ctx context.Context) error {
+		err := m.Do(r.within(time.Second), func(ctx context.Context, _ *recipes.Hold) error {
 			r.srv.Client("a").Partition()
 			<-ctx.Done()
 			return ctx.Err()

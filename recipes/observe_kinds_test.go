@@ -30,7 +30,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return m.Do(ctx, fn)
+				return m.Do(ctx, works[*recipes.Hold](fn))
 			},
 			locked("InterProcessMutex exclusive"),
 		},
@@ -40,7 +40,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return l.ReadLock().Do(ctx, fn)
+				return l.ReadLock().Do(ctx, works[*recipes.Hold](fn))
 			},
 			locked("InterProcessReadWriteLock read"),
 		},
@@ -50,7 +50,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return l.WriteLock().Do(ctx, fn)
+				return l.WriteLock().Do(ctx, works[*recipes.WriteHold](fn))
 			},
 			locked("InterProcessReadWriteLock write"),
 		},
@@ -60,7 +60,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return s.Do(ctx, 2, fn)
+				return s.Do(ctx, 2, works[*recipes.Lease](fn))
 			},
 			locked("InterProcessSemaphore lease"),
 		},
@@ -70,7 +70,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return m.Do(ctx, fn)
+				return m.Do(ctx, works[*recipes.Hold](fn))
 			},
 			locked("InterProcessSemaphoreMutex lease"),
 		},
@@ -88,7 +88,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return m.Do(ctx, fn)
+				return m.Do(ctx, works[*recipes.MultiHold](fn))
 			},
 			[]string{
 				"w asks for InterProcessMultiLock multi " + path + "+/permits", "w in " + path + ": 0 ahead", "w in /permits: 0 ahead",
@@ -245,4 +245,9 @@ func TestLockHooksOfAMultiLock(t *testing.T) {
 		wantErr(t, h.Close(), recipes.ErrLost)
 		d.want(t)
 	})
+}
+
+// works makes work under any lock of fn.
+func works[H any](fn func(context.Context) error) func(context.Context, H) error {
+	return func(ctx context.Context, _ H) error { return fn(ctx) }
 }

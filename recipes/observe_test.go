@@ -309,7 +309,7 @@ func TestLockHooksOfDo(t *testing.T) {
 				go func() {
 					defer close(done)
 					defer func() { _ = recover() }()
-					_ = m.Do(r.as("w"), func(ctx context.Context) error {
+					_ = m.Do(r.as("w"), func(ctx context.Context, _ *recipes.Hold) error {
 						d.add("%s works", spanOf(ctx))
 						return fn(ctx)
 					})

@@ -136,6 +136,15 @@ func wantErr(t *testing.T, err error, targets ...error) {
 	}
 }
 
+func wantNoErr(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			t.Errorf("error %v matches %v", err, target)
+		}
+	}
+}
+
 var (
 	bubbleNumber = regexp.MustCompile(`synctest bubble (\d+)`)
 	ourFrames    = regexp.MustCompile(`docent/(recipes|recipes/internal/seqqueue)\.`)

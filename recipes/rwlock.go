@@ -88,8 +88,13 @@ func (l *ReadLock) Acquire(ctx context.Context) (*Hold, error) { return l.acquir
 func (l *ReadLock) TryAcquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, false) }
 
 // Do runs fn while the read lock is held, as [InterProcessMutex.Do].
-func (l *ReadLock) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+func (l *ReadLock) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return do(ctx, l.Acquire, fn)
+}
+
+// TryDo runs fn if the read lock is free, as [InterProcessMutex.TryDo].
+func (l *ReadLock) TryDo(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return do(ctx, l.TryAcquire, fn)
 }
 
 // Queue lists the readers alone, as Curator's getParticipantNodes; see
@@ -122,9 +127,15 @@ func (l *WriteLock) TryAcquire(ctx context.Context) (*WriteHold, error) {
 	return l.held(l.acquire(ctx, false))
 }
 
-// Do runs fn while the write lock is held, as [InterProcessMutex.Do].
-func (l *WriteLock) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+// Do runs fn while the write lock is held, as [InterProcessMutex.Do]. fn may
+// downgrade the hold. The read hold is then fn's to release.
+func (l *WriteLock) Do(ctx context.Context, fn func(ctx context.Context, hold *WriteHold) error) error {
 	return do(ctx, l.Acquire, fn)
+}
+
+// TryDo runs fn if the write lock is free, as [InterProcessMutex.TryDo].
+func (l *WriteLock) TryDo(ctx context.Context, fn func(ctx context.Context, hold *WriteHold) error) error {
+	return do(ctx, l.TryAcquire, fn)
 }
 
 // Queue lists the writers alone, as Curator's getParticipantNodes; see

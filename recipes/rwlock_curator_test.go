@@ -118,7 +118,12 @@ func TestRWLockDo(t *testing.T) {
 		c := r.connect("a")
 		l := r.rw(c)
 		for half, do := range map[string]func(context.Context, func(context.Context) error) error{
-			"__READ__": l.ReadLock().Do, "__WRIT__": l.WriteLock().Do,
+			"__READ__": func(ctx context.Context, fn func(context.Context) error) error {
+				return l.ReadLock().Do(ctx, works[*recipes.Hold](fn))
+			},
+			"__WRIT__": func(ctx context.Context, fn func(context.Context) error) error {
+				return l.WriteLock().Do(ctx, works[*recipes.WriteHold](fn))
+			},
 		} {
 			ran := false
 			r.check(do(r.ctx, func(ctx context.Context) error {

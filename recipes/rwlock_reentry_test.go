@@ -70,7 +70,7 @@ func TestRWLockUpgrade(t *testing.T) {
 			"acquire":        func(ctx context.Context) error { _, err := l.WriteLock().Acquire(ctx); return err },
 			"try to acquire": func(ctx context.Context) error { _, err := l.WriteLock().TryAcquire(ctx); return err },
 			"acquire ": func(ctx context.Context) error {
-				return l.WriteLock().Do(ctx, func(context.Context) error { t.Error("both"); return nil })
+				return l.WriteLock().Do(ctx, func(context.Context, *recipes.WriteHold) error { t.Error("both"); return nil })
 			},
 		} {
 			err := acquire(r.bounded(read))

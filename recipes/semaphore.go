@@ -114,8 +114,13 @@ func (s *InterProcessSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, 
 }
 
 // Do runs fn while n permits are held, as [InterProcessMutex.Do].
-func (s *InterProcessSemaphore) Do(ctx context.Context, n int, fn func(ctx context.Context) error) error {
+func (s *InterProcessSemaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
 	return do(ctx, func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }, fn)
+}
+
+// TryDo runs fn if n permits are free, as [InterProcessMutex.TryDo].
+func (s *InterProcessSemaphore) TryDo(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
+	return do(ctx, func(ctx context.Context) (*Lease, error) { return s.TryAcquire(ctx, n) }, fn)
 }
 
 // Path is the path of the semaphore.
@@ -209,8 +214,13 @@ func only(l *Lease, err error) (*Hold, error) {
 }
 
 // Do runs fn while the lock is held, as [InterProcessMutex.Do].
-func (m *InterProcessSemaphoreMutex) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+func (m *InterProcessSemaphoreMutex) Do(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return do(ctx, m.Acquire, fn)
+}
+
+// TryDo runs fn if the lock is free, as [InterProcessMutex.TryDo].
+func (m *InterProcessSemaphoreMutex) TryDo(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
+	return do(ctx, m.TryAcquire, fn)
 }
 
 // Queue lists who holds the lock and who waits for it, in order; see

@@ -86,7 +86,7 @@ func TestSemaphoreMutexIsNotReentrant(t *testing.T) {
 			_, err = again(h.Context())
 			wantErr(t, err, recipes.ErrWouldDeadlock)
 		}
-		wantErr(t, m.Do(h.Context(), func(context.Context) error { panic("run") }), recipes.ErrWouldDeadlock)
+		wantErr(t, m.Do(h.Context(), func(context.Context, *recipes.Hold) error { panic("run") }), recipes.ErrWouldDeadlock)
 		if r.srv.Count(zktest.OpCreate) != 0 {
 			r.Error("made a node")
 		}
@@ -144,7 +144,7 @@ func TestSemaphoreMutexKilled(t *testing.T) {
 		res = <-back
 		r.check(res.err)
 		r.check(res.hold.Release(r.ctx))
-		r.check(m.Do(r.ctx, func(ctx context.Context) error {
+		r.check(m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			r.wantLeases(1)
 			return ctx.Err()
 		}))

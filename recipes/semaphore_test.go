@@ -318,18 +318,18 @@ func TestSemaphoreDo(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		s := r.semaphore(c, 2)
-		r.check(s.Do(r.ctx, 2, func(ctx context.Context) error {
+		r.check(s.Do(r.ctx, 2, func(ctx context.Context, _ *recipes.Lease) error {
 			r.wantLeases(2)
 			return ctx.Err()
 		}))
 		r.wantLeases(0)
-		err := s.Do(r.ctx, 1, func(ctx context.Context) error {
+		err := s.Do(r.ctx, 1, func(ctx context.Context, _ *recipes.Lease) error {
 			r.srv.ExpireSession(r.session(c))
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
 		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
-		wantErr(t, s.Do(r.ctx, 3, func(context.Context) error { panic("run") }), recipes.ErrTooManyPermits)
+		wantErr(t, s.Do(r.ctx, 3, func(context.Context, *recipes.Lease) error { panic("run") }), recipes.ErrTooManyPermits)
 		r.drained()
 	})
 }

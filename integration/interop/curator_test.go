@@ -227,7 +227,7 @@ func inTurns(ctx context.Context, t *testing.T, m *recipes.InterProcessMutex, pe
 			})
 		} else {
 			all.Go(func() {
-				if err := m.Do(ctx, func(context.Context) error { granted <- i; return nil }); err != nil {
+				if err := m.Do(ctx, func(context.Context, *recipes.Hold) error { granted <- i; return nil }); err != nil {
 					t.Error(err)
 				}
 			})

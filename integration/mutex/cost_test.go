@@ -190,7 +190,7 @@ func tokens(ctx context.Context, t *testing.T, w *world) {
 				if err != nil {
 					break
 				}
-				err = m.Do(ctx, func(ctx context.Context) error { return nil })
+				err = m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error { return nil })
 				if err != nil {
 					break
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
 )
 
 // exclusion lets clients of both sides contend, with several goroutines each:
@@ -64,7 +65,7 @@ func exclusion(s *suite) {
 func shares(s *suite) {
 	path := s.Path()
 	room := min(s.kind.Capacity/s.kind.Weight, 4)
-	var holds []Hold
+	var holds []recipes.AnyHold
 	for i := range room {
 		holds = append(holds, s.held(s.lock(s.Connect(fmt.Sprintf("c%d", i)), path)))
 	}

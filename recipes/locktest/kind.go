@@ -26,31 +26,40 @@ type Kind struct {
 // exclusive reports whether one hold excludes the next.
 func (k Kind) exclusive() bool { return 2*k.Weight > k.Capacity }
 
-// Hold is what the holds of all locks have in common.
-type Hold interface {
-	Context() context.Context
-	Err() error
-	FencingToken() int64
-	Release(ctx context.Context) error
-	Close() error
-}
-
 // Lock is what all locks have in common.
 type Lock struct {
-	Acquire, TryAcquire func(ctx context.Context) (Hold, error)
-	Do                  func(ctx context.Context, fn func(ctx context.Context) error) error
+	Acquire, TryAcquire func(ctx context.Context) (recipes.AnyHold, error)
+	Do, TryDo           func(ctx context.Context, fn func(ctx context.Context, hold recipes.AnyHold) error) error
 	Queue               func(ctx context.Context) ([]recipes.Contender, error)
 }
 
-// holder makes an acquire of a kind's own return the common Hold.
-func holder[H Hold](acquire func(context.Context) (H, error)) func(context.Context) (Hold, error) {
-	return func(ctx context.Context) (Hold, error) {
+// acquiring makes an acquire of a kind's own return what all have in common.
+func acquiring[H recipes.AnyHold](acquire func(context.Context) (H, error)) func(context.Context) (recipes.AnyHold, error) {
+	return func(ctx context.Context) (recipes.AnyHold, error) {
 		h, err := acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return h, nil
 	}
+}
+
+// doing makes a Do of a kind's own hand over what all have in common.
+func doing[H recipes.AnyHold](do func(context.Context, func(context.Context, H) error) error) func(context.Context, func(context.Context, recipes.AnyHold) error) error {
+	return func(ctx context.Context, fn func(context.Context, recipes.AnyHold) error) error {
+		return do(ctx, func(ctx context.Context, h H) error { return fn(ctx, h) })
+	}
+}
+
+// common is what a lock has in common with all.
+func common[H recipes.AnyHold](of interface {
+	Acquire(ctx context.Context) (H, error)
+	TryAcquire(ctx context.Context) (H, error)
+	Do(ctx context.Context, fn func(context.Context, H) error) error
+	TryDo(ctx context.Context, fn func(context.Context, H) error) error
+}, queue func(context.Context) ([]recipes.Contender, error),
+) Lock {
+	return Lock{acquiring(of.Acquire), acquiring(of.TryAcquire), doing(of.Do), doing(of.TryDo), queue}
 }
 
 // everybody is a capacity that nobody uses up.
@@ -78,7 +87,7 @@ func mutex(c *client.Client, path string) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	return Lock{holder(m.Acquire), holder(m.TryAcquire), m.Do, m.Queue}, nil
+	return common(m, m.Queue), nil
 }
 
 func read(c *client.Client, path string) (Lock, error) {
@@ -86,7 +95,7 @@ func read(c *client.Client, path string) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	return Lock{holder(l.ReadLock().Acquire), holder(l.ReadLock().TryAcquire), l.ReadLock().Do, l.Queue}, nil
+	return common(l.ReadLock(), l.Queue), nil
 }
 
 func write(c *client.Client, path string) (Lock, error) {
@@ -94,7 +103,7 @@ func write(c *client.Client, path string) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	return Lock{holder(l.WriteLock().Acquire), holder(l.WriteLock().TryAcquire), l.WriteLock().Do, l.Queue}, nil
+	return common(l.WriteLock(), l.Queue), nil
 }
 
 // permits takes n of three.
@@ -104,12 +113,28 @@ func permits(n int) func(*client.Client, string) (Lock, error) {
 		if err != nil {
 			return Lock{}, err
 		}
-		count := func(f func(context.Context, int) (*recipes.Lease, error)) func(context.Context) (Hold, error) {
-			return holder(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, n) })
-		}
-		do := func(ctx context.Context, fn func(context.Context) error) error { return s.Do(ctx, n, fn) }
-		return Lock{count(s.Acquire), count(s.TryAcquire), do, s.Queue}, nil
+		return common(some{s, n}, s.Queue), nil
 	}
+}
+
+// some is n permits of a semaphore.
+type some struct {
+	of *recipes.InterProcessSemaphore
+	n  int
+}
+
+func (s some) Acquire(ctx context.Context) (*recipes.Lease, error) { return s.of.Acquire(ctx, s.n) }
+
+func (s some) TryAcquire(ctx context.Context) (*recipes.Lease, error) {
+	return s.of.TryAcquire(ctx, s.n)
+}
+
+func (s some) Do(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error {
+	return s.of.Do(ctx, s.n, fn)
+}
+
+func (s some) TryDo(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error {
+	return s.of.TryDo(ctx, s.n, fn)
 }
 
 func semaphoreMutex(c *client.Client, path string) (Lock, error) {
@@ -117,7 +142,7 @@ func semaphoreMutex(c *client.Client, path string) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	return Lock{holder(m.Acquire), holder(m.TryAcquire), m.Do, m.Queue}, nil
+	return common(m, m.Queue), nil
 }
 
 // multiHold is a hold of a multi-lock and of the resource of its write lock.
@@ -155,9 +180,9 @@ func multiLock(c *client.Client, path string) (Lock, error) {
 	}
 	hold := func(h *recipes.MultiHold, err error) (multiHold, error) { return multiHold{h}, err }
 	return Lock{
-		Acquire:    holder(func(ctx context.Context) (multiHold, error) { return hold(m.Acquire(ctx)) }),
-		TryAcquire: holder(func(ctx context.Context) (multiHold, error) { return hold(m.TryAcquire(ctx)) }),
-		Do:         m.Do, Queue: queue,
+		Acquire:    acquiring(func(ctx context.Context) (multiHold, error) { return hold(m.Acquire(ctx)) }),
+		TryAcquire: acquiring(func(ctx context.Context) (multiHold, error) { return hold(m.TryAcquire(ctx)) }),
+		Do:         doing(m.Do), TryDo: doing(m.TryDo), Queue: queue,
 	}, nil
 }
 

@@ -117,7 +117,7 @@ func (s *suite) rival(c *client.Client, path string) Lock {
 	return l
 }
 
-func (s *suite) held(l Lock) Hold {
+func (s *suite) held(l Lock) recipes.AnyHold {
 	s.Helper()
 	h, err := l.Acquire(s.ctx)
 	s.check(err)
@@ -125,7 +125,7 @@ func (s *suite) held(l Lock) Hold {
 }
 
 type result struct {
-	hold Hold
+	hold recipes.AnyHold
 	err  error
 }
 
@@ -140,7 +140,7 @@ func acquire(ctx context.Context, l Lock) <-chan result {
 }
 
 // granted waits for an acquire to succeed.
-func (s *suite) granted(done <-chan result) Hold {
+func (s *suite) granted(done <-chan result) recipes.AnyHold {
 	s.Helper()
 	r := s.returned(done)
 	s.check(r.err)
@@ -188,7 +188,7 @@ func (s *suite) waiting(l Lock, n int) {
 }
 
 // ended waits until a hold has ended.
-func (s *suite) ended(h Hold, what string) {
+func (s *suite) ended(h recipes.AnyHold, what string) {
 	s.Helper()
 	select {
 	case <-h.Context().Done():

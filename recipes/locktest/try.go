@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -48,7 +49,7 @@ func cancelled(s *suite) {
 	a, b := s.Connect("a"), s.Connect("b")
 	mine, theirs := s.lock(a, path), s.rival(b, path)
 	for _, free := range []bool{true, false} {
-		var h Hold
+		var h recipes.AnyHold
 		if !free {
 			h = s.held(theirs)
 		}
@@ -121,10 +122,14 @@ func do(s *suite) {
 	a, b := s.Connect("a"), s.Connect("b")
 	l := s.lock(a, path)
 	ran := 0
-	err := l.Do(s.ctx, func(ctx context.Context) error {
+	err := l.Do(s.ctx, func(ctx context.Context, h recipes.AnyHold) error {
 		ran++
 		s.nodes(path, s.kind.Nodes)
 		s.check(ctx.Err())
+		s.check(h.Err())
+		if h.FencingToken() == 0 || h.LockPath() == "" || h.Deadline().IsZero() {
+			s.Errorf("token %d, lock %q, deadline %v", h.FencingToken(), h.LockPath(), h.Deadline())
+		}
 		return errWork
 	})
 	if ran != 1 || !errors.Is(err, errWork) || err.Error() != errWork.Error() {
@@ -137,12 +142,41 @@ func do(s *suite) {
 				s.Errorf("recovered %v", p)
 			}
 		}()
-		_ = l.Do(s.ctx, func(context.Context) error { panic("oops") })
+		_ = l.Do(s.ctx, func(context.Context, recipes.AnyHold) error { panic("oops") })
 	}()
 	s.nodes(path, 0)
-	for _, result := range []error{errWork, nil} {
-		err = l.Do(s.ctx, func(ctx context.Context) error {
-			s.Kill(s.session(a))
+	s.doLoses(path, a, l)
+
+	// The end of the context is told, and does not take the lock away.
+	stop := errors.New("stop now")
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	err = l.Do(ctx, func(ctx context.Context, _ recipes.AnyHold) error {
+		cancel(stop)
+		<-ctx.Done()
+		s.want(context.Cause(ctx), stop)
+		s.nodes(path, s.kind.Nodes)
+		return ctx.Err()
+	})
+	if s.want(err, context.Canceled); errors.Is(err, recipes.ErrLost) {
+		s.Errorf("the caller's end is told as a loss: %v", err)
+	}
+	never := func(context.Context, recipes.AnyHold) error { return fmt.Errorf("ran without the lock") }
+	s.want(l.Do(ctx, never), context.Canceled)
+	h := s.held(s.rival(b, path))
+	s.want(l.TryDo(s.ctx, never), recipes.ErrBusy)
+	s.check(h.Release(s.ctx))
+	s.eventually(func() error { // a server may be behind
+		return l.TryDo(s.ctx, func(_ context.Context, h recipes.AnyHold) error { return h.Err() })
+	})
+	s.nothingLeft(path, l)
+}
+
+// doLoses loses the lock of a Do: its error is the loss, and never the
+// cancellation by which the work was told.
+func (s *suite) doLoses(path string, c *client.Client, l Lock) {
+	for _, result := range []error{errWork, nil, context.Canceled, context.DeadlineExceeded} {
+		err := l.Do(s.ctx, func(ctx context.Context, _ recipes.AnyHold) error {
+			s.Kill(s.session(c))
 			select {
 			case <-ctx.Done():
 				s.want(context.Cause(ctx), recipes.ErrLost)
@@ -152,24 +186,12 @@ func do(s *suite) {
 			return result
 		})
 		s.want(err, recipes.ErrLost)
-		if result != nil {
-			s.want(err, result)
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			s.Errorf("the loss is told as a cancellation: %v", err)
+		}
+		if errors.Is(result, errWork) {
+			s.want(err, errWork)
 		}
 		s.nodes(path, 0)
 	}
-	// The end of the context is told, and does not take the lock away.
-	stop := errors.New("stop now")
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	s.check(l.Do(ctx, func(ctx context.Context) error {
-		cancel(stop)
-		<-ctx.Done()
-		s.want(context.Cause(ctx), stop)
-		s.nodes(path, s.kind.Nodes)
-		return nil
-	}))
-	h := s.held(s.rival(b, path))
-	err = l.Do(ctx, func(context.Context) error { return fmt.Errorf("ran without the lock") })
-	s.want(err, context.Canceled)
-	s.check(h.Release(s.ctx))
-	s.nothingLeft(path, l)
 }

@@ -16,7 +16,7 @@ var ErrHalfWay = errors.New("lock lost half way")
 // Run works through the steps of a job under the lock and returns how many it
 // has done. It starts no step after the lock is lost, or ctx has ended.
 func Run(ctx context.Context, lock *recipes.InterProcessMutex, steps []func(context.Context) error) (done int, err error) {
-	err = lock.Do(ctx, func(ctx context.Context) error {
+	err = lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 		for _, step := range steps {
 			if ctx.Err() != nil {
 				return fmt.Errorf("%w: %w", ErrHalfWay, context.Cause(ctx))

@@ -67,7 +67,7 @@ func compete(ctx context.Context, c *client.Client) error {
 	holding := make(chan error, 4)
 	for i := range 2 {
 		go func() {
-			err := lock.Do(ctx, func(context.Context) error {
+			err := lock.Do(ctx, func(context.Context, *recipes.Hold) error {
 				holding <- nil
 				time.Sleep(50 * time.Millisecond)
 				return nil
@@ -97,7 +97,7 @@ func request(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	ctx, s := start(ctx, "request")
-	err = lock.Do(ctx, func(ctx context.Context) error {
+	err = lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 		ctx, s := start(ctx, "work")
 		defer s.end("")
 		_, _, err := c.Exists(ctx, "/docent")

@@ -149,7 +149,7 @@ func (a *actor) try(w *want, patience time.Duration) {
 	a.obtained(ctx, at, w, patience, h, err)
 }
 
-func (a *actor) obtained(ctx context.Context, at *sim.Attempt, w *want, patience time.Duration, h held, err error) {
+func (a *actor) obtained(ctx context.Context, at *sim.Attempt, w *want, patience time.Duration, h recipes.AnyHold, err error) {
 	if err != nil {
 		a.end(ctx, at, patience, err)
 		return
@@ -163,29 +163,18 @@ func (a *actor) obtained(ctx context.Context, at *sim.Attempt, w *want, patience
 // errWork is what a function under a lock fails with.
 var errWork = errors.New("work")
 
-// do runs the work as a function under the lock, if that can tell what is held.
+// do runs the work as a function under the lock.
 func (a *actor) do(w *want, patience time.Duration) {
-	if w.do == nil {
-		a.acquire(w, patience)
-		return
-	}
 	ctx, cancel := a.limited(patience)
 	defer cancel()
 	at := a.begin("do", w)
 	var s *stay
 	fails := a.r.IntN(8) == 0
-	err := w.do(ctx, func(work context.Context) error {
-		h, err := w.acquire(work) // the way to the hold itself
-		if err != nil {
-			return err
-		}
+	err := w.do(ctx, func(work context.Context, h recipes.AnyHold) error {
 		s = a.granted(at, w, h, nil)
 		s.work = work
 		_ = a.visit(s) // it stays what it is
 		a.leaving(s)
-		if err := h.Close(); err != nil {
-			return err
-		}
 		if fails {
 			return errWork
 		}

@@ -13,7 +13,7 @@ import (
 // stay is what an actor holds.
 type stay struct {
 	want  *want
-	h     held
+	h     recipes.AnyHold
 	gs    []*sim.Hold     // of each lock
 	work  context.Context // of the work under the lock
 	turns bool            // it may turn into a reader's
@@ -21,7 +21,7 @@ type stay struct {
 
 // granted records a hold, of each lock, and the end of its context. outer is
 // what was re-entered.
-func (a *actor) granted(at *sim.Attempt, w *want, h held, outer *stay) *stay {
+func (a *actor) granted(at *sim.Attempt, w *want, h recipes.AnyHold, outer *stay) *stay {
 	s := &stay{want: w, h: h, work: h.Context()}
 	for i, one := range each(h) {
 		p := w.parts[i]

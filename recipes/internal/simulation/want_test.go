@@ -8,15 +8,8 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// held is what a call is granted.
-type held interface {
-	Context() context.Context
-	Release(ctx context.Context) error
-	Close() error
-}
-
 // each returns the holds of all locks.
-func each(h held) []*recipes.Hold {
+func each(h recipes.AnyHold) []*recipes.Hold {
 	switch h := h.(type) {
 	case *recipes.WriteHold:
 		return []*recipes.Hold{h.Hold}
@@ -31,11 +24,11 @@ func each(h held) []*recipes.Hold {
 	}
 }
 
-type call func(ctx context.Context) (held, error)
+type call func(ctx context.Context) (recipes.AnyHold, error)
 
 // as forgets the type of what is granted.
-func as[H held](f func(context.Context) (H, error)) call {
-	return func(ctx context.Context) (held, error) {
+func as[H recipes.AnyHold](f func(context.Context) (H, error)) call {
+	return func(ctx context.Context) (recipes.AnyHold, error) {
 		h, err := f(ctx)
 		if err != nil {
 			return nil, err
@@ -44,14 +37,24 @@ func as[H held](f func(context.Context) (H, error)) call {
 	}
 }
 
+// doing is a Do.
+type doing func(ctx context.Context, fn func(ctx context.Context, h recipes.AnyHold) error) error
+
+// does forgets the type of what a Do hands its function.
+func does[H recipes.AnyHold](do func(context.Context, func(context.Context, H) error) error) doing {
+	return func(ctx context.Context, fn func(context.Context, recipes.AnyHold) error) error {
+		return do(ctx, func(ctx context.Context, h H) error { return fn(ctx, h) })
+	}
+}
+
 // want is what an actor calls for: a share of a lock, or of several.
 type want struct {
 	parts        []part
 	acquire, try call
-	do           func(ctx context.Context, fn func(ctx context.Context) error) error // nil: fn could not tell what is held
-	within       call                                                                // what is asked for by who holds; nil for nothing
-	hopeless     bool                                                                // that within can never be granted
-	read         *want                                                               // what a writer turns into
+	do           doing
+	within       call  // what is asked for by who holds; nil for nothing
+	hopeless     bool  // that within can never be granted
+	read         *want // what a writer turns into
 }
 
 type part struct {
@@ -140,14 +143,15 @@ func (a *actor) single(lock int) (*want, recipes.Lock) {
 		}
 		w.parts[0].units = n
 		w.acquire, w.try = permits(s.Acquire, n), permits(s.TryAcquire, n)
+		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error { return s.Do(ctx, n, fn) })
 		w.within, w.hopeless = permits(s.Acquire, h.l.of-n+1), true
 		return w, s.Permits(n)
 	case h.alone != nil:
-		w.acquire, w.try = as(h.alone.Acquire), as(h.alone.TryAcquire)
+		w.acquire, w.try, w.do = as(h.alone.Acquire), as(h.alone.TryAcquire), does(h.alone.Do)
 		w.within, w.hopeless = w.acquire, true
 		return w, h.alone
 	default:
-		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), h.mutex.Do
+		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), does(h.mutex.Do)
 		w.within = w.acquire
 		return w, h.mutex
 	}
@@ -158,13 +162,13 @@ func (a *actor) half(h handle) (*want, recipes.Lock) {
 	r, w := h.rw.ReadLock(), h.rw.WriteLock()
 	read := &want{
 		parts:   []part{{h.l, 1}},
-		acquire: as(r.Acquire), try: as(r.TryAcquire), do: r.Do, within: as(r.Acquire),
+		acquire: as(r.Acquire), try: as(r.TryAcquire), do: does(r.Do), within: as(r.Acquire),
 	}
 	switch a.r.IntN(6) {
 	case 0, 1:
 		return &want{
 			parts:   []part{{h.l, h.l.of}},
-			acquire: as(w.Acquire), try: as(w.TryAcquire), do: w.Do, within: as(w.Acquire), read: read,
+			acquire: as(w.Acquire), try: as(w.TryAcquire), do: does(w.Do), within: as(w.Acquire), read: read,
 		}, w
 	case 2:
 		read.within, read.hopeless = as(w.Acquire), true
@@ -180,15 +184,15 @@ func (a *actor) several(some []int) *want {
 	for _, i := range some {
 		one, lock := a.single(i)
 		w.parts, locks = append(w.parts, one.parts...), append(locks, lock)
-		again = again && one.do != nil
+		again = again && a.locks[i].semaphore == nil && a.locks[i].alone == nil
 	}
 	m, err := recipes.NewInterProcessMultiLock(locks...)
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
-	w.acquire, w.try = as(m.Acquire), as(m.TryAcquire)
+	w.acquire, w.try, w.do = as(m.Acquire), as(m.TryAcquire), does(m.Do)
 	if again {
-		w.do, w.within = m.Do, w.acquire
+		w.within = w.acquire
 	}
 	return w
 }
