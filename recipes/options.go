@@ -8,8 +8,18 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// LockOption configures a lock of this package.
-type LockOption interface{ apply(*settings) }
+// LockOption configures an [InterProcessMutex] or an [InterProcessReadWriteLock].
+type LockOption interface{ applyLock(*settings) }
+
+// SemaphoreOption configures an [InterProcessSemaphore] or an
+// [InterProcessSemaphoreMutex].
+type SemaphoreOption interface{ applySemaphore(*settings) }
+
+// NodeOption is about the nodes of a lock, and configures all that have some.
+type NodeOption interface {
+	LockOption
+	SemaphoreOption
+}
 
 // settings are what the options say.
 type settings struct {
@@ -19,25 +29,42 @@ type settings struct {
 	kazoo bool
 }
 
-type lockFunc func(*settings)
+// lockFunc is a LockOption, and nodeFunc a NodeOption.
+type (
+	lockFunc func(*settings)
+	nodeFunc func(*settings)
+)
 
-func (f lockFunc) apply(s *settings) { f(s) }
+func (f lockFunc) applyLock(s *settings)      { f(s) }
+func (f nodeFunc) applyLock(s *settings)      { f(s) }
+func (f nodeFunc) applySemaphore(s *settings) { f(s) }
 
 func newSettings(opts []LockOption) settings {
 	var s settings
 	for _, o := range opts {
 		if o != nil {
-			o.apply(&s)
+			o.applyLock(&s)
+		}
+	}
+	return s
+}
+
+func newSemaphoreSettings(opts []SemaphoreOption) settings {
+	var s settings
+	for _, o := range opts {
+		if o != nil {
+			o.applySemaphore(&s)
 		}
 	}
 	return s
 }
 
 // WithNodeData sets what is written into the lock's nodes, where others can
-// read who holds it (Curator: getLockNodeBytes). The default is
-// that of [client.WithDefaultData], the address of this host without it.
-func WithNodeData(data []byte) LockOption {
-	return lockFunc(func(s *settings) { s.data, s.named = slices.Clone(data), true })
+// read who holds it (Curator: getLockNodeBytes). The nodes of a semaphore are
+// its leases. The default is that of [client.WithDefaultData], the address of
+// this host without it.
+func WithNodeData(data []byte) NodeOption {
+	return nodeFunc(func(s *settings) { s.data, s.named = slices.Clone(data), true })
 }
 
 // WithNodeACL sets the ACL of the lock's nodes and of the parents made for
@@ -46,8 +73,8 @@ func WithNodeData(data []byte) LockOption {
 // nodes: a contender behind a node that it may not read watches the whole
 // directory, and lists it whenever another contender comes or goes. Without an
 // entry every acquire fails with an error that matches client.ErrInvalidACL.
-func WithNodeACL(acl ...zk.ACL) LockOption {
-	return lockFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })
+func WithNodeACL(acl ...zk.ACL) NodeOption {
+	return nodeFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })
 }
 
 // WithKazoo lets Python's kazoo contend for the same lock. Without it a lock

@@ -45,9 +45,9 @@ type InterProcessSemaphore struct {
 }
 
 // NewInterProcessSemaphore returns the semaphore on path with max permits. It
-// does no I/O. [WithNodeData] is about the leases. [WithKazoo] has no effect:
-// kazoo's Semaphore cannot be mixed with it.
-func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...LockOption) (*InterProcessSemaphore, error) {
+// does no I/O. kazoo's Semaphore cannot be mixed with it: there is no option for
+// that.
+func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("recipes: a semaphore with %d permits; it needs at least one", max)
 	}
@@ -59,19 +59,19 @@ func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...Lo
 // Lowering it takes nothing from those who hold. It binds the acquires that read
 // it afterwards: one that asks for more permits than there are then fails with
 // [ErrTooManyPermits]. count may be of another client.
-func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count *SharedCount, opts ...LockOption) (*InterProcessSemaphore, error) {
+func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count *SharedCount, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
 	if count == nil {
 		return nil, errors.New("recipes: the count of a semaphore is nil; make one with NewSharedCount")
 	}
 	return newSemaphore(c, path, 0, count, opts)
 }
 
-func newSemaphore(c *client.Client, path string, most int, count *SharedCount, opts []LockOption) (*InterProcessSemaphore, error) {
+func newSemaphore(c *client.Client, path string, most int, count *SharedCount, opts []SemaphoreOption) (*InterProcessSemaphore, error) {
 	full, err := lockPath(c, path)
 	if err != nil {
 		return nil, err
 	}
-	s := newSettings(opts)
+	s := newSemaphoreSettings(opts)
 	gate, err := newLockInternals(c, path+"/locks", settings{acl: s.acl}, lockTag)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (l *Lease) Data(ctx context.Context) ([]byte, error) {
 type InterProcessSemaphoreMutex struct{ semaphore *InterProcessSemaphore }
 
 // NewInterProcessSemaphoreMutex returns the lock on path. It does no I/O.
-func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...LockOption) (*InterProcessSemaphoreMutex, error) {
+func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...SemaphoreOption) (*InterProcessSemaphoreMutex, error) {
 	s, err := NewInterProcessSemaphore(c, path, 1, opts...)
 	if err != nil {
 		return nil, err

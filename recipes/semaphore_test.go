@@ -20,7 +20,7 @@ const (
 	poolLeases = pool + "/leases"
 )
 
-func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.LockOption) *recipes.InterProcessSemaphore {
+func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.SemaphoreOption) *recipes.InterProcessSemaphore {
 	r.Helper()
 	s, err := recipes.NewInterProcessSemaphore(c, pool, permits, opts...)
 	r.check(err)

@@ -43,7 +43,7 @@ func strangersOn(t *testing.T, f func(*rig), versions ...zktest.Version) {
 }
 
 // stranger is a client with an identity of its own, and the ACL of its nodes.
-func (r *rig) stranger(name string) (*client.Client, recipes.LockOption) {
+func (r *rig) stranger(name string) (*client.Client, recipes.NodeOption) {
 	r.Helper()
 	return r.connect(name, client.WithAuth("digest", name+":"+name)), recipes.WithNodeACL(zk.AuthACL(zk.PermAll)...)
 }
