@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode"
@@ -17,23 +18,35 @@ import (
 )
 
 // Contender is a node that holds a lock or waits for it, of this library, of
-// Curator or of anybody else who uses the same names.
+// Curator or of any other that uses the same names.
 type Contender struct {
 	Path         string // of the node
 	Sequence     int64  // its place: lower goes first
 	Mode         Mode
-	Holder       bool      // it holds the lock; of another library, as that one sees its own
-	Session      int64     // that made it and takes it with it; 0 for a node that stays
-	Since        time.Time // when it was made, by the server's clock
-	FencingToken int64     // czxid
-	Data         []byte    // what its owner wrote: by default the address of its host
-	Owner        Owner     // what the data says, zero if nothing
-	Family       Family    // the library that made it, by its name
+	Holder       bool   // it holds the lock; of another library, as that one sees its own
+	Session      int64  // that made the node, which is deleted with it; 0 for a node that stays
+	FencingToken int64  // czxid
+	Data         []byte // what its owner wrote: by default the address of its host
+	Owner        Owner  // what the data says, zero if nothing
+	Family       Family // the library that made it, by its name
+
+	// QueuedSince is when it asked for the lock: when its node was made, by the
+	// server's clock. It is zero for a semaphore's lease, whose node is made when
+	// the permit is granted.
+	QueuedSince time.Time
+	// HeldSince is since when it holds the lock, by the server's clock. It is zero
+	// for a waiter, and for a holder of which that is not known. Servers keep no
+	// record of it, so it is known of a lease, and of a holder that certainly
+	// did not have to wait: it holds since its node was made.
+	HeldSince time.Time
 
 	// Unreadable is set if the ACL of the node does not let this client read it.
-	// What its name tells is known then. Session, Since, FencingToken, Data and
-	// Owner are not, and are zero.
+	// What its name tells is known then. Session, QueuedSince, HeldSince,
+	// FencingToken, Data and Owner are not, and are zero.
 	Unreadable bool
+
+	asked bool   // its owner was asked to release
+	full  string // its path on the server, "" if a program made the Contender
 }
 
 // Mode is what a contender wants of a lock.
@@ -77,22 +90,28 @@ func modeOf(tag string) Mode {
 	}
 }
 
-// Age is how long the contender has been there at the time now, and 0 if it is
-// Unreadable. It compares two hosts' clocks, so it may be off, and negative, by
-// what they differ.
+// Age is how long the contender has been there at the time now, waiting and
+// holding, and 0 if it is Unreadable. It compares two hosts' clocks, so it may be
+// off, and negative, by what they differ.
 func (c Contender) Age(now time.Time) time.Duration {
-	if c.Unreadable {
+	switch {
+	case !c.QueuedSince.IsZero():
+		return now.Sub(c.QueuedSince)
+	case !c.HeldSince.IsZero():
+		return now.Sub(c.HeldSince)
+	default:
 		return 0
 	}
-	return now.Sub(c.Since)
 }
 
-// ReleaseRequested reports whether the owner was asked to release, see
-// [RequestRelease]. The request, in Curator's protocol, stands where the
-// owner's data was: what that said is lost.
-func (c Contender) ReleaseRequested() bool { return isRevocation(c.Data) }
+// ReleaseRequested reports whether the owner was asked to release; see
+// [InterProcessMutex.RequestRelease]. In Curator's protocol the request stands
+// where the owner's data was. A holder of this library writes its data again, with
+// the request behind it, so that Data and Owner are known. Of other owners, and of a
+// waiter, they are not.
+func (c Contender) ReleaseRequested() bool { return c.asked }
 
-// String is for people. It ends with the data, if that is a short text.
+// String is for people. It has the data in it, if that is a short text.
 func (c Contender) String() string {
 	what := "waiter"
 	if c.Holder {
@@ -101,16 +120,22 @@ func (c Contender) String() string {
 	if c.Unreadable {
 		return fmt.Sprintf("%s %s, %s by %s, which this client may not read", what, c.Path, c.Mode, c.Family)
 	}
-	s := fmt.Sprintf("%s %s, session 0x%x, since %s, %s by %s", what, c.Path,
-		uint64(c.Session), c.Since.Format(time.RFC3339), c.Mode, c.Family) //nolint:gosec // bits, not a quantity
-	text := string(c.Data)
-	switch {
-	case c.ReleaseRequested():
-		s += ", asked to release"
-	case text != "" && len(text) <= maxText && printable(text):
-		s += ", " + text
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s %s, session 0x%x", what, c.Path, uint64(c.Session)) //nolint:gosec // bits, not a quantity
+	if !c.QueuedSince.IsZero() {
+		s.WriteString(", queued since " + c.QueuedSince.Format(time.RFC3339))
 	}
-	return s
+	if !c.HeldSince.IsZero() {
+		s.WriteString(", holds since " + c.HeldSince.Format(time.RFC3339))
+	}
+	fmt.Fprintf(&s, ", %s by %s", c.Mode, c.Family)
+	if text := string(c.Data); text != "" && text != revocation && len(text) <= maxText && printable(text) {
+		s.WriteString(", " + text)
+	}
+	if c.asked {
+		s.WriteString(", asked to release")
+	}
+	return s.String()
 }
 
 // maxText bounds the data that is shown: an address and a client's name fit.
@@ -128,9 +153,10 @@ func printable(s string) bool {
 // lookups bounds the reads in flight for one inspection.
 const lookups = 16
 
-// contenders reads the nodes of a line and says who of them holds the lock:
-// whom nobody ahead blocks. Those that vanish meanwhile are left out.
-func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line []seqqueue.Node) ([]Contender, error) {
+// contenders reads the nodes of a line and says which of them hold the lock:
+// those that no node ahead blocks. A node that vanishes meanwhile is left out.
+// changed is the newest change of the directory's children (pzxid), as of the line.
+func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line []seqqueue.Node, changed int64) ([]Contender, error) {
 	found := make([]*Contender, len(line))
 	errs := make([]error, len(line))
 	slots := make(chan struct{}, lookups)
@@ -149,17 +175,38 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 			return nil, errs[i]
 		}
 		if f != nil {
-			blocks := rule(line[i].Tag)
-			f.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
-				return o.Library == line[i].Library && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
-			})
+			f.placed(line, i, changed)
 			all = append(all, *f)
 		}
 	}
 	return all, nil
 }
 
-// sessionOf returns the session that a node goes with, 0 if it stays. ClickHouse
+// placed says whether contender i of a line holds the lock, and since when.
+func (c *Contender) placed(line []seqqueue.Node, i int, changed int64) {
+	blocks := rule(line[i].Tag)
+	c.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
+		return o.Library == line[i].Library && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
+	})
+	if c.Holder && !c.Unreadable && (c.FencingToken == changed || allAhead(line, i)) {
+		c.HeldSince = c.QueuedSince
+	}
+}
+
+// allAhead reports whether every node that was ever ahead of node i of the line
+// is still there. Its number counts those: a server numbers a node by the
+// children that its directory has had.
+func allAhead(line []seqqueue.Node, i int) bool {
+	var n int64
+	for k, o := range line[:i] {
+		if o.Key < line[i].Key && (k == 0 || o.Key != line[k-1].Key) {
+			n++
+		}
+	}
+	return n == line[i].Sequence()
+}
+
+// sessionOf returns the session that a node is deleted with, 0 if it stays. ClickHouse
 // Keeper shows an owner of containers, which is no session's id there or on
 // ZooKeeper (EphemeralType.CONTAINER_EPHEMERAL_OWNER). Other negative owners are
 // sessions: those that servers with an id from 128 on have made.
@@ -176,7 +223,8 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil //nolint:nilnil // gone is a result
 	}
-	found := &Contender{Path: path, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
+	full, _ := inner.ServerPath(c, path) // the path came from the server
+	found := &Contender{Path: path, full: full, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
 	if errors.Is(err, zk.ErrNoAuth) {
 		found.Unreadable = true // a missing node is told from it
 		return found, nil
@@ -185,9 +233,9 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 		return nil, err
 	}
 	found.Session = sessionOf(stat)
-	found.Since = time.UnixMilli(stat.Ctime)
+	found.QueuedSince = time.UnixMilli(stat.Ctime)
 	found.FencingToken = stat.Czxid
-	found.Data = data
-	found.Owner = parseOwner(data)
+	found.Data, found.asked = cutRevocation(data)
+	found.Owner = parseOwner(found.Data)
 	return found, nil
 }

@@ -61,11 +61,12 @@ func TestContenderTells(t *testing.T) {
 			}
 			got := q[0]
 			if got.Path != path || got.Sequence != 7 || got.Family != tt.family || got.Mode != tt.mode || got.Owner != tt.owner ||
+				got.QueuedSince.IsZero() || got.HeldSince != got.QueuedSince || // nobody has come or gone since
 				!got.Holder || got.Session != 0 || string(got.Data) != tt.data || got.ReleaseRequested() != (tt.data == "__REVOKE__") {
 				t.Errorf("%s with %q: %+v, want %v, %v, %+v", tt.name, tt.data, got, tt.family, tt.mode, tt.owner)
 			}
 			text := got.String()
-			for _, want := range []string{"holder " + path + ", session 0x0, since ", ", " + tt.mode.String() + " by " + tt.family.String()} {
+			for _, want := range []string{"holder " + path + ", session 0x0, queued since ", ", " + tt.mode.String() + " by " + tt.family.String()} {
 				if !strings.Contains(text, want) {
 					t.Errorf("String = %q, want it to say %q", text, want)
 				}

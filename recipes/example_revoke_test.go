@@ -9,7 +9,7 @@ import (
 )
 
 // Ask whoever holds the lock to let go of it, and wait for it.
-func ExampleRequestRelease() {
+func ExampleInterProcessMutex_RequestRelease() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c, end, err := connectExample(ctx)
@@ -39,7 +39,7 @@ func ExampleRequestRelease() {
 	for _, contender := range queue {
 		fmt.Println(contender.Mode, "by", contender.Family, contender.Holder)
 		if contender.Holder {
-			err = recipes.RequestRelease(ctx, c, contender)
+			err = lock.RequestRelease(ctx, contender)
 		}
 	}
 	if err != nil {

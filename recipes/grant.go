@@ -25,6 +25,7 @@ type place struct {
 	lock  string         // path of the lock
 	key   heldKey        // finds the grant in the contexts of its holds
 	c     *client.Client // whose paths those of the nodes are
+	set   *settings      // of the lock
 	token int64
 }
 

@@ -104,11 +104,11 @@ func (l *lockInternals) info(try bool) client.LockInfo {
 
 // contenders lists the queue.
 func (l *lockInternals) contenders(ctx context.Context) ([]Contender, error) {
-	line, err := l.queue.Line(ctx)
+	line, changed, err := l.queue.Look(ctx)
 	if err != nil {
 		return nil, l.fail("list", err)
 	}
-	all, err := contenders(ctx, l.c, l.queue, line)
+	all, err := contenders(ctx, l.c, l.queue, line, changed)
 	if err != nil {
 		return nil, l.fail("list", err)
 	}

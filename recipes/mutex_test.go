@@ -291,7 +291,7 @@ func TestQueue(t *testing.T) {
 		r.check(err)
 		if len(q) != 2 || !q[0].Holder || q[1].Holder || q[0].Path != first.Path() || q[0].Sequence != 0 || q[1].Sequence != 1 ||
 			q[0].Session != r.session(c) || q[0].FencingToken != first.FencingToken() || string(q[0].Data) != "10.0.0.1" ||
-			q[0].Since.IsZero() || time.Since(q[0].Since) > 2*time.Second {
+			q[0].QueuedSince.IsZero() || time.Since(q[0].QueuedSince) > 2*time.Second {
 			r.Fatalf("Queue = %+v", q)
 		}
 		if s := q[0].String(); !strings.HasPrefix(s, "holder "+first.Path()+", session 0x") || !strings.HasSuffix(s, ", 10.0.0.1") {

@@ -73,8 +73,8 @@ func (n *ownNode) look(ctx context.Context) reflect.Value {
 	case err == nil:
 		if stat.EphemeralOwner != n.Session.ID() {
 			n.lose(ErrNodeDeleted) // and another has made one of that name
-		} else if isRevocation(data) {
-			n.ask()
+		} else {
+			n.heard(ctx, n.path, data, stat.Version)
 		}
 		n.stop = w.Stop
 		return reflect.ValueOf(w.Done())

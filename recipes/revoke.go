@@ -1,8 +1,11 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,39 +16,132 @@ import (
 // (Curator: LockInternals.REVOKE_MESSAGE).
 const revocation = "__REVOKE__"
 
-func isRevocation(data []byte) bool { return string(data) == revocation }
+// answered stands behind the data of a holder of this library that has heard.
+const answered = " " + revocation
 
-// RequestRelease asks the owner of a contender to release the lock or to give
-// up waiting, in Curator's protocol (Revoker.attemptRevoke): it replaces the
-// data of the contender's node. Nothing is taken from the owner, who decides;
-// see [Hold.Revoked]. c has the namespace of the lock that listed the
-// contender, whose path is in it. A contender that is gone is no error. Locks of Curator
-// answer if they were made revocable, kazoo's and go-zookeeper's do not.
+// ErrOtherLock says that a contender is not one of the lock that was given it.
+var ErrOtherLock = errors.New("a contender of another lock")
+
+// cutRevocation returns what the owner of a node has written, and whether it was
+// asked to release. Where the request stands alone, the data is not known and is
+// the request.
+func cutRevocation(data []byte) (own []byte, asked bool) {
+	if string(data) == revocation {
+		return data, true
+	}
+	return bytes.CutSuffix(data, []byte(answered))
+}
+
+// RequestRelease asks the owner of a contender of this lock to release the lock
+// or to give up waiting, in Curator's protocol (Revoker.attemptRevoke): it
+// replaces the data of the contender's node. Nothing is taken from the owner, which
+// decides; see [Hold.Revoked]. A contender that is gone is no error. A contender
+// of another lock, or of one in another namespace, is refused with
+// [ErrOtherLock]. Locks of Curator answer if they were made revocable. Those of
+// kazoo and go-zookeeper do not.
 //
-// After an error it is not known whether the owner will hear of it, unless a
+// After an error it is not known whether the owner will hear of it, unless the
 // server refused the request, as with client.ErrNoAuth. Asking again does no harm.
-func RequestRelease(ctx context.Context, c *client.Client, contender Contender) error {
-	_, err := c.Set(ctx, contender.Path, []byte(revocation), client.AnyVersion)
+func (m *InterProcessMutex) RequestRelease(ctx context.Context, contender Contender) error {
+	return m.requestRelease(ctx, contender)
+}
+
+// RequestRelease asks a reader or a writer to release the lock, as
+// [InterProcessMutex.RequestRelease].
+func (l *InterProcessReadWriteLock) RequestRelease(ctx context.Context, contender Contender) error {
+	return l.read.requestRelease(ctx, contender)
+}
+
+// RequestRelease asks a reader or a writer to release the lock, as
+// [InterProcessMutex.RequestRelease].
+func (l *ReadLock) RequestRelease(ctx context.Context, contender Contender) error {
+	return l.requestRelease(ctx, contender)
+}
+
+// RequestRelease asks a reader or a writer to release the lock, as
+// [InterProcessMutex.RequestRelease].
+func (l *WriteLock) RequestRelease(ctx context.Context, contender Contender) error {
+	return l.requestRelease(ctx, contender)
+}
+
+// RequestRelease asks the owner of a lease to release it, as
+// [InterProcessMutex.RequestRelease]. A request to any node of a [Lease] is
+// one to all of it. Curator's semaphores do not listen.
+func (s *InterProcessSemaphore) RequestRelease(ctx context.Context, contender Contender) error {
+	return requestRelease(ctx, s.c, s.path, contender, s.leases.dir, s.gate.path)
+}
+
+// RequestRelease asks the holder to release the lock, as
+// [InterProcessMutex.RequestRelease]. Curator's locks of this kind do not listen.
+func (m *InterProcessSemaphoreMutex) RequestRelease(ctx context.Context, contender Contender) error {
+	return m.semaphore.RequestRelease(ctx, contender)
+}
+
+func (l *lockInternals) requestRelease(ctx context.Context, contender Contender) error {
+	return requestRelease(ctx, l.c, l.path, contender, l.path)
+}
+
+// requestRelease asks a contender in one of some directories of the lock at path.
+func requestRelease(ctx context.Context, c *client.Client, path string, of Contender, dirs ...string) error {
+	node, err := nodeOf(c, of, dirs)
+	if err == nil {
+		_, err = c.Set(ctx, node, []byte(revocation), client.AnyVersion)
+	}
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return &LockError{Op: "request release of", Path: contender.Path, Err: err}
+		return &LockError{Op: "request the release of", Path: path, Err: err}
 	}
 	return nil
 }
 
-// Revoked is closed when somebody has asked for the release of the lock, by
-// [RequestRelease] or Curator's Revoker. The lock is still held then. It may
-// take 20 ms until a new hold hears of it, and requests that were written
-// while it waited count.
+// nodeOf returns the path for c of a contender's node, which must be in one of
+// some directories. What a client with another namespace has listed has other
+// paths for c.
+func nodeOf(c *client.Client, of Contender, dirs []string) (string, error) {
+	for _, dir := range dirs {
+		path, in := of.Path, dir
+		if of.full != "" {
+			path = of.full
+			in, _ = inner.ServerPath(c, dir) // the lock was made with it
+		}
+		name, ok := strings.CutPrefix(path, in+"/")
+		if ok && name != "" && !strings.Contains(name, "/") {
+			return dir + "/" + name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", ErrOtherLock, of.Path)
+}
+
+// Revoked is closed when the release of the lock is asked for, by
+// [InterProcessMutex.RequestRelease] or Curator's Revoker. The lock is still held
+// then. It may take 20 ms until a new hold hears of it, and requests that were
+// written while it waited count.
 func (h *Hold) Revoked() <-chan struct{} { return h.grant.request().Done() }
 
-// OnRevoke runs f on a goroutine of its own when somebody asks for the release
-// of the lock, at once if that has happened; once at most, and not after the
+// OnRevoke runs f on a goroutine of its own when the release of the lock is
+// asked for, at once if that has happened; once at most, and not after the
 // hold has ended. The returned function keeps f from being started and reports
 // whether it did, as that of [context.AfterFunc].
 func (h *Hold) OnRevoke(f func()) (stop func() bool) {
+	over := h.ctx // and not h, which may become garbage
 	return context.AfterFunc(h.grant.request(), func() {
-		if h.ctx.Err() == nil {
+		if over.Err() == nil {
 			f()
 		}
 	})
+}
+
+// heard tells the holds of the grant if data of its node, at a version, is a
+// request to release. The request has replaced the data, by which operators know
+// the holder: heard writes that again, with the request behind it. A
+// newer request is not overwritten, since the version is checked. The hold does
+// not depend on it, so that its error says nothing.
+func (g *grant) heard(ctx context.Context, node string, data []byte, version int32) {
+	_, asked := cutRevocation(data)
+	if !asked {
+		return
+	}
+	g.ask()
+	if own := g.set.nodeData(g.c); string(data) == revocation && len(own) > 0 {
+		_, _ = g.Session.Set(ctx, node, append(bytes.Clone(own), answered...), version)
+	}
 }

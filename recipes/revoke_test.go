@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,10 +26,12 @@ func asked(h *recipes.Hold) bool {
 	}
 }
 
-// ask asks for the release of the contender at path.
+// ask asks for the release of the contender at path, of whatever lock.
 func (r *rig) ask(c *client.Client, path string) {
 	r.Helper()
-	r.check(recipes.RequestRelease(r.ctx, c, recipes.Contender{Path: path}))
+	m, err := recipes.NewInterProcessMutex(c, path[:strings.LastIndexByte(path, '/')])
+	r.check(err)
+	r.check(m.RequestRelease(r.ctx, recipes.Contender{Path: path}))
 }
 
 // Who is asked still holds, and decides. It is asked again at every acquire.
@@ -129,13 +132,13 @@ func TestRevocationHandsOver(t *testing.T) {
 			t.Fatalf("queue: %v", q)
 		}
 		began := time.Now()
-		r.check(recipes.RequestRelease(r.ctx, c, q[0]))
+		r.check(m.RequestRelease(r.ctx, q[0]))
 		r.check(r.held(m).Release(r.ctx))
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %v", took)
 		}
 		// It is gone, and that is what was wanted.
-		r.check(recipes.RequestRelease(r.ctx, c, q[0]))
+		r.check(m.RequestRelease(r.ctx, q[0]))
 		if left := r.srv.Children(dir); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}
@@ -175,7 +178,7 @@ func TestRevocationBeforeTheFirstLook(t *testing.T) {
 		if len(q) != 2 || !q[0].ReleaseRequested() {
 			t.Fatalf("queue: %v", q)
 		}
-		r.check(recipes.RequestRelease(r.ctx, operator, q[1]))
+		r.check(r.mutex(operator).RequestRelease(r.ctx, q[1]))
 		time.Sleep(time.Second)
 		r.check(h.Release(r.ctx))
 		res := <-waits
@@ -298,10 +301,10 @@ func TestRevocationInTrouble(t *testing.T) {
 		}
 		h := r.held(m)
 		r.srv.Client("operator").Freeze()
-		err := recipes.RequestRelease(r.within(time.Second), operator, recipes.Contender{Path: h.Path()})
+		err := r.mutex(operator).RequestRelease(r.within(time.Second), recipes.Contender{Path: h.Path()})
 		var lockErr *recipes.LockError
 		wantErr(t, err, context.DeadlineExceeded)
-		if !errors.As(err, &lockErr) || lockErr.Path != h.Path() {
+		if !errors.As(err, &lockErr) || lockErr.Path != dir {
 			t.Errorf("%#v", err)
 		}
 		r.srv.Client("operator").Thaw()
@@ -318,7 +321,7 @@ func TestRevocationWithoutRight(t *testing.T) {
 		m, err := recipes.NewInterProcessMutex(r.connect("a", client.WithAuth("digest", "u:p")), dir, recipes.WithNodeACL(acl...))
 		r.check(err)
 		h := r.held(m)
-		err = recipes.RequestRelease(r.ctx, r.connect("b"), recipes.Contender{Path: h.Path()})
+		err = r.mutex(r.connect("b")).RequestRelease(r.ctx, recipes.Contender{Path: h.Path()})
 		wantErr(t, err, zk.ErrNoAuth)
 		if !refused(err) || asked(h) {
 			t.Errorf("%v, asked %v", err, asked(h))

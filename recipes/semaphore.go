@@ -170,6 +170,7 @@ func (l *Lease) Paths() []string { return slices.Clone(l.grant.Paths) }
 // the server, in the session of the lease.
 func (l *Lease) Data(ctx context.Context) ([]byte, error) {
 	data, _, err := l.grant.Session.Get(ctx, l.Path())
+	data, _ = cutRevocation(data)
 	return data, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -121,13 +122,14 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 		}
 	}
 	slices.SortFunc(line, func(a, b seqqueue.Node) int { return cmp.Compare(a.Key, b.Key) })
-	all, err := contenders(ctx, l.c, l.queue, line)
+	all, err := contenders(ctx, l.c, l.queue, line, 0)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(c Contender) bool { return c.Session == 0 && !c.Unreadable })
 	for i := range all {
 		all[i].Holder = true
+		all[i].QueuedSince, all[i].HeldSince = time.Time{}, all[i].QueuedSince
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -263,14 +264,14 @@ func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
 	}
 	return place{
 		Own:  seqqueue.Own{Session: m.Session, Paths: paths},
-		lock: p.path, key: p.key, c: p.c, token: made[0].Czxid,
+		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid,
 	}, nil
 }
 
 // waiter is a contender of the queue as one for permits: its lock is not the
 // semaphore.
 func waiter(c Contender) Contender {
-	c.Holder, c.Mode = false, ModeLease
+	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
 	return c
 }
 

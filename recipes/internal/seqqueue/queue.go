@@ -55,11 +55,21 @@ func (q *Queue) Dir() string { return q.dir }
 // Line returns the contenders in order, foreign ones included. A missing
 // directory is an empty line.
 func (q *Queue) Line(ctx context.Context) ([]Node, error) {
-	children, _, err := q.c.Children(ctx, q.dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return nil, err
+	nodes, _, err := q.Look(ctx)
+	return nodes, err
+}
+
+// Look is Line with the newest change of the directory's children: the id of
+// the transaction that made or deleted one last (pzxid).
+func (q *Queue) Look(ctx context.Context) (nodes []Node, changed int64, err error) {
+	children, stat, err := q.c.Children(ctx, q.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, 0, nil
 	}
-	return line(q.tags, children), nil
+	if err != nil {
+		return nil, 0, err
+	}
+	return line(q.tags, children), stat.Pzxid, nil
 }
 
 // Foreign returns an error that matches [ErrForeign] and names n if n goes by
