@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 )
 
 func ExampleInterProcessSemaphore() {
@@ -53,7 +54,7 @@ func ExampleNewInterProcessSemaphoreFromCount() {
 	}
 	defer end()
 
-	size, err := recipes.NewSharedCount(c, "/pools/db-size", 1)
+	size, err := shared.NewSharedCount(c, "/pools/db-size", 1)
 	if err != nil {
 		fmt.Println(err)
 		return

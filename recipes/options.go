@@ -100,11 +100,3 @@ func (s *settings) nodeData(c *client.Client) []byte {
 	}
 	return inner.DefaultData(c)
 }
-
-// createOptions are those of the nodes.
-func (s *settings) createOptions() []client.CreateOption {
-	if s.acl == nil {
-		return nil
-	}
-	return []client.CreateOption{client.ACL(s.acl...), client.ParentACL(s.acl...)}
-}

@@ -27,7 +27,7 @@ var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 // permits cannot each hold half, as two of Curator's acquire(2) can.
 //
 // Everybody must give the same number of permits, which nothing checks, or
-// the same [SharedCount]. It is not re-entrant: each acquire takes permits of
+// the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
 // its own. It is safe for concurrent use and needs no Close.
 type InterProcessSemaphore struct {
 	settings
@@ -39,7 +39,7 @@ type InterProcessSemaphore struct {
 	gate   *lockInternals // the queue
 	leases *leases
 	max    int
-	count  *SharedCount // instead of max, if not nil
+	count  PermitCount // instead of max, if not nil
 
 	unmixed atomic.Bool // kazoo was not found on the path
 }
@@ -54,19 +54,32 @@ func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...Se
 	return newSemaphore(c, path, max, nil, opts)
 }
 
+// PermitCount says how many permits a semaphore has, as Curator's
+// SharedCountReader does. [github.com/docent-go/docent/recipes/shared.SharedCount]
+// is one. Several goroutines call its methods at once. An acquire returns their
+// errors.
+type PermitCount interface {
+	// Value returns the number of permits now.
+	Value(ctx context.Context) (int32, error)
+
+	// ValueW returns the number of permits, and a watch that fires when it may
+	// have changed. After an error there is no watch.
+	ValueW(ctx context.Context) (int32, *client.Watch, error)
+}
+
 // NewInterProcessSemaphoreFromCount returns the semaphore on path that has as
 // many permits as count says. Raising the count wakes who waits for it.
 // Lowering it takes nothing from those who hold. It binds the acquires that read
 // it afterwards: one that asks for more permits than there are then fails with
 // [ErrTooManyPermits]. count may be of another client.
-func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count *SharedCount, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
+func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count PermitCount, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
 	if count == nil {
-		return nil, errors.New("recipes: the count of a semaphore is nil; make one with NewSharedCount")
+		return nil, errors.New("recipes: the count of a semaphore is nil; make one with shared.NewSharedCount")
 	}
 	return newSemaphore(c, path, 0, count, opts)
 }
 
-func newSemaphore(c *client.Client, path string, most int, count *SharedCount, opts []SemaphoreOption) (*InterProcessSemaphore, error) {
+func newSemaphore(c *client.Client, path string, most int, count PermitCount, opts []SemaphoreOption) (*InterProcessSemaphore, error) {
 	full, err := lockPath(c, path)
 	if err != nil {
 		return nil, err
@@ -99,7 +112,7 @@ func newSemaphore(c *client.Client, path string, most int, count *SharedCount, o
 // client.ErrSessionLost if the session was lost during the wait and the place
 // in the queue with it, [ErrNodeDeleted] if somebody deleted the waiting node,
 // client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
-// [ErrCountData].
+// and the error of the [PermitCount].
 func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, true)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 )
 
 // A count of another client that is out of reach keeps nobody waiting whose own
@@ -16,7 +17,7 @@ func TestSemaphoreCountOutOfReach(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		a, b := r.connect("a"), r.connect("b")
-		count, err := recipes.NewSharedCount(b, "/count", 3)
+		count, err := shared.NewSharedCount(b, "/count", 3)
 		r.check(err)
 		s, err := recipes.NewInterProcessSemaphoreFromCount(a, "/pool", count)
 		r.check(err)

@@ -188,11 +188,11 @@ func (p permits) look(ctx context.Context, session *client.Session, listed []str
 func (p permits) others(ctx context.Context, watch bool) (int, *client.Watch, error) {
 	most, w := p.max, (*client.Watch)(nil)
 	if p.count != nil {
-		now, changed, err := p.count.read(ctx, watch)
+		now, changed, err := p.counted(ctx, watch)
 		if err != nil {
-			return 0, changed, err
+			return 0, nil, err
 		}
-		most, w = int(now.Value), changed
+		most, w = int(now), changed
 	}
 	if p.n > most {
 		return 0, w, fmt.Errorf("%w: asked for %d of %d", ErrTooManyPermits, p.n, most)
@@ -200,10 +200,19 @@ func (p permits) others(ctx context.Context, watch bool) (int, *client.Watch, er
 	return most - p.n, w, nil
 }
 
-// othersDuring is others, no longer than session lasts: a count of another
-// client may be out of reach for longer.
+// counted is the number that the count says, with a watch if watch is set.
+func (p permits) counted(ctx context.Context, watch bool) (int32, *client.Watch, error) {
+	if watch {
+		return p.count.ValueW(ctx)
+	}
+	now, err := p.count.Value(ctx)
+	return now, nil, err
+}
+
+// othersDuring is others, no longer than session lasts: the count may be another
+// client's and out of reach for longer.
 func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.Watch, error) {
-	if p.count == nil || inner.Root(p.count.c) == inner.Root(p.c) {
+	if p.count == nil {
 		return p.others(ctx, watch)
 	}
 	ctx, end := context.WithCancelCause(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -18,6 +19,7 @@ const (
 	pool       = "/pools/db"
 	poolQueue  = pool + "/locks"
 	poolLeases = pool + "/leases"
+	countPath  = "/counts/permits"
 )
 
 func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.SemaphoreOption) *recipes.InterProcessSemaphore {
@@ -27,7 +29,15 @@ func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.Semaphore
 	return s
 }
 
-func (r *rig) countedSemaphore(c *client.Client, count *recipes.SharedCount) *recipes.InterProcessSemaphore {
+// sharedCount is the count that the semaphores of a test share.
+func (r *rig) sharedCount(c *client.Client, seed int32) *shared.SharedCount {
+	r.Helper()
+	s, err := shared.NewSharedCount(c, countPath, seed)
+	r.check(err)
+	return s
+}
+
+func (r *rig) countedSemaphore(c *client.Client, count *shared.SharedCount) *recipes.InterProcessSemaphore {
 	r.Helper()
 	s, err := recipes.NewInterProcessSemaphoreFromCount(c, pool, count)
 	r.check(err)
@@ -296,16 +306,18 @@ func TestSemaphoreCount(t *testing.T) {
 		wantErr(t, (<-waits).err, recipes.ErrTooManyPermits)
 		r.check(r.srv.SetData(countPath, nil))
 		_, err = s.Acquire(r.ctx, 1)
-		wantErr(t, err, recipes.ErrCountData)
+		wantErr(t, err, shared.ErrCountData)
 
 		// The count is deleted while somebody waits: the seed it is.
-		r.check(count.Set(r.ctx, 1))
+		r.check(r.srv.SetData(countPath, []byte{0, 0, 0, 1}))
 		waits = acquireLease(r.ctx, r.countedSemaphore(c, r.sharedCount(c, 3)), 1)
 		r.wantWaiting(waits)
 		r.check(r.srv.Delete(countPath))
 		more := <-waits
 		r.check(more.err)
-		r.wantCount(count, 3)
+		if now, err := count.Value(r.ctx); now != 3 || err != nil {
+			r.Errorf("the count is %d, %v", now, err)
+		}
 		r.check(more.lease.Close())
 		r.check(got.lease.Close())
 		r.drained()

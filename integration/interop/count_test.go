@@ -13,7 +13,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/peers"
-	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 )
 
 // seed is the first value of the count. All others are written by one attempt each.
@@ -82,9 +82,9 @@ func countLoad(ctx context.Context, t *testing.T, a *arena) {
 	path := a.path + "/count"
 	ours, err := natives(a.docents(ctx, t, 2), func(*party) (acquirer, error) { return nil, nil }) //nolint:nilnil // it sets, and acquires nothing
 	check(t, err)
-	counts, heard := map[*party]*recipes.SharedCount{}, map[*party]*atomic.Int32{}
+	counts, heard := map[*party]*shared.SharedCount{}, map[*party]*atomic.Int32{}
 	for _, p := range a.parties {
-		counts[p], err = recipes.NewSharedCount(p.client, path, seed)
+		counts[p], err = shared.NewSharedCount(p.client, path, seed)
 		check(t, err)
 		heard[p] = follow(ctx, t, counts[p], ch)
 	}
@@ -115,11 +115,11 @@ func countLoad(ctx context.Context, t *testing.T, a *arena) {
 
 // follow listens to a count: each value must be newer than the one before. It returns
 // the version of the last.
-func follow(ctx context.Context, t *testing.T, count *recipes.SharedCount, ch *chain) *atomic.Int32 {
+func follow(ctx context.Context, t *testing.T, count *shared.SharedCount, ch *chain) *atomic.Int32 {
 	t.Helper()
 	var last atomic.Int32
 	last.Store(-1)
-	t.Cleanup(count.Listen(ctx, func(now recipes.VersionedCount) {
+	t.Cleanup(count.Listen(ctx, func(now shared.VersionedCount) {
 		ch.saw(now.Value)
 		if before := last.Swap(now.Version); now.Version <= before {
 			t.Errorf("a listener heard of version %d after %d", now.Version, before)
@@ -133,7 +133,7 @@ func follow(ctx context.Context, t *testing.T, count *recipes.SharedCount, ch *c
 type setter func(ctx context.Context, v int32, calm func() bool) (bool, error)
 
 // docentSet returns how a goroutine of Docent's sets a value, and whether it did.
-func docentSet(count *recipes.SharedCount, ch *chain) setter {
+func docentSet(count *shared.SharedCount, ch *chain) setter {
 	return func(ctx context.Context, v int32, calm func() bool) (bool, error) {
 		if rand.N(20) == 0 {
 			err := count.Set(ctx, v)
@@ -191,7 +191,7 @@ func curatorSet(c *contender, ch *chain) setter {
 }
 
 // settled compares what all see at the end with the number of writes.
-func settled(ctx context.Context, t *testing.T, a *arena, count *recipes.SharedCount, heard map[*party]*atomic.Int32, ch *chain) {
+func settled(ctx context.Context, t *testing.T, a *arena, count *shared.SharedCount, heard map[*party]*atomic.Int32, ch *chain) {
 	t.Helper()
 	now, err := count.Get(ctx)
 	check(t, err)

@@ -64,7 +64,7 @@ func curatorReaderWriter(p *party, lock string, writers int, who string) *conten
 	read, write := own(p, lock)+".read", own(p, lock)+".write"
 	reader := func(nodes []string, token int64, late bool) *grant {
 		return &grant{
-			claims:  []claim{{lock: lock, mode: shared, nodes: nodes, token: token, late: late}},
+			claims:  []claim{{lock: lock, mode: sharing, nodes: nodes, token: token, late: late}},
 			release: func(ctx context.Context) error { return th.Release(ctx, read) },
 		}
 	}

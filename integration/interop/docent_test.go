@@ -78,7 +78,7 @@ func docentMutex(l lock[*recipes.Hold], name string) acquirer {
 // on after writing.
 func docentReadWrite(l *recipes.InterProcessReadWriteLock, name string, writers int) acquirer {
 	reader := func(h *recipes.Hold) *grant {
-		return granted(h, claim{lock: name, mode: shared, nodes: []string{h.Path()}, token: h.FencingToken()})
+		return granted(h, claim{lock: name, mode: sharing, nodes: []string{h.Path()}, token: h.FencingToken()})
 	}
 	return func(ctx context.Context, patience time.Duration) (*grant, error) {
 		if rand.N(100) >= writers {

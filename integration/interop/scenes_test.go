@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 )
 
 var scenes = []scene{
@@ -129,7 +130,7 @@ func TestLayoutCount(t *testing.T) {
 	defer cancel()
 	a := newArena(ctx, t, harness.StartServer(ctx, t))
 	ours, java := a.docents(ctx, t, 1)[0], a.curators(ctx, t, 1)[0]
-	count, err := recipes.NewSharedCount(ours.client, "/docent/count", seed)
+	count, err := shared.NewSharedCount(ours.client, "/docent/count", seed)
 	check(t, err)
 	th := java.peer.Thread("t")
 	trees := map[side]string{}
@@ -158,7 +159,7 @@ func TestLayoutCount(t *testing.T) {
 				return th.Set(ctx, "own", 258)
 			},
 			func() (int32, error) {
-				other, err := recipes.NewSharedCount(ours.client, "/curator/count", 1)
+				other, err := shared.NewSharedCount(ours.client, "/curator/count", 1)
 				check(t, err)
 				v, err := other.Get(ctx)
 				return v.Value, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 )
 
 // docentSemaphore is how to get up to most permits.
@@ -71,10 +72,10 @@ func (a *arena) sharing(t *testing.T) {
 // change it.
 func countedSemaphoreLoad(ctx context.Context, t *testing.T, a *arena) {
 	const path, most = "/s", 2
-	counts := map[*party]*recipes.SharedCount{}
+	counts := map[*party]*shared.SharedCount{}
 	a.witness.allow("s", enough)
 	ours, err := natives(a.docents(ctx, t, 2), func(p *party) (acquirer, error) {
-		count, err := recipes.NewSharedCount(p.client, a.path+"/count", enough)
+		count, err := shared.NewSharedCount(p.client, a.path+"/count", enough)
 		if err != nil {
 			return nil, err
 		}

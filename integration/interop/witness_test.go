@@ -12,7 +12,7 @@ type mode int
 
 const (
 	exclusive mode = iota // nobody else
-	shared                // others that share
+	sharing               // others that share
 	permits               // as many as there are
 )
 
@@ -152,7 +152,7 @@ func (w *witness) open(e *entry, found nodes, calm bool) {
 	if e.mode == permits {
 		w.count(l, e, taken)
 	}
-	if e.mode != shared {
+	if e.mode != sharing {
 		w.tally.handovers[[2]side{l.last, e.party.side}]++
 		l.last = e.party.side
 	}
@@ -161,7 +161,7 @@ func (w *witness) open(e *entry, found nodes, calm bool) {
 // judge looks at a newcomer beside somebody who is there. w.mu is held.
 func (w *witness) judge(e, o *entry) {
 	switch {
-	case e.mode == permits || e.mode == shared && o.mode == shared:
+	case e.mode == permits || e.mode == sharing && o.mode == sharing:
 	case e.mode == exclusive && o.late && o.node > e.node:
 		w.tally.slipped++
 	default:
@@ -175,7 +175,7 @@ func (w *witness) fenced(l *ledger, e *entry) {
 	case e.mode == permits: // taken in any order
 	case e.mode == exclusive && e.token <= l.reads:
 		w.fault("%v came in after token %d", e, l.reads)
-	case e.mode == shared && e.token < l.fence:
+	case e.mode == sharing && e.token < l.fence:
 		w.fault("%v came in to read after a writer's token %d", e, l.fence)
 	}
 	l.reads = max(l.reads, e.token)
@@ -229,7 +229,7 @@ func (w *witness) write(e *entry) {
 func (w *witness) share(e *entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e.mode = shared
+	e.mode = sharing
 }
 
 // close lets a claim go, and reports whether its session was killed. believes is its

@@ -1,12 +1,29 @@
-package recipes_test
+package shared_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/shared"
+	"github.com/docent-go/docent/zktest"
 )
+
+// connectExample returns a client of a server in this process.
+func connectExample(ctx context.Context) (c *client.Client, end func(), err error) {
+	srv, err := zktest.Start()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err = client.Connect(ctx, srv.Addr(), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, nil, errors.Join(err, srv.Close())
+	}
+	return c, func() { _ = c.CloseContext(ctx); _ = srv.Close() }, nil
+}
 
 // An increment that counts once, also when its answer is lost.
 func ExampleSharedCount_TrySet() {
@@ -19,7 +36,7 @@ func ExampleSharedCount_TrySet() {
 	}
 	defer end()
 
-	count, err := recipes.NewSharedCount(c, "/counts/invoices", 41)
+	count, err := shared.NewSharedCount(c, "/counts/invoices", 41)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +67,7 @@ func ExampleSharedCount_Changes() {
 	}
 	defer end()
 
-	count, err := recipes.NewSharedCount(c, "/counts/workers", 1)
+	count, err := shared.NewSharedCount(c, "/counts/workers", 1)
 	if err != nil {
 		fmt.Println(err)
 		return

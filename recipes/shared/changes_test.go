@@ -1,4 +1,4 @@
-package recipes_test
+package shared_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -22,7 +22,7 @@ type followed struct {
 	all []int32
 }
 
-func (f *followed) add(v recipes.VersionedCount) {
+func (f *followed) add(v shared.VersionedCount) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, v.Value)

@@ -1,146 +1,16 @@
-package recipes_test
+package shared_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"math"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
-
-const countPath = "/counts/permits"
-
-func (r *rig) sharedCount(c *client.Client, seed int32) *recipes.SharedCount {
-	r.Helper()
-	s, err := recipes.NewSharedCount(c, countPath, seed)
-	r.check(err)
-	return s
-}
-
-func (r *rig) wantCount(s *recipes.SharedCount, want int32) recipes.VersionedCount {
-	r.Helper()
-	now, err := s.Get(r.ctx)
-	r.check(err)
-	if now.Value != want {
-		r.Errorf("the count is %d, want %d", now.Value, want)
-	}
-	return now
-}
-
-// noMarks checks that nothing is left below the count.
-func (r *rig) noMarks() {
-	r.Helper()
-	time.Sleep(5 * time.Second)
-	if left := r.srv.Children(countPath); len(left) != 0 {
-		r.Errorf("left behind: %v", left)
-	}
-	wantNoGoroutine(r.T)
-}
-
-// The node is Curator's: four bytes, the highest first, persistent, below
-// containers (SharedCount.toBytes; TestSharedCount.testSimple).
-func TestSharedCountNode(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		s := r.sharedCount(r.connect("a"), 7)
-		if _, there := r.srv.Node(countPath); there {
-			r.Error("the constructor did I/O")
-		}
-		r.wantCount(s, 7)
-		n, _ := r.srv.Node(countPath)
-		if !bytes.Equal(n.Data, []byte{0, 0, 0, 7}) || n.Container || n.Stat.EphemeralOwner != 0 {
-			r.Errorf("node %+v", n)
-		}
-		if up, _ := r.srv.Node("/counts"); !up.Container || len(up.Data) != 0 {
-			r.Errorf("parent %+v", up)
-		}
-		for v, data := range map[int32][]byte{
-			-1: {255, 255, 255, 255}, math.MaxInt32: {127, 255, 255, 255}, math.MinInt32: {128, 0, 0, 0}, 258: {0, 0, 1, 2},
-		} {
-			r.check(s.Set(r.ctx, v))
-			r.wantCount(s, v)
-			if n, _ := r.srv.Node(countPath); !bytes.Equal(n.Data, data) {
-				r.Errorf("%d is % x", v, n.Data)
-			}
-		}
-		// Curator reads the first four of more bytes.
-		r.check(r.srv.SetData(countPath, []byte{0, 0, 0, 9, 1, 2}))
-		r.wantCount(s, 9)
-		if s.Path() != countPath {
-			r.Errorf("Path = %s", s.Path())
-		}
-	})
-}
-
-func TestSharedCountInvalid(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		if s, err := recipes.NewSharedCount(nil, countPath, 1); s != nil || err == nil {
-			r.Errorf("without a client: %v", err)
-		}
-		c := r.connect("a", client.WithNamespace("ns"))
-		if s, err := recipes.NewSharedCount(c, "counts", 1); s != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
-			r.Errorf("path: %v", err)
-		}
-		s := r.sharedCount(c, 1)
-		r.wantCount(s, 1)
-		if _, there := r.srv.Node("/ns" + countPath); !there {
-			r.Error("not in the namespace")
-		}
-		acl := zk.ACL{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}
-		mine, err := recipes.NewSharedCount(c, "/other", 3, recipes.WithNodeACL(acl))
-		r.check(err)
-		r.wantCount(mine, 3)
-		wantErr(t, mine.Set(r.ctx, 4), zk.ErrNoAuth)
-		prev := r.wantCount(mine, 3)
-		set, err := mine.TrySet(r.ctx, prev, 4)
-		wantErr(t, err, zk.ErrNoAuth)
-		if set || client.UnknownOutcome(err) {
-			r.Errorf("TrySet = %v, %v", set, err)
-		}
-	})
-}
-
-// Less than four bytes are an error with a type, for a read and for who
-// follows the count, which goes on when it is repaired.
-func TestSharedCountData(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.check(r.srv.Create("/counts", nil))
-		r.check(r.srv.Create(countPath, []byte{1, 2, 3}))
-		s := r.sharedCount(r.connect("a"), 1)
-		_, err := s.Get(r.ctx)
-		wantErr(t, err, recipes.ErrCountData)
-		var got []any
-		for now, err := range s.Changes(r.ctx) {
-			if err != nil {
-				got = append(got, errors.Is(err, recipes.ErrCountData))
-				r.srv.CutAll() // wakes it, and is no news
-				go func() {
-					time.Sleep(time.Second)
-					r.check(s.Set(r.ctx, 5))
-				}()
-				continue
-			}
-			got = append(got, now.Value)
-			break
-		}
-		if !slices.Equal(got, []any{true, int32(5)}) {
-			r.Errorf("followed %v", got)
-		}
-		wantNoGoroutine(r.T)
-	})
-}
 
 // TrySet is about what was read: whoever wrote since stands in its way, also
 // by writing the same (TestSharedCount.testSimpleVersioned,
@@ -152,13 +22,13 @@ func TestTrySet(t *testing.T) {
 		prev := r.wantCount(a, 1)
 		for name, tt := range map[string]struct {
 			meanwhile func()
-			prev      recipes.VersionedCount
+			prev      shared.VersionedCount
 			want      bool
 		}{
 			"nothing":      {func() {}, prev, true},
 			"set the same": {func() { r.check(b.Set(r.ctx, 1)) }, prev, false},
 			"set twice":    {func() { r.check(b.Set(r.ctx, 2)); r.check(b.Set(r.ctx, 1)) }, prev, false},
-			"never read":   {func() {}, recipes.VersionedCount{Value: 1}, false},
+			"never read":   {func() {}, shared.VersionedCount{Value: 1}, false},
 			"deleted":      {func() { r.check(r.srv.Delete(countPath)) }, prev, false},
 			"made anew": {func() {
 				r.check(r.srv.Delete(countPath))
@@ -371,27 +241,66 @@ func TestTrySetCounts(t *testing.T) {
 	})
 }
 
-// Every request of Get and Set may be lost, on a node that is there and on one
-// that is missing.
-func TestSharedCountLostRequests(t *testing.T) {
+// An operator deletes the mark while an answer is lost. TrySet says what
+// happened, or that it does not know; it never says what did not happen.
+func TestTrySetMarkDeletedInDoubt(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.sharedCount(r.connect("a"), 7)
-		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore, r.srv.StallReply, r.srv.DropAfter} {
-			for _, op := range []zktest.Op{zktest.OpGetData, zktest.OpCreate, zktest.OpCreateContainer, zktest.OpSetData} {
-				_ = r.srv.Delete("/counts")
-				rule := fault(zktest.Match{Op: op, PathPrefix: "/counts"})
-				r.wantCount(s, 7)
-				r.check(s.Set(r.ctx, 8))
-				r.wantCount(s, 8)
-				_ = r.srv.Delete("/counts")
-				r.check(s.Set(r.ctx, 9)) // makes it
-				r.wantCount(s, 9)
-				if rule.Fired() != 1 {
-					r.Errorf("%v: the fault happened %d times", op, rule.Fired())
+		s, other := r.sharedCount(r.connect("a"), 1), r.sharedCount(r.connect("b"), 1)
+		for name, tt := range map[string]struct {
+			fault     func(zktest.Match) *zktest.Rule
+			meanwhile func()
+			set       bool // and what is known
+			unknown   bool
+		}{
+			"not applied":              {r.srv.DropBefore, func() {}, true, false}, // by the second try
+			"applied":                  {r.srv.LoseReply, func() {}, false, true},
+			"another sets the same":    {r.srv.DropBefore, func() { r.check(other.Set(r.ctx, 2)) }, false, true},
+			"another sets it to 9":     {r.srv.DropBefore, func() { r.check(other.Set(r.ctx, 9)) }, false, true},
+			"the node is deleted":      {r.srv.DropBefore, func() { r.check(r.srv.Delete(countPath)) }, false, true},
+			"the node is made again":   {r.srv.DropBefore, func() { r.check(r.srv.Delete(countPath)); r.wantCount(other, 1) }, false, true},
+			"applied, and overwritten": {r.srv.LoseReply, func() { r.check(other.Set(r.ctx, 9)) }, false, true},
+		} {
+			_ = r.srv.Delete(countPath)
+			prev := r.wantCount(s, 1)
+			lost := tt.fault(zktest.Match{Op: zktest.OpMulti, Client: "a"})
+			cleaned := r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists, PathPrefix: countPath, Client: "a"}, func(context.Context, zktest.Request) {
+				for _, child := range r.srv.Children(countPath) {
+					if strings.HasSuffix(child, "-set") {
+						r.check(r.srv.Delete(countPath + "/" + child))
+					}
 				}
+				tt.meanwhile()
+			})
+			set, err := s.TrySet(r.ctx, prev, 2)
+			if lost.Fired() != 1 || cleaned.Fired() != 1 {
+				r.Fatalf("%s: %d answers lost, %d marks deleted", name, lost.Fired(), cleaned.Fired())
 			}
+			if set != tt.set || client.UnknownOutcome(err) != tt.unknown || !tt.unknown && err != nil {
+				r.Errorf("%s: TrySet = %v, %v", name, set, err)
+			}
+			if now := r.wantVersioned(s); set && (now.Value != 2 || now.Version != prev.Version+1) {
+				r.Errorf("%s: set, and now %+v", name, now)
+			}
+			r.noMarks()
 		}
-		wantNoGoroutine(r.T)
+	})
+}
+
+// Of a mark that may not be read nothing is known.
+func TestTrySetMarkUnreadableInDoubt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.sharedCount(r.connect("a"), 1)
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.DropBefore, r.srv.LoseReply} {
+			prev := r.wantVersioned(s)
+			fault(zktest.Match{Op: zktest.OpMulti, Client: "a"})
+			r.srv.Fail(zktest.Match{Op: zktest.OpExists, PathPrefix: countPath, Client: "a"}, zktest.CodeNoAuth)
+			set, err := s.TrySet(r.ctx, prev, 2)
+			if set || !client.UnknownOutcome(err) {
+				r.Errorf("TrySet = %v, %v", set, err)
+			}
+			r.noMarks()
+		}
 	})
 }
