@@ -186,7 +186,7 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 func (c *Contender) placed(line []seqqueue.Node, i int, changed int64) {
 	blocks := rule(line[i].Tag)
 	c.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
-		return o.Library == line[i].Library && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
+		return o.Recipe == line[i].Recipe && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
 	})
 	if c.Holder && !c.Unreadable && (c.FencingToken == changed || allAhead(line, i)) {
 		c.HeldSince = c.QueuedSince

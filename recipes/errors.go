@@ -33,10 +33,11 @@ var (
 	// everybody stop and delete the directory; it starts again at 0.
 	ErrSequenceExhausted = seqqueue.ErrExhausted
 
-	// ErrForeignLock says that contenders of another library stand in the
-	// lock's directory that do not wait for this one, nor it for them: it
-	// would be held twice. Give each library a path of its own, or see
-	// [WithKazoo].
+	// ErrForeignLock says that a lock of another recipe or library is in use
+	// on the lock's path. Neither would wait for the other, so the path would be
+	// held twice. The error names the node, its recipe and its library. Give each
+	// recipe a path of its own; of kazoo's, see [WithKazoo]. docs/mixing.md lists
+	// the recipes that are known by their names.
 	ErrForeignLock = seqqueue.ErrForeign
 
 	// ErrWouldDeadlock says that an acquire was refused because it would wait

@@ -3,8 +3,6 @@ package recipes
 import (
 	"regexp"
 	"strings"
-
-	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // Family is the library that made a node, as far as the node's name tells. A
@@ -60,25 +58,3 @@ func familyOf(path string) Family {
 		return FamilyUnknown
 	}
 }
-
-// foreigners are those beside whom a lock with nodes of the given tag would be
-// held twice. kazoo's locks count their own nodes alone unless they are told of
-// others. go-zookeeper's zk.Lock counts the nodes of a read/write lock, which
-// like Curator's passes over "lock-".
-func foreigners(tag string) []seqqueue.Foreign {
-	all := []seqqueue.Foreign{
-		{Tag: kazooLock, Library: FamilyKazoo.String(), Is: isKazoo},
-		{Tag: kazooRead, Library: FamilyKazoo.String(), Is: isKazoo},
-	}
-	if tag != lockTag {
-		all = append(all, seqqueue.Foreign{
-			Tag: lockTag, Library: FamilyGoZookeeper.String(),
-			Is: func(name string) bool { return familyOf(name) == FamilyGoZookeeper },
-		})
-	}
-	return all
-}
-
-// isKazoo keeps a child that only looks like a lock of kazoo's from failing an
-// acquire.
-func isKazoo(name string) bool { return familyOf(name) == FamilyKazoo }

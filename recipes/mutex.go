@@ -119,14 +119,9 @@ func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err erro
 // free returns a BusyError if another contender would be ahead, and refuses a
 // queue with a contender that goes by other rules.
 func (l *lockInternals) free(ctx context.Context) error {
-	line, err := l.queue.Line(ctx)
+	line, err := l.queue.Unmixed(ctx)
 	if err != nil {
 		return err
-	}
-	for _, n := range line {
-		if err := l.queue.Foreign(n); err != nil {
-			return err
-		}
 	}
 	return l.busy(ctx, line)
 }

@@ -41,7 +41,7 @@ type InterProcessSemaphore struct {
 	max    int
 	count  PermitCount // instead of max, if not nil
 
-	unmixed atomic.Bool // kazoo was not found on the path
+	unmixed atomic.Bool // no other lock was found on the path
 }
 
 // NewInterProcessSemaphore returns the semaphore on path with max permits. It

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -158,20 +157,4 @@ func isUUID(s string) bool {
 		}
 	}
 	return true
-}
-
-// refuseKazoo refuses a path on which kazoo's Semaphore has leases, children
-// of the path itself that are named by 32 hexadecimal digits: each would count
-// its own alone.
-func (l *leases) refuseKazoo(ctx context.Context, path string) error {
-	children, _, err := l.c.Children(ctx, path)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) { // Curator does not list it
-		return err
-	}
-	for _, name := range children {
-		if len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
-			return fmt.Errorf("%w (%s/%s is a lease of kazoo's Semaphore)", ErrForeignLock, path, name)
-		}
-	}
-	return nil
 }

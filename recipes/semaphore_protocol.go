@@ -42,7 +42,7 @@ func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
 		return nil, false, fmt.Errorf("%d permits; ask for at least one", p.n)
 	}
 	if !p.unmixed.Load() {
-		if err := p.leases.refuseKazoo(ctx, p.path); err != nil {
+		if err := p.leases.refuseForeign(ctx, p.path); err != nil {
 			return nil, false, err
 		}
 		p.unmixed.Store(true)

@@ -25,5 +25,5 @@ type Verdict struct {
 // Judge is judge.
 func Judge(tags Tags, own Node, children []string, blocks Blocks) Verdict {
 	v := judge(tags, own, children, blocks)
-	return Verdict{v.listed, v.wrapped, v.blocked, v.nearest, v.foreign.Name}
+	return Verdict{v.listed, v.wrapped, v.blocked, v.nearest, v.foreign}
 }

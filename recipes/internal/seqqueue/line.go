@@ -1,6 +1,9 @@
 package seqqueue
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Blocks is the rule of a recipe: whether a contender ahead has to go before
 // the one behind may proceed. It is pure. A mutex is blocked by everybody, a
@@ -15,8 +18,8 @@ type verdict struct {
 	listed  bool // the own node is in the list
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
-	nearest Node // the last contender ahead that blocks, if blocked
-	foreign Node // somebody who goes by other rules, if any
+	nearest Node   // the last contender ahead that blocks, if blocked
+	foreign string // a child of another recipe or library, if any
 }
 
 // judge finds the own place in a list of children. It looks at each name
@@ -24,6 +27,7 @@ type verdict struct {
 // costs.
 func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 	var v verdict
+	found := 0 // of the site
 	for _, name := range children {
 		if name == own.Name {
 			v.listed = true
@@ -32,14 +36,20 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 		n, numeral := tags.parse(name)
 		switch {
 		case numeral == noNumber:
-		case n.Library != "":
-			v.foreign = n
+			if slices.Contains(tags.Site.Names, name) {
+				found++
+			}
+		case n.Recipe != "":
+			v.foreign = name
 		case numeral == wrapped:
 			v.wrapped = true
 		case !n.before(own) || !blocks(n):
 		case !v.blocked || v.nearest.before(n):
 			v.blocked, v.nearest = true, n
 		}
+	}
+	if found > 0 && found == len(tags.Site.Names) {
+		v.foreign = tags.Site.Names[0]
 	}
 	return v
 }
@@ -59,7 +69,7 @@ func line(tags Tags, children []string) []Node {
 // upTo counts the contenders in a list of children that are not behind last.
 func upTo(tags Tags, last Node, children []string) (n int) {
 	for _, name := range children {
-		if other, numeral := tags.parse(name); numeral == number && other.Library == "" && !last.before(other) {
+		if other, numeral := tags.parse(name); numeral == number && other.Recipe == "" && !last.before(other) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package seqqueue_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -106,15 +107,15 @@ func TestForeign(t *testing.T) {
 	t.Parallel()
 	children := []string{"a-lock-0000000003", "k__lock__0000000002", "b-lock-0000000001", "k__lock__x", "k__rlock__0000000000"}
 	apart := seqqueue.Tags{Contenders: []string{prefix}, Foreign: []seqqueue.Foreign{
-		{Tag: "__lock__", Library: "other"},
-		{Tag: "__rlock__", Library: "none", Is: func(string) bool { return false }},
+		{Tag: "__lock__", Recipe: "other", Library: func(string) string { return "others" }},
+		{Tag: "__rlock__", Recipe: "none", Library: func(string) string { return "" }},
 	}}
 	together := seqqueue.Tags{Contenders: []string{prefix, "__lock__"}}
 	own := seqqueue.Node{Name: "a-lock-0000000003", Key: "0000000003", Tag: prefix}
 	for _, tags := range []seqqueue.Tags{apart, together} {
 		if line := seqqueue.LineOf(tags, children); len(line) != 3 || line[1].Name != "k__lock__0000000002" || line[1].Tag != "__lock__" {
 			t.Errorf("line %v", line)
-		} else if foreign := line[1].Library != ""; foreign != (tags.Foreign != nil) || line[0].Library != "" {
+		} else if foreign := line[1].Recipe != ""; foreign != (tags.Foreign != nil) || line[0].Recipe != "" {
 			t.Errorf("foreign %v: line %+v", tags.Foreign != nil, line)
 		}
 	}
@@ -123,6 +124,45 @@ func TestForeign(t *testing.T) {
 	}
 	if v := seqqueue.Judge(together, own, children, seqqueue.Everybody); v.Foreign != "" || v.Nearest.Name != "k__lock__0000000002" {
 		t.Errorf("together: %+v", v)
+	}
+	err := apart.Refuse("/dir", children)
+	if !errors.Is(err, seqqueue.ErrForeign) || !strings.Contains(err.Error(), ": /dir/k__lock__0000000002 belongs to a other of others: ") {
+		t.Errorf("apart: %v", err)
+	}
+	if err := together.Refuse("/dir", children); err != nil {
+		t.Errorf("together: %v", err)
+	}
+}
+
+// A recipe that works in directories below is known by all of them together.
+func TestSite(t *testing.T) {
+	t.Parallel()
+	site := seqqueue.Tags{Contenders: []string{prefix}, Site: seqqueue.Site{Names: []string{"one", "two"}, Recipe: "thing"}}
+	own := seqqueue.Node{Name: "a-lock-0000000003", Key: "0000000003", Tag: prefix}
+	for _, tt := range []struct {
+		children []string
+		foreign  string
+	}{
+		{[]string{own.Name}, ""},
+		{[]string{own.Name, "one"}, ""},
+		{[]string{"two", own.Name}, ""},
+		{[]string{"twofold", own.Name, "one"}, ""},
+		{[]string{"two", own.Name, "one"}, "one"},
+	} {
+		v := seqqueue.Judge(site, own, tt.children, seqqueue.Everybody)
+		if v.Foreign != tt.foreign || !v.Listed || v.Blocked {
+			t.Errorf("%v: %+v", tt.children, v)
+		}
+		err := site.Refuse("/dir", tt.children)
+		if (err != nil) != (tt.foreign != "") || err != nil && !strings.Contains(err.Error(), ": /dir/one and /dir/two belong to a thing: ") {
+			t.Errorf("%v: %v", tt.children, err)
+		}
+		if line := seqqueue.LineOf(site, tt.children); len(line) != 1 {
+			t.Errorf("%v: line %v", tt.children, line)
+		}
+	}
+	if v := seqqueue.Judge(tags, own, []string{own.Name, ""}, seqqueue.Everybody); v.Foreign != "" {
+		t.Errorf("no site: %+v", v)
 	}
 }
 

@@ -107,7 +107,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 			return nil, ErrGone
 		}
 	}
-	if err := m.q.Foreign(v.foreign); err != nil {
+	if err := m.q.tags.refuse(m.q.dir, v.foreign); err != nil {
 		return nil, err
 	}
 	switch {

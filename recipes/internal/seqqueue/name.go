@@ -20,15 +20,29 @@ type Tags struct {
 	// Contenders stand in one line, by their numbers, whichever tag they have.
 	Contenders []string
 	// Foreign are contenders by the rules of another protocol, which may not
-	// see ours. Their presence is an error.
+	// see ours. Their presence is an error. A child that one of Contenders fits
+	// is not foreign.
 	Foreign []Foreign
+	// Site is where a recipe works that puts no contenders into the directory
+	// itself. Its presence is an error, too.
+	Site Site
 }
 
-// Foreign tells contenders of another library.
+// Foreign tells contenders of another recipe or library.
 type Foreign struct {
-	Tag     string
-	Library string                 // its name
-	Is      func(name string) bool // which of those with the tag; nil is all
+	Tag    string
+	Recipe string // in words: "mutex"
+	// Library names the library that made a child with the tag and a number. It
+	// returns "" for a child that is no such contender.
+	Library func(name string) string
+	Remedy  string // what a caller can do about it, besides another path
+}
+
+// Site is a recipe that works in child directories. All of the names
+// together are its sign. One of them alone is an ordinary child.
+type Site struct {
+	Names  []string
+	Recipe string
 }
 
 // Node is a contender.
@@ -37,7 +51,7 @@ type Node struct {
 	Key  string // what it is ordered by: its sequence number, as text
 	Tag  string // what stands in front of the number
 
-	Library string // by whose other rules it goes, "" for a contender
+	Recipe string // by whose other rules it goes, "" for a contender
 }
 
 // Sequence is the number in the name.
@@ -69,8 +83,8 @@ func (t Tags) parse(name string) (n Node, v numeral) {
 		}
 	}
 	for _, f := range t.Foreign {
-		if n, v = parse(f.Tag, name); v != noNumber && (f.Is == nil || f.Is(name)) {
-			n.Name, n.Library = name, f.Library
+		if n, v = parse(f.Tag, name); v != noNumber && f.Library(name) != "" {
+			n.Name, n.Tag, n.Recipe = name, f.Tag, f.Recipe
 			return n, v
 		}
 	}

@@ -18,10 +18,6 @@ var (
 
 	// ErrGone says that the own node was deleted by somebody else.
 	ErrGone = errors.New("the own node was deleted by somebody else")
-
-	// ErrForeign says that somebody contends in the directory by rules of
-	// another protocol, so that neither would wait for the other.
-	ErrForeign = errors.New("another library's lock is in use in this directory, and the two would not wait for each other")
 )
 
 // Queue is a directory of contenders. Any number of processes and values may
@@ -70,15 +66,6 @@ func (q *Queue) Look(ctx context.Context) (nodes []Node, changed int64, err erro
 		return nil, 0, err
 	}
 	return line(q.tags, children), stat.Pzxid, nil
-}
-
-// Foreign returns an error that matches [ErrForeign] and names n if n goes by
-// the rules of another library.
-func (q *Queue) Foreign(n Node) error {
-	if n.Library == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s of %s", ErrForeign, q.Path(n), n.Library)
 }
 
 // Path returns the path of a contender.

@@ -1,0 +1,83 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+)
+
+// latchTag stands before the number of a LeaderLatch's node. Whoever has the
+// lowest leads, beside whoever holds a lock on the same path.
+const latchTag = "latch-"
+
+// known are the locks whose nodes are told by their names. Each waits for its own
+// kind alone, so that beside any other kind the path would be held twice. What
+// stands in a lock's own line is no foreigner to it. docs/mixing.md goes through
+// all pairs.
+//
+// A child that is no lock is not among them: a barrier, a queue's item, a
+// group's member, a directory.
+var known = []seqqueue.Foreign{ //nolint:gochecknoglobals // constant
+	{Tag: lockTag, Recipe: "mutex", Library: protected(lockTag)}, // of go-zookeeper, too
+	{Tag: readTag, Recipe: "read/write lock", Library: protected(readTag)},
+	{Tag: writeTag, Recipe: "read/write lock", Library: protected(writeTag)},
+	{Tag: latchTag, Recipe: "LeaderLatch", Library: protected(latchTag)},
+	{Tag: leaseTag, Recipe: "semaphore", Library: protected(leaseTag)}, // in its own directory of leases
+	{Tag: kazooLock, Recipe: "lock", Library: kazoo, Remedy: kazooRemedy},
+	{Tag: kazooRead, Recipe: "lock", Library: kazoo, Remedy: kazooRemedy},
+}
+
+const kazooRemedy = ", or tell both of each other with WithKazoo"
+
+// semaphoreSite is what a semaphore of ours or Curator's makes on its path. One
+// of the two directories alone may be anything, such as a lock's path below
+// this one.
+var semaphoreSite = seqqueue.Site{Names: []string{"locks", "leases"}, Recipe: "semaphore"} //nolint:gochecknoglobals // constant
+
+// protectedName is the beginning of the nodes of ours, Curator's and
+// go-zookeeper's locks.
+var protectedName = regexp.MustCompile(`^_c_([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})-`)
+
+// protected names the library of a child whose name is a protection and an id,
+// the tag, and a number. Without a protection it is not taken for a lock: any
+// program may name a child "block-0000000001".
+func protected(tag string) func(string) string {
+	return func(name string) string {
+		id := protectedName.FindString(name)
+		if id == "" || strings.LastIndex(name, tag) != len(id) {
+			return ""
+		}
+		return familyOf(name).String()
+	}
+}
+
+// kazoo names kazoo if a child with kazoo's tag has its form of id, too.
+func kazoo(name string) string {
+	if familyOf(name) != FamilyKazoo {
+		return ""
+	}
+	return FamilyKazoo.String()
+}
+
+// refuseForeign refuses the path of a semaphore that is in use by another lock.
+// Its own nodes are in directories below. The leases of kazoo's Semaphore are
+// children of the path itself that are named by 32 hexadecimal digits. A path
+// that may not be listed is not refused: Curator does not list it.
+func (l *leases) refuseForeign(ctx context.Context, path string) error {
+	children, _, err := l.c.Children(ctx, path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
+		return err
+	}
+	for _, name := range children {
+		if len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
+			return fmt.Errorf("%w: %s/%s is a lease of kazoo's Semaphore: give each a path of its own", ErrForeignLock, path, name)
+		}
+	}
+	return seqqueue.Tags{Foreign: known}.Refuse(path, children)
+}

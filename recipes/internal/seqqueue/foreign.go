@@ -1,0 +1,55 @@
+package seqqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrForeign says that a lock of another recipe or library is in use in the
+// directory, so that neither would wait for the other.
+var ErrForeign = errors.New("another recipe or library has a lock in this directory, and the two would not wait for each other")
+
+// Unmixed is [Queue.Line], but fails with [ErrForeign] if a child belongs to
+// another recipe or library.
+func (q *Queue) Unmixed(ctx context.Context) ([]Node, error) {
+	children, _, err := q.c.Children(ctx, q.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	if err := q.tags.Refuse(q.dir, children); err != nil {
+		return nil, err
+	}
+	return line(q.tags, children), nil
+}
+
+// Refuse returns an error that matches [ErrForeign] if one of the children of
+// dir belongs to another recipe or library.
+func (t Tags) Refuse(dir string, children []string) error {
+	return t.refuse(dir, judge(t, Node{}, children, Everybody).foreign)
+}
+
+// refuse returns the error that names a foreign child, and nil without one.
+func (t Tags) refuse(dir, name string) error {
+	if name == "" {
+		return nil
+	}
+	if slices.Contains(t.Site.Names, name) {
+		return fmt.Errorf("%w: %s/%s belong to a %s: give each a path of its own, or delete these directories if no %s uses them",
+			ErrForeign, dir, strings.Join(t.Site.Names, " and "+dir+"/"), t.Site.Recipe, t.Site.Recipe)
+	}
+	for _, f := range t.Foreign {
+		if _, v := parse(f.Tag, name); v == noNumber {
+			continue
+		}
+		if library := f.Library(name); library != "" {
+			return fmt.Errorf("%w: %s/%s belongs to a %s of %s: give each a path of its own%s",
+				ErrForeign, dir, name, f.Recipe, library, f.Remedy)
+		}
+	}
+	return nil
+}

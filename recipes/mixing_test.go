@@ -1,0 +1,377 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// acquirer is a way to get at dir. What it returns releases it.
+type acquirer func(context.Context) (io.Closer, error)
+
+func as[H io.Closer](f func(context.Context) (H, error)) acquirer {
+	return func(ctx context.Context) (io.Closer, error) {
+		h, err := f(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
+	}
+}
+
+// kinds are the recipes that return a hold, each with both its acquires.
+var kinds = []string{"mutex", "multi-lock", "read", "write", "semaphore", "semaphore mutex"}
+
+func (r *rig) acquirers(c *client.Client, kind string) (wait, try acquirer) {
+	r.Helper()
+	switch kind {
+	case "mutex":
+		m, err := recipes.NewInterProcessMutex(c, dir)
+		r.check(err)
+		return as(m.Acquire), as(m.TryAcquire)
+	case "multi-lock":
+		m, err := recipes.NewInterProcessMutex(c, dir)
+		r.check(err)
+		l, err := recipes.NewInterProcessMultiLock(m)
+		r.check(err)
+		return as(l.Acquire), as(l.TryAcquire)
+	case "read", "write":
+		l, err := recipes.NewInterProcessReadWriteLock(c, dir)
+		r.check(err)
+		if kind == "read" {
+			return as(l.ReadLock().Acquire), as(l.ReadLock().TryAcquire)
+		}
+		return as(l.WriteLock().Acquire), as(l.WriteLock().TryAcquire)
+	case "semaphore":
+		s, err := recipes.NewInterProcessSemaphore(c, dir, 1)
+		r.check(err)
+		one := func(f func(context.Context, int) (*recipes.Lease, error)) acquirer {
+			return as(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, 1) })
+		}
+		return one(s.Acquire), one(s.TryAcquire)
+	case "semaphore mutex":
+		m, err := recipes.NewInterProcessSemaphoreMutex(c, dir)
+		r.check(err)
+		return as(m.Acquire), as(m.TryAcquire)
+	}
+	r.Fatalf("what is a %s?", kind)
+	return nil, nil
+}
+
+// waitsIn is the line that a kind waits in.
+var waitsIn = map[string]string{"mutex": "mutex", "multi-lock": "mutex", "read": "read/write lock", "write": "read/write lock", "semaphore": "semaphore", "semaphore mutex": "semaphore"}
+
+// wantRefused checks that an acquire failed because of a foreign lock, with an
+// error that names the recipe, the node and what to do.
+func (r *rig) wantRefused(what string, h io.Closer, err error, recipe, node string) {
+	r.Helper()
+	text := fmt.Sprint(err)
+	if h != nil || !errors.Is(err, recipes.ErrForeignLock) || errors.Is(err, recipes.ErrBusy) ||
+		!strings.Contains(text, recipe) || !strings.Contains(text, node) || !strings.Contains(text, "a path of its own") {
+		r.Errorf("%s: %v, %v; want a refusal that names a %s and %s", what, h, err, recipe, node)
+	}
+}
+
+// lives checks that a hold was not disturbed.
+func (r *rig) lives(held io.Closer) {
+	r.Helper()
+	h, ok := held.(interface{ Err() error })
+	if !ok || h.Err() != nil {
+		r.Errorf("%v does not hold", held)
+	}
+}
+
+// Each recipe of ours beside each: those of one line exclude each other, or
+// share, and all others are refused while the first is held. The holder is not
+// disturbed, and once it is gone, with its directories, the other has the path.
+func TestMixingOurOwn(t *testing.T) {
+	t.Parallel()
+	for _, first := range kinds {
+		for _, second := range kinds {
+			t.Run(first+"/"+second, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					hold, _ := r.acquirers(r.connect("a"), first)
+					b := r.connect("b")
+					wait, try := r.acquirers(b, second)
+					held, err := hold(r.ctx)
+					r.check(err)
+					for name, acquire := range map[string]acquirer{"acquire": wait, "try": try} {
+						h, err := acquire(r.within(time.Minute))
+						switch {
+						case waitsIn[first] != waitsIn[second]:
+							node := "-" // in the name of one of its nodes
+							if waitsIn[first] == "semaphore" {
+								node = dir + "/locks and " + dir + "/leases"
+							}
+							r.wantRefused(name, h, err, waitsIn[first], node)
+						case first == "read" && second == "read":
+							r.check(err)
+							r.check(h.Close())
+						case name == "acquire":
+							wantErr(t, err, context.DeadlineExceeded)
+						default:
+							wantErr(t, err, recipes.ErrBusy)
+						}
+					}
+					r.lives(held)
+					time.Sleep(time.Second)
+					r.check(held.Close())
+					for _, child := range r.srv.Children(dir) { // as the server's sweep does
+						r.check(r.srv.Delete(dir + "/" + child))
+					}
+					for _, acquire := range []acquirer{wait, try} {
+						h, err := acquire(r.ctx)
+						r.check(err)
+						r.check(h.Close())
+					}
+				})
+			})
+		}
+	}
+}
+
+const (
+	curatorsID = "_c_0c708091-6d54-4320-8594-f6fdb71d5f95-"
+	oursID     = "_c_0c708091-6d54-8320-8594-f6fdb71d5f95-"
+	goID       = "_c_0c7080916d5443208594f6fdb71d5f95-"
+	kazoosID   = "0c7080916d5443208594f6fdb71d5f95"
+)
+
+// foreignNodes are the nodes that other recipes and libraries make on a path, with
+// the kinds that are refused beside them and what the refusal says.
+var foreignNodes = []struct {
+	name    string
+	child   string // an ephemeral sequential node; the number is appended
+	recipe  string
+	library string
+	refused []string
+}{
+	{"Curator's LeaderLatch", curatorsID + "latch-", "LeaderLatch", "Curator", kinds},
+	{"a LeaderLatch of somebody's", "_c_0c708091-6d54-1320-8594-f6fdb71d5f95-latch-", "LeaderLatch", "an unknown library", kinds},
+	{"Curator's mutex", curatorsID + "lock-", "mutex", "Curator", kinds[2:]},
+	{"our mutex", oursID + "lock-", "mutex", "Docent", kinds[2:]},
+	{"go-zookeeper's lock", goID + "lock-", "mutex", "go-zookeeper", kinds[2:]},
+	{"Curator's read lock", curatorsID + "__READ__", "read/write lock", "Curator", []string{"mutex", "multi-lock", "semaphore", "semaphore mutex"}},
+	{"Curator's write lock", curatorsID + "__WRIT__", "read/write lock", "Curator", []string{"mutex", "multi-lock", "semaphore", "semaphore mutex"}},
+	{"our write lock", oursID + "__WRIT__", "read/write lock", "Docent", []string{"mutex", "multi-lock", "semaphore", "semaphore mutex"}},
+	{"a semaphore's lease", curatorsID + "lease-", "semaphore", "Curator", kinds},
+	{"kazoo's lock", kazoosID + "__lock__", "lock", "kazoo", kinds},
+	{"kazoo's read lock", kazoosID + "__rlock__", "lock", "kazoo", kinds},
+}
+
+// A node of another recipe or library is refused by name, whichever recipe of
+// ours comes, and leaves no node of ours behind. It costs no request: what the
+// names say is in the list that is there.
+func TestMixingStrangers(t *testing.T) {
+	t.Parallel()
+	for _, s := range foreignNodes {
+		for _, kind := range kinds {
+			if !slices.Contains(s.refused, kind) {
+				continue // TestMixingOurOwn, TestRWLock..., TestGoZookeeperLock
+			}
+			t.Run(s.name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					c := r.connect("a")
+					node, err := c.Create(r.ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential(), client.WithParents())
+					r.check(err)
+					wait, try := r.acquirers(c, kind)
+					r.srv.ResetCounts()
+					h, err := try(r.ctx)
+					r.wantRefused("try", h, err, "a "+s.recipe+" of "+s.library+":", node)
+					if n := r.srv.Count(zktest.OpGetChildren2); n != 1 || r.srv.Count(zktest.OpCreate) != 0 || r.srv.Count(zktest.OpGetData) != 0 {
+						r.Errorf("try: %v", r.srv.Counts())
+					}
+					r.srv.ResetCounts()
+					h, err = wait(r.ctx)
+					r.wantRefused("acquire", h, err, "a "+s.recipe+" of "+s.library+":", node)
+					if n := r.srv.Count(zktest.OpGetChildren2); n != 1 || r.srv.Count(zktest.OpGetData) != 0 || r.srv.Count(zktest.OpExists) != 0 {
+						r.Errorf("acquire: %v", r.srv.Counts())
+					}
+					time.Sleep(time.Second)
+					if left := r.srv.Children(dir); len(left) != 1 {
+						r.Errorf("left behind: %v", left)
+					}
+					r.check(r.srv.Delete(node))
+					for _, acquire := range []acquirer{wait, try} {
+						h, err := acquire(r.ctx)
+						r.check(err)
+						r.check(h.Close())
+					}
+				})
+			})
+		}
+	}
+}
+
+// A stranger that comes later takes nothing from the holder. A waiter is refused
+// at its next look, and so is every later acquire.
+func TestMixingComesLater(t *testing.T) {
+	t.Parallel()
+	for _, s := range foreignNodes {
+		for _, kind := range kinds {
+			if !slices.Contains(s.refused, kind) {
+				continue
+			}
+			t.Run(s.name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					holder, _ := r.acquirers(r.connect("a"), "write")
+					if kind != "read" { // a reader waits behind a writer
+						holder, _ = r.acquirers(r.connect("a"), kind)
+					}
+					wait, try := r.acquirers(r.connect("b"), kind)
+					if strings.HasPrefix(kind, "semaphore") { // looks once: its own directories are below
+						h, err := wait(r.ctx)
+						r.check(err)
+						r.check(h.Close())
+					}
+					held, err := holder(r.ctx)
+					r.check(err)
+					waited := make(chan error, 1)
+					go func() {
+						h, err := wait(r.ctx)
+						if h != nil {
+							_ = h.Close()
+						}
+						waited <- err
+					}()
+					time.Sleep(time.Second)
+					c := r.connect("c")
+					node, err := c.Create(r.ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential())
+					r.check(err)
+					time.Sleep(time.Minute)
+					r.lives(held)
+					r.check(held.Close())
+					if strings.HasPrefix(kind, "semaphore") {
+						r.check(<-waited) // not noticed by a value that has looked
+						_, again := r.acquirers(r.connect("d"), kind)
+						h, err := again(r.ctx)
+						r.wantRefused("another value", h, err, s.recipe, node)
+						return
+					}
+					wantErr(t, <-waited, recipes.ErrForeignLock)
+					h, err := try(r.ctx)
+					r.wantRefused("later", h, err, s.recipe, node)
+				})
+			})
+		}
+	}
+}
+
+// belowALock is a contender for a lock whose path is below another lock's.
+const belowALock = "/locks/" + curatorsID + "lock-0000000001"
+
+// What is no lock fails no acquire, whatever it is called.
+func TestMixingNotLocks(t *testing.T) {
+	t.Parallel()
+	for _, children := range [][]string{
+		{""}, // DistributedBarrier: the path itself, persistent
+		{"/config", "/_c_config", "/0000000001"},
+		{"/ready", "/0c708091-6d54-4320-8594-f6fdb71d5f95"},                                            // DistributedDoubleBarrier
+		{"/queue-0000000000", "/queue-|id|0000000001", "/queue-1000000050000000002", "/qn-0000000003"}, // DistributedQueue and its kin
+		{"/member-1", "/10.0.0.7", "/touch"},                                                           // GroupMember, PersistentTtlNode
+		{"/" + curatorsID + "set", "/" + oursID, "/" + curatorsID + "worker-0000000001"},               // other protected nodes
+		{"/locks"},
+		{"/leases"},
+		{"/locks", belowALock, "/locks/a", "/locks/a/" + oursID + "lock-0000000000"}, // a lock below a lock
+		{"/leases", "/leases/" + curatorsID + "lease-0000000001"},
+		{"/mylocks", "/leases", "/locks2"},
+		{"/entry-100-0000000000", "/taken", "/entries", "/" + kazoosID + "__party__", "/lock", "/party"}, // kazoo's Queue, LockingQueue, Party, Partitioner
+		{"/block-0000000001", "/x" + curatorsID + "latch-0000000001", "/latch-0000000001", "/" + curatorsID + "latch-1", "/" + curatorsID + "x-latch-0000000001"},
+	} {
+		for _, kind := range kinds {
+			children := children
+			switch {
+			case waitsIn[kind] == "mutex" && children[0] == "/block-0000000001":
+				children = children[1:] // in the line of a mutex, as in Curator's
+			case strings.HasPrefix(kind, "semaphore") && slices.Contains(children, belowALock):
+				continue // in the line of the semaphore, whose queue it is
+			}
+			t.Run(fmt.Sprint(children)+kind, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					r.check(r.srv.Create("/locks", nil))
+					r.check(r.srv.Create(dir, []byte("10.0.0.7")))
+					for _, child := range children {
+						if child != "" {
+							r.check(r.srv.Create(dir+child, nil))
+						}
+					}
+					wait, try := r.acquirers(r.connect("a"), kind)
+					for _, acquire := range []acquirer{wait, try} {
+						if h, err := acquire(r.within(time.Minute)); err != nil {
+							r.Error(err)
+						} else {
+							r.check(h.Close())
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// The directories of a semaphore that is out of use are refused as well, as
+// their names are all that is known. The error says what to do: to delete them.
+func TestMixingSemaphoreOutOfUse(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s, err := recipes.NewInterProcessSemaphore(c, dir, 3)
+		r.check(err)
+		l, err := s.Acquire(r.ctx, 3)
+		r.check(err)
+		r.check(l.Release(r.ctx))
+		wait, try := r.acquirers(c, "mutex")
+		for _, acquire := range []acquirer{wait, try} {
+			h, err := acquire(r.ctx)
+			r.wantRefused("mutex", h, err, "delete these directories if no semaphore uses them", dir+"/locks and "+dir+"/leases belong to a semaphore:")
+		}
+		time.Sleep(time.Second)
+		r.check(r.srv.Delete(dir + "/leases"))
+		h, err := wait(r.ctx)
+		r.check(err)
+		r.check(h.Close())
+	})
+}
+
+// It costs no request to look for others, but for the first acquire of a
+// semaphore's value, which lists its path.
+func TestMixingCostsNoRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for _, path := range []string{"/locks", dir, dir + "/locks", dir + "/config"} {
+			r.check(r.srv.Create(path, nil))
+		}
+		for _, tt := range []struct {
+			kind          string
+			first, second int // lists of an acquire
+		}{{"mutex", 1, 1}, {"read", 1, 1}, {"write", 1, 1}, {"semaphore", 3, 2}} {
+			wait, _ := r.acquirers(c, tt.kind)
+			if tt.kind == "semaphore" {
+				r.check(r.srv.Create(dir+"/leases", nil))
+			}
+			for _, want := range []int{tt.first, tt.second} {
+				r.srv.ResetCounts()
+				h, err := wait(r.ctx)
+				r.check(err)
+				r.check(h.Close())
+				if n := r.srv.Count(zktest.OpGetChildren2); n != want || r.srv.Count(zktest.OpExists) != 0 {
+					r.Errorf("an acquire of a %s: %v, want %d lists", tt.kind, r.srv.Counts(), want)
+				}
+			}
+		}
+	})
+}
