@@ -125,7 +125,7 @@ func outcome(ctx context.Context, err error) client.AcquireOutcome {
 	switch {
 	case err == nil:
 		return client.AcquireDone
-	case errors.Is(err, ErrBusy) && !errors.Is(err, ErrWouldDeadlock):
+	case errors.Is(err, ErrBusy):
 		return client.AcquireBusy
 	case errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return client.AcquireTimeout

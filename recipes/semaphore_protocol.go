@@ -130,7 +130,7 @@ func (p permits) nested(ctx context.Context) (bool, error) {
 // insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
 func insteadOfWaiting(err error) error {
 	if errors.Is(err, ErrBusy) {
-		return fmt.Errorf("%w: the caller holds permits of this semaphore, and these are not free now: %w", ErrWouldDeadlock, err)
+		return fmt.Errorf("%w: the caller holds permits of this semaphore, and these are not free now (%v)", ErrWouldDeadlock, err) //nolint:errorlint // trying again is no way out
 	}
 	return err
 }

@@ -50,6 +50,7 @@ type Attempt struct {
 	Outer               *Hold   // what it re-entered
 	From                *Hold   // the write hold that it wanted to read in the place of
 	Hopeless            bool    // it can never be granted while Outer lasts
+	Asks                bool    // the servers are asked before it is refused
 }
 
 // wants reports whether a lock is, or is one of, what the call wanted.

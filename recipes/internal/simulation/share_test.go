@@ -127,6 +127,14 @@ var shareCases = map[string]struct {
 	"writer in between":        {func(p *peace) { downgraded(p); between(p) }, []error{sim.ErrDowngrade, sim.ErrTokenOrder}},
 	"refused what is hopeless": {func(p *peace) { hopeless(p, failed(recipes.ErrWouldDeadlock)) }, nil},
 	"waited for what is not":   {func(p *peace) { hopeless(p, failed(recipes.ErrWouldDeadlock)); p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
+	"refused by the servers": {func(p *peace) {
+		hopeless(p, failed(recipes.ErrWouldDeadlock))
+		p.again.Asks, p.again.Ended = true, 3*second
+	}, nil},
+	"another error of the servers'": {func(p *peace) {
+		hopeless(p, failed(recipes.ErrBusy))
+		p.again.Call, p.again.Asks = "try", true
+	}, []error{sim.ErrReentry}},
 	"another error":            {func(p *peace) { hopeless(p, failed(recipes.ErrBusy)); p.again.Call = "try" }, []error{sim.ErrReentry}},
 	"deadlock where none is":   {func(p *peace) { p.cs.Err = failed(recipes.ErrWouldDeadlock) }, []error{sim.ErrUnexplained}},
 	"granted what is hopeless": {func(p *peace) { p.again.Hopeless = true }, []error{sim.ErrReentry}},

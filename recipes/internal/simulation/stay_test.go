@@ -121,7 +121,7 @@ func (a *actor) reenter(s *stay) {
 	}
 	at := a.begin("re-enter", s.want)
 	h, err := s.want.within(s.h.Context())
-	a.w.h.Note(func() { at.Outer, at.Hopeless = s.gs[0], s.want.hopeless })
+	a.w.h.Note(func() { at.Outer, at.Hopeless, at.Asks = s.gs[0], s.want.hopeless, s.want.asks })
 	if err != nil {
 		a.end(s.h.Context(), at, Never, err)
 		return

@@ -69,20 +69,24 @@ func tokenOrigin(f *facts) (errs []error) {
 }
 
 // reentries: re-entering a hold that lives takes no time, no new node, and
-// succeeds, or is refused if it can never be granted.
+// succeeds, or is refused if it can never be granted. To refuse permits beside
+// permits takes the time of an answer.
 func reentries(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Outer == nil {
 			continue
 		}
-		lives := !endedBy(a.Outer.ContextEnded, a.Begun+1)
+		late, lives := a.Ended > a.Begun+prompt, !endedBy(a.Outer.ContextEnded, a.Begun+1)
+		if a.Asks {
+			late, lives = a.Ended > a.Outer.ContextEnded+prompt, !endedBy(a.Outer.ContextEnded, a.Ended+1)
+		}
 		switch {
 		case a.Hopeless:
 			refused := errors.Is(a.Err, recipes.ErrWouldDeadlock)
-			if a.Hold != nil || a.Ended > a.Begun+prompt || lives && !refused {
+			if a.Hold != nil || late || lives && !refused {
 				errs = append(errs, broken(ErrReentry, "%v beside %v", a, a.Outer))
 			}
-		case a.Ended > a.Begun+prompt, a.Hold == nil && lives:
+		case late, a.Hold == nil && lives:
 			errs = append(errs, broken(ErrReentry, "%v in %v", a, a.Outer))
 		case a.Hold != nil && (a.Hold.Token != a.Outer.Token || a.Hold.Path != a.Outer.Path):
 			errs = append(errs, broken(ErrReentry, "%v in %v", a.Hold, a.Outer))

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/docent-go/docent/recipes"
@@ -54,6 +55,7 @@ type want struct {
 	do           doing
 	within       call  // what is asked for by who holds; nil for nothing
 	hopeless     bool  // that within can never be granted
+	asks         bool  // the servers, before within is refused
 	read         *want // what a writer turns into
 }
 
@@ -122,6 +124,7 @@ func (a *actor) handle(l *resource) (h handle, err error) {
 func (a *actor) choose(lock int) *want {
 	if a.w.game.together {
 		if some := a.r.Perm(len(a.locks))[:1+a.r.IntN(len(a.locks))]; len(some) > 1 {
+			slices.Sort(some) // one order everywhere
 			return a.several(some)
 		}
 	}
@@ -144,11 +147,11 @@ func (a *actor) single(lock int) (*want, recipes.Lock) {
 		w.parts[0].units = n
 		w.acquire, w.try = permits(s.Acquire, n), permits(s.TryAcquire, n)
 		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error { return s.Do(ctx, n, fn) })
-		w.within, w.hopeless = permits(s.Acquire, h.l.of-n+1), true
+		w.within, w.hopeless, w.asks = permits(s.Acquire, h.l.of-n+1), true, true
 		return w, s.Permits(n)
 	case h.alone != nil:
 		w.acquire, w.try, w.do = as(h.alone.Acquire), as(h.alone.TryAcquire), does(h.alone.Do)
-		w.within, w.hopeless = w.acquire, true
+		w.within, w.hopeless, w.asks = w.acquire, true, true
 		return w, h.alone
 	default:
 		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), does(h.mutex.Do)
