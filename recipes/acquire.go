@@ -10,7 +10,7 @@ import (
 
 // Lock is what an [InterProcessMultiLock] is made of: [InterProcessMutex],
 // [ReadLock], [WriteLock], [InterProcessSemaphoreMutex] and
-// [InterProcessSemaphore.Permits].
+// [InterProcessSemaphoreV2.Permits].
 type Lock interface {
 	// Path is the path of the lock.
 	Path() string

@@ -41,8 +41,9 @@ var (
 	ErrForeignLock = seqqueue.ErrForeign
 
 	// ErrWouldDeadlock says that an acquire was refused because it would wait
-	// for a hold that its own context descends from, or for somebody who waits
-	// for that.
+	// for a hold that its own context descends from, or for a waiter that waits
+	// for that hold. Permits of a semaphore, of which the context holds others,
+	// are refused whenever they are not free at once.
 	ErrWouldDeadlock = errors.New("would wait for itself")
 
 	// ErrSeveralSessions says that [MultiHold.Guard] was called for locks of

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/recipes/shared"
 )
 
-func ExampleInterProcessSemaphore() {
+func ExampleInterProcessSemaphoreV2() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c, end, err := connectExample(ctx)
@@ -20,7 +20,7 @@ func ExampleInterProcessSemaphore() {
 	}
 	defer end()
 
-	pool, err := recipes.NewInterProcessSemaphore(c, "/pools/db", 3)
+	pool, err := recipes.NewInterProcessSemaphoreV2(c, "/pools/db", 3)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,7 +44,7 @@ func ExampleInterProcessSemaphore() {
 }
 
 // The number of permits is a count that an operator may change.
-func ExampleNewInterProcessSemaphoreFromCount() {
+func ExampleNewInterProcessSemaphoreV2FromCount() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c, end, err := connectExample(ctx)
@@ -59,7 +59,7 @@ func ExampleNewInterProcessSemaphoreFromCount() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := recipes.NewInterProcessSemaphoreFromCount(c, "/pools/db", size)
+	pool, err := recipes.NewInterProcessSemaphoreV2FromCount(c, "/pools/db", size)
 	if err != nil {
 		fmt.Println(err)
 		return

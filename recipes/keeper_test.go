@@ -53,7 +53,7 @@ func TestContainerAmongLeases(t *testing.T) {
 		if n, _ := srv.Node(name); n.Stat.EphemeralOwner >= 0 {
 			t.Fatalf("owner %x", n.Stat.EphemeralOwner)
 		}
-		s, err := recipes.NewInterProcessSemaphore(connect("a"), "/pool", 1)
+		s, err := recipes.NewInterProcessSemaphoreV2(connect("a"), "/pool", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func (r *rig) acquirers(c *client.Client, kind string) (wait, try acquirer) {
 		}
 		return as(l.WriteLock().Acquire), as(l.WriteLock().TryAcquire)
 	case "semaphore":
-		s, err := recipes.NewInterProcessSemaphore(c, dir, 1)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, dir, 1)
 		r.check(err)
 		one := func(f func(context.Context, int) (*recipes.Lease, error)) acquirer {
 			return as(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, 1) })
@@ -328,7 +328,7 @@ func TestMixingSemaphoreOutOfUse(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		s, err := recipes.NewInterProcessSemaphore(c, dir, 3)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, dir, 3)
 		r.check(err)
 		l, err := s.Acquire(r.ctx, 3)
 		r.check(err)

@@ -163,7 +163,7 @@ func (r *rig) guardsAll(lost int) {
 	r.check(err)
 	rw, err := recipes.NewInterProcessReadWriteLock(inside, "/y")
 	r.check(err)
-	sem, err := recipes.NewInterProcessSemaphore(inside, "/z", 3)
+	sem, err := recipes.NewInterProcessSemaphoreV2(inside, "/z", 3)
 	r.check(err)
 	all, err := recipes.NewInterProcessMultiLock(m, rw.WriteLock(), sem.Permits(2))
 	r.check(err)

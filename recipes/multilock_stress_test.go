@@ -111,8 +111,8 @@ func (w *multiWitness) some(rnd *rand.Rand, c *client.Client) (*recipes.InterPro
 				lock, want.units = rw.WriteLock(), readers
 			}
 		case "/s":
-			var s *recipes.InterProcessSemaphore
-			if s, err = recipes.NewInterProcessSemaphore(c, path, 3); err != nil {
+			var s *recipes.InterProcessSemaphoreV2
+			if s, err = recipes.NewInterProcessSemaphoreV2(c, path, 3); err != nil {
 				break
 			}
 			want = multiWant{path, 1 + rnd.IntN(3), 3}

@@ -220,7 +220,7 @@ func (r *rig) mixedLocks(c *client.Client) []recipes.Lock {
 		return m
 	}
 	two := func(path string) recipes.Lock {
-		s, err := recipes.NewInterProcessSemaphore(c, path, 2)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, path, 2)
 		r.check(err)
 		return s.Permits(2)
 	}

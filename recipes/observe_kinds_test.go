@@ -56,13 +56,13 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 		},
 		"semaphore": {
 			func(ctx context.Context, c *client.Client, fn work) error {
-				s, err := recipes.NewInterProcessSemaphore(c, path, 3)
+				s, err := recipes.NewInterProcessSemaphoreV2(c, path, 3)
 				if err != nil {
 					return err
 				}
 				return s.Do(ctx, 2, works[*recipes.Lease](fn))
 			},
-			locked("InterProcessSemaphore lease"),
+			locked("InterProcessSemaphoreV2 lease"),
 		},
 		"semaphore mutex": {
 			func(ctx context.Context, c *client.Client, fn work) error {
@@ -80,7 +80,7 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				b, err := recipes.NewInterProcessSemaphore(c, "/permits", 1)
+				b, err := recipes.NewInterProcessSemaphoreV2(c, "/permits", 1)
 				if err != nil {
 					return err
 				}
@@ -174,12 +174,12 @@ func TestLockHooksOfPermits(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var d diary
 		c := r.connect("a", client.WithObserver(d.hooks(false)))
-		s, err := recipes.NewInterProcessSemaphore(c, "/s", 2)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, "/s", 2)
 		r.check(err)
 		lease, err := s.Acquire(r.as("h"), 2)
 		r.check(err)
 		d.take()
-		const asks = " asks for InterProcessSemaphore lease /s"
+		const asks = " asks for InterProcessSemaphoreV2 lease /s"
 		_, err = s.TryAcquire(r.as("t"), 1)
 		wantErr(t, err, recipes.ErrBusy)
 		d.want(t, "t"+asks, "t: busy")

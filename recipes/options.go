@@ -11,7 +11,7 @@ import (
 // LockOption configures an [InterProcessMutex] or an [InterProcessReadWriteLock].
 type LockOption interface{ applyLock(*settings) }
 
-// SemaphoreOption configures an [InterProcessSemaphore] or an
+// SemaphoreOption configures an [InterProcessSemaphoreV2] or an
 // [InterProcessSemaphoreMutex].
 type SemaphoreOption interface{ applySemaphore(*settings) }
 

@@ -19,8 +19,8 @@ func TestOptionsFitTheirConstructors(t *testing.T) {
 	constructors := map[string]any{
 		"InterProcessMutex":              recipes.NewInterProcessMutex,
 		"InterProcessReadWriteLock":      recipes.NewInterProcessReadWriteLock,
-		"InterProcessSemaphore":          recipes.NewInterProcessSemaphore,
-		"InterProcessSemaphoreFromCount": recipes.NewInterProcessSemaphoreFromCount,
+		"InterProcessSemaphoreV2":          recipes.NewInterProcessSemaphoreV2,
+		"InterProcessSemaphoreFromCount": recipes.NewInterProcessSemaphoreV2FromCount,
 		"InterProcessSemaphoreMutex":     recipes.NewInterProcessSemaphoreMutex,
 	}
 	queues := []string{"InterProcessMutex", "InterProcessReadWriteLock"}

@@ -67,7 +67,7 @@ func (l *WriteLock) RequestRelease(ctx context.Context, contender Contender) err
 // RequestRelease asks the owner of a lease to release it, as
 // [InterProcessMutex.RequestRelease]. A request to any node of a [Lease] is
 // one to all of it. Curator's semaphores do not listen.
-func (s *InterProcessSemaphore) RequestRelease(ctx context.Context, contender Contender) error {
+func (s *InterProcessSemaphoreV2) RequestRelease(ctx context.Context, contender Contender) error {
 	return requestRelease(ctx, s.c, s.path, contender, s.leases.dir, s.gate.path)
 }
 

@@ -90,7 +90,7 @@ func TestRevocationOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		s, err := recipes.NewInterProcessSemaphore(c, "/pool", 3)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, "/pool", 3)
 		r.check(err)
 		for i := range 3 {
 			l, err := s.Acquire(r.ctx, 3)

@@ -14,22 +14,26 @@ import (
 // semaphore has, and would have waited until somebody raised their number.
 var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 
-// InterProcessSemaphore hands out a number of permits across processes and
-// hosts: who asked first gets theirs first, also behind somebody who asked for
-// more and still waits. It is Curator's InterProcessSemaphoreV2: same nodes,
-// same rule, so Java and Go processes share the permits.
+// InterProcessSemaphoreV2 is Curator's InterProcessSemaphoreV2, and not Curator's
+// InterProcessSemaphore (V1), which is another, incompatible layout: the two on one
+// path share nothing. It hands out a number of permits across processes and hosts.
+// The acquire that asked first is served first, also if it asked for more than one
+// behind it. Java and Go processes share the permits.
 //
-// Who acquires stands in the queue "<path>/locks", a mutex like
-// [InterProcessMutex]. Its holder counts the children of "<path>/leases",
-// waits there until there is room, and makes its leases, ephemeral nodes named
-// "_c_<uuid>-lease-<number>", in one transaction with its leaving the queue:
-// all of them or none, and only while it was first. Two who ask for several
-// permits cannot each hold half, as two of Curator's acquire(2) can.
+// An acquire makes a node in the queue "<path>/locks", which is a mutex like
+// [InterProcessMutex]. The first in the queue counts the children of
+// "<path>/leases" and waits there until there is room. Then it makes its leases,
+// ephemeral nodes named "_c_<uuid>-lease-<number>", one for each permit. One
+// transaction makes all of them and deletes the node in the queue: so there are all
+// or none, and only if the acquire was still the first. Two acquires that ask for
+// several permits cannot each hold half, as two of Curator's acquire(2) can.
 //
-// Everybody must give the same number of permits, which nothing checks, or
-// the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
-// its own. It is safe for concurrent use and needs no Close.
-type InterProcessSemaphore struct {
+// All who use the path must give the same number of permits, which nothing checks,
+// or the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
+// its own. With a context that descends from a lease of the semaphore an acquire
+// never waits: if its permits are not free at once it is refused with
+// [ErrWouldDeadlock]. It is safe for concurrent use and needs no Close.
+type InterProcessSemaphoreV2 struct {
 	settings
 
 	c      *client.Client
@@ -44,10 +48,10 @@ type InterProcessSemaphore struct {
 	unmixed atomic.Bool // no other lock was found on the path
 }
 
-// NewInterProcessSemaphore returns the semaphore on path with max permits. It
+// NewInterProcessSemaphoreV2 returns the semaphore on path with max permits. It
 // does no I/O. kazoo's Semaphore cannot be mixed with it: there is no option for
 // that.
-func NewInterProcessSemaphore(c *client.Client, path string, max int, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
+func NewInterProcessSemaphoreV2(c *client.Client, path string, max int, opts ...SemaphoreOption) (*InterProcessSemaphoreV2, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("recipes: a semaphore with %d permits; it needs at least one", max)
 	}
@@ -67,19 +71,19 @@ type PermitCount interface {
 	ValueW(ctx context.Context) (int32, *client.Watch, error)
 }
 
-// NewInterProcessSemaphoreFromCount returns the semaphore on path that has as
+// NewInterProcessSemaphoreV2FromCount returns the semaphore on path that has as
 // many permits as count says. Raising the count wakes who waits for it.
 // Lowering it takes nothing from those who hold. It binds the acquires that read
 // it afterwards: one that asks for more permits than there are then fails with
 // [ErrTooManyPermits]. count may be of another client.
-func NewInterProcessSemaphoreFromCount(c *client.Client, path string, count PermitCount, opts ...SemaphoreOption) (*InterProcessSemaphore, error) {
+func NewInterProcessSemaphoreV2FromCount(c *client.Client, path string, count PermitCount, opts ...SemaphoreOption) (*InterProcessSemaphoreV2, error) {
 	if count == nil {
 		return nil, errors.New("recipes: the count of a semaphore is nil; make one with shared.NewSharedCount")
 	}
 	return newSemaphore(c, path, 0, count, opts)
 }
 
-func newSemaphore(c *client.Client, path string, most int, count PermitCount, opts []SemaphoreOption) (*InterProcessSemaphore, error) {
+func newSemaphore(c *client.Client, path string, most int, count PermitCount, opts []SemaphoreOption) (*InterProcessSemaphoreV2, error) {
 	full, err := lockPath(c, path)
 	if err != nil {
 		return nil, err
@@ -91,9 +95,9 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 	}
 	leases := newLeases(c, path+"/leases")
 	gate.queue.Beside(leases.dir)
-	return &InterProcessSemaphore{
+	return &InterProcessSemaphoreV2{
 		settings: s,
-		c:        c, path: path, recipe: "InterProcessSemaphore",
+		c:        c, path: path, recipe: "InterProcessSemaphoreV2",
 		key:  newHeldKey(c, full, leaseTag),
 		gate: gate, leases: leases,
 		max: most, count: count,
@@ -106,14 +110,14 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 // On error none is held and no node remains, or its removal goes on in the
 // background until it succeeds or the session is over. The error is a
 // [*LockError] and matches what happened: [ErrTooManyPermits], at once;
-// [ErrWouldDeadlock], at once, if ctx descends from leases of so many permits
-// that there can never be n more; client.ErrTooLarge, if one request cannot make
+// [ErrWouldDeadlock] if ctx descends from a lease of the semaphore and n permits
+// are not free now; client.ErrTooLarge, if one request cannot make
 // n nodes, which may show only when there is room; ctx's error,
 // client.ErrSessionLost if the session was lost during the wait and the place
 // in the queue with it, [ErrNodeDeleted] if somebody deleted the waiting node,
 // client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
 // and the error of the [PermitCount].
-func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
+func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, true)
 }
 
@@ -122,27 +126,27 @@ func (s *InterProcessSemaphore) Acquire(ctx context.Context, n int) (*Lease, err
 // it returns a [*BusyError] that names one of the holders, and if somebody
 // waits, the first of them; it makes no node unless they came in the same
 // moment. Otherwise it is like Acquire.
-func (s *InterProcessSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error) {
+func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, false)
 }
 
 // Do runs fn while n permits are held, as [InterProcessMutex.Do].
-func (s *InterProcessSemaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
+func (s *InterProcessSemaphoreV2) Do(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
 	return do(ctx, func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }, fn)
 }
 
 // TryDo runs fn if n permits are free, as [InterProcessMutex.TryDo].
-func (s *InterProcessSemaphore) TryDo(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
+func (s *InterProcessSemaphoreV2) TryDo(ctx context.Context, n int, fn func(ctx context.Context, lease *Lease) error) error {
 	return do(ctx, func(ctx context.Context) (*Lease, error) { return s.TryAcquire(ctx, n) }, fn)
 }
 
 // Path is the path of the semaphore.
-func (s *InterProcessSemaphore) Path() string { return s.path }
+func (s *InterProcessSemaphoreV2) Path() string { return s.path }
 
 // Queue lists the leases, one for each permit, in the order in which they were
 // made, and behind them who waits. Who gets its permits while it reads may be
 // listed twice, and who leaves is left out. See [InterProcessMutex.Queue].
-func (s *InterProcessSemaphore) Queue(ctx context.Context) ([]Contender, error) {
+func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error) {
 	waiting, err := s.gate.contenders(ctx)
 	if err != nil {
 		return nil, err
@@ -157,7 +161,7 @@ func (s *InterProcessSemaphore) Queue(ctx context.Context) ([]Contender, error) 
 	return all, nil
 }
 
-func (s *InterProcessSemaphore) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
+func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
 	h, err := acquire(ctx, s.c, client.LockInfo{
 		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: !wait,
 	}, permits{s, n})
@@ -167,7 +171,7 @@ func (s *InterProcessSemaphore) acquire(ctx context.Context, n int, wait bool) (
 	return &Lease{h}, nil
 }
 
-// Lease is one or several permits of an [InterProcessSemaphore] that are held.
+// Lease is one or several permits of an [InterProcessSemaphoreV2] that are held.
 // They were granted together and are released together, and the loss of one of
 // their nodes ends the hold of all.
 type Lease struct{ *Hold }
@@ -189,15 +193,15 @@ func (l *Lease) Data(ctx context.Context) ([]byte, error) {
 
 // InterProcessSemaphoreMutex is a fair lock across processes and hosts that is
 // not re-entrant. It is Curator's InterProcessSemaphoreMutex, an
-// [InterProcessSemaphore] of one permit, and does not exclude an
+// [InterProcessSemaphoreV2] of one permit, and does not exclude an
 // [InterProcessMutex] on the same path.
 //
 // It is safe for concurrent use, holds no state of the lock and needs no Close.
-type InterProcessSemaphoreMutex struct{ semaphore *InterProcessSemaphore }
+type InterProcessSemaphoreMutex struct{ semaphore *InterProcessSemaphoreV2 }
 
 // NewInterProcessSemaphoreMutex returns the lock on path. It does no I/O.
 func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...SemaphoreOption) (*InterProcessSemaphoreMutex, error) {
-	s, err := NewInterProcessSemaphore(c, path, 1, opts...)
+	s, err := NewInterProcessSemaphoreV2(c, path, 1, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +209,7 @@ func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...Semaph
 	return &InterProcessSemaphoreMutex{s}, nil
 }
 
-// Acquire waits until the lock is held; see [InterProcessSemaphore.Acquire].
+// Acquire waits until the lock is held; see [InterProcessSemaphoreV2.Acquire].
 // Any goroutine may release the hold. With a context that descends from a hold
 // of the lock it returns [ErrWouldDeadlock] at once, where Curator's waits for
 // ever.
@@ -214,7 +218,7 @@ func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error)
 }
 
 // TryAcquire takes the lock if nobody holds it or waits for it; see
-// [InterProcessSemaphore.TryAcquire].
+// [InterProcessSemaphoreV2.TryAcquire].
 func (m *InterProcessSemaphoreMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 	return only(m.semaphore.TryAcquire(ctx, 1))
 }
@@ -238,7 +242,7 @@ func (m *InterProcessSemaphoreMutex) TryDo(ctx context.Context, fn func(ctx cont
 }
 
 // Queue lists who holds the lock and who waits for it, in order; see
-// [InterProcessSemaphore.Queue].
+// [InterProcessSemaphoreV2.Queue].
 func (m *InterProcessSemaphoreMutex) Queue(ctx context.Context) ([]Contender, error) {
 	return m.semaphore.Queue(ctx)
 }

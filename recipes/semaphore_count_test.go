@@ -19,7 +19,7 @@ func TestSemaphoreCountOutOfReach(t *testing.T) {
 		a, b := r.connect("a"), r.connect("b")
 		count, err := shared.NewSharedCount(b, "/count", 3)
 		r.check(err)
-		s, err := recipes.NewInterProcessSemaphoreFromCount(a, "/pool", count)
+		s, err := recipes.NewInterProcessSemaphoreV2FromCount(a, "/pool", count)
 		r.check(err)
 		l, err := s.Acquire(r.ctx, 3)
 		r.check(err)
@@ -58,7 +58,7 @@ func TestSemaphoreCountOutOfReach(t *testing.T) {
 func TestSemaphoreMorePermitsThanARequestCarries(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s, err := recipes.NewInterProcessSemaphore(r.connect("a"), "/pool", math.MaxInt)
+		s, err := recipes.NewInterProcessSemaphoreV2(r.connect("a"), "/pool", math.MaxInt)
 		r.check(err)
 		for _, n := range []int{20_000, 1 << 17, math.MaxInt} {
 			_, err := s.Acquire(r.ctx, n)

@@ -104,7 +104,7 @@ func TestSemaphoreFIFO(t *testing.T) {
 func TestSemaphoreTwoForTwo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		var both [2]*recipes.InterProcessSemaphore
+		var both [2]*recipes.InterProcessSemaphoreV2
 		for i := range both {
 			both[i] = r.semaphore(r.connect(name(i)), 2)
 		}

@@ -22,11 +22,11 @@ const mostAtOnce = 1 << 16
 
 // Permits is n permits of the semaphore as one of the locks of an
 // [InterProcessMultiLock].
-func (s *InterProcessSemaphore) Permits(n int) Lock { return permits{s, n} }
+func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return permits{s, n} }
 
 // permits is the protocol of the semaphore for n permits.
 type permits struct {
-	*InterProcessSemaphore
+	*InterProcessSemaphoreV2
 
 	n int
 }

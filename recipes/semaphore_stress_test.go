@@ -56,7 +56,7 @@ func (b *believers) expire(r *rig, session int64) {
 }
 
 // worker takes and returns permits in as many rounds, whatever happens.
-func (b *believers) worker(r *rig, s *recipes.InterProcessSemaphore, rnd *rand.Rand, rounds, most int, out func() int) {
+func (b *believers) worker(r *rig, s *recipes.InterProcessSemaphoreV2, rnd *rand.Rand, rounds, most int, out func() int) {
 	for rounds > 0 {
 		limited, cancel := context.WithTimeout(r.ctx, time.Duration(1+rnd.IntN(60_000))*time.Millisecond)
 		l, err := s.Acquire(limited, 1+rnd.IntN(most))

@@ -22,9 +22,9 @@ const (
 	countPath  = "/counts/permits"
 )
 
-func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.SemaphoreOption) *recipes.InterProcessSemaphore {
+func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.SemaphoreOption) *recipes.InterProcessSemaphoreV2 {
 	r.Helper()
-	s, err := recipes.NewInterProcessSemaphore(c, pool, permits, opts...)
+	s, err := recipes.NewInterProcessSemaphoreV2(c, pool, permits, opts...)
 	r.check(err)
 	return s
 }
@@ -37,14 +37,14 @@ func (r *rig) sharedCount(c *client.Client, seed int32) *shared.SharedCount {
 	return s
 }
 
-func (r *rig) countedSemaphore(c *client.Client, count *shared.SharedCount) *recipes.InterProcessSemaphore {
+func (r *rig) countedSemaphore(c *client.Client, count *shared.SharedCount) *recipes.InterProcessSemaphoreV2 {
 	r.Helper()
-	s, err := recipes.NewInterProcessSemaphoreFromCount(c, pool, count)
+	s, err := recipes.NewInterProcessSemaphoreV2FromCount(c, pool, count)
 	r.check(err)
 	return s
 }
 
-func (r *rig) lease(s *recipes.InterProcessSemaphore, n int) *recipes.Lease {
+func (r *rig) lease(s *recipes.InterProcessSemaphoreV2, n int) *recipes.Lease {
 	r.Helper()
 	l, err := s.Acquire(r.ctx, n)
 	r.check(err)
@@ -90,7 +90,7 @@ type leased struct {
 }
 
 // acquireLease acquires by itself.
-func acquireLease(ctx context.Context, s *recipes.InterProcessSemaphore, n int) <-chan leased {
+func acquireLease(ctx context.Context, s *recipes.InterProcessSemaphoreV2, n int) <-chan leased {
 	done := make(chan leased, 1)
 	go func() {
 		l, err := s.Acquire(ctx, n)
@@ -206,22 +206,22 @@ func TestSemaphoreInvalid(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		for _, permits := range []int{0, -1} {
-			if s, err := recipes.NewInterProcessSemaphore(c, pool, permits); s != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
+			if s, err := recipes.NewInterProcessSemaphoreV2(c, pool, permits); s != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
 				r.Errorf("%d permits: %v", permits, err)
 			}
 		}
 		for _, path := range []string{"", "/", "a", "/a/"} {
-			if s, err := recipes.NewInterProcessSemaphore(c, path, 1); s != nil || err == nil {
+			if s, err := recipes.NewInterProcessSemaphoreV2(c, path, 1); s != nil || err == nil {
 				r.Errorf("path %q: %v", path, err)
 			}
 			if m, err := recipes.NewInterProcessSemaphoreMutex(c, path); m != nil || err == nil {
 				r.Errorf("path %q: %v", path, err)
 			}
 		}
-		if s, err := recipes.NewInterProcessSemaphore(nil, pool, 1); s != nil || err == nil {
+		if s, err := recipes.NewInterProcessSemaphoreV2(nil, pool, 1); s != nil || err == nil {
 			r.Errorf("without a client: %v", err)
 		}
-		if s, err := recipes.NewInterProcessSemaphoreFromCount(c, pool, nil); s != nil || err == nil {
+		if s, err := recipes.NewInterProcessSemaphoreV2FromCount(c, pool, nil); s != nil || err == nil {
 			r.Errorf("without a count: %v", err)
 		}
 		s := r.semaphore(c, 2)

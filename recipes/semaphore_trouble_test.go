@@ -315,7 +315,7 @@ func TestSemaphoreServerAway(t *testing.T) {
 			}
 			return n
 		}
-		var semaphores [clients]*recipes.InterProcessSemaphore
+		var semaphores [clients]*recipes.InterProcessSemaphoreV2
 		again := func(i int) { // as those who lose their session do
 			done := make(chan leased, 1)
 			ends[i] = done

@@ -23,7 +23,7 @@ func TestOneOfSeveralNodesDeleted(t *testing.T) {
 			return way{[]string{"/x", "/y"}, func() (interface{ Close() error }, error) { return m.Acquire(r.ctx) }}
 		},
 		func(r *rig, c *client.Client) way {
-			s, err := recipes.NewInterProcessSemaphore(c, "/x", 2)
+			s, err := recipes.NewInterProcessSemaphoreV2(c, "/x", 2)
 			r.check(err)
 			return way{[]string{"/x/locks", "/x/leases"}, func() (interface{ Close() error }, error) { return s.Acquire(r.ctx, 2) }}
 		},

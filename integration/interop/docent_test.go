@@ -109,7 +109,7 @@ func docentReadWrite(l *recipes.InterProcessReadWriteLock, name string, writers 
 
 // docentMulti makes contenders that take some locks as one, and others that take one of
 // them.
-func docentMulti(locks []member, oneByOne bool, parties []*party) ([]*contender, error) {
+func docentMulti(locks []member, parties []*party) ([]*contender, error) {
 	var all []*contender
 	for i, p := range parties {
 		var members []recipes.Lock
@@ -123,9 +123,6 @@ func docentMulti(locks []member, oneByOne bool, parties []*party) ([]*contender,
 		multi, err := recipes.NewInterProcessMultiLock(members...)
 		if err != nil {
 			return nil, err
-		}
-		if oneByOne {
-			multi = multi.OneByOne()
 		}
 		alone := locks[(i+1)%len(locks)]
 		single, err := recipes.NewInterProcessMultiLock(members[(i+1)%len(locks)])

@@ -77,7 +77,7 @@ func TestKazooSemaphore(t *testing.T) {
 	k := a.kazoos(ctx, t, 1)[0]
 	check(t, k.peer.Make(ctx, "s", k.name, "semaphore", a.path, "1"))
 	enter(ctx, t, k.peer.Thread("t"), "s")
-	s, err := recipes.NewInterProcessSemaphore(p.client, a.path, 1)
+	s, err := recipes.NewInterProcessSemaphoreV2(p.client, a.path, 1)
 	check(t, err)
 	if _, err := s.Acquire(ctx, 1); !errors.Is(err, recipes.ErrForeignLock) {
 		t.Errorf("Acquire: %v", err)

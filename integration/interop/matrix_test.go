@@ -74,19 +74,19 @@ func semaphoreMutexLoad(ctx context.Context, t *testing.T, a *arena) {
 	a.run(ctx, t, append(ours, theirs...))
 }
 
-// multiLoad lets both sides take several locks one by one, in one order.
+// multiLoad lets both sides take several locks as one, in one order.
 func multiLoad(ctx context.Context, t *testing.T, a *arena) { a.multi(ctx, t, true) }
 
-// atOnceLoad lets Docent enter all queues in one transaction, which may meet locks of
-// Curator's but not its multi locks.
+// atOnceLoad lets Docent's multi-locks, which first enter all queues in one
+// transaction, meet single locks of Curator's.
 func atOnceLoad(ctx context.Context, t *testing.T, a *arena) { a.multi(ctx, t, false) }
 
-func (a *arena) multi(ctx context.Context, t *testing.T, oneByOne bool) {
+func (a *arena) multi(ctx context.Context, t *testing.T, asMulti bool) {
 	t.Helper()
 	locks := []member{{"a", "mutex", a.path + "/a"}, {"b", "rw", a.path + "/b"}, {"c", "semaphore-mutex", a.path + "/c"}}
-	ours, err := docentMulti(locks, oneByOne, a.docents(ctx, t, 2))
+	ours, err := docentMulti(locks, a.docents(ctx, t, 2))
 	check(t, err)
-	theirs, err := curatorMulti(ctx, locks, oneByOne, a.curators(ctx, t, 2))
+	theirs, err := curatorMulti(ctx, locks, asMulti, a.curators(ctx, t, 2))
 	check(t, err)
 	a.run(ctx, t, append(ours, theirs...))
 }

@@ -36,7 +36,7 @@ var scenes = []scene{
 			f := curatorSemaphore(path, most, path, "1")
 			return curators(ctx, t, f, p)
 		}
-		s, err := recipes.NewInterProcessSemaphore(p.client, path, 1)
+		s, err := recipes.NewInterProcessSemaphoreV2(p.client, path, 1)
 		return twice(t, p, docentSemaphore(s, path, most), err)
 	}},
 	{name: "semaphore mutex", make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
@@ -55,7 +55,7 @@ var scenes = []scene{
 			check(t, err)
 			return []*contender{all[0], curatorMultiContender(p, "second", locks)}
 		}
-		all, err := docentMulti(locks, true, []*party{p})
+		all, err := docentMulti(locks, []*party{p})
 		check(t, err)
 		return []*contender{all[0], all[0]}
 	}},

@@ -15,7 +15,7 @@ import (
 )
 
 // docentSemaphore is how to get up to most permits.
-func docentSemaphore(s *recipes.InterProcessSemaphore, name string, most int) acquirer {
+func docentSemaphore(s *recipes.InterProcessSemaphoreV2, name string, most int) acquirer {
 	return func(ctx context.Context, patience time.Duration) (*grant, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 		defer cancel()
@@ -46,7 +46,7 @@ const enough = 6
 func semaphoreLoad(ctx context.Context, t *testing.T, a *arena) {
 	a.witness.allow("s", enough)
 	ours, err := natives(a.docents(ctx, t, 2), func(p *party) (acquirer, error) {
-		s, err := recipes.NewInterProcessSemaphore(p.client, a.path, enough)
+		s, err := recipes.NewInterProcessSemaphoreV2(p.client, a.path, enough)
 		return docentSemaphore(s, "s", 2), err
 	})
 	check(t, err)
@@ -80,7 +80,7 @@ func countedSemaphoreLoad(ctx context.Context, t *testing.T, a *arena) {
 			return nil, err
 		}
 		counts[p] = count
-		s, err := recipes.NewInterProcessSemaphoreFromCount(p.client, a.path+path, count)
+		s, err := recipes.NewInterProcessSemaphoreV2FromCount(p.client, a.path+path, count)
 		return docentSemaphore(s, "s", most), err
 	})
 	check(t, err)

@@ -109,7 +109,7 @@ func write(c *client.Client, path string) (Lock, error) {
 // permits takes n of three.
 func permits(n int) func(*client.Client, string) (Lock, error) {
 	return func(c *client.Client, path string) (Lock, error) {
-		s, err := recipes.NewInterProcessSemaphore(c, path, 3)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, path, 3)
 		if err != nil {
 			return Lock{}, err
 		}
@@ -119,7 +119,7 @@ func permits(n int) func(*client.Client, string) (Lock, error) {
 
 // some is n permits of a semaphore.
 type some struct {
-	of *recipes.InterProcessSemaphore
+	of *recipes.InterProcessSemaphoreV2
 	n  int
 }
 
@@ -162,7 +162,7 @@ func multiLock(c *client.Client, path string) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	third, err := recipes.NewInterProcessSemaphore(c, path+"/c", 1)
+	third, err := recipes.NewInterProcessSemaphoreV2(c, path+"/c", 1)
 	if err != nil {
 		return Lock{}, err
 	}

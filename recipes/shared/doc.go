@@ -8,5 +8,5 @@
 //	set, err := count.TrySet(ctx, now, now.Value+1) // only if nobody wrote since
 //
 // A [SharedCount] can also say how many permits a semaphore has; see
-// [github.com/docent-go/docent/recipes.NewInterProcessSemaphoreFromCount].
+// [github.com/docent-go/docent/recipes.NewInterProcessSemaphoreV2FromCount].
 package shared

@@ -100,7 +100,7 @@ type handle struct {
 	l         *resource
 	mutex     *recipes.InterProcessMutex
 	rw        *recipes.InterProcessReadWriteLock
-	semaphore *recipes.InterProcessSemaphore
+	semaphore *recipes.InterProcessSemaphoreV2
 	alone     *recipes.InterProcessSemaphoreMutex
 }
 
@@ -111,7 +111,7 @@ func (a *actor) handle(l *resource) (h handle, err error) {
 	case readWrite:
 		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data)
 	case semaphores:
-		h.semaphore, err = recipes.NewInterProcessSemaphore(c, l.path, l.of, data)
+		h.semaphore, err = recipes.NewInterProcessSemaphoreV2(c, l.path, l.of, data)
 	case semaphoreMutexes:
 		h.alone, err = recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
 	default:
