@@ -101,7 +101,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (h *Hold, ok bool, 
 	}
 	h, err = take(bounded, place{
 		Own:  seqqueue.Own{Session: w.Session, Paths: []string{made[0].Path}},
-		lock: l.path, key: l.key, c: l.c, set: &l.settings, token: w.token,
+		lock: l.path, key: l.key, c: l.c, set: &l.settings, token: w.token, shared: true,
 	})
 	if err != nil {
 		return nil, false, cmp.Or(w.err(), err) // with the session both are lost

@@ -27,6 +27,8 @@ type place struct {
 	c     *client.Client // whose paths those of the nodes are
 	set   *settings      // of the lock
 	token int64
+
+	shared bool // others may hold the lock at the same time
 }
 
 // grant is a place that is held: by one hold or, with re-entry, by several.

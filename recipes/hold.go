@@ -30,6 +30,12 @@ func (h *Hold) Path() string { return h.grant.Paths[0] }
 // Restoring an ensemble from a backup may take tokens back.
 func (h *Hold) FencingToken() int64 { return h.grant.token }
 
+// Exclusive reports whether the lock gives one hold at a time. It is false for
+// a read hold, also after a downgrade, and for the permits of a semaphore:
+// others hold beside it, so their fencing tokens cannot order writes. Package
+// fence refuses such a hold.
+func (h *Hold) Exclusive() bool { return !h.grant.shared }
+
 // Err is nil while the lock is held. Afterwards it matches [ErrReleased] or
 // [ErrLost].
 func (h *Hold) Err() error { return h.err() }

@@ -144,7 +144,7 @@ func (l *lockInternals) turn(ctx context.Context, m *seqqueue.Member, wait bool)
 	} else {
 		err = l.unblocked(ctx, m)
 	}
-	return place{Own: m.Own, lock: l.path, key: l.key, c: l.c, set: &l.settings, token: m.Czxid}, err
+	return place{Own: m.Own, lock: l.path, key: l.key, c: l.c, set: &l.settings, token: m.Czxid, shared: isRead(l.tag)}, err
 }
 
 // unblocked returns a BusyError if a contender ahead blocks m.

@@ -38,6 +38,7 @@ type InterProcessSemaphoreV2 struct {
 
 	c      *client.Client
 	recipe string // its name, for the observer
+	alone  bool   // it is a mutex: its only permit is all that there is
 	path   string
 	key    heldKey
 	gate   *lockInternals // the queue
@@ -205,7 +206,7 @@ func NewInterProcessSemaphoreMutex(c *client.Client, path string, opts ...Semaph
 	if err != nil {
 		return nil, err
 	}
-	s.recipe = "InterProcessSemaphoreMutex"
+	s.recipe, s.alone = "InterProcessSemaphoreMutex", true
 	return &InterProcessSemaphoreMutex{s}, nil
 }
 

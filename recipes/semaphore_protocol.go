@@ -273,7 +273,7 @@ func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
 	}
 	return place{
 		Own:  seqqueue.Own{Session: m.Session, Paths: paths},
-		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid,
+		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid, shared: !p.alone,
 	}, nil
 }
 
