@@ -12,71 +12,109 @@ import (
 type Database struct {
 	DB      *sql.DB
 	Dialect Dialect
-	// Options of the transactions; nil is what the database does by itself.
+	// Options are those of the transactions of Tx; nil leaves them to the
+	// database.
 	Options *sql.TxOptions
 }
 
 var errNoDB = errors.New("fence: Database.DB is nil; open one with sql.Open")
 
-// Tx takes the lock, then runs fn in a transaction of db that commits only
-// while the lock is held and no newer holder has written to the resource, and
-// then releases the lock. No connection is in use while it waits for the lock.
+// Tx takes the lock, runs fn in a transaction of db, and releases the lock. The
+// transaction commits only while the lock is held and no newer holder has been
+// seen at the resource. No connection is in use while Tx waits for the lock.
 //
-// fn's context carries the token and ends when the lock is lost or ctx ends;
-// the transaction is then rolled back. fn must neither commit nor roll back.
+// fn must read what it decides by inside of fn. Work that reads and then takes
+// its time belongs into [Do], which raises the token before it.
 //
-// If the lock was not obtained, no transaction was opened, fn was not run and
-// the error is Acquire's. Any other error is that of [Database.Tx], joined with
-// that of the release, which says if the lock was lost. When Tx returns nil the
-// transaction is committed: that the lock was lost afterwards, or that its
+// fn's context carries the token. When the lock is lost or ctx ends, it ends
+// and the transaction is rolled back. fn must neither commit nor roll back.
+//
+// If the lock was not obtained, no transaction was opened, fn did not run and
+// the error is that of the lock. A hold that is not exclusive is refused with
+// [ErrShared]. Any other error is that of [Database.Tx], joined with that of
+// the release, which says if the lock was lost. When Tx returns nil the
+// transaction is committed. That the lock was lost afterwards, or that its
 // release failed and goes on in the background, is no error of the work.
-func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
-	h, err := lock.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if released := h.Close(); err != nil {
-			err = errors.Join(err, released)
+func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string, fn func(ctx context.Context, tx *sql.Tx) error) error {
+	committed := false
+	err := lock.Do(ctx, func(ctx context.Context, hold H) error {
+		if err := exclusive(hold, resource); err != nil {
+			return err
 		}
-	}()
-	return within(ctx, h, func(ctx context.Context) error { return db.Tx(ctx, resource, fn) })
+		// Raised by the transaction itself: all that fn reads comes after.
+		err := db.Tx(under(ctx, hold, resource, db.DB), resource, fn)
+		committed = err == nil
+		return err
+	})
+	if committed {
+		return nil
+	}
+	return err
 }
 
-// Tx runs fn in a transaction with the token that ctx carries ([Context],
-// [Do], [WithToken]). The token is checked before fn runs. The transaction
-// commits if fn returned nil, ctx has not ended and the hold, if ctx knows it,
-// still stands; otherwise, and when fn panics, it is rolled back.
+// Do raises the token of the resource by a statement of its own, and then runs
+// fn: no write of an older holder is accepted after fn has begun, so what fn
+// reads in this database stays true until a write with this token or a newer
+// one. fn's context carries the token; fn writes by [Database.Tx], as often as
+// it likes.
 //
-// An error that matches [ErrCommit] leaves open whether the transaction was
-// committed. With every other error nothing was written: a [*StaleError] if the
-// token is too old, [ErrNoToken] if ctx carries none, both without running fn;
-// fn's error; the reason for which ctx or the hold ended; the database's.
+// Use it through [Do] or [Under] where the lock is taken. A service that was
+// handed a token calls it with that token.
 //
-// From the check to the end of the transaction newer holders who write to the
-// resource wait, with SQLite all writers: keep fn short, and let the database
-// end transactions that are idle for long, because a process that is stopped
-// in the middle of fn keeps the row locked until its connection is closed.
-func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
-	token, ok := Token(ctx)
-	if !ok {
-		return fmt.Errorf("fence: %w in the context for %q: take the lock with Do or Tx of package fence, or see WithToken", ErrNoToken, resource)
-	}
+// The error is fn's. If fn did not run, it is a [*StaleError] if the token is
+// too old, [ErrNoToken] if it is not positive, or the database's. In the last
+// case the token may have been raised, which harms no newer holder: repeat the
+// call.
+func (d Database) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
 	if d.DB == nil {
 		return errNoDB
+	}
+	if err := d.Dialect.check(ctx, d.DB, resource, token); err != nil {
+		return because(ctx, err)
+	}
+	return fn(carry(ctx, resource, token, d.DB))
+}
+
+// Tx runs fn in a transaction with the token that ctx carries for resource. The
+// context must come from [Database.Do] with the same DB, directly or through
+// [Do], [Under] or [Handler]. The token is checked again before fn runs. The
+// transaction commits if fn returned nil, ctx has not ended and the hold, if
+// ctx knows it, still stands. Otherwise, and when fn panics, it is rolled back.
+//
+// An error that matches [ErrCommit] leaves open whether the transaction was
+// committed. With every other error nothing was written. Such an error is one
+// of these:
+//   - a [*StaleError], if the token is too old; fn did not run
+//   - [ErrNoToken], if ctx carries no token that was raised for resource in
+//     this database; fn did not run
+//   - fn's error
+//   - the reason for which ctx or the hold ended
+//   - the database's error
+//
+// From the check to the end of the transaction, newer holders that write to the
+// resource wait; with SQLite all writers wait. Keep fn short, and let the
+// database end transactions that are idle for long: a process that is stopped
+// inside fn keeps the row locked until its connection is closed.
+func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
+	if d.DB == nil {
+		return errNoDB
+	}
+	b, err := d.raised(ctx, resource)
+	if err != nil {
+		return err
 	}
 	tx, err := d.DB.BeginTx(ctx, d.Options)
 	if err != nil {
 		return fmt.Errorf("fence: begin: %w", because(ctx, err))
 	}
-	defer func() { _ = tx.Rollback() }() // of a transaction that has ended it does nothing
-	if err := d.Dialect.Check(ctx, tx, resource, token); err != nil {
+	defer func() { _ = tx.Rollback() }() // does nothing after the end of the transaction
+	if err := d.Dialect.Check(ctx, tx, resource, b.token); err != nil {
 		return because(ctx, err)
 	}
 	if err := fn(ctx, tx); err != nil {
 		return because(ctx, err)
 	}
-	if err := held(ctx); err != nil {
+	if err := b.standing(ctx); err != nil {
 		return fmt.Errorf("fence: not committed: %w", err)
 	}
 	switch err := tx.Commit(); {
@@ -89,8 +127,24 @@ func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.C
 	}
 }
 
-// because adds why ctx has ended, which a driver does not tell: its error says
-// that the context was cancelled or the connection closed.
+// raised returns the token that ctx carries for resource, if it was raised in
+// this database before what the caller has read.
+func (d Database) raised(ctx context.Context, resource string) (*bearer, error) {
+	b := find(ctx, resource)
+	if at := b.at(d.DB); at != nil {
+		return at, nil
+	}
+	switch {
+	case b != nil:
+		return nil, fmt.Errorf("fence: %w for %q that was raised in this database; begin with its Do", ErrNoToken, resource)
+	case carried(ctx) != nil:
+		return nil, fmt.Errorf("fence: %w in the context for %q, only for %q", ErrNoToken, resource, carried(ctx).resource)
+	}
+	return nil, fmt.Errorf("fence: %w in the context for %q; take the lock with Do or Tx of package fence", ErrNoToken, resource)
+}
+
+// because adds why ctx has ended. Drivers do not tell: their errors say that
+// the context was cancelled or the connection closed.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w (%w)", err, cause)

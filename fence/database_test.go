@@ -45,7 +45,7 @@ func TestTx(t *testing.T) {
 		},
 		{
 			name: "lost before the transaction",
-			set:  func(l *lock, _ *store) { l.hold.end(errLost); l.hold.release = errLost },
+			set:  func(l *lock, _ *store) { l.hold.end(errLost); l.release = errLost },
 			want: "acquire release", errs: []error{errLost, context.Canceled},
 		},
 		{
@@ -77,13 +77,18 @@ func TestTx(t *testing.T) {
 		},
 		{
 			name: "lost after the commit",
-			set:  func(l *lock, _ *store) { l.hold.release = errLost },
+			set:  func(l *lock, _ *store) { l.release = errLost },
 			want: "acquire begin check write commit release",
 		},
 		{
 			name: "token that no lock gives",
 			set:  func(l *lock, _ *store) { l.hold.token = 0 },
 			want: "acquire begin rollback release", errs: []error{fence.ErrNoToken},
+		},
+		{
+			name: "shared hold",
+			set:  func(l *lock, _ *store) { l.hold.exclusive = false },
+			want: "acquire release", errs: []error{fence.ErrShared},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +158,7 @@ func TestTxToken(t *testing.T) {
 	l = newLock(t.Context())
 	_, db = openStore(t, l.trace, 0)
 	err := fence.Tx(t.Context(), l, db, "stock", func(ctx context.Context, _ *sql.Tx) error {
-		if token, ok := fence.Token(ctx); !ok || token != 7 {
+		if token, ok := fence.Token(ctx, "stock"); !ok || token != 7 {
 			t.Errorf("Token = %d, %v", token, ok)
 		}
 		return nil
@@ -163,30 +168,57 @@ func TestTxToken(t *testing.T) {
 	}
 }
 
+// Database.Tx takes a token only if it was raised for the resource in the same
+// database, and says what is wrong otherwise.
 func TestDatabaseTxNeedsToken(t *testing.T) {
 	t.Parallel()
 	tr := &trace{}
 	_, db := openStore(t, tr, 0)
-	err := db.Tx(t.Context(), "stock", write(nil))
-	if wantErr(t, err, fence.ErrNoToken); err == nil || !strings.Contains(err.Error(), "WithToken") {
-		t.Errorf("the error does not say what to do: %v", err)
+	_, other := openStore(t, tr, 0)
+	refused := func(ctx context.Context, says string) {
+		t.Helper()
+		err := db.Tx(ctx, "stock", write(nil))
+		if wantErr(t, err, fence.ErrNoToken); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want one that says %q", err, says)
+		}
 	}
-	tr.want(t)
-	if err := db.Tx(fence.WithToken(t.Context(), 3), "stock", write(nil)); err != nil {
-		t.Error(err)
+	within := func(c fence.Checker, resource string, fn func(context.Context)) {
+		t.Helper()
+		if err := c.Do(t.Context(), resource, 3, func(ctx context.Context) error { fn(ctx); return nil }); err != nil {
+			t.Error(err)
+		}
 	}
-	tr.want(t, "begin", "check", "write", "commit")
+	refused(t.Context(), "take the lock with Do or Tx")
+	within(db, "orders", func(ctx context.Context) { refused(ctx, `only for "orders"`) })
+	within(other, "stock", func(ctx context.Context) { refused(ctx, "begin with its Do") })
+	within(&fence.Gate{}, "stock", func(ctx context.Context) { refused(ctx, "begin with its Do") })
+	tr.want(t, "raise", "raise")
+	within(db, "stock", func(ctx context.Context) {
+		if err := db.Tx(ctx, "stock", write(nil)); err != nil {
+			t.Error(err)
+		}
+		// The same token elsewhere as well.
+		err := new(fence.Gate).Do(ctx, "stock", 3, func(ctx context.Context) error { return db.Tx(ctx, "stock", write(nil)) })
+		if err != nil {
+			t.Error(err)
+		}
+		// A newer token than the one that was raised here.
+		_ = new(fence.Gate).Do(ctx, "stock", 4, func(ctx context.Context) error { refused(ctx, "begin with its Do"); return nil })
+	})
+	tr.want(t, "raise", "raise", "raise", "begin", "check", "write", "commit", "begin", "check", "write", "commit")
 }
 
 // A Database that was never filled in is refused, with the lock or without,
 // and the lock is released.
-func TestDatabaseTxNeedsDB(t *testing.T) {
+func TestDatabaseNeedsDB(t *testing.T) {
 	t.Parallel()
 	l := newLock(t.Context())
 	never := func(context.Context, *sql.Tx) error { t.Error("it ran"); return nil }
+	idle := func(context.Context) error { t.Error("it ran"); return nil }
 	for _, err := range []error{
 		fence.Tx(t.Context(), l, fence.Database{Dialect: fence.SQLite}, "stock", never),
-		fence.Database{}.Tx(fence.WithToken(t.Context(), 3), "stock", never),
+		fence.Database{}.Tx(t.Context(), "stock", never),
+		fence.Database{}.Do(t.Context(), "stock", 3, idle),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "DB is nil") {
 			t.Errorf("error %v, want one that says that DB is nil", err)

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Dialect is a kind of SQL database. Its tokens are rows of the table
-// docent_fence in the database that they guard, so that a check and the write
-// it is for are one transaction.
+// Dialect is a kind of SQL database. Tokens are rows of the table docent_fence,
+// in the database that they guard, so that one transaction holds the check and
+// the write.
 type Dialect int
 
-// The zero Dialect is none.
+// The zero Dialect stands for no database.
 const (
 	// PostgreSQL 9.5 or later.
 	PostgreSQL Dialect = iota + 1
@@ -22,17 +22,17 @@ const (
 	SQLite
 )
 
-// statements are what a dialect says.
+// statements are the statements of a dialect.
 type statements struct {
 	name   string
 	schema string
-	// raise stores the token unless a newer one is there, and in any case
-	// keeps others from doing so until the transaction ends. How often is the
-	// token in its arguments, after the resource?
+	// raise stores the token unless a newer one is there. In both cases it
+	// locks the row until the transaction ends. Its arguments are the resource
+	// and then the token, as many times as tokens says.
 	raise  string
 	tokens int
-	// told says that the number of rows that raise touched is 0 only if a
-	// newer token is there. MySQL also counts 0 where the token is equal.
+	// told says that raise touches no row only if a newer token is there.
+	// MySQL also counts no row where the token is equal.
 	told bool
 	// newest reads the stored token under the lock that raise took.
 	newest string
@@ -97,15 +97,16 @@ func (d Dialect) String() string {
 }
 
 // Schema is the statement that creates the table docent_fence unless it is
-// there, for those who keep their schema elsewhere. It is empty for a dialect
-// that is none. The user who writes needs to select, insert and update.
+// there, for a schema that is kept elsewhere. It is empty for an unknown
+// dialect. The database user that writes needs the rights to select, insert and
+// update.
 func (d Dialect) Schema() string {
 	s, _ := d.statements()
 	return s.schema
 }
 
-// CreateTable creates the table docent_fence unless it is there. When it fails
-// there is no table, or the database says in its error what it did.
+// CreateTable creates the table docent_fence unless it is there. After an error
+// there is no new table, unless the database's own error says otherwise.
 func (d Dialect) CreateTable(ctx context.Context, db *sql.DB) error {
 	s, err := d.statements()
 	if err != nil {
@@ -118,27 +119,43 @@ func (d Dialect) CreateTable(ctx context.Context, db *sql.DB) error {
 }
 
 // Check refuses a transaction whose token is older than the newest that was
-// committed for the resource, and otherwise stores the token. Equal tokens are
-// the same holder, who may write again.
+// committed for the resource, and otherwise stores the token. A token that is
+// equal to the newest comes from the same holder, which may write again.
 //
-// It takes the lock of the resource's row and keeps it until the transaction
-// ends: transactions that check the same resource run one after the other, in
-// an order in which tokens never go back, whatever their isolation. Make it
-// the first statement, so that all the others see what the holder before has
-// committed. Who checks several resources in one transaction does so in the
-// same order everywhere, or the database finds a deadlock.
+// Check locks the row of the resource until the transaction ends. Transactions
+// that check the same resource therefore run one after the other, whatever
+// their isolation, and tokens never go back. Make Check the first statement:
+// all the others then see what the holder before has committed. Transactions
+// that check several resources must do so in the same order everywhere, or the
+// database finds a deadlock.
 //
-// A [*StaleError] says that the write must not happen; roll back. Any other
-// error is the database's, and the check has said nothing: under SERIALIZABLE
-// or REPEATABLE READ PostgreSQL refuses with 40001 whoever waited for another
-// transaction, InnoDB may end one of several that use a new resource in the
-// same moment as a deadlock, and SQLite waits no longer than its busy timeout.
-// Roll back, and repeat the whole transaction while the lock is still held.
+// Check alone does not protect what was read before the transaction began. If
+// the work reads first, raise the token first, with [Database.Do].
 //
-// Nothing is stored until the transaction is committed; one that is rolled
-// back leaves the old token.
+// A [*StaleError] says that the write must not happen: roll back. Any other
+// error is the database's, and decides nothing. Under SERIALIZABLE or
+// REPEATABLE READ, PostgreSQL refuses with 40001 a transaction that waited for
+// another one. InnoDB may end as a deadlock one of several transactions that
+// use a new resource at the same moment. SQLite waits no longer than its busy
+// timeout. Roll back, and repeat the whole transaction while the lock is held.
+//
+// The token is stored when the transaction commits. A rollback leaves the old
+// token.
 func (d Dialect) Check(ctx context.Context, tx *sql.Tx, resource string, token int64) error {
-	s, err := d.statements()
+	return d.check(ctx, tx, resource, token)
+}
+
+// session runs statements: in a transaction, or each one by itself.
+type session interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// check is [Dialect.Check]. Outside of a transaction it stores the token, or
+// refuses it, for good: tokens only grow, so a newer one that is read after the
+// statement that stores is reason enough.
+func (d Dialect) check(ctx context.Context, s session, resource string, token int64) error {
+	say, err := d.statements()
 	if err != nil {
 		return err
 	}
@@ -147,32 +164,33 @@ func (d Dialect) Check(ctx context.Context, tx *sql.Tx, resource string, token i
 	}
 	fail := func(err error) error { return fmt.Errorf("fence: check %q: %w", resource, err) }
 	args := []any{resource}
-	for range s.tokens {
+	for range say.tokens {
 		args = append(args, token)
 	}
-	res, err := tx.ExecContext(ctx, s.raise, args...)
+	res, err := s.ExecContext(ctx, say.raise, args...)
 	if err != nil {
 		if strings.Contains(err.Error(), "docent_fence") { // drivers agree on no error for a table that is missing, but name it
 			err = fmt.Errorf("%w; Dialect.CreateTable makes the table", err)
 		}
 		return fail(err)
 	}
-	if s.told {
-		if n, err := res.RowsAffected(); err != nil || n != 0 {
-			if err != nil {
-				return fail(err)
-			}
+	if say.told {
+		n, err := res.RowsAffected()
+		if err != nil {
+			return fail(err)
+		}
+		if n != 0 {
 			return nil
 		}
 	}
 	var newest int64
-	if err := tx.QueryRowContext(ctx, s.newest, resource).Scan(&newest); err != nil {
+	if err := s.QueryRowContext(ctx, say.newest, resource).Scan(&newest); err != nil {
 		return fail(err)
 	}
 	if token < newest {
 		return &StaleError{Resource: resource, Token: token, Newest: newest}
 	}
-	if s.told {
+	if say.told {
 		return fail(fmt.Errorf("%v stored nothing, although it has seen %d only", d, newest))
 	}
 	return nil

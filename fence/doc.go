@@ -1,45 +1,49 @@
 // Package fence is the resource's side of a fencing token: it refuses a write
-// that comes from a hold older than the newest one it has seen.
+// that comes from a hold older than the newest hold that it has seen.
 //
-// A lock tells its holder when it is lost, but a holder that was paused after
-// it looked, or whose write was already under way, writes all the same. Only
-// the resource can tell such a write from a good one, by the token that came
-// with it ([recipes.Hold.FencingToken], which grows with every hold).
+// A lock tells its holder when it is lost. A holder that was paused after it
+// looked writes all the same, and so does a holder whose write was already
+// under way. Only the resource can tell such a write from a good one, by the
+// token that came with it (recipes.Hold.FencingToken, which grows with every
+// hold).
 //
-// In a database, the check is part of the transaction that writes:
+// Work that reads, takes its time and then writes raises the token first:
 //
 //	shop := fence.Database{DB: db, Dialect: fence.PostgreSQL}
-//	err = fence.Tx(ctx, lock, shop, "stock", func(ctx context.Context, tx *sql.Tx) error {
-//		_, err := tx.ExecContext(ctx, "UPDATE stock SET items = items - 1 WHERE id = 7")
-//		return err
+//	err := fence.Do(ctx, lock, shop, "stock", func(ctx context.Context) error {
+//		items, err := readStock(ctx, db) // no older holder can change it any more
+//		...
+//		return shop.Tx(ctx, "stock", func(ctx context.Context, tx *sql.Tx) error {
+//			_, err := tx.ExecContext(ctx, "UPDATE stock SET items = $1 WHERE id = 7", items-1)
+//			return err
+//		})
 //	})
 //
-// [Tx] takes the lock first, then opens the transaction, checks the token,
-// runs the function and commits only while the lock is held. Work that is too
-// slow for one transaction takes the lock with [Do] and writes with
-// [Database.Tx], or calls [Dialect.Check] in a transaction of its own. Behind
-// HTTP, [Transport] sends the token and [Handler] checks it against a [Gate],
-// which also serves a resource in memory. docs/fencing.md shows which to take,
-// and how to fence what this package does not cover.
+// Work that fits in one transaction, reads included, takes [Tx], which needs
+// one statement less. What compares the tokens is a [Checker]: a [Database]; a
+// [Gate] in memory; or, behind HTTP, a [Remote] at the holder and a [Handler] at
+// the service, with [Transport] to send the token. docs/fencing.md shows which
+// to take, and how to fence what this package does not cover.
 //
 // # One resource, one lock
 //
-// Tokens can be compared only if one exclusive lock gave them. A resource has
-// a name here; all who write to it must take the same lock, and send the token
-// of that lock, not of another one that they hold as well. The permits of a
-// semaphore and the readers of a read/write lock are no writers: several hold
-// at once, and the one that came first would be refused.
+// Tokens can be compared only if one exclusive lock gave them. A resource has a
+// name here. All writers to it must take the same lock, and send the token of
+// that lock, not of another lock that they hold as well. A context carries each
+// token with the name of its resource, and so does a request. Readers and the
+// permits of a semaphore are several at once: their holds are refused with
+// [ErrShared].
 //
 // # What is not promised
 //
-// A token orders holders, not writes: what a holder writes before the next one
-// has written is accepted, be it late or not. A write by a path that checks
-// nothing is not seen. Tokens go back when an ensemble is restored from a
-// backup or replaced; then the stored ones have to be lowered by hand.
+// A write by a path that checks nothing is not seen. What is read from a
+// replica or a cache may be older than the raise. Tokens go back when an
+// ensemble is restored from a backup or replaced; then the stored tokens have
+// to be lowered by hand.
 //
 // # Errors
 //
-// A refused write is a [*StaleError] and matches [ErrStale]; nothing was
+// A refused write is a [*StaleError] and matches [ErrStale]: nothing was
 // written, and the holder should stop. A missing token is [ErrNoToken]. A
 // failed commit matches [ErrCommit].
 //

@@ -10,22 +10,31 @@ var (
 	// and followed by a newer one.
 	ErrStale = errors.New("stale fencing token")
 
-	// ErrNoToken says that a write came without a fencing token, or with one
-	// that no lock gives: tokens are positive.
+	// ErrNoToken says that a write came without a fencing token for its
+	// resource, with one that was not raised there, or with one that no lock
+	// gives: tokens are positive.
 	ErrNoToken = errors.New("no fencing token")
 
-	// ErrCommit says that the commit of a transaction returned an error. A
-	// database that refused it has written nothing; if the connection broke,
-	// only the database knows. Whoever repeats the work must be able to see
-	// whether it was done.
+	// ErrOtherResource says that a request came with the token for another
+	// resource than the one it would write.
+	ErrOtherResource = errors.New("fencing token for another resource")
+
+	// ErrShared says that a hold is not exclusive. The tokens of readers and of
+	// a semaphore's permits fence nothing.
+	ErrShared = errors.New("shared hold")
+
+	// ErrCommit says that the commit of a transaction returned an error. If the
+	// database refused the commit, nothing was written. If the connection broke,
+	// only the database knows. A caller that repeats the work must be able to
+	// see whether it was done.
 	ErrCommit = errors.New("commit failed")
 )
 
 // StaleError says which write was refused. It matches [ErrStale].
 type StaleError struct {
 	Resource string
-	Token    int64 // that came with the write
-	Newest   int64 // that the resource had seen
+	Token    int64 // the token of the write
+	Newest   int64 // the newest token that the resource had seen
 }
 
 // Error names the resource and both tokens.
@@ -36,12 +45,13 @@ func (e *StaleError) Error() string {
 // Is reports whether target is [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// maxResource is the longest name of a resource in bytes: what the shortest
-// column of the dialects holds. MySQL without strict mode would cut a longer
-// one, and two resources would become one.
+// maxResource is the longest name of a resource in bytes, which is the length
+// of the shortest column of the dialects. MySQL without strict mode would cut a
+// longer name, and two resources would become one.
 const maxResource = 255
 
-// valid refuses what no dialect could tell apart and what is no token.
+// valid refuses names that a dialect could take for one another, and numbers
+// that are no token.
 func valid(resource string, token int64) error {
 	switch {
 	case resource == "":

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -39,13 +40,25 @@ func Example_http() {
 
 	// The service: its one resource is the stock.
 	var gate fence.Gate
-	service := httptest.NewServer(fence.Handler(&gate, func(*http.Request) string { return "stock" }, fence.RefuseMissing,
-		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	items := 10
+	service := httptest.NewServer(fence.Handler(&gate, func(*http.Request) string { return "stock" }, fence.AdmitReads,
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut {
+				items, _ = strconv.Atoi(r.URL.Query().Get("items"))
+			}
+		})))
 	defer service.Close()
 
-	web := &http.Client{Transport: &fence.Transport{}}
-	write := func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, service.URL, http.NoBody)
+	// The holders: one sends its write too late.
+	web := &http.Client{Transport: &fence.Transport{Resource: func(r *http.Request) string {
+		if "http://"+r.URL.Host == service.URL {
+			return "stock"
+		}
+		return "" // no other server is to see the token
+	}}}
+	stock := fence.Remote{Client: web, URL: service.URL}
+	set := func(ctx context.Context, items int) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, fmt.Sprintf("%s?items=%d", service.URL, items), http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -57,17 +70,22 @@ func Example_http() {
 		return fence.CheckResponse(resp)
 	}
 
-	var late int64 // token of a write that is under way when the lock is lost
-	fmt.Println(fence.Do(ctx, lock, func(ctx context.Context) error {
-		late, _ = fence.Token(ctx)
-		return write(ctx)
+	var late func() error // a write that is under way when the lock is lost
+	fmt.Println(fence.Do(ctx, lock, stock, "stock", func(ctx context.Context) error {
+		late = func() error { return set(context.WithoutCancel(ctx), 99) }
+		return set(ctx, items-1)
 	}))
-	fmt.Println(fence.Do(ctx, lock, write)) // the next holder
-	fmt.Println(errors.Is(write(fence.WithToken(ctx, late)), fence.ErrStale))
+	fmt.Println(fence.Do(ctx, lock, stock, "stock", func(ctx context.Context) error { // the next holder
+		read := items
+		fmt.Println(errors.Is(late(), fence.ErrStale))
+		return set(ctx, read-1)
+	}))
+	fmt.Println(items)
 	// Output:
 	// <nil>
-	// <nil>
 	// true
+	// <nil>
+	// 8
 }
 
 func ExampleGate() {

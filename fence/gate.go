@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Gate fences resources in memory: it remembers the newest token of each. The
-// zero Gate has seen none. It is safe for concurrent use and must not be
-// copied.
+// Gate is a [Checker] in memory: it remembers the newest token of each
+// resource. The zero Gate has seen none. It is safe for concurrent use and must
+// not be copied.
 //
-// It forgets everything with the process, and knows nothing of what passes
-// another one: a service that runs more than once, or whose data outlive it,
-// keeps its tokens with the data ([Database]). A Gate never forgets a resource
-// while it lives, which takes some hundred bytes for each.
+// A Gate forgets everything with its process, and knows nothing of writes that
+// pass another process. A service that runs more than once, or whose data
+// outlive it, keeps its tokens with the data ([Database]). While it lives, a
+// Gate forgets no resource, which takes some hundred bytes for each.
 type Gate struct {
 	mu    sync.Mutex // guards entry and its entries; never held while a write runs
 	entry map[string]*entry
@@ -22,21 +22,21 @@ type Gate struct {
 // entry is a resource behind a gate.
 type entry struct {
 	newest  int64
-	holder  int64             // whose writes run
-	running map[*run]struct{} // its writes that have not returned
+	holder  int64             // token of the writes that run
+	running map[*run]struct{} // writes that have not returned
 	drained chan struct{}     // closed when the last of them has
 }
 
 // run is a write; cancel ends its context.
 type run struct{ cancel context.CancelCauseFunc }
 
-// Check refuses a token older than the newest seen of the resource with a
-// [*StaleError], and otherwise makes it the newest. Equal tokens are the same
-// holder, who may write again.
+// Check refuses with a [*StaleError] a token older than the newest seen of the
+// resource, and otherwise makes it the newest. A token that is equal to the
+// newest comes from the same holder, which may write again.
 //
-// It looks at this moment only. A write that comes after it may be overtaken
-// by a newer holder's, and then ends later than that one: call it under the
-// mutex under which the write is done as well, or use [Gate.Do].
+// Check decides for this moment only. A newer holder's write may overtake the
+// write that follows. Therefore call Check under the mutex that the write takes
+// too, or use [Gate.Do].
 func (g *Gate) Check(resource string, token int64) error {
 	if err := valid(resource, token); err != nil {
 		return err
@@ -57,22 +57,22 @@ func (g *Gate) Newest(resource string) int64 {
 	return 0
 }
 
-// Do runs write if no newer token has been seen of the resource, and lets no
-// newer holder's write run beside it: when one comes, write's context ends,
-// with a [*StaleError] as the cause, older tokens are refused from then on, and
-// the newer one waits until write has returned. Writes with one token run side
+// Do runs write if no newer token has been seen of the resource. Meanwhile no
+// newer holder's write runs. When one comes, the context of write ends, with a
+// [*StaleError] as the cause, and older tokens are refused from then on. The
+// newer one waits until write has returned. Writes with the same token run side
 // by side.
 //
-// The error is write's, a StaleError, or the cause of ctx's end while it
-// waited. In the last two cases write did not run; in the last the token
-// counts as seen all the same. A write that does not
-// return keeps all newer ones out. A write may call Do with the same resource
-// and token; with a newer one it would wait for itself until ctx ends.
+// The error is write's, a StaleError, or the cause of ctx's end while Do
+// waited. In the last two cases write did not run; in the last the token counts
+// as seen. A write that does not return keeps all newer ones out. A write may
+// call Do with the same resource and token. With a newer token it would wait
+// for itself until ctx ends.
 func (g *Gate) Do(ctx context.Context, resource string, token int64, write func(ctx context.Context) error) error {
 	if err := valid(resource, token); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(WithToken(ctx, token))
+	ctx, cancel := context.WithCancelCause(carry(ctx, resource, token, g))
 	defer cancel(nil)
 	w := &run{cancel}
 	if err := g.enter(ctx, resource, token, w); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,10 +17,12 @@ const (
 	// RefuseMissing answers 428 Precondition Required.
 	RefuseMissing Missing = iota
 	// AdmitReads lets GET, HEAD, OPTIONS and TRACE pass, which write nothing
-	// where HTTP is used as it is meant, and refuses the others.
+	// where HTTP is used as it is meant. It refuses the others. A read without a
+	// token raises none: a holder that decides by what it reads sends its token
+	// with the read too.
 	AdmitReads
-	// AdmitMissing lets every request pass: while clients are being converted,
-	// and no longer, because it fences only those who ask for it.
+	// AdmitMissing lets every request pass. It is for the time in which clients
+	// are being converted: a request without a token is not fenced.
 	AdmitMissing
 )
 
@@ -35,60 +38,104 @@ func (m Missing) admits(method string) bool {
 	}
 }
 
-// Handler returns a handler that lets a request pass to next only if its
-// [TokenHeader] is no older than the newest seen of the resource, whose name
-// resource finds in the request. It works by [Gate.Do]: while next runs, no
-// newer holder's request to the resource does; when one comes, the context of
-// this one ends. The context carries the token, for [Database.Tx] or to hand
-// it on by [Transport].
+// Handler returns a handler that fences the requests to next. A request passes
+// only if its [TokenHeader] is no older than the newest token seen of the
+// resource, and if its [ResourceHeader] names that resource. The function
+// resource finds the name in the request.
 //
-// A request with an older token is answered 412 Precondition Failed, with what
-// [CheckResponse] wants to know; one with a token that is no positive number
-// 400; one without a token as missing says; one whose context ended while an
-// older one was running, 503. next does not run then. All fenced requests for
-// one resource must come to the same gate: a service of several processes
-// checks in the database instead.
-func Handler(gate *Gate, resource func(*http.Request) string, missing Missing, next http.Handler) http.Handler {
+// at compares the tokens, by its Do. With a *[Gate], next runs alone: a newer
+// holder's request waits for it, and ends its context. With a [Database], the
+// token is raised in the database before next runs, and next writes by
+// [Database.Tx]. A service of several processes needs the Database, because
+// each process has a Gate of its own. In both cases the context carries the
+// token, for Tx or to hand it on by [Transport].
+//
+// The answer to a request that passed names the newest token in [NewestHeader].
+// Otherwise next does not run, and the answer is:
+//   - 412 Precondition Failed, if the token is too old
+//   - 428 Precondition Required, if there is no token and missing refuses that
+//   - 400 Bad Request, if the token is for another resource, or is no positive
+//     number
+//   - 503 Service Unavailable, if the request ended while it waited, or if the
+//     token could not be raised; the reason for the latter is logged
+//
+// [CheckResponse] makes an error of the first three.
+func Handler(at Checker, resource func(*http.Request) string, missing Missing, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		values := r.Header.Values(TokenHeader)
-		if len(values) == 0 {
+		if len(r.Header.Values(TokenHeader)) == 0 {
 			if missing.admits(r.Method) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			http.Error(w, "fence: the request needs a "+TokenHeader, http.StatusPreconditionRequired)
+			Refuse(w, fmt.Errorf("fence: %w: the request needs a %s", ErrNoToken, TokenHeader))
 			return
 		}
-		token, err := strconv.ParseInt(values[0], 10, 64)
-		if err != nil || token <= 0 || len(values) > 1 {
-			http.Error(w, fmt.Sprintf("fence: %s is %q, want one positive number", TokenHeader, values), http.StatusBadRequest)
+		name := resource(r)
+		token, err := addressed(r, name)
+		if err != nil {
+			if !Refuse(w, err) {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+			}
 			return
 		}
 		ran := false
-		err = gate.Do(r.Context(), resource(r), token, func(ctx context.Context) error {
+		err = at.Do(r.Context(), name, token, func(ctx context.Context) error {
 			ran = true
+			w.Header().Set(NewestHeader, strconv.FormatInt(token, 10))
 			next.ServeHTTP(w, r.WithContext(ctx))
 			return nil
 		})
-		if !ran {
-			refuse(w, r, err)
+		if ran || Refuse(w, err) {
+			return
 		}
+		if r.Context().Err() == nil {
+			slog.ErrorContext(r.Context(), "fence: a token could not be raised", "resource", name, "reason", err)
+		}
+		http.Error(w, "fence: the token could not be raised", http.StatusServiceUnavailable)
 	})
 }
 
-// refuse answers a request that did not pass the gate.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+// addressed returns the token of a request that is meant for the resource.
+func addressed(r *http.Request, resource string) (token int64, err error) {
+	tokens := r.Header.Values(TokenHeader)
+	token, err = strconv.ParseInt(tokens[0], 10, 64)
+	if err != nil || token <= 0 || len(tokens) > 1 {
+		return 0, fmt.Errorf("fence: %s is %q, want one positive number", TokenHeader, tokens)
+	}
+	if err := valid(resource, token); err != nil {
+		return 0, err
+	}
+	names := r.Header.Values(ResourceHeader)
+	if len(names) == 1 {
+		if name, err := url.PathUnescape(names[0]); err == nil && name == resource {
+			return token, nil
+		}
+	}
+	return 0, fmt.Errorf("fence: %w: %s is %q, and the request would write %q", ErrOtherResource, ResourceHeader, names, resource)
+}
+
+// Refuse answers a request whose write was refused by err, and reports whether
+// it did. It is for a handler whose own [Database.Tx] or [Gate.Do] was refused.
+// It answers as [Handler] does an err that matches [ErrStale], [ErrNoToken] or
+// [ErrOtherResource], and does nothing otherwise.
+func Refuse(w http.ResponseWriter, err error) bool {
 	var stale *StaleError
+	h := w.Header()
 	switch {
 	case errors.As(err, &stale):
-		h := w.Header()
+		h.Set(RefusedHeader, refusedStale)
 		h.Set(TokenHeader, strconv.FormatInt(stale.Token, 10))
 		h.Set(NewestHeader, strconv.FormatInt(stale.Newest, 10))
 		h.Set(ResourceHeader, url.PathEscape(stale.Resource))
 		http.Error(w, stale.Error(), http.StatusPreconditionFailed)
-	case r.Context().Err() != nil:
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	default: // the resource has no name that could be told from others
+	case errors.Is(err, ErrNoToken):
+		h.Set(RefusedHeader, refusedMissing)
+		http.Error(w, err.Error(), http.StatusPreconditionRequired)
+	case errors.Is(err, ErrOtherResource):
+		h.Set(RefusedHeader, refusedResource)
 		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		return false
 	}
+	return true
 }

@@ -2,99 +2,93 @@ package fence
 
 import (
 	"context"
-	"errors"
+	"fmt"
 )
 
-// Hold is what this package needs of a lock that is held; *recipes.Hold is
+// Hold is what this package needs of a lock that is held. *recipes.Hold is
 // one.
 type Hold interface {
-	// Context ends when the hold does, with the reason as its cause.
+	// Context ends when the hold ends, with the reason as its cause.
 	Context() context.Context
 	// FencingToken grows with every hold of the lock.
 	FencingToken() int64
 	// Err is nil while the lock is held.
 	Err() error
-	// Close releases the lock.
-	Close() error
+	// Exclusive reports whether the lock gives one hold at a time. It is false
+	// for readers and for permits of a semaphore, which cannot be fenced.
+	Exclusive() bool
 }
 
-// Lock is a lock whose holds are exclusive, such as
+// Lock is a lock whose Do takes it, runs a function and releases it, such as
 // *recipes.InterProcessMutex.
 type Lock[H Hold] interface {
-	// Acquire waits until the lock is held. ctx bounds the waiting only.
-	Acquire(ctx context.Context) (H, error)
+	// Do waits until the lock is held, runs fn and releases the lock. fn's
+	// context ends when the hold or ctx does. The error joins fn's and that of
+	// the release.
+	Do(ctx context.Context, fn func(ctx context.Context, hold H) error) error
 }
 
-// bearer is what a context carries.
-type bearer struct {
-	token int64
-	held  func() error // nil if only the token is known
+// Checker is the resource's side. It knows the newest token of each resource
+// and refuses older ones. [Database], *[Gate] and [Remote] are Checkers.
+type Checker interface {
+	// Do raises the token of the resource and then runs fn: from the moment in
+	// which fn begins, every older token is refused. fn's context carries the
+	// token.
+	//
+	// The error is fn's. If fn did not run, it is a [*StaleError] where a newer
+	// token has been seen, or says why the token could not be raised.
+	Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error
 }
 
-type bearerKey struct{}
-
-// WithToken returns a context that carries the token, for [Transport] and
-// [Database.Tx]. It is for those who were handed a token, such as a service
-// behind the one that holds the lock; with the hold itself use [Context]. The
-// innermost token counts.
-func WithToken(ctx context.Context, token int64) context.Context {
-	return context.WithValue(ctx, bearerKey{}, bearer{token: token})
-}
-
-// Context returns the context of a hold, carrying its token. It ends with the
-// hold.
-func Context(h Hold) context.Context {
-	return context.WithValue(h.Context(), bearerKey{}, bearer{h.FencingToken(), h.Err})
-}
-
-// Token returns the token that ctx carries, and whether there is one.
-func Token(ctx context.Context) (token int64, ok bool) {
-	b, ok := ctx.Value(bearerKey{}).(bearer)
-	return b.token, ok
-}
-
-// held is nil while the lock may be relied upon, as far as is known here. It
-// asks the hold, which looks at the clock, because a timer that ends a context
-// may be late.
-func held(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if b, ok := ctx.Value(bearerKey{}).(bearer); ok && b.held != nil {
-		return b.held()
-	}
-	return nil
-}
-
-// Do runs fn while the lock is held. fn's context carries the token and ends
-// when the lock is lost or ctx ends; fn must return then, and the lock is
-// released when it has.
+// Do takes the lock, raises its token at the resource, runs fn, and releases
+// the lock. The order matters: no write of an older holder is accepted after
+// fn has begun, so what fn reads stays true until fn itself writes. fn may
+// take its time, and writes as the Checker says: with a [Database] by
+// [Database.Tx].
 //
-// If the lock was not obtained, fn is not run and the error is Acquire's.
-// Otherwise it is fn's, joined with that of the release, which says if the
-// lock was lost before fn returned. A panic of fn releases the lock. While no
-// server is reachable the release may take as long as the lock's Close, whatever
-// ctx says.
-func Do[H Hold](ctx context.Context, lock Lock[H], fn func(ctx context.Context) error) (err error) {
-	h, err := lock.Acquire(ctx)
-	if err != nil {
+// fn's context carries the token. It ends when the lock is lost or ctx ends.
+// fn must return then; the lock's Do releases the lock when it has, and decides
+// how long that may take.
+//
+// If the lock was not obtained, or its token could not be raised, fn did not
+// run. A hold that is not exclusive is refused with [ErrShared]. Otherwise the
+// error is fn's, joined with that of the release, which says if the lock was
+// lost before fn returned.
+func Do[H Hold](ctx context.Context, lock Lock[H], at Checker, resource string, fn func(ctx context.Context) error) error {
+	return lock.Do(ctx, func(ctx context.Context, hold H) error {
+		return Under(ctx, hold, at, resource, fn)
+	})
+}
+
+// Under is [Do] for a hold that the caller has already and releases. ctx is the
+// hold's context or descends from it. fn's context ends with either.
+func Under(ctx context.Context, hold Hold, at Checker, resource string, fn func(ctx context.Context) error) error {
+	if err := exclusive(hold, resource); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
-	return within(ctx, h, fn)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(hold.Context(), func() { cancel(context.Cause(hold.Context())) })
+	defer stop()
+	return at.Do(under(ctx, hold, resource, nil), resource, hold.FencingToken(), func(ctx context.Context) error {
+		if err := find(ctx, resource).standing(ctx); err != nil {
+			return fmt.Errorf("fence: not begun: %w", err)
+		}
+		return fn(ctx)
+	})
 }
 
-// within runs fn with a context that ends with the hold and with ctx.
-func within(ctx context.Context, h Hold, fn func(context.Context) error) error {
-	work := Context(h)
-	if deadline, ok := ctx.Deadline(); ok { // for those who pass deadlines on
-		var end context.CancelFunc
-		work, end = context.WithDeadline(work, deadline)
-		defer end()
+// under returns a context that carries the token of hold.
+func under(ctx context.Context, hold Hold, resource string, raised any) context.Context {
+	return context.WithValue(ctx, bearerKey{}, &bearer{
+		resource: resource, token: hold.FencingToken(), raised: raised, held: hold.Err, outer: carried(ctx),
+	})
+}
+
+// exclusive refuses a hold that others may have beside it.
+func exclusive(hold Hold, resource string) error {
+	if hold.Exclusive() {
+		return nil
 	}
-	work, cancel := context.WithCancelCause(work)
-	defer cancel(nil)
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	defer stop()
-	return fn(work)
+	return fmt.Errorf("fence: %w: readers and permits are held by several at once, and all but the newest would be refused at %q; take a mutex or the write lock", ErrShared, resource)
 }

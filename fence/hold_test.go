@@ -3,58 +3,178 @@ package fence_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/fence"
 )
 
+// The token is raised before the work begins, and not at all if the work may
+// not begin.
 func TestDo(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		newest int64 // that the database has seen; the hold's token is 7
+		set    func(*lock, *store)
+		want   string // what happens, in order
+		errs   []error
+	}{
+		{name: "free", want: "acquire raise work begin check write commit release"},
+		{name: "equal token", newest: 7, want: "acquire raise work begin check write commit release"},
+		{name: "newer token seen", newest: 8, want: "acquire raise release", errs: []error{fence.ErrStale}},
+		{name: "not obtained", set: func(l *lock, _ *store) { l.refuse = errBusy }, errs: []error{errBusy}},
+		{
+			name: "lost before the raise",
+			set:  func(l *lock, _ *store) { l.hold.end(errLost); l.release = errLost },
+			want: "acquire release", errs: []error{errLost},
+		},
+		{
+			name: "lost before the work, and no timer has told",
+			set:  func(l *lock, _ *store) { l.hold.expired = errLost },
+			want: "acquire raise release", errs: []error{errLost},
+		},
+		{
+			name: "the raise fails",
+			set:  func(_ *lock, s *store) { s.raiseErr = errBody },
+			want: "acquire raise release", errs: []error{errBody},
+		},
+		{
+			name: "token that no lock gives",
+			set:  func(l *lock, _ *store) { l.hold.token = 0 },
+			want: "acquire release", errs: []error{fence.ErrNoToken},
+		},
+		{
+			name: "shared hold",
+			set:  func(l *lock, _ *store) { l.hold.exclusive = false },
+			want: "acquire release", errs: []error{fence.ErrShared},
+		},
+		{
+			name: "lost after the commit",
+			set:  func(l *lock, _ *store) { l.release = errLost },
+			want: "acquire raise work begin check write commit release", errs: []error{errLost},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLock(t.Context())
+			s, db := openStore(t, l.trace, c.newest)
+			if c.set != nil {
+				c.set(l, s)
+			}
+			err := fence.Do(t.Context(), l, db, "stock", func(ctx context.Context) error {
+				l.add("work")
+				return db.Tx(ctx, "stock", write(nil))
+			})
+			if (err == nil) != (c.errs == nil) {
+				t.Errorf("Do = %v", err)
+			}
+			wantErr(t, err, c.errs...)
+			if errors.Is(err, fence.ErrCommit) {
+				t.Errorf("error %v matches ErrCommit, and nothing of the work was committed", err)
+			}
+			l.want(t, strings.Fields(c.want)...)
+		})
+	}
+}
+
+// The late write of an old holder lands after the next holder has read, and
+// before that one has written: the update of the next holder must not be lost.
+func TestDoLateWriteAfterRead(t *testing.T) {
+	t.Parallel()
+	tr := &trace{}
+	_, db := openStore(t, tr, 0)
+	first := newLock(t.Context())
+	err := fence.Do(t.Context(), first, db, "stock", func(ctx context.Context) error {
+		// The old holder has read and is paused. The lock is lost.
+		second := first.again(t.Context(), 9)
+		return fence.Do(t.Context(), second, db, "stock", func(later context.Context) error {
+			tr.add("read")
+			late := db.Tx(ctx, "stock", write(nil))
+			wantStale(t, late, fence.StaleError{Resource: "stock", Token: 7, Newest: 9})
+			return db.Tx(later, "stock", write(nil))
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	tr.want(t, "raise", "raise", "read", "begin", "check", "rollback", "begin", "check", "write", "commit")
+}
+
+// What the work is handed: the token, and a context that ends with the hold.
+func TestDoContext(t *testing.T) {
+	t.Parallel()
 	l := newLock(t.Context())
-	deadline := time.Now().Add(time.Hour)
-	ctx, cancel := context.WithDeadline(t.Context(), deadline)
-	defer cancel()
-	err := fence.Do(ctx, l, func(ctx context.Context) error {
-		l.add("work")
-		if token, ok := fence.Token(ctx); !ok || token != 7 {
+	err := fence.Do(t.Context(), l, &fence.Gate{}, "stock", func(ctx context.Context) error {
+		if token, ok := fence.Token(ctx, "stock"); !ok || token != 7 {
 			t.Errorf("Token = %d, %v", token, ok)
 		}
-		if d, ok := ctx.Deadline(); !ok || !d.Equal(deadline) {
-			t.Errorf("Deadline = %v, %v", d, ok)
+		if token, ok := fence.Token(ctx, "orders"); ok {
+			t.Errorf("Token = %d of another resource", token)
 		}
 		l.hold.end(errLost)
 		<-ctx.Done()
 		wantErr(t, context.Cause(ctx), errLost)
-		l.hold.release = errLost
+		l.release = errLost
 		return errBody
 	})
 	wantErr(t, err, errBody, errLost)
-	l.want(t, "acquire", "work", "release")
+	l.want(t, "acquire", "release")
 }
 
-func TestDoNotObtained(t *testing.T) {
+// Under ends with the hold and with the context that it is given, whose values
+// and deadline it keeps.
+func TestUnder(t *testing.T) {
 	t.Parallel()
+	type key struct{}
 	l := newLock(t.Context())
-	l.refuse = errBusy
-	err := fence.Do(t.Context(), l, func(context.Context) error { l.add("work"); return nil })
-	wantErr(t, err, errBusy)
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), deadline)
+	defer cancel()
+	err := fence.Under(ctx, l.hold, &fence.Gate{}, "stock", func(ctx context.Context) error {
+		if d, ok := ctx.Deadline(); !ok || !d.Equal(deadline) || ctx.Value(key{}) != "value" {
+			t.Errorf("Deadline = %v, %v; value %v", d, ok, ctx.Value(key{}))
+		}
+		cancel()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	wantErr(t, err, context.Canceled)
+	err = fence.Under(t.Context(), l.hold, &fence.Gate{}, "stock", func(ctx context.Context) error {
+		l.hold.end(errLost)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	wantErr(t, err, errLost)
+	l.hold.exclusive = false
+	wantErr(t, fence.Under(t.Context(), l.hold, &fence.Gate{}, "stock", nil), fence.ErrShared)
 	l.want(t)
 }
 
+// A context carries the tokens of several resources, and of each the innermost.
 func TestToken(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	if token, ok := fence.Token(ctx); ok {
+	if token, ok := fence.Token(t.Context(), "a"); ok {
 		t.Errorf("Token = %d of an empty context", token)
 	}
-	l := newLock(ctx)
-	within := fence.Context(l.hold)
-	if token, ok := fence.Token(fence.WithToken(within, 8)); !ok || token != 8 {
-		t.Errorf("Token = %d, %v; the innermost counts", token, ok)
-	}
-	l.hold.end(errLost)
-	if !errors.Is(context.Cause(within), errLost) {
-		t.Error("the context outlives the hold")
+	var gate fence.Gate
+	err := gate.Do(t.Context(), "a", 5, func(ctx context.Context) error {
+		return gate.Do(ctx, "b", 9, func(ctx context.Context) error {
+			for resource, want := range map[string]int64{"a": 5, "b": 9} {
+				if token, ok := fence.Token(ctx, resource); !ok || token != want {
+					t.Errorf("Token(%q) = %d, %v, want %d", resource, token, ok, want)
+				}
+			}
+			return new(fence.Gate).Do(ctx, "a", 6, func(ctx context.Context) error {
+				if token, ok := fence.Token(ctx, "a"); !ok || token != 6 {
+					t.Errorf("Token = %d, %v; the innermost counts", token, ok)
+				}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

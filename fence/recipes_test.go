@@ -14,21 +14,29 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// The exclusive locks of package recipes are Locks as they are.
+// The exclusive locks of package recipes are Locks as they are. A semaphore and
+// a multi-lock are none: the former has no exclusive holds, the latter has a
+// token for each of its locks.
 var (
 	_ fence.Lock[*recipes.Hold]      = (*recipes.InterProcessMutex)(nil)
 	_ fence.Lock[*recipes.Hold]      = (*recipes.InterProcessSemaphoreMutex)(nil)
 	_ fence.Lock[*recipes.WriteHold] = (*recipes.WriteLock)(nil)
 )
 
-// mutexes returns two clients' mutex on one path, and what cuts the first
-// client off.
-func mutexes(t *testing.T) (first, second *recipes.InterProcessMutex, cut func()) {
+const session = 10 * time.Second
+
+// world is a server with two clients.
+type world struct {
+	first, second *client.Client
+	cut           func() // cuts the first client off
+}
+
+func newWorld(t *testing.T) world {
 	t.Helper()
 	srv := zktest.NewServer(t, zktest.WithLatency(50*time.Microsecond, time.Millisecond))
-	connect := func(name string) *recipes.InterProcessMutex {
+	connect := func(name string) *client.Client {
 		c, err := client.Connect(t.Context(), "zk",
-			client.WithSessionTimeout(10*time.Second),
+			client.WithSessionTimeout(session),
 			client.WithDialer(srv.Client(name).DialContext),
 			client.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
@@ -39,13 +47,24 @@ func mutexes(t *testing.T) (first, second *recipes.InterProcessMutex, cut func()
 			defer cancel()
 			_ = c.CloseContext(bye)
 		})
+		return c
+	}
+	return world{connect("first"), connect("second"), srv.Client("first").Partition}
+}
+
+// mutexes returns two clients' mutex on one path, and what cuts the first
+// client off.
+func mutexes(t *testing.T) (first, second *recipes.InterProcessMutex, cut func()) {
+	t.Helper()
+	w := newWorld(t)
+	lock := func(c *client.Client) *recipes.InterProcessMutex {
 		m, err := recipes.NewInterProcessMutex(c, "/locks/stock")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	return connect("first"), connect("second"), srv.Client("first").Partition
+	return lock(w.first), lock(w.second), w.cut
 }
 
 // A mutex of package recipes is a Lock, as it is. The holder is cut off in the
@@ -73,23 +92,113 @@ func TestMutexLost(t *testing.T) {
 }
 
 // A holder whose write does not heed the loss is refused by the gate once the
-// next holder has written.
+// next holder has begun, which need not have written.
 func TestMutexLateWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second, cut := mutexes(t)
-		var gate fence.Gate
-		err := fence.Do(t.Context(), first, func(ctx context.Context) error {
+		var stock int // read and written by holders, one after the other
+		read := -1
+		tr := &trace{}
+		_, db := openStore(t, tr, 0)
+		err := fence.Do(t.Context(), first, db, "stock", func(ctx context.Context) error {
 			cut()
-			if err := fence.Do(t.Context(), second, func(ctx context.Context) error {
-				token, _ := fence.Token(ctx)
-				return gate.Check("stock", token)
-			}); err != nil {
-				t.Error(err)
-			}
-			token, _ := fence.Token(ctx)
-			return gate.Check("stock", token)
+			return fence.Do(t.Context(), second, db, "stock", func(later context.Context) error {
+				read = stock
+				// The hold is lost, which the Tx would see before the database does.
+				old, _ := fence.Token(ctx, "stock")
+				late := db.Do(t.Context(), "stock", old, func(context.Context) error { stock = 99; return nil })
+				wantErr(t, late, fence.ErrStale)
+				return db.Tx(later, "stock", func(context.Context, *sql.Tx) error { stock = read + 1; return nil })
+			})
 		})
-		wantErr(t, err, fence.ErrStale, recipes.ErrLost)
+		wantErr(t, err, recipes.ErrLost)
+		if stock != 1 {
+			t.Errorf("stock is %d, want 1", stock)
+		}
+		_ = db.DB.Close()
 	})
+}
+
+// Readers and permits cannot be fenced, whichever way their hold is passed.
+func TestSharedHoldsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		rw, err := recipes.NewInterProcessReadWriteLock(w.first, "/locks/rw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		semaphore, err := recipes.NewInterProcessSemaphore(w.first, "/locks/pool", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &trace{}
+		_, db := openStore(t, tr, 0)
+		never := func(context.Context) error { t.Error("it ran"); return nil }
+		neither := func(context.Context, *sql.Tx) error { t.Error("it ran"); return nil }
+		wantErr(t, fence.Do(t.Context(), rw.ReadLock(), db, "stock", never), fence.ErrShared)
+		wantErr(t, fence.Tx(t.Context(), rw.ReadLock(), db, "stock", neither), fence.ErrShared)
+		lease, err := semaphore.Acquire(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, fence.Under(lease.Context(), lease, db, "stock", never), fence.ErrShared)
+		if err := lease.Close(); err != nil {
+			t.Error(err)
+		}
+		write, err := rw.WriteLock().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fence.Under(write.Context(), write, db, "stock", func(context.Context) error { return nil }); err != nil {
+			t.Errorf("the writer: %v", err)
+		}
+		read, err := write.Downgrade(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, fence.Under(read.Context(), read, db, "stock", never), fence.ErrShared)
+		if err := read.Close(); err != nil {
+			t.Error(err)
+		}
+		tr.want(t, "raise")
+		_ = db.DB.Close()
+	})
+}
+
+// Do and Tx release as the lock's own Do does: once ctx has ended, the caller
+// does not wait a session timeout for servers that do not answer.
+func TestReleaseAfterEnd(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(context.Context, *recipes.InterProcessMutex, fence.Database, func(context.Context) error) error{
+		"Do": func(ctx context.Context, m *recipes.InterProcessMutex, db fence.Database, fn func(context.Context) error) error {
+			return fence.Do(ctx, m, db, "stock", fn)
+		},
+		"Tx": func(ctx context.Context, m *recipes.InterProcessMutex, db fence.Database, fn func(context.Context) error) error {
+			return fence.Tx(ctx, m, db, "stock", func(ctx context.Context, _ *sql.Tx) error { return fn(ctx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				lock, _, cut := mutexes(t)
+				_, db := openStore(t, &trace{}, 0)
+				ctx, cancel := context.WithCancel(t.Context())
+				var ended time.Time
+				err := run(ctx, lock, db, func(ctx context.Context) error {
+					cut()
+					cancel()
+					<-ctx.Done()
+					ended = time.Now()
+					return ctx.Err()
+				})
+				wantErr(t, err, context.Canceled)
+				if took := time.Since(ended); took > time.Second {
+					t.Errorf("it returned %v after its context had ended", took)
+				}
+				_ = db.DB.Close()
+			})
+		})
+	}
 }

@@ -44,38 +44,52 @@ var (
 // lock is a lock that gives one hold, or refuses.
 type lock struct {
 	*trace
-	hold   *hold
-	refuse error
+	hold    *hold
+	refuse  error
+	release error // what the release returns
 }
 
 // newLock returns a lock whose hold has token 7.
 func newLock(ctx context.Context) *lock {
 	l := &lock{trace: &trace{}}
-	l.hold = &hold{trace: l.trace, token: 7}
+	l.hold = &hold{token: 7, exclusive: true}
 	l.hold.ctx, l.hold.end = context.WithCancelCause(ctx)
 	return l
 }
 
-func (l *lock) Acquire(context.Context) (*hold, error) {
+// again returns a lock that gives its next hold, with a trace of its own.
+func (l *lock) again(ctx context.Context, token int64) *lock {
+	next := newLock(ctx)
+	next.hold.token = token
+	return next
+}
+
+func (l *lock) Do(ctx context.Context, fn func(context.Context, *hold) error) (err error) {
 	if l.refuse != nil {
-		return nil, l.refuse
+		return l.refuse
 	}
 	l.add("acquire")
-	return l.hold, nil
+	work, cancel := context.WithCancelCause(l.hold.ctx)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer func() {
+		stop()
+		l.add("release")
+		err = errors.Join(err, l.release)
+	}()
+	return fn(work, l.hold)
 }
 
 type hold struct {
-	*trace
-	token   int64
-	ctx     context.Context
-	end     context.CancelCauseFunc
-	expired error // Err says so, although no timer has told the context
-	release error
+	token     int64
+	exclusive bool
+	ctx       context.Context
+	end       context.CancelCauseFunc
+	expired   error // Err says so, although no timer has told the context
 }
 
 func (h *hold) Context() context.Context { return h.ctx }
 func (h *hold) FencingToken() int64      { return h.token }
-func (h *hold) Close() error             { h.add("release"); return h.release }
+func (h *hold) Exclusive() bool          { return h.exclusive }
 
 func (h *hold) Err() error {
 	if h.expired != nil {
@@ -85,12 +99,13 @@ func (h *hold) Err() error {
 }
 
 // store is a database that knows the statements of fence.SQLite and traces
-// what it is told. It has no row locks: integration/fence has real databases.
+// what it is told. It holds one token, whatever the resource, and has no row
+// locks: integration/fence has real databases.
 type store struct {
 	*trace
 	mu         sync.Mutex
 	newest     int64 // committed
-	stored     *int64
+	raiseErr   error // of the next statement that raises outside of a transaction
 	commitErr  error
 	rolledBack chan struct{} // closed by the first rollback
 }
@@ -103,17 +118,27 @@ func openStore(t *testing.T, tr *trace, newest int64) (*store, fence.Database) {
 	return s, fence.Database{DB: db, Dialect: fence.SQLite}
 }
 
-func (s *store) Connect(context.Context) (driver.Conn, error) { return &conn{s}, nil }
+func (s *store) Connect(context.Context) (driver.Conn, error) { return &conn{store: s}, nil }
 func (s *store) Driver() driver.Driver                        { return nil }
 
-type conn struct{ *store }
+type conn struct {
+	*store
+	within bool   // a transaction
+	stored *int64 // by it
+}
 
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not prepared") }
 func (c *conn) Close() error                        { return nil }
-func (c *conn) Begin() (driver.Tx, error)           { c.add("begin"); return c, nil }
+
+func (c *conn) Begin() (driver.Tx, error) {
+	c.add("begin")
+	c.within, c.stored = true, nil
+	return c, nil
+}
 
 func (c *conn) Commit() error {
 	c.add("commit")
+	c.within = false
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.commitErr == nil && c.stored != nil {
@@ -124,6 +149,7 @@ func (c *conn) Commit() error {
 
 func (c *conn) Rollback() error {
 	c.add("rollback")
+	c.within = false
 	close(c.rolledBack)
 	return nil
 }
@@ -133,14 +159,28 @@ func (c *conn) ExecContext(_ context.Context, query string, args []driver.NamedV
 		c.add(query)
 		return driver.RowsAffected(1), nil
 	}
-	c.add("check")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	token, ok := args[1].Value.(int64)
-	if !ok || token < c.newest {
-		return driver.RowsAffected(0), nil
+	if !ok {
+		return nil, errors.New("no token")
 	}
-	c.stored = &token
+	if !c.within {
+		c.add("raise")
+		if c.raiseErr != nil {
+			return nil, c.raiseErr
+		}
+	} else {
+		c.add("check")
+	}
+	switch {
+	case token < c.newest:
+		return driver.RowsAffected(0), nil
+	case c.within:
+		c.stored = &token
+	default:
+		c.newest = token
+	}
 	return driver.RowsAffected(1), nil
 }
 

@@ -1,66 +1,112 @@
 package fence
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 const (
 	// TokenHeader carries the token of a request, as a decimal number.
 	TokenHeader = "Fencing-Token"
-	// NewestHeader carries, in the answer to a request that was refused, the
-	// newest token that the resource has seen.
-	NewestHeader = "Fencing-Newest"
-	// ResourceHeader carries, beside NewestHeader, the name of the resource,
-	// escaped as a segment of a path.
+	// ResourceHeader carries, beside TokenHeader, the name of the resource that
+	// the token is for, escaped as a segment of a path. A refusal of a stale
+	// token has both headers too.
 	ResourceHeader = "Fencing-Resource"
+	// NewestHeader carries, in an answer, the newest token that the resource
+	// has seen.
+	NewestHeader = "Fencing-Newest"
+	// RefusedHeader marks an answer as the refusal of a token. A handler's own
+	// 412 or 428 does not have it.
+	RefusedHeader = "Fencing-Refused"
 )
 
-// Transport is an [http.RoundTripper] that puts the token of a request's
-// context ([Context], [Do], [WithToken]) into [TokenHeader]. A request without
-// one is sent as it is: whether that will do is the server's to say
-// ([Missing]). Safe for concurrent use.
+// The values of RefusedHeader.
+const (
+	refusedStale    = "stale"
+	refusedMissing  = "no-token"
+	refusedResource = "other-resource"
+)
+
+// Transport is an [http.RoundTripper] that sends the token of a request's
+// context to the resource that the token is for, and nowhere else. It sets
+// [TokenHeader] and [ResourceHeader], and removes both from every other
+// request. A request whose context carries no token for its resource is sent
+// without one: whether that will do is for the server to say ([Missing]). Safe
+// for concurrent use.
 //
-// A refusal is a response, which a RoundTripper may not turn into an error;
-// [CheckResponse] does. A request ends with its context, and so with the hold,
-// but one that is on its way cannot be called back.
+// A redirect to another host loses the token, and does not get it back.
+//
+// A RoundTripper may not turn a response into an error, so a refusal is a
+// response; [CheckResponse] makes the error. A request ends with its context,
+// and so with the hold, but a request that is under way cannot be called back.
 type Transport struct {
 	// Base sends the requests; nil is http.DefaultTransport.
 	Base http.RoundTripper
+	// Resource names the resource that a request reads or writes, by the name
+	// that the server's Handler uses. It returns "" for a request to a server
+	// that is not to see a token: look at the host as well as at the path.
+	Resource func(*http.Request) string
 }
 
-// RoundTrip sends the request. Its error is that of Base.
+var errNoResource = errors.New("fence: Transport.Resource is nil; it says which requests are for which resource")
+
+// RoundTrip sends the request. Its error is that of Base, or says that Resource
+// is nil; then nothing was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.Resource == nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // which a RoundTripper must do in any case
+		}
+		return nil, errNoResource
+	}
 	base := t.Base
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	if token, ok := Token(req.Context()); ok {
-		req = req.Clone(req.Context()) // the caller's is not ours to change
+	resource := t.Resource(req)
+	req = req.Clone(req.Context()) // a RoundTripper may not change its caller's
+	req.Header.Del(TokenHeader)
+	req.Header.Del(ResourceHeader)
+	if token, ok := Token(req.Context(), resource); ok && sameHost(req) {
 		req.Header.Set(TokenHeader, strconv.FormatInt(token, 10))
+		req.Header.Set(ResourceHeader, url.PathEscape(resource))
 	}
 	return base.RoundTrip(req)
 }
 
-// CheckResponse returns a [*StaleError] if resp says that a [Handler] refused
-// the request's token, an error that matches [ErrNoToken] if the handler wants
-// one, and nil otherwise, also where the status is another error. It leaves
-// the body alone.
+// sameHost reports whether every redirect that led to req stayed on its host.
+func sameHost(req *http.Request) bool {
+	for r := req; r.Response != nil; r = r.Response.Request {
+		if r.Response.Request == nil || !strings.EqualFold(r.Response.Request.URL.Host, req.URL.Host) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckResponse returns an error if resp is a [Handler]'s refusal of a token,
+// and nil otherwise, also where the status is an error of another kind. The
+// error is a [*StaleError] or matches [ErrNoToken] or [ErrOtherResource].
+// CheckResponse leaves the body alone.
 func CheckResponse(resp *http.Response) error {
-	newest, err := strconv.ParseInt(resp.Header.Get(NewestHeader), 10, 64)
-	refused := err == nil
-	switch {
-	case resp.StatusCode == http.StatusPreconditionRequired:
+	switch refused := resp.Header.Get(RefusedHeader); {
+	case refused == refusedStale && resp.StatusCode == http.StatusPreconditionFailed:
+		stale := &StaleError{}
+		stale.Token, _ = strconv.ParseInt(resp.Header.Get(TokenHeader), 10, 64)
+		stale.Newest, _ = strconv.ParseInt(resp.Header.Get(NewestHeader), 10, 64)
+		var err error
+		if stale.Resource, err = url.PathUnescape(resp.Header.Get(ResourceHeader)); err != nil {
+			stale.Resource = resp.Header.Get(ResourceHeader)
+		}
+		return stale
+	case refused == refusedMissing && resp.StatusCode == http.StatusPreconditionRequired:
 		return fmt.Errorf("fence: %w: the server wants one in %s", ErrNoToken, TokenHeader)
-	case resp.StatusCode != http.StatusPreconditionFailed, !refused:
-		return nil
+	case refused == refusedResource && resp.StatusCode == http.StatusBadRequest:
+		return fmt.Errorf("fence: %w: the server knows it by another name, or Transport.Resource is wrong", ErrOtherResource)
 	}
-	stale := &StaleError{Newest: newest}
-	stale.Token, _ = strconv.ParseInt(resp.Header.Get(TokenHeader), 10, 64)
-	if stale.Resource, err = url.PathUnescape(resp.Header.Get(ResourceHeader)); err != nil {
-		stale.Resource = resp.Header.Get(ResourceHeader)
-	}
-	return stale
+	return nil
 }

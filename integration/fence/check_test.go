@@ -53,7 +53,7 @@ func (w world) testRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
-	err := w.Tx(fence.WithToken(t.Context(), 9), "rollback", func(context.Context, *sql.Tx) error { return no })
+	err := fence.Tx(t.Context(), newLock(t.Context(), 9), w.Database, "rollback", func(context.Context, *sql.Tx) error { return no })
 	if !errors.Is(err, no) {
 		t.Errorf("Tx = %v", err)
 	}

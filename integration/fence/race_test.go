@@ -16,8 +16,8 @@ import (
 
 var errLost = errors.New("lost")
 
-// lock is a lock that everybody gets at once, as after a pause or in a
-// partition: what the resource must withstand.
+// lock is a lock, and its own hold, that any number of holders have at once, as
+// after a pause or in a partition: what the resource must withstand.
 type lock struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
@@ -30,11 +30,13 @@ func newLock(ctx context.Context, token int64) *lock {
 	return l
 }
 
-func (l *lock) Acquire(context.Context) (*lock, error) { return l, nil }
-func (l *lock) Context() context.Context               { return l.ctx }
-func (l *lock) FencingToken() int64                    { return l.token }
-func (l *lock) Err() error                             { return context.Cause(l.ctx) }
-func (l *lock) Close() error                           { l.end(nil); return nil }
+func (l *lock) Do(_ context.Context, fn func(context.Context, *lock) error) error {
+	return fn(l.ctx, l)
+}
+func (l *lock) Context() context.Context { return l.ctx }
+func (l *lock) FencingToken() int64      { return l.token }
+func (l *lock) Err() error               { return context.Cause(l.ctx) }
+func (l *lock) Exclusive() bool          { return true }
 
 // tally is what became of the transactions of a race.
 type tally struct {
@@ -54,7 +56,7 @@ func (a *tally) add(n *int) {
 // at the end must be the last one in the list.
 func (w world) testRace(t *testing.T) {
 	const resources, holders, writes = 4, 8, 12
-	w.exec(t, "CREATE TABLE entry (resource VARCHAR(100) NOT NULL, seq INTEGER NOT NULL, token BIGINT NOT NULL)")
+	w.exec(t, createEntries)
 	defer w.exec(t, "DROP TABLE entry")
 	var sum tally
 	for i := range resources {
@@ -88,19 +90,29 @@ func (w world) testRace(t *testing.T) {
 	}
 }
 
+const createEntries = "CREATE TABLE entry (resource VARCHAR(100) NOT NULL, seq INTEGER NOT NULL, token BIGINT NOT NULL)"
+
+func (w world) lastEntry() string {
+	return "SELECT COALESCE(MAX(seq), 0) FROM entry WHERE resource = " + w.p(1)
+}
+
+func (w world) newEntry() string {
+	return "INSERT INTO entry (resource, seq, token) VALUES (" + w.p(1) + ", " + w.p(2) + ", " + w.p(3) + ")"
+}
+
 // append adds an entry under a hold, or rolls back.
 func (w world) append(t *testing.T, token int64, resource string, rollback bool, sum *tally) {
 	no := errors.New("no")
 	for {
 		err := fence.Tx(t.Context(), newLock(t.Context(), token), w.Database, resource, func(ctx context.Context, tx *sql.Tx) error {
 			var last int
-			if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM entry WHERE resource = "+w.p(1), resource).Scan(&last); err != nil {
+			if err := tx.QueryRowContext(ctx, w.lastEntry(), resource).Scan(&last); err != nil {
 				return err
 			}
 			if rollback {
 				return no
 			}
-			_, err := tx.ExecContext(ctx, "INSERT INTO entry (resource, seq, token) VALUES ("+w.p(1)+", "+w.p(2)+", "+w.p(3)+")", resource, last+1, token)
+			_, err := tx.ExecContext(ctx, w.newEntry(), resource, last+1, token)
 			return err
 		})
 		switch {
@@ -120,8 +132,18 @@ func (w world) append(t *testing.T, token int64, resource string, rollback bool,
 	}
 }
 
-// audit reads the list of a resource.
+// audit reads the list of a resource. The newest token that was stored is that
+// of the last entry.
 func (w world) audit(t *testing.T, resource string) {
+	t.Helper()
+	if got, want := w.newest(t, resource), w.lastToken(t, resource); got != want {
+		t.Errorf("%s: stored %d, the last entry is of %d", resource, got, want)
+	}
+}
+
+// lastToken reads the list of a resource, and returns the token of the last
+// entry.
+func (w world) lastToken(t *testing.T, resource string) int64 {
 	t.Helper()
 	rows, err := w.DB.QueryContext(t.Context(), "SELECT seq, token FROM entry WHERE resource = "+w.p(1)+" ORDER BY seq, token", resource)
 	if err != nil {
@@ -149,7 +171,5 @@ func (w world) audit(t *testing.T, resource string) {
 	if len(tokens) == 0 {
 		t.Fatalf("%s: nobody wrote", resource)
 	}
-	if got, want := w.newest(t, resource), tokens[len(tokens)-1]; got != want {
-		t.Errorf("%s: stored %d, the last entry is of %d", resource, got, want)
-	}
+	return tokens[len(tokens)-1]
 }

@@ -107,7 +107,10 @@ func suite(t *testing.T, w world) {
 	}
 	t.Run("lone statement", w.testLoneStatement)
 	t.Run("lost", w.testLost)
+	t.Run("slow", w.testSlow)
+	t.Run("slow, under way", w.testSlowUnderWay)
 	t.Run("race", w.testRace)
+	t.Run("slow race", w.testSlowRace)
 	for _, level := range w.isolation {
 		strict := w
 		strict.Options = &sql.TxOptions{Isolation: level}
@@ -131,7 +134,7 @@ func (w world) begin(ctx context.Context, t *testing.T) *sql.Tx {
 // check is a transaction of one check.
 func (w world) check(t *testing.T, resource string, token int64) error {
 	t.Helper()
-	return w.Tx(fence.WithToken(t.Context(), token), resource, func(context.Context, *sql.Tx) error { return nil })
+	return fence.Tx(t.Context(), newLock(t.Context(), token), w.Database, resource, func(context.Context, *sql.Tx) error { return nil })
 }
 
 // newest is the token that is stored.

@@ -2,7 +2,7 @@
 // shows what a fencing token is for.
 //
 //	go run -C docs/examples/flashsale/db .                 # SQLite, and a ZooKeeper server in this process
-//	go run -C docs/examples/flashsale/db . -pause-holder   # a process is stopped while it holds the lock
+//	go run -C docs/examples/flashsale/db . -pause-holder   # a process is stopped while it holds the lock, and writes late
 //	go run -C docs/examples/flashsale/db . -db postgres://user@host/shop
 //	go run -C docs/examples/flashsale/db . -db 'user:password@tcp(host:3306)/shop'
 //
@@ -43,9 +43,17 @@ type config struct {
 	// Of the workers only.
 	worker   int    // number of this process
 	resource string // name of the stock behind the fence
-	fenced   bool   // the token is checked
+	token    string // what is done with the fencing token: noToken, tokenAtWrite, tokenFirst
 	pause    bool   // this process is to be stopped
+	unlucky  bool   // the process that has the lock next is stopped too
 }
+
+// What buyers do with the token of their hold.
+const (
+	noToken      = "none"
+	tokenAtWrite = "write" // checked by the transaction that writes
+	tokenFirst   = "first" // raised before the stock is read
+)
 
 func main() {
 	var cfg config
@@ -57,12 +65,13 @@ func main() {
 	flag.IntVar(&cfg.buyers, "buyers", 2, "buyers (goroutines) in each worker")
 	flag.DurationVar(&cfg.timeout, "timeout", 2*time.Minute, "give up after this time")
 	flag.DurationVar(&cfg.session, "session", 6*time.Second, "session timeout to ask for")
-	flag.BoolVar(&cfg.pauseHolder, "pause-holder", false, "stop a process past its session while it holds the lock: once without fencing, once with it")
+	flag.BoolVar(&cfg.pauseHolder, "pause-holder", false, "stop a process past its session while it holds the lock, and see what becomes of its late write: without a token, with a token that is checked too late, and with the token raised first")
 	flag.BoolVar(&cfg.verbose, "v", false, "say what the client does")
 	flag.IntVar(&cfg.worker, "worker", 0, "internal: number of the worker process")
 	flag.StringVar(&cfg.resource, "resource", "", "internal: name of the stock")
-	flag.BoolVar(&cfg.fenced, "fenced", true, "internal: check the token")
+	flag.StringVar(&cfg.token, "token", tokenFirst, "internal: what is done with the token")
 	flag.BoolVar(&cfg.pause, "pause", false, "internal: stop while holding the lock")
+	flag.BoolVar(&cfg.unlucky, "unlucky", false, "internal: stop after reading as the next holder")
 	flag.Parse()
 
 	if !cfg.verbose {
@@ -167,7 +176,7 @@ func (s *sale) start(ctx context.Context, out io.Writer) (err error) {
 			"-zk", cfg.zk, "-path", cfg.path, "-db", cfg.db, "-resource", cfg.resource,
 			"-buyers", strconv.Itoa(cfg.buyers), "-timeout", cfg.timeout.String(), "-session", cfg.session.String(),
 			"-worker", strconv.Itoa(worker), "-v=" + strconv.FormatBool(cfg.verbose),
-			"-fenced=" + strconv.FormatBool(cfg.fenced), "-pause=" + strconv.FormatBool(cfg.pause && worker == 1),
+			"-token", cfg.token, "-unlucky=" + strconv.FormatBool(cfg.unlucky), "-pause=" + strconv.FormatBool(cfg.pause && worker == 1),
 		}
 	})
 	return err

@@ -8,44 +8,42 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/docs/examples/flashsale/internal/crowd"
-	"github.com/docent-go/docent/fence"
 )
 
-// more is how many items others sell before the stopped process goes on.
-const more = 10
-
-// stop stops this process, which holds the lock and is about to write, until
-// the experiment lets it go on. The context that it returns is the one of a
-// write that was under way when the process stopped, in a driver's buffer or
-// at a service: the end of the hold no longer calls it back. What carries the
-// token still carries it.
-func (s *shop) stop(ctx context.Context, entry crowd.Sale) (context.Context, error) {
-	fmt.Printf("  process %d is stopped; it holds the lock with token %d, has read that %d are left, and is about to write that\n", entry.Worker, entry.Token, entry.Item)
-	_ = os.Stdout.Sync()
-	under := fence.WithToken(context.WithoutCancel(ctx), entry.Token)
-	return under, stopSelf()
+// trial is one sale of the experiment.
+type trial struct {
+	token   string // what the buyers do with theirs
+	unlucky bool   // the late write lands after the next holder has read, and before it has written
+	right   bool   // the books must be
+	says    string
 }
 
-// experiment sells the stock twice, with a process that is stopped while it
-// holds the lock: once with nothing but the lock, once with the token checked.
+var trials = []trial{
+	{noToken, false, false, "the lock alone; the late write comes after others have sold"},
+	{tokenFirst, false, true, "the token raised first; the late write comes after others have sold"},
+	{tokenAtWrite, true, false, "the token only checked by each write; the late write comes after the next holder has read"},
+	{tokenFirst, true, true, "the token raised first; the late write comes after the next holder has read"},
+}
+
+// experiment sells the stock several times, with a process that is stopped
+// while it holds the lock.
 func experiment(ctx context.Context, cfg config) error {
 	if cfg.workers < 2 {
 		return errors.New("-pause-holder needs two workers")
 	}
 	cfg.pause = true
-	for _, fenced := range []bool{false, true} {
-		cfg.fenced = fenced
-		fmt.Printf("\nstopped holder, fenced: %v (session timeout %v)\n", fenced, cfg.session)
+	for i, trial := range trials {
+		cfg.token, cfg.unlucky = trial.token, trial.unlucky
+		fmt.Printf("\n%d. %s (session timeout %v)\n", i+1, trial.says, cfg.session)
 		books, err := stoppedHolder(ctx, cfg)
 		if err != nil {
 			return err
 		}
-		right := books.Err() == nil
-		switch {
-		case fenced && !right:
+		switch right := books.Err() == nil; {
+		case trial.right && !right:
 			return fmt.Errorf("fencing did not help: %w", books.Err())
-		case !fenced && right:
-			return errors.New("the books are right without fencing: the experiment shows nothing; try more -stock")
+		case !trial.right && right:
+			return errors.New("the books are right all the same: the experiment shows nothing; try more -stock")
 		}
 	}
 	return nil
@@ -68,45 +66,77 @@ func stoppedHolder(ctx context.Context, cfg config) (*crowd.Books, error) {
 	if err := s.shop.audit(ctx, books); err != nil {
 		return nil, err
 	}
-	fmt.Printf("  %s\n", books.Verdict(time.Since(s.began)))
+	fmt.Printf("  %s; updates lost: %d\n", books.Verdict(time.Since(s.began)), books.Lost())
 	return books, nil
 }
 
-// watch waits until the first worker has stopped and others have sold more
-// items since, and lets it go on.
+// watch waits until the first worker has stopped and another one has the lock,
+// lets the first go on, and sees to it that nothing stays stopped.
 func (s *sale) watch(ctx context.Context) error {
 	first := s.workers[0].Process
-	defer func() { _ = goOn(first) }() // it could not end either
+	defer func() {
+		for _, worker := range s.workers {
+			_ = goOn(worker.Process) // it could not end either
+		}
+	}()
 	if err := poll(ctx, func() (bool, error) { return stopped(first) }); err != nil {
 		return fmt.Errorf("no process stopped: %w", err)
 	}
 	began := time.Now()
-	sold := func() (n int, err error) {
-		err = s.shop.DB.QueryRowContext(ctx, "SELECT count(*) FROM flashsale_ledger").Scan(&n)
-		return n, err
-	}
-	before, err := sold()
+	before, err := s.sold(ctx)
 	if err != nil {
 		return err
 	}
-	var taken time.Duration // until another process wrote
-	after := func(items int) func() (bool, error) {
-		return func() (bool, error) {
-			n, err := sold()
-			return n >= min(before+items, s.cfg.stock), err
-		}
+	next := s.others
+	if s.cfg.unlucky {
+		next = s.reader
 	}
-	if err := poll(ctx, after(1)); err != nil {
+	if err := next(ctx, before); err != nil {
 		return fmt.Errorf("nobody else got the lock: %w", err)
 	}
-	taken = time.Since(began)
-	if err := poll(ctx, after(more)); err != nil {
+	n, err := s.sold(ctx)
+	if err != nil {
 		return err
 	}
-	n, err := sold()
-	fmt.Printf("  %v later another process had the lock; %d items were sold until, after %v, the first was let go on\n",
-		taken.Round(10*time.Millisecond), n-before, time.Since(began).Round(10*time.Millisecond))
-	return err
+	fmt.Printf("  %d items were sold until, after %v, the first was let go on\n", n-before, time.Since(began).Round(10*time.Millisecond))
+	if err := goOn(first); err != nil {
+		return err
+	}
+	if !s.cfg.unlucky {
+		return nil
+	}
+	return poll(ctx, s.shop.at(ctx, wroteLate))
+}
+
+// more is how many items others sell before the stopped process goes on.
+const more = 10
+
+// others waits until others have sold more items.
+func (s *sale) others(ctx context.Context, before int) error {
+	return poll(ctx, func() (bool, error) {
+		n, err := s.sold(ctx)
+		return n >= min(before+more, s.cfg.stock), err
+	})
+}
+
+// reader waits until the next holder has read the stock and is stopped too.
+func (s *sale) reader(ctx context.Context, _ int) error {
+	if _, err := s.shop.advance(ctx, holderStopped); err != nil {
+		return err
+	}
+	return poll(ctx, func() (bool, error) {
+		for _, worker := range s.workers[1:] {
+			if yes, err := stopped(worker.Process); yes || err != nil {
+				return yes, err
+			}
+		}
+		return false, nil
+	})
+}
+
+func (s *sale) sold(ctx context.Context) (n int, err error) {
+	err = s.shop.DB.QueryRowContext(ctx, "SELECT count(*) FROM flashsale_ledger").Scan(&n)
+	return n, err
 }
 
 // poll asks until the answer is yes. Neither a process nor a database tells by

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,7 @@ type shop struct {
 	fence.Database
 	cfg     config
 	bought  atomic.Int32 // by this process
-	stopped atomic.Bool  // this process, once
+	stopped atomic.Bool  // this process, once, as the holder that writes late
 }
 
 // openShop finds the dialect by the look of the data source.
@@ -68,7 +67,10 @@ func (s *shop) open(ctx context.Context, items int) error {
 	for _, q := range []string{
 		"DROP TABLE IF EXISTS flashsale_stock",
 		"DROP TABLE IF EXISTS flashsale_ledger",
+		"DROP TABLE IF EXISTS flashsale_stage",
 		"CREATE TABLE flashsale_stock (items INTEGER NOT NULL)",
+		"CREATE TABLE flashsale_stage (stage INTEGER NOT NULL)",
+		"INSERT INTO flashsale_stage (stage) VALUES (0)",
 		"CREATE TABLE flashsale_ledger (number INTEGER NOT NULL, item INTEGER NOT NULL, worker INTEGER NOT NULL, buyer VARCHAR(100) NOT NULL, token BIGINT NOT NULL, waited BIGINT NOT NULL, held BIGINT NOT NULL)",
 	} {
 		if _, err := s.DB.ExecContext(ctx, q); err != nil {
@@ -81,90 +83,93 @@ func (s *shop) open(ctx context.Context, items int) error {
 
 func (s *shop) remove(ctx context.Context) error {
 	_, err := s.DB.ExecContext(ctx, s.query("DELETE FROM docent_fence WHERE resource = ?"), s.cfg.resource)
-	for _, table := range []string{"flashsale_stock", "flashsale_ledger"} {
+	for _, table := range []string{"flashsale_stock", "flashsale_ledger", "flashsale_stage"} {
 		_, dropped := s.DB.ExecContext(ctx, "DROP TABLE "+table)
 		err = errors.Join(err, dropped)
 	}
 	return err
 }
 
-// payment is the time that the till takes, in which everybody else would see
-// the same stock.
+// payment is the time that the till takes. Without a lock, all other buyers
+// would read the same stock meanwhile.
 const payment = 2 * time.Millisecond
 
-// buy is a crowd.Purchase.
+// buy is a crowd.Purchase. With tokenFirst, no write of an older holder is
+// accepted from the moment in which the purchase begins.
 func (s *shop) buy(hold *recipes.Hold, entry crowd.Sale) (soldOut bool, err error) {
-	ctx, began := fence.Context(hold), time.Now()
+	ctx := hold.Context()
+	if s.cfg.token != tokenFirst {
+		return s.purchase(ctx, hold, entry)
+	}
+	err = fence.Under(ctx, hold, s.Database, s.cfg.resource, func(ctx context.Context) (err error) {
+		soldOut, err = s.purchase(ctx, hold, entry)
+		return err
+	})
+	return soldOut, err
+}
+
+func (s *shop) purchase(ctx context.Context, hold *recipes.Hold, entry crowd.Sale) (soldOut bool, err error) {
+	began := time.Now()
 	if err := s.DB.QueryRowContext(ctx, "SELECT items FROM flashsale_stock").Scan(&entry.Item); err != nil || entry.Item <= 0 {
 		return err == nil, err
+	}
+	if err := s.stopAfterRead(ctx, entry); err != nil {
+		return false, err
 	}
 	select {
 	case <-time.After(payment):
 	case <-ctx.Done():
 		return false, fmt.Errorf("purchase given up: %w", context.Cause(ctx))
 	}
-	late := s.cfg.pause && s.bought.Load() >= 3 && s.stopped.CompareAndSwap(false, true)
-	if late {
-		if err := hold.Err(); err != nil {
-			return false, err
-		}
-		if ctx, err = s.stop(ctx, entry); err != nil {
-			return false, err
-		}
-	}
 	entry.Held = time.Since(began)
-	err = s.write(ctx, entry)
-	if late {
-		s.report(hold, err)
-		return false, crowd.ErrLate
+	if s.cfg.pause && s.bought.Load() >= 3 && s.stopped.CompareAndSwap(false, true) {
+		return false, s.writeLate(ctx, hold, entry)
+	}
+	if err := s.write(ctx, entry); err != nil {
+		return false, err
 	}
 	s.bought.Add(1)
-	return false, err
+	return false, nil
 }
 
-// write takes one item from the stock that was read, and books the sale. The
-// only difference that fencing makes is who opens the transaction.
+// write takes one item from the stock that was read, and books the sale.
 func (s *shop) write(ctx context.Context, entry crowd.Sale) error {
-	book := func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, s.query("UPDATE flashsale_stock SET items = ?"), entry.Item-1); err != nil {
-			return err
-		}
-		var last int
-		if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM flashsale_ledger").Scan(&last); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, s.query("INSERT INTO flashsale_ledger (number, item, worker, buyer, token, waited, held) VALUES (?, ?, ?, ?, ?, ?, ?)"),
-			last+1, entry.Item, entry.Worker, entry.Buyer, entry.Token, int64(entry.Waited), int64(entry.Held))
-		return err
+	if s.cfg.token == tokenFirst {
+		return s.Tx(ctx, s.cfg.resource, func(ctx context.Context, tx *sql.Tx) error { return s.book(ctx, tx, entry) })
 	}
-	if s.cfg.fenced {
-		return s.Tx(ctx, s.cfg.resource, book)
-	}
+	return s.writeAlone(ctx, entry)
+}
+
+// writeAlone is a write in a transaction of its own, with the token checked in
+// it unless there is none. It does not ask the hold.
+func (s *shop) writeAlone(ctx context.Context, entry crowd.Sale) error {
 	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := book(ctx, tx); err != nil {
+	if s.cfg.token != noToken {
+		if err := s.Dialect.Check(ctx, tx, s.cfg.resource, entry.Token); err != nil {
+			return err
+		}
+	}
+	if err := s.book(ctx, tx, entry); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// report says what became of the late write.
-func (s *shop) report(hold *recipes.Hold, err error) {
-	lost := hold.Err()
-	switch {
-	case lost == nil:
-		fmt.Println("  the process went on, and still held the lock: it was not stopped for long enough")
-	case errors.Is(err, fence.ErrStale):
-		fmt.Println("  the process went on, and its write was refused:", err)
-	case err != nil:
-		fmt.Println("  the process went on, and its write failed:", err)
-	default:
-		fmt.Println("  the process went on, and its write was accepted")
+func (s *shop) book(ctx context.Context, tx *sql.Tx, entry crowd.Sale) error {
+	if _, err := tx.ExecContext(ctx, s.query("UPDATE flashsale_stock SET items = ?"), entry.Item-1); err != nil {
+		return err
 	}
-	_ = os.Stdout.Sync()
+	var last int
+	if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM flashsale_ledger").Scan(&last); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, s.query("INSERT INTO flashsale_ledger (number, item, worker, buyer, token, waited, held) VALUES (?, ?, ?, ?, ?, ?, ?)"),
+		last+1, entry.Item, entry.Worker, entry.Buyer, entry.Token, int64(entry.Waited), int64(entry.Held))
+	return err
 }
 
 func (s *shop) audit(ctx context.Context, b *crowd.Books) error {

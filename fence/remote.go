@@ -1,0 +1,64 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// Remote is the [Checker] of a resource that another service guards with
+// [Handler]. It is a value and safe for concurrent use.
+type Remote struct {
+	// Client sends requests by a [Transport], which knows the resource of URL.
+	Client *http.Client
+	// URL is one at which the service answers HEAD requests behind its Handler,
+	// for the resource that Do is called with.
+	URL string
+}
+
+var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a Transport of package fence")
+
+// Do raises the token by a HEAD request, and then runs fn: the service accepts
+// no request of an older holder after fn has begun. fn's context carries the
+// token, which Client sends with fn's own requests.
+//
+// The error is fn's. If fn did not run, it is what [CheckResponse] says of the
+// answer, the error of the request, or says that the answer came from no
+// Handler. In the last two cases the token may have been raised, which harms no
+// newer holder: repeat the call.
+func (r Remote) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
+	if err := valid(resource, token); err != nil {
+		return err
+	}
+	if r.Client == nil {
+		return errNoClient
+	}
+	ctx = carry(ctx, resource, token, nil)
+	if err := r.raise(ctx, resource, token); err != nil {
+		return err
+	}
+	return fn(ctx)
+}
+
+func (r Remote) raise(ctx context.Context, resource string, token int64) error {
+	fail := func(err error) error { return fmt.Errorf("fence: raise the token of %q: %w", resource, err) }
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, r.URL, http.NoBody)
+	if err != nil {
+		return fail(err)
+	}
+	req.Header.Set("Cache-Control", "no-cache") // the service itself must see it
+	resp, err := r.Client.Do(req)
+	if err != nil {
+		return fail(because(ctx, err))
+	}
+	_ = resp.Body.Close() // of a HEAD there is none to read
+	if err := CheckResponse(resp); err != nil {
+		return err
+	}
+	if resp.Header.Get(NewestHeader) != strconv.FormatInt(token, 10) {
+		return fail(fmt.Errorf("HEAD %s answered %s without %s: %d; it must reach the service's Handler with the token", r.URL, resp.Status, NewestHeader, token))
+	}
+	return nil
+}
