@@ -156,6 +156,12 @@ public final class Peer {
             case "semaphore-mutex":
                 locks.put(name, new SemaphoreMutex(client, args.get(0)));
                 break;
+            case "latch":
+                locks.put(name, new Latch(client, args.get(0)));
+                break;
+            case "selector":
+                locks.put(name, new Selector(client, args.get(0)));
+                break;
             case "multi":
                 locks.put(name, new Multi(args.stream().map(member -> found(locks, member)).toList()));
                 break;
