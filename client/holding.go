@@ -31,30 +31,29 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 		return nil, err
 	}
 	h := &holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
-	t, err := h.prove(ctx)
-	if err != nil {
+	if err := h.prove(ctx); err != nil {
 		return nil, err
 	}
-	s.bound.lease.add(h, t)
+	s.bound.lease.add(h)
 	return h, nil
 }
 
-// prove waits until the lease has some time left, and returns how it stands.
-func (h *holding) prove(ctx context.Context) (standing, error) {
+// prove waits until the lease has some time left.
+func (h *holding) prove(ctx context.Context) error {
 	l := h.s.bound.lease
 	for {
 		t := l.standing()
 		if t.left >= t.beat/2 {
-			return t, nil
+			return nil
 		}
 		if err := l.policy.check(t.timeout); err != nil {
-			return t, err
+			return err
 		}
 		if err := h.s.confirm(ctx, h.paths, h.full); err != nil {
-			return t, err
+			return err
 		}
 		if t = l.standing(); t.left >= t.beat/2 {
-			return t, nil
+			return nil
 		}
 		// The server has yet to tell the leader of a sign of life that is
 		// young enough.
@@ -63,7 +62,7 @@ func (h *holding) prove(ctx context.Context) (standing, error) {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return t, ctxerr.Ended(ctx)
+			return ctxerr.Ended(ctx)
 		}
 	}
 }

@@ -93,10 +93,13 @@ func (l *lease) up() {
 	}
 }
 
-// add makes h rely on the lease, which has just been found to stand at t.
-func (l *lease) add(h *holding, t standing) {
+// add makes h rely on the lease. It reads the clocks itself: the process may have
+// been stopped since the caller found that the lease stands, and a timer that is
+// set by the older reading would fire too late.
+func (l *lease) add(h *holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t := l.standing()
 	l.relieve(t)
 	first := len(l.holdings) == 0
 	l.holdings = append(l.holdings, h)
