@@ -38,18 +38,27 @@ func (t *teller) tell(f func()) {
 	}
 }
 
+// run calls the hooks. It holds t.mu only within next, so that a hook which panics
+// ends the process with its own panic.
 func (t *teller) run() {
+	for f := t.next(); f != nil; f = t.next() {
+		f()
+	}
+}
+
+// next returns the next call. When there is none it returns nil and notes that the
+// goroutine of run ends.
+func (t *teller) next() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.todo) > 0 {
-		f := t.todo[0]
-		t.todo[0], t.todo = nil, t.todo[1:]
-		t.mu.Unlock()
-		f()
-		t.mu.Lock()
+	if len(t.todo) == 0 {
+		close(t.idle)
+		t.todo, t.idle, t.dropped = nil, nil, false
+		return nil
 	}
-	close(t.idle)
-	t.todo, t.idle, t.dropped = nil, nil, false
+	f := t.todo[0]
+	t.todo[0], t.todo = nil, t.todo[1:]
+	return f
 }
 
 // wait waits until everything is told that has been said so far.
