@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -155,6 +156,45 @@ func TestOperationErrorTexts(t *testing.T) {
 			}
 			if strings.Contains(text, "hunter") {
 				t.Errorf("%s: error %q shows a secret", name, text)
+			}
+		}
+	})
+}
+
+// What a session's states say of its connection and of its end names no package
+// that users cannot see.
+func TestStateErrorTexts(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		s := r.session(c)
+		lost := make(chan []client.StateChange)
+		go func() {
+			var seen []client.StateChange
+			for ch := range c.States(r.ctx) {
+				seen = append(seen, ch)
+				if ch.State == client.Lost {
+					break
+				}
+			}
+			lost <- seen
+		}()
+		synctest.Wait()
+		r.srv.Client("a").Cut()
+		_, _, err := c.Children(r.ctx, "/")
+		r.check(err)
+		r.srv.Client("a").Freeze()
+		r.srv.ExpireSession(s.ID())
+		r.srv.Client("a").Cut()
+		r.srv.Client("a").Thaw()
+		texts := map[client.State][]string{}
+		for _, ch := range <-lost {
+			texts[ch.State] = append(texts[ch.State], fmt.Sprint(ch.Err))
+		}
+		for state, want := range map[client.State]string{client.Suspended: "read: ", client.Lost: "the server refused the session, which has expired there"} {
+			text := strings.Join(texts[state], "; ")
+			if !strings.Contains(text, want) || strings.Contains(text, "wire") {
+				t.Errorf("%v: error %q, want %q", state, text, want)
 			}
 		}
 	})

@@ -11,12 +11,12 @@ import (
 )
 
 // inHandshake is how the wire begins errors of the handshake.
-const inHandshake = "wire: handshake: "
+const inHandshake = "handshake: "
 
 // explain is the text of why a server is not reached, with what to do about it
 // where the error alone does not say so.
 func (s *servers) explain(err error) string {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), inHandshake), "wire: ")
+	text := strings.TrimPrefix(err.Error(), inHandshake)
 	if remedy := s.remedy(err); remedy != "" {
 		return text + " (" + remedy + ")"
 	}
@@ -43,7 +43,7 @@ func (s *servers) remedy(err error) string {
 		return "nothing listens there: is ZooKeeper running, is the port right?"
 	case errors.Is(err, os.ErrDeadlineExceeded) && strings.HasPrefix(err.Error(), inHandshake):
 		return "no answer to the handshake: is that the client port of a ZooKeeper, is the server alive?"
-	case errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), "wire: dial "):
+	case errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), "dial "):
 		return "no answer: is the host up, does a firewall drop the packets?"
 	default:
 		return ""

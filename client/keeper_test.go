@@ -115,7 +115,7 @@ func TestKeeperBeforeItIsKnown(t *testing.T) {
 		s := r.session(c)
 		r.await("end of the session", s.Context().Done())
 		wantErr(t, context.Cause(s.Context()), client.ErrSessionLost)
-		wantErrText(t, context.Cause(s.Context()), "session id changed", "lease")
+		wantErrText(t, context.Cause(s.Context()), "this is another session", "lease")
 		next := r.session(c)
 		time.Sleep(50 * time.Millisecond)
 		if p := c.Product(); p != "ClickHouse Keeper" {

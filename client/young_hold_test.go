@@ -22,7 +22,7 @@ func TestYoungHoldHearsOfSuspension(t *testing.T) {
 				h := r.hold(c, "/e")
 				time.Sleep(10 * time.Millisecond)
 				m.slept.Store(int64(timeout * 92 / 100)) // the session may live, the hold may not
-				r.srv.Client("a").Partition() // the network is not up yet
+				r.srv.Client("a").Partition()            // the network is not up yet
 				woke := time.Now()
 				wantErr(t, r.loss(h), client.ErrLeaseExpired)
 				if took := time.Since(woke); took > time.Second {

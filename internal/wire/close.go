@@ -28,7 +28,7 @@ func (l *Link) CloseSession(ctx context.Context) error {
 	case err == nil:
 		err = ServerError(x.Reply.Code)
 	}
-	return fmt.Errorf("wire: close session: %w", err)
+	return fmt.Errorf("close session: %w", err)
 }
 
 // AwaitNew waits, within ctx, for the answer of a server that has been asked for a
@@ -58,7 +58,7 @@ func (l *Link) AwaitNew(ctx context.Context) {
 func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, timeout time.Duration) error {
 	if id == 0 {
 		_ = conn.Close()
-		return fmt.Errorf("wire: end session: no id: %w", ErrRefused) // 0 would begin a new one
+		return fmt.Errorf("end session: no id: %w", ErrRefused) // 0 would begin a new one
 	}
 	up, read := make(chan struct{}), make(chan error, 1)
 	l := NewLink(Config{
@@ -89,7 +89,7 @@ func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, t
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("wire: end session 0x%x: %w", uint64(id), err)
+		return fmt.Errorf("end session 0x%x: %w", uint64(id), err)
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func (c *conn) once(set func(time.Time) error, t time.Time) error {
 // fail makes the connection fail and returns the error for the caller: err
 // itself, or what made the connection fail before.
 func (c *conn) fail(op string, err error) error {
-	if c.l.drop(c, fmt.Errorf("wire: %s: %w", op, err)) {
+	if c.l.drop(c, fmt.Errorf("%s: %w", op, err)) {
 		return err
 	}
 	return c.failure()

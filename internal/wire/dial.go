@@ -28,7 +28,7 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	}
 	if l.cfg.Pace != nil {
 		if err := l.cfg.Pace(l.life, address); err != nil {
-			return nil, l.attemptFailed(nil, address, fmt.Errorf("wire: pace %s: %w", address, err))
+			return nil, l.attemptFailed(nil, address, fmt.Errorf("pause before the dial of %s: %w", address, err))
 		}
 		if err := l.ended(); err != nil {
 			return nil, err
@@ -40,14 +40,14 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	nc, err := l.cfg.Dial(ctx, address)
 	cancel()
 	if err != nil {
-		return nil, l.attemptFailed(d, address, fmt.Errorf("wire: dial %s: %w", address, err))
+		return nil, l.attemptFailed(d, address, fmt.Errorf("dial %s: %w", address, err))
 	}
 	d.connected()
 	c := newConn(l, nc, address)
 	c.dialed = d
 	if err := nc.SetDeadline(limit.Add(l.patience())); err != nil {
 		c.shut()
-		return nil, l.attemptFailed(d, address, fmt.Errorf("wire: limit handshake with %s: %w", address, err))
+		return nil, l.attemptFailed(d, address, fmt.Errorf("set the time limit of the handshake with %s: %w", address, err))
 	}
 	if err := l.adopt(c); err != nil {
 		c.shut()

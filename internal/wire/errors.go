@@ -5,39 +5,40 @@ import (
 	"fmt"
 )
 
+// Users see these texts within errors of package client, so they name no package.
 var (
 	// ErrOver means that the Link's session is over and the Link is of no use
 	// any more. Errors that wrap it wrap the cause as well.
-	ErrOver = errors.New("wire: session is over")
+	ErrOver = errors.New("the session is over")
 	// ErrRefused means that the server answered a handshake with session id 0
 	// or without a timeout: the session has expired or the password is wrong.
-	ErrRefused = errors.New("wire: server refused the session")
+	ErrRefused = errors.New("the server refused the session, which has expired there")
 	// ErrChanged means that another session was offered or asked for than the
 	// one the Link stands for.
-	ErrChanged = errors.New("wire: session id changed")
+	ErrChanged = errors.New("this is another session")
 	// ErrNoLeader means that a server turned a handshake away because its
 	// ensemble has no leader. It says nothing about the session.
-	ErrNoLeader = errors.New("wire: the server has no leader")
+	ErrNoLeader = errors.New("the server has no leader")
 	// ErrClosed means that the session was closed on request and the server
 	// confirmed it.
-	ErrClosed = errors.New("wire: session closed")
+	ErrClosed = errors.New("the session was closed")
 	// ErrNotConnected means that there is no connection with an accepted
 	// handshake; nothing was sent.
-	ErrNotConnected = errors.New("wire: not connected")
-	// ErrAuthFailed means that the server rejected credentials. Like
-	// [ErrFrameTooLarge] it is public in package client, and names no package.
+	ErrNotConnected = errors.New("not connected")
+	// ErrAuthFailed means that the server rejected credentials. It is public in
+	// package client, as is [ErrFrameTooLarge].
 	ErrAuthFailed = errors.New("authentication failed")
 	// ErrFrameTooLarge means that a frame exceeds the limit of its direction.
 	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrProtocol means that bytes arrived which are not ZooKeeper's protocol.
-	ErrProtocol = errors.New("wire: protocol violation")
+	ErrProtocol = errors.New("this is not ZooKeeper's protocol")
 )
 
 // CodeReplyTooLarge is the code of a [Reply] that was thrown away because it is
 // larger than Config.MaxReply. No server uses it.
 const CodeReplyTooLarge = -1 << 30
 
-var errSuperseded = errors.New("wire: connection given up for the next one")
+var errSuperseded = errors.New("the connection was given up for the next one")
 
 // ServerError is a non-zero code in the header of a reply to a request that
 // the Link itself sent.

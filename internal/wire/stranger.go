@@ -9,7 +9,7 @@ import (
 
 // ErrHungUp means that the peer accepted the connection and closed it without an
 // answer to the handshake.
-var ErrHungUp = errors.New("wire: closed the connection in the handshake")
+var ErrHungUp = errors.New("the server closed the connection in the handshake")
 
 // hungUp marks the error of a handshake whose connection the peer has closed.
 func hungUp(err error) error {
