@@ -117,7 +117,7 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 			}
 		}
 		if len(e.readers) == 0 {
-			a.abandonLocked(e)
+			a.readerlessLocked(e)
 		}
 	}
 	h.wakeLocked()
@@ -157,6 +157,6 @@ func (h *hub) failLocked(e *lasting, err error) {
 	}
 	delete(a.paths, e.path)
 	delete(a.due, e.path)
-	delete(a.left, e.path)
+	delete(a.readerless, e.path)
 	h.firePathLocked(e.path, errDisarmed)
 }

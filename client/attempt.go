@@ -40,11 +40,11 @@ type attempt struct {
 	parts  []Op // in the same transaction, behind the nodes
 	single bool // one node, created by a plain request
 
-	prefix string         // "_c_<uuid>-" in use, of all nodes
-	last   *wire.Exchange // the newest request
-	owner  *session       // its session
-	doubt  bool           // it may have been applied
-	torn   bool           // some of the nodes were found, and not all
+	prefix  string         // "_c_<uuid>-" in use, of all nodes
+	last    *wire.Exchange // the newest request
+	owner   *sessionState  // its session
+	unknown bool           // it may have been applied
+	torn    bool           // some of the nodes were found, and not all
 }
 
 // attemptNode is one of the nodes.
@@ -63,7 +63,7 @@ type attemptNode struct {
 
 // run makes the nodes.
 func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Entry, err error) {
-	effect := resolving
+	effect := resolved
 	if !a.nodes[0].spec.protected {
 		effect = once
 	}
@@ -83,25 +83,25 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 	return made, nil
 }
 
-func (a *attempt) try(ctx context.Context, s *session) (made []inside.Entry, err error) {
+func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry, err error) {
 	if f, takes := a.nodes[0].spec.needs(); takes {
 		if err := s.supports(ctx, f); err != nil {
 			return nil, err
 		}
 		defer func() { err = s.refused(f, err) }()
 	}
-	if a.doubt && a.nodes[0].spec.ephemeral && a.owner != s {
+	if a.unknown && a.nodes[0].spec.ephemeral && a.owner != s {
 		// The nodes are deleted with their session. They must not be taken for
 		// nodes of this one (CURATOR-498).
-		a.doubt, a.prefix = false, ""
+		a.unknown, a.prefix = false, ""
 	}
-	if a.doubt {
+	if a.unknown {
 		made, err := a.find(ctx, s)
 		if err != nil || made != nil {
-			a.doubt = err != nil
+			a.unknown = err != nil
 			return made, err
 		}
-		a.doubt = false
+		a.unknown = false
 	}
 	if a.prefix == "" && a.nodes[0].spec.protected {
 		a.prefix = newProtectedPrefix()
@@ -120,9 +120,9 @@ func (a *attempt) try(ctx context.Context, s *session) (made []inside.Entry, err
 
 // create sends the create once, with the lists behind it in the same write. If
 // the parent of a node is missing, and is to be made, it tells of which.
-func (a *attempt) create(ctx context.Context, s *session) (made []inside.Entry, missing int, err error) {
+func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.Entry, missing int, err error) {
 	x, lists := a.request(), a.lists()
-	a.last, a.owner, a.doubt = x, s, true
+	a.last, a.owner, a.unknown = x, s, true
 	x.Keep = true
 	if a.single {
 		err = s.call(ctx, append([]*wire.Exchange{x}, lists...)...)
@@ -131,11 +131,11 @@ func (a *attempt) create(ctx context.Context, s *session) (made []inside.Entry, 
 	}
 	if err != nil {
 		var ft *fault
-		a.doubt = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
+		a.unknown = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
 		missing, err = a.blame(err)
 		return nil, missing, err
 	}
-	a.doubt = false
+	a.unknown = false
 	made = make([]inside.Entry, len(a.nodes))
 	for i, full := range a.made() {
 		n := a.nodes[i]
@@ -234,7 +234,7 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 // abandon leaves the nodes to the remover if the newest request may have made,
 // or may yet make, them, and returns err with that said.
 func (a *attempt) abandon(err error) error {
-	if a.prefix == "" || !a.doubt && !a.torn {
+	if a.prefix == "" || !a.unknown && !a.torn {
 		return err
 	}
 	owner := a.owner
@@ -246,7 +246,7 @@ func (a *attempt) abandon(err error) error {
 	}
 	a.core.remover.add(&removal{owner: owner, what: a.nodes[0].dir, from: a})
 	var op *OpError
-	if a.doubt && errors.As(err, &op) {
+	if a.unknown && errors.As(err, &op) {
 		op.Outcome = OutcomeUnknown
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 // find looks for the nodes of a request whose answer was lost; without any it
 // returns nil. There are all of them or none, unless somebody deleted some. The
 // owner check makes sure that the nodes are this session's.
-func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) {
+func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, error) {
 	found, some := map[string][]string{}, false
 	for _, p := range a.places() {
 		names, err := listed(ctx, s, p.dir)
@@ -68,7 +68,7 @@ func (a *attempt) find(ctx context.Context, s *session) ([]inside.Entry, error) 
 // listed lists the children of dir, none if it does not exist. The Sync makes sure
 // that a create which the old server had passed on is seen: a server that lags
 // would hide it, and a second node would wait behind the first for ever.
-func listed(ctx context.Context, s *session, dir string) ([]string, error) {
+func listed(ctx context.Context, s *sessionState, dir string) ([]string, error) {
 	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
 	ended := s.exchange(ctx, sync, x)
 	err := s.outcome(ctx, sync, ended)

@@ -29,7 +29,7 @@ func isGone(cause error) bool {
 }
 
 // remember notes a session that is to be ended on a server.
-func (c *core) remember(s *session) {
+func (c *core) remember(s *sessionState) {
 	d := deadSession{id: s.link.SessionID(), password: s.link.Password(), timeout: s.link.Timeout(), safe: s.lease.promised()}
 	if d.id == 0 {
 		return

@@ -33,12 +33,12 @@ func fateOf(err error) Outcome {
 
 // call sends requests, in one write, and waits for their answers. It returns nil
 // or a *fault that says what became of the first of them.
-func (s *session) call(ctx context.Context, xs ...*wire.Exchange) error {
+func (s *sessionState) call(ctx context.Context, xs ...*wire.Exchange) error {
 	return s.outcome(ctx, xs[0], s.exchange(ctx, xs...))
 }
 
 // outcome is what became of x in a Do that ended with err.
-func (s *session) outcome(ctx context.Context, x *wire.Exchange, err error) error {
+func (s *sessionState) outcome(ctx context.Context, x *wire.Exchange, err error) error {
 	if x.Answered() {
 		return s.answer(x)
 	}
@@ -55,7 +55,7 @@ func (s *session) outcome(ctx context.Context, x *wire.Exchange, err error) erro
 }
 
 // answer is what the answer to x says.
-func (s *session) answer(x *wire.Exchange) error {
+func (s *sessionState) answer(x *wire.Exchange) error {
 	if err := x.Err(); err != nil {
 		return &fault{err, OutcomeUnknown}
 	}
@@ -79,7 +79,7 @@ func (s *session) answer(x *wire.Exchange) error {
 
 // read is call for a request that changes nothing. Exists is also answered if
 // the node does not exist.
-func (s *session) read(ctx context.Context, x *wire.Exchange) error {
+func (s *sessionState) read(ctx context.Context, x *wire.Exchange) error {
 	err := s.call(ctx, x)
 	if x.Request.Op == wire.OpExists && errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -100,13 +100,13 @@ const (
 	reads      effect = iota // nothing: repeat
 	repeatable               // doing it twice is as good as once: repeat
 	once                     // doing it twice shows: report the unknown outcome
-	resolving                // each try finds out first what became of the last: repeat
+	resolved                 // each try finds out first what became of the last: repeat
 )
 
 // try is one attempt of an operation.
 type try struct {
-	s     *session
-	again bool // an earlier try may have been applied
+	s       *sessionState
+	unknown bool // an earlier try may have been applied
 }
 
 // do runs f until it succeeds, is refused, or may not be repeated, by the
@@ -120,25 +120,25 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 
 // perform is do for an operation that is observed already.
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
-	again := false // some try may have been applied
+	unknown := false // some try may have been applied
 	fate := OutcomeNeverSent
 	patience := patience{policy: o.core.policy()}
 	err := retry.Do(ctx, patience.policy, func(ctx context.Context) error {
-		s, err := o.core.await(ctx, o.bound, &patience)
+		s, err := o.core.await(ctx, o.session, &patience)
 		if err != nil {
 			fate = OutcomeNeverSent
 			return retry.Permanent(err)
 		}
 		seen.attempt(s)
 		if err = o.core.check(ctx, s); err == nil {
-			err = f(ctx, try{s, again})
+			err = f(ctx, try{s, unknown})
 		}
 		if err == nil {
 			return nil
 		}
 		fate = fateOf(err)
-		again = again || fate == OutcomeUnknown
-		if over := s.over(); o.bound != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
+		unknown = unknown || fate == OutcomeUnknown
+		if over := s.over(); o.session != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
 			// Maybe only since the try failed, which then does not say so.
 			return retry.Permanent(&fault{over, fate})
 		}
@@ -146,28 +146,28 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 			return retry.Permanent(err)
 		}
 		return err
-	}, o.told(ctx, op, path)...)
+	}, o.retryHook(ctx, op, path)...)
 	if err != nil {
-		return &OpError{Op: op, Path: path, Outcome: fate.of(effect, again), Err: err, identities: o.core.cfg.identities()}
+		return &OpError{Op: op, Path: path, Outcome: fate.of(effect, unknown), Err: err, identities: o.core.cfg.identities()}
 	}
 	return nil
 }
 
 // of is the outcome of an operation whose last try had the outcome o, while an
 // earlier one may have been applied if again is set.
-func (o Outcome) of(effect effect, again bool) Outcome {
+func (o Outcome) of(effect effect, unknown bool) Outcome {
 	switch {
-	case effect == reads && o != OutcomeRefused && again:
+	case effect == reads && o != OutcomeRefused && unknown:
 		return OutcomeUnchanged
-	case effect != reads && effect != resolving && again:
+	case effect != reads && effect != resolved && unknown:
 		return OutcomeUnknown // whatever was said to the last
 	default:
 		return o
 	}
 }
 
-// told has the observer told of retries, if it asked for that.
-func (o *ops) told(ctx context.Context, op, path string) []retry.Option {
+// retryHook has the observer retryHook of retries, if it asked for that.
+func (o *ops) retryHook(ctx context.Context, op, path string) []retry.Option {
 	hook := o.core.cfg.observer.Retry
 	if hook == nil {
 		return nil

@@ -96,7 +96,7 @@ const newMoment = 200 * time.Millisecond
 
 // awaitNew lets a request for a new session that is on its way come to its end,
 // unless no server has ever accepted this client: Connect is not to wait then.
-func (c *core) awaitNew(ctx context.Context, s *session) {
+func (c *core) awaitNew(ctx context.Context, s *sessionState) {
 	c.mu.Lock()
 	met := c.server != ""
 	c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *core) awaitNew(ctx context.Context, s *session) {
 
 // endSession asks a server to end s, through every reconnection that ctx and
 // the session's own lease leave time for.
-func (c *core) endSession(ctx context.Context, s *session) error {
+func (c *core) endSession(ctx context.Context, s *sessionState) error {
 	if s == nil {
 		return nil
 	}

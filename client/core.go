@@ -37,7 +37,7 @@ type core struct {
 	told   sync.WaitGroup // call hooks and log handlers, which may call Close
 
 	mu      sync.Mutex       // guards the rest; never held across I/O
-	current *session         // newest session, up or not
+	current *sessionState    // newest session, up or not
 	fatal   error            // credentials refused, until a session lives again
 	closing bool             // Close was called
 	local   net.Addr         // our address as the servers see it
@@ -89,7 +89,7 @@ func (c *core) broadcast() {
 
 // setCurrent reports false when the client is being closed: then there is no
 // next session, and the one that Close ends is the last.
-func (c *core) setCurrent(s *session) bool {
+func (c *core) setCurrent(s *sessionState) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
@@ -110,7 +110,7 @@ func (c *core) live() (up, accepted bool) {
 }
 
 // sessionUp reports whether s is still wanted.
-func (c *core) sessionUp(s *session, h wire.Handshake) bool {
+func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != s || s.link.Cause() != nil {
@@ -131,7 +131,7 @@ func (c *core) sessionUp(s *session, h wire.Handshake) bool {
 	return true
 }
 
-func (c *core) sessionDown(s *session, err error) {
+func (c *core) sessionDown(s *sessionState, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if up, _ := c.live(); c.current != s || !up || c.closing {
@@ -143,7 +143,7 @@ func (c *core) sessionDown(s *session, err error) {
 
 // sessionOver ends s's context in the same step as the state, so that whoever
 // the broadcast wakes finds both.
-func (c *core) sessionOver(s *session, cause error) {
+func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
 	if errors.Is(cause, ErrAuthFailed) {
 		c.fatal = cause
@@ -163,7 +163,7 @@ func (c *core) sessionOver(s *session, cause error) {
 
 // await waits until bound, or the current session if bound is nil, has a
 // connection; within ctx, and as long as patience lasts.
-func (c *core) await(ctx context.Context, bound *session, patience *patience) (*session, error) {
+func (c *core) await(ctx context.Context, bound *sessionState, patience *patience) (*sessionState, error) {
 	ctxerr.Require(ctx)
 	defer patience.rest()
 	for {
@@ -200,7 +200,7 @@ func (c *core) await(ctx context.Context, bound *session, patience *patience) (*
 
 // server is the one that accepted s last, "the server" if another session has
 // come since.
-func (c *core) serverOf(s *session) string {
+func (c *core) serverOf(s *sessionState) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != s || c.server == "" {

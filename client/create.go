@@ -233,7 +233,7 @@ func (o *ops) noParent(dir string, err error) error {
 
 // makeParents creates dir and what is missing above it, asking for the
 // deepest first: the usual case is that only that one is missing.
-func (o *ops) makeParents(ctx context.Context, s *session, dir string, of createSpec) error {
+func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of createSpec) error {
 	if dir == "/" {
 		return &fault{ErrNoNode, OutcomeRefused}
 	}

@@ -74,7 +74,7 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 
 // create makes the node at full, with parents if they are wanted, and tells its
 // stat.
-func (o *ops) create(ctx context.Context, s *session, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
+func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
 	if f, takes := spec.needs(); takes {
 		if err := s.supports(ctx, f); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func (o *ops) create(ctx context.Context, s *session, full string, spec createSp
 
 // stat is the stat of the node that x has made, as look shows it if it does, else
 // what follows from the create.
-func (spec *createSpec) stat(s *session, x, look *wire.Exchange, data []byte) *zk.Stat {
+func (spec *createSpec) stat(s *sessionState, x, look *wire.Exchange, data []byte) *zk.Stat {
 	if look.Answered() && look.Err() == nil {
 		if seen := stat(look); seen != nil && seen.Czxid == x.Reply.Zxid {
 			return seen

@@ -53,7 +53,7 @@ func (o *ops) DeleteAll(ctx context.Context, path string) error {
 // deleteAll is one try of a [Client.DeleteAll].
 type deleteAll struct {
 	*ops
-	s     *session
+	s     *sessionState
 	begun bool // a server has deleted something
 }
 

@@ -51,7 +51,7 @@ func (f feature) String() string {
 // that it does not know. Nothing tells which requests one of its releases knows,
 // so that it counts as having no feature at all. Apache ZooKeeper answers -6, which
 // [session.refused] remembers, and closes the connection; the session goes on.
-func (s *session) supports(ctx context.Context, f feature) error {
+func (s *sessionState) supports(ctx context.Context, f feature) error {
 	product, err := s.awaitProduct(ctx)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *session) supports(ctx context.Context, f feature) error {
 // [ErrUnsupported] if it says that the server does not know the request. The client
 // then never sends such a request again, but for TTL nodes: a setting of the
 // servers decides about those.
-func (s *session) refused(f feature, err error) error {
+func (s *sessionState) refused(f feature, err error) error {
 	if !errors.Is(err, codeUnimplemented) || errors.Is(err, ErrUnsupported) {
 		return err
 	}

@@ -40,7 +40,7 @@ func (l *lease) pause(t standing) time.Duration {
 // caller holds l.mu.
 func (l *lease) wantsBeat(t standing) bool {
 	return l.policy.Heartbeat == HeartbeatWrites && l.awaited == 0 &&
-		(len(l.holdings) > 0 || len(l.lingering) > 0 && t.left <= 0)
+		(len(l.holdings) > 0 || len(l.unreleased) > 0 && t.left <= 0)
 }
 
 // heartbeat is one that is due.
@@ -90,12 +90,12 @@ func (l *lease) beat(b heartbeat) {
 	default:
 		l.hear(b.nodes, x.Reply.Parts)
 	}
-	l.settled(b)
+	l.stopAwaiting(b)
 	l.told(b, err)
 }
 
-// settled notes that b is not awaited any more.
-func (l *lease) settled(b heartbeat) {
+// stopAwaiting notes that b is not awaited any more.
+func (l *lease) stopAwaiting(b heartbeat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.awaited == b.number {
@@ -109,7 +109,7 @@ func (l *lease) missed(b heartbeat, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.awaited == b.number {
-		l.doubts(why)
+		l.endanger(why)
 	}
 }
 
@@ -149,7 +149,7 @@ func (l *lease) hear(nodes []string, results []wire.Result) {
 func (l *lease) turn() (nodes []string) {
 	holdings := l.holdings
 	if len(holdings) == 0 {
-		holdings = l.lingering
+		holdings = l.unreleased
 	}
 	var all []string
 	for _, h := range holdings {

@@ -27,20 +27,20 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.bound.awaitProduct(ctx); err != nil { // it decides how long the session lives
+	if _, err := s.session.awaitProduct(ctx); err != nil { // it decides how long the session lives
 		return nil, err
 	}
 	h := &holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
 	if err := h.prove(ctx); err != nil {
 		return nil, err
 	}
-	s.bound.lease.add(h)
+	s.session.lease.add(h)
 	return h, nil
 }
 
 // prove waits until the lease has some time left.
 func (h *holding) prove(ctx context.Context) error {
-	l := h.s.bound.lease
+	l := h.s.session.lease
 	for {
 		t := l.standing()
 		if t.left >= t.beat/2 {
@@ -68,7 +68,7 @@ func (h *holding) prove(ctx context.Context) error {
 }
 
 func (h *holding) Err() error {
-	s := h.s.bound
+	s := h.s.session
 	if err := s.err(); err != nil {
 		return err
 	}
@@ -79,11 +79,11 @@ func (h *holding) Err() error {
 }
 
 func (h *holding) Deadline() time.Time {
-	return h.s.bound.lease.standing().deadline() // there is a proof, or it would not be held
+	return h.s.session.lease.standing().deadline() // there is a proof, or it would not be held
 }
 
 func (h *holding) Jeopardy() <-chan struct{} {
-	l := h.s.bound.lease
+	l := h.s.session.lease
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.jeopardy
@@ -91,4 +91,4 @@ func (h *holding) Jeopardy() <-chan struct{} {
 
 func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.full) }
 
-func (h *holding) Done() { h.s.bound.lease.remove(h) }
+func (h *holding) Done() { h.s.session.lease.remove(h) }

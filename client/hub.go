@@ -19,8 +19,8 @@ type watchKey struct {
 	path string
 }
 
-// oneShot is a one-shot watch, shared by all who wait for it.
-type oneShot struct {
+// sharedWatch is a one-shot watch, shared by all who wait for it.
+type sharedWatch struct {
 	hub   *hub
 	key   watchKey
 	done  chan struct{} // closed when fired
@@ -43,11 +43,11 @@ type oneShot struct {
 // overlap, unless all are one-shot, and where a persistent watch stands no other
 // is asked for.
 type hub struct {
-	s   *session
+	s   *sessionState
 	all *lastingWatches // of the client
 	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
 
-	watches  map[watchKey]*oneShot
+	watches  map[watchKey]*sharedWatch
 	unwanted map[watchKey]time.Time   // on the server, and nobody has waited for them since
 	busy     map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
 	arming   bool                     // arm runs
@@ -55,17 +55,17 @@ type hub struct {
 	over     error                    // why no watch can be had any more
 }
 
-func newHub(s *session) *hub {
+func newHub(s *sessionState) *hub {
 	all := s.core.lasting
 	return &hub{
 		s: s, all: all, mu: &all.mu,
-		watches: map[watchKey]*oneShot{}, unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
+		watches: map[watchKey]*sharedWatch{}, unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
 	}
 }
 
 // join returns the watch on key, and whether the caller has to arm it by a
 // read. The caller leaves it again, unless it fires or cannot be armed.
-func (h *hub) join(ctx context.Context, key watchKey) (w *oneShot, arm bool, err error) {
+func (h *hub) join(ctx context.Context, key watchKey) (w *sharedWatch, arm bool, err error) {
 	for {
 		w, arm, busy, err := h.tryJoin(key)
 		if busy == nil {
@@ -79,7 +79,7 @@ func (h *hub) join(ctx context.Context, key watchKey) (w *oneShot, arm bool, err
 	}
 }
 
-func (h *hub) tryJoin(key watchKey) (w *oneShot, arm bool, busy chan struct{}, err error) {
+func (h *hub) tryJoin(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over != nil {
@@ -90,7 +90,7 @@ func (h *hub) tryJoin(key watchKey) (w *oneShot, arm bool, busy chan struct{}, e
 	}
 	w, ok := h.watches[key]
 	if !ok {
-		w = &oneShot{hub: h, key: key, done: make(chan struct{}), armed: make(chan struct{})}
+		w = &sharedWatch{hub: h, key: key, done: make(chan struct{}), armed: make(chan struct{})}
 		h.watches[key] = w
 		if arm = !h.covered(key); !arm {
 			w.standLocked()
@@ -101,14 +101,14 @@ func (h *hub) tryJoin(key watchKey) (w *oneShot, arm bool, busy chan struct{}, e
 	return w, arm, nil, nil
 }
 
-func (w *oneShot) standLocked() {
+func (w *sharedWatch) standLocked() {
 	w.stands = true
 	close(w.armed)
 }
 
 // armed is called with what became of the read x that was to arm w. After an
 // error the next reader arms the watch once more. The watch may have fired meanwhile.
-func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
+func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w.standLocked()
@@ -124,8 +124,8 @@ func (h *hub) armed(w *oneShot, x *wire.Exchange, err error) {
 	h.wakeLocked() // the goroutines that arm and remove watches: the path is free for them
 }
 
-// leave says that one of those who joined does not wait any more.
-func (h *hub) leave(w *oneShot) {
+// giveUp says that one of those who joined does not wait any more.
+func (h *hub) giveUp(w *sharedWatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
@@ -138,7 +138,7 @@ func (h *hub) discardLocked(key watchKey) {
 	h.wakeLocked()
 }
 
-func (h *hub) fireLocked(w *oneShot, event zk.EventType, err error) {
+func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	delete(h.watches, w.key)
 	delete(h.unwanted, w.key)
 	w.event, w.err = event, err
@@ -187,7 +187,7 @@ const (
 // the watches went with the connection: everybody reads again. A quick reader may
 // have left a watch on the new connection before this; if nobody asks for that watch
 // again, it is removed like any other that nobody waits for.
-func (h *hub) up(again bool) {
+func (h *hub) up(reattached bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	left := slices.Collect(maps.Keys(h.watches))
@@ -195,7 +195,7 @@ func (h *hub) up(again bool) {
 	for _, key := range left {
 		h.unwanted[key] = time.Now()
 	}
-	h.all.upLocked(h, again)
+	h.all.upLocked(h, reattached)
 	h.wakeLocked()
 }
 
@@ -255,7 +255,7 @@ func (h *hub) wakeLocked() {
 		h.arming = true
 		go h.arm() // ends when everything is armed, or with the connection
 	}
-	if !h.sweeping && len(h.unwanted)+len(h.all.left) > 0 && h.s.begin() {
+	if !h.sweeping && len(h.unwanted)+len(h.all.readerless) > 0 && h.s.begin() {
 		h.sweeping = true
 		go h.sweep() // ends when nothing is left over, or with the session
 	}

@@ -15,14 +15,14 @@ import (
 // connections and sessions: the client sends all of them to each server that accepts
 // a session. Readers are told to read again when that server has answered.
 type lastingWatches struct {
-	mu    sync.Mutex // guards the rest and all hubs; never held across I/O
-	hub   *hub       // of the newest session that was accepted
-	line  int        // counts the connections that were accepted
-	why   error      // what may have been missed before the newest
-	paths map[string]*lasting
-	due   map[string]*lasting  // to be armed on the newest connection
-	left  map[string]time.Time // armed there, and without readers since
-	over  error                // the client is closed
+	mu         sync.Mutex // guards the rest and all hubs; never held across I/O
+	hub        *hub       // of the newest session that was accepted
+	line       int        // counts the connections that were accepted
+	why        error      // what may have been missed before the newest
+	paths      map[string]*lasting
+	due        map[string]*lasting  // to be armed on the newest connection
+	readerless map[string]time.Time // armed there, and without readers since
+	over       error                // the client is closed
 }
 
 // lasting is the persistent watch on a path, for all its readers: a server
@@ -35,7 +35,7 @@ type lasting struct {
 }
 
 func newLastingWatches() *lastingWatches {
-	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, left: map[string]time.Time{}}
+	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, readerless: map[string]time.Time{}}
 }
 
 // recursive reports whether a reader wants to hear of what is below the path.
@@ -61,7 +61,7 @@ func (a *lastingWatches) add(c *Changes) error {
 		a.paths[c.full] = e
 	}
 	e.readers = append(e.readers, c)
-	delete(a.left, c.full)
+	delete(a.readerless, c.full)
 	if a.stands(e) && (e.deep || !c.recursive) {
 		c.missed(nil)
 		return nil
@@ -86,12 +86,12 @@ func (a *lastingWatches) leave(c *Changes) {
 		return
 	}
 	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise the goroutine that is busy there does it
-		a.abandonLocked(e)
+		a.readerlessLocked(e)
 	}
 }
 
-// abandonLocked deals with a watch that has no readers.
-func (a *lastingWatches) abandonLocked(e *lasting) {
+// readerlessLocked deals with a watch that has no readers.
+func (a *lastingWatches) readerlessLocked(e *lasting) {
 	if a.paths[e.path] != e {
 		return
 	}
@@ -100,19 +100,19 @@ func (a *lastingWatches) abandonLocked(e *lasting) {
 		delete(a.paths, e.path) // no server has it
 		return
 	}
-	a.left[e.path] = time.Now()
+	a.readerless[e.path] = time.Now()
 	a.hub.wakeLocked()
 }
 
 // upLocked is called when a server has accepted the session of h: no watch of an
 // earlier connection stands any more.
-func (a *lastingWatches) upLocked(h *hub, again bool) {
+func (a *lastingWatches) upLocked(h *hub, reattached bool) {
 	a.hub, a.why = h, ErrSessionLost
-	if again {
+	if reattached {
 		a.why = errReconnected
 	}
 	a.line++
-	clear(a.left)
+	clear(a.readerless)
 	for path, e := range a.paths {
 		if len(e.readers) > 0 {
 			a.due[path] = e
@@ -134,7 +134,7 @@ func (a *lastingWatches) end(err error) {
 	}
 	clear(a.paths)
 	clear(a.due)
-	clear(a.left)
+	clear(a.readerless)
 }
 
 // covered reports whether a persistent watch stands that tells all that the

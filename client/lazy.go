@@ -26,7 +26,7 @@ func WithLazyConnect() Option {
 
 // check is what Connect checks, for a client that has not waited for it. Each
 // call asks until one has found nothing wrong.
-func (c *core) check(ctx context.Context, s *session) error {
+func (c *core) check(ctx context.Context, s *sessionState) error {
 	if c.checked.Load() {
 		return nil
 	}

@@ -13,24 +13,24 @@ import (
 // relies on it. While anybody does, a timer looks after it: a hold that is over
 // before the timer fires starts no goroutine.
 type lease struct {
-	s      *session
+	s      *sessionState
 	policy LeasePolicy
 
-	mu        sync.Mutex // guards the rest; never held across I/O or callbacks
-	holdings  []*holding
-	lingering []*holding      // ended with the lease, not yet given up by their holders
-	timer     *time.Timer     // calls tick; nil before the first holding
-	beats     int             // heartbeats so far
-	awaited   int             // which of them may yet be answered, 0 if none
-	beaten    time.Time       // when the newest was tried on the present connection
-	next      int             // which node the next one checks first, counted over all holdings
-	blind     map[string]bool // nodes that may not be read, and so not checked
-	doubt     error           // why the lease is in jeopardy, nil if it is not
-	doubted   time.Time       // since when
-	jeopardy  chan struct{}   // closed while it is
+	mu         sync.Mutex // guards the rest; never held across I/O or callbacks
+	holdings   []*holding
+	unreleased []*holding      // ended with the lease, not yet given up by their holders
+	timer      *time.Timer     // calls tick; nil before the first holding
+	beats      int             // heartbeats so far
+	awaited    int             // which of them may yet be answered, 0 if none
+	beaten     time.Time       // when the newest was tried on the present connection
+	next       int             // which node the next one checks first, counted over all holdings
+	blind      map[string]bool // nodes that may not be read, and so not checked
+	doubt      error           // why the lease is in jeopardy, nil if it is not
+	doubted    time.Time       // since when
+	jeopardy   chan struct{}   // closed while it is
 }
 
-func newLease(s *session, p LeasePolicy) *lease {
+func newLease(s *sessionState, p LeasePolicy) *lease {
 	return &lease{s: s, policy: p, blind: map[string]bool{}, jeopardy: make(chan struct{})}
 }
 
@@ -57,15 +57,15 @@ func (l *lease) standing() standing {
 	return t
 }
 
-// unease is called when the connection or an answer is in doubt.
-func (l *lease) unease(why error) {
+// inDoubt is called when the connection or an answer is in doubt.
+func (l *lease) inDoubt(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.doubts(why)
+	l.endanger(why)
 }
 
-// doubts puts the lease in jeopardy. The caller holds l.mu.
-func (l *lease) doubts(why error) {
+// endanger puts the lease in jeopardy. The caller holds l.mu.
+func (l *lease) endanger(why error) {
 	if l.doubt == nil {
 		close(l.jeopardy)
 	}
@@ -120,7 +120,7 @@ func (l *lease) remove(h *holding) {
 func (l *lease) forget(h *holding) {
 	same := func(other *holding) bool { return other == h }
 	l.holdings = slices.DeleteFunc(l.holdings, same)
-	l.lingering = slices.DeleteFunc(l.lingering, same)
+	l.unreleased = slices.DeleteFunc(l.unreleased, same)
 	for _, path := range h.full {
 		delete(l.blind, path)
 	}
@@ -130,7 +130,7 @@ func (l *lease) forget(h *holding) {
 }
 
 // idle reports whether there is nothing to look after. The caller holds l.mu.
-func (l *lease) idle() bool { return len(l.holdings) == 0 && len(l.lingering) == 0 }
+func (l *lease) idle() bool { return len(l.holdings) == 0 && len(l.unreleased) == 0 }
 
 // arm sets the timer to the next moment at which something is due, by what is
 // known at t. The caller holds l.mu, and the lease is not idle.
@@ -142,7 +142,7 @@ func (l *lease) arm(t standing) {
 	if l.wantsBeat(t) {
 		d = min(d, l.pause(t))
 	}
-	for _, h := range l.lingering {
+	for _, h := range l.unreleased {
 		if t.left > 0 {
 			d = min(d, h.due.Sub(t.now))
 		} else {
@@ -187,7 +187,7 @@ func (l *lease) look() (b heartbeat, due bool) {
 	}
 	t := l.standing()
 	l.relieve(t)
-	if len(l.lingering) > 0 && t.left+t.margin <= 0 {
+	if len(l.unreleased) > 0 && t.left+t.margin <= 0 {
 		e := l.expiry(t)
 		l.mu.Unlock()
 		l.s.link.End(e)
@@ -226,7 +226,7 @@ func (l *lease) expire() {
 	for _, h := range ended {
 		h.cause, h.due = e, e.Deadline
 	}
-	l.lingering = append(l.lingering, ended...)
+	l.unreleased = append(l.unreleased, ended...)
 	l.arm(t)
 	l.mu.Unlock()
 	for _, h := range ended {
@@ -235,14 +235,14 @@ func (l *lease) expire() {
 	l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
 }
 
-// inTheWay returns the nodes of lingering holdings whose deadline has come, and
+// inTheWay returns the nodes of unreleased holdings whose deadline has come, and
 // forgets those holdings, if the lease stands again at t. A node that a newer
 // holding relies on is in nobody's way. The caller holds l.mu.
 func (l *lease) inTheWay(t standing) (nodes []string) {
 	if t.left <= 0 {
 		return nil
 	}
-	for _, h := range slices.Clone(l.lingering) {
+	for _, h := range slices.Clone(l.unreleased) {
 		if t.now.Before(h.due) {
 			continue
 		}

@@ -19,13 +19,13 @@ const wallSteps = time.Second
 
 // unburied reports whether a server may keep the session with that end, and will
 // not end it for this client.
-func (s *session) unburied(cause error) bool {
+func (s *sessionState) unburied(cause error) bool {
 	return s.knownProduct() == clickHouseKeeper && !isGone(cause)
 }
 
 // linger has the nodes deleted that somebody held in s, which is over: at the
 // deadline that their holders were promised.
-func (s *session) linger() {
+func (s *sessionState) linger() {
 	s.mu.Lock()
 	s.kept = time.Now().Add(s.link.Timeout() + wallSteps)
 	s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *session) linger() {
 }
 
 // lingers reports whether a server may keep s, which is over.
-func (s *session) lingers() bool {
+func (s *sessionState) lingers() bool {
 	cause := s.link.Cause()
 	if cause == nil || !s.unburied(cause) {
 		return false
@@ -50,7 +50,7 @@ func (s *session) lingers() bool {
 func (l *lease) nodes() (full []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, h := range slices.Concat(l.holdings, l.lingering) {
+	for _, h := range slices.Concat(l.holdings, l.unreleased) {
 		full = append(full, h.full...)
 	}
 	return full

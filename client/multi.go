@@ -145,7 +145,7 @@ func transaction(reqs []wire.Request) *wire.Exchange {
 
 // transact is call for a transaction of parts. The part that was refused is the
 // first whose code tells why: those behind it say that they were not executed.
-func (s *session) transact(ctx context.Context, x *wire.Exchange, parts []Op, behind ...*wire.Exchange) error {
+func (s *sessionState) transact(ctx context.Context, x *wire.Exchange, parts []Op, behind ...*wire.Exchange) error {
 	if err := s.call(ctx, append([]*wire.Exchange{x}, behind...)...); err != nil {
 		return err
 	}

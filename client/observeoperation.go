@@ -34,7 +34,7 @@ func (c *core) observe(ctx context.Context, op, path string) (context.Context, *
 }
 
 // attempt notes a try in s.
-func (n *observation) attempt(s *session) {
+func (n *observation) attempt(s *sessionState) {
 	if n != nil {
 		n.result.Attempts++
 		n.result.Session = s.link.SessionID()
@@ -60,7 +60,7 @@ func (n *observation) end(err error) error {
 
 // exchange sends requests, in one write, waits for their answers, and counts the
 // bytes of both for the operation that ctx belongs to.
-func (s *session) exchange(ctx context.Context, xs ...*wire.Exchange) error {
+func (s *sessionState) exchange(ctx context.Context, xs ...*wire.Exchange) error {
 	err := s.link.Do(ctx, xs...)
 	if s.core.cfg.observer.Operation == nil {
 		return err

@@ -22,9 +22,9 @@ const AnyVersion int32 = -1
 // nothing of it reached a server or when repeating it is harmless; what is
 // done after an unknown outcome is said at each. Errors are [*OpError].
 type ops struct {
-	core   *core
-	prefix string   // chroot and namespace, "" or an absolute path
-	bound  *session // nil: any
+	core    *core
+	prefix  string        // chroot and namespace, "" or an absolute path
+	session *sessionState // nil: any
 }
 
 // full maps a path of the caller to the server's.
@@ -190,7 +190,7 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 			return err
 		}
 		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: version}}
-		err = t.s.conditional(ctx, x, t.again)
+		err = t.s.conditional(ctx, x, t.unknown)
 		if errors.Is(err, errMoved) && spec.equalIsMine {
 			x = asked(wire.OpGetData, full)
 			if unread := t.s.call(ctx, x); unread != nil {
@@ -213,9 +213,9 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 
 // conditional sends a write that a version may refuse. A refusal after an
 // earlier try of unknown outcome says nothing.
-func (s *session) conditional(ctx context.Context, x *wire.Exchange, again bool) error {
+func (s *sessionState) conditional(ctx context.Context, x *wire.Exchange, unknown bool) error {
 	err := s.call(ctx, x)
-	if again && errors.Is(err, zk.ErrBadVersion) {
+	if unknown && errors.Is(err, zk.ErrBadVersion) {
 		return &fault{errMoved, OutcomeUnknown}
 	}
 	return err
@@ -238,8 +238,8 @@ func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 		if err := deletable(full); err != nil {
 			return err
 		}
-		err = t.s.conditional(ctx, deletion(full, version), t.again)
-		if t.again && errors.Is(err, zk.ErrNoNode) {
+		err = t.s.conditional(ctx, deletion(full, version), t.unknown)
+		if t.unknown && errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}
 		return err
@@ -283,7 +283,7 @@ func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int
 			return &fault{errEmptyACL, OutcomeNeverSent}
 		}
 		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetACL, Path: full, ACL: acl, Version: version}}
-		if err := t.s.conditional(ctx, x, t.again); err != nil {
+		if err := t.s.conditional(ctx, x, t.unknown); err != nil {
 			return err
 		}
 		now = stat(x)

@@ -30,7 +30,7 @@ func newParents(c *core) *parents { return &parents{core: c, made: map[string]in
 
 // makeParent makes a missing parent. If spec asks for a container and the servers
 // have none, it makes a persistent node, which the client removes later.
-func (s *session) makeParent(ctx context.Context, dir string, spec createSpec) error {
+func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSpec) error {
 	if !spec.container {
 		return s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
 	}
@@ -85,7 +85,7 @@ func (p *parents) run() {
 
 // sweep removes the nodes that are empty, and reports whether there were any: those
 // above them may be empty now.
-func (p *parents) sweep(ctx context.Context, s *session) (removed bool) {
+func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
 	p.mu.Lock()
 	all := make([]string, 0, len(p.made))
 	for dir := range p.made {
@@ -103,7 +103,7 @@ func (p *parents) sweep(ctx context.Context, s *session) (removed bool) {
 
 // empty returns the deletions of those of dirs that are empty, and forgets those
 // that are not this client's any more.
-func (p *parents) empty(ctx context.Context, s *session, dirs []string) (deletions []*wire.Exchange) {
+func (p *parents) empty(ctx context.Context, s *sessionState, dirs []string) (deletions []*wire.Exchange) {
 	xs := make([]*wire.Exchange, len(dirs))
 	for i, dir := range dirs {
 		xs[i] = asked(wire.OpExists, dir)
@@ -124,7 +124,7 @@ func (p *parents) empty(ctx context.Context, s *session, dirs []string) (deletio
 
 // remove sends the deletions. A node that has got a child meanwhile stays, and one
 // that may not be deleted is given up.
-func (p *parents) remove(ctx context.Context, s *session, deletions []*wire.Exchange) (removed bool) {
+func (p *parents) remove(ctx context.Context, s *sessionState, deletions []*wire.Exchange) (removed bool) {
 	if len(deletions) == 0 {
 		return false
 	}
@@ -157,7 +157,7 @@ func (p *parents) forget(dir string) {
 const lastSweep = time.Second
 
 // leave removes what is empty before the client is closed.
-func (p *parents) leave(ctx context.Context, s *session) {
+func (p *parents) leave(ctx context.Context, s *sessionState) {
 	ctx, cancel := context.WithTimeout(ctx, lastSweep)
 	defer cancel()
 	for p.sweep(ctx, s) {

@@ -44,14 +44,14 @@ func (c *Client) Product() string {
 }
 
 // knownProduct is the product, "" as long as it is not known.
-func (s *session) knownProduct() string {
+func (s *sessionState) knownProduct() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.product
 }
 
 // awaitProduct waits, within ctx, until the product is known.
-func (s *session) awaitProduct(ctx context.Context) (string, error) {
+func (s *sessionState) awaitProduct(ctx context.Context) (string, error) {
 	select {
 	case <-s.recognised: // the usual case
 		return s.knownProduct(), nil
@@ -69,7 +69,7 @@ func (s *session) awaitProduct(ctx context.Context) (string, error) {
 
 // recognise asks the server what it is. It runs on every connection until one has
 // answered, and ends with the connection.
-func (s *session) recognise() {
+func (s *sessionState) recognise() {
 	for tried := 1; ; tried++ {
 		x := asked(wire.OpGetData, keeperNode)
 		x.Urgent = true // before what waits for the answer
@@ -77,11 +77,11 @@ func (s *session) recognise() {
 		var ft *fault
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
-			s.settle(apacheZooKeeper)
+			s.learnProduct(apacheZooKeeper)
 			return
 		case err == nil, errors.Is(err, ErrReplyTooLarge),
 			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err):
-			s.settle(clickHouseKeeper)
+			s.learnProduct(clickHouseKeeper)
 			return
 		case !x.Answered(), sleep(s.ctx, s.core.servers.jitter(tried)) != nil:
 			return
@@ -91,10 +91,10 @@ func (s *session) recognise() {
 
 // restores reports whether the servers let a session go on over another connection,
 // as far as is known. Nothing is held before that is known.
-func (s *session) restores() bool { return s.knownProduct() != clickHouseKeeper }
+func (s *sessionState) restores() bool { return s.knownProduct() != clickHouseKeeper }
 
-// settle makes the product known, once.
-func (s *session) settle(product string) {
+// learnProduct makes the product known, once.
+func (s *sessionState) learnProduct(product string) {
 	s.mu.Lock()
 	again := s.product != ""
 	if !again {
@@ -104,7 +104,7 @@ func (s *session) settle(product string) {
 	if again {
 		return
 	}
-	s.core.settle(product)
+	s.core.learnProduct(product)
 	if product == clickHouseKeeper {
 		s.link.EndOnLoss(errNotRestored)
 	}
@@ -115,8 +115,8 @@ func (s *session) settle(product string) {
 	}
 }
 
-// settle forgets what other servers lacked.
-func (c *core) settle(product string) {
+// learnProduct forgets what other servers lacked.
+func (c *core) learnProduct(product string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.product != product {

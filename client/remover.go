@@ -36,10 +36,10 @@ func newRemover(c *core) *remover { return &remover{core: c, wake: make(chan str
 
 // removal is one node to delete, or what one protected create may have left.
 type removal struct {
-	owner *session // nil if the nodes outlive their session
-	what  string   // the node, or the directory it may be in
-	full  []string // the nodes, once they are known
-	from  *attempt // that may have made them; nil if full is known
+	owner *sessionState // nil if the nodes outlive their session
+	what  string        // the node, or the directory it may be in
+	full  []string      // the nodes, once they are known
+	from  *attempt      // that may have made them; nil if full is known
 
 	begun   time.Time
 	tries   int
@@ -58,12 +58,12 @@ func deleteInBackground(s *Session, path string) error {
 	if err != nil {
 		return &OpError{Op: "delete", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	s.core.remover.remove(s.bound, full)
+	s.core.remover.remove(s.session, full)
 	return nil
 }
 
 // remove deletes one node of s.
-func (r *remover) remove(s *session, full string) {
+func (r *remover) remove(s *sessionState, full string) {
 	r.add(&removal{owner: s, what: full, full: []string{full}})
 }
 
@@ -97,7 +97,7 @@ func (m *removal) pointless() bool {
 }
 
 // within reports whether s may delete m's nodes.
-func (m *removal) within(s *session) bool {
+func (m *removal) within(s *sessionState) bool {
 	return m.owner == nil || m.owner == s || m.owner.lingers()
 }
 
@@ -147,7 +147,7 @@ const gathering = 10 * time.Microsecond
 
 // round tries what is due on s, and tells when to come again; not at all if
 // nothing is left. Then the goroutine no longer runs.
-func (r *remover) round(s *session) (next time.Time, more bool) {
+func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	_ = sleep(s.ctx, gathering)
 	r.mu.Lock()
 	now := time.Now()
@@ -186,7 +186,7 @@ func (r *remover) round(s *session) (next time.Time, more bool) {
 const deletionsAtOnce = 256
 
 // try returns those of due that are not done.
-func (r *remover) try(s *session, due []*removal) (left []*removal) {
+func (r *remover) try(s *sessionState, due []*removal) (left []*removal) {
 	dirs := map[string][]string{}
 	for batch := range slices.Chunk(due, deletionsAtOnce) {
 		for _, m := range batch {
@@ -258,7 +258,7 @@ func (r *remover) again(m *removal, err error) {
 // its end. Without an answer it searches, in lists that it adds to dirs: a request
 // that is still on its way is before the list on the same connection, or on a
 // connection of which servers take nothing once the session has moved to the next.
-func (m *removal) find(ctx context.Context, s *session, dirs map[string][]string) error {
+func (m *removal) find(ctx context.Context, s *sessionState, dirs map[string][]string) error {
 	if m.from == nil {
 		return nil
 	}

@@ -39,7 +39,7 @@ type servers struct {
 	next     int
 	granted  time.Duration     // least session timeout that a server granted, or the one asked for
 	tried    int               // dials since the last that was made at once
-	upSince  time.Time         // zero while there is no connection, or its loss is settled
+	upSince  time.Time         // zero while there is no connection, or noteStood has seen its loss
 	brief    bool              // the connection before did not stand
 	failures map[string]string // newest failure of each server since it was last up
 	dialed   map[string]bool   // servers that were tried at all
@@ -71,7 +71,7 @@ func (s *servers) pick() string {
 // dial at once is what it takes to get over the loss of one server.
 func (s *servers) pace(ctx context.Context, _ string) error {
 	s.mu.Lock()
-	s.settle()
+	s.noteStood()
 	tried := s.tried
 	s.tried++
 	s.mu.Unlock()
@@ -110,12 +110,12 @@ func (s *servers) up(addr string, timeout time.Duration) (less bool) {
 	return less
 }
 
-// settle looks at how long the connection stood that is gone now. One that
+// noteStood looks at how long the connection stood that is gone now. One that
 // outlived its first ping ends the backoff, and so does one that was made at the
 // first dial, but not twice in a row: a server that accepts and drops would
 // otherwise be hammered. The next dial may come before somebody is told of the
 // loss, so whoever is first does it. The caller holds s.mu.
-func (s *servers) settle() {
+func (s *servers) noteStood() {
 	if s.upSince.IsZero() {
 		return
 	}
@@ -130,7 +130,7 @@ func (s *servers) settle() {
 // down notes a failed dial or a lost connection.
 func (s *servers) down(addr string, err error) {
 	s.mu.Lock()
-	s.settle()
+	s.noteStood()
 	if errors.Is(err, errLeaving) {
 		s.mu.Unlock()
 		s.journal.say(slog.LevelInfo, "zookeeper: leaving a server", "server", addr, "reason", err)

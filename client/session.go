@@ -3,291 +3,113 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/wire"
 )
 
-var (
-	errLease      = errors.New("no request sent within the session timeout was answered")
-	errConnClosed = errors.New("the zk.Conn was closed by its user")
-)
-
-// session is one ZooKeeper session with the one wire.Link, the one zk.Conn
-// and the watches that belong to it.
-type session struct {
-	core *core
-	link *wire.Link
-	conn *zk.Conn
-	hub  *hub
-
-	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
-	cancel context.CancelCauseFunc
-
-	lease   *lease
-	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
-	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
-	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
-	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
-	park    sync.Once
-
-	running sync.WaitGroup // heartbeats; not added to once disposed
-
-	recognised chan struct{} // closed when the product is known
-
-	mu       sync.Mutex // guards the rest; never held across I/O
-	disposed bool
-	product  string    // what the servers are, "" as long as nobody has answered
-	kept     time.Time // until when a server may keep the session that is over
+// Session is one session of a [Client]. Its operations run in this session or
+// not at all: once it is over they fail with an error that matches
+// [ErrSessionLost] or [ErrClosed]. It is safe for concurrent use.
+type Session struct {
+	ops
 }
 
-// startSession makes the next session the current one and sets its connection
-// going. Its goroutines end after the session is over; dispose waits for them.
-func (c *core) startSession() (*session, error) {
-	s := &session{
-		core:    c,
-		started: make(chan struct{}),
-		parked:  make(chan struct{}),
-		unpark:  make(chan struct{}),
-		drained: make(chan struct{}),
+// ID is the session id, the ephemeralOwner of its ephemeral nodes.
+func (s *Session) ID() int64 { return s.session.link.SessionID() }
 
-		recognised: make(chan struct{}),
+// Timeout is the least timeout that a server granted this session.
+func (s *Session) Timeout() time.Duration { return s.session.link.Timeout() }
+
+// Context ends with the session. Its cause matches [ErrSessionLost] or
+// [ErrClosed].
+func (s *Session) Context() context.Context { return s.session.ctx }
+
+// Err is nil while the session can be relied upon, and says why it is over
+// otherwise. It is over at the latest when its timeout has passed since the
+// send time of the newest answered request, reachable server or not, and time
+// for which the machine was suspended counts.
+func (s *Session) Err() error { return s.session.err() }
+
+// inNamespace is inside.Functions.In.
+func inNamespace(s *Session, c *Client) (*Session, error) {
+	if c == nil || c.core != s.core {
+		return nil, errStranger
 	}
-	s.hub = newHub(s)
-	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
-	s.lease = newLease(s, c.cfg.lease)
-	s.link = wire.NewLink(wire.Config{
-		SessionTimeout: c.cfg.sessionTimeout,
-		Servers:        c.servers.count,
-		MaxRequest:     c.cfg.maxRequest,
-		MaxReply:       c.cfg.maxReply,
-		Auth:           c.cfg.auth,
-		Relay:          c.cfg.relay(),
-		TrustAnswers:   c.cfg.lease.trusting(),
-		Clock:          c.cfg.clock,
-		Pace:           c.servers.pace,
-		Dial:           c.servers.dial,
-		OnDial:         c.dialed(),
-		OnUp:           s.onUp,
-		OnDown:         s.onDown,
-		OnEvent:        s.hub.dispatch,
-		OnOver:         s.onOver,
-	})
-	if !c.setCurrent(s) {
-		s.cancel(ErrClosed)
-		return nil, ErrClosed
-	}
-	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
-		zk.WithDialer(s.link.Dial),
-		zk.WithHostProvider(hosts{s}),
-		zk.WithLogger(debugLogger{c.journal}),
-		zk.WithLogInfo(false),
-		zk.WithMaxBufferSize(c.cfg.maxReply),
-		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
-	)
+	return &Session{ops{core: c.core, prefix: c.prefix, session: s.session}}, nil
+}
+
+var errStranger = errors.New("client: a session has only the paths of the client that it came from, and of that client's namespaces")
+
+// Session waits until the client is connected and returns its session. It waits
+// as an operation does: within ctx, and as long as a retry policy that gives up
+// by itself allows. The error is an [*OpError] that matches that of ctx,
+// [ErrNotConnected] with why each server is not reached, or [ErrClosed].
+func (c *Client) Session(ctx context.Context) (*Session, error) {
+	patience := patience{policy: c.core.policy()}
+	s, err := c.core.await(ctx, nil, &patience)
 	if err != nil {
-		s.link.End(err)
-		return nil, err
+		return nil, &OpError{Op: sessionOp, Outcome: OutcomeNeverSent, Err: err}
 	}
-	s.conn = conn
-	close(s.started)
-	c.wg.Go(func() { // ends when go-zookeeper's main goroutine does
-		for range events { // the wire has seen them; only the end matters
+	return &Session{ops{core: c.core, prefix: c.prefix, session: s}}, nil
+}
+
+func (s *Session) fullPaths(paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, &OpError{Op: "confirm", Path: "(none)", Outcome: OutcomeNeverSent, Err: ErrInvalidPath}
+	}
+	full := make([]string, len(paths))
+	for i, p := range paths {
+		f, err := s.full(p)
+		if err != nil {
+			return nil, &OpError{Op: "confirm", Path: p, Outcome: OutcomeNeverSent, Err: err}
 		}
-		close(s.drained)
-		s.link.End(errConnClosed)
+		full[i] = f
+	}
+	return full, nil
+}
+
+// confirm checks paths, in as many transactions as their length takes.
+func (s *Session) confirm(ctx context.Context, paths, full []string) error {
+	return s.do(ctx, "confirm", paths[0], reads, func(ctx context.Context, t try) error {
+		for begin := 0; begin < len(full); {
+			end := begin + s.core.checkable(full[begin:])
+			parts := make([]Op, 0, end-begin)
+			for _, path := range paths[begin:end] {
+				parts = append(parts, CheckOp(path, AnyVersion))
+			}
+			if err := t.s.transact(ctx, checks(full[begin:end]), parts); err != nil {
+				if missing := (*MultiError)(nil); errors.As(err, &missing) {
+					missing.Index += begin
+				}
+				return err
+			}
+			begin = end
+		}
+		return nil
 	})
-	return s, nil
 }
 
-// hosts is go-zookeeper's view of the servers. It never asks for
-// go-zookeeper's own 1 s pause between rounds, which pace replaces; once the
-// session is over it asks for it always, because only there does
-// go-zookeeper notice that its Conn was closed.
-type hosts struct{ s *session }
-
-func (h hosts) Init([]string) error { return nil }
-func (h hosts) Len() int            { return h.s.core.servers.count() }
-func (h hosts) Connected()          {}
-
-func (h hosts) Next() (string, bool) {
-	select {
-	case <-h.s.link.Over():
-		// Called by go-zookeeper's loop between connections: its sender and
-		// receiver have ended.
-		h.s.park.Do(func() { close(h.s.parked) })
-		<-h.s.unpark
-		return "", true
-	default:
-		return h.s.core.servers.pick(), false
+// checks is a transaction that checks that the nodes exist, which takes a quorum
+// also if one does not.
+func checks(full []string) *wire.Exchange {
+	reqs := make([]wire.Request, len(full))
+	for i, path := range full {
+		reqs[i] = wire.Request{Op: wire.OpCheck, Path: path, Version: AnyVersion}
 	}
+	x := transaction(reqs)
+	x.Urgent = true // a lease may depend on it
+	return x
 }
 
-func (s *session) onUp(h wire.Handshake) {
-	<-s.started
-	less := s.core.servers.up(h.Server, h.Timeout)
-	// This comes before anybody is told of the connection, or a watch that
-	// somebody quick leaves on it would be taken for an old one.
-	s.hub.up(h.Reattached)
-	if !s.core.sessionUp(s, h) {
-		return
-	}
-	s.lease.up()
-	said := []any{"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout}
-	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
-		said = append(said, "asked", asked)
-	}
-	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
-	if less {
-		s.core.journal.say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
-			"server", h.Server, "timeout", h.Timeout, "asked", s.core.cfg.sessionTimeout, "remedy", "raise maxSessionTimeout on the servers, or ask for less with client.WithSessionTimeout")
-	}
-}
-
-func (s *session) onDown(server string, err error) {
-	if s.link.Cause() != nil {
-		return // the end of the session; onOver tells
-	}
-	s.core.servers.down(server, err)
-	s.core.sessionDown(s, err)
-	s.lease.unease(err)
-}
-
-func (s *session) onOver(err error) {
-	cause := s.causeOf(err)
-	unburied := s.unburied(err)
-	if !unburied && !isGone(err) {
-		s.core.remember(s)
-	}
-	s.core.sessionOver(s, cause)
-	s.hub.end(cause)
-	if unburied {
-		s.linger()
-	}
-}
-
-func (s *session) causeOf(err error) error {
-	var expired *LeaseExpiredError // names the session itself
-	switch {
-	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed), errors.Is(context.Cause(s.ctx), ErrClosed):
-		return ErrClosed
-	case s.link.SessionID() == 0:
-		return err // it never was
-	case errors.As(err, &expired):
-		return fmt.Errorf("%w: %w", ErrSessionLost, trimmed{err})
-	default:
-		return fmt.Errorf("%w: session %s: %w", ErrSessionLost, sessionID(s.link.SessionID()), err)
-	}
-}
-
-// watchLease ends the session on this side when the server may have ended it
-// on its own: the negotiated timeout after the send time of the newest
-// request that was answered. go-zookeeper learns of an expiry only from a
-// server, so in a partition it would never. Timers stand still while the machine
-// is suspended, and another server may grant less, so the clocks are compared more
-// often than a timer would need.
-func (s *session) watchLease() {
-	for {
-		t := time.NewTimer(min(s.expire(), clockCheck))
-		select {
-		case <-t.C:
-		case <-s.link.Over():
-			t.Stop()
-			return
+// checkable is how many of the nodes fit into one transaction, at least one.
+func (c *core) checkable(full []string) int {
+	const each, around = 32, 64 // more than a check and a transaction have beside paths
+	size := around
+	for i, path := range full {
+		if size += each + len(path); i > 0 && size > c.cfg.maxRequest {
+			return i
 		}
 	}
+	return len(full)
 }
-
-// expire ends the session if its time is over, and returns how much is left. Its
-// holds, whose time was over before, are told first, and with their own reason.
-func (s *session) expire() time.Duration {
-	left := s.link.Left()
-	if left <= 0 && s.link.Cause() == nil {
-		s.lease.expire()
-		s.link.End(errLease)
-	}
-	return left
-}
-
-// err is nil while the session can be relied upon. It looks at the clocks
-// itself, so that a late timer cannot make a dead session look alive, and at
-// the link, whose end it may know before the callback has told the context.
-func (s *session) err() error {
-	s.expire()
-	return s.over()
-}
-
-// over is nil until the session is known to be over. The link knows, and its
-// callback ends the context, a moment later. Only Close ends the context first: the
-// link lives on for the server to be asked to end the session as well.
-func (s *session) over() error {
-	if cause := s.link.Cause(); cause != nil {
-		return s.causeOf(cause)
-	}
-	return context.Cause(s.ctx)
-}
-
-// retire ends the session for its users: holds and watchers first, then their
-// nodes.
-func (s *session) retire() {
-	s.cancel(ErrClosed)
-	s.hub.end(ErrClosed)
-}
-
-// dispose waits for everything that belongs to a session that is over.
-// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL of a
-// user of Conn read a reply that may still be being decoded, unless its
-// receiver has ended.
-func (s *session) dispose() {
-	select {
-	case <-s.parked:
-	case <-s.drained:
-	}
-	closed := make(chan struct{})
-	go func() { // ends within a second, as Close does
-		s.conn.Close()
-		close(closed)
-	}()
-	// Close says that the Conn is closed, queues a request, and waits a second
-	// for its answer unless the loop, which is held in Next until then, drops
-	// it. A call returns when the first has happened; the second takes no time.
-	_, _ = s.conn.Sync("/")
-	t := time.NewTimer(time.Millisecond)
-	<-t.C
-	close(s.unpark)
-	<-s.drained
-	<-closed
-	s.dismiss()
-}
-
-// begin counts the calling goroutine among those that the session waits for,
-// until it calls running.Done. It reports false once the session is disposed
-// of.
-func (s *session) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.disposed {
-		return false
-	}
-	s.running.Add(1)
-	return true
-}
-
-// dismiss waits for all that runs, which must be ending.
-func (s *session) dismiss() {
-	s.mu.Lock()
-	s.disposed = true
-	s.mu.Unlock()
-	s.running.Wait()
-	s.link.Wait()
-}
-
-// sessionID prints like ZooKeeper's own logs.
-type sessionID int64
-
-func (id sessionID) String() string { return fmt.Sprintf("0x%x", uint64(id)) } //nolint:gosec // bits, not a quantity

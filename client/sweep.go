@@ -72,7 +72,7 @@ func (h *hub) nextRemoval() (wait time.Duration, more bool) {
 		}
 	}
 	if h.all.hub == h {
-		for path, since := range h.all.left {
+		for path, since := range h.all.readerless {
 			if h.free(path) {
 				next(since)
 			}
@@ -116,9 +116,9 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 		batch = append(batch, u)
 	}
 	if h.all.hub == h {
-		for _, path := range slices.Sorted(maps.Keys(h.all.left)) {
-			if e := h.all.paths[path]; len(batch) < watchesAtOnce && h.free(path) && !h.all.left[path].After(old) {
-				delete(h.all.left, path)
+		for _, path := range slices.Sorted(maps.Keys(h.all.readerless)) {
+			if e := h.all.paths[path]; len(batch) < watchesAtOnce && h.free(path) && !h.all.readerless[path].After(old) {
+				delete(h.all.readerless, path)
 				e.line = 0
 				take(unwantedWatch{path: path, kind: wire.RemoveAny, all: e})
 			}
@@ -166,13 +166,13 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 		switch {
 		case u.all != nil && stays:
 			if u.all.line = line; len(u.all.readers) == 0 {
-				h.all.abandonLocked(u.all)
+				h.all.readerlessLocked(u.all)
 			}
 		case u.all != nil:
 			// What it covered, and what else the server kept for the path, is gone.
 			h.firePathLocked(u.path, errDisarmed)
 			if len(u.all.readers) == 0 { // a reader may have come and gone meanwhile
-				h.all.abandonLocked(u.all)
+				h.all.readerlessLocked(u.all)
 			}
 		case stays:
 			for _, key := range u.keys {
@@ -188,5 +188,5 @@ func (h *hub) keepAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.unwanted)
-	clear(h.all.left)
+	clear(h.all.readerless)
 }

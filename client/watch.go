@@ -25,7 +25,7 @@ var (
 // path, of the same kind and in the same session, are one on the server, so
 // waiting costs the server one watch however many wait.
 type Watch struct {
-	on   *oneShot
+	on   *sharedWatch
 	stop sync.Once
 }
 
@@ -57,14 +57,14 @@ func (w *Watch) Event() (zk.EventType, error) {
 // on a nil Watch. Done may never be closed after Stop.
 func (w *Watch) Stop() {
 	if w != nil {
-		w.stop.Do(func() { w.on.hub.leave(w.on) })
+		w.stop.Do(func() { w.on.hub.giveUp(w.on) })
 	}
 }
 
 // watched reads the node at path with a watch in place: whatever changes after
 // the answer fires the watch. The watch is known before the read leaves, so that
 // no event comes too early.
-func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *Watch, error) {
+func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *Watch, error) {
 	key := watchKey{op, path}
 	for {
 		if err := ctxerr.Ended(ctx); err != nil { // nobody is to wait for a read that is never sent
@@ -86,7 +86,7 @@ func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.E
 		select {
 		case <-w.armed:
 		case <-ctx.Done():
-			s.hub.leave(w)
+			s.hub.giveUp(w)
 			return nil, nil, &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
 		}
 		select {
@@ -96,7 +96,7 @@ func (s *session) watched(ctx context.Context, op wire.Op, path string) (*wire.E
 		}
 		err = s.read(ctx, x)
 		if err != nil {
-			s.hub.leave(w)
+			s.hub.giveUp(w)
 		}
 		return x, &Watch{on: w}, err
 	}

@@ -159,7 +159,7 @@ func (c *conn) tryTurn() bool {
 
 // Close closes the connection; the session lives on.
 func (c *conn) Close() error {
-	c.l.drop(c, net.ErrClosed)
+	c.l.failConn(c, net.ErrClosed)
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (c *conn) once(set func(time.Time) error, t time.Time) error {
 // fail makes the connection fail and returns the error for the caller: err
 // itself, or what made the connection fail before.
 func (c *conn) fail(op string, err error) error {
-	if c.l.drop(c, fmt.Errorf("%s: %w", op, err)) {
+	if c.l.failConn(c, fmt.Errorf("%s: %w", op, err)) {
 		return err
 	}
 	return c.failure()

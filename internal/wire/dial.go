@@ -21,7 +21,7 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	prev := l.live
 	l.mu.Unlock()
 	if prev != nil {
-		l.drop(prev, errSuperseded)
+		l.failConn(prev, errSuperseded)
 	}
 	if err := l.ended(); err != nil {
 		return nil, err

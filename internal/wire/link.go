@@ -184,9 +184,9 @@ func (l *Link) Left() time.Duration {
 // not be called before the Link is over.
 func (l *Link) Wait() { l.flushers.Wait() }
 
-// drop makes c fail with err unless it has failed already, and reports whether
+// failConn makes c fail with err unless it has failed already, and reports whether
 // it had not.
-func (l *Link) drop(c *conn, err error) bool {
+func (l *Link) failConn(c *conn, err error) bool {
 	l.mu.Lock()
 	first := l.downLocked(c, err)
 	l.mu.Unlock()
@@ -231,7 +231,7 @@ func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
 	c := l.live
 	old := c != nil && c.up.Load() && !c.askedAt.At.After(acceptedBefore)
 	l.mu.Unlock()
-	return old && l.drop(c, err)
+	return old && l.failConn(c, err)
 }
 
 // deliver runs the queued callbacks unless somebody is doing so already, who

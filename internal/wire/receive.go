@@ -40,7 +40,7 @@ func (c *conn) receive(xid int32, zxid int64, code int32, n int) error {
 	}
 	if awaited {
 		r.x.got = lengthSize + n
-		c.settle(r, reply, unread)
+		c.complete(r, reply, unread)
 	}
 	return nil
 }
@@ -67,9 +67,9 @@ func (c *conn) body(n int) (body []byte, rest int, err error) {
 	return b.Bytes(), 0, err
 }
 
-// settle takes a reply as evidence and hands it to its exchange. It ends the
+// complete takes a reply as evidence and hands it to its exchange. It ends the
 // Link if the reply says that the session is over.
-func (c *conn) settle(r sentRequest, reply Reply, unread error) {
+func (c *conn) complete(r sentRequest, reply Reply, unread error) {
 	// A leader that has ended the session says so as if a part had been refused.
 	for _, p := range reply.Parts {
 		if p.Code == codeSessionExpired || p.Code == codeSessionMoved {

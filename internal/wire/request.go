@@ -49,7 +49,7 @@ func (c *conn) forward(frame []byte) error {
 		}
 		return c.fail("write", fmt.Errorf("%w: request before the handshake was accepted", ErrProtocol))
 	}
-	if err := c.leave(frame); err != nil {
+	if err := c.record(frame); err != nil {
 		return err
 	}
 	if _, err := c.nc.Write(frame); err != nil {
@@ -58,8 +58,8 @@ func (c *conn) forward(frame []byte) error {
 	return nil
 }
 
-// leave records a request of go-zookeeper's that is about to be written.
-func (c *conn) leave(frame []byte) error {
+// record records a request of go-zookeeper's that is about to be written.
+func (c *conn) record(frame []byte) error {
 	xid, op := be32(frame[lengthSize:]), Op(be32(frame[lengthSize+4:]))
 	l := c.l
 	l.mu.Lock()

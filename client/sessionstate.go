@@ -1,0 +1,293 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/wire"
+)
+
+var (
+	errLease      = errors.New("no request sent within the session timeout was answered")
+	errConnClosed = errors.New("the zk.Conn was closed by its user")
+)
+
+// sessionState is one ZooKeeper sessionState with the one wire.Link, the one zk.Conn
+// and the watches that belong to it.
+type sessionState struct {
+	core *core
+	link *wire.Link
+	conn *zk.Conn
+	hub  *hub
+
+	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
+	cancel context.CancelCauseFunc
+
+	lease   *lease
+	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
+	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
+	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
+	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
+	park    sync.Once
+
+	running sync.WaitGroup // heartbeats; not added to once disposed
+
+	recognised chan struct{} // closed when the product is known
+
+	mu       sync.Mutex // guards the rest; never held across I/O
+	disposed bool
+	product  string    // what the servers are, "" as long as nobody has answered
+	kept     time.Time // until when a server may keep the session that is over
+}
+
+// startSession makes the next session the current one and sets its connection
+// going. Its goroutines end after the session is over; dispose waits for them.
+func (c *core) startSession() (*sessionState, error) {
+	s := &sessionState{
+		core:    c,
+		started: make(chan struct{}),
+		parked:  make(chan struct{}),
+		unpark:  make(chan struct{}),
+		drained: make(chan struct{}),
+
+		recognised: make(chan struct{}),
+	}
+	s.hub = newHub(s)
+	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
+	s.lease = newLease(s, c.cfg.lease)
+	s.link = wire.NewLink(wire.Config{
+		SessionTimeout: c.cfg.sessionTimeout,
+		Servers:        c.servers.count,
+		MaxRequest:     c.cfg.maxRequest,
+		MaxReply:       c.cfg.maxReply,
+		Auth:           c.cfg.auth,
+		Relay:          c.cfg.relay(),
+		TrustAnswers:   c.cfg.lease.trusting(),
+		Clock:          c.cfg.clock,
+		Pace:           c.servers.pace,
+		Dial:           c.servers.dial,
+		OnDial:         c.dialed(),
+		OnUp:           s.onUp,
+		OnDown:         s.onDown,
+		OnEvent:        s.hub.dispatch,
+		OnOver:         s.onOver,
+	})
+	if !c.setCurrent(s) {
+		s.cancel(ErrClosed)
+		return nil, ErrClosed
+	}
+	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
+		zk.WithDialer(s.link.Dial),
+		zk.WithHostProvider(hosts{s}),
+		zk.WithLogger(debugLogger{c.journal}),
+		zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(c.cfg.maxReply),
+		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
+	)
+	if err != nil {
+		s.link.End(err)
+		return nil, err
+	}
+	s.conn = conn
+	close(s.started)
+	c.wg.Go(func() { // ends when go-zookeeper's main goroutine does
+		for range events { // the wire has seen them; only the end matters
+		}
+		close(s.drained)
+		s.link.End(errConnClosed)
+	})
+	return s, nil
+}
+
+// hosts is go-zookeeper's view of the servers. It never asks for
+// go-zookeeper's own 1 s pause between rounds, which pace replaces; once the
+// session is over it asks for it always, because only there does
+// go-zookeeper notice that its Conn was closed.
+type hosts struct{ s *sessionState }
+
+func (h hosts) Init([]string) error { return nil }
+func (h hosts) Len() int            { return h.s.core.servers.count() }
+func (h hosts) Connected()          {}
+
+func (h hosts) Next() (string, bool) {
+	select {
+	case <-h.s.link.Over():
+		// Called by go-zookeeper's loop between connections: its sender and
+		// receiver have ended.
+		h.s.park.Do(func() { close(h.s.parked) })
+		<-h.s.unpark
+		return "", true
+	default:
+		return h.s.core.servers.pick(), false
+	}
+}
+
+func (s *sessionState) onUp(h wire.Handshake) {
+	<-s.started
+	less := s.core.servers.up(h.Server, h.Timeout)
+	// This comes before anybody is told of the connection, or a watch that
+	// somebody quick leaves on it would be taken for an old one.
+	s.hub.up(h.Reattached)
+	if !s.core.sessionUp(s, h) {
+		return
+	}
+	s.lease.up()
+	said := []any{"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout}
+	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
+		said = append(said, "asked", asked)
+	}
+	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
+	if less {
+		s.core.journal.say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
+			"server", h.Server, "timeout", h.Timeout, "asked", s.core.cfg.sessionTimeout, "remedy", "raise maxSessionTimeout on the servers, or ask for less with client.WithSessionTimeout")
+	}
+}
+
+func (s *sessionState) onDown(server string, err error) {
+	if s.link.Cause() != nil {
+		return // the end of the session; onOver tells
+	}
+	s.core.servers.down(server, err)
+	s.core.sessionDown(s, err)
+	s.lease.inDoubt(err)
+}
+
+func (s *sessionState) onOver(err error) {
+	cause := s.causeOf(err)
+	unburied := s.unburied(err)
+	if !unburied && !isGone(err) {
+		s.core.remember(s)
+	}
+	s.core.sessionOver(s, cause)
+	s.hub.end(cause)
+	if unburied {
+		s.linger()
+	}
+}
+
+func (s *sessionState) causeOf(err error) error {
+	var expired *LeaseExpiredError // names the session itself
+	switch {
+	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed), errors.Is(context.Cause(s.ctx), ErrClosed):
+		return ErrClosed
+	case s.link.SessionID() == 0:
+		return err // it never was
+	case errors.As(err, &expired):
+		return fmt.Errorf("%w: %w", ErrSessionLost, trimmed{err})
+	default:
+		return fmt.Errorf("%w: session %s: %w", ErrSessionLost, sessionID(s.link.SessionID()), err)
+	}
+}
+
+// watchLease ends the session on this side when the server may have ended it
+// on its own: the negotiated timeout after the send time of the newest
+// request that was answered. go-zookeeper learns of an expiry only from a
+// server, so in a partition it would never. Timers stand still while the machine
+// is suspended, and another server may grant less, so the clocks are compared more
+// often than a timer would need.
+func (s *sessionState) watchLease() {
+	for {
+		t := time.NewTimer(min(s.expire(), clockCheck))
+		select {
+		case <-t.C:
+		case <-s.link.Over():
+			t.Stop()
+			return
+		}
+	}
+}
+
+// expire ends the session if its time is over, and returns how much is left. Its
+// holds, whose time was over before, are told first, and with their own reason.
+func (s *sessionState) expire() time.Duration {
+	left := s.link.Left()
+	if left <= 0 && s.link.Cause() == nil {
+		s.lease.expire()
+		s.link.End(errLease)
+	}
+	return left
+}
+
+// err is nil while the session can be relied upon. It looks at the clocks
+// itself, so that a late timer cannot make a dead session look alive, and at
+// the link, whose end it may know before the callback has told the context.
+func (s *sessionState) err() error {
+	s.expire()
+	return s.over()
+}
+
+// over is nil until the session is known to be over. The link knows, and its
+// callback ends the context, a moment later. Only Close ends the context first: the
+// link lives on for the server to be asked to end the session as well.
+func (s *sessionState) over() error {
+	if cause := s.link.Cause(); cause != nil {
+		return s.causeOf(cause)
+	}
+	return context.Cause(s.ctx)
+}
+
+// retire ends the session for its users: holds and watchers first, then their
+// nodes.
+func (s *sessionState) retire() {
+	s.cancel(ErrClosed)
+	s.hub.end(ErrClosed)
+}
+
+// dispose waits for everything that belongs to a session that is over.
+// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL of a
+// user of Conn read a reply that may still be being decoded, unless its
+// receiver has ended.
+func (s *sessionState) dispose() {
+	select {
+	case <-s.parked:
+	case <-s.drained:
+	}
+	closed := make(chan struct{})
+	go func() { // ends within a second, as Close does
+		s.conn.Close()
+		close(closed)
+	}()
+	// Close says that the Conn is closed, queues a request, and waits a second
+	// for its answer unless the loop, which is held in Next until then, drops
+	// it. A call returns when the first has happened; the second takes no time.
+	_, _ = s.conn.Sync("/")
+	t := time.NewTimer(time.Millisecond)
+	<-t.C
+	close(s.unpark)
+	<-s.drained
+	<-closed
+	s.dismiss()
+}
+
+// begin counts the calling goroutine among those that the session waits for,
+// until it calls running.Done. It reports false once the session is disposed
+// of.
+func (s *sessionState) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.disposed {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// dismiss waits for all that runs, which must be ending.
+func (s *sessionState) dismiss() {
+	s.mu.Lock()
+	s.disposed = true
+	s.mu.Unlock()
+	s.running.Wait()
+	s.link.Wait()
+}
+
+// sessionID prints like ZooKeeper's own logs.
+type sessionID int64
+
+func (id sessionID) String() string { return fmt.Sprintf("0x%x", uint64(id)) } //nolint:gosec // bits, not a quantity
