@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/docent-go/docent/internal/wire"
 )
 
 // lease is what a session knows about how long its nodes are safe, and who
@@ -32,29 +30,6 @@ type lease struct {
 
 func newLease(s *sessionState, p LeasePolicy) *lease {
 	return &lease{s: s, policy: p, blind: map[string]bool{}, jeopardy: make(chan struct{})}
-}
-
-// standing is the state of a lease at one moment.
-type standing struct {
-	terms
-	proof   wire.Proof
-	timeout time.Duration
-	now     time.Time
-	left    time.Duration // until holds end; negative if they should have
-}
-
-// deadline is the instant until which nobody else can hold.
-func (t standing) deadline() time.Time { return t.now.Add(t.left + t.margin) }
-
-// standing reads the clocks and compares.
-func (l *lease) standing() standing {
-	proof, timeout := l.s.link.Proof()
-	now := l.s.core.cfg.clock.Now()
-	t := standing{terms: l.policy.terms(timeout), proof: proof, timeout: timeout, now: now.At}
-	if proof.Kind != wire.NoProof {
-		t.left = t.life - t.margin - now.Since(proof.Alive)
-	}
-	return t
 }
 
 // inDoubt is called when the connection or an answer is in doubt.

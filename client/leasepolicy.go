@@ -80,84 +80,6 @@ func WithLeasePolicy(p LeasePolicy) Option {
 	})
 }
 
-// Defaults of [LeasePolicy].
-const (
-	defaultTickTime       = 2 * time.Second
-	defaultSyncLimit      = 5
-	defaultClockRateError = 0.001
-	maxBeat               = 5 * time.Second
-)
-
-// terms are the numbers that follow from a policy and a session timeout.
-type terms struct {
-	life   time.Duration // from the moment the leader surely heard of us
-	margin time.Duration
-	relay  time.Duration // signs of life this old are with the leader
-	beat   time.Duration // between two heartbeats
-}
-
-func (p LeasePolicy) terms(timeout time.Duration) terms {
-	slack := p.SchedulingSlack
-	if slack == 0 {
-		slack = timeout / 50
-	}
-	rate := p.ClockRateError
-	if rate == 0 {
-		rate = defaultClockRateError
-	}
-	margin := p.SafetyMargin
-	if margin == 0 {
-		margin = max(timeout/10, min(time.Second, timeout/4))
-	}
-	return terms{
-		life:   timeout - time.Duration(float64(timeout)*rate) - slack,
-		margin: margin,
-		relay:  p.tick(timeout)/2 + slack,
-		beat:   min(timeout/6, maxBeat),
-	}
-}
-
-func (p LeasePolicy) tick(timeout time.Duration) time.Duration {
-	if p.TickTime != 0 {
-		return p.TickTime
-	}
-	return min(defaultTickTime, timeout/2)
-}
-
-// trusting reports whether any answer is proof.
-func (p LeasePolicy) trusting() bool { return p.Standalone || p.Heartbeat == HeartbeatPings }
-
-// spare is the time that remains for the answer to a heartbeat to arrive late,
-// if nothing else goes wrong.
-func (p LeasePolicy) spare(timeout time.Duration) time.Duration {
-	t := p.terms(timeout)
-	if p.trusting() {
-		return t.life - t.margin - timeout/3 // go-zookeeper pings that often
-	}
-	// A heartbeat proves signs of life from up to relay and one more beat
-	// before it, and has to last until the next one is answered.
-	return t.life - t.margin - t.relay - 2*t.beat
-}
-
-// check refuses a timeout that leaves no time to spare.
-func (p LeasePolicy) check(timeout time.Duration) error {
-	if p.spare(timeout) > 0 {
-		return nil
-	}
-	t := p.terms(timeout)
-	const step, most = 100 * time.Millisecond, 10 * time.Minute
-	enough := timeout
-	for enough < most && p.spare(enough) <= 0 {
-		enough += step
-	}
-	if enough >= most {
-		return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v no timeout would do: lower LeasePolicy.SafetyMargin or TickTime",
-			ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout))
-	}
-	return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v it takes %v: raise WithSessionTimeout (servers grant at most 20 ticks, or their maxSessionTimeout), or lower LeasePolicy.SafetyMargin",
-		ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout), enough.Round(step))
-}
-
 // Exposure is how long, under [HeartbeatPings], a client may go on believing
 // that it holds a lock which another client has got: the server it talks to
 // may have been cut off for SyncLimit ticks without noticing, or be a deposed
@@ -170,15 +92,6 @@ func (p LeasePolicy) Exposure(timeout time.Duration) time.Duration {
 	}
 	tick, relay := p.tick(timeout), p.terms(timeout).relay
 	return time.Duration(limit)*tick + max(tick, relay+timeout/3)
-}
-
-// relay is what the wire needs to know of the servers: nil if signs of life
-// need not travel.
-func (c *config) relay() func(timeout time.Duration) time.Duration {
-	if c.lease.trusting() {
-		return nil
-	}
-	return func(timeout time.Duration) time.Duration { return c.lease.terms(timeout).relay }
 }
 
 // ErrLeaseExpired says that the ensemble has not confirmed the session for so
