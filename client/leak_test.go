@@ -13,6 +13,9 @@ var (
 	ourFrames    = regexp.MustCompile(`docent/(client|recipes|retry|internal/\w+)\.|go-zookeeper/zk\.`)
 )
 
+// serverFrames begin the functions of the server that the tests run against.
+const serverFrames = "docent/internal/zkserver."
+
 // wantQuiet fails if a goroutine of the client or of go-zookeeper still runs
 // in the caller's bubble, now: not after something has timed out.
 func wantQuiet(t *testing.T) {
@@ -33,7 +36,8 @@ func clientStacks(t *testing.T) (found []string) {
 	}
 	for _, stack := range stacks[1:] {
 		head, _, _ := strings.Cut(stack, "\n")
-		if bubbleNumber.FindString(head) == own && ourFrames.MatchString(stack) {
+		client := strings.ReplaceAll(stack, serverFrames, "")
+		if bubbleNumber.FindString(head) == own && ourFrames.MatchString(client) {
 			found = append(found, stack)
 		}
 	}
