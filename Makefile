@@ -69,9 +69,9 @@ SIM_AGAIN ?= 200
 determinism: ## play seeds four times each, on one and on two processors, and compare the traces
 	for p in 1 2; do \
 		DOCENT_TRACE_SEEDS=$(TRACE_SEEDS) DOCENT_SIM_AGAIN=$(SIM_AGAIN) GOMAXPROCS=$$p \
-			$(GO) test -count=1 -timeout 30m -run SameSeed ./zktest ./recipes/internal/simulation; \
+			$(GO) test -count=1 -timeout 30m -run SameSeed ./internal/zkserver ./recipes/internal/simulation; \
 		DOCENT_TRACE_SEEDS=$(TRACE_SEEDS) GOMAXPROCS=$$p \
-			$(GO) test -race -count=1 -timeout 30m -run SameSeed ./zktest; \
+			$(GO) test -race -count=1 -timeout 30m -run SameSeed ./internal/zkserver; \
 	done
 
 integration: ## test against real ZooKeeper servers in containers; needs Docker

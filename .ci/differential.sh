@@ -6,10 +6,10 @@
 # must see their clients under their own addresses, so they use this host's network,
 # or are processes of this host where Docker does not answer. Where DOCENT_ZK_DIFF
 # names servers (host:port, separated by commas), it uses those and starts none:
-# zktest/differential_test.go says how they must be set up.
+# internal/zkserver/differential_test.go says how they must be set up.
 #
 # DIFF_OPS says how many requests to make at least, DIFF_SEED repeats a run that
-# differed: see zktest/differential_test.go.
+# differed: see internal/zkserver/differential_test.go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,4 +32,4 @@ if [ -z "${DOCENT_ZK_DIFF:-}" ]; then
   DOCENT_ZK_DIFF=$(IFS=,; printf '%s' "${servers[*]}")
 fi
 DOCENT_ZK_DIFF=$DOCENT_ZK_DIFF DIFF_OPS=${DIFF_OPS:-200000} \
-  $go test -count=1 -v -timeout 10m -tags differential -run '^TestDifferential$' ./zktest
+  $go test -count=1 -v -timeout 10m -tags differential -run '^TestDifferential$' ./internal/zkserver

@@ -3,73 +3,82 @@ package zktest
 import (
 	"context"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
-// DropBefore closes the connection when a matching request arrives, without
-// applying it. The session lives on. For OpConnect no session is made.
+// DropBefore closes the connection when a matching request arrives, and the server
+// does not apply the request. The session lives on. For OpConnect no session is
+// made.
 func (s *Server) DropBefore(m Match) *Rule {
-	return s.rule(m, "drop before", func(v *verdict) { v.drop = true })
+	return s.rule(m, "drop before", func(v *zkserver.Verdict) { v.Drop = true })
 }
 
-// LoseReply applies a matching request and closes its connection without the
-// reply, nor the events it caused there: the client cannot know whether it
-// happened. For OpConnect the session exists and the client does not know it.
+// LoseReply applies a matching request and closes its connection. The client gets
+// neither the reply nor the events that the request caused there, so it cannot know
+// whether the request was applied. For OpConnect the session exists and the client
+// does not know it.
 func (s *Server) LoseReply(m Match) *Rule {
-	return s.rule(m, "lose reply", func(v *verdict) { v.loseReply = true })
+	return s.rule(m, "lose reply", func(v *zkserver.Verdict) { v.LoseReply = true })
 }
 
 // DropAfter answers a matching request and then closes its connection.
 func (s *Server) DropAfter(m Match) *Rule {
-	return s.rule(m, "drop after", func(v *verdict) { v.closeAfter = true })
+	return s.rule(m, "drop after", func(v *zkserver.Verdict) { v.CloseAfter = true })
 }
 
-// StallReply applies a matching request, but neither its reply nor anything
-// after it reaches the client: the connection stays open and silent, as when
-// packets are lost one way, until the client gives it up or
-// [ClientLink.Heal] or [Server.Thaw] delivers what is held.
+// StallReply applies a matching request, but neither its reply nor anything after
+// it reaches the client. The connection stays open and silent, as when packets are
+// lost one way, until the client closes it, or until [ClientLink.Heal] or
+// [Server.Thaw] delivers what is held.
 func (s *Server) StallReply(m Match) *Rule {
-	return s.rule(m, "stall reply", func(v *verdict) { v.stall = true })
+	return s.rule(m, "stall reply", func(v *zkserver.Verdict) { v.Stall = true })
 }
 
-// Ignore neither applies nor answers a matching request; the connection goes
-// on with the next one.
+// Ignore makes the server neither apply nor answer a matching request. The
+// connection goes on with the next request.
 func (s *Server) Ignore(m Match) *Rule {
-	return s.rule(m, "ignore", func(v *verdict) { v.ignore = true })
+	return s.rule(m, "ignore", func(v *zkserver.Verdict) { v.Ignore = true })
 }
 
-// Fail answers a matching request with code without applying it: any code, for
-// instance [CodeThrottledOp], [CodeQuotaExceeded] or one that no client knows.
-// A handshake that fails is told that its session is over; a failed auth
-// request gets [CodeAuthFailed] and is disconnected, whatever the code.
+// Fail answers a matching request with code and does not apply it. Any code will
+// do, for instance [CodeThrottledOp], [CodeQuotaExceeded] or one that no client
+// knows. After a handshake that fails the client is told that its session is over.
+// After an auth request that fails the client gets [CodeAuthFailed], whatever the
+// code, and its connection is closed.
 func (s *Server) Fail(m Match, code Code) *Rule {
-	return s.rule(m, "fail", func(v *verdict) { v.fail = code })
+	return s.rule(m, "fail", func(v *zkserver.Verdict) { v.Fail = zkserver.Code(code) })
 }
 
-// Delay makes a matching request, and those behind it on its connection, wait
-// for d before the server looks at it.
+// Delay makes a matching request, and the requests behind it on its connection,
+// wait for d before the server looks at them.
 func (s *Server) Delay(m Match, d time.Duration) *Rule {
-	return s.rule(m, "delay", func(v *verdict) { v.delay += d })
+	return s.rule(m, "delay", func(v *zkserver.Verdict) { v.Delay += d })
 }
 
-// DelayReply applies a matching request at once but holds its reply, and
+// DelayReply applies a matching request at once, but holds its reply, and
 // everything behind it on its connection, for d.
 func (s *Server) DelayReply(m Match, d time.Duration) *Rule {
-	return s.rule(m, "delay reply", func(v *verdict) { v.replyDelay += d })
+	return s.rule(m, "delay reply", func(v *zkserver.Verdict) { v.ReplyDelay += d })
 }
 
-// BeforeApply runs hook when a matching request has arrived and before it is
-// applied. The connection reads nothing more until hook returns; everybody
-// else is served. The context ends when the server closes, and hook must
-// return then.
+// BeforeApply runs hook when a matching request has arrived and before the server
+// applies it. Until hook returns, the server reads nothing more from the connection;
+// it serves all other clients. The context ends when the server closes, and hook
+// must return then.
 func (s *Server) BeforeApply(m Match, hook func(context.Context, Request)) *Rule {
-	return s.rule(m, "before", func(v *verdict) { v.before = append(v.before, hook) })
+	return s.rule(m, "before", func(v *zkserver.Verdict) { v.Before = append(v.Before, engineHook(hook)) })
 }
 
-// BeforeReply runs hook when a matching request has been applied and before
-// its reply is sent: whatever hook does, or makes others do, has happened when
-// the client reads the reply. The connection's later requests are served, but
-// their replies wait as well. The context ends when the server closes, and
-// hook must return then.
+// BeforeReply runs hook when the server has applied a matching request and before it
+// sends the reply: whatever hook does, or makes others do, has happened when the
+// client reads the reply. The server applies the connection's later requests
+// meanwhile, but their replies wait as well. The context ends when the server
+// closes, and hook must return then.
 func (s *Server) BeforeReply(m Match, hook func(context.Context, Request)) *Rule {
-	return s.rule(m, "after", func(v *verdict) { v.after = append(v.after, hook) })
+	return s.rule(m, "after", func(v *zkserver.Verdict) { v.After = append(v.After, engineHook(hook)) })
+}
+
+func engineHook(hook func(context.Context, Request)) func(context.Context, zkserver.Request) {
+	return func(ctx context.Context, r zkserver.Request) { hook(ctx, publicRequest(r)) }
 }

@@ -2,184 +2,159 @@ package zktest
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
-	"os"
-	"syscall"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
 // TCPClient is the name of the [ClientLink] to which all connections over TCP
 // belong.
 const TCPClient = "tcp"
 
-// ClientLink is the network between one client and the server. Its dial
-// methods make connections in memory, and its other methods disturb that
-// network alone. The random draws of a link's connections (latency, order of
-// children, faults with a probability) depend on the server's seed, the link's
-// name and the number of the connection, and on nothing else: give every
-// client a name of its own and a run can be repeated.
+// ClientLink is the network between one client and the server. Its dial methods
+// make connections in memory, and its other methods disturb the network or the
+// sessions of that client alone. Random draws (latency, order of children, faults
+// with a probability) depend on the server's seed, on the link's name and on the
+// number of the connection, and on nothing else: give every client a name of its
+// own, and a run can be repeated.
 //
 // A ClientLink is safe for concurrent use.
 type ClientLink struct {
-	s    *Server
-	name string
-
-	// Guarded by the server's mutex.
-	dials       int
-	rng         *rand.Rand
-	held        holdCause
-	refusing    bool
-	partitioned bool
-	paused      chan struct{} // closed on resume; nil while not paused
-	latency     latency
-	line        line // when its dials come to their end
-}
-
-// Client returns the link of the named client, making it at its first use.
-func (s *Server) Client(name string) *ClientLink {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client(name)
-}
-
-func (s *Server) client(name string) *ClientLink {
-	if cl := s.clients[name]; cl != nil {
-		return cl
-	}
-	cl := &ClientLink{
-		s: s, name: name, latency: latency{s.cfg.latencyMin, s.cfg.latencyMax},
-		rng: s.generator(name, 0, streamDial),
-	}
-	cl.line = s.timetable.take(s.generator(name, 0, streamLine))
-	s.clients[name] = cl
-	return cl
+	engine *zkserver.ClientLink
+	server *Server
 }
 
 // Name returns the client's name.
-func (cl *ClientLink) Name() string { return cl.name }
+func (cl *ClientLink) Name() string { return cl.engine.Name() }
 
-// DialContext connects to the server in memory. Network and address are
-// ignored. It has the signature of [net.Dialer.DialContext]. While the server
-// or the link refuses, the error is ECONNREFUSED; while the link is
-// partitioned, DialContext waits until it heals or ctx ends, and returns ctx's
-// error then. On error no connection remains.
+// DialContext connects to the server in memory. It ignores network and address, and
+// has the signature of [net.Dialer.DialContext]. While the server or the link
+// refuses, the error is ECONNREFUSED. While the link is partitioned, DialContext
+// waits until it heals or ctx ends, and returns ctx's error then. After an error no
+// connection remains.
 func (cl *ClientLink) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	c, err := cl.dial(ctx.Done())
+	c, err := cl.engine.Dial(ctx.Done())
 	if err == nil {
 		return c, nil
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return nil, &net.OpError{Op: "dial", Net: "zktest", Addr: linkAddr("zktest"), Err: err}
+	return nil, dialError(err)
 }
 
-// Dial is DialContext with a time limit instead of a context: the Dialer of
-// go-zookeeper. A limit of zero means none.
+// Dial is DialContext with a time limit instead of a context, and has the signature
+// of go-zookeeper's Dialer. A limit of zero means none.
 func (cl *ClientLink) Dial(_, _ string, timeout time.Duration) (net.Conn, error) {
 	var done chan struct{}
 	if timeout > 0 {
 		done = make(chan struct{})
 		defer time.AfterFunc(timeout, func() { close(done) }).Stop()
 	}
-	c, err := cl.dial(done)
+	c, err := cl.engine.Dial(done)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "zktest", Addr: linkAddr("zktest"), Err: err}
+		return nil, dialError(err)
 	}
 	return c, nil
 }
 
-// DialContext connects to the server in memory, as a client without a name.
-// See [ClientLink.DialContext].
-func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return s.Client("").DialContext(ctx, network, address)
+// dialError says as the net package does which dial failed.
+func dialError(err error) error {
+	return &net.OpError{Op: "dial", Net: "zktest", Addr: serverAddr{}, Err: err}
 }
 
-func (cl *ClientLink) dial(done <-chan struct{}) (net.Conn, error) {
-	s := cl.s
-	for {
-		s.mu.Lock()
-		changed := s.changed
-		switch {
-		case s.closed || s.stopped || s.refusing || cl.refusing:
-			s.mu.Unlock()
-			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
-		case !cl.partitioned && !s.partitioned:
-			delay := cl.latency.draw(cl.rng)
-			if delay <= 0 {
-				defer s.mu.Unlock()
-				return s.open(cl, nil, linkAddr(cl.name)), nil
-			}
-			s.mu.Unlock()
-			return cl.dialUntil(cl.line.from(time.Now().Add(delay)), done)
+// serverAddr is the address of a server that is dialed in memory.
+type serverAddr struct{}
+
+// Network returns "zktest".
+func (serverAddr) Network() string { return "zktest" }
+
+// String returns "zktest".
+func (serverAddr) String() string { return "zktest" }
+
+// Partition holds both directions of the client's connections and keeps its dials
+// waiting. Its sessions expire after their timeouts. Heal undoes it.
+func (cl *ClientLink) Partition() { cl.engine.Partition() }
+
+// PartitionReplies holds only what the server sends. The client's requests, pings
+// too, arrive and keep its session alive, while the client hears nothing. New dials
+// wait. Heal undoes it.
+func (cl *ClientLink) PartitionReplies() { cl.engine.PartitionReplies() }
+
+// PartitionRequests holds only what the client sends. The client still hears of
+// events, but its session expires. New dials wait. Heal undoes it.
+func (cl *ClientLink) PartitionRequests() { cl.engine.PartitionRequests() }
+
+// Heal undoes Partition, PartitionReplies, PartitionRequests and every StallReply.
+// Held frames flow, and waiting dials go on.
+func (cl *ClientLink) Heal() { cl.engine.Heal() }
+
+// Freeze holds both directions of the client's connections, including later ones;
+// dials succeed. Thaw undoes it.
+func (cl *ClientLink) Freeze() { cl.engine.Freeze() }
+
+// Thaw undoes Freeze.
+func (cl *ClientLink) Thaw() { cl.engine.Thaw() }
+
+// Refuse makes the client's dials fail. Connections that exist go on.
+func (cl *ClientLink) Refuse() { cl.engine.Refuse() }
+
+// Accept undoes Refuse.
+func (cl *ClientLink) Accept() { cl.engine.Accept() }
+
+// Cut closes the client's connections and returns how many there were. The client
+// may come back at once.
+func (cl *ClientLink) Cut() int { return cl.engine.Cut() }
+
+// Pause models a client that stands still, in a garbage collection or in a stopped
+// virtual machine: both directions are held, and the deadlines of its connections do
+// not run. Pause cannot stop the client's own goroutines; a goroutine that should
+// stand still too calls [ClientLink.Gate].
+func (cl *ClientLink) Pause() { cl.engine.Pause() }
+
+// Resume undoes Pause. What is held flows, and deadlines have as much time left as
+// they had.
+func (cl *ClientLink) Resume() { cl.engine.Resume() }
+
+// Gate returns at once if the client is not paused. Otherwise it waits until the
+// client is resumed, or until ctx ends; it returns the cause of ctx then.
+func (cl *ClientLink) Gate(ctx context.Context) error { return cl.engine.Gate(ctx) }
+
+// SetLatency changes the latency of the client's connections, including later ones.
+// The range must not be negative or empty; see [WithLatency].
+func (cl *ClientLink) SetLatency(lo, hi time.Duration) { cl.engine.SetLatency(lo, hi) }
+
+// Sessions returns the live sessions that the client has made, the oldest first. A
+// client has more than one while a lost session that it has replaced has not yet
+// expired. On a member of an ensemble these are the sessions that the client made
+// on any member and that this member knows.
+func (cl *ClientLink) Sessions() []Session {
+	var own []Session
+	for _, s := range cl.server.Sessions() {
+		if s.Client == cl.Name() {
+			own = append(own, s)
 		}
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-done:
-			return nil, os.ErrDeadlineExceeded
+	}
+	return own
+}
+
+// ExpireSession ends the client's live sessions now, as their timeouts would, and
+// returns how many there were. See [Server.ExpireSession].
+func (cl *ClientLink) ExpireSession() int { return cl.eachSession(cl.server.ExpireSession) }
+
+// MoveSession moves the client's sessions away from their connections here, and
+// returns how many had one. See [Server.MoveSession].
+func (cl *ClientLink) MoveSession() int { return cl.eachSession(cl.server.MoveSession) }
+
+// eachSession calls f with the id of each of the client's sessions, and counts how
+// often f reports true.
+func (cl *ClientLink) eachSession(f func(id int64) bool) int {
+	n := 0
+	for _, s := range cl.Sessions() {
+		if f(s.ID) {
+			n++
 		}
 	}
-}
-
-// dialUntil completes a connection when a handshake has taken its time.
-func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, error) {
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-done:
-		return nil, os.ErrDeadlineExceeded
-	}
-	s := cl.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.stopped {
-		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
-	}
-	return s.open(cl, nil, linkAddr(cl.name)), nil
-}
-
-// open makes a connection and starts to serve it. The mutex is held. tcp is
-// the socket that stands for the client's end, or nil.
-func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
-	cl.dials++
-	s.lastConn++
-	lines := s.generator(cl.name, cl.dials, streamLine)
-	k := &link{
-		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lines)),
-		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lines)),
-		owner: cl, tcp: tcp,
-	}
-	if held := cl.held | s.held; held != 0 {
-		k.hold(held)
-	}
-	if cl.paused != nil {
-		k.down.pause()
-	}
-	here := linkAddr("zktest")
-	clientEnd := &linkEnd{in: k.down, out: k.up, local: remote, remote: here}
-	serverEnd := &linkEnd{in: k.up, out: k.down, local: here, remote: remote}
-	clientEnd.onClose = func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		k.clientGone = true
-		s.forget(k)
-	}
-	c := newConn(s, s.lastConn, cl, k, serverEnd)
-	s.conns[c] = struct{}{}
-	s.links[k] = struct{}{}
-	s.wg.Go(c.serve)
-	return clientEnd
-}
-
-// forget drops a link that neither side uses any more. While one still does,
-// what is held on it may yet have to be released.
-func (s *Server) forget(k *link) {
-	if k.clientGone && k.serverGone {
-		delete(s.links, k)
-		s.timetable.free(k.up.line)
-		s.timetable.free(k.down.line)
-	}
+	return n
 }

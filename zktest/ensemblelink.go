@@ -3,66 +3,38 @@ package zktest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// EnsembleLink is the network between one client and an [Ensemble]: a
-// [ClientLink] to each member. Its dial methods pick the member by the host
-// part of the address, and its other methods disturb the way to all members;
-// [EnsembleLink.To] gives the way to one. It is safe for concurrent use.
+// EnsembleLink is the network between one client and an [Ensemble]: a [ClientLink]
+// to each member. Its dial methods pick the member by the host part of the address.
+// Its other methods disturb the way to all members; [EnsembleLink.To] returns the
+// link to one. It is safe for concurrent use.
 type EnsembleLink struct {
-	e       *Ensemble
-	name    string
-	servers []string
-}
-
-// Client returns the link of the named client, making it at its first use. See
-// [ClientLink] for what depends on the name.
-func (e *Ensemble) Client(name string) *EnsembleLink {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if l := e.links[name]; l != nil {
-		return l
-	}
-	l := &EnsembleLink{e: e, name: name}
-	for _, m := range e.members {
-		m.client(name)
-		l.servers = append(l.servers, fmt.Sprintf("127.0.0.%d:2181", m.id))
-	}
-	rng := rand.New(rand.NewPCG(e.cfg.seed, e.members[0].generator(name, 0, streamDial).Uint64()))
-	rng.Shuffle(len(l.servers), func(i, j int) {
-		l.servers[i], l.servers[j] = l.servers[j], l.servers[i]
-	})
-	e.links[name] = l
-	return l
+	ensemble *Ensemble
+	name     string
+	servers  []string
 }
 
 // Name returns the client's name.
 func (l *EnsembleLink) Name() string { return l.name }
 
-// To returns the way to member i, counted from 1.
-func (l *EnsembleLink) To(i int) *ClientLink { return l.e.Server(i).Client(l.name) }
+// To returns the client's link to member i. It panics like [Ensemble.Server] if there
+// is no such member.
+func (l *EnsembleLink) To(i int) *ClientLink { return l.ensemble.Server(i).Client(l.name) }
 
-// Servers returns addresses of all members, "127.0.0.1:2181" being the first
-// member's, in an order drawn from the seed and the client's name, as clients
-// shuffle them. They are addresses in form only; for clients that do not resolve
-// names "zk1:2181" and so on do as well.
-func (l *EnsembleLink) Servers() []string { return append([]string(nil), l.servers...) }
+// Servers returns addresses of all members, "127.0.0.1:2181" being that of the first.
+// Their order is drawn from the seed and the client's name, as clients shuffle their
+// servers. They are addresses in form only. A client that does not resolve names can
+// use "zk1:2181" and so on instead.
+func (l *EnsembleLink) Servers() []string { return slices.Clone(l.servers) }
 
-// Hosts returns a provider of [EnsembleLink.Servers] for one client of
-// go-zookeeper. A client that is given only some of them tries those, in the
-// same order.
-func (l *EnsembleLink) Hosts() *Hosts { return &Hosts{servers: l.Servers()} }
-
-// Logger returns a logger that keeps a client quiet.
-func (l *EnsembleLink) Logger() Logger { return Logger{} }
-
-// member finds the member that an address names: by its host name, or by the
-// last number of a loopback address, 127.0.0.1 being the first.
+// member finds the link to the member that an address names: by its host name, or by
+// the last number of a loopback address, 127.0.0.1 being the first.
 func (l *EnsembleLink) member(address string) (*ClientLink, error) {
 	host := address
 	if h, _, err := net.SplitHostPort(address); err == nil {
@@ -73,7 +45,7 @@ func (l *EnsembleLink) member(address string) (*ClientLink, error) {
 		number, ok = strings.CutPrefix(host, "127.0.0.")
 	}
 	i, err := strconv.Atoi(number)
-	if !ok || err != nil || i < 1 || i > l.e.Size() {
+	if !ok || err != nil || i < 1 || i > l.ensemble.Size() {
 		return nil, &net.OpError{
 			Op: "dial", Net: "zktest",
 			Err: &net.DNSError{Err: "no such member of the ensemble", Name: host, IsNotFound: true},
@@ -93,8 +65,8 @@ func (l *EnsembleLink) DialContext(ctx context.Context, network, address string)
 	return to.DialContext(ctx, network, address)
 }
 
-// Dial is DialContext with a time limit instead of a context: the Dialer of
-// go-zookeeper. A limit of zero means none.
+// Dial is DialContext with a time limit instead of a context, and has the signature
+// of go-zookeeper's Dialer. A limit of zero means none.
 func (l *EnsembleLink) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	to, err := l.member(address)
 	if err != nil {
@@ -104,7 +76,7 @@ func (l *EnsembleLink) Dial(network, address string, timeout time.Duration) (net
 }
 
 func (l *EnsembleLink) each(f func(*ClientLink)) {
-	for i := range l.e.members {
+	for i := range l.ensemble.Size() {
 		f(l.To(i + 1))
 	}
 }
@@ -149,10 +121,10 @@ func (l *EnsembleLink) Pause() { l.each((*ClientLink).Pause) }
 // Resume undoes Pause.
 func (l *EnsembleLink) Resume() { l.each((*ClientLink).Resume) }
 
-// Gate returns at once, or, while the client is paused, when it is resumed or
-// ctx ends; then with ctx's error.
+// Gate returns at once if the client is not paused. Otherwise it waits until the
+// client is resumed, or until ctx ends; its error wraps the cause of ctx then.
 func (l *EnsembleLink) Gate(ctx context.Context) error {
-	for i := range l.e.members {
+	for i := range l.ensemble.Size() {
 		if err := l.To(i + 1).Gate(ctx); err != nil {
 			return fmt.Errorf("zktest: client %q: %w", l.name, err)
 		}
@@ -164,4 +136,24 @@ func (l *EnsembleLink) Gate(ctx context.Context) error {
 // see [ClientLink.SetLatency].
 func (l *EnsembleLink) SetLatency(lo, hi time.Duration) {
 	l.each(func(cl *ClientLink) { cl.SetLatency(lo, hi) })
+}
+
+// Sessions returns the live sessions that the client has made, as the leader knows
+// them; see [ClientLink.Sessions]. Without a leader it returns none.
+func (l *EnsembleLink) Sessions() []Session {
+	m := l.ensemble.Leader()
+	if m == nil {
+		return nil
+	}
+	return m.Client(l.name).Sessions()
+}
+
+// ExpireSession makes the leader end the client's live sessions, and returns how
+// many there were; see [Server.ExpireSession]. Without a leader it ends none.
+func (l *EnsembleLink) ExpireSession() int {
+	m := l.ensemble.Leader()
+	if m == nil {
+		return 0
+	}
+	return m.Client(l.name).ExpireSession()
 }

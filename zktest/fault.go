@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
+	"sync"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
 // Always is the value of [Match.Times] for a rule without end.
 const Always = -1
 
-// Match says which requests a rule strikes. Zero fields match everything, with
-// one exception: a zero Op does not match handshakes and pings, which happen
-// at times of their own; name them to strike them.
+// Match says which requests a rule strikes. A zero field matches everything, with
+// one exception: a zero Op does not match handshakes and pings, because clients send
+// these at times of their own. To strike them, name them.
 type Match struct {
 	// Client is the name of a [ClientLink].
 	Client string
@@ -20,117 +22,118 @@ type Match struct {
 	Session int64
 	// Op is the request type. OpConnect is the handshake.
 	Op Op
-	// Path is the exact path requested. A transaction matches by any part.
+	// Path is the exact path of the request. A transaction matches if any part of
+	// it does.
 	Path string
-	// PathPrefix is a prefix of the path requested, not necessarily a whole
-	// name: "/locks/a/" matches what is created below /locks/a.
+	// PathPrefix is a prefix of the path of the request. It may end within a name:
+	// "/locks/a/" matches the nodes below /locks/a, "/locks/a" matches /locks/ab too.
 	PathPrefix string
-	// Where, if not nil, must accept the request too. It must not call the
-	// server.
+	// Where, if not nil, must accept the request too. It must not call the server
+	// or a rule.
 	Where func(Request) bool
-	// Nth is the first match to strike, counted from 1; zero means the first.
+	// Nth is the number of the first match to strike, counted from 1; zero means
+	// the first.
 	Nth int
-	// Prob is the probability with which a match is struck, drawn from the
+	// Prob is the probability with which the rule strikes a match, drawn from the
 	// connection's own generator; zero means 1.
 	Prob float64
-	// Times is how often the rule strikes: zero means once, or without limit
-	// when Prob is set. [Always] means without limit.
+	// Times is how often the rule strikes. Zero means once, or without limit when
+	// Prob is set. [Always] means without limit.
 	Times int
 }
 
-// Rule is a fault waiting to happen. Rules are tried in the order in which
-// they were made, and every rule that strikes a request takes effect. A Rule is
-// safe for concurrent use.
+// Rule is a fault that waits for its request. The server tries its rules in the
+// order in which they were made, and every rule that strikes a request takes effect.
+// A Rule is safe for concurrent use.
 type Rule struct {
-	s      *Server
+	set    *ruleSet
 	match  Match
 	name   string
-	effect func(*verdict)
+	effect func(*zkserver.Verdict)
 
-	// Guarded by the server's mutex.
+	// Guarded by the mutex of the set.
 	seen    int
 	fired   int
 	removed bool
 	changed chan struct{} // closed at the next strike
 }
 
-// verdict is what the rules decided about one request.
-type verdict struct {
-	drop       bool // close without applying
-	loseReply  bool // apply, close without answering
-	closeAfter bool // apply, answer, close
-	ignore     bool // do not apply, do not answer
-	stall      bool // apply, then deliver nothing more
-	fail       Code // answer with this, do not apply
-	delay      time.Duration
-	replyDelay time.Duration
-	before     []func(context.Context, Request)
-	after      []func(context.Context, Request)
-	names      string
+// ruleSet is the rules of one server. Its mutex may be taken while the server's
+// mutex is held, and never the other way round.
+type ruleSet struct {
+	mu    sync.Mutex // guards the rest
+	rules []*Rule
 }
 
-func (s *Server) rule(m Match, name string, effect func(*verdict)) *Rule {
-	r := &Rule{s: s, match: m, name: name, effect: effect, changed: make(chan struct{})}
-	s.mu.Lock()
-	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool { return r.removed || r.spent() })
-	s.rules = append(s.rules, r)
-	s.mu.Unlock()
+func (s *Server) rule(m Match, name string, effect func(*zkserver.Verdict)) *Rule {
+	set := s.rules
+	r := &Rule{set: set, match: m, name: name, effect: effect, changed: make(chan struct{})}
+	set.mu.Lock()
+	set.rules = slices.DeleteFunc(set.rules, (*Rule).over)
+	set.rules = append(set.rules, r)
+	set.mu.Unlock()
 	return r
 }
 
-// judge asks all rules about a request. The mutex is held.
-func (s *Server) judge(r *request) verdict {
-	var v verdict
-	if len(s.rules) == 0 {
+// judge asks all rules about a request. It is the server's [zkserver.Judge].
+func (set *ruleSet) judge(r zkserver.Request, draw func() float64) zkserver.Verdict {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	var v zkserver.Verdict
+	if len(set.rules) == 0 {
 		return v
 	}
-	for _, rule := range s.rules {
-		if !rule.matches(r) || !rule.strikes(r) {
+	seen := publicRequest(r)
+	for _, rule := range set.rules {
+		if !rule.matches(seen) || !rule.strikes(draw) {
 			continue
 		}
 		rule.effect(&v)
-		if v.names != "" {
-			v.names += ","
+		if v.Names != "" {
+			v.Names += ","
 		}
-		v.names += rule.name
+		v.Names += rule.name
 	}
 	return v
 }
 
-func (rule *Rule) matches(r *request) bool {
+func (rule *Rule) matches(r Request) bool {
 	m := rule.match
 	switch {
-	case rule.removed, rule.spent():
+	case rule.over():
 		return false
-	case m.Op == 0 && (r.op == OpConnect || r.op == OpPing), m.Op != 0 && m.Op != r.op:
+	case m.Op == 0 && (r.Op == OpConnect || r.Op == OpPing), m.Op != 0 && m.Op != r.Op:
 		return false
-	case m.Client != "" && m.Client != r.client, m.Session != 0 && m.Session != r.session:
+	case m.Client != "" && m.Client != r.Client, m.Session != 0 && m.Session != r.Session:
 		return false
 	case !m.matchesPath(r):
 		return false
 	default:
-		return m.Where == nil || m.Where(r.public())
+		return m.Where == nil || m.Where(r)
 	}
 }
 
-func (m Match) matchesPath(r *request) bool {
+func (m Match) matchesPath(r Request) bool {
 	if m.Path == "" && m.PathPrefix == "" {
 		return true
 	}
 	fits := func(p string) bool {
 		return (m.Path == "" || p == m.Path) && strings.HasPrefix(p, m.PathPrefix)
 	}
-	if len(r.paths) > 0 {
-		return slices.ContainsFunc(r.paths, fits)
+	if len(r.Paths) > 0 {
+		return slices.ContainsFunc(r.Paths, fits)
 	}
-	return fits(r.path)
+	return fits(r.Path)
 }
 
-func (rule *Rule) spent() bool {
-	switch rule.match.Times {
-	case Always:
+// over reports whether the rule will strike no more.
+func (rule *Rule) over() bool {
+	switch {
+	case rule.removed:
+		return true
+	case rule.match.Times == Always:
 		return false
-	case 0:
+	case rule.match.Times == 0:
 		return rule.match.Prob == 0 && rule.fired > 0
 	default:
 		return rule.fired >= rule.match.Times
@@ -138,12 +141,12 @@ func (rule *Rule) spent() bool {
 }
 
 // strikes counts a match and decides whether the rule acts on it.
-func (rule *Rule) strikes(r *request) bool {
+func (rule *Rule) strikes(draw func() float64) bool {
 	rule.seen++
 	if rule.seen < rule.match.Nth {
 		return false
 	}
-	if p := rule.match.Prob; p > 0 && r.c.rng.Float64() >= p {
+	if p := rule.match.Prob; p > 0 && draw() >= p {
 		return false
 	}
 	rule.fired++
@@ -154,18 +157,18 @@ func (rule *Rule) strikes(r *request) bool {
 
 // Fired returns how often the rule has struck.
 func (rule *Rule) Fired() int {
-	rule.s.mu.Lock()
-	defer rule.s.mu.Unlock()
+	rule.set.mu.Lock()
+	defer rule.set.mu.Unlock()
 	return rule.fired
 }
 
-// Wait waits until the rule has struck n times. It returns ctx's error if ctx
-// ends before.
+// Wait waits until the rule has struck n times. If ctx ends before, Wait returns
+// the cause of ctx.
 func (rule *Rule) Wait(ctx context.Context, n int) error {
 	for {
-		rule.s.mu.Lock()
+		rule.set.mu.Lock()
 		fired, changed := rule.fired, rule.changed
-		rule.s.mu.Unlock()
+		rule.set.mu.Unlock()
 		if fired >= n {
 			return nil
 		}
@@ -177,19 +180,19 @@ func (rule *Rule) Wait(ctx context.Context, n int) error {
 	}
 }
 
-// Remove takes the rule out of force. Requests it has struck stay struck.
+// Remove ends the rule. A request that the rule has struck stays struck.
 func (rule *Rule) Remove() {
-	rule.s.mu.Lock()
+	rule.set.mu.Lock()
 	rule.removed = true
-	rule.s.mu.Unlock()
+	rule.set.mu.Unlock()
 }
 
 // ClearRules removes all rules.
 func (s *Server) ClearRules() {
-	s.mu.Lock()
-	for _, r := range s.rules {
+	s.rules.mu.Lock()
+	for _, r := range s.rules.rules {
 		r.removed = true
 	}
-	s.rules = nil
-	s.mu.Unlock()
+	s.rules.rules = nil
+	s.rules.mu.Unlock()
 }

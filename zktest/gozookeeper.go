@@ -2,6 +2,8 @@ package zktest
 
 import (
 	"net"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -39,3 +41,85 @@ func Options[
 	hosts, logger := any(link.Hosts()), any(link.Logger())
 	return []O{withDialer(link.Dial), withHosts(hosts.(H)), withLogger(logger.(L))} //nolint:forcetypeassert,errcheck // documented
 }
+
+// Servers returns the server list to give to a client that dials through the
+// link. It is an address in form only.
+func (cl *ClientLink) Servers() []string { return []string{"127.0.0.1:2181"} }
+
+// Hosts is the HostProvider of go-zookeeper without a resolver and without
+// shuffling. It is safe for concurrent use.
+type Hosts struct {
+	mu      sync.Mutex // guards the rest
+	servers []string
+	next    int
+	tried   int // since the last success
+}
+
+// Hosts returns a provider for one client.
+func (cl *ClientLink) Hosts() *Hosts { return &Hosts{servers: cl.Servers()} }
+
+// Init takes the server list of the client, which go-zookeeper has shuffled,
+// and puts what it knows back into its own order. It never fails.
+func (h *Hosts) Init(servers []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(servers) == 0 {
+		return nil
+	}
+	rank := func(server string) int {
+		if i := slices.Index(h.servers, server); i >= 0 {
+			return i
+		}
+		return len(h.servers)
+	}
+	given := slices.Clone(servers)
+	slices.SortStableFunc(given, func(a, b string) int { return rank(a) - rank(b) })
+	h.servers = given
+	return nil
+}
+
+// Len returns the number of servers.
+func (h *Hosts) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.servers)
+}
+
+// Next returns the server to try and whether all have been tried since the
+// last success, upon which the client pauses.
+func (h *Hosts) Next() (server string, retryStart bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	retryStart = h.tried >= len(h.servers)
+	if retryStart {
+		h.tried = 0
+	}
+	server = h.servers[h.next%len(h.servers)]
+	h.next++
+	h.tried++
+	return server, retryStart
+}
+
+// Connected tells the provider that the last server works.
+func (h *Hosts) Connected() {
+	h.mu.Lock()
+	h.tried = 0
+	h.mu.Unlock()
+}
+
+// Logger discards what a client logs. It has the Printf that go-zookeeper
+// wants.
+type Logger struct{}
+
+// Logger returns a logger that keeps a client quiet.
+func (cl *ClientLink) Logger() Logger { return Logger{} }
+
+// Hosts returns a provider of [EnsembleLink.Servers] for one client of go-zookeeper. A
+// client that is given only some of them tries those, in the same order.
+func (l *EnsembleLink) Hosts() *Hosts { return &Hosts{servers: l.Servers()} }
+
+// Logger returns a logger that keeps a client quiet.
+func (l *EnsembleLink) Logger() Logger { return Logger{} }
+
+// Printf discards its arguments.
+func (Logger) Printf(string, ...any) {}

@@ -2,110 +2,95 @@ package zktest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
+
+// Stat is the metadata of a node as a client sees it. Times are milliseconds since
+// the Unix epoch by the server's wall clock.
+type Stat struct {
+	Czxid          int64
+	Mzxid          int64
+	Ctime          int64
+	Mtime          int64
+	Version        int32
+	Cversion       int32
+	Aversion       int32
+	EphemeralOwner int64
+	DataLength     int32
+	NumChildren    int32
+	Pzxid          int64
+}
 
 // Node is one node of the tree, as the server knows it.
 type Node struct {
 	Path string
 	Data []byte
 	Stat Stat
-	// Counter is the stored counter that the next sequential child gets as
-	// its suffix.
+	// Counter is the stored counter that the next sequential child gets as its
+	// suffix.
 	Counter int32
-	// Container reports a container node, and TTL is positive for a node
-	// with a time to live.
+	// Container reports a container node. TTL is positive for a node with a time
+	// to live.
 	Container bool
 	TTL       time.Duration
 }
 
-// Tree returns all nodes in the order of their paths, without the system's own.
-func (s *Server) Tree() []Node {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Node
-	for path, n := range s.tree.nodes {
-		if path == "" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") ||
-			s.cfg.has(QuirkKeeperNodes) && inKeeperFolder(path) {
-			continue
-		}
-		out = append(out, s.tree.public(path, n))
+func publicNode(n zkserver.Node) Node {
+	return Node{
+		Path: n.Path, Data: n.Data, Stat: Stat(n.Stat),
+		Counter: n.Counter, Container: n.Container, TTL: n.TTL,
 	}
-	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Path, b.Path) })
-	return out
 }
 
-func (t *dataTree) public(path string, n *dataNode) Node {
-	out := Node{Path: path, Data: slices.Clone(n.data), Stat: t.stat(n), Counter: n.stat.cversion}
-	switch kindOf(n.stat.owner) {
-	case ownerContainer:
-		out.Container = true
-	case ownerTTL:
-		out.TTL = time.Duration(n.stat.owner&maxTTL) * time.Millisecond
-	case ownerNone, ownerSession:
+// Tree returns all nodes in the order of their paths, without the nodes of the
+// system.
+func (s *Server) Tree() []Node {
+	var out []Node
+	for _, n := range s.engine.Tree() {
+		out = append(out, publicNode(n))
 	}
 	return out
 }
 
 // Node returns the node at path and whether there is one.
 func (s *Server) Node(path string) (Node, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.tree.nodes[path]
-	if n == nil {
-		return Node{}, false
-	}
-	return s.tree.public(path, n), true
+	n, ok := s.engine.Node(path)
+	return publicNode(n), ok
 }
 
-// Children returns the names of the children of path in order; none if there
-// is no such node.
-func (s *Server) Children(path string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.tree.nodes[path]
-	if n == nil {
-		return nil
-	}
-	return n.childNames()
-}
+// Children returns the names of the children of path in alphabetical order. It
+// returns none if there is no such node.
+func (s *Server) Children(path string) []string { return s.engine.Children(path) }
 
 // Session is a session, as the server knows it.
 type Session struct {
 	ID int64
-	// Client is the name of the link that made it.
+	// Client is the name of the link that made the session.
 	Client string
-	// Timeout is what was negotiated when it was made.
+	// Timeout is what client and server agreed on when the session was made.
 	Timeout time.Duration
 	// ExpiresIn is the time left without a further sign of life.
 	ExpiresIn time.Duration
 	// Connected reports whether a connection is attached.
 	Connected bool
-	// Ephemerals are the paths it owns, in order.
+	// Ephemerals are the paths of the session's nodes, in alphabetical order.
 	Ephemerals []string
 }
 
-// Sessions returns the live sessions in the order of their ids, which is the
-// order in which they were made.
+// Sessions returns the live sessions in the order of their ids. A server numbers its
+// sessions in the order in which they are made, so the oldest session comes first,
+// and a session that replaces a lost one comes last. The members of an ensemble
+// number apart: the sessions that member 1 made come before those of member 2. With
+// more than one client, ask [ClientLink.Sessions] for the sessions of one.
 func (s *Server) Sessions() []Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]Session, 0, len(s.sessions))
-	for id, ses := range s.sessions {
-		if ses.closing {
-			continue
-		}
-		at := s.epoch.Add(time.Duration(s.expiryOf(ses)) * s.cfg.tick)
-		out = append(out, Session{
-			ID: id, Client: ses.client, Timeout: ses.timeout, ExpiresIn: time.Until(at),
-			Connected: ses.conn != nil, Ephemerals: s.tree.ephemeralsOf(id),
-		})
+	all := s.engine.Sessions()
+	out := make([]Session, 0, len(all))
+	for _, ses := range all {
+		out = append(out, Session(ses))
 	}
-	slices.SortFunc(out, func(a, b Session) int {
-		return int(min(max(a.ID-b.ID, -1), 1))
-	})
 	return out
 }
 
@@ -114,56 +99,32 @@ type Watch struct {
 	Path    string
 	Client  string
 	Session int64
-	// Children tells a watch on the list of children from one on the node.
+	// Children is true for a watch on the list of children, false for a watch on the
+	// node.
 	Children bool
-	// Persistent and Recursive report how it was left; neither means that it
-	// goes with the first event.
+	// Persistent and Recursive report how the watch was left. If both are false, the
+	// first event removes it.
 	Persistent, Recursive bool
 }
 
 // Watches returns the watches of all connections in the order of their paths.
 func (s *Server) Watches() []Watch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var out []Watch
-	for k, t := range s.watches.tables {
-		for path, conns := range t.byPath {
-			for c, m := range conns {
-				out = append(out, Watch{
-					Path: path, Client: c.owner.name, Session: c.session,
-					Children:   tableKind(k) == childTable,
-					Persistent: m&watchPersistent != 0, Recursive: m&watchRecursive != 0,
-				})
-			}
-		}
+	for _, w := range s.engine.Watches() {
+		out = append(out, Watch(w))
 	}
-	slices.SortFunc(out, func(a, b Watch) int {
-		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-	})
 	return out
 }
 
-// WatchCount returns how many watches connections have left: pairs of a path
-// and a connection, those on children counted apart.
-func (s *Server) WatchCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.watches.size()
-}
+// WatchCount returns how many watches connections have left. It counts pairs of a
+// path and a connection, those on children apart.
+func (s *Server) WatchCount() int { return s.engine.WatchCount() }
 
-// Zxid returns the last transaction applied.
-func (s *Server) Zxid() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tree.lastZxid
-}
+// Zxid returns the zxid of the last transaction applied.
+func (s *Server) Zxid() int64 { return s.engine.Zxid() }
 
 // ConnCount returns how many connections are open.
-func (s *Server) ConnCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
+func (s *Server) ConnCount() int { return s.engine.ConnCount() }
 
 // Dump describes nodes, sessions and watches, for failed tests.
 func (s *Server) Dump() string {

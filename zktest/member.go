@@ -3,213 +3,122 @@ package zktest
 import (
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
-// Role is what a member of an ensemble is at a time.
+// Role is what a member of an ensemble is at a time: it looks for a leader, follows
+// one, leads, or is down.
 type Role int
 
-// Roles of a member.
-const (
-	roleLooking   Role = iota // up, without a leader: it turns clients away
-	roleFollowing             // serves, applies what its leader commits
-	roleLeading               // serves, orders the writes
-	roleDown                  // the process has ended
-)
-
-// String returns what ZooKeeper calls the role.
-func (r Role) String() string {
-	switch r {
-	case roleFollowing:
-		return "following"
-	case roleLeading:
-		return "leading"
-	case roleDown:
-		return "down"
-	case roleLooking:
-		return "looking"
-	default:
-		return fmt.Sprintf("role%d", int(r))
-	}
-}
+// String returns what ZooKeeper calls the role: "looking", "following" or "leading",
+// and "down" for a member that is stopped.
+func (r Role) String() string { return zkserver.Role(r).String() }
 
 // server is embedded by a name that keeps the field private.
 type server = Server
 
-// Member is one server of an [Ensemble]. It has the methods of a [Server], and
-// what they do to connections, clients and requests concerns this member
-// alone. What they do to the data (Create, SetCounter, ExpireSession and so
-// on) goes through the leader; without one that this member reaches they fail
-// with [CodeConnectionLoss]. A Member is safe for concurrent use.
+// Member is one server of an [Ensemble]. It has the methods of a [Server]. A method
+// that disturbs connections, clients or requests concerns this member alone. A method
+// that changes the data (Create, SetCounter, ExpireSession and so on) goes through
+// the leader; it fails with [CodeConnectionLoss] if the member does not reach one. A
+// Member is safe for concurrent use.
 type Member struct {
 	*server
-	e  *Ensemble
-	id int
 
-	// Guarded by the ensemble's mutex.
-	role    Role
-	lead    *Member // while it follows or leads
-	term    int64   // epoch of the last leader it has followed
-	applied int     // how much of the history its tree has
-	stale   bool    // its tree has what the history has not
-	halted  bool    // the process stands still
-	log     []entry // logged, not applied
-	heard   time.Time
-
-	// Of a follower: what a cut holds back either way, and the signs of
-	// life that the leader is told of.
-	inbox   []*request
-	outbox  []func(lead *Member)
-	touched map[int64]time.Duration
-	lag     time.Duration
-	holding bool
-
-	// Of a leader.
-	proposals []proposal
-	peers     map[*Member]*peer
-	checkAt   time.Time
-}
-
-// peer is a leader's view of a follower.
-type peer struct {
-	silent bool      // the network between them is cut
-	heard  time.Time // when it was heard of last, if silent
-}
-
-func newMember(e *Ensemble, id int) *Member {
-	m := &Member{server: newServer(e.cfg), e: e, id: id, touched: map[int64]time.Duration{}}
-	s := m.server
-	s.member, s.mu, s.journal, s.epoch = m, &e.mu, e.journal, e.start
-	s.timetable = e.timetable
-	s.rng = s.generator("", 0, streamServer)
-	s.nextSession = firstSessionID(byte(id), s.wall())
-	s.suspended = true
-	return m
+	engine   *zkserver.Member
+	ensemble *Ensemble
 }
 
 // ID returns the member's number, from 1.
-func (m *Member) ID() int { return m.id }
+func (m *Member) ID() int { return m.engine.ID() }
 
-// Host returns the name by which an [EnsembleLink] knows the member: "zk1" for
-// the first.
-func (m *Member) Host() string { return fmt.Sprintf("zk%d", m.id) }
+// Host returns the name by which an [EnsembleLink] knows the member: "zk1" for the
+// first.
+func (m *Member) Host() string { return fmt.Sprintf("zk%d", m.ID()) }
 
-// Role returns what the member is now. A member that has been cut off keeps
-// its role until it notices.
-func (m *Member) Role() Role {
-	m.e.mu.Lock()
-	defer m.e.mu.Unlock()
-	return m.role
-}
+// Role returns what the member is now. A member that has been cut off keeps its role
+// until it notices.
+func (m *Member) Role() Role { return Role(m.engine.Role()) }
 
-// Serving reports whether the member serves clients, which it also does for a
-// while after it has been cut off.
-func (m *Member) Serving() bool {
-	m.e.mu.Lock()
-	defer m.e.mu.Unlock()
-	return !m.away()
-}
+// Serving reports whether the member serves clients. A member that has been cut off
+// goes on serving for a while.
+func (m *Member) Serving() bool { return m.engine.Serving() }
 
 // Leading reports whether the member takes itself for the leader.
-func (m *Member) Leading() bool { return m.Role() == roleLeading }
+func (m *Member) Leading() bool { return m.engine.Leading() }
 
-// away reports whether the server belongs to an ensemble and has no leader.
-func (s *Server) away() bool { return s.member != nil && s.member.lead == nil }
+// ChangeLeader makes the member the leader; see [Ensemble.ChangeLeader].
+func (m *Member) ChangeLeader() error { return m.engine.ChangeLeader() }
 
-// Stop ends the member's process: its connections are closed, dials are
-// refused, and other members that it can talk to notice at once. What it has
-// logged is still there when Resume starts it again. [QuirkCloseOnStop] makes it end
-// the sessions of its clients before.
-func (m *Member) Stop() {
-	m.e.mu.Lock()
-	if m.role != roleDown {
-		m.proceed()
-		m.closeAttached()
-	}
-	m.e.mu.Unlock()
-	m.stop(0)
-}
+// Halt makes the member's process stand still, as SIGSTOP does, or a move of its
+// virtual machine. Clients and other members can connect and send, and hear nothing.
+// The member does nothing by itself: the sessions that it tracks do not expire, and
+// it does not notice that the other members have given it up. Continue lets it go on
+// from there, and everything that is overdue happens then. A member that is down
+// cannot be halted. Stop and Crash end a halt.
+func (m *Member) Halt() { m.engine.Halt() }
 
-// Crash ends the member's process as Stop does and loses the last n
-// transactions it has logged, applied ones too, as a machine does that had not
-// written them to its disk. If the quorum has them, the member gets them back
-// from the leader after Resume; if the members that have them never come
-// back, they are lost for everybody.
-func (m *Member) Crash(n int) { m.stop(n) }
+// Continue undoes Halt. If the member led and has been deposed meanwhile, it answers
+// reads from its old state for up to a tick, as a real leader does.
+func (m *Member) Continue() { m.engine.Continue() }
 
-func (m *Member) stop(lose int) {
-	m.e.mu.Lock()
-	if m.role != roleDown {
-		m.proceed()
-		m.leave()
-		m.role, m.stopped = roleDown, true
-	}
-	m.forgetTail(lose)
-	m.e.settle()
-	m.e.mu.Unlock()
-	m.report()
-}
+// Stop ends the member's process: its connections are closed, dials are refused, and
+// the members that it can talk to notice at once. Resume starts it again with what it
+// has logged. [QuirkCloseOnStop] makes Stop end the sessions of its clients first.
+func (m *Member) Stop() { m.engine.Stop() }
 
-// Resume starts the member again after Stop or Crash. It looks for a leader,
-// which takes the election time, and serves when it has caught up with it.
-func (m *Member) Resume() {
-	m.e.mu.Lock()
-	if m.role == roleDown && !m.closed {
-		m.role, m.stopped = roleLooking, false
-		m.networkChanged()
-		for _, f := range m.e.members {
-			// A follower that a cut kept from noticing the end of the process
-			// sees that its connection is of the old one.
-			if f.role == roleFollowing && f.lead == m && f.linked(m) {
-				f.leave()
-			}
-		}
-	}
-	m.e.settle()
-	m.e.mu.Unlock()
-	m.report()
-}
+// Crash ends the member's process as Stop does, and the member loses the last n
+// transactions that it has logged, applied ones too, as a machine does that had not
+// written them to its disk. If a quorum has these transactions, the member gets them
+// back from the leader after Resume. If the members that have them never come back,
+// the transactions are lost for all.
+func (m *Member) Crash(n int) { m.engine.Crash(n) }
 
-// Lag makes the member, while it follows, apply every commit d after it hears
-// of it: its clients read the past, and their writes and syncs are answered
-// when it has got there. Zero makes it follow at once. A member catches up
-// whenever it starts to follow a leader, and a leader never lags.
-func (m *Member) Lag(d time.Duration) {
-	m.e.mu.Lock()
-	m.lag = d
-	m.e.mu.Unlock()
-}
+// Resume starts the member again after Stop or Crash. The member looks for a leader,
+// which takes the election time, and serves when it has caught up with the leader.
+func (m *Member) Resume() { m.engine.Resume() }
+
+// Close stops the member for good; [Ensemble.Close] does so too. The error is always
+// nil.
+func (m *Member) Close() error { return m.engine.Close() }
+
+// Lag makes the member, while it follows, apply every commit d after it hears of it:
+// its clients read the past, and it answers their writes and syncs when it has
+// applied them. Zero makes it follow at once. Whenever a member starts to follow a
+// leader it catches up first, and a leader never lags.
+func (m *Member) Lag(d time.Duration) { m.engine.Lag(d) }
 
 // HoldCommits makes the member apply no commit until ReleaseCommits; see
 // [Member.Lag].
-func (m *Member) HoldCommits() {
-	m.e.mu.Lock()
-	m.holding = true
-	m.e.mu.Unlock()
-}
+func (m *Member) HoldCommits() { m.engine.HoldCommits() }
 
 // ReleaseCommits undoes HoldCommits.
-func (m *Member) ReleaseCommits() {
-	m.e.mu.Lock()
-	m.holding = false
-	m.e.settle()
-	m.e.mu.Unlock()
-	m.report()
-}
+func (m *Member) ReleaseCommits() { m.engine.ReleaseCommits() }
 
 // ReleaseLog undoes [Server.HoldLog].
-func (m *Member) ReleaseLog() {
-	m.e.mu.Lock()
-	m.logHeld = false
-	m.e.settle()
-	m.e.mu.Unlock()
-	m.report()
+func (m *Member) ReleaseLog() { m.engine.ReleaseLog() }
+
+// DropLog loses the writes that the leader has logged and not committed, on all
+// members that follow it, and closes the connections that sent them. It returns how
+// many requests were lost; on a member that does not lead, that is none. See
+// [Server.DropLog].
+func (m *Member) DropLog() int { return m.engine.DropLog() }
+
+// SetCounter presets a counter on all members; see [Server.SetCounter]. On a member
+// it is a write: it takes a zxid and its place in the log.
+func (m *Member) SetCounter(path string, n int32) error {
+	return opError(OpSetData, path, m.engine.SetCounter(path, n))
 }
 
-// Close stops the member for good; [Ensemble.Close] does so too.
-func (m *Member) Close() error {
-	m.Stop()
-	return m.server.Close()
+// SetVersion presets a version on all members; see [Member.SetCounter].
+func (m *Member) SetVersion(path string, n int32) error {
+	return opError(OpSetData, path, m.engine.SetVersion(path, n))
 }
 
-// ChangeLeader makes the member the leader; see [Ensemble.ChangeLeader].
-func (m *Member) ChangeLeader() error { return m.e.ChangeLeader(m.id) }
+// SetZxid makes the next transaction of the ensemble take the number after zxid. See
+// [Server.SetZxid].
+func (m *Member) SetZxid(zxid int64) error {
+	last, code := m.engine.SetZxid(zxid)
+	return zxidError(zxid, last, code)
+}

@@ -1,8 +1,9 @@
 package zktest
 
 import (
-	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
 // Quirk is something that a server which speaks ZooKeeper's protocol does
@@ -45,7 +46,7 @@ const (
 func WithQuirks(quirks ...Quirk) Option {
 	return optionFunc(func(c *config) {
 		for _, q := range quirks {
-			c.quirks |= q
+			c.Quirks |= zkserver.Quirk(q)
 		}
 	})
 }
@@ -59,7 +60,7 @@ func WithQuirks(quirks ...Quirk) Option {
 func WithoutOps(ops ...Op) Option {
 	return optionFunc(func(c *config) {
 		for _, op := range ops {
-			c.lacking[op] = true
+			c.Lacking[zkserver.Op(op)] = true
 		}
 	})
 }
@@ -85,8 +86,6 @@ const (
 	ClickHouseKeeper Profile = iota + 1
 )
 
-const allQuirks = QuirkKeeperNodes<<1 - 1
-
 // The range of session timeouts of Keeper.
 const (
 	keeperMinTimeout = 10 * time.Second
@@ -102,50 +101,16 @@ func (c *config) applyProfile() {
 	if c.profile != ClickHouseKeeper {
 		return
 	}
-	c.quirks |= allQuirks
+	c.Keeper = true
+	c.Quirks |= zkserver.AllQuirks
 	WithoutOps(OpDeleteContainer, OpSASL, OpGetEphemerals, OpGetAllChildrenNumber, OpWhoAmI).apply(c)
-	if !c.extended {
+	if !c.ExtendedTypes {
 		WithoutOps(OpCreateTTL).apply(c)
 	}
-	if c.minTimeout == 0 {
-		c.minTimeout = keeperMinTimeout
+	if c.MinTimeout == 0 {
+		c.MinTimeout = keeperMinTimeout
 	}
-	if c.maxTimeout == 0 {
-		c.maxTimeout = max(keeperMaxTimeout, c.minTimeout)
-	}
-}
-
-// leaderlessProtocol is the version in the answer to a handshake that Keeper
-// turns away.
-const leaderlessProtocol = 42
-
-// seedKeeper makes the system's own nodes of Keeper: the protocol of its version 3,
-// and that it has multiRead.
-func (t *dataTree) seedKeeper() {
-	t.seed("/keeper", "api_version", "feature_flags")
-	t.seed("/keeper/api_version").data = []byte("3")
-	t.seed("/keeper/feature_flags").data = []byte{1 << 6}
-}
-
-func inKeeperFolder(path string) bool {
-	return path == "/keeper" || strings.HasPrefix(path, "/keeper/")
-}
-
-// closeAttached ends the sessions that are connected here, as a server does that
-// is stopped with QuirkCloseOnStop. The mutex is held.
-func (s *Server) closeAttached() {
-	if !s.cfg.has(QuirkCloseOnStop) || s.stopped || s.away() {
-		return
-	}
-	for _, id := range sortedKeys(s.sessions) {
-		if ses := s.sessions[id]; ses.conn != nil && !ses.closing {
-			s.submit(&request{s: s, session: id, op: OpCloseSession, client: ses.client})
-		}
+	if c.MaxTimeout == 0 {
+		c.MaxTimeout = max(keeperMaxTimeout, c.MinTimeout)
 	}
 }
-
-// has reports whether a quirk is on.
-func (c *config) has(q Quirk) bool { return c.quirks&q != 0 }
-
-// lacks reports requests that other servers know and this one does not.
-func (c *config) lacks(op Op) bool { return c.lacking[op] || c.version.unknownTo(op) }

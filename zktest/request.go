@@ -1,78 +1,42 @@
 package zktest
 
 import (
-	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
-// request is one request on its way through the server. It is guarded by the
-// server's mutex once it has been submitted.
-type request struct {
-	s        *Server
-	c        *conn // nil for what the server asks of itself
-	client   string
-	session  int64
-	xid      int32
-	op       Op
-	logOp    Op // what the log calls it, where that differs
-	body     []byte
-	ids      []authID
-	internal bool // not bound to a session
-
-	// Of a request in an ensemble: the leader that prepared it, the timeout
-	// of the session it opens, whether it has gone to the leader, and whether
-	// a quorum has it.
-	leader    *Server
-	timeout   time.Duration
-	sent      bool
-	committed bool
-
-	verdict verdict
-	path    string // for the log and for rules
-	paths   []string
-	flags   int32
-	watch   bool
-	// unknownPart is set for a transaction with a request of an unknown type.
-	unknownPart bool
-	at          time.Time
-
-	txn *txn
-	err Code
-	// keepBody marks an error that is answered with the body as far as the
-	// server had got.
-	keepBody bool
-	due      time.Time // when it may leave the log
-	result   txnResult
-}
-
-// Request describes a request a server has received, for hooks and the log.
+// Request describes a request that a server has received, for hooks and the log.
 type Request struct {
 	// Time is when the server read the frame.
 	Time time.Time
-	// Client is the name of the link the connection was dialed through; it
-	// is empty for connections over TCP and for the server's own requests.
+	// Client is the name of the link that the connection was dialed through. It is
+	// empty for the server's own requests, and [TCPClient] for connections over TCP.
 	Client string
-	// Member is the number of the [Member] of an ensemble that read it, from
-	// 1; zero for a server on its own.
+	// Member is the number, from 1, of the [Member] of an ensemble that read the
+	// request; zero for a server on its own.
 	Member int
-	// Conn numbers the server's connections from 1; 0 is the server itself.
+	// Conn is the number, from 1, of the connection to the server; 0 stands for the
+	// server itself.
 	Conn int
-	// Session is the session's id; for OpConnect the one asked for, until
-	// the answer is known.
+	// Session is the session's id. For OpConnect it is the session that the client
+	// asked for, until the answer is known.
 	Session int64
 	Xid     int32
 	Op      Op
-	// Path is the path as requested: for a sequential create, without the
-	// suffix. For a transaction it is the path of the first part, and Paths
-	// holds those of all parts.
+	// Path is the path as the client wrote it: for a sequential create, without the
+	// suffix. For a transaction it is the path of the first part, and Paths holds
+	// the paths of all parts.
 	Path  string
 	Paths []string
 	// Flags are the flags of a create.
 	Flags int32
 	// Watch reports whether a read asked to leave a watch.
 	Watch bool
-	// Zxid and Err are those of the reply. Result is the path a create made.
-	// They are zero in a hook that runs before the request is applied.
+	// Zxid and Err are those of the reply. Result is the path that a create made.
+	// All three are zero in a hook that runs before the request is applied.
 	Zxid   int64
 	Err    Code
 	Result string
@@ -80,80 +44,112 @@ type Request struct {
 	Fault string
 }
 
-// describe reads what hooks, rules and the log want to know of a request.
-// Malformed bodies leave it empty: the server will say so in its answer.
-func (r *request) describe() {
-	d := decoder{b: r.body}
-	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		r.path, _ = d.text()
-		d.take(int(max(d.int(), 0))) // the data may be large: it is not copied
-		d.acls()
-		r.flags = d.int()
-	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
-		w := d.watchedPath()
-		r.path, r.watch = w.path, w.watch
-	case OpDelete, OpSetData, OpGetACL, OpSetACL, OpSync, OpCheck, OpCheckWatches,
-		OpRemoveWatches, OpGetEphemerals, OpGetAllChildrenNumber, OpAddWatch:
-		r.path, _ = d.text()
-	case OpMulti, OpMultiRead:
-		for _, p := range d.multi(&r.s.cfg) {
-			r.paths = append(r.paths, p.path)
-		}
-		r.unknownPart = errors.Is(d.err, errUnknownPart)
-		if len(r.paths) > 0 {
-			r.path = r.paths[0]
-		}
+func publicRequest(r zkserver.Request) Request {
+	return Request{
+		Time: r.Time, Client: r.Client, Member: r.Member, Conn: r.Conn, Session: r.Session,
+		Xid: r.Xid, Op: Op(r.Op), Path: r.Path, Paths: r.Paths, Flags: r.Flags, Watch: r.Watch,
+		Zxid: r.Zxid, Err: Code(r.Err), Result: r.Result, Fault: r.Fault,
 	}
 }
 
-// public returns the exported view.
-func (r *request) public() Request {
-	op := r.op
-	if r.logOp != 0 {
-		op = r.logOp
+// String returns one line about the request, for logs and failed tests.
+func (r Request) String() string {
+	var b strings.Builder
+	b.WriteString(r.Time.Format("15:04:05.000000"))
+	if r.Member != 0 {
+		fmt.Fprintf(&b, " member=%d", r.Member)
 	}
-	out := Request{
-		Time: r.at, Client: r.client, Session: r.session, Xid: r.xid, Op: op,
-		Path: r.path, Paths: r.paths, Flags: r.flags, Watch: r.watch,
-		Err: r.err, Fault: r.verdict.names,
+	fmt.Fprintf(&b, " client=%q conn=%d session=%#x xid=%d %v",
+		r.Client, r.Conn, uint64(r.Session), r.Xid, r.Op)
+	switch {
+	case len(r.Paths) > 1:
+		fmt.Fprintf(&b, " %s", strings.Join(r.Paths, " "))
+	case r.Path != "":
+		fmt.Fprintf(&b, " %s", r.Path)
 	}
-	if r.c != nil {
-		out.Conn = r.c.id
+	if r.Result != "" && r.Result != r.Path {
+		fmt.Fprintf(&b, " -> %s", r.Result)
 	}
-	if r.s.member != nil {
-		out.Member = r.s.member.id
+	if r.Zxid != 0 {
+		fmt.Fprintf(&b, " zxid=%#x", r.Zxid)
 	}
-	if r.txn != nil {
-		out.Zxid = r.txn.zxid
+	if r.Err != CodeOK {
+		fmt.Fprintf(&b, " err=%v", r.Err)
 	}
-	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		if r.err == CodeOK {
-			out.Result = r.result.path
-		}
+	if r.Fault != "" {
+		fmt.Fprintf(&b, " fault=%q", r.Fault)
+	}
+	return b.String()
+}
+
+// Commit is a transaction that a [Server] has applied, or that a quorum of an
+// [Ensemble] has.
+type Commit struct {
+	Time    time.Time // when the server or its leader committed it
+	Zxid    int64
+	Session int64 // the session that asked for it, or whose end it is
+	Op      Op
+	// Created and Deleted are the nodes that it makes and removes.
+	Created, Deleted []string
+}
+
+// OnRequest calls f for every request from now on, when its outcome is known: the
+// server has applied and answered it, or a rule has struck it. Calls come one at a
+// time and in the order of the server's decisions, on the server's goroutines. f may
+// call the server, but while f runs no other request is reported. On a member of an
+// ensemble OnRequest reports the requests to all members.
+func (s *Server) OnRequest(f func(Request)) {
+	s.engine.OnRequest(func(r zkserver.Request) { f(publicRequest(r)) })
+}
+
+// OnCommit calls f for every transaction from now on that makes or removes nodes,
+// when the server applies it and before any client is told. [Server.OnRequest]
+// reports a request when it is answered; OnCommit also reports what a transaction
+// of several parts made, and what was deleted with a session. f is called as
+// [Server.OnRequest] says. On a member of an ensemble it is [Ensemble.OnCommit].
+func (s *Server) OnCommit(f func(Commit)) {
+	s.engine.OnCommit(func(c zkserver.Commit) {
+		f(Commit{
+			Time: c.Time, Zxid: c.Zxid, Session: c.Session, Op: Op(c.Op),
+			Created: c.Created, Deleted: c.Deleted,
+		})
+	})
+}
+
+// Log returns the most recent requests, the oldest first: at least as many as
+// [WithLogSize] says, if there were so many. On a member of an ensemble it returns
+// the requests to all members.
+func (s *Server) Log() []Request {
+	log := s.engine.Log()
+	if len(log) == 0 {
+		return nil
+	}
+	out := make([]Request, 0, len(log))
+	for _, r := range log {
+		out = append(out, publicRequest(r))
 	}
 	return out
 }
 
-// knows reports whether the server has a processor for the type.
-func (s *Server) knows(op Op) bool {
-	switch op {
-	case OpConnect, OpExpire:
-		return false
-	case OpCheck:
-		return !s.cfg.traits.refusesCheck
-	default:
-		return opName(op) != "" && !s.cfg.lacks(op)
+// ResetCounts sets the counts of requests, events and expired sessions to zero, so
+// that a test can count what one of its steps does.
+func (s *Server) ResetCounts() { s.engine.ResetCounts() }
+
+// Count returns how many requests of the type have arrived, including requests that
+// a rule has struck.
+func (s *Server) Count(op Op) int { return s.engine.Counts().Ops[zkserver.Op(op)] }
+
+// Counts returns how many requests of each type have arrived.
+func (s *Server) Counts() map[Op]int {
+	out := map[Op]int{}
+	for op, n := range s.engine.Counts().Ops {
+		out[Op(op)] = n
 	}
+	return out
 }
 
-func isWrite(op Op) bool {
-	switch op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer,
-		OpSetData, OpSetACL, OpReconfig, OpMulti, OpCheck, OpSync:
-		return true
-	default:
-		return false
-	}
-}
+// EventCount returns how many watch events have been sent.
+func (s *Server) EventCount() int { return s.engine.Counts().Events }
+
+// ExpiredCount returns how many sessions the server has ended.
+func (s *Server) ExpiredCount() int { return s.engine.Counts().Expired }

@@ -2,228 +2,106 @@ package zktest
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
-	"math/rand/v2"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
-	"time"
+
+	"github.com/docent-go/docent/internal/zkserver"
 )
 
 // Server is a ZooKeeper server in this process. Make one with [NewServer] in a
 // test or with [Start] elsewhere. All its methods are safe for concurrent use.
 type Server struct {
-	cfg   config
-	epoch time.Time // sessions expire at multiples of the tick from here
+	engine *zkserver.Server
+	rules  *ruleSet
+	fatal  func(error) // fails the test of NewServer; nil after Start
 
-	// ctx ends with Close; hooks get it. It is the server's lifetime, not a
-	// caller's.
-	ctx    context.Context //nolint:containedctx // see above
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // readers, bridges, listeners, hooks
-
-	// member is set for a server of an ensemble, whose servers share mu,
-	// journal and timetable.
-	member *Member
-
-	// mu guards the rest and all state of connections, sessions and the
-	// tree. It is never held across I/O, a hook or a wait.
-	mu        *sync.Mutex
-	rng       *rand.Rand
-	tree      *dataTree
-	prep      *prepStage
-	watches   *watchManager
-	sessions  map[int64]*session
-	clients   map[string]*ClientLink
-	timetable *timetable
-	conns     map[*conn]struct{}
-	links     map[*link]struct{}
-
-	nextSession int64
-	lastConn    int
-
-	closed      bool
-	stopped     bool
-	suspended   bool // sessions do not expire
-	refusing    bool
-	hanging     bool
-	partitioned bool
-	readOnly    bool
-	maxConns    int
-	held        holdCause
-	changed     chan struct{} // closed at each change of the flags above
-	eventDelay  time.Duration
-	wallOffset  time.Duration
-
-	pending  []*request // prepared, not yet applied
-	logDelay time.Duration
-	logHeld  bool
-	logArmed bool
-	logTimer *time.Timer
-
-	expiryArmed bool
-	expiryAt    int64 // tick
-	expiryTimer *time.Timer
-	sweepArmed  bool
-	sweepTimer  *time.Timer
-
-	rules   []*Rule
-	counts  counters
-	stats   serverStats
-	journal *journal
-
-	listener net.Listener
+	mu    sync.Mutex // guards links
+	links map[string]*ClientLink
 }
 
-// counters is what the server counts for assertions.
-type counters struct {
-	ops     map[Op]int
-	events  int
-	expired int
-}
-
-// Start starts a server. The caller must Close it. An error reports options
-// that contradict each other, or an address that cannot be listened on;
-// nothing runs then.
+// Start starts a server. The caller must Close it. The error reports options that
+// contradict each other, or an address that cannot be listened on. After an error
+// nothing runs.
 func Start(opts ...Option) (*Server, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	s := newServer(cfg)
+	s := newServer(zkserver.New(cfg.Config), cfg.fatal)
 	if cfg.listen != "" {
 		if _, err := s.Listen(cfg.listen); err != nil {
-			_ = s.Close() // nothing has been started that could fail to end
+			_ = s.Close() // always nil
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func newServer(cfg config) *Server {
-	s := &Server{
-		cfg:      cfg,
-		mu:       new(sync.Mutex),
-		journal:  newJournal(cfg.logSize),
-		epoch:    time.Now(),
-		sessions: map[int64]*session{},
-		clients:  map[string]*ClientLink{},
-		conns:    map[*conn]struct{}{},
-		links:    map[*link]struct{}{},
-		changed:  make(chan struct{}),
-		counts:   counters{ops: map[Op]int{}},
-		stats:    newServerStats(),
-		logDelay: cfg.logDelay,
-	}
-	s.timetable = newTimetable(s.epoch)
-	s.ctx, s.cancel = context.WithCancel(cfg.ctx)
-	s.rng = s.generator("", 0, streamServer)
-	s.watches = newWatchManager(&s.cfg, s.deliver)
-	s.tree = newDataTree(s.watches, &s.cfg)
-	s.prep = s.newPrep()
-	s.nextSession = firstSessionID(1, s.wall())
+func newServer(engine *zkserver.Server, fatal func(error)) *Server {
+	s := &Server{engine: engine, rules: &ruleSet{}, fatal: fatal, links: map[string]*ClientLink{}}
+	engine.SetJudge(s.rules.judge)
 	return s
 }
 
-// Streams of random numbers. Each has one user, so that what one draws never
-// shifts what another gets.
-const (
-	streamServer uint64 = iota
-	streamDial
-	streamUp
-	streamDown
-	streamConn
-	streamLine
-)
-
-// generator returns the random numbers of one stream of one connection.
-func (s *Server) generator(client string, dial int, stream uint64) *rand.Rand {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(client)) // a hash does not fail
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(dial))
-	_, _ = h.Write(b[:])
-	sum := h.Sum64() ^ stream<<56
-	if s.member != nil {
-		sum ^= uint64(s.member.id) << 48
-	}
-	return rand.New(rand.NewPCG(s.cfg.seed, sum))
-}
-
 // Seed returns the seed that all random draws of the server come from.
-func (s *Server) Seed() uint64 { return s.cfg.seed }
+func (s *Server) Seed() uint64 { return s.engine.Seed() }
 
-// Close ends the server: every connection is cut, every hook's context ends,
-// and Close returns when no goroutine of the server is left. Clients read the
-// end of their stream at once, also those held by a fault; later dials are
-// refused. A second Close waits as the first does and changes nothing. Hooks
-// and observers must not call Close, which waits for them.
-func (s *Server) Close() error {
+// Close ends the server: every connection is closed, the context of every hook
+// ends, and Close returns when no goroutine of the server is left. Clients read the
+// end of their stream at once, even if a fault holds their connections; later dials
+// are refused. A second Close waits as the first does and changes nothing. Hooks
+// and observers must not call Close, which waits for them. The error is always nil.
+func (s *Server) Close() error { return s.engine.Close() }
+
+// Client returns the link of the named client. The first call with a name makes the
+// link.
+func (s *Server) Client(name string) *ClientLink {
 	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
-	s.cancel()
-	if first {
-		s.shutdown()
+	defer s.mu.Unlock()
+	cl := s.links[name]
+	if cl == nil {
+		cl = &ClientLink{engine: s.engine.Client(name), server: s}
+		s.links[name] = cl
 	}
-	l := s.listener
-	s.mu.Unlock()
-	if first && l != nil {
-		_ = l.Close() // its accept loop ends either way
-	}
-	s.wg.Wait()
-	return nil
+	return cl
 }
 
-// shutdown cuts everything loose. The mutex is held.
-func (s *Server) shutdown() {
-	for _, t := range []*time.Timer{s.expiryTimer, s.sweepTimer, s.logTimer} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	for c := range s.conns {
-		c.close()
-	}
-	for k := range s.links {
-		k.abort()
-	}
-	s.pending = nil
-	s.networkChanged()
+// DialContext connects to the server in memory, as a client without a name.
+// See [ClientLink.DialContext].
+func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.Client("").DialContext(ctx, network, address)
 }
 
-// enterTimer locks the mutex for a timer that has fired, and makes Close wait
-// until the caller says Done. It reports false, with the mutex unlocked, when
-// the server is closed already.
-func (s *Server) enterTimer() bool {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return false
+// Listen makes the server reachable over TCP. It fails when the address cannot be
+// listened on, and when the server listens already; nothing has changed then. Do
+// not call it inside a synctest bubble: a socket stops the bubble's clock.
+func (s *Server) Listen(address string) (net.Addr, error) {
+	addr, err := s.engine.Listen(address)
+	if err != nil {
+		return nil, fmt.Errorf("zktest: listen: %w", err)
 	}
-	s.wg.Add(1)
-	return true
+	return addr, nil
 }
 
-// networkChanged wakes dials and handshakes that wait for a better network.
-func (s *Server) networkChanged() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// wall returns the server's wall clock, which stamps nodes and ages TTLs.
-func (s *Server) wall() time.Time { return s.cfg.clock().Add(s.wallOffset) }
-
-func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
-
-// deliver hands an event to a watching connection, unless its client may not
-// read the node (CVE-2024-23944).
-func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
-	if !permitted(a, permRead, c.auth) {
-		return
+// Addr returns the "host:port" at which the server is reachable over TCP. If the
+// server does not listen yet, Addr makes it listen on a free port of 127.0.0.1. If
+// that is impossible, Addr fails the test of [NewServer]; after [Start] it returns
+// "". A program should call [Server.Listen], which returns an error. Inside a
+// synctest bubble use a dialer instead: a socket stops the bubble's clock.
+func (s *Server) Addr() string {
+	if a := s.engine.ListenAddr(); a != nil {
+		return a.String()
 	}
-	if !s.cfg.traits.eventZxid {
-		zxid = -1
+	a, err := s.Listen("127.0.0.1:0")
+	switch {
+	case err == nil:
+		return a.String()
+	case errors.Is(err, zkserver.ErrListening):
+		return s.engine.ListenAddr().String() // another goroutine was faster
+	case s.fatal != nil:
+		s.fatal(err)
 	}
-	c.event(t, path, zxid)
+	return ""
 }

@@ -8,16 +8,17 @@ import (
 	"testing"
 )
 
-// SeedEnv names the environment variable that, when set to a number, replaces
-// the seed of every server made by [NewServer] without [WithSeed].
+// SeedEnv names an environment variable. If it is set to a number, that number is the
+// seed of every server and ensemble that [NewServer] or [NewEnsemble] makes without
+// [WithSeed].
 const SeedEnv = "ZKTEST_SEED"
 
 // logTail is how many requests a failed test prints.
 const logTail = 40
 
-// NewServer starts a server that is closed when the test ends. When the test
-// fails, the seed and the last requests are printed. Inside a synctest bubble
-// call it with the bubble's own t.
+// NewServer starts a server that is closed when the test ends. When the test fails,
+// the seed and the last requests are printed. Inside a synctest bubble call it with
+// the bubble's own t.
 func NewServer(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := Start(testOptions(t, opts)...)
@@ -27,14 +28,32 @@ func NewServer(t testing.TB, opts ...Option) *Server {
 	t.Cleanup(func() {
 		_ = s.Close() // always nil
 		if t.Failed() {
-			t.Log(s.failureReport())
+			t.Log(requestReport(s.Seed(), s.Log()) + "left behind:\n" + s.Dump())
 		}
 	})
 	return s
 }
 
-// testOptions adds to the options what a test wants: the seed asked for from
-// outside, and a way to fail.
+// NewEnsemble starts n servers that are closed when the test ends. When the test
+// fails, the seed and the last requests are printed. Inside a synctest bubble call it
+// with the bubble's own t.
+func NewEnsemble(t testing.TB, n int, opts ...Option) *Ensemble {
+	t.Helper()
+	e, err := StartEnsemble(n, testOptions(t, opts)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = e.Close() // always nil
+		if t.Failed() {
+			t.Log(requestReport(e.Seed(), e.Log()) + e.dump())
+		}
+	})
+	return e
+}
+
+// testOptions adds what a test needs: the seed that the environment asks for, and a
+// way to fail the test.
 func testOptions(t testing.TB, opts []Option) []Option {
 	t.Helper()
 	if text := os.Getenv(SeedEnv); text != "" {
@@ -52,15 +71,10 @@ func testOptions(t testing.TB, opts []Option) []Option {
 	}))
 }
 
-func (s *Server) failureReport() string {
-	return s.requestReport() + "left behind:\n" + s.Dump()
-}
-
-func (s *Server) requestReport() string {
+// requestReport says how to repeat a test and what its last requests were.
+func requestReport(seed uint64, log []Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "zktest: seed %d: repeat with %s=%d or zktest.WithSeed(%d)\n",
-		s.Seed(), SeedEnv, s.Seed(), s.Seed())
-	log := s.Log()
+	fmt.Fprintf(&b, "zktest: seed %d: repeat with %s=%d or zktest.WithSeed(%d)\n", seed, SeedEnv, seed, seed)
 	if cut := len(log) - logTail; cut > 0 {
 		log = log[cut:]
 	}

@@ -45,11 +45,11 @@ func server(ctx context.Context, t *testing.T) *harness.Node {
 		harness.WithProperty("reconfigEnabled", "false"))
 }
 
-// measure runs those tests of zktest, which is in the core module, and wants
+// measure runs those tests of the engine of zktest in the core module, and wants
 // them to have run.
 func measure(ctx context.Context, t *testing.T, tests string, env ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "8m", "-run", tests, "./zktest")
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout", "8m", "-run", tests, "./internal/zkserver")
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()

@@ -1,0 +1,200 @@
+package zkserver
+
+import (
+	"crypto/sha1" //nolint:gosec // the digest scheme of ZooKeeper is SHA-1
+	"encoding/base64"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// authID is an identity a connection has proved.
+type authID struct{ scheme, id string }
+
+// digestID returns the identity that "user:password" proves.
+func digestID(credentials string) string {
+	user, _, _ := strings.Cut(credentials, ":")
+	sum := sha1.Sum([]byte(credentials)) //nolint:gosec // the digest scheme of ZooKeeper is SHA-1
+	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// authenticate adds the identity proved by an auth packet. It reports whether
+// the scheme exists and accepts the credentials.
+func (c *conn) authenticate(scheme string, credentials []byte) bool {
+	switch scheme {
+	case "digest":
+		id := digestID(string(credentials))
+		if id == c.s.cfg.SuperDigest {
+			c.addAuth(authID{"super", ""})
+		}
+		c.addAuth(authID{"digest", id})
+		return true
+	case "ip":
+		return true // the address is an identity from the start
+	default:
+		return false
+	}
+}
+
+// permitted reports whether one of ids may do any of perms under list.
+func permitted(list []acl, perms int32, ids []authID) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, id := range ids {
+		if id.scheme == "super" {
+			return true
+		}
+	}
+	for _, a := range list {
+		if a.perms&perms == 0 {
+			continue
+		}
+		if a.scheme == "world" && a.id == "anyone" {
+			return true
+		}
+		for _, id := range ids {
+			if id.scheme == a.scheme && matchID(a.scheme, id.id, a.id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func matchID(scheme, id, want string) bool {
+	switch scheme {
+	case "digest":
+		return id == want
+	case "ip":
+		return matchIP(id, want)
+	default:
+		return false
+	}
+}
+
+func matchIP(id, want string) bool {
+	addr, ok := parseIP(id)
+	if !ok {
+		return false
+	}
+	prefix, ok := parseIPRange(want)
+	return ok && prefix.Contains(addr)
+}
+
+// parseIPRange reads "address" or "address/bits".
+func parseIPRange(s string) (netip.Prefix, bool) {
+	text, bits, ranged := strings.Cut(s, "/")
+	addr, ok := parseIP(text)
+	if !ok {
+		return netip.Prefix{}, false
+	}
+	n := addr.BitLen()
+	if ranged {
+		var err error
+		if n, err = strconv.Atoi(bits); err != nil {
+			return netip.Prefix{}, false
+		}
+	}
+	p, err := addr.Prefix(n)
+	return p, err == nil
+}
+
+// parseIP reads an address as the server does: one of IPv4 may have leading
+// zeros, one of IPv6 has neither a zone nor an IPv4 part.
+func parseIP(s string) (netip.Addr, bool) {
+	if strings.Contains(s, ":") {
+		addr, err := netip.ParseAddr(s)
+		return addr, err == nil && !strings.ContainsAny(s, ".%")
+	}
+	parts := strings.Split(s, ".")
+	var b [4]byte
+	if len(parts) != len(b) {
+		return netip.Addr{}, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 255 {
+			return netip.Addr{}, false
+		}
+		b[i] = byte(n)
+	}
+	return netip.AddrFrom4(b), true
+}
+
+// fixACL checks a list given for a node and replaces the scheme "auth" by the
+// identities of the requester. ipv6 says whether addresses may be those of IPv6.
+func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
+	var out []acl
+	for i, a := range list {
+		if slices.Contains(list[:i], a) {
+			continue
+		}
+		switch {
+		case !a.hasScheme:
+			return nil, CodeInvalidACL
+		case a.scheme == "world" && !a.hasID:
+			return nil, CodeMarshallingError // a null pointer in the server
+		case a.scheme == "world" && a.id == "anyone":
+			out = append(out, a)
+		case a.scheme == "auth":
+			valid := false
+			for _, id := range ids {
+				if id.scheme == "digest" {
+					valid = true
+					out = append(out, acl{
+						perms: a.perms, scheme: id.scheme, id: id.id, hasScheme: true, hasID: true,
+					})
+				}
+			}
+			if !valid {
+				return nil, CodeInvalidACL
+			}
+		default:
+			if code := checkACLID(a, ipv6); code != CodeOK {
+				return nil, code
+			}
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, CodeInvalidACL
+	}
+	return out, CodeOK
+}
+
+func checkACLID(a acl, ipv6 bool) Code {
+	var valid bool
+	switch a.scheme {
+	case "digest":
+		// Java's split drops empty strings at the end.
+		parts := strings.Split(strings.TrimRight(a.id, ":"), ":")
+		valid = len(parts) == 2
+	case "ip":
+		_, valid = parseIPRange(a.id)
+		valid = valid && (ipv6 || !strings.Contains(a.id, ":"))
+	default:
+		return CodeInvalidACL
+	}
+	switch {
+	case !a.hasID:
+		return CodeMarshallingError // a null pointer in the server
+	case !valid:
+		return CodeInvalidACL
+	default:
+		return CodeOK
+	}
+}
+
+// hideDigests removes the secrets of digest entries, for readers without ADMIN.
+func hideDigests(list []acl) []acl {
+	out := slices.Clone(list)
+	for i := range out {
+		if out[i].scheme == "digest" {
+			user, _, _ := strings.Cut(out[i].id, ":")
+			out[i].id = user + ":x"
+		}
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package zkserver
+
+import (
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// ClientLink is the network between one client and the server. Its dial
+// methods make connections in memory, and its other methods disturb that
+// network alone. The random draws of a link's connections (latency, order of
+// children, faults with a probability) depend on the server's seed, the link's
+// name and the number of the connection, and on nothing else: give every
+// client a name of its own and a run can be repeated.
+//
+// A ClientLink is safe for concurrent use.
+type ClientLink struct {
+	s    *Server
+	name string
+
+	// Guarded by the server's mutex.
+	dials       int
+	rng         *rand.Rand
+	held        holdCause
+	refusing    bool
+	partitioned bool
+	paused      chan struct{} // closed on resume; nil while not paused
+	latency     latency
+	line        line // when its dials come to their end
+}
+
+// Client returns the link of the named client, making it at its first use.
+func (s *Server) Client(name string) *ClientLink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client(name)
+}
+
+func (s *Server) client(name string) *ClientLink {
+	if cl := s.clients[name]; cl != nil {
+		return cl
+	}
+	cl := &ClientLink{
+		s: s, name: name, latency: latency{s.cfg.MinLatency, s.cfg.MaxLatency},
+		rng: s.generator(name, 0, streamDial),
+	}
+	cl.line = s.timetable.take(s.generator(name, 0, streamLine))
+	s.clients[name] = cl
+	return cl
+}
+
+// Name returns the client's name.
+func (cl *ClientLink) Name() string { return cl.name }
+
+// Dial connects to the server in memory. While the server or the link refuses, the
+// error is ECONNREFUSED. While the link is partitioned, Dial waits until it heals
+// or done is closed; the error is [os.ErrDeadlineExceeded] then. After an error no
+// connection remains.
+func (cl *ClientLink) Dial(done <-chan struct{}) (net.Conn, error) {
+	s := cl.s
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		switch {
+		case s.closed || s.stopped || s.refusing || cl.refusing:
+			s.mu.Unlock()
+			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+		case !cl.partitioned && !s.partitioned:
+			delay := cl.latency.draw(cl.rng)
+			if delay <= 0 {
+				defer s.mu.Unlock()
+				return s.open(cl, nil, linkAddr(cl.name)), nil
+			}
+			s.mu.Unlock()
+			return cl.dialUntil(cl.line.from(time.Now().Add(delay)), done)
+		}
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-done:
+			return nil, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// dialUntil completes a connection when a handshake has taken its time.
+func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, error) {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-done:
+		return nil, os.ErrDeadlineExceeded
+	}
+	s := cl.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.stopped {
+		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	return s.open(cl, nil, linkAddr(cl.name)), nil
+}
+
+// open makes a connection and starts to serve it. The mutex is held. tcp is
+// the socket that stands for the client's end, or nil.
+func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
+	cl.dials++
+	s.lastConn++
+	lines := s.generator(cl.name, cl.dials, streamLine)
+	k := &link{
+		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lines)),
+		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lines)),
+		owner: cl, tcp: tcp,
+	}
+	if held := cl.held | s.held; held != 0 {
+		k.hold(held)
+	}
+	if cl.paused != nil {
+		k.down.pause()
+	}
+	here := linkAddr("zktest")
+	clientEnd := &linkEnd{in: k.down, out: k.up, local: remote, remote: here}
+	serverEnd := &linkEnd{in: k.up, out: k.down, local: here, remote: remote}
+	clientEnd.onClose = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		k.clientGone = true
+		s.forget(k)
+	}
+	c := newConn(s, s.lastConn, cl, k, serverEnd)
+	s.conns[c] = struct{}{}
+	s.links[k] = struct{}{}
+	s.wg.Go(c.serve)
+	return clientEnd
+}
+
+// forget drops a link that neither side uses any more. While one still does,
+// what is held on it may yet have to be released.
+func (s *Server) forget(k *link) {
+	if k.clientGone && k.serverGone {
+		delete(s.links, k)
+		s.timetable.free(k.up.line)
+		s.timetable.free(k.down.line)
+	}
+}

@@ -1,0 +1,60 @@
+package zkserver
+
+import (
+	"slices"
+	"time"
+)
+
+// Commit is a transaction that a [Server] has applied, or that a quorum of an
+// [Ensemble] has.
+type Commit struct {
+	Time    time.Time // when the server or its leader committed it
+	Zxid    int64
+	Session int64 // of whoever asked for it, or whose end it is
+	Op      Op
+	// Created and Deleted are the nodes that it makes and removes.
+	Created, Deleted []string
+}
+
+// OnCommit calls f for every transaction from now on that makes or removes
+// nodes, when the server applies it, before anybody is told. Unlike the requests
+// of [Server.OnRequest], which are answered in the same moment, it says what a
+// multi made and what went with a session. f is called as described there. On a
+// member of an ensemble it is [Ensemble.OnCommit].
+func (s *Server) OnCommit(f func(Commit)) {
+	s.mu.Lock()
+	s.journal.commitObservers = append(slices.Clip(s.journal.commitObservers), f)
+	s.mu.Unlock()
+}
+
+// noteCommit tells observers of a transaction. The mutex is held.
+func (j *journal) noteCommit(x *txn) {
+	if len(j.commitObservers) == 0 {
+		return
+	}
+	c := Commit{Time: time.Now(), Zxid: x.zxid, Session: x.session, Op: x.op}
+	c.describe(x)
+	if len(c.Created)+len(c.Deleted) > 0 {
+		j.unseenCommits = append(j.unseenCommits, c)
+	}
+}
+
+// describe adds what a transaction does to the tree.
+func (c *Commit) describe(x *txn) {
+	switch x.op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		c.Created = append(c.Created, x.path)
+	case OpDelete, OpDeleteContainer:
+		c.Deleted = append(c.Deleted, x.path)
+	case OpCloseSession:
+		c.Deleted = append(c.Deleted, x.paths...)
+	case OpMulti:
+		if slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError }) {
+			return
+		}
+		for _, p := range x.parts {
+			c.describe(p)
+		}
+	default:
+	}
+}

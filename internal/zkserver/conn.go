@@ -1,0 +1,282 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// maxUnread is how much a client may leave unread before its requests wait.
+const maxUnread = 8 << 20
+
+// outItem is a frame on its way out. Frames leave in order, so one that is not
+// ready holds back those behind it.
+type outItem struct {
+	frame []byte
+	event bool
+	close bool
+	ready bool
+}
+
+// conn is the server's end of a connection. One goroutine reads it. Everything
+// below the blank line is guarded by the server's mutex.
+type conn struct {
+	s     *Server
+	id    int
+	owner *ClientLink
+	link  *link
+	end   *linkEnd
+	done  chan struct{} // closed when the connection is over
+	ready chan struct{} // closed when the handshake has been answered
+
+	rng       *rand.Rand
+	auth      []authID
+	session   int64
+	timeout   time.Duration
+	oldClient bool
+	out       []*outItem
+	muted     bool // nothing goes out any more
+	dead      bool
+	moved     bool       // the session belongs to another server
+	waiting   []*request // of an ensemble: in order, behind a write of this connection
+	stats     connStats
+}
+
+func newConn(s *Server, id int, cl *ClientLink, k *link, end *linkEnd) *conn {
+	c := &conn{
+		s: s, id: id, owner: cl, link: k, end: end,
+		done: make(chan struct{}), ready: make(chan struct{}),
+		rng: s.generator(cl.name, cl.dials, streamConn),
+	}
+	c.stats = newConnStats(time.Now())
+	c.auth = []authID{{"ip", hostOf(end.remote)}}
+	return c
+}
+
+// hostOf returns the address a client is known by to the ip scheme. In memory
+// everybody is the loopback.
+func hostOf(a net.Addr) string {
+	if ap, err := netip.ParseAddrPort(a.String()); err == nil {
+		return ap.Addr().Unmap().String()
+	}
+	return "127.0.0.1"
+}
+
+var (
+	errFrameLength = errors.New("zktest: frame length out of range")
+	errConnOver    = errors.New("zktest: connection is over")
+)
+
+// serve reads the connection until it ends.
+func (c *conn) serve() {
+	br := bufio.NewReaderSize(c.end, 4096)
+	err := c.admit()
+	if err == nil {
+		err = c.handshake(br)
+	}
+	for err == nil {
+		err = c.next(br)
+	}
+	c.s.mu.Lock()
+	c.close()
+	c.s.mu.Unlock()
+}
+
+// admit turns a connection away that is one too many.
+func (c *conn) admit() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.crowded(c) {
+		return errConnOver
+	}
+	return nil
+}
+
+// readFrame reads a frame, given its length. A length beyond the limit ends
+// the connection before anything is allocated for it.
+func (c *conn) readFrame(br *bufio.Reader, n uint32) ([]byte, error) {
+	if int64(n) > int64(c.s.cfg.MaxFrame) {
+		return nil, errFrameLength
+	}
+	p := make([]byte, n)
+	_, err := io.ReadFull(br, p)
+	return p, err
+}
+
+func readLength(br *bufio.Reader) (uint32, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(br, head[:]); err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint32(head[:]), nil
+}
+
+// next reads and handles one request.
+func (c *conn) next(br *bufio.Reader) error {
+	n, err := readLength(br)
+	if err != nil {
+		return err
+	}
+	frame, err := c.readFrame(br, n)
+	if err != nil {
+		return err
+	}
+	c.link.down.awaitRoom(maxUnread)
+	d := decoder{b: frame}
+	r := &request{s: c.s, c: c, client: c.owner.name, xid: d.int(), op: Op(d.int()), at: time.Now()}
+	if d.err != nil {
+		return d.err
+	}
+	r.body = d.b
+	r.describe()
+	return c.handle(r)
+}
+
+// handle runs a request past the rules and into the server.
+func (c *conn) handle(r *request) error {
+	s := c.s
+	s.mu.Lock()
+	r.session, r.ids = c.session, c.auth
+	c.received()
+	s.counts.Ops[r.op]++
+	r.verdict = s.judged(r)
+	s.mu.Unlock()
+	if r.verdict.Drop {
+		s.mu.Lock()
+		s.record(r)
+		c.close()
+		s.mu.Unlock()
+		s.report()
+		return errConnOver
+	}
+	if err := c.before(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if c.dead {
+		s.mu.Unlock()
+		return errConnOver
+	}
+	c.accept(r)
+	s.mu.Unlock()
+	s.report()
+	return nil
+}
+
+// before runs the hooks and waits that precede a request.
+func (c *conn) before(r *request) error {
+	for _, hook := range r.verdict.Before {
+		hook(c.s.ctx, r.public())
+	}
+	return c.pause(r.verdict.Delay)
+}
+
+// pause waits, but no longer than the connection lasts.
+func (c *conn) pause(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-c.done:
+		return errConnOver
+	}
+}
+
+// accept submits a request. The mutex is held.
+func (c *conn) accept(r *request) {
+	s := c.s
+	switch {
+	case r.op == OpAuth:
+		c.authPacket(r)
+		return
+	case r.op == OpSASL && !s.cfg.lacks(OpSASL):
+		c.saslPacket(r)
+		return
+	case !s.touch(c.session, c.timeout):
+		return // dropped without an answer, as the server does
+	case r.verdict.Ignore:
+		s.record(r)
+		return
+	case r.verdict.Fail != CodeOK:
+		r.err = r.verdict.Fail
+		c.refuse(r, s.tree.lastZxid)
+		return
+	case s.cfg.has(QuirkCloseOnUnknown) && (r.unknownPart || !s.knows(r.op)):
+		r.err = CodeUnimplemented
+		s.record(r)
+		c.close()
+		return
+	case !s.knows(r.op):
+		r.err = CodeUnimplemented
+		c.refuse(r, -1)
+		c.closeAfterOutput()
+		return
+	case s.readOnly && isWrite(r.op):
+		r.err = CodeNotReadOnly
+		c.refuse(r, s.tree.lastZxid)
+		return
+	case r.op == OpCheck:
+		r.verdict.Ignore = true // the server trips over its own answer
+	}
+	s.submit(r)
+}
+
+// refuse answers with an error and nothing else.
+func (c *conn) refuse(r *request, zxid int64) {
+	if len(c.waiting) > 0 {
+		c.waiting = append(c.waiting, r) // its turn comes behind the writes
+		return
+	}
+	e := newFrame(16)
+	e.header(r.xid, zxid, r.err)
+	c.s.record(r)
+	c.reply(r, e.frame())
+}
+
+// authPacket handles an auth request, which is not bound to the session and
+// does not count as a sign of life.
+func (c *conn) authPacket(r *request) {
+	d := decoder{b: r.body}
+	d.int() // type, unused
+	scheme, _ := d.text()
+	credentials := d.buffer()
+	if d.err != nil {
+		c.close()
+		return
+	}
+	e := newFrame(16)
+	if r.verdict.Fail == CodeOK && c.authenticate(scheme, credentials) {
+		e.header(r.xid, 0, CodeOK)
+		c.s.record(r)
+		c.reply(r, e.frame())
+		return
+	}
+	r.err = CodeAuthFailed
+	c.refuse(r, 0)
+	c.closeAfterOutput()
+}
+
+// saslPacket answers as a server does that has no login configuration: without
+// a token.
+func (c *conn) saslPacket(r *request) {
+	d := decoder{b: r.body}
+	d.buffer()
+	if d.err != nil {
+		c.close()
+		return
+	}
+	e := newFrame(20)
+	e.header(r.xid, 0, CodeOK)
+	e.int(-1)
+	c.s.record(r)
+	c.reply(r, e.frame())
+}

@@ -1,0 +1,276 @@
+package zkserver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// dataTree is the replicated state: nodes, who owns which ephemeral, and the
+// last transaction applied. It changes only through apply, so a second server
+// that applies the same transactions has the same tree. It is guarded by the
+// server's mutex.
+type dataTree struct {
+	nodes      map[string]*dataNode        // the root is filed under "" and "/"
+	ephemerals map[int64]map[string]uint64 // path and age
+	containers map[string]struct{}
+	ttls       map[string]struct{}
+	lastZxid   int64
+	made       uint64 // how many nodes have been made; the age of the newest
+	watches    *watchManager
+	// showsContainers makes the Stat of a container show what its owner is.
+	showsContainers bool
+}
+
+func newDataTree(w *watchManager, cfg *config) *dataTree {
+	t := &dataTree{
+		nodes:      map[string]*dataNode{},
+		ephemerals: map[int64]map[string]uint64{},
+		containers: map[string]struct{}{},
+		ttls:       map[string]struct{}{},
+		watches:    w,
+
+		showsContainers: cfg.has(QuirkContainerOwner),
+	}
+	if cfg.has(QuirkKeeperNodes) {
+		t.nodes["/"] = t.seed("", "keeper")
+		t.seedKeeper()
+		return t
+	}
+	t.nodes["/"] = t.seed("", "zookeeper")
+	t.seed("/zookeeper", "quota", "config")
+	t.seed("/zookeeper/quota")
+	config := t.seed("/zookeeper/config")
+	config.acl = []acl{{perms: permRead, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
+	config.stat.aversion = -1
+	return t
+}
+
+// seed adds a node every server starts with.
+func (t *dataTree) seed(path string, children ...string) *dataNode {
+	n := &dataNode{data: []byte{}, acl: openACL(), children: map[string]uint64{}}
+	for _, c := range children {
+		t.made++
+		n.children[c] = t.made
+	}
+	t.nodes[path] = n
+	return n
+}
+
+// txn is one transaction, complete in itself: what it does to a tree depends
+// on nothing else. op is opError for a request that failed but took a zxid.
+type txn struct {
+	zxid, time    int64
+	session       int64
+	op            Op
+	err           Code
+	path          string
+	data          []byte
+	acl           []acl
+	owner         int64
+	parentVersion int32 // cversion of the parent after a create
+	version       int32
+	paths         []string // ephemerals of a closed session
+	parts         []*txn   // of a multi
+	preset        func(*storedStat)
+}
+
+// txnResult is what applying a transaction yields.
+type txnResult struct {
+	op    Op
+	err   Code
+	path  string
+	stat  Stat
+	parts []txnResult
+}
+
+// apply performs x and fires the watches it touches.
+func (t *dataTree) apply(x *txn) txnResult {
+	res := t.applyOne(x)
+	if x.zxid > t.lastZxid {
+		t.lastZxid = x.zxid
+	}
+	return res
+}
+
+func (t *dataTree) applyOne(x *txn) txnResult {
+	res := txnResult{op: x.op, path: x.path}
+	switch x.op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		res.stat, res.err = t.create(x)
+	case OpDelete, OpDeleteContainer:
+		res.err = t.delete(x.path, x.zxid)
+	case OpSetData:
+		res.stat, res.err = t.setData(x)
+	case OpSetACL:
+		res.stat, res.err = t.setACL(x)
+	case OpCloseSession:
+		delete(t.ephemerals, x.session)
+		for _, p := range x.paths {
+			t.delete(p, x.zxid)
+		}
+	case OpMulti:
+		t.applyMulti(x, &res)
+	case opPreset:
+		if n := t.nodes[x.path]; n != nil {
+			x.preset(&n.stat)
+		}
+	case opError:
+		res.err = x.err
+	}
+	return res
+}
+
+// applyMulti performs all parts or, when one of them failed in preparation,
+// none: the parts before it then report success, those after it that they
+// were not tried.
+func (t *dataTree) applyMulti(x *txn, res *txnResult) {
+	failed := slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError })
+	after := false
+	for _, p := range x.parts {
+		switch {
+		case !failed:
+			res.parts = append(res.parts, t.applyOne(p))
+			continue
+		case p.op == opError:
+			after = true
+			res.parts = append(res.parts, txnResult{op: opError, err: p.err})
+		case after:
+			res.parts = append(res.parts, txnResult{op: opError, err: CodeRuntimeInconsistency})
+		default:
+			res.parts = append(res.parts, txnResult{op: opError})
+		}
+	}
+}
+
+func splitPath(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+func (t *dataTree) create(x *txn) (Stat, Code) {
+	parentPath, name := splitPath(x.path)
+	parent := t.nodes[parentPath]
+	if parent == nil {
+		return Stat{}, CodeNoNode
+	}
+	if t.nodes[x.path] != nil {
+		return Stat{}, CodeNodeExists
+	}
+	cversion := x.parentVersion
+	if cversion == -1 {
+		cversion = parent.stat.cversion + 1
+	}
+	// Since 3.6.0 the counter never goes back (ZOOKEEPER-3249), which is why
+	// it sticks at its maximum instead of wrapping, and pzxid with it.
+	if cversion > parent.stat.cversion {
+		parent.stat.cversion = cversion
+		parent.stat.pzxid = x.zxid
+	}
+	n := &dataNode{
+		data: x.data, acl: x.acl,
+		stat: newStoredStat(x.zxid, x.time, x.owner), children: map[string]uint64{},
+	}
+	t.made++
+	parent.children[name] = t.made
+	t.nodes[x.path] = n
+	switch kindOf(x.owner) {
+	case ownerContainer:
+		t.containers[x.path] = struct{}{}
+	case ownerTTL:
+		t.ttls[x.path] = struct{}{}
+	case ownerSession:
+		if t.ephemerals[x.owner] == nil {
+			t.ephemerals[x.owner] = map[string]uint64{}
+		}
+		t.ephemerals[x.owner][x.path] = t.made
+	case ownerNone:
+	}
+	st := t.stat(n)
+	t.watches.trigger(dataTable, EventNodeCreated, x.path, x.zxid, n.acl, nil)
+	t.watches.trigger(childTable, EventNodeChildrenChanged, rootName(parentPath), x.zxid, parent.acl, nil)
+	return st, CodeOK
+}
+
+// rootName returns the name watches know a parent path by.
+func rootName(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+func (t *dataTree) delete(path string, zxid int64) Code {
+	parentPath, name := splitPath(path)
+	parent, n := t.nodes[parentPath], t.nodes[path]
+	if parent == nil {
+		return CodeNoNode
+	}
+	delete(parent.children, name)
+	parent.stat.pzxid = max(parent.stat.pzxid, zxid)
+	if n == nil {
+		return CodeNoNode
+	}
+	delete(t.nodes, path)
+	delete(t.containers, path)
+	delete(t.ttls, path)
+	if owned := t.ephemerals[n.stat.owner]; owned != nil {
+		delete(owned, path)
+	}
+	told := t.watches.trigger(dataTable, EventNodeDeleted, path, zxid, n.acl, nil)
+	t.watches.trigger(childTable, EventNodeDeleted, path, zxid, n.acl, told)
+	t.watches.trigger(childTable, EventNodeChildrenChanged, rootName(parentPath), zxid, parent.acl, nil)
+	return CodeOK
+}
+
+func (t *dataTree) setData(x *txn) (Stat, Code) {
+	n := t.nodes[x.path]
+	if n == nil {
+		return Stat{}, CodeNoNode
+	}
+	n.data = x.data
+	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
+	st := t.stat(n)
+	t.watches.trigger(dataTable, EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
+	return st, CodeOK
+}
+
+func (t *dataTree) setACL(x *txn) (Stat, Code) {
+	n := t.nodes[x.path]
+	if n == nil {
+		return Stat{}, CodeNoNode
+	}
+	n.acl, n.stat.aversion = x.acl, x.version
+	return t.stat(n), CodeOK
+}
+
+// childNames returns the children in name order.
+func (n *dataNode) childNames() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+// ephemeralsOf returns the paths a session owns, in name order.
+func (t *dataTree) ephemeralsOf(session int64) []string {
+	return slices.Sorted(maps.Keys(t.ephemerals[session]))
+}
+
+// byAge returns names in the order in which they were made. What is drawn from
+// a seed starts from this order: names may hold random parts, and an order of
+// such names differs between two runs of one seed.
+func byAge(ages map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
+}
+
+// descendants counts the nodes below path. The server counts the root's own
+// second name away, not those of the system.
+func (t *dataTree) descendants(path string) int32 {
+	if path == "/" {
+		return int32(len(t.nodes) - 2)
+	}
+	n := int32(0)
+	for p := range t.nodes {
+		if strings.HasPrefix(p, path+"/") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,18 @@
+package zkserver_test
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"math/rand/v2"
+)
+
+func digestOf(cred string) string {
+	sum := sha1.Sum([]byte(cred))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// newGen returns the steps of a seed. All names of a run are as long as those of
+// any other, so that lengths compare.
+func newGen(seed uint64, base string) *gen {
+	return &gen{r: rand.New(rand.NewPCG(seed, 1)), base: base}
+}

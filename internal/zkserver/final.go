@@ -1,0 +1,205 @@
+package zkserver
+
+import "time"
+
+// submit sends a request through preparation and the log. It is called with
+// the mutex held.
+func (s *Server) submit(r *request) {
+	if r.at.IsZero() {
+		r.at = time.Now()
+	}
+	if s.member != nil {
+		s.member.submit(r)
+		return
+	}
+	s.prep.prepare(r)
+	if s.logDelay == 0 && !s.logHeld && len(s.pending) == 0 {
+		s.finish(r)
+		return
+	}
+	// A read behind a write in the log waits for it, one with nothing
+	// before it does not.
+	if r.txn == nil && len(s.pending) == 0 {
+		s.finish(r)
+		return
+	}
+	r.due = r.at
+	if r.txn != nil {
+		r.due = r.at.Add(s.logDelay)
+	}
+	s.pending = append(s.pending, r)
+	s.armLog()
+}
+
+// armLog makes sure the oldest request in the log is finished when it is due.
+func (s *Server) armLog() {
+	if s.logArmed || s.logHeld || len(s.pending) == 0 || s.closed {
+		return
+	}
+	s.logArmed = true
+	s.logTimer = time.AfterFunc(time.Until(s.pending[0].due), s.drainLog)
+}
+
+func (s *Server) drainLog() {
+	if !s.enterTimer() {
+		return
+	}
+	defer s.wg.Done()
+	s.logArmed = false
+	now := time.Now()
+	for !s.logHeld && len(s.pending) > 0 && !s.pending[0].due.After(now) {
+		r := s.pending[0]
+		s.pending = s.pending[1:]
+		s.finish(r)
+	}
+	s.armLog()
+	s.mu.Unlock()
+	s.report()
+}
+
+// finish applies a request and answers it.
+func (s *Server) finish(r *request) {
+	if r.verdict.LoseReply && r.c != nil {
+		r.c.mute()
+	}
+	if r.txn != nil {
+		r.result = s.tree.apply(r.txn)
+		if s.member == nil { // an ensemble has noted it
+			s.journal.noteCommit(r.txn)
+		}
+		s.prep.applied(r.txn.zxid)
+		s.armSweep()
+	}
+	switch r.op {
+	case OpConnect:
+		s.sessionOpened(r)
+	case OpCloseSession:
+		s.sessionClosed(r)
+	}
+	s.record(r)
+	if r.c == nil || r.c.dead {
+		return
+	}
+	if r.op == OpConnect {
+		r.c.connected(r)
+		return
+	}
+	e := newFrame(64)
+	code, moved := r.answer(e)
+	if moved {
+		// A session that moved gets no answer: the client must notice
+		// that this connection is no longer its own.
+		r.c.close()
+		return
+	}
+	if code != CodeOK {
+		rest := e.b[4+16:]
+		e = newFrame(16 + len(rest))
+		e.header(r.xid, s.tree.lastZxid, code)
+		if r.keepBody {
+			e.b = append(e.b, rest...)
+		}
+	}
+	r.c.reply(r, e.frame())
+}
+
+// sessionOpened starts to track a session. Its expiry has counted since the
+// handshake was read.
+func (s *Server) sessionOpened(r *request) {
+	if s.member != nil {
+		s.member.learnSession(r.session, r.timeout, r.client)
+	}
+	if ses := s.sessions[r.session]; ses != nil && r.c != nil && !r.c.dead {
+		ses.conn = r.c
+	}
+}
+
+// sessionClosed forgets a session and, when the server ended it, closes its
+// connection.
+func (s *Server) sessionClosed(r *request) {
+	ses := s.sessions[r.session]
+	delete(s.sessions, r.session)
+	if r.c == nil && ses != nil && ses.conn != nil {
+		ses.conn.close()
+	}
+}
+
+// answer encodes the reply to r, header included, and returns the code the
+// header carries. moved asks for the connection to be closed instead.
+func (r *request) answer(e *encoder) (code Code, moved bool) {
+	zxid := r.s.tree.lastZxid
+	xid := r.xid
+	if r.op == OpPing {
+		xid = xidPing
+	}
+	e.header(xid, zxid, CodeOK)
+	if r.err == CodeSessionMoved {
+		return r.err, true
+	}
+	if r.err != CodeOK {
+		if r.op == OpMulti {
+			e.multiHeader(opError, true, -1) // only kept by some errors
+		}
+		return r.err, false
+	}
+	if r.txn != nil {
+		return r.answerWrite(e)
+	}
+	code = r.answerRead(e)
+	if r.err == CodeOK {
+		r.err = code
+	}
+	return code, false
+}
+
+// answerWrite encodes what a transaction yielded.
+func (r *request) answerWrite(e *encoder) (code Code, moved bool) {
+	res := r.result
+	switch r.op {
+	case OpCreate:
+		e.text(res.path)
+	case OpCreate2, OpCreateContainer, OpCreateTTL:
+		e.text(res.path)
+		e.stat(res.stat)
+	case OpSetData, OpSetACL:
+		e.stat(res.stat)
+	case OpMulti:
+		for _, p := range res.parts {
+			if p.err == CodeSessionMoved {
+				return p.err, true
+			}
+			e.multiResult(p)
+		}
+		e.multiHeader(opError, true, -1)
+	}
+	return res.err, false
+}
+
+func (e *encoder) multiHeader(op Op, done bool, code Code) {
+	e.int(int32(op))
+	e.bool(done)
+	e.int(int32(code))
+}
+
+// multiResult encodes the outcome of one part of a transaction.
+func (e *encoder) multiResult(p txnResult) {
+	switch p.op {
+	case OpCreate:
+		e.multiHeader(OpCreate, false, CodeOK)
+		e.text(p.path)
+	case OpCreate2, OpCreateContainer, OpCreateTTL:
+		e.multiHeader(OpCreate2, false, CodeOK)
+		e.text(p.path)
+		e.stat(p.stat)
+	case OpDelete:
+		e.multiHeader(OpDelete, false, CodeOK)
+	case OpSetData:
+		e.multiHeader(OpSetData, false, CodeOK)
+		e.stat(p.stat)
+	case OpCheck:
+		e.multiHeader(OpCheck, false, CodeOK)
+	default:
+		e.multiHeader(opError, false, p.err)
+		e.int(int32(p.err))
+	}
+}

@@ -1,0 +1,218 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fourLetterWord reports whether the length of a first frame spells a command.
+func fourLetterWord(n uint32) (string, bool) {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], n)
+	switch w := string(b[:]); w {
+	case "ruok", "srvr", "stat", "mntr", "cons", "dump", "wchs", "wchp", "wchc", "envi", "conf", "isro",
+		"crst", "srst", "dirs", "gtmk", "stmk", "hash":
+		return w, true
+	default:
+		return "", false
+	}
+}
+
+// answerWord answers a four-letter word, after which the connection is over. All
+// are enabled.
+func (c *conn) answerWord(word string, br *bufio.Reader) error {
+	var mask [8]byte
+	if word == "stmk" {
+		// The real server reads what is there, and closes if that is not enough.
+		if br.Buffered() < len(mask) {
+			return io.ErrUnexpectedEOF
+		}
+		_, _ = io.ReadFull(br, mask[:]) // it is buffered
+	}
+	c.s.mu.Lock()
+	c.received()
+	if word == "stmk" {
+		c.s.stats.traceMask = int64(binary.BigEndian.Uint64(mask[:]))
+	}
+	text := c.s.answerWord(word)
+	for range packets(text) {
+		c.sent()
+	}
+	c.s.mu.Unlock()
+	c.end.out.write([]byte(text), 0)
+	return errConnOver
+}
+
+// packets is in how many pieces the real server sends a text: one whenever 2 KiB
+// have come together.
+func packets(text string) int {
+	n, size := 0, 0
+	for line := range strings.Lines(text) {
+		if size += len(line); size > 2048 {
+			n, size = n+1, 0
+		}
+	}
+	if size > 0 {
+		n++
+	}
+	return n
+}
+
+// needsQuorum reports words that a server without a quorum does not answer.
+func needsQuorum(word string) bool {
+	switch word {
+	case "ruok", "envi", "gtmk", "stmk", "isro":
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *Server) answerWord(word string) string {
+	if s.away() {
+		if needsQuorum(word) {
+			return "This ZooKeeper instance is not currently serving requests\n"
+		}
+		if word == "isro" {
+			return "null"
+		}
+	}
+	switch word {
+	case "ruok":
+		return "imok"
+	case "isro":
+		if s.readOnly {
+			return "ro"
+		}
+		return "rw"
+	case "srvr":
+		return s.versionLine() + s.srvr()
+	case "stat":
+		return s.versionLine() + "Clients:\n" + s.cons(true) + "\n" + s.srvr()
+	case "cons":
+		return s.cons(false) + "\n"
+	case "mntr":
+		return s.mntr()
+	case "dump":
+		return s.dump()
+	case "wchs":
+		return s.wchs()
+	case "wchp":
+		return s.wchp()
+	case "wchc":
+		return s.wchc()
+	case "conf":
+		return s.conf()
+	case "envi":
+		return s.envi()
+	case "dirs":
+		return "datadir_size: 0\nlogdir_size: 0\n"
+	case "gtmk", "stmk":
+		return fmt.Sprint(s.stats.traceMask)
+	case "crst":
+		for c := range s.conns {
+			established, lastIn := c.stats.established, c.stats.lastIn
+			c.stats = newConnStats(established)
+			c.stats.lastIn = lastIn
+		}
+		return "Connection stats reset.\n"
+	case "srst":
+		s.stats.received, s.stats.sent, s.stats.latency = 0, 0, latencies{}
+		return "Server stats reset.\n"
+	default:
+		return "" // hash: there are no digests of the tree
+	}
+}
+
+func (s *Server) versionLine() string {
+	product := "Zookeeper"
+	if s.cfg.Keeper {
+		product = "ClickHouse Keeper"
+	}
+	return product + " version: " + s.cfg.versionText() + "\n"
+}
+
+func (s *Server) mode() string {
+	switch {
+	case s.readOnly:
+		return "read-only"
+	case s.member == nil:
+		return "standalone"
+	case s.member.role == roleLeading:
+		return "leader"
+	default:
+		return "follower"
+	}
+}
+
+func (s *Server) srvr() string {
+	st := &s.stats
+	return fmt.Sprintf("Latency min/avg/max: %d/%s/%d\nReceived: %d\nSent: %d\nConnections: %d\n"+
+		"Outstanding: %d\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
+		st.latency.min.Milliseconds(), st.latency.mean(), st.latency.max.Milliseconds(),
+		st.received, st.sent, len(s.conns),
+		len(s.pending), s.tree.lastZxid, s.mode(), len(s.tree.nodes))
+}
+
+// sortedConns returns the connections in the order in which they were made.
+func (s *Server) sortedConns() []*conn {
+	out := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *conn) int { return a.id - b.id })
+	return out
+}
+
+// cons describes the connections, and briefly their part in stat.
+func (s *Server) cons(brief bool) string {
+	var b strings.Builder
+	for _, c := range s.sortedConns() {
+		st := &c.stats
+		fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d", c.end.remote, c.interest(),
+			c.outstanding(), st.received, st.sent)
+		if brief || c.session == 0 {
+			b.WriteString(")\n")
+			continue
+		}
+		fmt.Fprintf(&b, ",sid=0x%x,lop=%s,est=%d,to=%d", uint64(c.session), lastOpName(st.lastOp),
+			st.established.UnixMilli(), c.timeout.Milliseconds())
+		if st.lastXid >= 0 {
+			fmt.Fprintf(&b, ",lcxid=0x%x", st.lastXid)
+		}
+		answered := int64(0)
+		if !st.lastResponse.IsZero() {
+			answered = st.lastResponse.UnixMilli()
+		}
+		l := &st.latency
+		fmt.Fprintf(&b, ",lzxid=0x%x,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d)\n",
+			uint64(st.lastZxid), answered, l.last.Milliseconds(), l.min.Milliseconds(),
+			(l.sum / time.Duration(max(1, l.n))).Milliseconds(), l.max.Milliseconds())
+	}
+	return b.String()
+}
+
+// outstanding counts the requests of a connection that have no answer yet.
+func (c *conn) outstanding() int {
+	n := 0
+	for _, r := range c.s.pending {
+		if r.c == c && r.xid > 0 {
+			n++
+		}
+	}
+	return n + len(c.waiting)
+}
+
+// interest is the selector's interest set: 1 for a connection that reads, 0
+// for one that still waits for its session.
+func (c *conn) interest() int {
+	if c.session == 0 {
+		return 0
+	}
+	return 1
+}

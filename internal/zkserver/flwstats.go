@@ -1,0 +1,163 @@
+package zkserver
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// latencies sums up how long requests took.
+type latencies struct {
+	n                   int64
+	last, min, max, sum time.Duration
+}
+
+func (l *latencies) add(d time.Duration) {
+	if l.n == 0 || d < l.min {
+		l.min = d
+	}
+	l.max = max(l.max, d)
+	l.n++
+	l.last = d
+	l.sum += d
+}
+
+// mean is in milliseconds, with four decimals and always a point, as Java has it.
+func (l *latencies) mean() string {
+	if l.n == 0 {
+		return "0.0"
+	}
+	ms := l.sum.Seconds() * 1000 / float64(l.n)
+	text := strconv.FormatFloat(math.Round(ms*1e4)/1e4, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+// connStats is what the four-letter words tell of a connection, since it was made
+// or since crst.
+type connStats struct {
+	established    time.Time
+	lastIn         time.Time // what its expiry depends on
+	received, sent int64
+	latency        latencies
+	lastOp         Op
+	lastXid        int32 // -1 when there was none
+	lastZxid       int64 // the server's at the last reply
+	lastResponse   time.Time
+}
+
+func newConnStats(now time.Time) connStats {
+	return connStats{established: now, lastIn: now, lastXid: -1, lastZxid: -1}
+}
+
+// serverStats is what they tell of the server, since its start or since srst.
+type serverStats struct {
+	received, sent int64
+	latency        latencies
+	traceMask      int64
+	// Sizes of replies in bytes, -1 when there was none. They are not reset.
+	lastResponse, minResponse, maxResponse int
+}
+
+// defaultTraceMask is the real server's: client requests, sessions and warnings.
+const defaultTraceMask = 306
+
+func newServerStats() serverStats {
+	return serverStats{traceMask: defaultTraceMask, lastResponse: -1, minResponse: -1, maxResponse: -1}
+}
+
+// received counts a packet from the client. The mutex is held.
+func (c *conn) received() {
+	c.stats.received++
+	c.stats.lastIn = time.Now()
+	c.s.stats.received++
+}
+
+// sent counts a packet to the client. The mutex is held.
+func (c *conn) sent() {
+	c.stats.sent++
+	c.s.stats.sent++
+}
+
+// observe counts a request that is answered with size bytes. What does not pass
+// the stages of the server does not count: credentials, and coming back.
+func (c *conn) observe(r *request, size int) {
+	if r.op == OpAuth || r.op == OpSASL || r.op == OpConnect && r.txn == nil {
+		return
+	}
+	now := time.Now()
+	for _, l := range []*latencies{&c.stats.latency, &c.s.stats.latency} {
+		l.add(now.Sub(r.at))
+	}
+	st, all := &c.stats, &c.s.stats
+	st.lastOp, st.lastZxid, st.lastResponse = r.op, c.s.tree.lastZxid, now
+	if r.txn != nil && r.txn.op == opError {
+		st.lastOp = opError
+	}
+	if r.op == OpConnect {
+		return
+	}
+	if r.xid >= 0 {
+		st.lastXid = r.xid
+	}
+	if all.lastResponse < 0 || size < all.minResponse {
+		all.minResponse = size
+	}
+	all.maxResponse = max(all.maxResponse, size)
+	all.lastResponse = size
+}
+
+// lastOpName is how cons calls a request. Writes that failed have no name.
+func lastOpName(op Op) string {
+	switch op {
+	case OpPing:
+		return "PING"
+	case OpConnect:
+		return "SESS"
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		return "CREA"
+	case OpDelete:
+		return "DELE"
+	case OpExists:
+		return "EXIS"
+	case OpGetData:
+		return "GETD"
+	case OpSetData:
+		return "SETD"
+	case OpGetACL:
+		return "GETA"
+	case OpSetACL:
+		return "SETA"
+	case OpGetChildren, OpGetChildren2:
+		return "GETC"
+	case OpGetAllChildrenNumber:
+		return "GETACN"
+	case OpGetEphemerals:
+		return "GETE"
+	case OpSync:
+		return "SYNC"
+	case OpMulti:
+		return "MULT"
+	case OpMultiRead:
+		return "MLTR"
+	case OpSetWatches:
+		return "SETW"
+	case OpSetWatches2:
+		return "STW2"
+	case OpAddWatch:
+		return "ADDW"
+	case OpCheckWatches:
+		return "CHKW"
+	case OpRemoveWatches:
+		return "REMW"
+	case OpWhoAmI:
+		return "HOMI"
+	case OpCloseSession:
+		return "CLOS"
+	default:
+		return "NA"
+	}
+}

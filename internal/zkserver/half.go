@@ -1,0 +1,285 @@
+package zkserver
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// holdCause is a set of reasons why a direction of a link delivers nothing.
+type holdCause uint8
+
+const (
+	holdFrozen holdCause = 1 << iota
+	holdPartition
+	holdPaused
+	holdStalled
+	holdHalted
+)
+
+// chunk is what one Write put in. It is delivered as a whole, at its time or
+// with the chunk before it, whichever is later.
+type chunk struct {
+	b   []byte
+	at  time.Time // zero: at once
+	eof bool
+}
+
+// half is one direction of a link: an unbounded buffer whose contents become
+// readable after a seeded delay. Writing never blocks, as on a network with
+// deep buffers, and so no caller ever waits on a mutex for a reader; all
+// waiting is on a condition, which lets the clock of a synctest bubble advance.
+type half struct {
+	mu     sync.Mutex // guards the rest; a leaf, nothing is called under it
+	cond   sync.Cond
+	queue  []chunk
+	unread int
+
+	ended      bool // the writer closed; the last chunk says so to the reader
+	readerGone bool
+	aborted    bool
+	held       holdCause
+
+	latency latency
+	rng     *rand.Rand
+	line    line
+	last    time.Time // when the newest chunk is delivered
+
+	deadline time.Time // of the reader
+	paused   time.Time // since when deadlines stand still; zero if they do not
+	timer    *time.Timer
+}
+
+func newHalf(rng *rand.Rand, l latency, t line) *half {
+	h := &half{rng: rng, latency: l, line: t}
+	h.cond.L = &h.mu
+	return h
+}
+
+// write queues p, which it keeps. extra is added to the latency; what is
+// written later is delivered no earlier.
+func (h *half) write(p []byte, extra time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended || h.readerGone || h.aborted {
+		return // the bytes are lost on the way, as on a network
+	}
+	h.push(chunk{b: p}, extra)
+}
+
+// closeWrite queues the end of the stream behind what was written.
+func (h *half) closeWrite() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	h.push(chunk{eof: true}, 0)
+	h.ended = true
+}
+
+func (h *half) push(c chunk, extra time.Duration) {
+	if d := h.latency.draw(h.rng) + extra; d > 0 {
+		c.at = h.after(time.Now().Add(d))
+	}
+	h.queue = append(h.queue, c)
+	h.unread += len(c.b)
+	h.cond.Broadcast()
+}
+
+// after returns when a chunk is delivered that is due at t: behind the chunks
+// before it, or the reader would meet several at one instant.
+func (h *half) after(t time.Time) time.Time {
+	if next := h.last.Add(1); t.Before(next) {
+		t = next
+	}
+	h.last = h.line.from(t)
+	return h.last
+}
+
+// again returns how long what has arrived takes once more; zero without
+// latency.
+func (h *half) again() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := h.latency.draw(h.rng)
+	if d <= 0 {
+		return 0
+	}
+	return time.Until(h.line.from(time.Now().Add(d)))
+}
+
+// read copies the bytes that have arrived, or waits for some.
+func (h *half) read(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		switch {
+		case h.readerGone:
+			return 0, net.ErrClosed
+		case h.aborted:
+			return 0, io.EOF
+		}
+		now := time.Now()
+		if h.expired(now) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		if len(h.queue) > 0 && h.held == 0 && !h.queue[0].at.After(now) {
+			return h.take(p)
+		}
+		h.arm(now)
+		h.cond.Wait()
+	}
+}
+
+func (h *half) expired(now time.Time) bool {
+	return h.paused.IsZero() && !h.deadline.IsZero() && !now.Before(h.deadline)
+}
+
+func (h *half) take(p []byte) (int, error) {
+	c := &h.queue[0]
+	if c.eof {
+		return 0, io.EOF
+	}
+	n := copy(p, c.b)
+	c.b = c.b[n:]
+	h.unread -= n
+	if len(c.b) == 0 {
+		h.queue = slices.Delete(h.queue, 0, 1)
+	}
+	h.cond.Broadcast() // a writer may wait for room
+	return n, nil
+}
+
+// arm sets the timer to the next instant at which a waiting reader has
+// something to do.
+func (h *half) arm(now time.Time) {
+	var at time.Time
+	if h.paused.IsZero() {
+		at = h.deadline
+	}
+	if len(h.queue) > 0 && h.held == 0 && (at.IsZero() || h.queue[0].at.Before(at)) {
+		at = h.queue[0].at
+	}
+	if at.IsZero() {
+		return
+	}
+	if h.timer == nil {
+		h.timer = time.AfterFunc(at.Sub(now), h.wake)
+		return
+	}
+	h.timer.Reset(at.Sub(now))
+}
+
+func (h *half) wake() {
+	h.mu.Lock()
+	h.cond.Broadcast()
+	h.mu.Unlock()
+}
+
+func (h *half) setDeadline(t time.Time) {
+	h.mu.Lock()
+	h.deadline = t
+	h.cond.Broadcast()
+	h.mu.Unlock()
+}
+
+// closeRead makes readers fail; what is queued or written later is lost.
+func (h *half) closeRead() {
+	h.mu.Lock()
+	h.readerGone = true
+	h.clear()
+	h.mu.Unlock()
+}
+
+// abort ends the direction at once, whatever holds it.
+func (h *half) abort() {
+	h.mu.Lock()
+	h.aborted = true
+	h.clear()
+	h.mu.Unlock()
+}
+
+func (h *half) clear() {
+	h.queue, h.unread = nil, 0
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	h.cond.Broadcast()
+}
+
+// hold stops delivery for a cause; release resumes it when no cause is left,
+// after a latency of its own, so that links released together do not deliver
+// at the same instant.
+func (h *half) hold(c holdCause) {
+	h.mu.Lock()
+	h.held |= c
+	h.mu.Unlock()
+}
+
+func (h *half) release(c holdCause) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held&c == 0 {
+		return
+	}
+	h.held &^= c
+	if h.held != 0 {
+		return
+	}
+	if d := h.latency.draw(h.rng); d > 0 {
+		at := time.Now().Add(d)
+		h.last = time.Time{}
+		for i := range h.queue {
+			c := &h.queue[i]
+			if c.at.Before(at) {
+				c.at = at
+			}
+			c.at = h.after(c.at)
+		}
+	}
+	h.cond.Broadcast()
+}
+
+// pause makes the reader's deadline stand still; resume puts it off by the
+// time in between.
+func (h *half) pause() {
+	h.mu.Lock()
+	if h.paused.IsZero() {
+		h.paused = time.Now()
+	}
+	h.mu.Unlock()
+}
+
+func (h *half) resume() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.paused.IsZero() {
+		return
+	}
+	if !h.deadline.IsZero() {
+		h.deadline = h.deadline.Add(time.Since(h.paused))
+	}
+	h.paused = time.Time{}
+	h.cond.Broadcast()
+}
+
+func (h *half) setLatency(lo, hi time.Duration) {
+	h.mu.Lock()
+	h.latency = latency{lo, hi}
+	h.mu.Unlock()
+}
+
+// awaitRoom waits until fewer than limit bytes are unread or nobody will read
+// them any more.
+func (h *half) awaitRoom(limit int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.unread >= limit && !h.readerGone && !h.aborted && !h.ended {
+		h.cond.Wait()
+	}
+}

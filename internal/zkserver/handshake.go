@@ -1,0 +1,190 @@
+package zkserver
+
+import (
+	"bufio"
+	"time"
+)
+
+// handshake reads the first frame, which is a connect request unless its
+// length spells a four-letter word.
+func (c *conn) handshake(br *bufio.Reader) error {
+	n, err := readLength(br)
+	if err != nil {
+		return err
+	}
+	if word, ok := fourLetterWord(n); ok {
+		return c.answerWord(word, br)
+	}
+	frame, err := c.readFrame(br, n)
+	if err != nil {
+		return err
+	}
+	c.s.mu.Lock()
+	c.received()
+	c.s.mu.Unlock()
+	d := decoder{b: frame}
+	req := d.connect()
+	if d.err != nil {
+		return d.err
+	}
+	if err := c.awaitAccept(); err != nil {
+		return err
+	}
+	r := &request{s: c.s, c: c, client: c.owner.name, op: OpConnect, session: req.session, at: time.Now()}
+	if err := c.judgeConnect(r); err != nil {
+		return err
+	}
+	c.s.mu.Lock()
+	c.connect(r, req)
+	c.s.mu.Unlock()
+	c.s.report()
+	select {
+	case <-c.ready:
+		return nil
+	case <-c.done:
+		return errConnOver
+	}
+}
+
+// awaitAccept keeps the handshake waiting while the server hangs, and for a
+// latency after that: what is let in at one instant gets its session ids in any
+// order.
+func (c *conn) awaitAccept() error {
+	for waited := false; ; waited = true {
+		c.s.mu.Lock()
+		hanging, changed := c.s.hanging, c.s.changed
+		c.s.mu.Unlock()
+		if !hanging {
+			if waited {
+				return c.pause(c.link.up.again())
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-c.done:
+			return errConnOver
+		}
+	}
+}
+
+// judgeConnect applies the rules that match handshakes.
+func (c *conn) judgeConnect(r *request) error {
+	s := c.s
+	s.mu.Lock()
+	s.counts.Ops[OpConnect]++
+	r.verdict = s.judged(r)
+	if r.verdict.Drop || r.verdict.Ignore {
+		s.record(r)
+	}
+	s.mu.Unlock()
+	if r.verdict.Drop {
+		s.report()
+		return errConnOver
+	}
+	if err := c.before(r); err != nil {
+		return err
+	}
+	if r.verdict.Ignore {
+		s.report()
+		<-c.done
+		return errConnOver
+	}
+	return nil
+}
+
+// connect opens a session or attaches the connection to one. The mutex is
+// held.
+func (c *conn) connect(r *request, req connectRequest) {
+	s := c.s
+	if c.dead {
+		return
+	}
+	if s.cfg.has(QuirkNoReattach) {
+		req.session, req.lastZxid, req.oldClient = 0, 0, true
+	}
+	if s.away() && s.cfg.has(QuirkAnswerLeaderless) {
+		c.answerLeaderless(r, s.clampTimeout(req.timeoutMS))
+		return
+	}
+	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
+		// The server has no quorum, or the client has seen more than this
+		// server, or does not want one that cannot write: it is sent away
+		// without an answer.
+		c.close()
+		return
+	}
+	c.oldClient = req.oldClient
+	c.timeout = s.clampTimeout(req.timeoutMS)
+	if req.session == 0 && r.verdict.Fail == CodeOK {
+		r.session = s.nextSession
+		s.nextSession++
+		c.session, r.timeout = r.session, c.timeout
+		if s.member == nil {
+			s.track(r)
+		}
+		s.submit(r)
+		return
+	}
+	// The older connection goes first, whatever the password says.
+	if ses := s.sessions[req.session]; ses != nil && ses.conn != nil {
+		ses.conn.close()
+	}
+	if r.verdict.LoseReply {
+		c.mute()
+	}
+	valid := passwordMatches(req.session, req.password) && r.verdict.Fail == CodeOK
+	if s.member != nil && valid {
+		s.member.revalidate(c, r)
+		return
+	}
+	c.attach(r, valid && s.touch(r.session, c.timeout))
+}
+
+// attach answers a client that comes back with a session.
+func (c *conn) attach(r *request, valid bool) {
+	if !valid {
+		r.err = CodeSessionExpired
+		c.s.record(r)
+		c.connectReply(r, 0, 0, make([]byte, 16))
+		c.closeAfterOutput()
+		return
+	}
+	c.session = r.session
+	c.s.sessions[r.session].conn = c
+	c.s.record(r)
+	c.connected(r)
+}
+
+// connected tells the client its session and lets requests in.
+func (c *conn) connected(r *request) {
+	password := make([]byte, 16)
+	if !c.s.cfg.has(QuirkNoReattach) {
+		password = sessionPassword(c.session)
+	}
+	c.connectReply(r, c.timeout, c.session, password)
+	close(c.ready)
+}
+
+// answerLeaderless turns a client away as Keeper does.
+func (c *conn) answerLeaderless(r *request, timeout time.Duration) {
+	e := newFrame(36)
+	e.int(leaderlessProtocol)
+	e.int(int32(timeout / time.Millisecond))
+	e.long(-1)
+	e.buffer(make([]byte, 16))
+	c.reply(r, e.frame())
+	c.closeAfterOutput()
+}
+
+func (c *conn) connectReply(r *request, timeout time.Duration, id int64, password []byte) {
+	e := newFrame(48)
+	e.int(0)
+	e.int(int32(timeout / time.Millisecond))
+	e.long(id)
+	e.buffer(password)
+	if !c.oldClient {
+		e.bool(c.s.readOnly)
+	}
+	c.reply(r, e.frame())
+}

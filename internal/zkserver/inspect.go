@@ -1,0 +1,166 @@
+package zkserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Node is one node of the tree, as the server knows it.
+type Node struct {
+	Path string
+	Data []byte
+	Stat Stat
+	// Counter is the stored counter that the next sequential child gets as
+	// its suffix.
+	Counter int32
+	// Container reports a container node, and TTL is positive for a node
+	// with a time to live.
+	Container bool
+	TTL       time.Duration
+}
+
+// Tree returns all nodes in the order of their paths, without the system's own.
+func (s *Server) Tree() []Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Node
+	for path, n := range s.tree.nodes {
+		if path == "" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") ||
+			s.cfg.has(QuirkKeeperNodes) && inKeeperFolder(path) {
+			continue
+		}
+		out = append(out, s.tree.public(path, n))
+	}
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+func (t *dataTree) public(path string, n *dataNode) Node {
+	out := Node{Path: path, Data: slices.Clone(n.data), Stat: t.stat(n), Counter: n.stat.cversion}
+	switch kindOf(n.stat.owner) {
+	case ownerContainer:
+		out.Container = true
+	case ownerTTL:
+		out.TTL = time.Duration(n.stat.owner&maxTTL) * time.Millisecond
+	case ownerNone, ownerSession:
+	}
+	return out
+}
+
+// Node returns the node at path and whether there is one.
+func (s *Server) Node(path string) (Node, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return Node{}, false
+	}
+	return s.tree.public(path, n), true
+}
+
+// Children returns the names of the children of path in order; none if there
+// is no such node.
+func (s *Server) Children(path string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.tree.nodes[path]
+	if n == nil {
+		return nil
+	}
+	return n.childNames()
+}
+
+// Session is a session, as the server knows it.
+type Session struct {
+	ID int64
+	// Client is the name of the link that made it.
+	Client string
+	// Timeout is what was negotiated when it was made.
+	Timeout time.Duration
+	// ExpiresIn is the time left without a further sign of life.
+	ExpiresIn time.Duration
+	// Connected reports whether a connection is attached.
+	Connected bool
+	// Ephemerals are the paths it owns, in order.
+	Ephemerals []string
+}
+
+// Sessions returns the live sessions in the order of their ids, which is the
+// order in which they were made.
+func (s *Server) Sessions() []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Session, 0, len(s.sessions))
+	for id, ses := range s.sessions {
+		if ses.closing {
+			continue
+		}
+		at := s.epoch.Add(time.Duration(s.expiryOf(ses)) * s.cfg.Tick)
+		out = append(out, Session{
+			ID: id, Client: ses.client, Timeout: ses.timeout, ExpiresIn: time.Until(at),
+			Connected: ses.conn != nil, Ephemerals: s.tree.ephemeralsOf(id),
+		})
+	}
+	slices.SortFunc(out, func(a, b Session) int {
+		return int(min(max(a.ID-b.ID, -1), 1))
+	})
+	return out
+}
+
+// Watch is a watch that a connection has left.
+type Watch struct {
+	Path    string
+	Client  string
+	Session int64
+	// Children tells a watch on the list of children from one on the node.
+	Children bool
+	// Persistent and Recursive report how it was left; neither means that it
+	// goes with the first event.
+	Persistent, Recursive bool
+}
+
+// Watches returns the watches of all connections in the order of their paths.
+func (s *Server) Watches() []Watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Watch
+	for k, t := range s.watches.tables {
+		for path, conns := range t.byPath {
+			for c, m := range conns {
+				out = append(out, Watch{
+					Path: path, Client: c.owner.name, Session: c.session,
+					Children:   tableKind(k) == childTable,
+					Persistent: m&watchPersistent != 0, Recursive: m&watchRecursive != 0,
+				})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Watch) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	return out
+}
+
+// WatchCount returns how many watches connections have left: pairs of a path
+// and a connection, those on children counted apart.
+func (s *Server) WatchCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches.size()
+}
+
+// Zxid returns the last transaction applied.
+func (s *Server) Zxid() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree.lastZxid
+}
+
+// ConnCount returns how many connections are open.
+func (s *Server) ConnCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}

@@ -1,0 +1,106 @@
+package zkserver
+
+import (
+	"maps"
+	"slices"
+)
+
+// journal keeps the requests whose fate is known and tells observers. The
+// servers of an ensemble share one. It is guarded by their mutex.
+type journal struct {
+	size      int
+	observers []func(Request)
+	log       []Request
+	unseen    []Request // recorded, not yet given to observers
+	reporting bool
+
+	commitObservers []func(Commit)
+	unseenCommits   []Commit
+}
+
+func newJournal(size int) *journal { return &journal{size: size} }
+
+// record notes a request whose fate is known. The mutex is held.
+func (s *Server) record(r *request) {
+	j := s.journal
+	if len(j.observers) == 0 && j.size <= 0 {
+		return
+	}
+	seen := r.public()
+	if j.size > 0 {
+		if len(j.log) >= 2*j.size {
+			j.log = append(j.log[:0], j.log[j.size:]...)
+		}
+		j.log = append(j.log, seen)
+	}
+	if len(j.observers) > 0 {
+		j.unseen = append(j.unseen, seen)
+	}
+}
+
+// report calls the observers, outside the mutex and one request at a time.
+func (s *Server) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.journal
+	if j.reporting {
+		return // whoever is at it goes on until nothing is left
+	}
+	j.reporting = true
+	for len(j.unseen)+len(j.unseenCommits) > 0 {
+		batch, observers := j.unseen, j.observers
+		commits, commitObservers := j.unseenCommits, j.commitObservers
+		j.unseen, j.unseenCommits = nil, nil
+		s.mu.Unlock()
+		for _, c := range commits {
+			for _, f := range commitObservers {
+				f(c)
+			}
+		}
+		for _, r := range batch {
+			for _, f := range observers {
+				f(r)
+			}
+		}
+		s.mu.Lock()
+	}
+	j.reporting = false
+}
+
+// OnRequest calls f for every request from now on, when its fate is known:
+// applied and answered, or struck by a rule. Calls come one at a time and in
+// the order of the server's decisions, on the server's goroutines; f may call
+// the server, but while it runs nobody else's requests are reported. On a
+// member of an ensemble it reports the requests of all members.
+func (s *Server) OnRequest(f func(Request)) {
+	s.mu.Lock()
+	s.journal.observers = append(slices.Clip(s.journal.observers), f)
+	s.mu.Unlock()
+}
+
+// Log returns the most recent requests, oldest first: at least as many as
+// [WithLogSize] says, if there were so many. On a member of an ensemble it
+// returns those of all members.
+func (s *Server) Log() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.journal.log...)
+}
+
+// ResetCounts sets the counts of requests, events and expired sessions to
+// zero, to count what one step of a test does.
+func (s *Server) ResetCounts() {
+	s.mu.Lock()
+	s.counts = newCounts()
+	s.mu.Unlock()
+}
+
+// Counts returns what the server has counted since its start or since
+// ResetCounts.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts
+	c.Ops = maps.Clone(c.Ops)
+	return c
+}

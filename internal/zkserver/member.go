@@ -1,0 +1,215 @@
+package zkserver
+
+import (
+	"fmt"
+	"time"
+)
+
+// Role is what a member of an ensemble is at a time.
+type Role int
+
+// Roles of a member.
+const (
+	roleLooking   Role = iota // up, without a leader: it turns clients away
+	roleFollowing             // serves, applies what its leader commits
+	roleLeading               // serves, orders the writes
+	roleDown                  // the process has ended
+)
+
+// String returns what ZooKeeper calls the role.
+func (r Role) String() string {
+	switch r {
+	case roleFollowing:
+		return "following"
+	case roleLeading:
+		return "leading"
+	case roleDown:
+		return "down"
+	case roleLooking:
+		return "looking"
+	default:
+		return fmt.Sprintf("role%d", int(r))
+	}
+}
+
+// server is embedded by a name that keeps the field private.
+type server = Server
+
+// Member is one server of an [Ensemble]. It has the methods of a [Server], and
+// what they do to connections, clients and requests concerns this member
+// alone. What they do to the data (Create, SetCounter, ExpireSession and so
+// on) goes through the leader; without one that this member reaches they fail
+// with [CodeConnectionLoss]. A Member is safe for concurrent use.
+type Member struct {
+	*server
+	e  *Ensemble
+	id int
+
+	// Guarded by the ensemble's mutex.
+	role    Role
+	lead    *Member // while it follows or leads
+	term    int64   // epoch of the last leader it has followed
+	applied int     // how much of the history its tree has
+	stale   bool    // its tree has what the history has not
+	halted  bool    // the process stands still
+	log     []entry // logged, not applied
+	heard   time.Time
+
+	// Of a follower: what a cut holds back either way, and the signs of
+	// life that the leader is told of.
+	inbox   []*request
+	outbox  []func(lead *Member)
+	touched map[int64]time.Duration
+	lag     time.Duration
+	holding bool
+
+	// Of a leader.
+	proposals []proposal
+	peers     map[*Member]*peer
+	checkAt   time.Time
+}
+
+// peer is a leader's view of a follower.
+type peer struct {
+	silent bool      // the network between them is cut
+	heard  time.Time // when it was heard of last, if silent
+}
+
+func newMember(e *Ensemble, id int) *Member {
+	m := &Member{server: newServer(e.cfg), e: e, id: id, touched: map[int64]time.Duration{}}
+	s := m.server
+	s.member, s.mu, s.journal, s.epoch = m, &e.mu, e.journal, e.start
+	s.timetable = e.timetable
+	s.rng = s.generator("", 0, streamServer)
+	s.nextSession = firstSessionID(byte(id), s.wall())
+	s.suspended = true
+	return m
+}
+
+// Server returns the member as a server.
+func (m *Member) Server() *Server { return m.server }
+
+// ID returns the member's number, from 1.
+func (m *Member) ID() int { return m.id }
+
+// Host returns the name by which an [EnsembleLink] knows the member: "zk1" for
+// the first.
+func (m *Member) Host() string { return fmt.Sprintf("zk%d", m.id) }
+
+// Role returns what the member is now. A member that has been cut off keeps
+// its role until it notices.
+func (m *Member) Role() Role {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	return m.role
+}
+
+// Serving reports whether the member serves clients, which it also does for a
+// while after it has been cut off.
+func (m *Member) Serving() bool {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	return !m.away()
+}
+
+// Leading reports whether the member takes itself for the leader.
+func (m *Member) Leading() bool { return m.Role() == roleLeading }
+
+// away reports whether the server belongs to an ensemble and has no leader.
+func (s *Server) away() bool { return s.member != nil && s.member.lead == nil }
+
+// Stop ends the member's process: its connections are closed, dials are
+// refused, and other members that it can talk to notice at once. What it has
+// logged is still there when Resume starts it again. [QuirkCloseOnStop] makes it end
+// the sessions of its clients before.
+func (m *Member) Stop() {
+	m.e.mu.Lock()
+	if m.role != roleDown {
+		m.proceed()
+		m.closeAttached()
+	}
+	m.e.mu.Unlock()
+	m.stop(0)
+}
+
+// Crash ends the member's process as Stop does and loses the last n
+// transactions it has logged, applied ones too, as a machine does that had not
+// written them to its disk. If the quorum has them, the member gets them back
+// from the leader after Resume; if the members that have them never come
+// back, they are lost for everybody.
+func (m *Member) Crash(n int) { m.stop(n) }
+
+func (m *Member) stop(lose int) {
+	m.e.mu.Lock()
+	if m.role != roleDown {
+		m.proceed()
+		m.leave()
+		m.role, m.stopped = roleDown, true
+	}
+	m.forgetTail(lose)
+	m.e.settle()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+// Resume starts the member again after Stop or Crash. It looks for a leader,
+// which takes the election time, and serves when it has caught up with it.
+func (m *Member) Resume() {
+	m.e.mu.Lock()
+	if m.role == roleDown && !m.closed {
+		m.role, m.stopped = roleLooking, false
+		m.networkChanged()
+		for _, f := range m.e.members {
+			// A follower that a cut kept from noticing the end of the process
+			// sees that its connection is of the old one.
+			if f.role == roleFollowing && f.lead == m && f.linked(m) {
+				f.leave()
+			}
+		}
+	}
+	m.e.settle()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+// Lag makes the member, while it follows, apply every commit d after it hears
+// of it: its clients read the past, and their writes and syncs are answered
+// when it has got there. Zero makes it follow at once. A member catches up
+// whenever it starts to follow a leader, and a leader never lags.
+func (m *Member) Lag(d time.Duration) {
+	m.e.mu.Lock()
+	m.lag = d
+	m.e.mu.Unlock()
+}
+
+// HoldCommits makes the member apply no commit until ReleaseCommits; see
+// [Member.Lag].
+func (m *Member) HoldCommits() {
+	m.e.mu.Lock()
+	m.holding = true
+	m.e.mu.Unlock()
+}
+
+// ReleaseCommits undoes HoldCommits.
+func (m *Member) ReleaseCommits() {
+	m.e.mu.Lock()
+	m.holding = false
+	m.e.settle()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+// ReleaseLog undoes [Server.HoldLog].
+func (m *Member) ReleaseLog() {
+	m.e.mu.Lock()
+	m.logHeld = false
+	m.e.settle()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+// Close stops the member for good; [Ensemble.Close] does so too.
+func (m *Member) Close() error {
+	m.Stop()
+	return m.server.Close()
+}

@@ -1,0 +1,160 @@
+package zkserver
+
+import "time"
+
+// noteTouch remembers a sign of life until the leader's next ping takes it
+// along. A follower does not know better: whether the session lives is for the
+// leader to say.
+func (m *Member) noteTouch(id int64, timeout time.Duration) bool {
+	if m.role != roleFollowing {
+		return false
+	}
+	m.touched[id] = timeout
+	m.e.arm()
+	return true
+}
+
+// learnSession makes a session known here, if it is not yet.
+func (m *Member) learnSession(id int64, timeout time.Duration, client string) {
+	if m.sessions[id] == nil {
+		m.sessions[id] = &session{id: id, timeout: timeout, client: client}
+	}
+}
+
+// revalidate asks the leader whether a client may come back with its session,
+// which then belongs to this member. The connection it may have on another
+// member stays open, as on the real server: there it is a request that needs
+// the leader which finds that the session has moved.
+func (m *Member) revalidate(c *conn, r *request) {
+	m.ask(func(lead *Member) {
+		valid := lead.touch(r.session, c.timeout)
+		if valid {
+			lead.sessions[r.session].owner = m.server
+		}
+		if c.dead {
+			return
+		}
+		if valid {
+			m.learnSession(r.session, c.timeout, r.client)
+		}
+		c.attach(r, valid)
+	})
+}
+
+// authority returns the server that tracks sessions, or nil.
+func (s *Server) authority() *Server {
+	switch {
+	case s.member == nil:
+		return s
+	case s.member.reachesLeader():
+		return s.member.lead.server
+	default:
+		return nil
+	}
+}
+
+// expiryOf returns the tick at which a session is over, as far as is known.
+func (s *Server) expiryOf(ses *session) int64 {
+	if a := s.authority(); a != nil && a.sessions[ses.id] != nil {
+		return a.sessions[ses.id].expires
+	}
+	return ses.expires
+}
+
+// DropLog loses the writes that the leader has logged and not committed, on all
+// members that follow it, and closes the connections they came by. It returns
+// how many requests were lost, and none on a member that does not lead. See
+// [Server.DropLog].
+func (m *Member) DropLog() int {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	lost := m.proposals
+	m.proposals = nil
+	m.prep.forget()
+	doomed := map[*request]bool{}
+	for _, p := range lost {
+		doomed[p.r] = true
+		switch ses := m.sessions[p.r.session]; {
+		case p.r.op == OpConnect:
+			delete(m.sessions, p.r.session)
+		case p.r.op == OpCloseSession && ses != nil:
+			ses.closing = false
+		}
+		if p.r.c != nil {
+			p.r.c.close()
+		}
+	}
+	for _, f := range m.followers() {
+		f.drop(doomed)
+	}
+	m.armNextExpiry()
+	return len(lost)
+}
+
+// drop removes requests from a follower's log and from what is on the way.
+func (m *Member) drop(doomed map[*request]bool) {
+	var log []entry
+	for _, e := range m.log {
+		if !doomed[e.r] {
+			log = append(log, e)
+		}
+	}
+	var inbox []*request
+	for _, r := range m.inbox {
+		if !doomed[r] {
+			inbox = append(inbox, r)
+		}
+	}
+	m.log, m.inbox = log, inbox
+}
+
+// SetCounter presets a counter on all members; see [Server.SetCounter]. Here it is
+// a write, which takes a zxid and its place in the log.
+func (m *Member) SetCounter(path string, n int32) Code {
+	return m.preset(path, func(st *storedStat) { st.cversion = n })
+}
+
+// SetVersion presets a version on all members; see [Member.SetCounter].
+func (m *Member) SetVersion(path string, n int32) Code {
+	return m.preset(path, func(st *storedStat) { st.version = n })
+}
+
+func (m *Member) preset(path string, set func(*storedStat)) Code {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	a := m.authority()
+	if a == nil {
+		return CodeConnectionLoss
+	}
+	rec := a.prep.record(path)
+	if rec == nil {
+		return CodeNoNode
+	}
+	r := &request{s: a, op: opPreset, path: path, internal: true, at: time.Now()}
+	r.txn = a.prep.begin(r)
+	r.txn.path, r.txn.preset = path, set
+	rec = rec.duplicate(r.txn.zxid)
+	set(rec.stat)
+	a.prep.add(rec)
+	a.member.propose(r)
+	m.e.settle()
+	return CodeOK
+}
+
+// SetZxid makes the next transaction of the ensemble take the number after zxid;
+// see [Server.SetZxid]. The code is [CodeConnectionLoss] when the member does not
+// reach a leader.
+func (m *Member) SetZxid(zxid int64) (last int64, code Code) {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	a := m.authority()
+	if a == nil {
+		return 0, CodeConnectionLoss
+	}
+	last = a.prep.zxid
+	if zxid < last {
+		return last, CodeBadArguments
+	}
+	a.prep.zxid = zxid
+	return last, CodeOK
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package zkserver_test
+
+// See race_test.go.
+const leaveWatches = true

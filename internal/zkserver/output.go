@@ -1,0 +1,116 @@
+package zkserver
+
+import "time"
+
+// reply queues the answer to r and does to it what the rules say. The mutex is
+// held.
+func (c *conn) reply(r *request, frame []byte) {
+	v := &r.verdict
+	switch {
+	case c.dead || v.Ignore:
+		return
+	case v.LoseReply:
+		c.close()
+		return
+	case v.Stall:
+		c.link.down.hold(holdStalled)
+	}
+	c.observe(r, len(frame)-4)
+	item := &outItem{frame: frame, ready: len(v.After) == 0 && v.ReplyDelay == 0}
+	c.out = append(c.out, item)
+	if v.CloseAfter || r.op == OpCloseSession {
+		c.out = append(c.out, &outItem{close: true, ready: true})
+	}
+	if !item.ready {
+		c.prepareItem(item, r)
+	}
+	c.flush()
+}
+
+// prepareItem runs the hooks of a reply, then lets it go.
+func (c *conn) prepareItem(item *outItem, r *request) {
+	v, seen := r.verdict, r.public()
+	release := func() {
+		c.s.mu.Lock()
+		item.ready = true
+		c.flush()
+		c.s.mu.Unlock()
+	}
+	if len(v.After) == 0 {
+		time.AfterFunc(v.ReplyDelay, release)
+		return
+	}
+	c.s.wg.Go(func() {
+		for _, hook := range v.After {
+			hook(c.s.ctx, seen)
+		}
+		if v.ReplyDelay > 0 {
+			time.AfterFunc(v.ReplyDelay, release)
+			return
+		}
+		release()
+	})
+}
+
+// event queues a watch event.
+func (c *conn) event(t EventType, path string, zxid int64) {
+	if c.dead || c.muted {
+		return
+	}
+	c.s.counts.Events++
+	e := newFrame(32 + len(path))
+	e.header(xidNotification, zxid, CodeOK)
+	e.int(int32(t))
+	e.int(stateSyncConnected)
+	e.text(path)
+	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true})
+	c.flush()
+}
+
+// flush hands to the link what may go. The link never blocks.
+func (c *conn) flush() {
+	for len(c.out) > 0 && c.out[0].ready && !c.dead {
+		item := c.out[0]
+		c.out = c.out[1:]
+		switch {
+		case item.close:
+			c.close()
+		case item.event:
+			c.sent()
+			c.link.down.write(item.frame, c.s.eventDelay)
+		default:
+			c.sent()
+			c.link.down.write(item.frame, 0)
+		}
+	}
+}
+
+// closeAfterOutput closes the connection behind what is queued.
+func (c *conn) closeAfterOutput() {
+	c.out = append(c.out, &outItem{close: true, ready: true})
+	c.flush()
+}
+
+// mute discards all further output: the reply of the request at hand is lost,
+// and so are the events it causes.
+func (c *conn) mute() { c.muted = true }
+
+// close ends the connection; the session, if any, stays. The mutex is held.
+func (c *conn) close() {
+	if c.dead {
+		return
+	}
+	c.dead = true
+	close(c.done)
+	c.s.watches.drop(c)
+	if ses := c.s.sessions[c.session]; ses != nil && ses.conn == c {
+		ses.conn = nil
+	}
+	delete(c.s.conns, c)
+	c.link.serverGone = true
+	c.s.forget(c.link)
+	c.out, c.waiting = nil, nil
+	// Reading goes on to fail at once, the client hears of it when what was
+	// written before has arrived.
+	_ = c.end.Close()
+}

@@ -1,0 +1,106 @@
+package zkserver
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// prepareMulti prepares all parts under one zxid. The first part that fails
+// undoes what the earlier ones had put in flight.
+func (p *prepStage) prepareMulti(r *request) {
+	d := decoder{b: r.body}
+	parts := d.multi(p.cfg)
+	if errors.Is(d.err, errNullACL) {
+		r.err, r.keepBody = CodeMarshallingError, !p.cfg.traits.readsFirst
+		return
+	}
+	x := p.begin(r)
+	null := d.err == nil && slices.ContainsFunc(parts, func(p multiPart) bool { return p.null })
+	if null && !p.cfg.traits.readsFirst {
+		// The server trips between taking the zxid and making the
+		// transaction: the number is lost.
+		r.err, r.keepBody = CodeMarshallingError, true
+		return
+	}
+	r.txn = x
+	if null || d.err != nil {
+		x.fail(CodeMarshallingError)
+		r.err = CodeMarshallingError
+		return
+	}
+	before := p.pendingFor(parts)
+	failed := false
+	for _, part := range parts {
+		sub := &txn{zxid: x.zxid, time: x.time, session: x.session, op: part.op}
+		x.parts = append(x.parts, sub)
+		if failed {
+			sub.fail(CodeRuntimeInconsistency)
+			continue
+		}
+		code := p.writePart(r, sub, part)
+		if code == CodeMarshallingError {
+			// An exception, not an answer: the whole request fails, and
+			// the server forgets to undo what the earlier parts put in
+			// flight. Requests behind it see that until it is applied.
+			x.fail(code)
+			r.err = code
+			return
+		}
+		if code != CodeOK {
+			failed = true
+			sub.fail(code)
+			p.rollback(x.zxid, before)
+		}
+	}
+}
+
+func (p *prepStage) writePart(r *request, sub *txn, part multiPart) Code {
+	switch part.op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
+		return p.write(r, sub, write{
+			op: part.op, create: part.create, path: part.path, data: part.data, version: part.ver,
+		})
+	default:
+		return CodeMarshallingError
+	}
+}
+
+// pendingFor remembers the records in flight that the parts may cover up,
+// those of the parents too (ZOOKEEPER-1624).
+func (p *prepStage) pendingFor(parts []multiPart) map[string]*changeRecord {
+	before := map[string]*changeRecord{}
+	for _, part := range parts {
+		if rec := p.latest[part.path]; rec != nil {
+			before[part.path] = rec
+		}
+		i := strings.LastIndexByte(part.path, '/')
+		if i < 0 || strings.IndexByte(part.path, 0) >= 0 {
+			continue
+		}
+		if rec := p.latest[part.path[:i]]; rec != nil {
+			before[part.path[:i]] = rec
+		}
+	}
+	return before
+}
+
+// rollback removes the records of a failed multi and puts those it covered
+// back, as far as they are still in flight.
+func (p *prepStage) rollback(zxid int64, before map[string]*changeRecord) {
+	n := len(p.inFlight)
+	for n > 0 && p.inFlight[n-1].zxid == zxid {
+		n--
+		delete(p.latest, p.inFlight[n].path)
+	}
+	p.inFlight = p.inFlight[:n]
+	if n == 0 {
+		return
+	}
+	first := p.inFlight[0].zxid
+	for path, rec := range before {
+		if rec.zxid >= first {
+			p.latest[path] = rec
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package zkserver
+
+// acl is one entry of an access control list. The flags tell null strings from
+// empty ones, which the server treats differently.
+type acl struct {
+	perms            int32
+	scheme, id       string
+	hasScheme, hasID bool
+}
+
+func openACL() []acl {
+	return []acl{{perms: permAll, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
+}
+
+// createRequest is the body of create, create2, createContainer and, with a
+// ttl, createTTL.
+type createRequest struct {
+	path  string
+	data  []byte
+	acl   []acl
+	flags int32
+	ttl   int64
+	null  bool // the path was null
+}
+
+func (d *decoder) create(op Op) createRequest {
+	path, null := d.marked()
+	r := d.createRest(op, path)
+	r.null = null
+	return r
+}
+
+// createRest reads what follows the path of a create.
+func (d *decoder) createRest(op Op, path string) createRequest {
+	r := createRequest{path: path, ttl: -1}
+	r.data = d.buffer()
+	r.acl = d.acls()
+	r.flags = d.int()
+	if op == OpCreateTTL {
+		r.ttl = d.long()
+	}
+	return r
+}
+
+// marked reads a path that may be null, which the reader of a transaction
+// does not mind.
+func (d *decoder) marked() (path string, null bool) {
+	path, ok := d.text()
+	return path, !ok && d.err == nil
+}
+
+// watchedPath is the body of the reads that may leave a watch.
+type watchedPath struct {
+	path  string
+	watch bool
+}
+
+func (d *decoder) watchedPath() watchedPath {
+	return watchedPath{path: d.path(), watch: d.bool()}
+}
+
+// connectRequest is the first frame of a connection.
+type connectRequest struct {
+	protocol  int32
+	lastZxid  int64
+	timeoutMS int32
+	session   int64
+	password  []byte
+	readOnly  bool
+	// oldClient is set when the frame ends before the readOnly byte; the
+	// answer then lacks it too.
+	oldClient bool
+}
+
+func (d *decoder) connect() connectRequest {
+	r := connectRequest{
+		protocol:  d.int(),
+		lastZxid:  d.long(),
+		timeoutMS: d.int(),
+		session:   d.long(),
+	}
+	r.password = d.buffer()
+	if d.err == nil && len(d.b) > 0 {
+		r.readOnly = d.bool()
+	} else {
+		r.oldClient = true
+	}
+	return r
+}
+
+// multiPart is one operation of a multi or multiRead.
+type multiPart struct {
+	op     Op
+	create createRequest
+	path   string
+	data   []byte
+	ver    int32
+	// null marks a path that was null: the server trips over it only when
+	// it gets there.
+	null bool
+}
+
+func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChildren }
+
+// multi reads the operations of a transaction, or of a multiRead, up to the
+// header that ends it. The two kinds do not mix. What they may be depends on the
+// server.
+func (d *decoder) multi(cfg *config) []multiPart {
+	var parts []multiPart
+	for d.err == nil {
+		op, done := Op(d.int()), d.bool()
+		d.int() // the error field means nothing in a request
+		if done || d.err != nil {
+			break
+		}
+		p := multiPart{op: op}
+		if cfg.lacks(op) {
+			d.err = errUnknownPart
+			break
+		}
+		switch op {
+		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+			p.path, p.null = d.marked()
+			p.create = d.createRest(op, p.path)
+			if cfg.traits.typedMulti && op != OpCreateTTL {
+				p.op = d.typedCreateOp(op, p.create)
+			} else {
+				p.op = multiCreateOp(op, p.create.flags)
+			}
+			if p.op != OpCreateTTL {
+				p.create.ttl = -1
+			}
+		case OpDelete, OpCheck:
+			p.path, p.null = d.marked()
+			p.ver = d.int()
+		case OpSetData:
+			p.path, p.null = d.marked()
+			p.data, p.ver = d.buffer(), d.int()
+		case OpGetData, OpGetChildren:
+			p.path, p.null = d.marked()
+			d.bool() // a watch cannot be left this way
+		default:
+			d.err = errUnknownPart
+		}
+		if len(parts) > 0 && parts[0].isRead() != p.isRead() {
+			d.err = errShort
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// typedCreateOp returns the operation the server makes of a create without a
+// ttl inside a transaction. Flags of no such create make the transaction
+// malformed.
+func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
+	switch {
+	case d.err != nil:
+	case c.flags < flagPersistent || c.flags > flagTTLSeq:
+		d.err = errShort
+	case c.acl == nil:
+		d.err = errNullACL
+	case c.flags == flagTTL || c.flags == flagTTLSeq:
+		d.err = errShort
+	case c.flags == flagContainer:
+		return OpCreateContainer
+	}
+	return op
+}
+
+// multiCreateOp returns the operation that releases before 3.8.2 make of a create
+// inside a transaction, and later ones of a createTTL: the flags decide there, not
+// the type on the wire.
+func multiCreateOp(op Op, flags int32) Op {
+	ttl := flags == flagTTL || flags == flagTTLSeq
+	switch {
+	case op == OpCreateTTL && ttl:
+		return op
+	case flags == flagContainer:
+		return OpCreateContainer
+	case ttl:
+		return opError // the server casts to the wrong record here: marshalling error
+	default:
+		return OpCreate
+	}
+}

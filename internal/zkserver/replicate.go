@@ -1,0 +1,273 @@
+package zkserver
+
+import (
+	"slices"
+	"time"
+)
+
+// committed is a transaction that a quorum has, with what is needed to do it
+// again on a member that was away.
+type committed struct {
+	txn     *txn
+	timeout time.Duration // of the session it opens
+	client  string
+}
+
+// proposal is a write in the leader's log, or a request without a transaction
+// that waits for the writes before it.
+type proposal struct {
+	r   *request
+	due time.Time
+}
+
+// entry is a proposal in a member's own log. Applying it waits until the
+// member knows of its commit, and then for the member's lag.
+type entry struct {
+	r     *request
+	known bool
+	due   time.Time
+}
+
+// forwarded reports whether the leader has a say in a request.
+func (r *request) forwarded() bool {
+	return r.err == CodeOK && (isWrite(r.op) || r.op == OpConnect || r.op == OpCloseSession)
+}
+
+// submit takes a request of a client of this member, or of the member itself.
+// Requests of one connection are answered in order; reads wait for nobody
+// else's writes.
+func (m *Member) submit(r *request) {
+	if r.at.IsZero() {
+		r.at = time.Now()
+	}
+	switch {
+	case r.forwarded() && r.internal && !m.reachesLeader():
+		r.err = CodeConnectionLoss
+	case r.forwarded():
+		r.sent = true
+		if r.c != nil {
+			r.c.waiting = append(r.c.waiting, r)
+		}
+		m.send(func(lead *Member) { lead.propose(r) })
+		m.e.arm()
+	case r.c != nil && len(r.c.waiting) > 0:
+		r.c.waiting = append(r.c.waiting, r)
+	default:
+		m.read(r)
+	}
+}
+
+// read answers a request from the member's own tree. Only a leader looks at
+// the session first.
+func (m *Member) read(r *request) {
+	if m.role == roleLeading && r.err == CodeOK {
+		r.err = r.checkSession()
+	}
+	m.finish(r)
+}
+
+// send makes the leader do something, when the network lets the message pass.
+func (m *Member) send(f func(lead *Member)) {
+	switch {
+	case m.lead == nil:
+	case m.reaches(m.lead) && !m.lead.leads(m):
+		// Lost: it has closed the connection, and a cut keeps that from m.
+	case m.reaches(m.lead):
+		f(m.lead)
+	default:
+		m.outbox = append(m.outbox, f)
+	}
+}
+
+// leads reports whether m still leads a member that follows it, or itself.
+func (m *Member) leads(f *Member) bool { return m.role == roleLeading && m.term == f.term }
+
+// ask is send for what the leader answers at once: it waits for both ways.
+func (m *Member) ask(f func(lead *Member)) {
+	if m.lead != nil && !m.reachesLeader() {
+		m.outbox = append(m.outbox, f)
+		return
+	}
+	m.send(f)
+}
+
+// reachesLeader reports whether the member and its leader can talk.
+func (m *Member) reachesLeader() bool { return m.lead != nil && m.linked(m.lead) }
+
+// hearsLeader reports whether what the leader sends gets here.
+func (m *Member) hearsLeader() bool { return m.lead != nil && m.lead.reaches(m) }
+
+// propose prepares a request and sends it to the followers.
+func (m *Member) propose(r *request) {
+	r.leader = m.server
+	if r.txn == nil {
+		m.prep.prepare(r)
+	}
+	if r.op == OpConnect {
+		m.track(r)
+	}
+	p := proposal{r: r, due: r.at}
+	if r.txn != nil {
+		p.due = time.Now().Add(m.logDelay)
+		for _, f := range m.followers() {
+			f.receive(r)
+		}
+	}
+	m.proposals = append(m.proposals, p)
+	m.commit()
+}
+
+// followers returns those who follow this leader, in order, cut off or not.
+func (m *Member) followers() []*Member {
+	var out []*Member
+	for _, f := range m.e.members {
+		if f.role == roleFollowing && f.lead == m && f.term == m.term {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// receive takes a proposal from the leader, or leaves it on the way.
+func (m *Member) receive(r *request) {
+	if !m.hearsLeader() {
+		m.inbox = append(m.inbox, r)
+		return
+	}
+	m.heard = time.Now()
+	m.log = append(m.log, entry{r: r})
+}
+
+// hasQuorum reports whether enough members log what this leader proposes.
+func (m *Member) hasQuorum() bool {
+	n := 1
+	for _, f := range m.followers() {
+		if m.linked(f) {
+			n++
+		}
+	}
+	return n >= m.e.majority()
+}
+
+// commit commits what is due in the leader's log.
+func (m *Member) commit() {
+	for len(m.proposals) > 0 {
+		p := m.proposals[0]
+		if p.r.txn != nil && (m.logHeld || p.due.After(time.Now()) || !m.hasQuorum()) {
+			return
+		}
+		m.proposals = m.proposals[1:]
+		p.r.committed = true
+		if p.r.txn == nil {
+			p.r.s.member.pass(m, p.r)
+			continue
+		}
+		m.e.history = append(m.e.history, committed{p.r.txn, p.r.timeout, p.r.client})
+		m.e.journal.noteCommit(p.r.txn)
+		m.apply(p.r)
+		for _, f := range m.followers() {
+			f.learn()
+		}
+	}
+}
+
+// pass lets a request without a transaction through, behind the commits sent
+// before it: that is how sync works.
+func (m *Member) pass(lead *Member, r *request) {
+	switch {
+	case m == lead:
+		m.answerOwn(r)
+	case m.role != roleFollowing || m.lead != lead:
+	case !m.hearsLeader():
+		i := slices.IndexFunc(m.inbox, func(r *request) bool { return !r.committed })
+		if i < 0 {
+			i = len(m.inbox)
+		}
+		m.inbox = slices.Insert(m.inbox, i, r)
+	default:
+		i := slices.IndexFunc(m.log, func(e entry) bool { return !e.r.committed })
+		if i < 0 {
+			i = len(m.log)
+		}
+		m.log = slices.Insert(m.log, i, entry{r: r, known: true})
+		m.advance()
+	}
+}
+
+// learn tells a follower which of its entries are committed.
+func (m *Member) learn() {
+	if !m.hearsLeader() {
+		return
+	}
+	now := time.Now()
+	m.heard = now
+	for i := range m.log {
+		if e := &m.log[i]; e.r.committed && !e.known {
+			e.known = true
+			if m.lag > 0 {
+				// Two members that lag alike must not act at one instant.
+				e.due = now.Add(m.lag + time.Duration(m.id))
+			}
+		}
+	}
+	m.advance()
+}
+
+// advance applies what a follower may apply.
+func (m *Member) advance() {
+	for m.role == roleFollowing && !m.halted && len(m.log) > 0 && m.log[0].known {
+		e := m.log[0]
+		if e.r.txn != nil && (m.holding || e.due.After(time.Now())) {
+			return
+		}
+		m.log = m.log[1:]
+		if e.r.txn == nil {
+			m.answerOwn(e.r)
+		} else {
+			m.apply(e.r)
+		}
+	}
+}
+
+// apply performs a committed write, and answers it where it came from.
+func (m *Member) apply(r *request) {
+	m.applied++
+	if r.s == m.server {
+		m.answerOwn(r)
+		return
+	}
+	m.replay(committed{r.txn, r.timeout, r.client})
+	m.prep.applied(r.txn.zxid)
+}
+
+// replay does what a transaction of another member does here.
+func (m *Member) replay(c committed) {
+	m.tree.apply(c.txn)
+	m.armSweep()
+	switch c.txn.op {
+	case OpConnect:
+		m.learnSession(c.txn.session, c.timeout, c.client)
+	case OpCloseSession:
+		if ses := m.sessions[c.txn.session]; ses != nil && ses.conn != nil {
+			ses.conn.close()
+		}
+		delete(m.sessions, c.txn.session)
+	default:
+	}
+}
+
+// answerOwn finishes a request of this member's own client, and the reads
+// behind it.
+func (m *Member) answerOwn(r *request) {
+	m.finish(r)
+	c := r.c
+	if c == nil || len(c.waiting) == 0 {
+		return
+	}
+	c.waiting = c.waiting[1:]
+	for len(c.waiting) > 0 && !c.waiting[0].sent {
+		next := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		m.read(next)
+	}
+}

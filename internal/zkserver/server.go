@@ -1,0 +1,216 @@
+package zkserver
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// Server is a ZooKeeper server in this process. Make one with [NewServer] in a
+// test or with [Start] elsewhere. All its methods are safe for concurrent use.
+type Server struct {
+	cfg   config
+	epoch time.Time // sessions expire at multiples of the tick from here
+
+	// ctx ends with Close; hooks get it. It is the server's lifetime, not a
+	// caller's.
+	ctx    context.Context //nolint:containedctx // see above
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // readers, bridges, listeners, hooks
+
+	// member is set for a server of an ensemble, whose servers share mu,
+	// journal and timetable.
+	member *Member
+
+	// mu guards the rest and all state of connections, sessions and the
+	// tree. It is never held across I/O, a hook or a wait.
+	mu        *sync.Mutex
+	rng       *rand.Rand
+	tree      *dataTree
+	prep      *prepStage
+	watches   *watchManager
+	sessions  map[int64]*session
+	clients   map[string]*ClientLink
+	timetable *timetable
+	conns     map[*conn]struct{}
+	links     map[*link]struct{}
+
+	nextSession int64
+	lastConn    int
+
+	closed      bool
+	stopped     bool
+	suspended   bool // sessions do not expire
+	refusing    bool
+	hanging     bool
+	partitioned bool
+	readOnly    bool
+	maxConns    int
+	held        holdCause
+	changed     chan struct{} // closed at each change of the flags above
+	eventDelay  time.Duration
+	wallOffset  time.Duration
+
+	pending  []*request // prepared, not yet applied
+	logDelay time.Duration
+	logHeld  bool
+	logArmed bool
+	logTimer *time.Timer
+
+	expiryArmed bool
+	expiryAt    int64 // tick
+	expiryTimer *time.Timer
+	sweepArmed  bool
+	sweepTimer  *time.Timer
+
+	judge   Judge
+	counts  Counts
+	stats   serverStats
+	journal *journal
+
+	listener net.Listener
+}
+
+// Counts is what a server counts for assertions.
+type Counts struct {
+	Ops     map[Op]int // requests that have arrived, by type
+	Events  int        // watch events that have been sent
+	Expired int        // sessions that the server has ended
+}
+
+func newCounts() Counts { return Counts{Ops: map[Op]int{}} }
+
+// New starts a server. The caller must Close it.
+func New(cfg Config) *Server { return newServer(newConfig(cfg)) }
+
+func newServer(cfg config) *Server {
+	s := &Server{
+		cfg:      cfg,
+		mu:       new(sync.Mutex),
+		journal:  newJournal(cfg.LogSize),
+		epoch:    time.Now(),
+		sessions: map[int64]*session{},
+		clients:  map[string]*ClientLink{},
+		conns:    map[*conn]struct{}{},
+		links:    map[*link]struct{}{},
+		changed:  make(chan struct{}),
+		counts:   newCounts(),
+		stats:    newServerStats(),
+		logDelay: cfg.CommitDelay,
+	}
+	s.timetable = newTimetable(s.epoch)
+	s.ctx, s.cancel = context.WithCancel(lifetime{})
+	s.rng = s.generator("", 0, streamServer)
+	s.watches = newWatchManager(&s.cfg, s.deliver)
+	s.tree = newDataTree(s.watches, &s.cfg)
+	s.prep = s.newPrep()
+	s.nextSession = firstSessionID(1, s.wall())
+	return s
+}
+
+// Streams of random numbers. Each has one user, so that what one draws never
+// shifts what another gets.
+const (
+	streamServer uint64 = iota
+	streamDial
+	streamUp
+	streamDown
+	streamConn
+	streamLine
+)
+
+// generator returns the random numbers of one stream of one connection.
+func (s *Server) generator(client string, dial int, stream uint64) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(client)) // a hash does not fail
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(dial))
+	_, _ = h.Write(b[:])
+	sum := h.Sum64() ^ stream<<56
+	if s.member != nil {
+		sum ^= uint64(s.member.id) << 48
+	}
+	return rand.New(rand.NewPCG(s.cfg.Seed, sum))
+}
+
+// Seed returns the seed that all random draws of the server come from.
+func (s *Server) Seed() uint64 { return s.cfg.Seed }
+
+// Close ends the server: every connection is cut, every hook's context ends,
+// and Close returns when no goroutine of the server is left. Clients read the
+// end of their stream at once, also those held by a fault; later dials are
+// refused. A second Close waits as the first does and changes nothing. Hooks
+// and observers must not call Close, which waits for them.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.cancel()
+	if first {
+		s.shutdown()
+	}
+	l := s.listener
+	s.mu.Unlock()
+	if first && l != nil {
+		_ = l.Close() // its accept loop ends either way
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// shutdown cuts everything loose. The mutex is held.
+func (s *Server) shutdown() {
+	for _, t := range []*time.Timer{s.expiryTimer, s.sweepTimer, s.logTimer} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	for c := range s.conns {
+		c.close()
+	}
+	for k := range s.links {
+		k.abort()
+	}
+	s.pending = nil
+	s.networkChanged()
+}
+
+// enterTimer locks the mutex for a timer that has fired, and makes Close wait
+// until the caller says Done. It reports false, with the mutex unlocked, when
+// the server is closed already.
+func (s *Server) enterTimer() bool {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+// networkChanged wakes dials and handshakes that wait for a better network.
+func (s *Server) networkChanged() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// wall returns the server's wall clock, which stamps nodes and ages TTLs.
+func (s *Server) wall() time.Time { return s.cfg.Clock().Add(s.wallOffset) }
+
+func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
+
+// deliver hands an event to a watching connection, unless its client may not
+// read the node (CVE-2024-23944).
+func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
+	if !permitted(a, permRead, c.auth) {
+		return
+	}
+	if !s.cfg.traits.eventZxid {
+		zxid = -1
+	}
+	c.event(t, path, zxid)
+}

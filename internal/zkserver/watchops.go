@@ -1,0 +1,130 @@
+package zkserver
+
+// setWatches re-arms the watches of a client that has come back. What changed
+// since the client last heard of is told at once.
+func (r *request) setWatches(d *decoder) Code {
+	since := d.long()
+	data, exist, child := d.paths(), d.paths(), d.paths()
+	var persistent, recursive []string
+	if r.op == OpSetWatches2 {
+		persistent, recursive = d.paths(), d.paths()
+	}
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	if r.c.dead {
+		return CodeOK
+	}
+	w, tree := r.s.watches, r.s.tree
+	for _, path := range data {
+		switch n := tree.nodes[path]; {
+		case n == nil:
+			r.c.event(EventNodeDeleted, path, -1)
+		case n.stat.mzxid > since:
+			r.c.event(EventNodeDataChanged, path, -1)
+		default:
+			w.add(dataTable, path, r.c, watchOnce)
+		}
+	}
+	for _, path := range exist {
+		if tree.nodes[path] != nil {
+			r.c.event(EventNodeCreated, path, -1)
+		} else {
+			w.add(dataTable, path, r.c, watchOnce)
+		}
+	}
+	for _, path := range child {
+		switch n := tree.nodes[path]; {
+		case n == nil:
+			r.c.event(EventNodeDeleted, path, -1)
+		case n.stat.pzxid > since:
+			r.c.event(EventNodeChildrenChanged, path, -1)
+		default:
+			w.add(childTable, path, r.c, watchOnce)
+		}
+	}
+	for _, path := range persistent {
+		r.addPersistent(path, watchPersistent)
+	}
+	for _, path := range recursive {
+		r.addPersistent(path, watchRecursive)
+	}
+	return CodeOK
+}
+
+// addPersistent arms both tables. The child table needs no recursive watch,
+// but releases before 3.9 put one there, which a removal then finds.
+func (r *request) addPersistent(path string, m watchMode) {
+	r.s.watches.add(dataTable, path, r.c, m)
+	if m == watchPersistent || r.s.watches.single {
+		r.s.watches.add(childTable, path, r.c, m)
+	}
+}
+
+func (r *request) addWatch(d *decoder, e *encoder) Code {
+	path := d.path()
+	mode := d.int()
+	if d.err != nil || mode < 0 || mode > 1 {
+		return CodeMarshallingError
+	}
+	if !r.c.dead {
+		r.addPersistent(path, []watchMode{watchPersistent, watchRecursive}[mode])
+	}
+	e.int(0)
+	return CodeOK
+}
+
+// Watcher types of checkWatches and removeWatches.
+const (
+	watcherChildren   int32 = 1
+	watcherData       int32 = 2
+	watcherAny        int32 = 3
+	watcherPersistent int32 = 4
+	watcherRecursive  int32 = 5
+)
+
+// dropWatches answers checkWatches and removeWatches.
+func (r *request) dropWatches(d *decoder) Code {
+	path := d.path()
+	kind := d.int()
+	if d.err != nil {
+		return CodeMarshallingError
+	}
+	const all = watchOnce | watchPersistent | watchRecursive
+	var tables []tableKind
+	mode := watchOnce
+	switch kind {
+	case watcherChildren:
+		tables = []tableKind{childTable}
+	case watcherData:
+		tables = []tableKind{dataTable}
+	case watcherAny:
+		tables, mode = []tableKind{childTable, dataTable}, all
+	case watcherPersistent:
+		tables, mode = []tableKind{childTable, dataTable}, watchPersistent
+	case watcherRecursive:
+		tables, mode = []tableKind{dataTable}, watchRecursive
+	}
+	if tables == nil || r.s.watches.single && kind > watcherAny {
+		return CodeMarshallingError
+	}
+	if r.s.watches.single {
+		mode = all // one mode per path: whatever it is, it goes
+	}
+	found := false
+	for _, k := range tables {
+		switch {
+		case r.op == OpRemoveWatches:
+			found = r.s.watches.remove(k, path, r.c, mode) || found
+		case found:
+		case r.s.watches.stumbles(k, path):
+			return CodeMarshallingError
+		default:
+			found = r.s.watches.has(k, path, r.c, mode)
+		}
+	}
+	if !found {
+		return CodeNoWatcher
+	}
+	return CodeOK
+}

@@ -1,8 +1,0 @@
-//go:build race
-
-package zktest_test
-
-// go-zookeeper renews its watches after a reconnection while its receiver
-// writes what the renewal reads (conn.go, sendSetWatches). Under the race
-// detector its clients leave none.
-const leaveWatches = false
