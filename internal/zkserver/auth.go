@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// authID is an identity a connection has proved.
+// authID is an identity that a connection has proved.
 type authID struct{ scheme, id string }
 
 // digestID returns the identity that "user:password" proves.
@@ -19,8 +19,8 @@ func digestID(credentials string) string {
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// authenticate adds the identity proved by an auth packet. It reports whether
-// the scheme exists and accepts the credentials.
+// authenticate adds the identity that an auth packet proves. It reports whether the
+// scheme exists and accepts the credentials.
 func (c *conn) authenticate(scheme string, credentials []byte) bool {
 	switch scheme {
 	case "digest":
@@ -37,7 +37,7 @@ func (c *conn) authenticate(scheme string, credentials []byte) bool {
 	}
 }
 
-// permitted reports whether one of ids may do any of perms under list.
+// permitted reports whether list grants any of perms to any of ids.
 func permitted(list []acl, perms int32, ids []authID) bool {
 	if len(list) == 0 {
 		return true
@@ -101,8 +101,8 @@ func parseIPRange(s string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// parseIP reads an address as the server does: one of IPv4 may have leading
-// zeros, one of IPv6 has neither a zone nor an IPv4 part.
+// parseIP reads an address as the real server does: an IPv4 address may have
+// leading zeros; an IPv6 address may have neither a zone nor an IPv4 part.
 func parseIP(s string) (netip.Addr, bool) {
 	if strings.Contains(s, ":") {
 		addr, err := netip.ParseAddr(s)
@@ -123,8 +123,8 @@ func parseIP(s string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// fixACL checks a list given for a node and replaces the scheme "auth" by the
-// identities of the requester. ipv6 says whether addresses may be those of IPv6.
+// fixACL checks a list for a node and replaces the scheme "auth" by the identities
+// of the client. ipv6 says whether IPv6 addresses are allowed.
 func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
 	var out []acl
 	for i, a := range list {
@@ -135,7 +135,7 @@ func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
 		case !a.hasScheme:
 			return nil, CodeInvalidACL
 		case a.scheme == "world" && !a.hasID:
-			return nil, CodeMarshallingError // a null pointer in the server
+			return nil, CodeMarshallingError // a null pointer in the real server
 		case a.scheme == "world" && a.id == "anyone":
 			out = append(out, a)
 		case a.scheme == "auth":
@@ -179,7 +179,7 @@ func checkACLID(a acl, ipv6 bool) Code {
 	}
 	switch {
 	case !a.hasID:
-		return CodeMarshallingError // a null pointer in the server
+		return CodeMarshallingError // a null pointer in the real server
 	case !valid:
 		return CodeInvalidACL
 	default:

@@ -6,9 +6,10 @@ import (
 	"unicode/utf16"
 )
 
-// addAuth adds an identity where a real server has it: it keeps those of a
-// connection in a hash table (ServerCnxn.authInfo), whose order shows in the
-// list that a node gets for the scheme "auth" and in the answer to whoAmI.
+// addAuth adds an identity at the place where a real server has it. That server
+// keeps the identities of a connection in a hash table (ServerCnxn.authInfo). Its
+// order shows in the ACL that a node gets for the scheme "auth", and in the answer
+// to whoAmI.
 func (c *conn) addAuth(id authID) {
 	if slices.Contains(c.auth, id) {
 		return
@@ -18,13 +19,13 @@ func (c *conn) addAuth(id authID) {
 	for len(ids) >= int(bins)*3/4 { // it doubles when it is three quarters full
 		bins *= 2
 	}
-	// Those that share a bin stay in the order in which they came.
+	// Identities in one bin stay in the order in which they came.
 	slices.SortStableFunc(ids, func(a, b authID) int { return cmp.Compare(a.bin(bins), b.bin(bins)) })
 	c.auth = ids
 }
 
-// bin is the place of the identity in a java.util.concurrent.ConcurrentHashMap
-// with so many bins.
+// bin is the place of the identity in a java.util.concurrent.ConcurrentHashMap with
+// the given number of bins.
 func (id authID) bin(bins uint32) uint32 {
 	h := uint32(17) // as org.apache.zookeeper.data.Id
 	h = 37*h + javaHash(id.scheme)

@@ -8,14 +8,9 @@ import (
 	"time"
 )
 
-// ClientLink is the network between one client and the server. Its dial
-// methods make connections in memory, and its other methods disturb that
-// network alone. The random draws of a link's connections (latency, order of
-// children, faults with a probability) depend on the server's seed, the link's
-// name and the number of the connection, and on nothing else: give every
-// client a name of its own and a run can be repeated.
-//
-// A ClientLink is safe for concurrent use.
+// ClientLink is the network between one client and the server. Its random draws
+// depend on the server's seed, the client's name and the number of the connection,
+// and on nothing else. A ClientLink is safe for concurrent use.
 type ClientLink struct {
 	s    *Server
 	name string
@@ -28,10 +23,11 @@ type ClientLink struct {
 	partitioned bool
 	paused      chan struct{} // closed on resume; nil while not paused
 	latency     latency
-	line        line // when its dials come to their end
+	line        line // the instants at which its dials end
 }
 
-// Client returns the link of the named client, making it at its first use.
+// Client returns the link of the named client. The first call with a name makes the
+// link.
 func (s *Server) Client(name string) *ClientLink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +81,8 @@ func (cl *ClientLink) Dial(done <-chan struct{}) (net.Conn, error) {
 	}
 }
 
-// dialUntil completes a connection when a handshake has taken its time.
+// dialUntil makes a connection at the given time, when the handshake of TCP has
+// taken its latency.
 func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, error) {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
@@ -103,8 +100,8 @@ func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, e
 	return s.open(cl, nil, linkAddr(cl.name)), nil
 }
 
-// open makes a connection and starts to serve it. The mutex is held. tcp is
-// the socket that stands for the client's end, or nil.
+// open makes a connection and starts to serve it. The mutex is held. tcp is the
+// socket at the client's end, nil in memory.
 func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 	cl.dials++
 	s.lastConn++
@@ -136,8 +133,8 @@ func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 	return clientEnd
 }
 
-// forget drops a link that neither side uses any more. While one still does,
-// what is held on it may yet have to be released.
+// forget drops a link when neither side uses it any more. While one side does, a
+// later call may have to release what the link holds.
 func (s *Server) forget(k *link) {
 	if k.clientGone && k.serverGone {
 		delete(s.links, k)

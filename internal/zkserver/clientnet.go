@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Partition holds both directions of the client's connections and keeps its
-// dials waiting. Its sessions expire in time. Heal undoes it.
+// Partition holds both directions of the client's connections and keeps its dials
+// waiting.
 func (cl *ClientLink) Partition() {
 	cl.s.mu.Lock()
 	cl.partitioned = true
@@ -14,15 +14,12 @@ func (cl *ClientLink) Partition() {
 	cl.holdLinks(holdPartition)
 }
 
-// PartitionReplies holds only what the server sends: the client's requests,
-// pings too, arrive and keep its session alive while it hears nothing. New
-// dials wait. Heal undoes it.
+// PartitionReplies holds only what the server sends. New dials wait.
 func (cl *ClientLink) PartitionReplies() {
 	cl.partitionHalf(func(k *link) *half { return k.down })
 }
 
-// PartitionRequests holds only what the client sends: it still hears of events,
-// but its session expires. New dials wait. Heal undoes it.
+// PartitionRequests holds only what the client sends. New dials wait.
 func (cl *ClientLink) PartitionRequests() {
 	cl.partitionHalf(func(k *link) *half { return k.up })
 }
@@ -38,8 +35,8 @@ func (cl *ClientLink) partitionHalf(pick func(*link) *half) {
 	}
 }
 
-// Heal undoes Partition, PartitionReplies, PartitionRequests and every
-// StallReply. Held frames flow, and waiting dials go on.
+// Heal undoes Partition, PartitionReplies, PartitionRequests and every stalled
+// reply.
 func (cl *ClientLink) Heal() {
 	cl.s.mu.Lock()
 	cl.partitioned = false
@@ -48,14 +45,14 @@ func (cl *ClientLink) Heal() {
 	cl.releaseLinks(holdPartition | holdStalled)
 }
 
-// Freeze holds both directions of the client's connections, later ones too;
-// dials succeed. Thaw undoes it.
+// Freeze holds both directions of the client's connections, including later ones.
+// Dials succeed.
 func (cl *ClientLink) Freeze() { cl.holdLinks(holdFrozen) }
 
 // Thaw undoes Freeze.
 func (cl *ClientLink) Thaw() { cl.releaseLinks(holdFrozen) }
 
-// Refuse makes the client's dials fail. Connections that exist go on.
+// Refuse makes the client's dials fail with ECONNREFUSED.
 func (cl *ClientLink) Refuse() { cl.setRefusing(true) }
 
 // Accept undoes Refuse.
@@ -68,8 +65,7 @@ func (cl *ClientLink) setRefusing(on bool) {
 	cl.s.mu.Unlock()
 }
 
-// Cut closes the client's connections and returns how many there were. The
-// client may come back at once.
+// Cut closes the client's connections and returns how many there were.
 func (cl *ClientLink) Cut() int {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
@@ -83,10 +79,7 @@ func (cl *ClientLink) Cut() int {
 	return n
 }
 
-// Pause models a client that stands still, in a garbage collection or in a
-// stopped virtual machine: both directions are held and the deadlines of its
-// connections do not run. The client's own goroutines cannot be stopped from
-// here; those that should stand still too call [ClientLink.Gate].
+// Pause holds both directions and stops the deadlines of the connections.
 func (cl *ClientLink) Pause() {
 	cl.s.mu.Lock()
 	if cl.paused == nil {
@@ -101,8 +94,7 @@ func (cl *ClientLink) Pause() {
 	cl.holdLinks(holdPaused)
 }
 
-// Resume undoes Pause. What is held flows, deadlines have as long to go as
-// they had.
+// Resume undoes Pause. Deadlines have as much time left as they had.
 func (cl *ClientLink) Resume() {
 	cl.releaseLinks(holdPaused)
 	cl.s.mu.Lock()
@@ -118,8 +110,8 @@ func (cl *ClientLink) Resume() {
 	}
 }
 
-// Gate returns at once, or, while the client is paused, when it is resumed or
-// ctx ends; then with ctx's error.
+// Gate returns at once if the client is not paused. Otherwise it waits until the
+// client is resumed, or until ctx ends; it returns the cause of ctx then.
 func (cl *ClientLink) Gate(ctx context.Context) error {
 	for {
 		cl.s.mu.Lock()
@@ -136,8 +128,7 @@ func (cl *ClientLink) Gate(ctx context.Context) error {
 	}
 }
 
-// SetLatency changes the latency of the client's connections, later ones too.
-// The range must not be negative or empty; see [WithLatency].
+// SetLatency changes the latency of the client's connections, including later ones.
 func (cl *ClientLink) SetLatency(lo, hi time.Duration) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()

@@ -10,17 +10,14 @@ import (
 type Commit struct {
 	Time    time.Time // when the server or its leader committed it
 	Zxid    int64
-	Session int64 // of whoever asked for it, or whose end it is
+	Session int64 // the session that asked for it, or whose end it is
 	Op      Op
 	// Created and Deleted are the nodes that it makes and removes.
 	Created, Deleted []string
 }
 
-// OnCommit calls f for every transaction from now on that makes or removes
-// nodes, when the server applies it, before anybody is told. Unlike the requests
-// of [Server.OnRequest], which are answered in the same moment, it says what a
-// multi made and what went with a session. f is called as described there. On a
-// member of an ensemble it is [Ensemble.OnCommit].
+// OnCommit calls f for every transaction from now on that makes or removes nodes,
+// when the server or its leader commits it. f is called as [Server.OnRequest] says.
 func (s *Server) OnCommit(f func(Commit)) {
 	s.mu.Lock()
 	s.journal.commitObservers = append(slices.Clip(s.journal.commitObservers), f)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// maxUnread is how much a client may leave unread before its requests wait.
+// maxUnread is how many bytes a client may leave unread before its requests wait.
 const maxUnread = 8 << 20
 
-// outItem is a frame on its way out. Frames leave in order, so one that is not
-// ready holds back those behind it.
+// outItem is a frame on its way out. Frames leave in order, so a frame that is not
+// ready holds back the frames behind it.
 type outItem struct {
 	frame []byte
 	event bool
@@ -23,8 +23,8 @@ type outItem struct {
 	ready bool
 }
 
-// conn is the server's end of a connection. One goroutine reads it. Everything
-// below the blank line is guarded by the server's mutex.
+// conn is the server's end of a connection. One goroutine reads it. The server's
+// mutex guards everything below the blank line.
 type conn struct {
 	s     *Server
 	id    int
@@ -40,10 +40,10 @@ type conn struct {
 	timeout   time.Duration
 	oldClient bool
 	out       []*outItem
-	muted     bool // nothing goes out any more
+	muted     bool // nothing more goes out
 	dead      bool
-	moved     bool       // the session belongs to another server
-	waiting   []*request // of an ensemble: in order, behind a write of this connection
+	moved     bool       // the session belongs to another server now
+	waiting   []*request // of an ensemble: in order, the first a write of this connection
 	stats     connStats
 }
 
@@ -58,8 +58,8 @@ func newConn(s *Server, id int, cl *ClientLink, k *link, end *linkEnd) *conn {
 	return c
 }
 
-// hostOf returns the address a client is known by to the ip scheme. In memory
-// everybody is the loopback.
+// hostOf returns the address by which the ip scheme knows a client. In memory every
+// client is the loopback.
 func hostOf(a net.Addr) string {
 	if ap, err := netip.ParseAddrPort(a.String()); err == nil {
 		return ap.Addr().Unmap().String()
@@ -87,7 +87,7 @@ func (c *conn) serve() {
 	c.s.mu.Unlock()
 }
 
-// admit turns a connection away that is one too many.
+// admit turns a connection away that is above the limit.
 func (c *conn) admit() error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -97,8 +97,8 @@ func (c *conn) admit() error {
 	return nil
 }
 
-// readFrame reads a frame, given its length. A length beyond the limit ends
-// the connection before anything is allocated for it.
+// readFrame reads a frame of the given length. A length above the limit ends the
+// connection before anything is allocated for it.
 func (c *conn) readFrame(br *bufio.Reader, n uint32) ([]byte, error) {
 	if int64(n) > int64(c.s.cfg.MaxFrame) {
 		return nil, errFrameLength
@@ -137,7 +137,7 @@ func (c *conn) next(br *bufio.Reader) error {
 	return c.handle(r)
 }
 
-// handle runs a request past the rules and into the server.
+// handle asks the judge about a request and takes it into the server.
 func (c *conn) handle(r *request) error {
 	s := c.s
 	s.mu.Lock()
@@ -168,7 +168,7 @@ func (c *conn) handle(r *request) error {
 	return nil
 }
 
-// before runs the hooks and waits that precede a request.
+// before runs the hooks and the delay that come before a request.
 func (c *conn) before(r *request) error {
 	for _, hook := range r.verdict.Before {
 		hook(c.s.ctx, r.public())
@@ -176,7 +176,7 @@ func (c *conn) before(r *request) error {
 	return c.pause(r.verdict.Delay)
 }
 
-// pause waits, but no longer than the connection lasts.
+// pause waits, but not longer than the connection lasts.
 func (c *conn) pause(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -202,7 +202,7 @@ func (c *conn) accept(r *request) {
 		c.saslPacket(r)
 		return
 	case !s.touch(c.session, c.timeout):
-		return // dropped without an answer, as the server does
+		return // the real server drops the request without an answer, too
 	case r.verdict.Ignore:
 		s.record(r)
 		return
@@ -225,7 +225,7 @@ func (c *conn) accept(r *request) {
 		c.refuse(r, s.tree.lastZxid)
 		return
 	case r.op == OpCheck:
-		r.verdict.Ignore = true // the server trips over its own answer
+		r.verdict.Ignore = true // the real server fails while it writes the answer
 	}
 	s.submit(r)
 }
@@ -233,7 +233,7 @@ func (c *conn) accept(r *request) {
 // refuse answers with an error and nothing else.
 func (c *conn) refuse(r *request, zxid int64) {
 	if len(c.waiting) > 0 {
-		c.waiting = append(c.waiting, r) // its turn comes behind the writes
+		c.waiting = append(c.waiting, r) // it is answered after the writes before it
 		return
 	}
 	e := newFrame(16)
@@ -242,8 +242,8 @@ func (c *conn) refuse(r *request, zxid int64) {
 	c.reply(r, e.frame())
 }
 
-// authPacket handles an auth request, which is not bound to the session and
-// does not count as a sign of life.
+// authPacket handles an auth request. It is not bound to the session and does not
+// count as a sign of life.
 func (c *conn) authPacket(r *request) {
 	d := decoder{b: r.body}
 	d.int() // type, unused
@@ -265,8 +265,7 @@ func (c *conn) authPacket(r *request) {
 	c.closeAfterOutput()
 }
 
-// saslPacket answers as a server does that has no login configuration: without
-// a token.
+// saslPacket answers like a server without a login configuration: without a token.
 func (c *conn) saslPacket(r *request) {
 	d := decoder{b: r.body}
 	d.buffer()

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// armSweep schedules the next look for containers that may go, at a multiple
-// of the interval since the start. Nothing is scheduled while there is nothing
-// to look for, so that an idle simulation comes to rest.
+// armSweep schedules the next look for empty containers, at a multiple of the
+// interval since the start. While there are no containers, no timer runs, so that
+// an idle simulation comes to rest.
 func (s *Server) armSweep() {
 	if s.sweepArmed || s.closed || len(s.tree.containers)+len(s.tree.ttls) == 0 {
 		return
 	}
 	s.sweepArmed = true
 	every := s.cfg.SweepEvery
-	// One nanosecond apart from the ticks at which sessions expire: at equal
-	// instants the order would be anybody's.
+	// One nanosecond after the ticks at which sessions expire. At one instant the
+	// order would be left to the scheduler.
 	wait := every - (time.Since(s.epoch)-time.Nanosecond)%every
 	s.sweepTimer = time.AfterFunc(wait, s.sweep)
 }
@@ -34,10 +34,8 @@ func (s *Server) sweep() {
 	s.report()
 }
 
-// Sweep deletes, as the container manager does at its intervals, the
-// containers that have had children and have none, and the TTL nodes without
-// children that have not been written for longer than they may. It returns how
-// many deletions it asked for; with a slow log they follow later.
+// Sweep deletes what is due now: containers that have had children and have none,
+// and TTL nodes that are too old. It returns how many deletions it asked for.
 func (s *Server) Sweep() int {
 	s.mu.Lock()
 	n := s.sweepContainers()

@@ -1,7 +1,7 @@
 package zkserver
 
-// Stat is the metadata of a node as a client sees it. Times are milliseconds
-// since the Unix epoch by the server's wall clock.
+// Stat is the metadata of a node as a client sees it. Times are milliseconds since
+// the Unix epoch by the server's wall clock.
 type Stat struct {
 	Czxid          int64
 	Mzxid          int64
@@ -23,8 +23,8 @@ const (
 	maxTTL         = int64(1)<<40 - 1
 )
 
-// storedStat is the metadata a node keeps. cversion counts child creations
-// only: it is the counter behind sequential names.
+// storedStat is the metadata that a node keeps. cversion counts creations of
+// children only: it is the counter behind sequential names.
 type storedStat struct {
 	czxid, mzxid, pzxid         int64
 	ctime, mtime                int64
@@ -64,11 +64,11 @@ type dataNode struct {
 	data     []byte
 	acl      []acl
 	stat     storedStat
-	children map[string]uint64 // name and age: when it was made, see dataTree.made
+	children map[string]uint64 // name and age, see dataTree.made
 }
 
-// stat translates the stored counters: clients see cversion count changes of the
-// children, deletions included.
+// stat translates the stored counters. The cversion that clients see counts
+// deletions of children too.
 func (t *dataTree) stat(n *dataNode) Stat {
 	kids := int32(len(n.children))
 	owner := n.stat.owner

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// dataTree is the replicated state: nodes, who owns which ephemeral, and the
-// last transaction applied. It changes only through apply, so a second server
-// that applies the same transactions has the same tree. It is guarded by the
-// server's mutex.
+// dataTree is the replicated state: the nodes, the sessions that own ephemeral
+// nodes, and the last transaction applied. It changes only through apply, so a
+// second server that applies the same transactions has the same tree. The server's
+// mutex guards it.
 type dataTree struct {
-	nodes      map[string]*dataNode        // the root is filed under "" and "/"
+	nodes      map[string]*dataNode        // the root has two keys, "" and "/"
 	ephemerals map[int64]map[string]uint64 // path and age
 	containers map[string]struct{}
 	ttls       map[string]struct{}
 	lastZxid   int64
 	made       uint64 // how many nodes have been made; the age of the newest
 	watches    *watchManager
-	// showsContainers makes the Stat of a container show what its owner is.
+	// showsContainers makes the Stat of a container show its stored owner.
 	showsContainers bool
 }
 
@@ -47,7 +47,7 @@ func newDataTree(w *watchManager, cfg *config) *dataTree {
 	return t
 }
 
-// seed adds a node every server starts with.
+// seed adds a node that every server has from its start.
 func (t *dataTree) seed(path string, children ...string) *dataNode {
 	n := &dataNode{data: []byte{}, acl: openACL(), children: map[string]uint64{}}
 	for _, c := range children {
@@ -58,8 +58,8 @@ func (t *dataTree) seed(path string, children ...string) *dataNode {
 	return n
 }
 
-// txn is one transaction, complete in itself: what it does to a tree depends
-// on nothing else. op is opError for a request that failed but took a zxid.
+// txn is one transaction, complete in itself: what it does to a tree depends on
+// nothing else. op is opError for a request that failed but took a zxid.
 type txn struct {
 	zxid, time    int64
 	session       int64
@@ -76,7 +76,7 @@ type txn struct {
 	preset        func(*storedStat)
 }
 
-// txnResult is what applying a transaction yields.
+// txnResult is the result of a transaction.
 type txnResult struct {
 	op    Op
 	err   Code
@@ -85,7 +85,7 @@ type txnResult struct {
 	parts []txnResult
 }
 
-// apply performs x and fires the watches it touches.
+// apply performs x and fires the watches that x triggers.
 func (t *dataTree) apply(x *txn) txnResult {
 	res := t.applyOne(x)
 	if x.zxid > t.lastZxid {
@@ -122,9 +122,9 @@ func (t *dataTree) applyOne(x *txn) txnResult {
 	return res
 }
 
-// applyMulti performs all parts or, when one of them failed in preparation,
-// none: the parts before it then report success, those after it that they
-// were not tried.
+// applyMulti performs all parts, or none if one of them failed in preparation. Then
+// the parts before the failed one report success, and the parts after it report
+// that they were not tried.
 func (t *dataTree) applyMulti(x *txn, res *txnResult) {
 	failed := slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError })
 	after := false
@@ -162,8 +162,8 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 	if cversion == -1 {
 		cversion = parent.stat.cversion + 1
 	}
-	// Since 3.6.0 the counter never goes back (ZOOKEEPER-3249), which is why
-	// it sticks at its maximum instead of wrapping, and pzxid with it.
+	// Since 3.6.0 the counter never decreases (ZOOKEEPER-3249). So at its maximum
+	// it sticks instead of wrapping, and pzxid sticks with it.
 	if cversion > parent.stat.cversion {
 		parent.stat.cversion = cversion
 		parent.stat.pzxid = x.zxid
@@ -193,7 +193,7 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 	return st, CodeOK
 }
 
-// rootName returns the name watches know a parent path by.
+// rootName returns the name of a parent path in the tables of watches.
 func rootName(path string) string {
 	if path == "" {
 		return "/"
@@ -253,15 +253,15 @@ func (t *dataTree) ephemeralsOf(session int64) []string {
 	return slices.Sorted(maps.Keys(t.ephemerals[session]))
 }
 
-// byAge returns names in the order in which they were made. What is drawn from
-// a seed starts from this order: names may hold random parts, and an order of
-// such names differs between two runs of one seed.
+// byAge returns names in the order in which they were made. Everything that is
+// drawn from a seed starts from this order. Alphabetical order would not do,
+// because names may have random parts, which differ between two runs of one seed.
 func byAge(ages map[string]uint64) []string {
 	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
 }
 
-// descendants counts the nodes below path. The server counts the root's own
-// second name away, not those of the system.
+// descendants counts the nodes below path. For the root the real server subtracts
+// its second key, and counts the nodes of the system.
 func (t *dataTree) descendants(path string) int32 {
 	if path == "/" {
 		return int32(len(t.nodes) - 2)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// leave makes a member stop serving: its clients are dropped, and it looks for
-// a leader. The followers of a leader that leaves do the same, those that a cut
-// keeps from noticing excepted.
+// leave makes a member stop serving: it drops its clients and looks for a leader.
+// If the member leads, its followers do the same, except those that a cut keeps
+// from noticing.
 func (m *Member) leave() {
 	lead, was := m.lead, m.role
 	for c := range m.conns {
@@ -36,8 +36,8 @@ func (m *Member) leave() {
 	m.e.notify()
 }
 
-// abdicate turns what a leader has proposed and not committed into what it is:
-// entries in its own log, of which others may know or not.
+// abdicate moves what a leader has proposed and not committed to its own log. Other
+// members may or may not have it.
 func (m *Member) abdicate() {
 	for _, p := range m.proposals {
 		if p.r.txn == nil {
@@ -55,7 +55,8 @@ func (m *Member) abdicate() {
 	m.prep.forget()
 }
 
-// rank says whose log is newer: that of the later epoch, then the longer one.
+// rank tells how new the log of a member is: first by its epoch, then by its last
+// zxid.
 func (m *Member) rank() [2]int64 {
 	last := m.tree.lastZxid
 	for _, e := range m.log {
@@ -73,9 +74,9 @@ func (m *Member) rank() [2]int64 {
 
 func newer(a, b [2]int64) bool { return a[0] > b[0] || a[0] == b[0] && a[1] > b[1] }
 
-// votes counts the members that would follow m: those that look for a leader,
-// can talk to it and know nothing newer. A majority of them knows everything
-// that was committed.
+// votes counts the members that would follow m: members that look for a leader, can
+// talk to m and have no newer log. A majority of them knows everything that was
+// committed.
 func (m *Member) votes() int {
 	n := 0
 	for _, v := range m.e.members {
@@ -86,7 +87,7 @@ func (m *Member) votes() int {
 	return n
 }
 
-// candidate returns who would win an election now, or nil.
+// candidate returns the member that would win an election now, or nil.
 func (e *Ensemble) candidate() *Member {
 	var best *Member
 	for _, m := range e.members {
@@ -121,8 +122,8 @@ func (e *Ensemble) canDecide() bool {
 	return e.candidate() != nil
 }
 
-// decide lets members find the leader there is, and elects one if there is
-// none.
+// decide lets members find the leader that there is. If there is none, it elects
+// one.
 func (e *Ensemble) decide() {
 	for _, m := range e.members {
 		if m.role == roleLooking {
@@ -143,8 +144,8 @@ func (e *Ensemble) decide() {
 	e.notify()
 }
 
-// begin makes a member the leader of a new epoch. Everything in its log counts
-// as committed, and every session has its full timeout again.
+// begin makes a member the leader of a new epoch. Everything in its log counts as
+// committed, and every session gets its full timeout again.
 func (m *Member) begin() {
 	e := m.e
 	m.cutHistory()
@@ -173,7 +174,8 @@ func (m *Member) begin() {
 	m.armSweep()
 }
 
-// join makes a member follow a leader, once it has what the leader has.
+// join makes a member follow a leader, after the member has got what the leader
+// has.
 func (m *Member) join(lead *Member) {
 	m.log = nil
 	m.catchUp(lead.applied)
@@ -189,11 +191,10 @@ func (m *Member) join(lead *Member) {
 
 var errCannotLead = errors.New("zktest: the member cannot lead now")
 
-// ChangeLeader makes member i the leader of a new epoch, as when the old one
+// ChangeLeader makes the member the leader of a new epoch, as when the old leader
 // has been restarted: every member that can talk to it drops its clients, and
-// serves again after the election time. Writes that are still in the log are
-// applied then. If the member is down, is cut off from a quorum, or lacks what
-// another has logged, an error says so and nothing has changed.
+// serves again after the election time. If the member cannot lead, an error says
+// why and nothing has changed.
 func (m *Member) ChangeLeader() error {
 	w, e := m, m.e
 	e.mu.Lock()

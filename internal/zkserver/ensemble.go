@@ -9,13 +9,11 @@ import (
 	"time"
 )
 
-// Ensemble is several servers over one log: a leader that orders the writes,
-// and followers that apply them, possibly late. Make one with [NewEnsemble] in
-// a test or with [StartEnsemble] elsewhere. Its members are numbered from 1;
-// methods that take a number panic when there is no such member. All methods
-// are safe for concurrent use. Those that change something return when the
-// change is made, not when it has had its consequences: see
-// [Ensemble.AwaitLeader].
+// Ensemble is several servers over one log: a leader that orders the writes, and
+// followers that apply them, possibly late. Its members are numbered from 1;
+// package zktest checks the numbers. All methods are safe for concurrent use. A
+// method that changes something returns when the change is made. The consequences
+// may come later: see [Ensemble.AwaitLeader].
 type Ensemble struct {
 	cfg   config
 	start time.Time // ticks are counted from here
@@ -29,12 +27,12 @@ type Ensemble struct {
 	cut       map[[2]int]bool // from, to
 	history   []committed
 	term      int64   // epoch of the newest leader
-	heir      *Member // who is to win the next election; nil for the best
+	heir      *Member // the member that shall win the next election; nil for the best
 
 	timer   *time.Timer
-	timerAt time.Time // zero while none is set
-	beatAt  time.Time // when followers tell the leader of signs of life; zero: nothing to tell
-	electAt time.Time // when members agree on a leader; zero: they cannot
+	timerAt time.Time // zero while no timer is set
+	beatAt  time.Time // when followers tell the leader of signs of life; zero if there are none
+	electAt time.Time // when members agree on a leader; zero if they cannot
 	changed chan struct{}
 	closed  bool
 }
@@ -61,8 +59,8 @@ func NewEnsemble(n int, c Config) *Ensemble {
 	return e
 }
 
-// Close ends all members as [Server.Close] does, and returns when no goroutine
-// of theirs is left. A second Close waits as the first does.
+// Close ends all members as [Server.Close] does, and returns when no goroutine of
+// theirs is left. A second Close waits as the first does. The error is always nil.
 func (e *Ensemble) Close() error {
 	e.mu.Lock()
 	if !e.closed {
@@ -97,8 +95,8 @@ func (e *Ensemble) Client(name string) (order []int) {
 	return order
 }
 
-// Leader returns the member that leads a quorum, or nil. A deposed leader that
-// has not noticed yet is not returned.
+// Leader returns the member that leads a quorum, or nil. It does not return a
+// deposed leader that has not noticed yet.
 func (e *Ensemble) Leader() *Member {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,9 +112,8 @@ func (e *Ensemble) leader() *Member {
 	return nil
 }
 
-// AwaitLeader waits until there is a leader with a quorum and returns it. It
-// returns ctx's error if ctx ends before, and [os.ErrClosed] when the ensemble
-// is closed.
+// AwaitLeader waits until there is a leader with a quorum and returns it. If ctx
+// ends before, the error is the cause of ctx. After Close it is [os.ErrClosed].
 func (e *Ensemble) AwaitLeader(ctx context.Context) (*Member, error) {
 	for {
 		e.mu.Lock()
@@ -136,11 +133,11 @@ func (e *Ensemble) AwaitLeader(ctx context.Context) (*Member, error) {
 	}
 }
 
-// notify wakes those who wait for a leader.
+// notify wakes the callers of AwaitLeader.
 func (e *Ensemble) notify() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
 
-// majority is how many members make a quorum.
+// majority returns how many members make a quorum.
 func (e *Ensemble) majority() int { return len(e.members)/2 + 1 }

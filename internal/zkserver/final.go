@@ -2,8 +2,7 @@ package zkserver
 
 import "time"
 
-// submit sends a request through preparation and the log. It is called with
-// the mutex held.
+// submit sends a request through the preparation and the log. The mutex is held.
 func (s *Server) submit(r *request) {
 	if r.at.IsZero() {
 		r.at = time.Now()
@@ -17,8 +16,8 @@ func (s *Server) submit(r *request) {
 		s.finish(r)
 		return
 	}
-	// A read behind a write in the log waits for it, one with nothing
-	// before it does not.
+	// A read behind a write in the log waits for it. With nothing before it, a read
+	// does not wait.
 	if r.txn == nil && len(s.pending) == 0 {
 		s.finish(r)
 		return
@@ -64,7 +63,7 @@ func (s *Server) finish(r *request) {
 	}
 	if r.txn != nil {
 		r.result = s.tree.apply(r.txn)
-		if s.member == nil { // an ensemble has noted it
+		if s.member == nil { // the leader of an ensemble has noted it
 			s.journal.noteCommit(r.txn)
 		}
 		s.prep.applied(r.txn.zxid)
@@ -87,8 +86,8 @@ func (s *Server) finish(r *request) {
 	e := newFrame(64)
 	code, moved := r.answer(e)
 	if moved {
-		// A session that moved gets no answer: the client must notice
-		// that this connection is no longer its own.
+		// The session has moved. The connection is closed without an answer, so
+		// that its client notices.
 		r.c.close()
 		return
 	}
@@ -103,8 +102,8 @@ func (s *Server) finish(r *request) {
 	r.c.reply(r, e.frame())
 }
 
-// sessionOpened starts to track a session. Its expiry has counted since the
-// handshake was read.
+// sessionOpened attaches the connection to a session that was made. The time until
+// the session expires has counted since the handshake was read.
 func (s *Server) sessionOpened(r *request) {
 	if s.member != nil {
 		s.member.learnSession(r.session, r.timeout, r.client)
@@ -114,8 +113,8 @@ func (s *Server) sessionOpened(r *request) {
 	}
 }
 
-// sessionClosed forgets a session and, when the server ended it, closes its
-// connection.
+// sessionClosed forgets a session. If the server ended it, its connection is
+// closed.
 func (s *Server) sessionClosed(r *request) {
 	ses := s.sessions[r.session]
 	delete(s.sessions, r.session)
@@ -124,8 +123,8 @@ func (s *Server) sessionClosed(r *request) {
 	}
 }
 
-// answer encodes the reply to r, header included, and returns the code the
-// header carries. moved asks for the connection to be closed instead.
+// answer encodes the reply to r, with its header, and returns the code of the
+// header. If moved is true, the connection must be closed instead.
 func (r *request) answer(e *encoder) (code Code, moved bool) {
 	zxid := r.s.tree.lastZxid
 	xid := r.xid
@@ -138,7 +137,7 @@ func (r *request) answer(e *encoder) (code Code, moved bool) {
 	}
 	if r.err != CodeOK {
 		if r.op == OpMulti {
-			e.multiHeader(opError, true, -1) // only kept by some errors
+			e.multiHeader(opError, true, -1) // only some errors keep the body
 		}
 		return r.err, false
 	}
@@ -152,7 +151,7 @@ func (r *request) answer(e *encoder) (code Code, moved bool) {
 	return code, false
 }
 
-// answerWrite encodes what a transaction yielded.
+// answerWrite encodes the result of a transaction.
 func (r *request) answerWrite(e *encoder) (code Code, moved bool) {
 	res := r.result
 	switch r.op {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// fourLetterWord reports whether the length of a first frame spells a command.
+// fourLetterWord reports whether the length of a first frame spells a command, and
+// which.
 func fourLetterWord(n uint32) (string, bool) {
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], n)
@@ -23,12 +24,12 @@ func fourLetterWord(n uint32) (string, bool) {
 	}
 }
 
-// answerWord answers a four-letter word, after which the connection is over. All
-// are enabled.
+// answerWord answers a four-letter word and ends the connection. All words are
+// enabled.
 func (c *conn) answerWord(word string, br *bufio.Reader) error {
 	var mask [8]byte
 	if word == "stmk" {
-		// The real server reads what is there, and closes if that is not enough.
+		// The real server takes the bytes that are there, and closes if they are too few.
 		if br.Buffered() < len(mask) {
 			return io.ErrUnexpectedEOF
 		}
@@ -48,8 +49,8 @@ func (c *conn) answerWord(word string, br *bufio.Reader) error {
 	return errConnOver
 }
 
-// packets is in how many pieces the real server sends a text: one whenever 2 KiB
-// have come together.
+// packets returns in how many pieces the real server sends a text. It sends one
+// when 2 KiB have come together.
 func packets(text string) int {
 	n, size := 0, 0
 	for line := range strings.Lines(text) {
@@ -63,7 +64,7 @@ func packets(text string) int {
 	return n
 }
 
-// needsQuorum reports words that a server without a quorum does not answer.
+// needsQuorum reports whether a server without a quorum leaves the word unanswered.
 func needsQuorum(word string) bool {
 	switch word {
 	case "ruok", "envi", "gtmk", "stmk", "isro":
@@ -125,7 +126,7 @@ func (s *Server) answerWord(word string) string {
 		s.stats.received, s.stats.sent, s.stats.latency = 0, 0, latencies{}
 		return "Server stats reset.\n"
 	default:
-		return "" // hash: there are no digests of the tree
+		return "" // hash: the tree has no digests
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *Server) sortedConns() []*conn {
 	return out
 }
 
-// cons describes the connections, and briefly their part in stat.
+// cons describes the connections: in full for cons, briefly for stat.
 func (s *Server) cons(brief bool) string {
 	var b strings.Builder
 	for _, c := range s.sortedConns() {
@@ -208,8 +209,8 @@ func (c *conn) outstanding() int {
 	return n + len(c.waiting)
 }
 
-// interest is the selector's interest set: 1 for a connection that reads, 0
-// for one that still waits for its session.
+// interest is the connection's interest set in the selector of the real server: 1
+// for a connection that reads, 0 for one that still waits for its session.
 func (c *conn) interest() int {
 	if c.session == 0 {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// mntr tells what the server knows of itself: gauges, which follow its state,
-// then counters and summaries, which stay at zero here. The names are those of the
-// release, the order is that of release 3.8.
+// mntr returns gauges, which follow the state of the server, and then counters and
+// summaries, which stay at zero here. The names are those of the release; their
+// order is that of release 3.8.
 func (s *Server) mntr() string {
 	st := &s.stats
 	size := 0
@@ -95,7 +95,7 @@ sync_processor_request_queued outstanding_changes_queued request_commit_queued
 ensemble_auth_skip skip_learner_request_to_next_processor_count tls_handshake_exceeded
 revalidate_count`
 
-// mntrRestoreCounters are those that came with 3.9.0.
+// mntrRestoreCounters are the counters that came with 3.9.0.
 const mntrRestoreCounters = `
 restore_error_count restore_rate_limited_count snapshot_error_count snapshot_rate_limited_count`
 
@@ -113,7 +113,7 @@ sync_processor_batch_size node_children_watch_count write_batch_time_in_commit_p
 read_commit_proc_issued concurrent_request_processing_in_commit_processor observer_sync_time
 node_changed_watch_count sync_process_time startup_snap_load_time`
 
-// mntrPercentiles are the summaries that tell percentiles too.
+// mntrPercentiles are the summaries that have percentiles too.
 const mntrPercentiles = `
 prep_processor_queue_time_ms jvm_pause_time_ms close_session_prep_time read_commitproc_time_ms
 updatelatency local_write_committed_time_ms request_throttle_queue_time_ms readlatency

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// dump lists sessions and connections by the time they expire, and who owns which
-// ephemeral.
+// dump lists sessions and connections by the time at which they expire, and the
+// ephemeral nodes of each session.
 func (s *Server) dump() string {
 	var b strings.Builder
 	sessions := map[time.Time][]string{}
@@ -44,11 +44,12 @@ func (s *Server) dump() string {
 	return b.String()
 }
 
-// connExpiry is zookeeper.nio.sessionlessCnxnTimeout, which is also the interval at
-// whose multiples the real server lets connections expire. Here it is only told.
+// connExpiry is zookeeper.nio.sessionlessCnxnTimeout. At multiples of it the real
+// server lets connections expire. Here it is used in texts only.
 const connExpiry = 10 * time.Second
 
-// writeExpiries writes lines under the times they belong to, the next one first.
+// writeExpiries writes lines under the times that they belong to, the earliest
+// first.
 func (s *Server) writeExpiries(b *strings.Builder, lines map[time.Time][]string) {
 	for _, at := range slices.SortedFunc(maps.Keys(lines), time.Time.Compare) {
 		date := at.Add(s.wallOffset).Format("Mon Jan 02 15:04:05 MST 2006")
@@ -65,8 +66,8 @@ func sortedKeys[V any](m map[int64]V) []int64 {
 	return keys
 }
 
-// wchs counts connections, paths and watches on data and existence, which is
-// the table the server's own summary looks at.
+// wchs counts connections, paths and watches on data and existence. The real
+// server's summary looks at that table only.
 func (s *Server) wchs() string {
 	t := s.watches.tables[dataTable]
 	total := 0
@@ -128,8 +129,8 @@ func (s *Server) conf() string {
 		s.cfg.MinTimeout.Milliseconds(), s.cfg.MaxTimeout.Milliseconds())
 }
 
-// envi has the keys of the real server. What they ask about a Java machine has no
-// answer here.
+// envi has the keys of the real server. The keys about a Java machine have no value
+// here.
 func (s *Server) envi() string {
 	var b strings.Builder
 	product := "zookeeper"

@@ -23,7 +23,8 @@ func (l *latencies) add(d time.Duration) {
 	l.sum += d
 }
 
-// mean is in milliseconds, with four decimals and always a point, as Java has it.
+// mean returns milliseconds with at most four decimals and always a point, as Java
+// prints them.
 func (l *latencies) mean() string {
 	if l.n == 0 {
 		return "0.0"
@@ -36,16 +37,16 @@ func (l *latencies) mean() string {
 	return text
 }
 
-// connStats is what the four-letter words tell of a connection, since it was made
-// or since crst.
+// connStats is what the four-letter words tell about a connection, since it was
+// made or since crst.
 type connStats struct {
 	established    time.Time
-	lastIn         time.Time // what its expiry depends on
+	lastIn         time.Time // its expiry counts from here
 	received, sent int64
 	latency        latencies
 	lastOp         Op
-	lastXid        int32 // -1 when there was none
-	lastZxid       int64 // the server's at the last reply
+	lastXid        int32 // -1 if there was none
+	lastZxid       int64 // that of the server at the last reply
 	lastResponse   time.Time
 }
 
@@ -53,7 +54,8 @@ func newConnStats(now time.Time) connStats {
 	return connStats{established: now, lastIn: now, lastXid: -1, lastZxid: -1}
 }
 
-// serverStats is what they tell of the server, since its start or since srst.
+// serverStats is what the four-letter words tell about the server, since its start
+// or since srst.
 type serverStats struct {
 	received, sent int64
 	latency        latencies
@@ -62,7 +64,8 @@ type serverStats struct {
 	lastResponse, minResponse, maxResponse int
 }
 
-// defaultTraceMask is the real server's: client requests, sessions and warnings.
+// defaultTraceMask is that of the real server: client requests, sessions and
+// warnings.
 const defaultTraceMask = 306
 
 func newServerStats() serverStats {
@@ -82,8 +85,9 @@ func (c *conn) sent() {
 	c.s.stats.sent++
 }
 
-// observe counts a request that is answered with size bytes. What does not pass
-// the stages of the server does not count: credentials, and coming back.
+// observe counts a request that is answered with size bytes. Auth requests and the
+// handshakes of sessions that come back do not count, because they do not pass the
+// stages of the real server.
 func (c *conn) observe(r *request, size int) {
 	if r.op == OpAuth || r.op == OpSASL || r.op == OpConnect && r.txn == nil {
 		return
@@ -110,7 +114,8 @@ func (c *conn) observe(r *request, size int) {
 	all.lastResponse = size
 }
 
-// lastOpName is how cons calls a request. Writes that failed have no name.
+// lastOpName is the name that cons gives a request. A write that failed has no
+// name.
 func lastOpName(op Op) string {
 	switch op {
 	case OpPing:

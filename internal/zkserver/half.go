@@ -22,7 +22,7 @@ const (
 )
 
 // chunk is what one Write put in. It is delivered as a whole, at its time or
-// with the chunk before it, whichever is later.
+// together with the chunk before it, whichever is later.
 type chunk struct {
 	b   []byte
 	at  time.Time // zero: at once
@@ -30,11 +30,11 @@ type chunk struct {
 }
 
 // half is one direction of a link: an unbounded buffer whose contents become
-// readable after a seeded delay. Writing never blocks, as on a network with
-// deep buffers, and so no caller ever waits on a mutex for a reader; all
-// waiting is on a condition, which lets the clock of a synctest bubble advance.
+// readable after a seeded delay. Writing never blocks, as on a network with deep
+// buffers, so no caller waits for a reader while it holds a mutex. All waiting is
+// on a condition, which lets the clock of a synctest bubble advance.
 type half struct {
-	mu     sync.Mutex // guards the rest; a leaf, nothing is called under it
+	mu     sync.Mutex // guards the rest; no other mutex is taken under it
 	cond   sync.Cond
 	queue  []chunk
 	unread int
@@ -47,10 +47,10 @@ type half struct {
 	latency latency
 	rng     *rand.Rand
 	line    line
-	last    time.Time // when the newest chunk is delivered
+	last    time.Time // when the newest chunk will be delivered
 
 	deadline time.Time // of the reader
-	paused   time.Time // since when deadlines stand still; zero if they do not
+	paused   time.Time // since when deadlines stand still; zero while they run
 	timer    *time.Timer
 }
 
@@ -60,8 +60,8 @@ func newHalf(rng *rand.Rand, l latency, t line) *half {
 	return h
 }
 
-// write queues p, which it keeps. extra is added to the latency; what is
-// written later is delivered no earlier.
+// write queues p and keeps it. extra is added to the latency. What is written later
+// is not delivered earlier.
 func (h *half) write(p []byte, extra time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +71,7 @@ func (h *half) write(p []byte, extra time.Duration) {
 	h.push(chunk{b: p}, extra)
 }
 
-// closeWrite queues the end of the stream behind what was written.
+// closeWrite queues the end of the stream behind everything that was written.
 func (h *half) closeWrite() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,8 +91,8 @@ func (h *half) push(c chunk, extra time.Duration) {
 	h.cond.Broadcast()
 }
 
-// after returns when a chunk is delivered that is due at t: behind the chunks
-// before it, or the reader would meet several at one instant.
+// after returns when a chunk is delivered that is due at t. It comes later than the
+// chunks before it, because the reader must not get several at one instant.
 func (h *half) after(t time.Time) time.Time {
 	if next := h.last.Add(1); t.Before(next) {
 		t = next
@@ -101,8 +101,7 @@ func (h *half) after(t time.Time) time.Time {
 	return h.last
 }
 
-// again returns how long what has arrived takes once more; zero without
-// latency.
+// again returns a delay of one more latency; zero without latency.
 func (h *half) again() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +112,7 @@ func (h *half) again() time.Duration {
 	return time.Until(h.line.from(time.Now().Add(d)))
 }
 
-// read copies the bytes that have arrived, or waits for some.
+// read copies the bytes that have arrived, or waits until some arrive.
 func (h *half) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,12 +150,12 @@ func (h *half) take(p []byte) (int, error) {
 	if len(c.b) == 0 {
 		h.queue = slices.Delete(h.queue, 0, 1)
 	}
-	h.cond.Broadcast() // a writer may wait for room
+	h.cond.Broadcast() // awaitRoom may wait for this
 	return n, nil
 }
 
-// arm sets the timer to the next instant at which a waiting reader has
-// something to do.
+// arm sets the timer to the next instant at which a waiting reader has something to
+// do.
 func (h *half) arm(now time.Time) {
 	var at time.Time
 	if h.paused.IsZero() {
@@ -188,7 +187,7 @@ func (h *half) setDeadline(t time.Time) {
 	h.mu.Unlock()
 }
 
-// closeRead makes readers fail; what is queued or written later is lost.
+// closeRead makes readers fail. What is queued or written later is lost.
 func (h *half) closeRead() {
 	h.mu.Lock()
 	h.readerGone = true
@@ -196,7 +195,7 @@ func (h *half) closeRead() {
 	h.mu.Unlock()
 }
 
-// abort ends the direction at once, whatever holds it.
+// abort ends the direction at once, even if it is held.
 func (h *half) abort() {
 	h.mu.Lock()
 	h.aborted = true
@@ -212,15 +211,15 @@ func (h *half) clear() {
 	h.cond.Broadcast()
 }
 
-// hold stops delivery for a cause; release resumes it when no cause is left,
-// after a latency of its own, so that links released together do not deliver
-// at the same instant.
+// hold stops delivery for a cause.
 func (h *half) hold(c holdCause) {
 	h.mu.Lock()
 	h.held |= c
 	h.mu.Unlock()
 }
 
+// release ends a cause. When no cause is left, delivery goes on after a latency of
+// its own, so that links that are released together do not deliver at one instant.
 func (h *half) release(c holdCause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,8 +244,7 @@ func (h *half) release(c holdCause) {
 	h.cond.Broadcast()
 }
 
-// pause makes the reader's deadline stand still; resume puts it off by the
-// time in between.
+// pause makes the reader's deadline stand still.
 func (h *half) pause() {
 	h.mu.Lock()
 	if h.paused.IsZero() {
@@ -255,6 +253,7 @@ func (h *half) pause() {
 	h.mu.Unlock()
 }
 
+// resume lets the deadline run again, later by the time in between.
 func (h *half) resume() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -274,8 +273,8 @@ func (h *half) setLatency(lo, hi time.Duration) {
 	h.mu.Unlock()
 }
 
-// awaitRoom waits until fewer than limit bytes are unread or nobody will read
-// them any more.
+// awaitRoom waits until fewer than limit bytes are unread, or until no reader will
+// read them.
 func (h *half) awaitRoom(limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,12 +2,9 @@ package zkserver
 
 import "time"
 
-// Halt makes the member's process stand still, as SIGSTOP does, or a virtual
-// machine that is moved: clients and other members can connect and send, and
-// hear nothing. Nothing that it does by itself happens, sessions that it tracks
-// do not expire, and it does not notice that others have given it up. Continue
-// lets it go on where it was, and then everything that is overdue happens. A
-// member that is down cannot be halted, and Stop and Crash end a halt.
+// Halt makes the member's process stand still, as SIGSTOP does: clients and members
+// can connect and send, and hear nothing. Nothing that the member does by itself
+// happens. A member that is down cannot be halted. Stop and Crash end a halt.
 func (m *Member) Halt() {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
@@ -29,8 +26,7 @@ func (m *Member) Halt() {
 	m.e.settle()
 }
 
-// Continue undoes Halt. For up to a tick a leader that has been deposed
-// meanwhile answers reads from its old state, as the real one does.
+// Continue undoes Halt. Everything that is overdue happens then.
 func (m *Member) Continue() {
 	m.e.mu.Lock()
 	m.proceed()

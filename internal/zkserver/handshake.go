@@ -46,9 +46,9 @@ func (c *conn) handshake(br *bufio.Reader) error {
 	}
 }
 
-// awaitAccept keeps the handshake waiting while the server hangs, and for a
-// latency after that: what is let in at one instant gets its session ids in any
-// order.
+// awaitAccept keeps the handshake waiting while the server hangs, and for one
+// latency after that. Handshakes that went on at one instant would get their
+// session ids in any order.
 func (c *conn) awaitAccept() error {
 	for waited := false; ; waited = true {
 		c.s.mu.Lock()
@@ -68,7 +68,7 @@ func (c *conn) awaitAccept() error {
 	}
 }
 
-// judgeConnect applies the rules that match handshakes.
+// judgeConnect applies the verdict about a handshake.
 func (c *conn) judgeConnect(r *request) error {
 	s := c.s
 	s.mu.Lock()
@@ -108,9 +108,9 @@ func (c *conn) connect(r *request, req connectRequest) {
 		return
 	}
 	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
-		// The server has no quorum, or the client has seen more than this
-		// server, or does not want one that cannot write: it is sent away
-		// without an answer.
+		// The server has no quorum, or the client has seen a later zxid than this
+		// server, or the client does not accept a read-only server: the connection
+		// is closed without an answer.
 		c.close()
 		return
 	}
@@ -126,7 +126,7 @@ func (c *conn) connect(r *request, req connectRequest) {
 		s.submit(r)
 		return
 	}
-	// The older connection goes first, whatever the password says.
+	// The older connection is closed first, even if the password is wrong.
 	if ses := s.sessions[req.session]; ses != nil && ses.conn != nil {
 		ses.conn.close()
 	}
@@ -156,7 +156,7 @@ func (c *conn) attach(r *request, valid bool) {
 	c.connected(r)
 }
 
-// connected tells the client its session and lets requests in.
+// connected tells the client its session and lets its requests in.
 func (c *conn) connected(r *request) {
 	password := make([]byte, 16)
 	if !c.s.cfg.has(QuirkNoReattach) {

@@ -12,16 +12,16 @@ type Node struct {
 	Path string
 	Data []byte
 	Stat Stat
-	// Counter is the stored counter that the next sequential child gets as
-	// its suffix.
+	// Counter is the suffix of the next sequential child.
 	Counter int32
-	// Container reports a container node, and TTL is positive for a node
-	// with a time to live.
+	// Container reports a container node. TTL is positive for a node with a time
+	// to live.
 	Container bool
 	TTL       time.Duration
 }
 
-// Tree returns all nodes in the order of their paths, without the system's own.
+// Tree returns all nodes in the order of their paths, without the nodes of the
+// system.
 func (s *Server) Tree() []Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (s *Server) Node(path string) (Node, bool) {
 	return s.tree.public(path, n), true
 }
 
-// Children returns the names of the children of path in order; none if there
-// is no such node.
+// Children returns the names of the children of path in alphabetical order. It
+// returns none if there is no such node.
 func (s *Server) Children(path string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,21 +74,15 @@ func (s *Server) Children(path string) []string {
 
 // Session is a session, as the server knows it.
 type Session struct {
-	ID int64
-	// Client is the name of the link that made it.
-	Client string
-	// Timeout is what was negotiated when it was made.
-	Timeout time.Duration
-	// ExpiresIn is the time left without a further sign of life.
-	ExpiresIn time.Duration
-	// Connected reports whether a connection is attached.
-	Connected bool
-	// Ephemerals are the paths it owns, in order.
-	Ephemerals []string
+	ID         int64
+	Client     string        // the name of the link that made it
+	Timeout    time.Duration // as negotiated when it was made
+	ExpiresIn  time.Duration // without a further sign of life
+	Connected  bool
+	Ephemerals []string // in alphabetical order
 }
 
-// Sessions returns the live sessions in the order of their ids, which is the
-// order in which they were made.
+// Sessions returns the live sessions in the order of their ids.
 func (s *Server) Sessions() []Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,13 +105,11 @@ func (s *Server) Sessions() []Session {
 
 // Watch is a watch that a connection has left.
 type Watch struct {
-	Path    string
-	Client  string
-	Session int64
-	// Children tells a watch on the list of children from one on the node.
-	Children bool
-	// Persistent and Recursive report how it was left; neither means that it
-	// goes with the first event.
+	Path     string
+	Client   string
+	Session  int64
+	Children bool // on the list of children, and not on the node
+	// If neither is set, the first event removes the watch.
 	Persistent, Recursive bool
 }
 
@@ -143,15 +135,15 @@ func (s *Server) Watches() []Watch {
 	return out
 }
 
-// WatchCount returns how many watches connections have left: pairs of a path
-// and a connection, those on children counted apart.
+// WatchCount returns how many watches connections have left. It counts pairs of a
+// path and a connection, those on children apart.
 func (s *Server) WatchCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watches.size()
 }
 
-// Zxid returns the last transaction applied.
+// Zxid returns the zxid of the last transaction applied.
 func (s *Server) Zxid() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,21 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// errShort is what a decoder reports for a record that ends early or states a
-// length that cannot be true. ZooKeeper answers such a request with
-// [CodeMarshallingError].
+// errShort is the error of a decoder for a record that ends early or states an
+// impossible length. ZooKeeper answers such a request with [CodeMarshallingError].
 var errShort = errors.New("zktest: malformed record")
 
-// errUnknownPart is what a decoder reports for a transaction with a request of a
-// type that has no place in it.
+// errUnknownPart is the error of a decoder for a transaction with a request of a type
+// that is not allowed there.
 var errUnknownPart = errors.New("zktest: unknown part of a transaction")
 
-// errNullACL is what a decoder reports for a null list of ACL entries over
-// which the server trips before it takes a zxid.
+// errNullACL is the error of a decoder for a null list of ACL entries. The real
+// server meets a null pointer there before it takes a zxid.
 var errNullACL = errors.New("zktest: null ACL")
 
-// decoder reads jute's binary encoding. The first error sticks, and every read
-// after it returns a zero value, so a record is checked once, at its end.
+// decoder reads jute's binary encoding. The first error stays, and every read after
+// it returns a zero value. So a record is checked once, at its end.
 type decoder struct {
 	b   []byte
 	err error
@@ -58,8 +57,8 @@ func (d *decoder) long() int64 {
 	return int64(binary.BigEndian.Uint64(p))
 }
 
-// buffer returns nil for the encoding's null and a copy otherwise: the frame
-// is not kept.
+// buffer returns nil for a null buffer and a copy otherwise, because the frame is
+// not kept.
 func (d *decoder) buffer() []byte {
 	n := d.int()
 	if d.err != nil || n == -1 {
@@ -91,8 +90,8 @@ func (d *decoder) text() (string, bool) {
 	return string(p), true
 }
 
-// path returns a string that must not be null: the server meets a null
-// pointer there and reports a marshalling error.
+// path returns a string that must not be null. The real server meets a null pointer
+// there and reports a marshalling error.
 func (d *decoder) path() string {
 	s, ok := d.text()
 	if !ok {
@@ -107,8 +106,8 @@ func (d *decoder) paths() []string {
 	if d.err != nil || n <= 0 {
 		return nil
 	}
-	// A string takes four bytes at least, so the claimed length never
-	// decides how much is allocated.
+	// A string takes four bytes at least, so a false length cannot make the
+	// server allocate more than the frame is long.
 	out := make([]string, 0, min(int(n), len(d.b)/4+1))
 	for ; n > 0 && d.err == nil; n-- {
 		out = append(out, d.path())
@@ -116,7 +115,7 @@ func (d *decoder) paths() []string {
 	return out
 }
 
-// acls returns a vector of ACL entries, which is nil only for the null vector.
+// acls returns a vector of ACL entries. It is nil for a null vector only.
 func (d *decoder) acls() []acl {
 	n := d.int()
 	if d.err != nil || n == -1 {
@@ -166,7 +165,7 @@ func (e *encoder) buffer(p []byte) {
 }
 
 // text writes a string as Java's jute does: a character beyond the basic plane
-// becomes two surrogates of three bytes each, which is not quite UTF-8.
+// becomes two surrogates of three bytes each, which is not valid UTF-8.
 func (e *encoder) text(s string) {
 	at := len(e.b)
 	e.int(0)

@@ -2,27 +2,22 @@ package zkserver
 
 import "time"
 
-// SetSessionTimeouts changes the range into which requested timeouts are
-// clamped, for handshakes from now on, re-attached sessions too: what was
-// negotiated before stays until then. It models coming back to a server that
-// is configured differently. The range must not be empty or negative.
+// SetSessionTimeouts changes the range into which the server clamps requested
+// timeouts, for handshakes from now on.
 func (s *Server) SetSessionTimeouts(lo, hi time.Duration) {
 	s.mu.Lock()
 	s.cfg.MinTimeout, s.cfg.MaxTimeout = lo, hi
 	s.mu.Unlock()
 }
 
-// SetMaxConns limits the connections from one client's address, as
-// maxClientCnxns does: those beyond n are accepted and closed at once. Here the
-// clients of one [ClientLink] share an address. Zero, the default, means no
-// limit.
+// SetMaxConns limits the connections of one [ClientLink]. Zero means no limit.
 func (s *Server) SetMaxConns(n int) {
 	s.mu.Lock()
 	s.maxConns = n
 	s.mu.Unlock()
 }
 
-// crowded reports whether a new connection is one too many. The connection
+// crowded reports whether a new connection is above the limit. The connection
 // itself counts. The mutex is held.
 func (s *Server) crowded(c *conn) bool {
 	if s.maxConns <= 0 {
@@ -37,12 +32,9 @@ func (s *Server) crowded(c *conn) bool {
 	return n > s.maxConns
 }
 
-// DropLog loses the writes that are in the log and have not been applied, as a
-// leader does that fails before its followers have them: they never happen.
-// The connections they came by are closed without an answer; sessions that
-// were being made do not exist, those that were ending live on. Zxids given
-// out are not used again. It returns how many requests were lost, reads behind
-// the writes included.
+// DropLog loses the writes that are in the log and have not been applied, with the
+// reads behind them, and returns how many requests were lost. Their connections are
+// closed and their zxids are not used again.
 func (s *Server) DropLog() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,10 +56,9 @@ func (s *Server) DropLog() int {
 	return len(lost)
 }
 
-// ChangeLeader does what clients see of the election of a new leader:
-// connections are closed, transactions count from the next epoch, and every
-// session has its full timeout again. Writes that are still in the log are
-// applied before.
+// ChangeLeader does what clients see of an election: connections are closed,
+// transactions count from the next epoch, and every session gets its full timeout
+// again. The writes in the log are applied first.
 func (s *Server) ChangeLeader() {
 	s.mu.Lock()
 	for len(s.pending) > 0 {

@@ -29,8 +29,8 @@ type linkEnd struct {
 	closed        bool
 }
 
-// Read returns bytes that have arrived. Data that is held or still on its way
-// does not count.
+// Read returns bytes that have arrived. It does not return bytes that are held or
+// still on their way.
 func (l *linkEnd) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -53,8 +53,8 @@ func (l *linkEnd) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends both directions: the peer reads what was written before, then the
-// end of the stream.
+// Close ends both directions: the peer reads everything that was written before,
+// and then the end of the stream.
 func (l *linkEnd) Close() error {
 	l.mu.Lock()
 	was := l.closed
@@ -89,8 +89,8 @@ func (l *linkEnd) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets the deadline for writing. A write never waits, so it
-// only fails when the deadline has passed before.
+// SetWriteDeadline sets the deadline for writing. A write never waits, so it fails
+// only if the deadline has passed before.
 func (l *linkEnd) SetWriteDeadline(t time.Time) error {
 	l.mu.Lock()
 	l.writeDeadline = t
@@ -98,7 +98,7 @@ func (l *linkEnd) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// standsStill reports whether deadlines are suspended.
+// standsStill reports whether deadlines stand still.
 func (h *half) standsStill() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

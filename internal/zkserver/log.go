@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// journal keeps the requests whose fate is known and tells observers. The
-// servers of an ensemble share one. It is guarded by their mutex.
+// journal keeps the requests whose outcome is known and tells observers. The
+// servers of an ensemble share one. Their mutex guards it.
 type journal struct {
 	size      int
 	observers []func(Request)
@@ -20,7 +20,7 @@ type journal struct {
 
 func newJournal(size int) *journal { return &journal{size: size} }
 
-// record notes a request whose fate is known. The mutex is held.
+// record notes a request whose outcome is known. The mutex is held.
 func (s *Server) record(r *request) {
 	j := s.journal
 	if len(j.observers) == 0 && j.size <= 0 {
@@ -38,13 +38,13 @@ func (s *Server) record(r *request) {
 	}
 }
 
-// report calls the observers, outside the mutex and one request at a time.
+// report calls the observers, without the mutex and for one request at a time.
 func (s *Server) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.journal
 	if j.reporting {
-		return // whoever is at it goes on until nothing is left
+		return // another goroutine reports, and goes on until nothing is left
 	}
 	j.reporting = true
 	for len(j.unseen)+len(j.unseenCommits) > 0 {
@@ -67,28 +67,24 @@ func (s *Server) report() {
 	j.reporting = false
 }
 
-// OnRequest calls f for every request from now on, when its fate is known:
-// applied and answered, or struck by a rule. Calls come one at a time and in
-// the order of the server's decisions, on the server's goroutines; f may call
-// the server, but while it runs nobody else's requests are reported. On a
-// member of an ensemble it reports the requests of all members.
+// OnRequest calls f for every request from now on, when its outcome is known. Calls
+// come one at a time and in the order of the server's decisions, without the mutex.
+// In an ensemble f gets the requests to all members.
 func (s *Server) OnRequest(f func(Request)) {
 	s.mu.Lock()
 	s.journal.observers = append(slices.Clip(s.journal.observers), f)
 	s.mu.Unlock()
 }
 
-// Log returns the most recent requests, oldest first: at least as many as
-// [WithLogSize] says, if there were so many. On a member of an ensemble it
-// returns those of all members.
+// Log returns the most recent requests, the oldest first. In an ensemble it returns
+// the requests to all members.
 func (s *Server) Log() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.journal.log...)
 }
 
-// ResetCounts sets the counts of requests, events and expired sessions to
-// zero, to count what one step of a test does.
+// ResetCounts sets all counts to zero.
 func (s *Server) ResetCounts() {
 	s.mu.Lock()
 	s.counts = newCounts()

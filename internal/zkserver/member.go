@@ -35,11 +35,11 @@ func (r Role) String() string {
 // server is embedded by a name that keeps the field private.
 type server = Server
 
-// Member is one server of an [Ensemble]. It has the methods of a [Server], and
-// what they do to connections, clients and requests concerns this member
-// alone. What they do to the data (Create, SetCounter, ExpireSession and so
-// on) goes through the leader; without one that this member reaches they fail
-// with [CodeConnectionLoss]. A Member is safe for concurrent use.
+// Member is one server of an [Ensemble]. It has the methods of a [Server]. A method
+// that disturbs connections, clients or requests concerns this member alone. A
+// method that changes the data goes through the leader; its code is
+// [CodeConnectionLoss] if the member does not reach one. A Member is safe for
+// concurrent use.
 type Member struct {
 	*server
 	e  *Ensemble
@@ -50,13 +50,13 @@ type Member struct {
 	lead    *Member // while it follows or leads
 	term    int64   // epoch of the last leader it has followed
 	applied int     // how much of the history its tree has
-	stale   bool    // its tree has what the history has not
+	stale   bool    // its tree has transactions that the history lacks
 	halted  bool    // the process stands still
 	log     []entry // logged, not applied
 	heard   time.Time
 
-	// Of a follower: what a cut holds back either way, and the signs of
-	// life that the leader is told of.
+	// Of a follower: the messages that a cut holds back, from the leader and to
+	// it, and the signs of life that the leader will hear of.
 	inbox   []*request
 	outbox  []func(lead *Member)
 	touched map[int64]time.Duration
@@ -72,7 +72,7 @@ type Member struct {
 // peer is a leader's view of a follower.
 type peer struct {
 	silent bool      // the network between them is cut
-	heard  time.Time // when it was heard of last, if silent
+	heard  time.Time // when the leader last heard of it, if silent
 }
 
 func newMember(e *Ensemble, id int) *Member {
@@ -92,20 +92,19 @@ func (m *Member) Server() *Server { return m.server }
 // ID returns the member's number, from 1.
 func (m *Member) ID() int { return m.id }
 
-// Host returns the name by which an [EnsembleLink] knows the member: "zk1" for
-// the first.
+// Host returns the name of the member in texts: "zk1" for the first.
 func (m *Member) Host() string { return fmt.Sprintf("zk%d", m.id) }
 
-// Role returns what the member is now. A member that has been cut off keeps
-// its role until it notices.
+// Role returns what the member is now. A member that has been cut off keeps its
+// role until it notices.
 func (m *Member) Role() Role {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
 	return m.role
 }
 
-// Serving reports whether the member serves clients, which it also does for a
-// while after it has been cut off.
+// Serving reports whether the member serves clients. A member that has been cut off
+// goes on serving for a while.
 func (m *Member) Serving() bool {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
@@ -118,10 +117,10 @@ func (m *Member) Leading() bool { return m.Role() == roleLeading }
 // away reports whether the server belongs to an ensemble and has no leader.
 func (s *Server) away() bool { return s.member != nil && s.member.lead == nil }
 
-// Stop ends the member's process: its connections are closed, dials are
-// refused, and other members that it can talk to notice at once. What it has
-// logged is still there when Resume starts it again. [QuirkCloseOnStop] makes it end
-// the sessions of its clients before.
+// Stop ends the member's process: its connections are closed, dials are refused,
+// and the members that it can talk to notice at once. What it has logged is there
+// when Resume starts it again. [QuirkCloseOnStop] makes Stop end the sessions of
+// its clients first.
 func (m *Member) Stop() {
 	m.e.mu.Lock()
 	if m.role != roleDown {
@@ -132,11 +131,8 @@ func (m *Member) Stop() {
 	m.stop(0)
 }
 
-// Crash ends the member's process as Stop does and loses the last n
-// transactions it has logged, applied ones too, as a machine does that had not
-// written them to its disk. If the quorum has them, the member gets them back
-// from the leader after Resume; if the members that have them never come
-// back, they are lost for everybody.
+// Crash ends the process as Stop does, and the member loses the last n transactions
+// that it has logged, applied ones too.
 func (m *Member) Crash(n int) { m.stop(n) }
 
 func (m *Member) stop(lose int) {
@@ -152,16 +148,16 @@ func (m *Member) stop(lose int) {
 	m.report()
 }
 
-// Resume starts the member again after Stop or Crash. It looks for a leader,
-// which takes the election time, and serves when it has caught up with it.
+// Resume starts the member again after Stop or Crash. The member looks for a
+// leader.
 func (m *Member) Resume() {
 	m.e.mu.Lock()
 	if m.role == roleDown && !m.closed {
 		m.role, m.stopped = roleLooking, false
 		m.networkChanged()
 		for _, f := range m.e.members {
-			// A follower that a cut kept from noticing the end of the process
-			// sees that its connection is of the old one.
+			// A cut may have kept a follower from noticing the end of the process.
+			// It sees now that its connection was to the old process.
 			if f.role == roleFollowing && f.lead == m && f.linked(m) {
 				f.leave()
 			}
@@ -172,18 +168,15 @@ func (m *Member) Resume() {
 	m.report()
 }
 
-// Lag makes the member, while it follows, apply every commit d after it hears
-// of it: its clients read the past, and their writes and syncs are answered
-// when it has got there. Zero makes it follow at once. A member catches up
-// whenever it starts to follow a leader, and a leader never lags.
+// Lag makes the member, while it follows, apply every commit d after it hears of
+// it. Zero makes it follow at once.
 func (m *Member) Lag(d time.Duration) {
 	m.e.mu.Lock()
 	m.lag = d
 	m.e.mu.Unlock()
 }
 
-// HoldCommits makes the member apply no commit until ReleaseCommits; see
-// [Member.Lag].
+// HoldCommits makes the member apply no commit until ReleaseCommits.
 func (m *Member) HoldCommits() {
 	m.e.mu.Lock()
 	m.holding = true

@@ -2,9 +2,9 @@ package zkserver
 
 import "time"
 
-// noteTouch remembers a sign of life until the leader's next ping takes it
-// along. A follower does not know better: whether the session lives is for the
-// leader to say.
+// noteTouch notes a sign of life until the follower answers the leader's next ping.
+// A follower reports true for every session, because only the leader knows whether
+// it still lives.
 func (m *Member) noteTouch(id int64, timeout time.Duration) bool {
 	if m.role != roleFollowing {
 		return false
@@ -14,17 +14,17 @@ func (m *Member) noteTouch(id int64, timeout time.Duration) bool {
 	return true
 }
 
-// learnSession makes a session known here, if it is not yet.
+// learnSession makes a session known to the member, if it is not known yet.
 func (m *Member) learnSession(id int64, timeout time.Duration, client string) {
 	if m.sessions[id] == nil {
 		m.sessions[id] = &session{id: id, timeout: timeout, client: client}
 	}
 }
 
-// revalidate asks the leader whether a client may come back with its session,
-// which then belongs to this member. The connection it may have on another
-// member stays open, as on the real server: there it is a request that needs
-// the leader which finds that the session has moved.
+// revalidate asks the leader whether a client may come back with its session, which
+// then belongs to this member. If the session has a connection to another member,
+// that connection stays open, as on the real server. A request on it that needs the
+// leader finds that the session has moved.
 func (m *Member) revalidate(c *conn, r *request) {
 	m.ask(func(lead *Member) {
 		valid := lead.touch(r.session, c.timeout)
@@ -53,7 +53,7 @@ func (s *Server) authority() *Server {
 	}
 }
 
-// expiryOf returns the tick at which a session is over, as far as is known.
+// expiryOf returns the tick at which a session is over, as far as the server knows.
 func (s *Server) expiryOf(ses *session) int64 {
 	if a := s.authority(); a != nil && a.sessions[ses.id] != nil {
 		return a.sessions[ses.id].expires
@@ -62,9 +62,8 @@ func (s *Server) expiryOf(ses *session) int64 {
 }
 
 // DropLog loses the writes that the leader has logged and not committed, on all
-// members that follow it, and closes the connections they came by. It returns
-// how many requests were lost, and none on a member that does not lead. See
-// [Server.DropLog].
+// members that follow it, and closes the connections that sent them. It returns how
+// many requests were lost; on a member that does not lead, that is none.
 func (m *Member) DropLog() int {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
@@ -91,7 +90,8 @@ func (m *Member) DropLog() int {
 	return len(lost)
 }
 
-// drop removes requests from a follower's log and from what is on the way.
+// drop removes requests from a follower's log and from the messages that a cut
+// holds.
 func (m *Member) drop(doomed map[*request]bool) {
 	var log []entry
 	for _, e := range m.log {

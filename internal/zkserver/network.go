@@ -2,16 +2,14 @@ package zkserver
 
 import "time"
 
-// Freeze holds both directions of every connection, those made later too: the
-// server accepts and is never heard of. It lives on, so sessions expire. Thaw
-// delivers what was held.
+// Freeze holds both directions of every connection, including later ones. Dials
+// succeed.
 func (s *Server) Freeze() { s.holdAll(holdFrozen) }
 
-// Thaw undoes Freeze, and every StallReply.
+// Thaw undoes Freeze, and every stalled reply.
 func (s *Server) Thaw() { s.releaseAll(holdFrozen | holdStalled) }
 
-// Partition holds both directions of every connection and keeps new dials
-// waiting, as a network does that drops every packet. Heal undoes it.
+// Partition holds both directions of every connection and keeps new dials waiting.
 func (s *Server) Partition() {
 	s.mu.Lock()
 	s.partitioned = true
@@ -19,7 +17,7 @@ func (s *Server) Partition() {
 	s.holdAll(holdPartition)
 }
 
-// Heal undoes Partition. Held frames flow, and waiting dials go on.
+// Heal undoes Partition.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	s.partitioned = false
@@ -37,8 +35,8 @@ func (s *Server) holdAll(c holdCause) {
 	}
 }
 
-// releaseAll ends a cause for the whole server. Links that their own client
-// holds for the same cause stay held.
+// releaseAll ends a cause for the whole server. If a client's own link is held for
+// the same cause, it stays held.
 func (s *Server) releaseAll(c holdCause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,15 +46,15 @@ func (s *Server) releaseAll(c holdCause) {
 	}
 }
 
-// Refuse makes dials fail with ECONNREFUSED. A TCP client is connected and
-// reset at once, since the port stays taken. Connections that exist go on.
+// Refuse makes dials fail with ECONNREFUSED. A TCP client is connected and its
+// connection reset at once.
 func (s *Server) Refuse() { s.setDoor(true, false) }
 
 // HangHandshake makes the server accept connections and not answer their
-// handshake. Connections that exist go on.
+// handshakes.
 func (s *Server) HangHandshake() { s.setDoor(false, true) }
 
-// Accept undoes Refuse and HangHandshake. Handshakes that hang are answered.
+// Accept undoes Refuse and HangHandshake.
 func (s *Server) Accept() { s.setDoor(false, false) }
 
 func (s *Server) setDoor(refusing, hanging bool) {
@@ -66,8 +64,7 @@ func (s *Server) setDoor(refusing, hanging bool) {
 	s.mu.Unlock()
 }
 
-// CutAll closes every connection. Sessions live on, and clients may come back
-// at once. It returns how many connections it closed.
+// CutAll closes every connection and returns how many it closed. Sessions live on.
 func (s *Server) CutAll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,9 +75,8 @@ func (s *Server) CutAll() int {
 	return n
 }
 
-// Stop makes the server behave like a process that has ended: connections are
-// closed, dials are refused, sessions do not expire. Resume starts it again
-// with the same data. [QuirkCloseOnStop] makes it end the sessions too.
+// Stop makes the server behave like a process that has ended. [QuirkCloseOnStop]
+// makes Stop end the sessions too.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	s.closeAttached()
@@ -90,8 +86,7 @@ func (s *Server) Stop() {
 	s.report()
 }
 
-// Resume undoes Stop. As after a restart or a change of the leader, every
-// session gets its full timeout again.
+// Resume undoes Stop. Every session gets its full timeout again.
 func (s *Server) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,17 +95,15 @@ func (s *Server) Resume() {
 	s.networkChanged()
 }
 
-// SlowLog sets the time that every write spends between its place in the log
-// and its effect; zero makes writes immediate again. Those in the log keep
-// their time.
+// SlowLog sets the time that every write spends in the log. Writes that are in the
+// log already keep their time.
 func (s *Server) SlowLog(d time.Duration) {
 	s.mu.Lock()
 	s.logDelay = d
 	s.mu.Unlock()
 }
 
-// HoldLog keeps every write in the log until ReleaseLog: it is accepted, but
-// has no effect and no answer yet.
+// HoldLog keeps every write in the log until ReleaseLog.
 func (s *Server) HoldLog() {
 	s.mu.Lock()
 	s.logHeld = true
@@ -125,25 +118,22 @@ func (s *Server) ReleaseLog() {
 	s.mu.Unlock()
 }
 
-// DelayEvents makes watch events take d longer than replies do. The order
-// within a connection is kept, so later replies wait for the event.
+// DelayEvents makes watch events take d longer than replies do.
 func (s *Server) DelayEvents(d time.Duration) {
 	s.mu.Lock()
 	s.eventDelay = d
 	s.mu.Unlock()
 }
 
-// JumpClock moves the wall clock, which stamps nodes and ages TTL nodes.
-// Sessions do not notice.
+// JumpClock moves the wall clock. Sessions do not use it.
 func (s *Server) JumpClock(d time.Duration) {
 	s.mu.Lock()
 	s.wallOffset += d
 	s.mu.Unlock()
 }
 
-// SetReadOnly turns the server into one that has lost its quorum and serves
-// reads, or back. Connections are closed; only clients that ask for it may
-// connect to a read-only server, and writes get [CodeNotReadOnly].
+// SetReadOnly turns the server into one that serves reads only, or back.
+// Connections are closed.
 func (s *Server) SetReadOnly(on bool) {
 	s.mu.Lock()
 	s.readOnly = on

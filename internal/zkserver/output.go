@@ -2,7 +2,7 @@ package zkserver
 
 import "time"
 
-// reply queues the answer to r and does to it what the rules say. The mutex is
+// reply queues the answer to r and does to it what the verdict says. The mutex is
 // held.
 func (c *conn) reply(r *request, frame []byte) {
 	v := &r.verdict
@@ -27,7 +27,7 @@ func (c *conn) reply(r *request, frame []byte) {
 	c.flush()
 }
 
-// prepareItem runs the hooks of a reply, then lets it go.
+// prepareItem runs the hooks of a reply, and then lets the reply out.
 func (c *conn) prepareItem(item *outItem, r *request) {
 	v, seen := r.verdict, r.public()
 	release := func() {
@@ -67,7 +67,7 @@ func (c *conn) event(t EventType, path string, zxid int64) {
 	c.flush()
 }
 
-// flush hands to the link what may go. The link never blocks.
+// flush hands to the link the frames that may leave. The link never blocks.
 func (c *conn) flush() {
 	for len(c.out) > 0 && c.out[0].ready && !c.dead {
 		item := c.out[0]
@@ -85,17 +85,17 @@ func (c *conn) flush() {
 	}
 }
 
-// closeAfterOutput closes the connection behind what is queued.
+// closeAfterOutput closes the connection after everything that is queued.
 func (c *conn) closeAfterOutput() {
 	c.out = append(c.out, &outItem{close: true, ready: true})
 	c.flush()
 }
 
-// mute discards all further output: the reply of the request at hand is lost,
-// and so are the events it causes.
+// mute discards all further output: the reply to the current request is lost, and
+// so are the events that it causes.
 func (c *conn) mute() { c.muted = true }
 
-// close ends the connection; the session, if any, stays. The mutex is held.
+// close ends the connection. Its session, if it has one, stays. The mutex is held.
 func (c *conn) close() {
 	if c.dead {
 		return
@@ -110,7 +110,7 @@ func (c *conn) close() {
 	c.link.serverGone = true
 	c.s.forget(c.link)
 	c.out, c.waiting = nil, nil
-	// Reading goes on to fail at once, the client hears of it when what was
-	// written before has arrived.
-	_ = c.end.Close()
+	// Later reads fail at once. The client hears of the end after everything that
+	// was written before.
+	_ = c.end.Close() // it was open until now
 }

@@ -2,8 +2,8 @@ package zkserver
 
 import "strings"
 
-// validPath reports whether the server takes path as the name of a node to
-// write. Reads are not checked: they find no such node.
+// validPath reports whether the server accepts path as the name of a node to write.
+// It does not check the paths of reads, which find no such node.
 func validPath(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
@@ -22,14 +22,14 @@ func validPath(path string) bool {
 	return !strings.ContainsFunc(path, forbiddenRune)
 }
 
-// forbiddenRune reports characters the server refuses. Characters beyond the
-// basic plane are refused because Java sees their surrogates.
+// forbiddenRune reports characters that the server refuses. It refuses characters
+// beyond the basic plane because Java sees their surrogates.
 func forbiddenRune(r rune) bool {
 	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }
 
-// parentForWrite returns the parent of a path, or false where the server does
-// not even look for it.
+// parentForWrite returns the parent of a path, or false if the server does not look
+// for it at all.
 func parentForWrite(path string) (string, bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 || strings.IndexByte(path, 0) >= 0 {
@@ -38,7 +38,7 @@ func parentForWrite(path string) (string, bool) {
 	return path[:i], true
 }
 
-// systemPath reports nodes that cannot be deleted.
+// systemPath reports whether path is a node that cannot be deleted.
 func systemPath(path string) bool {
 	switch path {
 	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":

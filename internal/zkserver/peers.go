@@ -2,11 +2,11 @@ package zkserver
 
 import "time"
 
-// Members exchange messages at once while the network between them is whole.
-// A cut holds messages back, as packets are that are sent again and again; what
-// has been held is delivered by Heal if neither side has given the other up.
+// While the network between two members is whole, messages take no time. A cut holds
+// messages back, as TCP does that sends a packet again and again. Heal delivers what
+// was held if neither side has given the other up.
 
-// reaches reports whether what a member sends gets to the other.
+// reaches reports whether what m sends gets to o.
 func (m *Member) reaches(o *Member) bool {
 	return m.runs() && o.runs() && !m.e.cut[[2]int{m.id, o.id}]
 }
@@ -17,27 +17,17 @@ func (m *Member) runs() bool { return m.role != roleDown && !m.halted }
 // linked reports whether two members can talk to each other.
 func (m *Member) linked(o *Member) bool { return m.reaches(o) && o.reaches(m) }
 
-// Cut stops all traffic between members i and j; clients reach both. If one of
-// them leads the other, the follower keeps answering pings and reads from its
-// old state until it has heard nothing for [WithSyncLimit] ticks; then it drops
-// its clients and turns new ones away. A leader that a cut leaves without a
-// quorum commits nothing more, and does the same at the end of the tick in
-// which its followers have been silent for as long.
+// Cut stops all traffic between members i and j. Clients reach both.
 func (e *Ensemble) Cut(i, j int) {
 	e.cutWays(func(from, to int) bool { return from == i && to == j || from == j && to == i })
 }
 
-// CutOneWay holds what member from sends to member to, and nothing else. A
-// follower that does not get through hears its leader's commits and pings, while
-// its clients' writes and signs of life wait and their sessions expire, until the
-// leader has had no answer for [WithSyncLimit] ticks and drops it. A leader that
-// does not get through goes on taking the follower's writes, and neither hears
-// an answer; the follower gives up as after [Ensemble.Cut].
+// CutOneWay holds what member from sends to member to, and nothing else.
 func (e *Ensemble) CutOneWay(from, to int) {
 	e.cutWays(func(a, b int) bool { return a == from && b == to })
 }
 
-// Isolate cuts member i off from all other members; see [Ensemble.Cut].
+// Isolate cuts member i off from all other members.
 func (e *Ensemble) Isolate(i int) {
 	e.cutWays(func(from, to int) bool { return from == i || to == i })
 }
@@ -57,9 +47,9 @@ func (e *Ensemble) cutWays(match func(from, to int) bool) {
 	e.settle()
 }
 
-// lose remembers when two members have heard of each other for the last time
-// before a cut of the way from m to o. A leader does not hear of a follower that
-// cannot hear its pings.
+// lose notes, before a cut of the way from m to o, when the two members have last
+// heard of each other. If a follower cannot hear the pings of its leader, the
+// leader does not hear of the follower either.
 func (m *Member) lose(o *Member, now time.Time) {
 	if !m.reaches(o) {
 		return
@@ -75,8 +65,8 @@ func (m *Member) lose(o *Member, now time.Time) {
 	}
 }
 
-// Heal mends all cuts. A member that has not been given up yet gets what was
-// held back and goes on; the others need the election time to find a leader.
+// Heal mends all cuts. A member that the others have not given up yet gets what was
+// held back and goes on.
 func (e *Ensemble) Heal() {
 	e.mu.Lock()
 	clear(e.cut)
@@ -86,9 +76,9 @@ func (e *Ensemble) Heal() {
 	e.report()
 }
 
-// deliverHeld lets members have what was held back, where nothing holds it any
-// more. All of them get it before any of them sends anew, or the new would
-// overtake the old.
+// deliverHeld gives members what was held back, where no cut holds it any more. All
+// members get it before any member sends something new, because the new messages
+// would overtake the old.
 func (e *Ensemble) deliverHeld() {
 	for _, m := range e.members {
 		if m.role == roleFollowing && !m.halted {
@@ -107,13 +97,14 @@ func (e *Ensemble) deliverHeld() {
 	}
 }
 
-// resync goes on with a leader after a cut, if it is still the same.
+// resync makes a follower go on with its leader after a cut, if that member still
+// leads it.
 func (m *Member) resync() {
 	if !m.linked(m.lead) {
 		if m.hearsLeader() && m.lead.role == roleLeading && m.lead.term == m.term {
-			m.takeIn() // a cut holds the other way
+			m.takeIn() // a cut still holds the other direction
 		}
-		return // or the leader's process has ended; its silence will tell
+		return // if the leader's process has ended, its silence will tell
 	}
 	p := m.lead.peers[m]
 	if m.lead.role != roleLeading || m.lead.term != m.term || p == nil {
@@ -122,13 +113,13 @@ func (m *Member) resync() {
 	}
 	now := time.Now()
 	if p.silent && m.e.lastBeat(now).After(p.heard) {
-		m.relay() // the pings of the meantime are answered first of all
+		m.relay() // the follower answers the held pings before anything else
 	}
 	p.silent = false
 	m.takeIn()
 }
 
-// takeIn takes what a cut held back on the way from the leader.
+// takeIn takes the messages from the leader that a cut held back.
 func (m *Member) takeIn() {
 	m.heard = time.Now()
 	for _, r := range m.inbox {
@@ -138,11 +129,13 @@ func (m *Member) takeIn() {
 	m.learn()
 }
 
-// Signs of life and silence are looked at twice per tick, a little after the
-// instants at which sessions expire: at one instant the order would be
-// anybody's.
+// beatOffset is the time from an instant at which sessions expire to the next look
+// for signs of life and silence, of which there are two per tick. At one instant the
+// order would be left to the scheduler.
 const beatOffset = 2 * time.Nanosecond
 
+// lastBeat returns the latest instant, not after now, at which followers have told
+// the leader of signs of life.
 func (e *Ensemble) lastBeat(now time.Time) time.Time {
 	half := e.cfg.Tick / 2
 	passed := max(now.Sub(e.start)-beatOffset, 0)
@@ -152,13 +145,13 @@ func (e *Ensemble) lastBeat(now time.Time) time.Time {
 // ticks returns how many ticks have passed.
 func (e *Ensemble) ticks(at time.Time) int { return int(at.Sub(e.start) / e.cfg.Tick) }
 
-// deadline is when a follower that hears nothing gives its leader up.
+// deadline returns when a follower that hears nothing gives its leader up.
 func (m *Member) deadline() time.Time {
 	return m.heard.Add(time.Duration(m.e.cfg.SyncLimit) * m.e.cfg.Tick)
 }
 
-// relay tells the leader which sessions have shown signs of life, as the answer
-// to its ping does.
+// relay tells the leader which sessions have shown signs of life. A real follower
+// does that in its answer to a ping.
 func (m *Member) relay() {
 	if m.role != roleFollowing || !m.reachesLeader() {
 		return
@@ -169,7 +162,7 @@ func (m *Member) relay() {
 	clear(m.touched)
 }
 
-// count lets a leader step down that has no quorum of followers left.
+// count makes a leader step down that has no quorum of followers left.
 func (m *Member) count() {
 	now := m.e.ticks(time.Now())
 	support := 1
@@ -179,9 +172,9 @@ func (m *Member) count() {
 			continue
 		}
 		if p.silent && now > m.e.ticks(p.heard)+m.e.cfg.SyncLimit {
-			delete(m.peers, f) // given up: it has to start anew
+			delete(m.peers, f) // given up: it has to join again
 			if m.reaches(f) {
-				f.leave() // it sees its connection end
+				f.leave() // it sees that its connection has ended
 			}
 			continue
 		}

@@ -2,8 +2,8 @@ package zkserver
 
 import "slices"
 
-// changeRecord is the state a node will have once the transactions in flight
-// have been applied. stat is nil for a node that will be gone.
+// changeRecord is the state that a node will have when the transactions in flight
+// have been applied. stat is nil for a node that will be deleted.
 type changeRecord struct {
 	zxid     int64
 	path     string
@@ -12,11 +12,10 @@ type changeRecord struct {
 	acl      []acl
 }
 
-// prepStage turns requests into transactions. It validates against the tree
-// as it will be, not as it is: between preparation and application lies the
-// log, and creates that overlap there must not be given the same name. This is
-// also how a full sequence counter goes negative under load and sticks
-// otherwise.
+// prepStage turns requests into transactions. It checks them against the tree as it
+// will be, not as it is: the log lies between preparation and application, and two
+// creates that overlap there must not get the same name. It is also the reason why
+// a full sequence counter becomes negative under load and sticks otherwise.
 type prepStage struct {
 	tree     *dataTree
 	zxid     int64 // last zxid given out
@@ -38,7 +37,7 @@ func (p *prepStage) nextZxid() int64 {
 	return p.zxid
 }
 
-// record returns what path will be, or nil.
+// record returns the state that the node at path will have, or nil.
 func (p *prepStage) record(path string) *changeRecord {
 	if r := p.latest[path]; r != nil {
 		if r.stat == nil {
@@ -88,9 +87,9 @@ func (p *prepStage) forget() {
 	p.inFlight = nil
 }
 
-// prepare checks r and, for a write, makes its transaction. Writes that fail
-// take a zxid and make a transaction too, except where the release reads them
-// first and cannot.
+// prepare checks r and makes the transaction of a write. A write that fails makes a
+// transaction and takes a zxid too, unless the release reads requests first and
+// cannot read this one.
 func (p *prepStage) prepare(r *request) {
 	switch r.op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL,
@@ -121,8 +120,8 @@ func (p *prepStage) prepare(r *request) {
 	}
 }
 
-// reconfig is always refused, as by a server whose configuration does not allow
-// it. Unlike other writes it is read before it takes a zxid.
+// reconfig refuses every request, as a server does whose configuration does not
+// allow reconfig. Unlike other writes a reconfig is read before it takes a zxid.
 func (p *prepStage) reconfig(r *request) {
 	d := decoder{b: r.body}
 	for range 3 { // joining, leaving, new members

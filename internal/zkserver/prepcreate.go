@@ -2,8 +2,8 @@ package zkserver
 
 import "fmt"
 
-// create checks in the order the server checks, which decides the error a
-// request with several faults is given.
+// create checks in the order of the real server. If a request has several faults,
+// that order decides which error the client gets.
 func (p *prepStage) create(r *request, x *txn, w write) Code {
 	c := w.create
 	owner, code := p.createOwner(r, w)
@@ -58,8 +58,8 @@ func sequential(flags int32) bool {
 	return flags == flagPersistentSeq || flags == flagEphemeralSeq || flags == flagTTLSeq
 }
 
-// createOwner checks flags, ttl and session, and returns the owner that the
-// flags promise.
+// createOwner checks flags, ttl and session. It returns the owner that the flags
+// ask for.
 func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 	c := w.create
 	if c.flags < flagPersistent || c.flags > flagTTLSeq {
@@ -74,8 +74,8 @@ func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 	case ttl && (c.ttl <= 0 || c.ttl > maxTTL):
 		return 0, CodeBadArguments
 	case !ttl && (c.ttl >= 0 || w.op == OpCreateTTL):
-		// A createTTL without a ttl flag and with ttl -1 passes this check
-		// in ZooKeeper 3.8.0, and applying it then kills the server.
+		// In ZooKeeper 3.8.0 a createTTL without a ttl flag and with ttl -1 passes
+		// this check, and kills the server when it is applied.
 		return 0, CodeBadArguments
 	}
 	if code := r.checkSession(); code != CodeOK {
@@ -93,9 +93,9 @@ func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 	}
 }
 
-// storedOwner returns the owner the transaction stores. It follows from the
-// request type, not from the flags: a plain create with the container flag
-// makes an ordinary node.
+// storedOwner returns the owner that the transaction stores. It follows from the
+// request type and not from the flags: a plain create with the container flag makes
+// an ordinary node.
 func storedOwner(r *request, w write) int64 {
 	switch {
 	case w.op == OpCreateContainer:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// prepareMulti prepares all parts under one zxid. The first part that fails
-// undoes what the earlier ones had put in flight.
+// prepareMulti prepares all parts under one zxid. If a part fails, everything that
+// the earlier parts had put in flight is undone.
 func (p *prepStage) prepareMulti(r *request) {
 	d := decoder{b: r.body}
 	parts := d.multi(p.cfg)
@@ -18,8 +18,8 @@ func (p *prepStage) prepareMulti(r *request) {
 	x := p.begin(r)
 	null := d.err == nil && slices.ContainsFunc(parts, func(p multiPart) bool { return p.null })
 	if null && !p.cfg.traits.readsFirst {
-		// The server trips between taking the zxid and making the
-		// transaction: the number is lost.
+		// The real server fails after it has taken the zxid and before it has made
+		// the transaction: the number is lost.
 		r.err, r.keepBody = CodeMarshallingError, true
 		return
 	}
@@ -40,9 +40,9 @@ func (p *prepStage) prepareMulti(r *request) {
 		}
 		code := p.writePart(r, sub, part)
 		if code == CodeMarshallingError {
-			// An exception, not an answer: the whole request fails, and
-			// the server forgets to undo what the earlier parts put in
-			// flight. Requests behind it see that until it is applied.
+			// In the real server this is an exception. The whole request fails,
+			// and the server does not undo what the earlier parts put in flight.
+			// Later requests see that until this one is applied.
 			x.fail(code)
 			r.err = code
 			return
@@ -66,8 +66,8 @@ func (p *prepStage) writePart(r *request, sub *txn, part multiPart) Code {
 	}
 }
 
-// pendingFor remembers the records in flight that the parts may cover up,
-// those of the parents too (ZOOKEEPER-1624).
+// pendingFor returns the records in flight that the parts may replace, including
+// those of the parents (ZOOKEEPER-1624).
 func (p *prepStage) pendingFor(parts []multiPart) map[string]*changeRecord {
 	before := map[string]*changeRecord{}
 	for _, part := range parts {
@@ -85,8 +85,8 @@ func (p *prepStage) pendingFor(parts []multiPart) map[string]*changeRecord {
 	return before
 }
 
-// rollback removes the records of a failed multi and puts those it covered
-// back, as far as they are still in flight.
+// rollback removes the records of a failed multi. It puts back the records that the
+// multi had replaced, if they are still in flight.
 func (p *prepStage) rollback(zxid int64, before map[string]*changeRecord) {
 	n := len(p.inFlight)
 	for n > 0 && p.inFlight[n-1].zxid == zxid {

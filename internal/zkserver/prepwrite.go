@@ -2,8 +2,8 @@ package zkserver
 
 import "slices"
 
-// write is one change with its arguments read: a request of its own or a part
-// of a multi.
+// write is one change with its arguments read: a request of its own or a part of a
+// multi.
 type write struct {
 	op      Op
 	create  createRequest
@@ -11,7 +11,7 @@ type write struct {
 	data    []byte
 	acl     []acl
 	version int32
-	null    bool // the path was null, which some writes trip over
+	null    bool // the path was null, which makes the real server fail in some writes
 }
 
 // parse reads the arguments of a request that is one change.
@@ -38,7 +38,7 @@ func (p *prepStage) parse(r *request) (write, Code) {
 		case p.cfg.traits.readsFirst:
 			w.path = d.path()
 		default:
-			return w, CodeBadArguments // the server takes the whole frame for a path
+			return w, CodeBadArguments // the real server takes the whole frame for a path
 		}
 	}
 	if d.err != nil {
@@ -74,7 +74,8 @@ func (p *prepStage) write(r *request, x *txn, w write) Code {
 	}
 }
 
-// bumpVersion checks an expected version, -1 meaning any, and returns the next.
+// bumpVersion checks the expected version, where -1 means any, and returns the next
+// version.
 func bumpVersion(now, want int32) (int32, Code) {
 	if want != -1 && want != now {
 		return 0, CodeBadVersion
@@ -123,8 +124,8 @@ func (p *prepStage) recordDelete(x *txn, parent *changeRecord, path string) {
 	p.add(&changeRecord{zxid: x.zxid, path: path})
 }
 
-// deleteContainer is what the container manager asks for. It is checked again
-// here because a child may be on its way.
+// deleteContainer prepares a request of the container manager. It checks again that
+// there are no children, because a create may be in flight.
 func (p *prepStage) deleteContainer(x *txn, w write) Code {
 	parentPath, ok := parentForWrite(w.path)
 	if !ok || systemPath(w.path) {
@@ -148,8 +149,8 @@ func (p *prepStage) deleteContainer(x *txn, w write) Code {
 	return CodeOK
 }
 
-// permitted is the node at path if r may do perm to it. What is wrong first, in
-// the order of a server, is the code.
+// permitted returns the node at path if r has the permission perm. Otherwise the
+// code names the first fault, in the order of the real server.
 func (p *prepStage) permitted(r *request, path string, perm int32) (*changeRecord, Code) {
 	if code := r.checkSession(); code != CodeOK {
 		return nil, code
@@ -222,7 +223,7 @@ func (p *prepStage) check(r *request, x *txn, w write) Code {
 	return code
 }
 
-// closeSession collects what the session owns, now or by a transaction in
+// closeSession collects the nodes that the session owns, now or by a transaction in
 // flight.
 func (p *prepStage) closeSession(r *request, x *txn) {
 	x.paths = byAge(p.tree.ephemerals[r.session])
@@ -233,8 +234,8 @@ func (p *prepStage) closeSession(r *request, x *txn) {
 			x.paths = append(x.paths, c.path)
 		}
 	}
-	// The server deletes in the order of a hash table. Any order will do as
-	// long as the same seed gives the same one.
+	// The real server deletes in the order of a hash table. Any order is right, if
+	// the same seed gives the same order.
 	r.s.rng.Shuffle(len(x.paths), func(i, j int) { x.paths[i], x.paths[j] = x.paths[j], x.paths[i] })
 	for _, path := range x.paths {
 		p.add(&changeRecord{zxid: x.zxid, path: path})

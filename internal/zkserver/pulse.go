@@ -2,8 +2,8 @@ package zkserver
 
 import "time"
 
-// settle lets everything happen that a change has made possible. It ends every
-// change of the ensemble.
+// settle does everything that a change has made possible. Every change of the
+// ensemble ends with it.
 func (e *Ensemble) settle() {
 	for _, m := range e.members {
 		switch m.role {
@@ -24,16 +24,15 @@ func (e *Ensemble) settle() {
 	e.arm()
 }
 
-// arm sets the timer of the ensemble to the next instant at which something is
-// due. While nothing is, no timer runs, so that an idle simulation comes to
-// rest.
+// arm sets the timer of the ensemble to the next instant at which something is due.
+// While nothing is due, no timer runs, so that an idle simulation comes to rest.
 func (e *Ensemble) arm() {
 	at := e.next()
 	if e.closed || at.IsZero() || !e.timerAt.IsZero() && !e.timerAt.After(at) {
 		return
 	}
 	if e.timer != nil {
-		e.timer.Stop() // if it is too late for that it fires once for nothing
+		e.timer.Stop() // if it has fired already, the pulse finds nothing due
 	}
 	e.timerAt = at
 	e.timer = time.AfterFunc(time.Until(at), e.pulse)
@@ -78,8 +77,8 @@ func (e *Ensemble) next() time.Time {
 	return first
 }
 
-// pulse does what is due. One timer does it all, so that what happens at one
-// instant happens in one order.
+// pulse does what is due. One timer does all of it, so that things that are due at
+// one instant happen in one order.
 func (e *Ensemble) pulse() {
 	e.mu.Lock()
 	if e.closed {

@@ -2,8 +2,7 @@ package zkserver
 
 import "strings"
 
-// answerRead performs a request that takes no transaction and encodes its
-// result.
+// answerRead performs a request without a transaction and encodes its result.
 func (r *request) answerRead(e *encoder) Code {
 	d := decoder{b: r.body}
 	switch r.op {
@@ -66,15 +65,15 @@ func (r *request) lookup(path string) (*dataNode, Code) {
 	return n, CodeOK
 }
 
-// addOneShot leaves a watch, unless the connection has gone meanwhile.
+// addOneShot leaves a watch, unless the connection has been closed meanwhile.
 func (r *request) addOneShot(k tableKind, path string) {
 	if !r.c.dead {
 		r.s.watches.add(k, path, r.c, watchOnce)
 	}
 }
 
-// exists leaves its watch also where there is no node. Whether it takes READ
-// where there is one depends on the release.
+// exists leaves its watch even if there is no node. Whether it takes READ on a node
+// depends on the release.
 func (r *request) exists(d *decoder, e *encoder) Code {
 	w := d.watchedPath()
 	if d.err != nil {
@@ -131,7 +130,7 @@ func (r *request) getChildren(d *decoder, e *encoder, stat bool) Code {
 }
 
 // listChildren encodes the children in an order drawn from the connection's
-// generator: the server promises none.
+// generator, because the real server promises no order.
 func (r *request) listChildren(w watchedPath, n *dataNode, e *encoder) {
 	if w.watch {
 		r.addOneShot(childTable, w.path)
@@ -162,8 +161,8 @@ func (r *request) getACL(d *decoder, e *encoder) Code {
 	return CodeOK
 }
 
-// multiRead answers each part on its own. What makes the server stumble half
-// way leaves the answers so far in the body of the error.
+// multiRead answers each part on its own. If the real server fails half way, the
+// answers so far are in the body of the error.
 func (r *request) multiRead(d *decoder, e *encoder) Code {
 	parts := d.multi(&r.s.cfg)
 	if d.err != nil {
@@ -225,8 +224,7 @@ func (r *request) getAllChildrenNumber(d *decoder, e *encoder) Code {
 	return CodeOK
 }
 
-// whoAmI lists the identities of the connection, those of digests without
-// their secret.
+// whoAmI lists the identities of the connection, without the secrets of digests.
 func (r *request) whoAmI(e *encoder) {
 	e.int(int32(len(r.ids)))
 	for _, id := range r.ids {

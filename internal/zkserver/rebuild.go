@@ -1,7 +1,7 @@
 package zkserver
 
-// catchUp applies the history up to its nth transaction. Nobody is connected
-// while it does.
+// catchUp applies the history up to its nth transaction. No client is connected
+// meanwhile.
 func (m *Member) catchUp(n int) {
 	if m.stale || m.applied > n {
 		m.rebuild(n)
@@ -12,7 +12,8 @@ func (m *Member) catchUp(n int) {
 	}
 }
 
-// rebuild makes the member's state anew from the first n transactions.
+// rebuild makes the member's state from the first n transactions, and drops the
+// state it had.
 func (m *Member) rebuild(n int) {
 	m.stale = false
 	m.tree = newDataTree(m.watches, &m.cfg)
@@ -23,8 +24,8 @@ func (m *Member) rebuild(n int) {
 	}
 }
 
-// forgetTail loses the last n transactions of a member whose process has
-// ended: first those it has not applied.
+// forgetTail loses the last n transactions of a member whose process has ended.
+// Transactions that it has not applied are the last ones.
 func (m *Member) forgetTail(n int) {
 	kept := min(n, len(m.log))
 	m.log = m.log[:len(m.log)-kept]
@@ -33,9 +34,9 @@ func (m *Member) forgetTail(n int) {
 	}
 }
 
-// cutHistory makes the history end where that of a new leader does. What it
-// does not know is lost; that happens only when crashes have taken it from a
-// majority.
+// cutHistory makes the history end where that of a new leader ends. Transactions
+// that the new leader does not know are lost. That happens only if crashes have
+// taken them from a majority.
 func (m *Member) cutHistory() {
 	e := m.e
 	known := m.applied

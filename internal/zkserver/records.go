@@ -1,7 +1,7 @@
 package zkserver
 
-// acl is one entry of an access control list. The flags tell null strings from
-// empty ones, which the server treats differently.
+// acl is one entry of an access control list. The flags distinguish null strings
+// from empty ones, which the real server treats differently.
 type acl struct {
 	perms            int32
 	scheme, id       string
@@ -30,7 +30,7 @@ func (d *decoder) create(op Op) createRequest {
 	return r
 }
 
-// createRest reads what follows the path of a create.
+// createRest reads everything after the path of a create.
 func (d *decoder) createRest(op Op, path string) createRequest {
 	r := createRequest{path: path, ttl: -1}
 	r.data = d.buffer()
@@ -42,8 +42,8 @@ func (d *decoder) createRest(op Op, path string) createRequest {
 	return r
 }
 
-// marked reads a path that may be null, which the reader of a transaction
-// does not mind.
+// marked reads a path that may be null, which is no error when a transaction is
+// read.
 func (d *decoder) marked() (path string, null bool) {
 	path, ok := d.text()
 	return path, !ok && d.err == nil
@@ -67,8 +67,8 @@ type connectRequest struct {
 	session   int64
 	password  []byte
 	readOnly  bool
-	// oldClient is set when the frame ends before the readOnly byte; the
-	// answer then lacks it too.
+	// oldClient is set if the frame ends before the readOnly byte. The answer then
+	// lacks that byte too.
 	oldClient bool
 }
 
@@ -95,16 +95,16 @@ type multiPart struct {
 	path   string
 	data   []byte
 	ver    int32
-	// null marks a path that was null: the server trips over it only when
-	// it gets there.
+	// null marks a path that was null. The real server fails only when it gets to
+	// this part.
 	null bool
 }
 
 func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChildren }
 
-// multi reads the operations of a transaction, or of a multiRead, up to the
-// header that ends it. The two kinds do not mix. What they may be depends on the
-// server.
+// multi reads the operations of a transaction, or of a multiRead, up to the header
+// that ends it. Reads and writes do not mix. The configuration decides which
+// operations are known.
 func (d *decoder) multi(cfg *config) []multiPart {
 	var parts []multiPart
 	for d.err == nil {
@@ -150,9 +150,9 @@ func (d *decoder) multi(cfg *config) []multiPart {
 	return parts
 }
 
-// typedCreateOp returns the operation the server makes of a create without a
-// ttl inside a transaction. Flags of no such create make the transaction
-// malformed.
+// typedCreateOp returns the operation that the server makes of a create inside a
+// transaction, if it is not a createTTL. Flags that no such create has make the
+// transaction malformed.
 func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
 	switch {
 	case d.err != nil:
@@ -169,8 +169,8 @@ func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
 }
 
 // multiCreateOp returns the operation that releases before 3.8.2 make of a create
-// inside a transaction, and later ones of a createTTL: the flags decide there, not
-// the type on the wire.
+// inside a transaction, and later ones of a createTTL. There the flags decide, and
+// not the type on the wire.
 func multiCreateOp(op Op, flags int32) Op {
 	ttl := flags == flagTTL || flags == flagTTLSeq
 	switch {
@@ -179,7 +179,7 @@ func multiCreateOp(op Op, flags int32) Op {
 	case flags == flagContainer:
 		return OpCreateContainer
 	case ttl:
-		return opError // the server casts to the wrong record here: marshalling error
+		return opError // the real server casts to the wrong record: marshalling error
 	default:
 		return OpCreate
 	}

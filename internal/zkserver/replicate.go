@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// committed is a transaction that a quorum has, with what is needed to do it
-// again on a member that was away.
+// committed is a transaction that a quorum has, with what a member that was away
+// needs to apply it too.
 type committed struct {
 	txn     *txn
 	timeout time.Duration // of the session it opens
 	client  string
 }
 
-// proposal is a write in the leader's log, or a request without a transaction
-// that waits for the writes before it.
+// proposal is a write in the leader's log, or a request without a transaction that
+// waits for the writes before it.
 type proposal struct {
 	r   *request
 	due time.Time
 }
 
-// entry is a proposal in a member's own log. Applying it waits until the
-// member knows of its commit, and then for the member's lag.
+// entry is a proposal in a member's own log. The member applies it when it knows of
+// the commit and its lag has passed.
 type entry struct {
 	r     *request
 	known bool
 	due   time.Time
 }
 
-// forwarded reports whether the leader has a say in a request.
+// forwarded reports whether a request goes to the leader.
 func (r *request) forwarded() bool {
 	return r.err == CodeOK && (isWrite(r.op) || r.op == OpConnect || r.op == OpCloseSession)
 }
 
-// submit takes a request of a client of this member, or of the member itself.
-// Requests of one connection are answered in order; reads wait for nobody
-// else's writes.
+// submit takes a request of a client of this member, or of the member itself. The
+// requests of one connection are answered in order. A read does not wait for the
+// writes of other connections.
 func (m *Member) submit(r *request) {
 	if r.at.IsZero() {
 		r.at = time.Now()
@@ -57,8 +57,8 @@ func (m *Member) submit(r *request) {
 	}
 }
 
-// read answers a request from the member's own tree. Only a leader looks at
-// the session first.
+// read answers a request from the member's own tree. Only a leader checks the
+// session first.
 func (m *Member) read(r *request) {
 	if m.role == roleLeading && r.err == CodeOK {
 		r.err = r.checkSession()
@@ -66,12 +66,12 @@ func (m *Member) read(r *request) {
 	m.finish(r)
 }
 
-// send makes the leader do something, when the network lets the message pass.
+// send makes the leader call f, as soon as the network lets the message pass.
 func (m *Member) send(f func(lead *Member)) {
 	switch {
 	case m.lead == nil:
 	case m.reaches(m.lead) && !m.lead.leads(m):
-		// Lost: it has closed the connection, and a cut keeps that from m.
+		// Lost: the leader has closed the connection, and a cut keeps m from noticing.
 	case m.reaches(m.lead):
 		f(m.lead)
 	default:
@@ -79,10 +79,11 @@ func (m *Member) send(f func(lead *Member)) {
 	}
 }
 
-// leads reports whether m still leads a member that follows it, or itself.
+// leads reports whether m still leads f, which follows it or is m itself.
 func (m *Member) leads(f *Member) bool { return m.role == roleLeading && m.term == f.term }
 
-// ask is send for what the leader answers at once: it waits for both ways.
+// ask is send for a message that the leader answers at once: it waits until both
+// directions are open.
 func (m *Member) ask(f func(lead *Member)) {
 	if m.lead != nil && !m.reachesLeader() {
 		m.outbox = append(m.outbox, f)
@@ -91,10 +92,10 @@ func (m *Member) ask(f func(lead *Member)) {
 	m.send(f)
 }
 
-// reachesLeader reports whether the member and its leader can talk.
+// reachesLeader reports whether the member and its leader can talk to each other.
 func (m *Member) reachesLeader() bool { return m.lead != nil && m.linked(m.lead) }
 
-// hearsLeader reports whether what the leader sends gets here.
+// hearsLeader reports whether the messages of the leader get to the member.
 func (m *Member) hearsLeader() bool { return m.lead != nil && m.lead.reaches(m) }
 
 // propose prepares a request and sends it to the followers.
@@ -117,7 +118,7 @@ func (m *Member) propose(r *request) {
 	m.commit()
 }
 
-// followers returns those who follow this leader, in order, cut off or not.
+// followers returns the members that follow this leader, in order, cut off or not.
 func (m *Member) followers() []*Member {
 	var out []*Member
 	for _, f := range m.e.members {
@@ -128,7 +129,8 @@ func (m *Member) followers() []*Member {
 	return out
 }
 
-// receive takes a proposal from the leader, or leaves it on the way.
+// receive takes a proposal from the leader. If a cut holds it back, it goes to the
+// inbox.
 func (m *Member) receive(r *request) {
 	if !m.hearsLeader() {
 		m.inbox = append(m.inbox, r)
@@ -149,7 +151,7 @@ func (m *Member) hasQuorum() bool {
 	return n >= m.e.majority()
 }
 
-// commit commits what is due in the leader's log.
+// commit commits the proposals that are due in the leader's log.
 func (m *Member) commit() {
 	for len(m.proposals) > 0 {
 		p := m.proposals[0]
@@ -171,8 +173,8 @@ func (m *Member) commit() {
 	}
 }
 
-// pass lets a request without a transaction through, behind the commits sent
-// before it: that is how sync works.
+// pass lets a request without a transaction through, behind the commits that were
+// sent before it. The answer to sync relies on that.
 func (m *Member) pass(lead *Member, r *request) {
 	switch {
 	case m == lead:
@@ -213,7 +215,7 @@ func (m *Member) learn() {
 	m.advance()
 }
 
-// advance applies what a follower may apply.
+// advance applies the entries that a follower may apply now.
 func (m *Member) advance() {
 	for m.role == roleFollowing && !m.halted && len(m.log) > 0 && m.log[0].known {
 		e := m.log[0]
@@ -229,7 +231,7 @@ func (m *Member) advance() {
 	}
 }
 
-// apply performs a committed write, and answers it where it came from.
+// apply performs a committed write. The member that it came from answers it.
 func (m *Member) apply(r *request) {
 	m.applied++
 	if r.s == m.server {
@@ -240,7 +242,7 @@ func (m *Member) apply(r *request) {
 	m.prep.applied(r.txn.zxid)
 }
 
-// replay does what a transaction of another member does here.
+// replay does here what a transaction of another member does.
 func (m *Member) replay(c committed) {
 	m.tree.apply(c.txn)
 	m.armSweep()
@@ -256,8 +258,8 @@ func (m *Member) replay(c committed) {
 	}
 }
 
-// answerOwn finishes a request of this member's own client, and the reads
-// behind it.
+// answerOwn finishes a request of this member's own client, and the reads behind
+// it.
 func (m *Member) answerOwn(r *request) {
 	m.finish(r)
 	c := r.c

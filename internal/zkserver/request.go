@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// request is one request on its way through the server. It is guarded by the
-// server's mutex once it has been submitted.
+// request is one request on its way through the server. When it has been submitted,
+// the server's mutex guards it.
 type request struct {
 	s        *Server
-	c        *conn // nil for what the server asks of itself
+	c        *conn // nil for the server's own requests
 	client   string
 	session  int64
 	xid      int32
 	op       Op
-	logOp    Op // what the log calls it, where that differs
+	logOp    Op // its type in the log, if that differs
 	body     []byte
 	ids      []authID
 	internal bool // not bound to a session
 
-	// Of a request in an ensemble: the leader that prepared it, the timeout
-	// of the session it opens, whether it has gone to the leader, and whether
-	// a quorum has it.
+	// Of a request in an ensemble: the leader that prepared it, the timeout of the
+	// session that it opens, whether it has gone to the leader, and whether a quorum
+	// has it.
 	leader    *Server
 	timeout   time.Duration
 	sent      bool
@@ -38,50 +38,35 @@ type request struct {
 
 	txn *txn
 	err Code
-	// keepBody marks an error that is answered with the body as far as the
-	// server had got.
+	// keepBody marks an error whose answer has a body: what the server had written
+	// before it met the error.
 	keepBody bool
 	due      time.Time // when it may leave the log
 	result   txnResult
 }
 
-// Request describes a request a server has received, for hooks and the log.
+// Request describes a request that a server has received. The fields are those of
+// the type of the same name in package zktest.
 type Request struct {
-	// Time is when the server read the frame.
-	Time time.Time
-	// Client is the name of the link the connection was dialed through; it
-	// is empty for connections over TCP and for the server's own requests.
-	Client string
-	// Member is the number of the [Member] of an ensemble that read it, from
-	// 1; zero for a server on its own.
-	Member int
-	// Conn numbers the server's connections from 1; 0 is the server itself.
-	Conn int
-	// Session is the session's id; for OpConnect the one asked for, until
-	// the answer is known.
+	Time    time.Time // when the server read the frame
+	Client  string    // the name of the link; empty for the server itself
+	Member  int       // zero for a server on its own
+	Conn    int       // zero for the server itself
 	Session int64
 	Xid     int32
 	Op      Op
-	// Path is the path as requested: for a sequential create, without the
-	// suffix. For a transaction it is the path of the first part, and Paths
-	// holds those of all parts.
-	Path  string
-	Paths []string
-	// Flags are the flags of a create.
-	Flags int32
-	// Watch reports whether a read asked to leave a watch.
-	Watch bool
-	// Zxid and Err are those of the reply. Result is the path a create made.
-	// They are zero in a hook that runs before the request is applied.
-	Zxid   int64
-	Err    Code
-	Result string
-	// Fault names the rules that struck the request, in order.
-	Fault string
+	Path    string
+	Paths   []string // of a transaction
+	Flags   int32    // of a create
+	Watch   bool
+	Zxid    int64
+	Err     Code
+	Result  string // the path that a create made
+	Fault   string // Names of the verdict
 }
 
-// describe reads what hooks, rules and the log want to know of a request.
-// Malformed bodies leave it empty: the server will say so in its answer.
+// describe reads what hooks, rules and the log show of a request. It leaves a
+// malformed body out; the answer of the server will say so.
 func (r *request) describe() {
 	d := decoder{b: r.body}
 	switch r.op {
@@ -107,7 +92,7 @@ func (r *request) describe() {
 	}
 }
 
-// public returns the exported view.
+// public returns what observers and the judge see.
 func (r *request) public() Request {
 	op := r.op
 	if r.logOp != 0 {
@@ -136,7 +121,7 @@ func (r *request) public() Request {
 	return out
 }
 
-// knows reports whether the server has a processor for the type.
+// knows reports whether the server can process requests of the type.
 func (s *Server) knows(op Op) bool {
 	switch op {
 	case OpConnect, OpExpire:

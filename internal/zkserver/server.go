@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Server is a ZooKeeper server in this process. Make one with [NewServer] in a
-// test or with [Start] elsewhere. All its methods are safe for concurrent use.
+// Server is a ZooKeeper server in this process. All its methods are safe for
+// concurrent use.
 type Server struct {
 	cfg   config
 	epoch time.Time // sessions expire at multiples of the tick from here
 
-	// ctx ends with Close; hooks get it. It is the server's lifetime, not a
-	// caller's.
+	// ctx ends with Close; hooks get it. It is the lifetime of the server and of no
+	// caller.
 	ctx    context.Context //nolint:containedctx // see above
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // readers, bridges, listeners, hooks
@@ -26,8 +26,8 @@ type Server struct {
 	// journal and timetable.
 	member *Member
 
-	// mu guards the rest and all state of connections, sessions and the
-	// tree. It is never held across I/O, a hook or a wait.
+	// mu guards the rest and all state of connections, sessions and the tree. No
+	// goroutine holds it while it does I/O, runs a hook or waits.
 	mu        *sync.Mutex
 	rng       *rand.Rand
 	tree      *dataTree
@@ -112,8 +112,8 @@ func newServer(cfg config) *Server {
 	return s
 }
 
-// Streams of random numbers. Each has one user, so that what one draws never
-// shifts what another gets.
+// Streams of random numbers. Each has one user, so that the draws of one user never
+// shift those of another.
 const (
 	streamServer uint64 = iota
 	streamDial
@@ -140,11 +140,10 @@ func (s *Server) generator(client string, dial int, stream uint64) *rand.Rand {
 // Seed returns the seed that all random draws of the server come from.
 func (s *Server) Seed() uint64 { return s.cfg.Seed }
 
-// Close ends the server: every connection is cut, every hook's context ends,
-// and Close returns when no goroutine of the server is left. Clients read the
-// end of their stream at once, also those held by a fault; later dials are
-// refused. A second Close waits as the first does and changes nothing. Hooks
-// and observers must not call Close, which waits for them.
+// Close ends the server: every connection is closed, the context of every hook
+// ends, and Close returns when no goroutine of the server is left. A second Close
+// waits as the first does. Hooks and observers must not call Close. The error is
+// always nil.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	first := !s.closed
@@ -162,7 +161,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// shutdown cuts everything loose. The mutex is held.
+// shutdown ends timers, connections and links. The mutex is held.
 func (s *Server) shutdown() {
 	for _, t := range []*time.Timer{s.expiryTimer, s.sweepTimer, s.logTimer} {
 		if t != nil {
@@ -179,9 +178,9 @@ func (s *Server) shutdown() {
 	s.networkChanged()
 }
 
-// enterTimer locks the mutex for a timer that has fired, and makes Close wait
-// until the caller says Done. It reports false, with the mutex unlocked, when
-// the server is closed already.
+// enterTimer locks the mutex for a timer that has fired, and makes Close wait until
+// the caller calls wg.Done. If the server is closed already, it reports false and
+// leaves the mutex unlocked.
 func (s *Server) enterTimer() bool {
 	s.mu.Lock()
 	if s.closed {
@@ -192,19 +191,21 @@ func (s *Server) enterTimer() bool {
 	return true
 }
 
-// networkChanged wakes dials and handshakes that wait for a better network.
+// networkChanged wakes the dials and handshakes that wait for the network or the
+// server to change.
 func (s *Server) networkChanged() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// wall returns the server's wall clock, which stamps nodes and ages TTLs.
+// wall returns the time of the server's wall clock, which stamps nodes and ages
+// TTLs.
 func (s *Server) wall() time.Time { return s.cfg.Clock().Add(s.wallOffset) }
 
 func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
 
-// deliver hands an event to a watching connection, unless its client may not
-// read the node (CVE-2024-23944).
+// deliver hands an event to a watching connection, unless its client may not read
+// the node (CVE-2024-23944).
 func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
 	if !permitted(a, permRead, c.auth) {
 		return

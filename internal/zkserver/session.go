@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// session is a client's session. It is guarded by the server's mutex.
+// session is the session of a client. The server's mutex guards it.
 type session struct {
 	id      int64
 	timeout time.Duration // negotiated when it was created
 	expires int64         // tick at which it is over
 	closing bool
 	conn    *conn   // nil while no connection is attached
-	owner   *Server // of an ensemble: where it was attached last; nil if unknown
+	owner   *Server // of an ensemble: the server that it was last attached to; nil if unknown
 	client  string
 }
 
-// passwordSecret is the constant ZooKeeper mixes into a session's password,
-// which therefore is a function of the session's id.
+// passwordSecret is the constant that ZooKeeper mixes into the password of a
+// session. So the password is a function of the session's id.
 const passwordSecret = 0xB3415C00
 
-// sessionPassword returns what java.util.Random, seeded with the session's id
-// and the secret, yields first.
+// sessionPassword returns the first 16 bytes of java.util.Random, seeded with the
+// session's id and the secret.
 func sessionPassword(id int64) []byte {
 	const mult, mask = 0x5DEECE66D, 1<<48 - 1
 	seed := (uint64(id) ^ passwordSecret ^ mult) & mask
@@ -39,8 +39,8 @@ func passwordMatches(id int64, password []byte) bool {
 	return id != 0 && bytes.Equal(password, sessionPassword(id))
 }
 
-// firstSessionID composes a session id as the server does: its own number in
-// the top byte, the time in the next five, a counter in the last two.
+// firstSessionID composes a session id as ZooKeeper does: the number of the server
+// in the top byte, the time in the next five, a counter in the last two.
 func firstSessionID(serverID byte, now time.Time) int64 {
 	ms := uint64(now.UnixMilli())
 	return int64(ms<<24>>8&^(0xff<<56) | uint64(serverID)<<56)
@@ -52,14 +52,14 @@ func (s *Server) clampTimeout(ms int32) time.Duration {
 	return min(max(d, s.cfg.MinTimeout), s.cfg.MaxTimeout)
 }
 
-// expiryTick returns the tick at which a session touched now is over: sessions
-// expire in buckets, at the first multiple of the tick after their timeout.
+// expiryTick returns the tick at which a session is over that is touched now.
+// Sessions expire at the first multiple of the tick after their timeout.
 func (s *Server) expiryTick(timeout time.Duration) int64 {
 	return int64((time.Since(s.epoch)+timeout)/s.cfg.Tick) + 1
 }
 
-// touch puts a session's expiry off. It reports false for a session that is
-// over; the server drops the request then without a word.
+// touch puts off the expiry of a session. It reports false for a session that is
+// over; the server then drops the request without an answer.
 func (s *Server) touch(id int64, timeout time.Duration) bool {
 	if s.member != nil && s.member.role != roleLeading {
 		return s.member.noteTouch(id, timeout)
@@ -79,21 +79,21 @@ func (s *Server) track(r *request) {
 	s.touch(r.session, r.timeout)
 }
 
-// armExpiry makes sure that the timer fires no later than at tick.
+// armExpiry makes sure that the timer fires at the given tick or earlier.
 func (s *Server) armExpiry(tick int64) {
 	if s.suspended || s.closed || s.expiryArmed && s.expiryAt <= tick {
 		return
 	}
 	if s.expiryArmed {
-		s.expiryTimer.Stop() // if it is too late for that it fires once for nothing
+		s.expiryTimer.Stop() // if it has fired already, it finds nothing due
 	}
 	s.expiryArmed, s.expiryAt = true, tick
 	at := s.epoch.Add(time.Duration(tick) * s.cfg.Tick)
 	s.expiryTimer = time.AfterFunc(time.Until(at), s.expireDue)
 }
 
-// armNextExpiry sets the timer for the session that expires first. Sessions
-// that are touched leave the timer where it is, so it may fire early.
+// armNextExpiry sets the timer for the session that expires first. A session that
+// is touched leaves the timer where it is, so the timer may fire early.
 func (s *Server) armNextExpiry() {
 	first := int64(-1)
 	for _, ses := range s.sessions {
@@ -106,7 +106,7 @@ func (s *Server) armNextExpiry() {
 	}
 }
 
-// expireDue closes the sessions whose bucket has come.
+// expireDue ends the sessions whose tick has come.
 func (s *Server) expireDue() {
 	if !s.enterTimer() {
 		return
@@ -133,7 +133,7 @@ func (s *Server) expireDue() {
 	s.report()
 }
 
-// expire submits the closing of a session as the session tracker does.
+// expire submits the end of a session, as ZooKeeper's session tracker does.
 func (s *Server) expire(id int64) {
 	ses := s.sessions[id]
 	if ses == nil || ses.closing {
@@ -144,7 +144,8 @@ func (s *Server) expire(id int64) {
 	s.submit(&request{s: s, session: id, op: OpCloseSession, logOp: OpExpire, client: ses.client})
 }
 
-// checkSession is what every request that reaches preparation undergoes.
+// checkSession checks the session of a request. Every request that reaches the
+// preparation is checked.
 func (r *request) checkSession() Code {
 	if r.internal {
 		return CodeOK
@@ -160,8 +161,8 @@ func (r *request) checkSession() Code {
 	}
 }
 
-// tracked returns the session of a request as the server knows it that
-// decides about it: in an ensemble that is the leader.
+// tracked returns the session of a request as the deciding server knows it. In an
+// ensemble that is the leader.
 func (r *request) tracked() *session {
 	if r.leader != nil {
 		return r.leader.sessions[r.session]
@@ -169,9 +170,9 @@ func (r *request) tracked() *session {
 	return r.s.sessions[r.session]
 }
 
-// heldBy reports whether requests may come through s: in an ensemble, whether
-// the session has not been attached elsewhere since. The first to ask owns a
-// session of an earlier leader.
+// heldBy reports whether requests of the session may come through s: in an
+// ensemble, whether the session has not been attached to another server since.
+// After an election the first server that asks owns the session.
 func (ses *session) heldBy(s *Server) bool {
 	if s.member == nil || ses.owner == s {
 		return true

@@ -49,20 +49,20 @@ func (s *Server) acceptLoop(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return // the listener is closed, or useless
+			return // the listener is closed, or fails for good
 		}
 		s.acceptTCP(c)
 	}
 }
 
-// acceptTCP bridges a socket to a link, so that all faults work on it.
+// acceptTCP connects a socket to a link, so that all faults work on it.
 func (s *Server) acceptTCP(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cl := s.client(TCPClient)
 	if s.closed || s.stopped || s.refusing || cl.refusing {
 		if t, ok := c.(*net.TCPConn); ok {
-			_ = t.SetLinger(0) // a reset is closer to a refusal than an end of stream
+			_ = t.SetLinger(0) // the client sees a reset, which is closer to a refusal
 		}
 		_ = c.Close()
 		return
@@ -72,12 +72,12 @@ func (s *Server) acceptTCP(c net.Conn) {
 	s.wg.Go(func() { bridgeDown(end, c) })
 }
 
-// maxBridged is how much of what a TCP client sends waits in memory for the
-// server; the rest waits in the kernel.
+// maxBridged is how many bytes of a TCP client wait in memory for the server. The
+// rest waits in the kernel.
 const maxBridged = 1 << 20
 
-// bridgeUp carries bytes from the socket until it ends. The other direction
-// may go on.
+// bridgeUp carries bytes from the socket to the server until the socket ends. The
+// other direction may go on.
 func bridgeUp(end *linkEnd, c net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -93,7 +93,7 @@ func bridgeUp(end *linkEnd, c net.Conn) {
 	}
 }
 
-// bridgeDown carries bytes to the socket until the server's stream ends, and
+// bridgeDown carries bytes to the socket until the server's stream ends, and then
 // closes both.
 func bridgeDown(end *linkEnd, c net.Conn) {
 	buf := make([]byte, 32<<10)

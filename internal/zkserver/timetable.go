@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// period is the time between two deliveries in one direction of a connection.
-// Every whole millisecond is a multiple of it, and so is every tick.
+// period is the time between two deliveries in one direction of a connection. Every
+// whole millisecond is a multiple of it, and so is every tick.
 const period = 2 * time.Microsecond
 
-// reserved is how many nanoseconds at the start of each period belong to the
-// server's own timers, instants is how many are left.
+// The first nanoseconds of each period are reserved for the server's own timers. The
+// other ones are the instants of deliveries.
 const (
 	reserved = 16
 	instants = uint64(period - reserved)
 )
 
-// timetable gives each direction of each connection an instant of its own in
-// every period, at which nothing else is delivered. Random latencies alone make
-// it rare that two frames arrive at one instant, where their order would be
-// anybody's; among the thousands of frames of a simulation it happens. The
-// members of an ensemble share a timetable. It is guarded by their mutex.
+// timetable gives each direction of each connection an instant of its own in every
+// period, at which nothing else is delivered. With random latencies alone two
+// frames rarely arrive at one instant, where the scheduler would decide about their
+// order. Among the thousands of frames of a simulation it happens. The members of
+// an ensemble share a timetable. Their mutex guards it.
 type timetable struct {
 	epoch time.Time
 	taken map[uint64]bool
@@ -30,9 +30,10 @@ func newTimetable(epoch time.Time) *timetable {
 	return &timetable{epoch: epoch, taken: map[uint64]bool{}}
 }
 
-// take returns a line of its own, drawn from rng so that it depends on other
-// connections only when they have taken it. When a thousand connections have
-// left none it is shared.
+// take returns a line that no other connection has. It is drawn from rng, so it
+// depends on other connections only if they have taken the line that was drawn.
+// About a thousand connections can have lines of their own; after that lines are
+// shared.
 func (t *timetable) take(rng *rand.Rand) line {
 	number := rng.Uint64N(instants)
 	for range instants {
@@ -65,9 +66,9 @@ func (l line) from(t time.Time) time.Time {
 	}
 }
 
-// within returns the line's instant in the nth period. All lines change places
-// from period to period: what a timer does a whole number of periods after a
-// delivery must not meet the next one on the same line.
+// within returns the line's instant in the nth period. From one period to the next
+// all lines change places: a timer that fires a whole number of periods after a
+// delivery must not meet the next delivery of the same line.
 func (l line) within(n uint64) time.Duration {
 	turn := n * 0x9e3779b97f4a7c15 >> 32
 	return reserved + time.Duration((l.number+turn)%instants)

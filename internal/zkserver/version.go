@@ -20,7 +20,7 @@ func (v Version) Known() bool {
 	return known
 }
 
-// String returns the release that the version is held to, such as "3.9.5".
+// String returns the release that the version is compared with, such as "3.9.5".
 func (v Version) String() string {
 	switch v {
 	case ZooKeeper35:
@@ -36,31 +36,30 @@ func (v Version) String() string {
 	}
 }
 
-// traits are the ways in which releases differ that clients can see.
+// traits are the differences between releases that clients can see.
 type traits struct {
-	built string // when, as four-letter words say it
-	// existsReads is set where exists of a node that is there takes READ
+	built string // the time of the build, for four-letter words
+	// existsReads is set if exists takes READ on a node that exists
 	// (ZOOKEEPER-2590).
 	existsReads bool
-	// typedMulti is set where a transaction keeps the types of its creates, and
-	// reads their flags with care (ZOOKEEPER-4026).
+	// typedMulti is set if a transaction keeps the types of its creates and checks
+	// their flags (ZOOKEEPER-4026).
 	typedMulti bool
-	// refusesCheck is set where a lone check is refused as unknown; older
-	// servers trip over their own answer to it.
+	// refusesCheck is set if a lone check is refused as unknown. Older servers fail
+	// while they write the answer.
 	refusesCheck bool
-	// readsFirst is set where a write is read before it takes a zxid.
+	// readsFirst is set if a write is read before it takes a zxid.
 	readsFirst bool
-	// manyModes is set where a connection may hold a path in several watch
-	// modes at once (ZOOKEEPER-4466).
+	// manyModes is set if a connection may watch a path in several modes at once
+	// (ZOOKEEPER-4466).
 	manyModes bool
-	// eventZxid is set where a watch event carries the zxid of its change.
+	// eventZxid is set if a watch event carries the zxid of its change.
 	eventZxid bool
 	ipv6      bool // the ip scheme knows addresses of IPv6
-	restores  bool // mntr counts what the admin server's restore does
+	restores  bool // mntr counts the restores of the admin server
 }
 
-// traits returns what is particular to the version, and false if there is none
-// such.
+// traits returns the traits of the version, and false if there is no such version.
 func (v Version) traits() (traits, bool) {
 	switch v {
 	case ZooKeeper35:
@@ -79,7 +78,7 @@ func (v Version) traits() (traits, bool) {
 	}
 }
 
-// unknownTo reports requests that are newer than the version.
+// unknownTo reports whether op is newer than the version.
 func (v Version) unknownTo(op Op) bool {
 	switch op {
 	case OpMultiRead, OpGetEphemerals, OpGetAllChildrenNumber, OpSetWatches2, OpAddWatch, OpWhoAmI:
@@ -89,7 +88,7 @@ func (v Version) unknownTo(op Op) bool {
 	}
 }
 
-// versionText is what the server says it is where clients parse it.
+// versionText is the version in the answers that clients parse.
 func (c *config) versionText() string {
 	if c.Keeper {
 		return "v26.6.1.1-zktest"

@@ -26,17 +26,16 @@ type watchTable struct {
 	byConn map[*conn]map[string]struct{}
 }
 
-// watchManager holds the watches of one server. It is guarded by the server's
-// mutex.
+// watchManager holds the watches of one server. The server's mutex guards it.
 type watchManager struct {
 	tables [tableCount]watchTable
-	// single is set for releases that keep one mode per path and
-	// connection, the last one asked for (before ZOOKEEPER-4466).
+	// single is set for releases that keep one mode per path and connection, that
+	// of the last request (before ZOOKEEPER-4466).
 	single bool
-	// namesWatch makes recursive watches report their own path.
+	// namesWatch makes the event of a recursive watch name the path of the watch.
 	namesWatch bool
-	// recursive counts the watches of a table that may match a descendant;
-	// zero spares the walk.
+	// recursive counts the recursive watches of a table. If it is zero, trigger does
+	// not look at the ancestors.
 	recursive [tableCount]int
 	deliver   func(c *conn, t EventType, path string, zxid int64, a []acl)
 }
@@ -71,7 +70,7 @@ func (w *watchManager) add(k tableKind, path string, c *conn, m watchMode) {
 	w.count(k, old, m)
 }
 
-// count keeps the number of recursive watches when a mode changes.
+// count keeps the number of recursive watches right when a mode changes.
 func (w *watchManager) count(k tableKind, old, now watchMode) {
 	if old&watchRecursive != 0 {
 		w.recursive[k]--
@@ -81,7 +80,7 @@ func (w *watchManager) count(k tableKind, old, now watchMode) {
 	}
 }
 
-// set stores what is left of a connection's watch on a path.
+// set stores the rest of a connection's watch on a path.
 func (w *watchManager) set(k tableKind, path string, c *conn, old, now watchMode) {
 	w.count(k, old, now)
 	t := &w.tables[k]
@@ -100,7 +99,8 @@ func (w *watchManager) set(k tableKind, path string, c *conn, old, now watchMode
 }
 
 // trigger tells every connection that watches path, or recursively one of its
-// ancestors, except those in skip. It returns whom it told.
+// ancestors, except the connections in skip. It returns the connections that it
+// told.
 func (w *watchManager) trigger(
 	k tableKind, ev EventType, path string, zxid int64, a []acl, skip map[*conn]struct{},
 ) map[*conn]struct{} {
@@ -144,8 +144,8 @@ func (w *watchManager) trigger(
 	return told
 }
 
-// remove takes the given modes of a connection's watch away and reports
-// whether there was one.
+// remove takes the given modes away from a connection's watch, and reports whether
+// there was such a watch.
 func (w *watchManager) remove(k tableKind, path string, c *conn, m watchMode) bool {
 	old, ok := w.tables[k].byPath[path][c]
 	if !ok || old&m == 0 {
@@ -155,8 +155,8 @@ func (w *watchManager) remove(k tableKind, path string, c *conn, m watchMode) bo
 	return true
 }
 
-// has reports whether checkWatches finds a watch. Release 3.8 looks at the
-// path only and so answers yes for the watch of another connection.
+// has reports whether checkWatches finds a watch. Release 3.8 looks at the path
+// only, so it also finds the watch of another connection.
 func (w *watchManager) has(k tableKind, path string, c *conn, m watchMode) bool {
 	if w.single {
 		return len(w.tables[k].byPath[path]) > 0
@@ -164,8 +164,8 @@ func (w *watchManager) has(k tableKind, path string, c *conn, m watchMode) bool 
 	return w.tables[k].byPath[path][c]&m != 0
 }
 
-// stumbles reports paths over which release 3.8 trips when it looks for a
-// watch: climbing to the parent of a name without a slash fails.
+// stumbles reports whether release 3.8 fails when it looks for a watch on path. It
+// looks for the parent of the path, and fails if there is no slash.
 func (w *watchManager) stumbles(k tableKind, path string) bool {
 	if !w.single || path == "" || path[0] == '/' {
 		return false

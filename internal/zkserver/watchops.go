@@ -1,7 +1,7 @@
 package zkserver
 
-// setWatches re-arms the watches of a client that has come back. What changed
-// since the client last heard of is told at once.
+// setWatches sets the watches of a client that has come back. The client is told at
+// once of everything that changed after the zxid that it saw last.
 func (r *request) setWatches(d *decoder) Code {
 	since := d.long()
 	data, exist, child := d.paths(), d.paths(), d.paths()
@@ -52,8 +52,8 @@ func (r *request) setWatches(d *decoder) Code {
 	return CodeOK
 }
 
-// addPersistent arms both tables. The child table needs no recursive watch,
-// but releases before 3.9 put one there, which a removal then finds.
+// addPersistent sets a watch in both tables. A recursive watch is not needed in the
+// child table, but releases before 3.9 put one there, and a removal then finds it.
 func (r *request) addPersistent(path string, m watchMode) {
 	r.s.watches.add(dataTable, path, r.c, m)
 	if m == watchPersistent || r.s.watches.single {
@@ -109,7 +109,7 @@ func (r *request) dropWatches(d *decoder) Code {
 		return CodeMarshallingError
 	}
 	if r.s.watches.single {
-		mode = all // one mode per path: whatever it is, it goes
+		mode = all // there is one mode per path, and it is removed
 	}
 	found := false
 	for _, k := range tables {

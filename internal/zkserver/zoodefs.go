@@ -2,13 +2,12 @@ package zkserver
 
 import "strconv"
 
-// Op is a request type of the ZooKeeper protocol, as it stands in a request
-// header. The zero Op means "any" in a [Match].
+// Op is a request type of the ZooKeeper protocol, as a request header carries it.
 type Op int32
 
-// Request types. OpConnect is the handshake, new sessions and re-attached ones
-// alike; it has no request header on the wire, and OpExpire has no frame at
-// all: it is how the log shows a session that the server ended.
+// Request types. OpConnect is the handshake, which has no request header on the wire.
+// OpExpire has no frame at all: in the log it stands for a session that the server
+// ended.
 const (
 	OpCreate               Op = 1
 	OpDelete               Op = 2
@@ -44,10 +43,10 @@ const (
 	OpExpire               Op = -1000
 
 	opError  Op = -1
-	opPreset Op = -2 // an ensemble's way to preset a counter
+	opPreset Op = -2 // presets a counter of an ensemble
 )
 
-// String returns the name ZooKeeper's own log gives the request type.
+// String returns the name that ZooKeeper's own log gives the request type.
 func (o Op) String() string {
 	if n := opName(o); n != "" {
 		return n
@@ -133,8 +132,7 @@ func rareOpName(o Op) string {
 	}
 }
 
-// Code is an error code of the ZooKeeper protocol, as it stands in a reply
-// header. Any value may be given to [Server.Fail], also one no server knows.
+// Code is an error code of the ZooKeeper protocol, as a reply header carries it.
 type Code int32
 
 // Error codes. The numbers are ZooKeeper's.
@@ -170,7 +168,7 @@ const (
 	CodeThrottledOp             Code = -127
 )
 
-// String returns the code as a number with its name, where it has one.
+// String returns the code as a number, with its name if it has one.
 func (c Code) String() string {
 	n := strconv.Itoa(int(c))
 	if name := codeName(c); name != "" {
@@ -216,7 +214,7 @@ func codeName(c Code) string {
 	}
 }
 
-// Create flags, as they stand in a create request.
+// Create flags, as a create request carries them.
 const (
 	flagPersistent    int32 = 0
 	flagEphemeral     int32 = 1
