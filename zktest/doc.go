@@ -1,8 +1,8 @@
 // Package zktest is a ZooKeeper server in the test's own process.
 //
-// It speaks the wire protocol, so any client works with it, and behaves like
-// ZooKeeper 3.9 (or an older release, see [WithVersion]) in what clients can see:
-// sessions, watches, transactions, sequential names, ACLs, containers, error
+// It speaks the wire protocol, so any client works with it. It behaves like
+// ZooKeeper 3.9 (or an older release, see [WithVersion]) in everything that clients
+// can see: sessions, watches, transactions, sequential names, ACLs, containers, error
 // codes and their order. It depends on the standard library only.
 //
 //	func TestLock(t *testing.T) {
@@ -11,36 +11,35 @@
 //		...
 //	}
 //
-// [Server.Addr] is a TCP address. [Server.DialContext] and [Server.Client]
-// connect in memory, which is faster and works where sockets do not.
+// [Server.Addr] is a TCP address. [Server.DialContext] and [Server.Client] connect in
+// memory, which is faster and works in places without sockets.
 //
 // # Faults
 //
-// A rule waits for a request and spoils it: [Server.LoseReply] applies it and
-// drops the connection without the reply, [Server.DropBefore] drops it
-// unapplied, [Server.BeforeReply] runs code of yours between its effect and its
-// reply, and so on. [Match] says which request: by type, path, client, count
-// or chance.
+// A rule waits for a request and disturbs it. [Server.LoseReply] applies the request
+// and drops the connection without the reply, [Server.DropBefore] drops it unapplied,
+// [Server.BeforeReply] runs code of yours between the effect and the reply, and so
+// on. [Match] says which request: by type, path, client, count or chance.
 //
 //	lost := srv.LoseReply(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/locks/a/"})
 //	...
 //	if lost.Fired() != 1 { ... }
 //
 // Other methods disturb the whole server or, on a [ClientLink], one client:
-// Partition, Freeze, Refuse, HangHandshake, CutAll, Stop, SlowLog,
-// ExpireSession, SetCounter, JumpClock and their opposites. What has been held
-// is delivered later, as TCP would.
+// Partition, Freeze, Refuse, HangHandshake, CutAll, Stop, SlowLog, ExpireSession,
+// SetCounter, JumpClock and their opposites. What has been held is delivered later,
+// as TCP would deliver it.
 //
 // # Looking inside
 //
-// [Server.Tree], [Server.Children], [Server.Sessions] and [Server.Watches] show
-// what a test has left behind; [Server.Counts], [Server.Log] and
-// [Server.OnRequest] what it has asked for.
+// [Server.Tree], [Server.Children], [Server.Sessions] and [Server.Watches] show what
+// a test has left behind. [Server.Counts], [Server.Log] and [Server.OnRequest] show
+// what it has asked for.
 //
 // # Simulation
 //
-// Inside a bubble of testing/synctest a session of a minute expires in
-// microseconds, and a run can be repeated from its seed:
+// Inside a bubble of testing/synctest a session of a minute expires in microseconds,
+// and a run can be repeated from its seed:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		srv := zktest.NewServer(t, zktest.WithSeed(seed),
@@ -51,39 +50,39 @@
 //		...
 //	})
 //
-// Rules for that to hold:
+// To get the same run from the same seed, follow these rules:
 //
-//   - Server, clients and their goroutines live in one bubble, and the bubble's
-//     own t makes the server.
-//   - Set a latency. Two things that happen at the same instant happen in an
-//     order nobody controls; with a latency no two frames arrive at one, and
-//     each connection draws from a generator of its own.
-//   - Give every client a name of its own with [Server.Client], and let one
-//     goroutine of a client dial at a time.
-//   - Where one cause wakes several goroutines of your own, let each wait a
+//   - Keep server, clients and their goroutines in one bubble, and make the server
+//     with the bubble's own t.
+//   - Set a latency. If two things happen at one instant, the scheduler decides about
+//     their order. With a latency no two frames arrive at one instant, and each
+//     connection draws from a generator of its own.
+//   - Give every client a name of its own with [Server.Client], and let one goroutine
+//     of a client dial at a time.
+//   - If one cause wakes several goroutines of your own, let each of them wait a
 //     different time first, drawn from the seed too.
-//   - Use [ClientLink.Hosts]: Go's resolver cannot be used in two bubbles of
-//     one process, and go-zookeeper's own provider resolves and shuffles.
+//   - Use [ClientLink.Hosts]. Go's resolver cannot be used in two bubbles of one
+//     process, and go-zookeeper's own provider resolves and shuffles.
 //   - Do not call [Server.Addr] or [Server.Listen]: a socket stops the clock.
-//   - Give the simulation a deadline in virtual time. A client that only sends
-//     pings never comes to rest, so a hang looks like work.
+//   - Give the simulation a deadline in virtual time. A client that only sends pings
+//     never comes to rest, so a hang looks like work.
 //
-// The order in which the server is free to choose (children,
-// ephemerals of an ended session) is drawn from the seed too, so code that
-// relies on it fails here.
+// Where the server is free to choose an order (of children, or of the ephemeral nodes
+// of an ended session), it draws one from the seed. So code that relies on an order
+// fails here.
 //
 // # The sequence counter
 //
 // The suffix of a sequential node is the parent's count of creations. The
-// documentation says it wraps; servers since 3.6.0 stick at 2147483647
-// instead, where the next create finds its name taken or, after a deletion,
-// gets it again, unless creates overlap, which then get negative numbers. All
-// of that can be seen here, with [Server.SetCounter] and [Server.SlowLog].
+// documentation of ZooKeeper says that it wraps. Servers since 3.6.0 stick at
+// 2147483647 instead: the next create finds its name taken or, after a deletion, gets
+// the name again. Creates that overlap get negative numbers there. A test can see all
+// of that with [Server.SetCounter] and [Server.SlowLog].
 //
 // # Ensembles
 //
-// [NewEnsemble] starts several servers over one log: a leader, and followers
-// that forward writes to it and answer reads from what they have applied.
+// [NewEnsemble] starts several servers over one log: a leader, and followers that
+// forward writes to it and answer reads from what they have applied.
 //
 //	e := zktest.NewEnsemble(t, 3, zktest.WithSyncLimit(5))
 //	link := e.Client("a")
@@ -91,28 +90,32 @@
 //		zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
 //	e.Isolate(1) // zk1 serves stale reads until it notices
 //
-// It shows what one server cannot: stale reads ([Member.Lag],
-// [Member.HoldCommits]), a follower or leader that is cut off and keeps
-// answering for a while ([Ensemble.Cut], [Ensemble.CutOneWay],
-// [Ensemble.Isolate]), elections ([Ensemble.ChangeLeader]), no quorum, members
-// that stand still ([Member.Halt]) or crash and have lost what they had logged
-// ([Member.Crash]), sessions that move between members. A
-// follower tells the leader of its clients' signs of life twice per tick, so a
-// session can be over while its client reads its own ephemeral node.
+// An ensemble shows what one server cannot:
 //
-// A session that is attached to another member keeps its older connection
-// there, as on the real server: reads of a follower go on, and the first request
-// that reaches the leader finds that the session has moved and ends it. Members
-// exchange messages without delay unless a cut or a lag holds them up, and
-// observers, reconfiguration and snapshots are missing.
+//   - stale reads ([Member.Lag], [Member.HoldCommits]);
+//   - a follower or leader that is cut off and keeps answering for a while
+//     ([Ensemble.Cut], [Ensemble.CutOneWay], [Ensemble.Isolate]);
+//   - elections ([Ensemble.ChangeLeader]), and no quorum;
+//   - members that stand still ([Member.Halt]), or that crash and lose what they had
+//     logged ([Member.Crash]);
+//   - sessions that move between members.
+//
+// A follower tells the leader of its clients' signs of life twice per tick. So a
+// session can be over while its client still reads its own ephemeral node.
+//
+// If a session is attached to another member, its older connection stays open, as on
+// the real server. Reads of a follower go on there. The first request that reaches
+// the leader finds that the session has moved, and ends the connection. Members
+// exchange messages without delay unless a cut or a lag holds them up. Observers,
+// reconfiguration and snapshots are missing.
 //
 // # Other servers
 //
-// [WithVersion] selects the release of ZooKeeper, [WithProfile] another product:
-// with [ClickHouseKeeper] a client that comes back gets a new session, and a server
-// that is stopped ends the sessions of its clients. [WithQuirks] turns on one such
-// thing alone, and [WithoutOps] takes requests away. A test that finds out which
-// server it has should run on several:
+// [WithVersion] selects the release of ZooKeeper, [WithProfile] another product. With
+// [ClickHouseKeeper] a client that comes back gets a new session, and a server that
+// is stopped ends the sessions of its clients. [WithQuirks] turns on one such
+// difference alone, and [WithoutOps] takes requests away. If your code finds out
+// which server it has, test it on several:
 //
 //	for _, opt := range []zktest.Option{
 //		zktest.WithVersion(zktest.ZooKeeper39),
@@ -125,42 +128,41 @@
 //
 // # How far to trust it
 //
-// The package's own tests run against real servers as well, which they ask for
-// their release. TestConform tests go to the server that DOCENT_ZK names, and
-// `make differential` sends random requests, malformed and overlapping ones too,
-// to two real servers and to this one, and compares every frame; sessions are
-// left, come back and expire on the way. Answers of servers of 3.8.0, 3.8.6 and
-// 3.9.5 recorded that way are compared in every run. What the package cannot tell
-// apart from a real server includes the oddities: characters beyond the basic
-// plane come back as surrogates, and as ZooKeeper 3.8.0 it never answers a lone
-// check request and loses the zxid of a transaction with a null path.
+// Tests run against real servers as well, and ask them for their release. Those named
+// TestConform go to the server that DOCENT_ZK names. `make differential` sends random
+// requests, including malformed and overlapping ones, to two real servers and to this
+// one, and compares every frame. Sessions are left, come back and expire meanwhile.
+// The answers of servers of 3.8.0, 3.8.6 and 3.9.5 that were recorded that way are
+// compared in every run. The package shares oddities with the real server: characters
+// beyond the basic plane come back as surrogates; as ZooKeeper 3.8.0 it never answers
+// a lone check request, and loses the zxid of a transaction with a null path.
 //
 // Known differences, all on purpose:
 //
-//   - A createTTL request without a TTL flag and with ttl -1 is refused; it kills
-//     a real server.
-//   - The order of children and of an ended session's deletions is drawn, not
-//     that of a hash table.
-//   - A real server that hears of the end of an older connection after its
-//     session has come back forgets the newer one, and does not close it when
-//     the session comes back once more. This one closes it.
+//   - A createTTL request without a TTL flag and with ttl -1 is refused. It kills a
+//     real server.
+//   - The order of children, and of the deletions of an ended session, is drawn. On a
+//     real server it is that of a hash table.
+//   - If a real server hears of the end of an older connection after its session has
+//     come back, it forgets the newer connection, and does not close that when the
+//     session comes back once more. This server closes it.
 //   - Every four-letter word is enabled. Answers have the lines of a server on its
-//     own, and what follows from the server's state is true; but the counters and
-//     summaries of mntr stay at zero, hash is empty, and envi and conf have no Java
-//     machine and no disk to tell of.
-//   - reconfig is refused with -123, as by a server where it is not enabled; a
-//     standalone server with reconfigEnabled=true says -6.
-//   - A request of type -10, which is the server's own for a new session, is refused
-//     as unknown.
+//     own, and values that follow from the server's state are true. But the counters
+//     and summaries of mntr stay at zero, hash is empty, and envi and conf have no
+//     values for a Java machine and a disk.
+//   - reconfig is refused with -123, as by a server that does not enable it. A
+//     standalone server with reconfigEnabled=true answers -6.
+//   - A request of type -10, which servers use among themselves for a new session, is
+//     refused as unknown.
 //   - Connections are not limited; see [Server.SetMaxConns].
-//   - Ensembles follow the source of ZooKeeper and measured runs; they have not
-//     been compared with a real one request by request.
-//   - A client over memory has the address 127.0.0.1 for the ip scheme.
+//   - Ensembles follow the source of ZooKeeper and measured runs. They have not been
+//     compared with a real ensemble request by request.
+//   - A client in memory has the address 127.0.0.1 for the ip scheme.
 //
-// # What it is not
+// # What is missing
 //
-// There is no disk. Quotas, SASL, TLS and reconfiguration are missing (a rule
-// with [Server.Fail] can pretend), and nothing survives Close. A member of an
-// ensemble without a quorum turns clients away; the read-only mode of
-// readonlymode.enabled, in which it would serve those that ask for it, is missing.
+// There is no disk, and nothing survives Close. Quotas, SASL, TLS and reconfiguration
+// are missing; a rule with [Server.Fail] can pretend to be them. A member of an
+// ensemble without a quorum turns clients away. The read-only mode of
+// readonlymode.enabled, in which it would serve clients that ask for it, is missing.
 package zktest

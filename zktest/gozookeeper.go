@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Link is the network of one client as go-zookeeper wants it: a [ClientLink]
-// or an [EnsembleLink].
+// Link is the network of one client as go-zookeeper uses it: a [ClientLink] or an
+// [EnsembleLink].
 type Link interface {
 	Servers() []string
 	Dial(network, address string, timeout time.Duration) (net.Conn, error)
@@ -21,16 +21,16 @@ var (
 	_ Link = (*EnsembleLink)(nil)
 )
 
-// Options returns all that go-zookeeper needs to connect through link: its
-// dialer, a host provider that neither resolves nor shuffles, and a logger that
-// keeps it quiet. The other arguments are always the same:
+// Options returns the options that go-zookeeper needs to connect through link: a
+// dialer, a host provider that does not resolve and does not shuffle, and a logger
+// that discards. The other arguments are always the same:
 //
 //	conn, events, err := zk.Connect(link.Servers(), 10*time.Second,
 //		zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
 //
-// They are there because this package imports nothing, and go-zookeeper's type
-// of options has no name. More options can be appended to the result. A
-// provider belongs to one connection: call Options again for the next.
+// They are needed because this package does not import go-zookeeper, whose type of
+// options has no name. More options can be appended to the result. A provider belongs
+// to one connection: call Options again for the next one.
 //
 // Options panics when [Hosts] or [Logger] lack a method that the client wants.
 func Options[
@@ -42,8 +42,8 @@ func Options[
 	return []O{withDialer(link.Dial), withHosts(hosts.(H)), withLogger(logger.(L))} //nolint:forcetypeassert,errcheck // documented
 }
 
-// Servers returns the server list to give to a client that dials through the
-// link. It is an address in form only.
+// Servers returns the server list for a client that dials through the link. It is
+// an address in form only.
 func (cl *ClientLink) Servers() []string { return []string{"127.0.0.1:2181"} }
 
 // Hosts is the HostProvider of go-zookeeper without a resolver and without
@@ -55,11 +55,12 @@ type Hosts struct {
 	tried   int // since the last success
 }
 
-// Hosts returns a provider for one client.
+// Hosts returns a provider for one client of go-zookeeper.
 func (cl *ClientLink) Hosts() *Hosts { return &Hosts{servers: cl.Servers()} }
 
-// Init takes the server list of the client, which go-zookeeper has shuffled,
-// and puts what it knows back into its own order. It never fails.
+// Init takes the server list of the client, which go-zookeeper has shuffled, and
+// puts the servers that it knows back into their own order. The error is always
+// nil.
 func (h *Hosts) Init(servers []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +86,8 @@ func (h *Hosts) Len() int {
 	return len(h.servers)
 }
 
-// Next returns the server to try and whether all have been tried since the
-// last success, upon which the client pauses.
+// Next returns the server to try. retryStart reports whether all servers have been
+// tried since the last success; the client pauses then.
 func (h *Hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,18 +108,18 @@ func (h *Hosts) Connected() {
 	h.mu.Unlock()
 }
 
-// Logger discards what a client logs. It has the Printf that go-zookeeper
-// wants.
+// Logger discards what a client logs. It has go-zookeeper's Printf method.
 type Logger struct{}
 
-// Logger returns a logger that keeps a client quiet.
+// Logger returns a logger that discards everything.
 func (cl *ClientLink) Logger() Logger { return Logger{} }
 
-// Hosts returns a provider of [EnsembleLink.Servers] for one client of go-zookeeper. A
-// client that is given only some of them tries those, in the same order.
+// Hosts returns a provider of [EnsembleLink.Servers] for one client of
+// go-zookeeper. If the client is given only some of them it tries these, in the
+// same order.
 func (l *EnsembleLink) Hosts() *Hosts { return &Hosts{servers: l.Servers()} }
 
-// Logger returns a logger that keeps a client quiet.
+// Logger returns a logger that discards everything.
 func (l *EnsembleLink) Logger() Logger { return Logger{} }
 
 // Printf discards its arguments.

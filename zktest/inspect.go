@@ -117,7 +117,7 @@ func (s *Server) Watches() []Watch {
 }
 
 // WatchCount returns how many watches connections have left. It counts pairs of a
-// path and a connection, those on children apart.
+// path and a connection; a watch on the children counts apart.
 func (s *Server) WatchCount() int { return s.engine.WatchCount() }
 
 // Zxid returns the zxid of the last transaction applied.

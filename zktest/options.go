@@ -72,9 +72,9 @@ func (c *config) check() error {
 	bad(c.Quirks&^zkserver.AllQuirks != 0, "there are no quirks %#x", uint16(c.Quirks&^zkserver.AllQuirks))
 	bad(c.Tick < time.Millisecond, "tick %v is less than a millisecond", c.Tick)
 	bad(c.MinTimeout <= 0 || c.MaxTimeout < c.MinTimeout,
-		"session timeouts [%v, %v] are no range", c.MinTimeout, c.MaxTimeout)
+		"session timeouts [%v, %v] are not a range", c.MinTimeout, c.MaxTimeout)
 	bad(c.MinLatency < 0 || c.MaxLatency < c.MinLatency,
-		"latencies [%v, %v] are no range", c.MinLatency, c.MaxLatency)
+		"latencies [%v, %v] are not a range", c.MinLatency, c.MaxLatency)
 	bad(c.SweepEvery <= 0, "container interval %v is not positive", c.SweepEvery)
 	bad(c.MaxFrame <= 0, "frame limit %d is not positive", c.MaxFrame)
 	bad(c.CommitDelay < 0, "commit delay %v is negative", c.CommitDelay)
@@ -84,56 +84,57 @@ func (c *config) check() error {
 	return errors.Join(errs...)
 }
 
-// WithSeed sets the seed of all random draws. The default is a random one,
-// which [NewServer] prints when the test fails.
+// WithSeed sets the seed of all random draws. By default the seed is random;
+// [NewServer] prints it when the test fails.
 func WithSeed(seed uint64) Option { return optionFunc(func(c *config) { c.Seed = seed }) }
 
-// WithVersion selects the ZooKeeper release to behave like; the default is
-// [ZooKeeper39].
+// WithVersion selects the ZooKeeper release whose behaviour the server shows. The
+// default is [ZooKeeper39].
 func WithVersion(v Version) Option {
 	return optionFunc(func(c *config) { c.Version = zkserver.Version(v) })
 }
 
-// WithTick sets ZooKeeper's tickTime, by default 2 s. Sessions expire at
-// multiples of the tick, so between their timeout and one tick later, and the
-// limits of session timeouts follow from it unless WithSessionTimeouts sets
-// them.
+// WithTick sets ZooKeeper's tickTime, by default 2 s. Sessions expire at multiples
+// of the tick: between their timeout and one tick later. The limits of session
+// timeouts follow from the tick unless [WithSessionTimeouts] sets them.
 func WithTick(d time.Duration) Option { return optionFunc(func(c *config) { c.Tick = d }) }
 
-// WithSessionTimeouts sets the range into which requested session timeouts are
-// clamped, by default 2 to 20 ticks. A zero keeps the default of its side.
+// WithSessionTimeouts sets the range into which the server clamps requested session
+// timeouts, by default 2 to 20 ticks. A zero keeps the default of its side.
 func WithSessionTimeouts(lo, hi time.Duration) Option {
 	return optionFunc(func(c *config) { c.MinTimeout, c.MaxTimeout = lo, hi })
 }
 
-// WithLatency makes every frame of every in-memory connection take a time
-// drawn uniformly from [lo, hi], each direction on its own, in order. The
-// default is none. Frames of one direction arrive at least 16 nanoseconds and
-// usually 2 µs apart, and no two directions of any connections deliver at one
-// instant, which is what makes the same seed give the same run; a frame may take
-// 4 µs longer than drawn for that, and more when many are sent at once.
-// It applies to connections over TCP as well.
+// WithLatency makes every frame of every in-memory connection take a time drawn
+// uniformly from [lo, hi]. Each direction draws on its own and keeps the order of
+// its frames. The default is no latency. It applies to connections over TCP as
+// well.
+//
+// With a latency the same seed gives the same run, because no two directions of any
+// connections deliver at one instant. Frames of one direction arrive at least 16
+// nanoseconds and usually 2 µs apart. For that, a frame may take 4 µs longer than
+// drawn, and more if many are sent at once.
 func WithLatency(lo, hi time.Duration) Option {
 	return optionFunc(func(c *config) { c.MinLatency, c.MaxLatency = lo, hi })
 }
 
-// WithWallClock sets the clock that stamps nodes and ages TTL nodes, by
-// default time.Now. Sessions go by the monotonic clock and do not use it.
+// WithWallClock sets the clock that stamps nodes and ages TTL nodes, by default
+// time.Now. Sessions use the monotonic clock instead.
 func WithWallClock(now func() time.Time) Option { return optionFunc(func(c *config) { c.Clock = now }) }
 
-// WithContainerInterval sets how often empty containers and expired TTL nodes
-// are looked for, by default once a minute.
+// WithContainerInterval sets how often the server looks for empty containers and
+// expired TTL nodes, by default once a minute.
 func WithContainerInterval(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.SweepEvery = d })
 }
 
-// WithMaxFrame sets jute.maxbuffer, the longest frame the server reads, by
-// default 1,048,575 bytes. A connection that announces a longer one is closed
-// without an answer.
+// WithMaxFrame sets jute.maxbuffer, the length in bytes of the longest frame that
+// the server reads, by default 1,048,575. A connection that announces a longer
+// frame is closed without an answer.
 func WithMaxFrame(n int) Option { return optionFunc(func(c *config) { c.MaxFrame = n }) }
 
 // WithExtendedTypes allows TTL nodes, as zookeeper.extendedTypesEnabled does.
-// Without it creating one fails with [CodeUnimplemented].
+// Without it the create of a TTL node fails with [CodeUnimplemented].
 func WithExtendedTypes() Option { return optionFunc(func(c *config) { c.ExtendedTypes = true }) }
 
 // WithCommitDelay makes every write wait between its place in the log and its
@@ -143,28 +144,28 @@ func WithCommitDelay(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.CommitDelay = d })
 }
 
-// WithSuperDigest sets the digest, "user:base64", whose owner may do
+// WithSuperDigest sets the digest "user:base64". A client that proves it may do
 // everything.
 func WithSuperDigest(digest string) Option {
 	return optionFunc(func(c *config) { c.SuperDigest = digest })
 }
 
-// WithListen makes Start and NewServer listen on a TCP address at once.
-// Without it the server listens when [Server.Addr] or [Server.Listen] is first
-// called, and not at all in a simulation.
+// WithListen makes the server listen on a TCP address from its start. Without it
+// the server starts to listen with the first call of [Server.Addr] or
+// [Server.Listen], and never in a simulation.
 func WithListen(address string) Option { return optionFunc(func(c *config) { c.listen = address }) }
 
 // WithLogSize sets how many requests [Server.Log] keeps, by default 10,000.
 func WithLogSize(n int) Option { return optionFunc(func(c *config) { c.LogSize = n }) }
 
 // WithSyncLimit sets ZooKeeper's syncLimit, by default 5: for how many ticks a
-// member of an ensemble goes on serving without having heard from its leader,
-// or a leader from its followers. A server on its own ignores it.
+// member of an ensemble goes on serving after it last heard from its leader, or a
+// leader from its followers. A server on its own ignores it.
 func WithSyncLimit(ticks int) Option { return optionFunc(func(c *config) { c.SyncLimit = ticks }) }
 
 // WithElectionTime sets how long the members of an ensemble need to agree on a
-// leader, or to find the one there is, once enough of them can talk to each
-// other; by default half a second. A server on its own ignores it.
+// leader, or to find the one that there is, when enough of them can talk to each
+// other. The default is half a second. A server on its own ignores it.
 func WithElectionTime(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.ElectionTime = d })
 }

@@ -2,13 +2,13 @@ package zktest
 
 import "github.com/docent-go/docent/internal/zkserver"
 
-// Op is a request type of the ZooKeeper protocol, as it stands in a request
-// header. The zero Op means "any" in a [Match].
+// Op is a request type of the ZooKeeper protocol, as a request header carries it. In a
+// [Match] the zero Op means any.
 type Op int32
 
-// Request types. OpConnect is the handshake, new sessions and re-attached ones
-// alike; it has no request header on the wire, and OpExpire has no frame at
-// all: it is how the log shows a session that the server ended.
+// Request types. OpConnect is the handshake, of new sessions and of sessions that come
+// back; it has no request header on the wire. OpExpire has no frame at all: in the log
+// it stands for a session that the server ended.
 const (
 	OpCreate               Op = 1
 	OpDelete               Op = 2
@@ -47,8 +47,8 @@ const (
 // String returns the name that ZooKeeper's own log gives the request type.
 func (o Op) String() string { return zkserver.Op(o).String() }
 
-// Code is an error code of the ZooKeeper protocol, as it stands in a reply
-// header. Any value may be given to [Server.Fail], also one no server knows.
+// Code is an error code of the ZooKeeper protocol, as a reply header carries it.
+// [Server.Fail] takes any value, even one that no server knows.
 type Code int32
 
 // Error codes. The numbers are ZooKeeper's.

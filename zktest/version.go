@@ -8,35 +8,34 @@ import (
 	"github.com/docent-go/docent/internal/zkserver"
 )
 
-// Version selects the ZooKeeper release whose behaviour a server shows where
-// releases differ. [ParseVersion] finds the one for a release number.
+// Version selects a ZooKeeper release, whose behaviour the server shows where
+// releases differ. [ParseVersion] finds the Version for a release number.
 type Version int
 
 const (
-	// ZooKeeper35 stands for the releases 3.5.3 to 3.5.10: ZooKeeper380 without
-	// the requests that are newer, which are addWatch, setWatches2, multiRead,
-	// getEphemerals, getAllChildrenNumber and whoAmI. Containers are there.
-	// It has not been compared with a running server.
+	// ZooKeeper35 stands for the releases 3.5.3 to 3.5.10. It is ZooKeeper380 without
+	// the newer requests: addWatch, setWatches2, multiRead, getEphemerals,
+	// getAllChildrenNumber and whoAmI. It has containers. It has not been compared
+	// with a running server.
 	ZooKeeper35 Version = iota + 1
 	// ZooKeeper380 is release 3.8.0 as Debian 12 packages it, with the fix for
-	// CVE-2024-23944: a client is told of no change to a node that it may not
-	// read. It is also the nearest to the releases from 3.6.0 to 3.8.3, some of
-	// which lack that fix. A client needs no permission for exists, a lone check
-	// request is never answered, watch events carry zxid -1, and a connection
-	// has one watch mode per path and table.
+	// CVE-2024-23944: a client is not told of changes to a node that it may not read.
+	// It is also the nearest to the releases from 3.6.0 to 3.8.3, some of which lack
+	// that fix. A client needs no permission for exists, a lone check request is never
+	// answered, watch events carry zxid -1, and a connection has one watch mode per
+	// path and table.
 	ZooKeeper380
-	// ZooKeeper384 is release 3.8.4 and later, as compared with 3.8.6. It
-	// differs from ZooKeeper380 in three ways. exists of a node that is there
-	// takes READ. Within a transaction a create2 is answered with a Stat, and
-	// create flags that mean nothing refuse the whole transaction. A lone check
-	// is refused as unknown, which releases do since 3.8.5.
+	// ZooKeeper384 is release 3.8.4 and later, as compared with 3.8.6. It differs from
+	// ZooKeeper380 in three ways. On a node that exists, exists takes READ. Within a
+	// transaction a create2 is answered with a Stat, and if create flags mean nothing
+	// the whole transaction is refused. A lone check is refused as unknown, as in
+	// releases since 3.8.5.
 	ZooKeeper384
-	// ZooKeeper39 is release 3.9.2 and later, as compared with 3.9.5, and is the
-	// default. In addition to what ZooKeeper384 does, watch events carry the
-	// zxid of their transaction, and a connection may watch a path in several
-	// modes at once. A malformed write takes no zxid. deleteContainer works for
-	// clients. Addresses of the ip scheme may be those of IPv6, which is so
-	// since 3.9.4.
+	// ZooKeeper39 is release 3.9.2 and later, as compared with 3.9.5. It is the
+	// default. It differs from ZooKeeper384 in five ways. Watch events carry the zxid
+	// of their transaction. A connection may watch a path in several modes at once. A
+	// malformed write takes no zxid. deleteContainer works for clients. The ip scheme
+	// takes IPv6 addresses, as in releases since 3.9.4.
 	ZooKeeper39
 )
 
@@ -46,9 +45,9 @@ func (v Version) String() string { return zkserver.Version(v).String() }
 var releaseNumber = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)`)
 
 // ParseVersion returns the Version that is nearest to a release. The text is a
-// release number such as "3.9.5", or any text with one in it: the first counts,
-// so that the answer of a server to srvr will do. It fails for a text without a
-// number, for releases before 3.5 and for those of 4.
+// release number such as "3.9.5", or any text that contains one, such as the answer
+// of a server to srvr; the first number counts. ParseVersion fails for a text
+// without a number, for releases before 3.5, and for releases of 4.
 func ParseVersion(text string) (Version, error) {
 	m := releaseNumber.FindStringSubmatch(text)
 	if m == nil {
@@ -61,7 +60,7 @@ func ParseVersion(text string) (Version, error) {
 	minor, patch := n[1], n[2]
 	switch {
 	case n[0] != 3 || minor < 5:
-		return 0, fmt.Errorf("zktest: %s is no release from 3.5 on", m[0])
+		return 0, fmt.Errorf("zktest: %s is not a release from 3.5 on", m[0])
 	case minor >= 9:
 		return ZooKeeper39, nil
 	case minor == 8 && patch >= 4:

@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// TestHeldLog checks who waits for a write that is accepted but not applied.
+// TestHeldLog checks which requests wait for a write that is accepted but not applied.
 func TestHeldLog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, srv *zktest.Server) {
@@ -191,7 +191,7 @@ func TestContainerSweepInVirtualTime(t *testing.T) {
 }
 
 // TestSweepComesAfterExpiry lets a session end at the tick at which containers
-// are swept. At one instant the order would be drawn anew in every run.
+// are swept. At one instant every run would have another order.
 func TestSweepComesAfterExpiry(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -22,7 +22,7 @@ type Config struct {
 	MaxFrame      int    // jute.maxbuffer
 	LogSize       int    // how many requests the log keeps; zero means none
 	ExtendedTypes bool   // whether there are TTL nodes
-	SuperDigest   string // "user:base64" with all rights; empty means nobody
+	SuperDigest   string // "user:base64" of the super user; empty means none
 	Clock         func() time.Time
 
 	SyncLimit    int           // in ticks; for an ensemble

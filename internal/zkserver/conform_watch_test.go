@@ -86,7 +86,7 @@ func TestConformWatches(t *testing.T) {
 		addr, root := srv.addr, srv.root
 		var c *raw
 		for _, tc := range watchCases(t, root) {
-			if tc.setup != nil { // without one the row goes on with the last connection
+			if tc.setup != nil { // without a setup the row uses the connection of the row before
 				c = rawSession(t, addr)
 				tc.setup(c)
 			}
@@ -221,7 +221,7 @@ func TestConformContainersAndTTL(t *testing.T) {
 		c := rawSession(t, addr)
 		must(t, c, 19, body(root+"/used", []byte{}, openACL, int32(4)), 0)
 		must(t, c, 19, body(root+"/unused", []byte{}, openACL, int32(4)), 0)
-		must(t, c, 1, body(root+"/plain", []byte{}, openACL, int32(4)), 0) // not a container, whatever the flag
+		must(t, c, 1, body(root+"/plain", []byte{}, openACL, int32(4)), 0) // not a container, in spite of the flag
 		must(t, c, 1, create(root+"/plain/k"), 0)
 		must(t, c, 2, body(root+"/plain/k", int32(-1)), 0)
 		must(t, c, 21, body(root+"/ttl", []byte{}, openACL, int32(5), int64(2000)), 0) // not before the watch is set

@@ -94,7 +94,7 @@ func (sd *side) showMulti(d *dec) string {
 	return b.String()
 }
 
-// showNames shows names in order, without those that other runs have left.
+// showNames shows names in order, without the names that other runs have left.
 func showNames(d *dec) string {
 	v := slices.DeleteFunc(d.strings(), func(s string) bool {
 		return strings.HasPrefix(s, "diff") || strings.HasPrefix(s, "conf")

@@ -15,12 +15,11 @@ import (
 )
 
 // diffServers names the environment variable with the host:port of real servers,
-// separated by commas, that nobody else uses: standalone, of any release that
-// zktest.ParseVersion knows, with a
-// tick of one second and extended types enabled, told their clients' own
-// addresses, and sweeping containers so rarely
-// (-Dznode.container.checkIntervalMs) that it takes no zxid meanwhile. A run has
-// one for itself.
+// separated by commas. Each is standalone, without other users, and of a release
+// that zktest.ParseVersion knows. Each has a tick of one second and extended types,
+// and sees its clients under their own addresses. Each sweeps containers so rarely
+// (-Dznode.container.checkIntervalMs) that the sweep takes no zxid during the run.
+// Two runs at a time must not share a server.
 const diffServers = "DOCENT_ZK_DIFF"
 
 // TestDifferential compares random sequences of requests, frame by frame, with

@@ -53,7 +53,7 @@ func TestFollowerCutOff(t *testing.T) {
 	})
 }
 
-// TestShortCutLosesNothing heals before anybody gives up.
+// TestShortCutLosesNothing heals before a member gives up.
 func TestShortCutLosesNothing(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {
@@ -211,7 +211,7 @@ func TestEnsembleChangesLeader(t *testing.T) {
 }
 
 // TestHealKeepsTheOrder lets two followers be cut off while both have news for
-// the other: what one sends anew must not overtake what waits for the other.
+// the other: what one sends now must not overtake what waits for the other.
 func TestHealKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

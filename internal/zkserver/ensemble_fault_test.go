@@ -129,9 +129,9 @@ func TestCrashedMemberCatchesUp(t *testing.T) {
 	})
 }
 
-// TestCrashOfAMajorityLosesWrites is what happens where nobody waits for the
-// disk: the quorum forgets a write that was answered, and the member that still
-// has it must forget it too.
+// TestCrashOfAMajorityLosesWrites crashes members that do not wait for their disks:
+// the quorum forgets a write that was answered, and the member that still has it
+// must forget it too.
 func TestCrashOfAMajorityLosesWrites(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {

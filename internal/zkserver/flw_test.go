@@ -21,7 +21,7 @@ func recordedWords(v zktest.Version) [2]string {
 	return [2]string{"testdata/words-" + v.String(), "testdata/words-3.8.0"}
 }
 
-// TestWords puts a server that nobody else uses into a known state and compares
+// TestWords puts a server without other users into a known state and compares
 // its answers to the four-letter words with those that a real server gave: the
 // same lines with the same keys, and the same numbers wherever they follow from the
 // state. It runs on zktest as each release, and on a new real server when DOCENT_ZK
@@ -52,7 +52,7 @@ func compareWords(t *testing.T, addr string) {
 	for _, w := range []string{"isro", "srvr", "dump", "cons", "wchs", "wchp", "wchc"} {
 		compareWord(w, w+"-idle", nil)
 	}
-	sessions := somebody(t, addr)
+	sessions := populate(t, addr)
 	for _, w := range []string{"dump", "cons", "stat", "srvr", "wchs", "wchp", "wchc", "mntr", "crst"} {
 		compareWord(w, w, sessions)
 	}
@@ -100,9 +100,9 @@ func recordedWord(t *testing.T, release zktest.Version, name string) []byte {
 	return nil
 }
 
-// somebody opens two sessions with ephemerals and watches of all kinds, and starts
-// the server's statistics anew. It returns the ids in the words' spelling.
-func somebody(t *testing.T, addr string) []string {
+// populate opens two sessions with ephemeral nodes and watches of all kinds, and resets
+// the server's statistics. It returns the ids as the words spell them.
+func populate(t *testing.T, addr string) []string {
 	t.Helper()
 	word(t, addr, "srst")
 	a, b := dialRaw(t, addr), dialRaw(t, addr)

@@ -29,7 +29,7 @@ func TestLinkIsANetConn(t *testing.T) {
 		if n, err := c.Read(nil); n != 0 || err != nil {
 			t.Errorf("empty read: %d, %v", n, err)
 		}
-		// A deadline set while somebody reads counts.
+		// A deadline that is set during a read counts.
 		time.AfterFunc(2*time.Second, func() { _ = c.SetReadDeadline(time.Now()) })
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read: %v", err)
@@ -111,7 +111,7 @@ func TestCloseFreesEverybody(t *testing.T) {
 		}
 		for range 4 {
 			if err := <-done; err == nil {
-				t.Error("somebody got an answer from a closed server")
+				t.Error("a client got an answer from a closed server")
 			}
 		}
 		if _, err := reading.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

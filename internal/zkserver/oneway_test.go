@@ -49,7 +49,7 @@ func TestFollowerDoesNotHear(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(oneTick)
-		must(t, b, 3, exists("/a"), 0) // done, though nobody tells
+		must(t, b, 3, exists("/a"), 0) // done, though no answer comes
 		dropped(t, a, time.Minute)
 		if took := time.Since(start); took < syncTime-oneTick || took > syncTime+oneTick {
 			t.Errorf("dropped after %v, want the sync limit", took)

@@ -16,7 +16,7 @@ import (
 // seed, with a hash for each step. `DIFF_RECORD=1 make differential` adds to it.
 func recordedRuns(v zktest.Version) string { return "testdata/zookeeper-" + v.String() + ".txt" }
 
-// hashOf shortens what was seen of a step, whatever the run's own name was.
+// hashOf shortens what was seen of a step, without the name of the run.
 func hashOf(saw, base string) string {
 	saw = strings.ReplaceAll(saw, base, "/R")
 	saw = strings.ReplaceAll(saw, base[:strings.LastIndexByte(base, '/')], "/P")

@@ -21,7 +21,7 @@ type releaseCase struct {
 }
 
 // TestReleases shows where releases differ. It runs on zktest as each of them, and
-// on a real server that nobody else uses when DOCENT_ZK names one.
+// on a real server without other users when DOCENT_ZK names one.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	if addr := os.Getenv(realServer); addr != "" {

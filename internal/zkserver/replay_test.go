@@ -44,7 +44,7 @@ func contend(t *testing.T, a, b *zk.Conn) (gone <-chan zk.Event) {
 	return gone
 }
 
-// readOwn reads a's own node until that fails, and returns when it last did not.
+// readOwn reads a's own node until that fails, and returns the time of the last success.
 func readOwn(a *zk.Conn) time.Time {
 	var last time.Time
 	for {

@@ -25,7 +25,7 @@ type simClient struct {
 	holders *holders
 }
 
-// holders counts who believes to hold the lock.
+// holders counts the clients that believe they hold the lock.
 type holders struct {
 	mu      sync.Mutex
 	now     int

@@ -18,7 +18,7 @@ import (
 // realServer names the environment variable with the host:port of a real server.
 const realServer = "DOCENT_ZK"
 
-// releases are those that have been compared with a running server.
+// releases are the releases that have been compared with a running server.
 func releases() []zktest.Version {
 	return []zktest.Version{zktest.ZooKeeper380, zktest.ZooKeeper384, zktest.ZooKeeper39}
 }
