@@ -179,7 +179,7 @@ func defaultData(c *Client) []byte {
 // not offer, or nil while there is none. It is replaced with every session
 // and its session never changes. Its watches are not used by this client, but the
 // servers keep them together: on a path that this client watches too, a removal of
-// the client's watch ([Watch.Stop], [Changes.Close]) takes the other along, and
+// the client's watch ([OneShotWatch.Stop], [Changes.Close]) takes the other along, and
 // before ZooKeeper 3.9 the other replaces a persistent one. Its
 // AddAuth can wedge it for good (use [WithAuth]) and its Close ends the
 // session. Paths are the server's: neither chroot nor namespace applies.

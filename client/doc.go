@@ -56,7 +56,7 @@
 //
 // [Client.GetW], [Client.ExistsW] and [Client.ChildrenW] read and leave a watch
 // that fires once. They suit a wait for one thing. A caller that gives up waiting
-// calls [Watch.Stop]: the client then removes the watch from the server in the
+// calls [OneShotWatch.Stop]: the client then removes the watch from the server in the
 // background.
 //
 // [Client.Watch] follows a node, or all nodes below it, with a watch that stays

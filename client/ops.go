@@ -69,7 +69,7 @@ func (c *Client) Namespace(name string) (*Client, error) {
 
 // read runs a read of op, with a watch if watch is set. The exchange has been
 // answered, and is nil after an error.
-func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch bool) (x *wire.Exchange, w *Watch, err error) {
+func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch bool) (x *wire.Exchange, w *OneShotWatch, err error) {
 	err = o.do(ctx, name, path, reads, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
 		if err != nil {
@@ -108,7 +108,7 @@ func (o *ops) Get(ctx context.Context, path string) ([]byte, *zk.Stat, error) {
 
 // GetW is Get with a watch that fires when the data changes or the node is
 // deleted. A node that does not exist leaves no watch behind.
-func (o *ops) GetW(ctx context.Context, path string) ([]byte, *zk.Stat, *Watch, error) {
+func (o *ops) GetW(ctx context.Context, path string) ([]byte, *zk.Stat, *OneShotWatch, error) {
 	x, w, err := o.read(ctx, "get", path, wire.OpGetData, true)
 	if err != nil {
 		return nil, nil, nil, err
@@ -125,8 +125,8 @@ func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
 
 // ExistsW is Exists with a watch that fires when the node is created, changed
 // or deleted. On a node that never appears the watch stays on the server until
-// [Watch.Stop], or for the life of the session.
-func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *Watch, error) {
+// [OneShotWatch.Stop], or for the life of the session.
+func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *OneShotWatch, error) {
 	x, w, err := o.read(ctx, "exists", path, wire.OpExists, true)
 	found := stat(x)
 	return found != nil, found, w, err
@@ -143,7 +143,7 @@ func (o *ops) Children(ctx context.Context, path string) ([]string, *zk.Stat, er
 
 // ChildrenW is Children with a watch that fires when a child is created or
 // deleted, or the node itself deleted.
-func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *Watch, error) {
+func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *OneShotWatch, error) {
 	x, w, err := o.read(ctx, "children", path, wire.OpGetChildren, true)
 	if err != nil {
 		return nil, nil, nil, err

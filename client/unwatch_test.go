@@ -47,7 +47,7 @@ func TestStop(t *testing.T) {
 			r.Errorf("%d removals while another waits", n)
 		}
 		r.notFired(exists)
-		for _, w := range []*client.Watch{exists, missing, children} {
+		for _, w := range []*client.OneShotWatch{exists, missing, children} {
 			w.Stop()
 			w.Stop()
 		}
@@ -60,7 +60,7 @@ func TestStop(t *testing.T) {
 		r.check(err)
 		r.check(r.srv.SetData("/a", nil))
 		r.fired(again, zk.EventNodeDataChanged)
-		(*client.Watch)(nil).Stop()
+		(*client.OneShotWatch)(nil).Stop()
 	})
 }
 
@@ -71,7 +71,7 @@ func TestStopShared(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		r.create("/a", "")
-		var last *client.Watch
+		var last *client.OneShotWatch
 		for range 20 {
 			_, _, w, err := c.GetW(r.ctx, "/a")
 			r.check(err)

@@ -21,10 +21,10 @@ var (
 	errStopped  = errors.New("client: the watch was stopped")
 )
 
-// Watch is a one-shot watch on a node. All watches of this client on the same
+// OneShotWatch is a one-shot watch on a node. All watches of this client on the same
 // path, of the same kind and in the same session, are one on the server, so
 // waiting costs the server one watch however many wait.
-type Watch struct {
+type OneShotWatch struct {
 	on   *sharedWatch
 	stop sync.Once
 }
@@ -32,13 +32,13 @@ type Watch struct {
 // Done is closed at the first of: a change of what was watched, a
 // reconnection, the end of the session. Read again in each case; a wake-up
 // without a change is possible.
-func (w *Watch) Done() <-chan struct{} { return w.on.done }
+func (w *OneShotWatch) Done() <-chan struct{} { return w.on.done }
 
 // Event says what ended the watch once Done is closed: the type of the
 // server's event and nil, or [zk.EventNotWatching] and why it ended without
 // one. The error matches [ErrSessionLost] or [ErrClosed] when the session is
 // over.
-func (w *Watch) Event() (zk.EventType, error) {
+func (w *OneShotWatch) Event() (zk.EventType, error) {
 	select {
 	case <-w.on.done:
 		return w.on.event, w.on.err
@@ -54,8 +54,8 @@ func (w *Watch) Event() (zk.EventType, error) {
 // ends. Servers before ZooKeeper 3.5 cannot remove watches: there it stays too.
 //
 // A second call does nothing, nor does a call after the watch has fired, nor one
-// on a nil Watch. Done may never be closed after Stop.
-func (w *Watch) Stop() {
+// on a nil OneShotWatch. Done may never be closed after Stop.
+func (w *OneShotWatch) Stop() {
 	if w != nil {
 		w.stop.Do(func() { w.on.hub.giveUp(w.on) })
 	}
@@ -64,7 +64,7 @@ func (w *Watch) Stop() {
 // watched reads the node at path with a watch in place: whatever changes after
 // the answer fires the watch. The watch is known before the read leaves, so that
 // no event comes too early.
-func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *Watch, error) {
+func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *OneShotWatch, error) {
 	key := watchKey{op, path}
 	for {
 		if err := ctxerr.Ended(ctx); err != nil { // nobody is to wait for a read that is never sent
@@ -79,7 +79,7 @@ func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*w
 			x.Request.Watch = true
 			err := s.read(ctx, x)
 			s.hub.armed(w, x, err)
-			return x, &Watch{on: w}, err
+			return x, &OneShotWatch{on: w}, err
 		}
 		// Another reader's watch: it stands once that read has returned, and
 		// only a read that is sent after that cannot miss a change.
@@ -98,6 +98,6 @@ func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*w
 		if err != nil {
 			s.hub.giveUp(w)
 		}
-		return x, &Watch{on: w}, err
+		return x, &OneShotWatch{on: w}, err
 	}
 }

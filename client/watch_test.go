@@ -17,7 +17,7 @@ import (
 )
 
 // fired waits for a watch and checks what ended it.
-func (r *rig) fired(w *client.Watch, event zk.EventType, targets ...error) {
+func (r *rig) fired(w *client.OneShotWatch, event zk.EventType, targets ...error) {
 	r.Helper()
 	r.await("the watch", w.Done())
 	got, err := w.Event()
@@ -27,7 +27,7 @@ func (r *rig) fired(w *client.Watch, event zk.EventType, targets ...error) {
 	wantErr(r.T, err, targets...)
 }
 
-func (r *rig) notFired(w *client.Watch) {
+func (r *rig) notFired(w *client.OneShotWatch) {
 	r.Helper()
 	synctest.Wait()
 	select {
@@ -45,12 +45,12 @@ func TestWatchEvents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		get := func() *client.Watch {
+		get := func() *client.OneShotWatch {
 			_, _, w, err := c.GetW(r.ctx, "/a")
 			r.check(err)
 			return w
 		}
-		exists := func(want bool) *client.Watch {
+		exists := func(want bool) *client.OneShotWatch {
 			ok, _, w, err := c.ExistsW(r.ctx, "/a")
 			r.check(err)
 			if ok != want {
@@ -58,7 +58,7 @@ func TestWatchEvents(t *testing.T) {
 			}
 			return w
 		}
-		children := func() *client.Watch {
+		children := func() *client.OneShotWatch {
 			_, _, w, err := c.ChildrenW(r.ctx, "/a")
 			r.check(err)
 			return w

@@ -129,7 +129,7 @@ func TestSharedHoldsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		semaphore, err := recipes.NewInterProcessSemaphore(w.first, "/locks/pool", 1)
+		semaphore, err := recipes.NewInterProcessSemaphoreV2(w.first, "/locks/pool", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

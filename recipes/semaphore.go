@@ -69,7 +69,7 @@ type PermitCount interface {
 
 	// ValueW returns the number of permits, and a watch that fires when it may
 	// have changed. After an error there is no watch.
-	ValueW(ctx context.Context) (int32, *client.Watch, error)
+	ValueW(ctx context.Context) (int32, *client.OneShotWatch, error)
 }
 
 // NewInterProcessSemaphoreV2FromCount returns the semaphore on path that has as

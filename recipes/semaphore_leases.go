@@ -34,7 +34,7 @@ func newLeases(c *client.Client, dir string) *leases {
 }
 
 // list lists the directory, with a watch if watch is set.
-func (l *leases) list(ctx context.Context, session *client.Session, watch bool) (children []string, w *client.Watch, err error) {
+func (l *leases) list(ctx context.Context, session *client.Session, watch bool) (children []string, w *client.OneShotWatch, err error) {
 	if watch {
 		children, _, w, err = session.ChildrenW(ctx, l.dir)
 	} else {

@@ -185,8 +185,8 @@ func (p permits) look(ctx context.Context, session *client.Session, listed []str
 
 // others is how many permits others may hold beside these, with a watch on a
 // shared count if watch is set.
-func (p permits) others(ctx context.Context, watch bool) (int, *client.Watch, error) {
-	most, w := p.max, (*client.Watch)(nil)
+func (p permits) others(ctx context.Context, watch bool) (int, *client.OneShotWatch, error) {
+	most, w := p.max, (*client.OneShotWatch)(nil)
 	if p.count != nil {
 		now, changed, err := p.counted(ctx, watch)
 		if err != nil {
@@ -201,7 +201,7 @@ func (p permits) others(ctx context.Context, watch bool) (int, *client.Watch, er
 }
 
 // counted is the number that the count says, with a watch if watch is set.
-func (p permits) counted(ctx context.Context, watch bool) (int32, *client.Watch, error) {
+func (p permits) counted(ctx context.Context, watch bool) (int32, *client.OneShotWatch, error) {
 	if watch {
 		return p.count.ValueW(ctx)
 	}
@@ -211,7 +211,7 @@ func (p permits) counted(ctx context.Context, watch bool) (int32, *client.Watch,
 
 // othersDuring is others, no longer than session lasts: the count may be another
 // client's and out of reach for longer.
-func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.Watch, error) {
+func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.OneShotWatch, error) {
 	if p.count == nil {
 		return p.others(ctx, watch)
 	}
@@ -227,7 +227,7 @@ func (p permits) othersDuring(ctx context.Context, session *client.Session, watc
 }
 
 // changes are watches of what can make room: the leases, and a shared count.
-type changes [2]*client.Watch
+type changes [2]*client.OneShotWatch
 
 // wait waits until looking again may tell something else.
 func (c changes) wait(ctx context.Context) error {

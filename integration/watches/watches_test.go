@@ -284,7 +284,7 @@ func TestWatchesAreRemoved(t *testing.T) {
 	}
 	flat.Close()
 	deep.Close()
-	for _, w := range []*client.Watch{get, exists, children} {
+	for _, w := range []*client.OneShotWatch{get, exists, children} {
 		w.Stop()
 	}
 	nothingLeft(ctx, t, e)

@@ -51,7 +51,7 @@ func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, err
 // next is read, but it leaves a missing node for others to make: it returns a
 // watch that waits for the node. After an error without a watch there is
 // nothing to wait for.
-func (s *SharedCount) next(ctx context.Context) (VersionedCount, *client.Watch, error) {
+func (s *SharedCount) next(ctx context.Context) (VersionedCount, *client.OneShotWatch, error) {
 	for {
 		data, stat, w, err := s.c.GetW(ctx, s.path)
 		if err == nil {

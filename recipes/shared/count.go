@@ -83,7 +83,7 @@ func (s *SharedCount) Value(ctx context.Context) (int32, error) {
 
 // ValueW is Value and a watch, which fires when the value may have changed, and
 // like every watch when the session is over. After an error there is no watch.
-func (s *SharedCount) ValueW(ctx context.Context) (int32, *client.Watch, error) {
+func (s *SharedCount) ValueW(ctx context.Context) (int32, *client.OneShotWatch, error) {
 	now, w, err := s.read(ctx, true)
 	if err != nil {
 		w.Stop()
@@ -94,7 +94,7 @@ func (s *SharedCount) ValueW(ctx context.Context) (int32, *client.Watch, error) 
 
 // read is Get, with a watch on the node if watch is set. There is a watch with
 // a CountDataError, too.
-func (s *SharedCount) read(ctx context.Context, watch bool) (now VersionedCount, w *client.Watch, err error) {
+func (s *SharedCount) read(ctx context.Context, watch bool) (now VersionedCount, w *client.OneShotWatch, err error) {
 	for {
 		var data []byte
 		var stat *zk.Stat

@@ -180,7 +180,7 @@ func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
 }
 
 // wait waits until w fires.
-func (m *Member) wait(ctx context.Context, w *client.Watch) error {
+func (m *Member) wait(ctx context.Context, w *client.OneShotWatch) error {
 	select {
 	case <-w.Done():
 		return m.Session.Err()

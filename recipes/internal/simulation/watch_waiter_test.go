@@ -71,7 +71,7 @@ func (a *waiter) wait(ctx context.Context) {
 	}
 }
 
-func (a *waiter) read(ctx context.Context) (stat *zk.Stat, w *client.Watch, err error) {
+func (a *waiter) read(ctx context.Context) (stat *zk.Stat, w *client.OneShotWatch, err error) {
 	if a.get {
 		_, stat, w, err = a.w.waiting.GetW(ctx, a.path)
 	} else {
