@@ -18,9 +18,8 @@ const (
 	watchPause = time.Second
 )
 
-// arm arms the persistent watches that are due, on the present connection and
-// those that follow. It ends when none is due that could be armed, or with the
-// session.
+// arm arms the persistent watches that are due, on the present connection and on
+// later ones. It ends with the session, or when no watch is due that could be armed.
 func (h *hub) arm() {
 	defer h.s.running.Done()
 	for {
@@ -61,8 +60,8 @@ func (h *hub) rest(running *bool) {
 	*running = false
 }
 
-// takeDue occupies the paths that are to be armed next. If there is none the
-// caller must end.
+// takeDue occupies the paths of the watches that are to be armed next. If it returns
+// none, the caller must end.
 func (h *hub) takeDue() (batch []*lasting, line int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +80,8 @@ func (h *hub) takeDue() (batch []*lasting, line int) {
 	return batch, a.line
 }
 
-// stand looks at the answers for the watches of batch, and tells the readers of
-// those that stand to read.
+// stand looks at the answers for the watches of batch. It tells the readers of each
+// watch that stands to read.
 func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,8 +122,9 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 	h.wakeLocked()
 }
 
-// pauseAfter is how long to wait before what was not done is asked for again: a
-// moment after the loss of a connection, more if the server throttles.
+// pauseAfter is how long to wait before a request that was not carried out is sent
+// again. After the loss of a connection that is a moment; if the server throttles it
+// is more.
 func pauseAfter(xs []*wire.Exchange) (pause time.Duration) {
 	for _, x := range xs {
 		switch {

@@ -30,10 +30,9 @@ func newProtectedPrefix() string {
 	return string(id)
 }
 
-// attempt is the state of the create of one or several protected nodes over all
-// its tries. The rule that everything here serves: before the create is
-// repeated, or given up, the fate of the last request is known, or the remover
-// finds out.
+// attempt is the state of the create of one or several protected nodes over all its
+// tries. Everything here serves one rule. Before the create is sent again, or given
+// up, the client knows what became of the last request, or the remover finds out.
 type attempt struct {
 	*ops
 	nodes  []attemptNode
@@ -43,7 +42,7 @@ type attempt struct {
 	prefix  string         // "_c_<uuid>-" in use, of all nodes
 	last    *wire.Exchange // the newest request
 	owner   *sessionState  // its session
-	unknown bool           // it may have been applied
+	unknown bool           // the newest request may have been applied, or may yet be
 	torn    bool           // some of the nodes were found, and not all
 }
 
@@ -118,8 +117,9 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 	}
 }
 
-// create sends the create once, with the lists behind it in the same write. If
-// the parent of a node is missing, and is to be made, it tells of which.
+// create sends the create once, with the lists behind it in the same write. If a
+// parent is missing and may be made, missing is the index of the node that lacks it;
+// otherwise it is -1.
 func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.Entry, missing int, err error) {
 	x, lists := a.request(), a.lists()
 	a.last, a.owner, a.unknown = x, s, true
@@ -181,7 +181,8 @@ func (a *attempt) request() *wire.Exchange {
 	return transaction(append(reqs, more...))
 }
 
-// lists are the lists and looks that were asked for, those beside at the end.
+// lists are the lists and looks that the nodes ask for. Those of other directories
+// come last.
 func (a *attempt) lists() (dirs []*wire.Exchange) {
 	var sides []*wire.Exchange
 	for i := range a.nodes {
@@ -211,9 +212,9 @@ func (a *attempt) described() []Op {
 	return append(all, a.parts...)
 }
 
-// blame tells the node whose parent is missing and is to be made, or -1. An
-// error about a node names its directory; an error about a part counts the
-// index from the first of the caller's.
+// blame returns the index of the node whose parent is missing and may be made, or -1.
+// The error about a node names its directory. The error about a part counts from the
+// first of the caller's parts.
 func (a *attempt) blame(err error) (missing int, _ error) {
 	var refused *MultiError
 	at := 0
@@ -231,8 +232,8 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 	return -1, err
 }
 
-// abandon leaves the nodes to the remover if the newest request may have made,
-// or may yet make, them, and returns err with that said.
+// abandon leaves the nodes to the remover if the newest request may have made them,
+// or may yet make them. It returns err and says so in it.
 func (a *attempt) abandon(err error) error {
 	if a.prefix == "" || !a.unknown && !a.torn {
 		return err

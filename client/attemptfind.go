@@ -12,9 +12,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// find looks for the nodes of a request whose answer was lost; without any it
-// returns nil. There are all of them or none, unless somebody deleted some. The
-// owner check makes sure that the nodes are this session's.
+// find looks for the nodes of a request whose answer was lost; without any it returns
+// nil. There are all of the nodes or none, unless another client deleted some. The
+// check of the owner makes sure that the nodes are this session's.
 func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, error) {
 	found, some := map[string][]string{}, false
 	for _, p := range a.places() {
@@ -38,8 +38,8 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 		}
 		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
 	}
-	// More can only come of a request that was delivered twice; the first in
-	// line are kept.
+	// There are more nodes than that only if a request was delivered twice. The nodes
+	// that are first in line are kept.
 	for dir, names := range found {
 		for _, extra := range names {
 			a.core.remover.remove(s, join(dir, extra))
@@ -65,9 +65,9 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	return made, nil
 }
 
-// listed lists the children of dir, none if it does not exist. The Sync makes sure
-// that a create which the old server had passed on is seen: a server that lags
-// would hide it, and a second node would wait behind the first for ever.
+// listed lists the children of dir, and none if dir does not exist. The Sync comes
+// first because the old server may have passed a create on. A server that lags would
+// hide that node, and a second node would wait behind it for ever.
 func listed(ctx context.Context, s *sessionState, dir string) ([]string, error) {
 	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
 	ended := s.exchange(ctx, sync, x)
@@ -94,8 +94,8 @@ func withPrefix(names []string, prefix string) (found []string) {
 	return found
 }
 
-// ending is the number of a sequential node, and, as the names of one group
-// differ in nothing else, its place in it.
+// ending is the number of a sequential node. The names of one group differ in nothing
+// else, so there it is the node's place in the group.
 func ending(name string) string { return name[max(0, len(name)-10):] }
 
 // places is where the nodes are found.
@@ -108,7 +108,7 @@ func (a *attempt) places() (places []protectedName) {
 	return places
 }
 
-// names is what a list says, nil if there is none or it failed.
+// names are the names that a list says, nil if there is no list or it failed.
 func names(x *wire.Exchange) []string {
 	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
 		return nil

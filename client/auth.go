@@ -11,10 +11,10 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// WithAuth adds credentials, for example ("digest", "user:password"). They
-// are presented on every connection before anything else is sent. Unless
-// [WithDefaultACL] says otherwise, what this client creates is then open to those
-// who present the credentials, and to nobody else (scheme auth). They are never
+// WithAuth adds credentials, for example ("digest", "user:password"). The client
+// presents them on every connection before it sends anything else. The nodes that
+// this client creates are then open to clients with these credentials and to no other
+// client (scheme auth), unless [WithDefaultACL] says otherwise. Credentials are never
 // logged.
 //
 // With [WithTLS], WithAuth("x509", "") takes the client's certificate for
@@ -33,11 +33,11 @@ func WithAuth(scheme, credentials string) Option {
 	})
 }
 
-// WithDefaultACL sets the ACL of everything that this client creates without one
-// of its own, parents included. It replaces the default, which is open to the
-// world, or with [WithAuth] open to those who present the credentials, and adds
-// nothing to it: zk.AuthACL(zk.PermAll) is the entry that [WithAuth] stands for.
-// An ACL without an entry is refused.
+// WithDefaultACL sets the ACL of every node that this client creates without an ACL
+// of its own, parents included. It replaces the default and adds nothing to it. The
+// default is open to the world, or with [WithAuth] to every client that presents the
+// credentials: the entry for the latter is zk.AuthACL(zk.PermAll). An ACL without an
+// entry is refused.
 func WithDefaultACL(acl ...zk.ACL) Option {
 	return optionFunc(func(c *config) error {
 		if len(acl) == 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// A deadSession is over on this side, and a server may keep it with its ephemeral
-// nodes, in everybody's way, for up to another timeout: no answer came, or the
-// server that refused it was cut off from those that know better.
+// A deadSession is over for this client, while a server may keep it for up to another
+// timeout. Its ephemeral nodes are in the way of other clients until then. Either no
+// answer came, or the server that refused the session was cut off from the ensemble.
 type deadSession struct {
 	id       int64
 	password []byte
 	timeout  time.Duration
-	safe     time.Time // nobody may see it end before: its holds were promised that
+	safe     time.Time // nobody may see it end before then, as its holds were promised
 }
 
 // isGone reports whether cause says that the servers have ended the session. A
-// refused handshake does not: a leader that was deposed, and does not know it,
-// refuses sessions that live on under the next one.
+// refused handshake does not say so. A leader that was deposed and does not know it
+// refuses sessions that live on under the next leader.
 func isGone(cause error) bool {
 	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
 }
@@ -44,7 +44,7 @@ func (c *core) remember(s *sessionState) {
 	c.dead = append(c.dead, d)
 }
 
-// promised is the deadline of what is held, zero if nothing is.
+// promised is the deadline of the session's holds, zero if there are none.
 func (l *lease) promised() time.Time {
 	deadline := l.standing().deadline()
 	l.mu.Lock()
@@ -55,8 +55,9 @@ func (l *lease) promised() time.Time {
 	return deadline
 }
 
-// buryLocked has dead sessions ended, now that a server is reachable. The first
-// try keeps the pace of dials too, in its shorter half. The caller holds c.mu.
+// buryLocked starts to end dead sessions, now that a server is reachable. The first
+// try keeps the pace of dials, too: it waits for a time within the shorter half of
+// the pause. The caller holds c.mu.
 func (c *core) buryLocked() {
 	for _, d := range c.dead {
 		pause := max(c.servers.jitter(1)/2, time.Until(d.safe))
@@ -65,8 +66,8 @@ func (c *core) buryLocked() {
 	c.dead = nil
 }
 
-// bury ends d on a server: it tries until one has said that d is over, or until
-// d must have expired by itself. Each try is a connection, and they are paced.
+// bury ends d on a server. It tries until a server has said that d is over, or until
+// d must have expired. Each try is a connection, with a pause before it.
 func (c *core) bury(d deadSession, pause time.Duration) {
 	ctx, cancel := context.WithTimeout(c.ctx, pause+d.timeout)
 	defer cancel()
@@ -77,7 +78,7 @@ func (c *core) bury(d deadSession, pause time.Duration) {
 		err := c.end(ctx, d, server)
 		c.journal.say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
 		if err == nil || errors.Is(err, wire.ErrRefused) && made || errors.Is(err, wire.ErrChanged) {
-			return // the last: a server that restores no sessions
+			return // the last try: this server restores no sessions
 		}
 		pause = c.servers.jitter(tried)
 	}
@@ -94,7 +95,7 @@ func (c *core) end(ctx context.Context, d deadSession, server string) error {
 	return wire.EndSession(ctx, conn, d.id, d.password, d.timeout)
 }
 
-// sleep returns when d has passed, or ctx has ended, and then why.
+// sleep returns nil when d has passed. If ctx ends first, it returns why.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -21,8 +21,8 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// fateOf is the outcome of a try that ended with err, which is no fault if nothing
-// was sent.
+// fateOf is the outcome of a try that ended with err. An error that is no fault says
+// that nothing was sent.
 func fateOf(err error) Outcome {
 	var ft *fault
 	if errors.As(err, &ft) {
@@ -54,7 +54,7 @@ func (s *sessionState) outcome(ctx context.Context, x *wire.Exchange, err error)
 	return &fault{err, OutcomeNeverSent}
 }
 
-// answer is what the answer to x says.
+// answer is the error that the answer to x stands for, nil for success.
 func (s *sessionState) answer(x *wire.Exchange) error {
 	if err := x.Err(); err != nil {
 		return &fault{err, OutcomeUnknown}
@@ -64,21 +64,21 @@ func (s *sessionState) answer(x *wire.Exchange) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, zk.ErrSessionExpired):
-		// The server is closing the session and has not run the request: of
-		// use in the next session, if the caller does not insist on this one.
+		// The server is closing the session and has not run the request. The request
+		// can succeed in the next session, unless the caller insists on this one.
 		return &fault{s.over(), OutcomeNeverSent}
 	case errors.Is(err, codeConnectionLoss), errors.Is(err, codeOperationTimeout), errors.Is(err, codeRequestTimeout),
 		errors.Is(err, ErrReplyTooLarge):
-		// The server drops what it could not decide in time; nothing tells
-		// whether it was applied.
+		// The server drops a request that it could not decide in time. Nothing tells
+		// whether the request was applied.
 		return &fault{err, OutcomeUnknown}
 	default:
 		return &fault{err, OutcomeRefused}
 	}
 }
 
-// read is call for a request that changes nothing. Exists is also answered if
-// the node does not exist.
+// read is call for a request that changes nothing. To [wire.OpExists], a missing node
+// is an answer and no error.
 func (s *sessionState) read(ctx context.Context, x *wire.Exchange) error {
 	err := s.call(ctx, x)
 	if x.Request.Op == wire.OpExists && errors.Is(err, zk.ErrNoNode) {
@@ -92,15 +92,15 @@ func asked(op wire.Op, full string) *wire.Exchange {
 	return &wire.Exchange{Request: wire.Request{Op: op, Path: full}}
 }
 
-// effect says what an operation may do to the tree, and so what may be done
-// after a try of which the outcome is unknown.
+// effect says what an operation may do to the tree. That decides what the client may
+// do after a try whose outcome is unknown.
 type effect int
 
 const (
 	reads      effect = iota // nothing: repeat
 	repeatable               // doing it twice is as good as once: repeat
 	once                     // doing it twice shows: report the unknown outcome
-	resolved                 // each try finds out first what became of the last: repeat
+	resolved                 // each try first finds out what became of the one before: repeat
 )
 
 // try is one attempt of an operation.
@@ -109,16 +109,15 @@ type try struct {
 	unknown bool // an earlier try may have been applied
 }
 
-// do runs f until it succeeds, is refused, or may not be repeated, by the
-// client's retry policy and within ctx, each time on a session that is
-// connected.
+// do runs f until it succeeds, is refused, or may not be repeated. It follows the
+// client's retry policy and ends with ctx. Each try has a session that is connected.
 func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(context.Context, try) error) error {
 	ctxerr.Require(ctx)
 	ctx, seen := o.core.observe(ctx, op, path)
 	return seen.end(o.perform(ctx, seen, op, path, effect, f))
 }
 
-// perform is do for an operation that is observed already.
+// perform is do for an operation of which the observer has been told.
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
 	unknown := false // some try may have been applied
 	fate := OutcomeNeverSent
@@ -139,7 +138,8 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 		fate = fateOf(err)
 		unknown = unknown || fate == OutcomeUnknown
 		if over := s.over(); o.session != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
-			// Maybe only since the try failed, which then does not say so.
+			// The session may have ended only after the try had failed. The error of
+			// the try does not say so then.
 			return retry.Permanent(&fault{over, fate})
 		}
 		if o.final(ctx, err, fate, effect) {
@@ -153,20 +153,21 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 	return nil
 }
 
-// of is the outcome of an operation whose last try had the outcome o, while an
-// earlier one may have been applied if again is set.
+// of is the outcome of an operation whose last try had the outcome o. unknown says
+// that an earlier try may have been applied.
 func (o Outcome) of(effect effect, unknown bool) Outcome {
 	switch {
 	case effect == reads && o != OutcomeRefused && unknown:
 		return OutcomeUnchanged
 	case effect != reads && effect != resolved && unknown:
-		return OutcomeUnknown // whatever was said to the last
+		return OutcomeUnknown // whatever the server said to the last try
 	default:
 		return o
 	}
 }
 
-// retryHook has the observer retryHook of retries, if it asked for that.
+// retryHook is the option that tells the observer of retries, if there is a hook for
+// them.
 func (o *ops) retryHook(ctx context.Context, op, path string) []retry.Option {
 	hook := o.core.cfg.observer.Retry
 	if hook == nil {

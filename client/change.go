@@ -7,7 +7,7 @@ type ChangeKind int
 
 // The kinds of changes.
 const (
-	// ChangeMissed: changes may have been missed, read again. See [Client.Watch].
+	// ChangeMissed: changes may have been missed; read again. See [Client.Watch].
 	ChangeMissed ChangeKind = iota
 	// ChangeCreated: the node at the path was created.
 	ChangeCreated
@@ -30,16 +30,16 @@ func (k ChangeKind) String() string {
 // Change is one change that a [Changes] tells of.
 type Change struct {
 	Kind ChangeKind
-	// Path is the node that changed, in the client's namespace; of a ChangeMissed
-	// the path that is watched.
+	// Path is the node that changed, in the client's namespace. For a ChangeMissed it
+	// is the path that is watched.
 	Path string
-	// Zxid is the transaction that made the change. It is -1 where the server
-	// does not say it (before ZooKeeper 3.9), and of a ChangeMissed.
+	// Zxid is the transaction that made the change. It is -1 for a ChangeMissed, and
+	// where the server does not say it (before ZooKeeper 3.9).
 	Zxid int64
-	// State is the server's own as it sent the event, mostly
-	// [zk.StateSyncConnected]; of a ChangeMissed it is zero.
+	// State is the state that the server put into the event, mostly
+	// [zk.StateSyncConnected]. It is zero for a ChangeMissed.
 	State zk.State
-	// Err is why changes may have been missed: [ErrOverflow], [ErrSessionLost] or
-	// another error after a reconnection, and nil for the first ChangeMissed.
+	// Err is why changes may have been missed: [ErrOverflow], [ErrSessionLost], or
+	// another error after a reconnection. It is nil for the first ChangeMissed.
 	Err error
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// ErrOverflow says that changes were dropped because nobody read them for long.
+// ErrOverflow says that changes were dropped because the reader of a [Changes] was
+// too slow.
 var ErrOverflow = errors.New("client: more changes came than the watch keeps for its reader")
 
 // errWatchClosed is what Next says after Changes.Close.
@@ -24,13 +25,13 @@ const DefaultWatchQueue = 1024
 // A WatchOption changes what [Client.Watch] does.
 type WatchOption func(*Changes)
 
-// Recursive has [Client.Watch] tell of all nodes below the path as well. It then
+// Recursive makes [Client.Watch] tell of all nodes below the path as well. It then
 // tells which child was created or deleted, and not that the children changed.
 func Recursive() WatchOption { return func(c *Changes) { c.recursive = true } }
 
-// WatchQueue sets how many changes wait for a reader that is slower than they
-// come; n below 1 counts as 1. When the queue is full, the next change replaces
-// all that wait by one [ChangeMissed] with [ErrOverflow].
+// WatchQueue sets how many changes wait for a slow reader; n below 1 counts as 1.
+// When the queue is full, the next change empties it, and one [ChangeMissed] with
+// [ErrOverflow] takes the place of all.
 func WatchQueue(n int) WatchOption { return func(c *Changes) { c.limit = max(1, n) } }
 
 // Changes are the changes that a persistent watch sees. [Client.Watch] makes it.
@@ -54,13 +55,13 @@ type Changes struct {
 
 // Watch watches a node that need not exist, until ctx ends or [Changes.Close] is
 // called. It tells of the creation and deletion of the node, of new data, and of
-// children that come and go; with [Recursive] of all that for every node below
-// it. The watch stays on the server, so that no change is lost between two reads,
-// as it may be with [Client.GetW].
+// children that are created or deleted. With [Recursive] it tells all that for every
+// node below the path. The watch stays on the server, so no change is lost between
+// two reads. With [Client.GetW] a change can be.
 //
-// The first change is a ChangeMissed. At every ChangeMissed the reader reads all
-// that it wants to know, and forgets what it knew of nodes that are gone since. At
-// any other change it reads the one node:
+// The first change is a ChangeMissed. At every ChangeMissed the reader reads every
+// node that it wants to know, and forgets nodes that have been deleted since. At any
+// other change it reads the one node:
 //
 //	changes, err := c.Watch(ctx, "/app", client.Recursive())
 //	if err != nil {
@@ -87,13 +88,13 @@ type Changes struct {
 //
 // Watch returns when the watch stands on the server. It waits for a connection as
 // every call does: until ctx ends, or until a retry policy that gives up by itself
-// does. The error is an [*OpError], and matches [ErrUnsupported] if the servers are
-// too old: persistent watches take ZooKeeper 3.6. All watches of a client on the
-// same path are one on the server, which the client removes in the background when
-// the last is closed.
+// does. The error is an [*OpError]. It matches [ErrUnsupported] if the servers are
+// too old: persistent watches take ZooKeeper 3.6. All watches of a client on the same
+// path are one watch on the server. The client removes that in the background when
+// the last of them is closed.
 //
-// On ClickHouse Keeper it always fails with [ErrUnsupported]: Keeper gives all events
-// of a recursive watch the path of the watch (ClickHouse issue 115475), so that
+// On ClickHouse Keeper Watch always fails with [ErrUnsupported]. Keeper gives all
+// events of a recursive watch the path of the watch (ClickHouse issue 115475), so
 // Change.Path could not name the node.
 //
 // Other users of the same session, by [Client.Conn], must not leave watches on the
@@ -134,7 +135,8 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	if len(c.full)+beside > c.o.core.cfg.maxRequest {
 		return &fault{ErrTooLarge, OutcomeNeverSent}
 	}
-	// A connection, and nothing that a lazy Connect has left to the first call.
+	// It waits for a connection, and checks what a lazy Connect has left to the first
+	// call.
 	if err := c.o.perform(ctx, nil, "watch", c.path, reads, func(context.Context, try) error { return nil }); err != nil {
 		return err
 	}
@@ -154,13 +156,13 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// beside is how many bytes of a request are not its path, at most.
+// beside is the most that a request has beside its path, in bytes.
 const beside = 64
 
-// Next returns the next change, and waits for it until ctx ends. After the end of
-// the watch it returns what was left in the queue, and then why the watch ended:
-// the error of the context that was given to [Client.Watch], [ErrClosed] after
-// Close of the client or of the watch, or an error that matches [ErrUnsupported].
+// Next returns the next change, and waits for it until ctx ends. After the end of the
+// watch it returns what is left in the queue, and then why the watch ended. That is
+// the error of the context given to [Client.Watch], [ErrClosed] after Close of the
+// client or of the watch, or an error that matches [ErrUnsupported].
 func (c *Changes) Next(ctx context.Context) (Change, error) {
 	for {
 		if err := ctxerr.Ended(ctx); err != nil {
@@ -185,14 +187,14 @@ func (c *Changes) take() (change Change, ok bool, err error) {
 	}
 	change, c.queue = c.queue[0], c.queue[1:]
 	if len(c.queue) > 0 {
-		c.signal() // another reader
+		c.signal() // wakes another reader
 	}
 	return change, true, nil
 }
 
-// All yields the changes until the watch ends. The last pair is the error that
-// ended it, unless that was [Changes.Close] or the end of its context. A loop that
-// is left early leaves the watch as it is.
+// All yields the changes until the watch ends. The last pair is the error that ended
+// the watch, unless that was [Changes.Close] or the end of the context. The watch
+// goes on if the caller leaves the loop early.
 func (c *Changes) All() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		for {
@@ -216,8 +218,9 @@ func (c *Changes) All() iter.Seq2[Change, error] {
 	}
 }
 
-// Close ends the watch and drops what was not read. It returns at once; the watch
-// is removed from the server in the background. A second call does nothing.
+// Close ends the watch and drops changes that were not read. It returns at once; the
+// client removes the watch from the server in the background. A second call does
+// nothing.
 func (c *Changes) Close() {
 	c.mu.Lock()
 	c.queue = nil
@@ -229,13 +232,13 @@ func (c *Changes) Close() {
 	c.finish(errWatchClosed)
 }
 
-// finish ends the watch and takes it from the others.
+// finish ends the watch and takes it from the client's list.
 func (c *Changes) finish(err error) {
 	c.end(err)
 	c.o.core.lasting.leave(c)
 }
 
-// end ends the watch, whose reader may read what is left.
+// end ends the watch. Its reader may read what is left in the queue.
 func (c *Changes) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

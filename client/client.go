@@ -24,23 +24,25 @@ type Client struct {
 	ops
 }
 
-// failedConnect is how long a Connect that failed waits for a server to end
-// the session it may have, and then for what it started.
+// failedConnect is how long a Connect that failed waits for a server to end the
+// session that it may have. It then waits as long again for the goroutines of the
+// client.
 const failedConnect = 200 * time.Millisecond
 
 // Connect starts a client for the servers of a connect string,
-// "host:port,host:port/chroot" (the port defaults to 2181, the chroot is
-// optional and must exist), and waits until one of them has accepted a
-// session. It waits no longer than ctx, nor than one session timeout or what
-// [WithConnectTimeout] says.
+// "host:port,host:port/chroot", and waits until one of them has accepted a session.
+// The port defaults to 2181. The chroot is optional and must exist. Connect waits
+// until ctx ends, at most for one session timeout, or for the time given to
+// [WithConnectTimeout].
 //
-// On error nothing is left running, and the error names every server and why
-// it was not reached. It matches the error of ctx only if that has ended, and
-// [ErrNotConnected] if the time was up without. Ending what was started takes a
-// moment, and up to 0.4 s beyond ctx if a server made a session and then went
+// On error no client is left, and the error names every server and why it was not
+// reached. The error matches that of ctx only if ctx has ended. It matches
+// [ErrNotConnected] if the time was up before that. To end what was started takes a
+// moment. It takes up to 0.4 s beyond ctx if a server made a session and then went
 // silent. The client outlives ctx.
 //
-// With [WithLazyConnect] it does not wait, and calls check what it would have.
+// With [WithLazyConnect] Connect does not wait, and the first calls check what
+// Connect would have checked.
 //
 // A nil ctx panics, here and in every call that takes one.
 func Connect(ctx context.Context, connectString string, opts ...Option) (*Client, error) {
@@ -101,17 +103,17 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	return cl, nil
 }
 
-// ready waits for the first session and checks the chroot, or leaves both to the
-// first calls.
+// ready waits for the first session and checks the chroot. A lazy client leaves both
+// to the first calls.
 func (c *Client) ready(ctx context.Context) error {
 	cfg := c.core.cfg
 	if cfg.lazy {
 		return nil
 	}
-	c.core.checked.Store(true) // here, and so by no call
+	c.core.checked.Store(true) // done here, and so by no call
 	wctx, cancel := context.WithTimeout(ctx, cfg.connectTimeout)
 	defer cancel()
-	// The caller asks an error whether its own context has ended, not ours.
+	// An error matches that of ctx only if the caller's own context has ended.
 	late := func() bool { return wctx.Err() != nil && ctx.Err() == nil }
 	s, err := c.core.await(wctx, nil, nil)
 	switch {
@@ -126,10 +128,10 @@ func (c *Client) ready(ctx context.Context) error {
 	if cfg.chroot == "" && len(cfg.auth) == 0 {
 		return nil
 	}
-	// Any answer also shows that the credentials, sent before the question,
-	// were not refused. Since 3.8.4 and 3.9.2 exists takes READ
-	// (ZOOKEEPER-2590): that a server refuses it for lack of rights, and not for
-	// lack of a node, shows that the node is there.
+	// Any answer also shows that the servers accept the credentials, which were sent
+	// before the question. Since 3.8.4 and 3.9.2 exists takes READ (ZOOKEEPER-2590).
+	// A refusal for lack of rights, and not for lack of a node, shows that the node
+	// is there.
 	ok, _, err := c.Exists(wctx, "/")
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
@@ -147,7 +149,8 @@ func (c *Client) ready(ctx context.Context) error {
 	}
 }
 
-// trimmed drops the package prefix of an error that is wrapped once more.
+// trimmed is an error without its package prefix, for a text that has the prefix
+// already.
 type trimmed struct{ error }
 
 func (t trimmed) Error() string { return strings.TrimPrefix(t.error.Error(), "client: ") }
@@ -175,19 +178,19 @@ func defaultData(c *Client) []byte {
 	}
 }
 
-// Conn returns the zk.Conn of the present session, for what this package does
-// not offer, or nil while there is none. It is replaced with every session
-// and its session never changes. Its watches are not used by this client, but the
-// servers keep them together: on a path that this client watches too, a removal of
-// the client's watch ([OneShotWatch.Stop], [Changes.Close]) takes the other along, and
-// before ZooKeeper 3.9 the other replaces a persistent one. Its
-// AddAuth can wedge it for good (use [WithAuth]) and its Close ends the
-// session. Paths are the server's: neither chroot nor namespace applies.
+// Conn returns the zk.Conn of the present session, for requests that this package
+// does not offer, or nil while there is none. There is a new one for every session;
+// the session of a zk.Conn never changes. The client does not use the watches of the
+// zk.Conn, but the servers keep them together with the client's. On a path that both
+// watch, the removal of the client's watch ([OneShotWatch.Stop], [Changes.Close])
+// removes the other too. Before ZooKeeper 3.9 the other replaces a persistent watch
+// of the client. AddAuth of the zk.Conn can block it for good (use [WithAuth]), and
+// its Close ends the session. Paths are the server's: neither chroot nor namespace
+// applies.
 //
-// What is called on it goes through go-zookeeper's own queue and codec: a call
-// knows no context, reads its arguments after it has returned, loses the
-// connection by an answer above [WithMaxReply], and a malformed answer of a
-// server can end the process.
+// A call on the zk.Conn goes through go-zookeeper's own queue and codec. It knows no
+// context, and may read its arguments after it has returned. An answer above
+// [WithMaxReply] costs the connection, and a malformed answer can end the process.
 func (c *Client) Conn() *zk.Conn {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
@@ -197,8 +200,8 @@ func (c *Client) Conn() *zk.Conn {
 	return c.core.current.conn
 }
 
-// debugLogger passes what go-zookeeper says to the debug level: whatever
-// matters of it is a state change or the error of an operation.
+// debugLogger logs the lines of go-zookeeper at the debug level. Everything that
+// matters in them is also a state change or the error of an operation.
 type debugLogger struct{ journal *journal }
 
 func (d debugLogger) Printf(format string, args ...any) {

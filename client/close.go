@@ -80,22 +80,23 @@ func (c *core) shutDown(ctx context.Context) error {
 	defer moment.Stop()
 	select {
 	case <-c.quiet:
-	case <-moment.C: // one of them may be waiting for us
+	case <-moment.C: // a hook or handler that may be waiting for this call
 	case <-ctx.Done():
 	}
 	return err
 }
 
-// hooksMoment is how long Close waits for hooks and log handlers: long enough to
-// tell them of the end, and short for one that called Close itself.
+// hooksMoment is how long Close waits for hooks and log handlers. It is long enough
+// to tell them of the end, and short for a hook that called Close itself.
 const hooksMoment = 200 * time.Millisecond
 
-// newMoment is how long Close waits for the answer to a request for a new session.
-// A session of which no client hears has no nodes, and expires by itself.
+// newMoment is how long Close waits for the answer to a request for a new session. If
+// the answer comes later, the session has no nodes and expires by itself.
 const newMoment = 200 * time.Millisecond
 
-// awaitNew lets a request for a new session that is on its way come to its end,
-// unless no server has ever accepted this client: Connect is not to wait then.
+// awaitNew waits for the answer to a request for a new session, if there is one on
+// its way. It does not wait if no server has ever accepted this client, because a
+// Connect that fails may be waiting for Close.
 func (c *core) awaitNew(ctx context.Context, s *sessionState) {
 	c.mu.Lock()
 	met := c.server != ""
@@ -108,8 +109,8 @@ func (c *core) awaitNew(ctx context.Context, s *sessionState) {
 	s.link.AwaitNew(ctx)
 }
 
-// endSession asks a server to end s, through every reconnection that ctx and
-// the session's own lease leave time for.
+// endSession asks a server to end s. It asks again after every reconnection, until
+// ctx or the session's own lease ends.
 func (c *core) endSession(ctx context.Context, s *sessionState) error {
 	if s == nil {
 		return nil
@@ -141,7 +142,7 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 			return unended(ctxerr.Ended(ctx))
 		}
 		if !errors.Is(err, wire.ErrNotConnected) {
-			continue // cut in between: the next try finds it disconnected or reconnected
+			continue // the connection was cut in between: the next try finds it disconnected or reconnected
 		}
 		select {
 		case <-changed:

@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Code is an error code of the server that has no variable of its own: one of
+// Code is an error code of a server that has no variable of its own. It is one of
 // ZooKeeper's KeeperException.Code, or of another server. It is itself an error:
 // errors.Is(err, client.Code(-119)).
 type Code int32

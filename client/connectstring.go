@@ -13,8 +13,8 @@ const defaultPort = "2181"
 
 var errConnectString = errors.New("client: invalid connect string")
 
-// shown is what an error may quote of a connect string: an @ stands behind a
-// user name, and a password before it.
+// shown is the part of a connect string that an error may quote. An @ stands behind a
+// user name and a password, so nothing before it is shown.
 func shown(text string) string {
 	if strings.Contains(text, "@") {
 		return "(not shown, because an @ may follow a password)"
@@ -75,8 +75,8 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 	return servers, chroot, nil
 }
 
-// noChroot says what to do about a chroot that does not exist. A comma is
-// allowed in a chroot, but who writes one has most likely repeated the chroot
+// noChroot says what to do about a chroot that does not exist. A comma is allowed in
+// a chroot. But a user who writes a comma there has most likely repeated the chroot
 // behind every server.
 func noChroot(chroot string) error {
 	remedy := "create it first, or use WithNamespace, which creates what is missing"

@@ -41,11 +41,11 @@ type core struct {
 	fatal   error            // credentials refused, until a session lives again
 	closing bool             // Close was called
 	local   net.Addr         // our address as the servers see it
-	server  string           // the one that accepted current last
-	made    bool             // and made it, with the quorum that it takes
-	dead    []deadSession    // given up here while a server may still keep them
-	product string           // what the servers are that answered last
-	lacking map[feature]bool // what they do not have
+	server  string           // the server that accepted current last
+	made    bool             // that server also made the session, which takes a quorum
+	dead    []deadSession    // over for this client, while a server may still keep them
+	product string           // of the servers that answered last
+	lacking map[feature]bool // the features that they lack
 	changed chan struct{}    // closed and replaced at every change of the above
 
 	closeOnce *runonce.Once
@@ -72,7 +72,7 @@ func (c *core) supervise() {
 			backoff.Reset()
 			continue
 		}
-		// Refused before it was one: do not hammer the servers.
+		// The session was refused before it began: do not hammer the servers.
 		t := time.NewTimer(backoff.NextBackOff())
 		select {
 		case <-t.C:
@@ -87,8 +87,8 @@ func (c *core) broadcast() {
 	c.changed = make(chan struct{})
 }
 
-// setCurrent reports false when the client is being closed: then there is no
-// next session, and the one that Close ends is the last.
+// setCurrent makes s the current session. It returns false when the client is being
+// closed: the session that Close ends is the last.
 func (c *core) setCurrent(s *sessionState) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,15 +101,16 @@ func (c *core) setCurrent(s *sessionState) bool {
 	return true
 }
 
-// live says whether current has a connection that a server accepted, and
-// whether it was accepted at least once and is not over. The states say so; they
-// change with c.mu held, but for the last. The caller holds c.mu.
+// live says whether current has a connection that a server accepted, and whether a
+// server accepted it at least once and it is not over. Both follow from the newest
+// state. States change with c.mu held, except for Closed. The caller holds c.mu.
 func (c *core) live() (up, accepted bool) {
 	state := c.states.newest().change.State
 	return state == Connected, state == Connected || state == Suspended
 }
 
-// sessionUp reports whether s is still wanted.
+// sessionUp notes that a server has accepted s. It returns false if s is over or
+// another session has come since.
 func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +142,8 @@ func (c *core) sessionDown(s *sessionState, err error) {
 	c.broadcast()
 }
 
-// sessionOver ends s's context in the same step as the state, so that whoever
-// the broadcast wakes finds both.
+// sessionOver ends s's context in the same step as the state. A goroutine that the
+// broadcast wakes finds both.
 func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
 	if errors.Is(cause, ErrAuthFailed) {
@@ -161,8 +162,8 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	}
 }
 
-// await waits until bound, or the current session if bound is nil, has a
-// connection; within ctx, and as long as patience lasts.
+// await waits until bound has a connection, or the current session if bound is nil.
+// It waits within ctx, and as long as patience lasts.
 func (c *core) await(ctx context.Context, bound *sessionState, patience *patience) (*sessionState, error) {
 	ctxerr.Require(ctx)
 	defer patience.rest()
@@ -198,7 +199,7 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 	}
 }
 
-// server is the one that accepted s last, "the server" if another session has
+// serverOf is the server that accepted s last, or "the server" if another session has
 // come since.
 func (c *core) serverOf(s *sessionState) string {
 	c.mu.Lock()
@@ -209,5 +210,5 @@ func (c *core) serverOf(s *sessionState) string {
 	return c.server
 }
 
-// policy is the retry policy with sleeps that leave a session time to live.
+// policy is the retry policy. Its pauses are capped, so that a session survives them.
 func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.servers.timeout() / 3) }

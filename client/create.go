@@ -21,7 +21,7 @@ type createSpec struct {
 	acl, parentACL                   []zk.ACL // nil: the client's default
 }
 
-// parentKind is what becomes of missing parents: the option that says so.
+// parentKind says which nodes a create makes for missing parents.
 type parentKind string
 
 const (
@@ -30,8 +30,8 @@ const (
 	parentsPersistent parentKind = "WithPersistentParents"
 )
 
-// longestTTL is what ZooKeeper has room for (EphemeralType.TTL), 40 bits of
-// milliseconds.
+// longestTTL is the longest time for which ZooKeeper has room: 40 bits of
+// milliseconds (EphemeralType.TTL).
 const longestTTL = (1<<40 - 1) * time.Millisecond
 
 // A CreateOption configures a create; without any it makes a persistent node
@@ -50,53 +50,53 @@ func Sequential() CreateOption { return func(s *createSpec) { s.sequential = tru
 // [ErrUnsupported].
 func Container() CreateOption { return func(s *createSpec) { s.container = true } }
 
-// TTL makes a node that the server removes when it has not been changed for
-// d, from a millisecond to some 34 years, and has no children. Servers need
-// extendedTypesEnabled=true for it, or it fails with [ErrUnsupported].
+// TTL makes a node that the server removes once it has no children and has not been
+// changed for d. d is at least a millisecond and at most some 34 years. Servers need
+// extendedTypesEnabled=true; without it the create fails with [ErrUnsupported].
 func TTL(d time.Duration) CreateOption {
 	return func(s *createSpec) { s.ttl, s.hasTTL = d, true }
 }
 
-// Protected puts "_c_<uuid>-" in front of the last part of the path, as
-// Curator does, so that a create whose answer was lost is recognised instead
-// of repeated, and removed if the caller gives up.
+// Protected puts "_c_<uuid>-" in front of the last part of the path, as Curator does.
+// If the answer to the create is lost, the client finds the node by that name and
+// does not create another. If the caller gives up, the client removes the node.
 func Protected() CreateOption { return func(s *createSpec) { s.protected = true } }
 
 // WithParents creates missing parents as empty container nodes, as Curator's
-// creatingParentContainersIfNeeded does: the server removes each some time after
-// its last child is gone. They get the client's default ACL; [ParentACL] gives
-// them another.
+// creatingParentContainersIfNeeded does. The server removes each container some time
+// after its last child is gone. They get the client's default ACL, or the one of
+// [ParentACL].
 //
 // On servers without containers (ClickHouse Keeper, and Apache ZooKeeper before
 // 3.5.1) the parents are persistent nodes. The client that made them removes them
-// when they are empty, within about a session timeout, and when it is closed. It
-// leaves those that others still use then.
+// within about a session timeout after they are empty, and when it is closed. Parents
+// that other clients still use when it is closed stay.
 func WithParents() CreateOption {
 	return func(s *createSpec) { s.parents = parentsContainers }
 }
 
 // WithPersistentParents is [WithParents] with persistent nodes, as Curator's
-// creatingParentsIfNeeded makes them: they stay until a client deletes them. Of
-// both options the last one given counts.
+// creatingParentsIfNeeded makes them: they stay until a client deletes them. If both
+// options are given, the last one counts.
 func WithPersistentParents() CreateOption {
 	return func(s *createSpec) { s.parents = parentsPersistent }
 }
 
-// ACL sets the node's ACL. It replaces the client's default, that of
-// [WithDefaultACL] or [WithAuth], and adds nothing to it. Without an entry the
-// create is refused with [ErrInvalidACL].
+// ACL sets the node's ACL. It replaces the client's default, that of [WithDefaultACL]
+// or [WithAuth], and adds nothing to it. A create with an ACL that has no entry is
+// refused with [ErrInvalidACL].
 func ACL(acl ...zk.ACL) CreateOption {
 	return func(s *createSpec) { s.acl = append([]zk.ACL{}, acl...) }
 }
 
-// ParentACL sets the ACL of the parents that [WithParents] or
-// [WithPersistentParents] makes, and replaces the client's default likewise.
-// Without an entry the create is refused with [ErrInvalidACL].
+// ParentACL sets the ACL of the parents that [WithParents] or [WithPersistentParents]
+// makes. It replaces the client's default, too. A create with an ACL that has no
+// entry is refused with [ErrInvalidACL].
 func ParentACL(acl ...zk.ACL) CreateOption {
 	return func(s *createSpec) { s.parentACL = append([]zk.ACL{}, acl...) }
 }
 
-// errEmptyACL refuses what would be taken for no ACL at all.
+// errEmptyACL refuses an ACL that a server would take for no ACL at all.
 var errEmptyACL = fmt.Errorf("%w: it has no entry", ErrInvalidACL)
 
 func (o *ops) spec(opts []CreateOption) (createSpec, error) {
@@ -127,7 +127,7 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	}
 }
 
-// needs is the feature that the create takes, if it takes one.
+// needs is the feature that the create needs of the servers, if there is one.
 func (spec *createSpec) needs() (f feature, takes bool) {
 	switch {
 	case spec.container:
@@ -139,8 +139,8 @@ func (spec *createSpec) needs() (f feature, takes bool) {
 	}
 }
 
-// request is the create as a server wants it: containers and TTL nodes have a
-// type of their own.
+// request is the create as the server wants it. Containers and TTL nodes have a
+// request type of their own.
 func (spec *createSpec) request(full string, data []byte) wire.Request {
 	r := wire.Request{Op: wire.OpCreate, Path: full, Data: data, ACL: spec.acl, Flags: spec.flags()}
 	switch {
@@ -169,19 +169,21 @@ func (spec *createSpec) flags() int32 {
 // Create makes a node and returns its path, which differs from the given one
 // if it is sequential or protected.
 //
-// With [Protected], a lost answer is resolved by looking for the node, after a
-// Sync and with a check of its owner, before trying again; if the call fails
-// after all, a node that it may have made is removed in the background, until
-// that succeeds, the node's session is over or the client is closed.
-// Without, a create whose outcome is unknown is not repeated: the error
-// matches [UnknownOutcome], and whether the node exists must be looked up.
-// Anything else that fails has made no node of this name; parents that were made
+// With [Protected], the client resolves a lost answer before it tries again: it looks
+// for the node, after a Sync, and checks the owner. If the call fails after all, the
+// client removes a node that it may have made in the background. It tries until that
+// succeeds, the node's session is over or the client is closed.
+//
+// Without [Protected], a create whose outcome is unknown is not repeated. The error
+// matches [UnknownOutcome], and the caller has to look whether the node exists. After
+// any other error there is no node of this name from this call. Parents that were
+// made stay; the server removes those that are containers.
 // stay, and the server removes those that are containers.
 func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	return o.createOne(ctx, path, data, nil, opts)
 }
 
-// createOne is Create, and tells the stat of the node if stat is not nil.
+// createOne is Create. It stores the stat of the node in stat if that is not nil.
 func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.Stat, opts []CreateOption) (string, error) {
 	spec, err := o.spec(opts)
 	if err != nil {
@@ -215,13 +217,13 @@ func (o *ops) creatable(path string, spec createSpec) (string, error) {
 	return full[:len(full)-(len(checked)-len(path))], nil
 }
 
-// parentRounds bounds how often a parent that vanishes is made again for one
-// create, as the server may reap a container before it has its first child. A
-// reaper cannot be that fast, an ACL or a race of operators can.
+// parentRounds bounds how often one create makes a parent that vanishes again. The
+// server may remove a container before it has its first child, but it cannot be as
+// fast as that every time. An ACL, or operators in a race with this client, can.
 const parentRounds = 16
 
-// noParent is a failure to make dir. Of the node itself nothing was sent, and
-// making a parent twice is as good as once.
+// noParent is the error of a create whose parent dir could not be made. The create of
+// the node itself was not sent, and making a parent twice is as good as once.
 func (o *ops) noParent(dir string, err error) error {
 	fate := OutcomeNeverSent
 	var ft *fault
@@ -231,8 +233,8 @@ func (o *ops) noParent(dir string, err error) error {
 	return &fault{fmt.Errorf("make parent %s: %w", o.stripped(dir), err), fate}
 }
 
-// makeParents creates dir and what is missing above it, asking for the
-// deepest first: the usual case is that only that one is missing.
+// makeParents creates dir and its missing parents. It begins with the deepest: mostly
+// only that one is missing.
 func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of createSpec) error {
 	if dir == "/" {
 		return &fault{ErrNoNode, OutcomeRefused}

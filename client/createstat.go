@@ -9,14 +9,14 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// CreateStat is [Client.Create] and returns the stat of the new node as well. It
-// is read behind the create, in the same write unless the server chooses the
-// name, because not every server knows ZooKeeper's create2.
+// CreateStat is [Client.Create] and returns the stat of the new node as well. Not
+// every server knows ZooKeeper's create2, so the client reads the stat behind the
+// create. Both leave in the same write, unless the server chooses the name.
 //
-// The stat may therefore be later than the create: it shows what others have
-// written to the node since. Czxid is always that of the create. If the look got
-// no answer, or the node is gone already, Ctime and Mtime are 0 and the rest is
-// as it was at the create.
+// The stat may therefore be later than the create: it shows what other clients have
+// written to the node since. Czxid is always that of the create. If no answer came to
+// the read, or the node is deleted already, Ctime and Mtime are 0, and the rest is as
+// it was at the create.
 func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
 	now := new(zk.Stat)
 	made, err := o.createOne(ctx, path, data, now, opts)
@@ -26,20 +26,20 @@ func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...
 	return made, now, nil
 }
 
-// CreateOrSet makes a node, or sets the data of the one that is there, whatever
-// its version, as Curator's orSetData does. It returns the stat after that; of a
-// node that it made as [Client.CreateStat] does. It makes no difference whether
-// other clients create or delete the node meanwhile.
+// CreateOrSet makes a node, or sets the data of an existing node, whatever its
+// version, as Curator's orSetData does. It returns the stat after that; for a node
+// that it made, as [Client.CreateStat] does. Other clients may create or delete the
+// node meanwhile.
 //
-// The options are for a node that is made; one that is there keeps its kind and
-// its ACL. [Ephemeral] is refused, because the node that is there may belong to
-// another session. [Sequential] and [Protected] are refused, because they make a
-// new name each time, of which there is never a node yet.
+// The options are for a node that is made. An existing node keeps its kind and its
+// ACL. [Ephemeral] is refused, because an existing node may belong to another
+// session. [Sequential] and [Protected] are refused, because they make a new name
+// each time.
 //
-// After an unknown outcome the client tries again, which may overwrite what
-// another client wrote in between, as [Client.Set] with [AnyVersion] may. If the
-// call fails and the error matches [UnknownOutcome], the data may have been
-// written; any other failure has written nothing.
+// After an unknown outcome the client tries again. That may overwrite what another
+// client wrote in between, as [Client.Set] with [AnyVersion] may. If the call fails
+// with an error that matches [UnknownOutcome], the data may have been written. After
+// any other error this call has written nothing.
 func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (now *zk.Stat, err error) {
 	spec, err := o.spec(opts)
 	if err == nil && (spec.ephemeral || spec.sequential || spec.protected) {
@@ -72,8 +72,8 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 	return now, nil
 }
 
-// create makes the node at full, with parents if they are wanted, and tells its
-// stat.
+// create makes the node at full, with parents if the options ask for them. It returns
+// the stat of the node.
 func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
 	if f, takes := spec.needs(); takes {
 		if err := s.supports(ctx, f); err != nil {
@@ -97,8 +97,8 @@ func (o *ops) create(ctx context.Context, s *sessionState, full string, spec cre
 	}
 }
 
-// stat is the stat of the node that x has made, as look shows it if it does, else
-// what follows from the create.
+// stat is the stat of the node that x has made. It is what look shows, or, without an
+// answer to look, what follows from the create.
 func (spec *createSpec) stat(s *sessionState, x, look *wire.Exchange, data []byte) *zk.Stat {
 	if look.Answered() && look.Err() == nil {
 		if seen := stat(look); seen != nil && seen.Czxid == x.Reply.Zxid {

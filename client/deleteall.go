@@ -9,22 +9,23 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// DeleteAll deletes a node and everything below it, children first, whatever
-// the versions are. A node that is gone already counts as deleted, the one at path
+// DeleteAll deletes a node and everything below it, children first, whatever the
+// versions are. A node that is deleted already counts as success, the one at path
 // included, as with [os.RemoveAll].
 //
-// It is not a transaction: others see the tree go piece by piece. What they
-// create below path meanwhile is deleted as well, for as long as it takes, so a
-// client that creates without end keeps the call going until ctx ends. Deletes
-// leave in batches of up to 256; a directory is listed in one answer, see
+// It is not a transaction: other clients see the nodes disappear one after the other.
+// Nodes that other clients create below path meanwhile are deleted as well. A client
+// that creates without end keeps the call going until ctx ends. Deletes leave in
+// batches of up to 256. The children of a node are listed in one answer, see
 // [WithMaxReply].
 //
 // After an unknown outcome the client lists and deletes again. If the call fails,
-// some nodes may be deleted, and the error matches [UnknownOutcome] if any are or
-// may be; it names the node that was refused. A repeat goes on where it ended.
+// some nodes may be deleted. The error matches [UnknownOutcome] if any node is
+// deleted or may be, and it names the node that was refused. Another call goes on
+// from there.
 //
-// "/" is refused, also in a namespace, where it would delete everything below
-// that: give the path of a node.
+// "/" is refused. In a namespace, too, it would delete everything below: give the
+// path of a node.
 func (o *ops) DeleteAll(ctx context.Context, path string) error {
 	begun := false // something was deleted
 	err := o.do(ctx, "delete all", path, repeatable, func(ctx context.Context, t try) error {
@@ -70,7 +71,7 @@ func (d *deleteAll) tree(ctx context.Context, full string) error {
 	}
 }
 
-// below deletes the children of the node at full that one list names.
+// below deletes the children of the node at full, as far as one list names them.
 func (d *deleteAll) below(ctx context.Context, full string) error {
 	list := asked(wire.OpGetChildren, full)
 	switch err := d.s.call(ctx, list); {
@@ -100,7 +101,7 @@ func (d *deleteAll) below(ctx context.Context, full string) error {
 	return nil
 }
 
-// nodes deletes nodes, all in one write, and returns those that have children.
+// nodes deletes nodes, all in one write. It returns those that have children.
 func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, err error) {
 	xs := make([]*wire.Exchange, len(full))
 	for i, node := range full {

@@ -44,38 +44,36 @@
 //
 // # The lease
 //
-// That is enough to notice silence, and not enough to hold a lock: a server
-// that is cut off from its leader, or is a leader that was deposed, goes on
-// answering while the others end the session. While anything of package
-// recipes is held the session is therefore proved by writes that take a
-// quorum, and the holds end before the instant at which another client could
-// first see the session end. [LeasePolicy] says what is assumed; the argument
-// is in docs/losing-a-lock.md.
+// The session's end tells of silence. That is not enough to hold a lock. A server
+// that is cut off from its leader, or is a leader that was deposed, goes on answering
+// while the other servers end the session. So the client proves the session by writes
+// that take a quorum while anything of package recipes is held. The holds end before
+// the instant at which another client could first see the session end. [LeasePolicy]
+// says what is assumed; the argument is in docs/losing-a-lock.md.
 //
 // # Watches
 //
-// [Client.GetW], [Client.ExistsW] and [Client.ChildrenW] read and leave a watch
-// that fires once. They suit a wait for one thing. A caller that gives up waiting
-// calls [OneShotWatch.Stop]: the client then removes the watch from the server in the
-// background.
+// [Client.GetW], [Client.ExistsW] and [Client.ChildrenW] read a node and leave a
+// watch that fires once, a [OneShotWatch]. They suit a wait for one change. A caller
+// that gives up waiting calls [OneShotWatch.Stop]. The client then removes the watch
+// from the server in the background.
 //
-// [Client.Watch] follows a node, or all nodes below it, with a watch that stays
-// on the server (ZooKeeper 3.6). It loses no change silently: after a reconnection,
-// in a new session, and when the reader was too slow, it tells the reader by a
-// [ChangeMissed] that changes may have been missed. The watch stands again by then,
-// and the reader reads everything anew.
-// Where the servers lack such watches, and on ClickHouse Keeper, it fails with an
-// error that matches [ErrUnsupported].
+// [Client.Watch] returns a [Changes]. It follows a node, or all nodes below it, with
+// a watch that stays on the server (ZooKeeper 3.6). It loses no change silently.
+// After a reconnection, in a new session, and when the reader was too slow, it tells
+// the reader by a [ChangeMissed] that changes may have been missed. The watch stands
+// again by then, and the reader reads everything again. Where the servers lack such
+// watches, and on ClickHouse Keeper, Watch fails with an error that matches
+// [ErrUnsupported].
 //
-// The watches of a client on the same path are one on the server, however many
-// wait for it.
+// All watches of a client on the same path are one watch on the server.
 //
 // # Errors
 //
-// A failed operation is an [*OpError], which matches what the server said:
-// [ErrNoNode], [ErrNodeExists], [ErrBadVersion] and so on, a [Code] where there is
-// no variable. They are the values of go-zookeeper where it has one; nobody needs to
-// import it for them.
+// A failed operation is an [*OpError]. It matches what the server said: [ErrNoNode],
+// [ErrNodeExists], [ErrBadVersion] and so on, or a [Code] where there is no variable.
+// The variables have the values of go-zookeeper where it has them, so callers need
+// not import it.
 //
 //	_, err := c.Create(ctx, path, data)
 //	switch {
@@ -89,23 +87,23 @@
 //		return err
 //	}
 //
-// [SafeToRetry] answers whether the call may be repeated, [UnknownOutcome] whether
-// it may have been applied; the [Outcome] in the error has the details. What the
-// client repeats by itself is said at each operation.
+// [SafeToRetry] answers whether the call may be repeated. [UnknownOutcome] answers
+// whether it may have been applied. The [Outcome] in the error has the details. Each
+// operation says what the client repeats by itself.
 //
 // # Retries and time
 //
-// Operations are repeated by the policy of [WithRetry] when nothing of them was
-// sent, or when doing them twice is no worse than once. What bounds a call is its
-// context. By default nothing else does: without a deadline a call waits for a
+// The client repeats operations by the policy of [WithRetry] when nothing of them was
+// sent, or when doing them twice is no worse than once. The context of a call bounds
+// the call, and by default nothing else does. A call without a deadline waits for a
 // connection as long as the client is open. A policy that gives up by itself, such as
 // [retry.BoundedExponential], bounds the wait for a connection too.
 //
 // # Concurrency and cancellation
 //
-// Everything is safe for concurrent use. Every call that can block takes a
-// context and returns promptly when it ends, in a partition too; the returned
-// error then matches the context's error and, if there was one, the last
-// error of ZooKeeper. A call that gives up leaves no goroutine behind, and the
-// bytes that it was given are not read once it has returned.
+// Everything is safe for concurrent use. Every call that can block takes a context
+// and returns promptly when the context ends, in a partition too. The error then
+// matches the context's error and the last error of ZooKeeper, if there was one. A
+// call that gives up leaves no goroutine behind, and after it has returned the client
+// reads no bytes that it was given.
 package client

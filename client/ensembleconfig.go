@@ -16,10 +16,10 @@ import (
 //	server.1=zk1:2888:3888:participant;0.0.0.0:2181
 //	version=100000000
 //
-// and returns the addresses for clients. A member is reached at the host in front of
-// its first port if its client address is that of all interfaces (CURATOR-384). All
-// members must have a client address: those of a zoo.cfg with clientPort have none,
-// but for the server that is asked (CURATOR-526).
+// and returns the addresses for clients. If the client address of a member is that of
+// all interfaces, the member is reached at the host in front of its first port
+// (CURATOR-384). All members must have a client address. The members of a zoo.cfg
+// with clientPort have none, except for the server that is asked (CURATOR-526).
 func parseEnsemble(text string) (servers []string, version int64, err error) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -74,8 +74,8 @@ func parseMember(value string) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// peerHosts are the hosts of "host:port:port:role|host:port:port", in which an
-// IPv6 address may lack its brackets.
+// peerHosts are the hosts of "host:port:port:role|host:port:port". An IPv6 address
+// may lack its brackets there.
 func peerHosts(peer string) (hosts []string) {
 	for part := range strings.SplitSeq(peer, "|") {
 		host, last := lastColon(strings.TrimSpace(part))
@@ -88,7 +88,8 @@ func peerHosts(peer string) (hosts []string) {
 	return hosts
 }
 
-// lastColon splits at the last colon, and takes brackets off what is before it.
+// lastColon splits at the last colon, and removes the brackets around what is before
+// it.
 func lastColon(s string) (before, after string) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
@@ -101,7 +102,7 @@ func lastColon(s string) (before, after string) {
 	return before, s[i+1:]
 }
 
-// unspecified reports the address of all interfaces.
+// unspecified reports whether host is the address of all interfaces.
 func unspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsUnspecified()

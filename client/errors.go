@@ -9,37 +9,37 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// What a server answers. Those that go-zookeeper has are its values, so that
-// either name matches.
+// What a server answers. Where go-zookeeper has a variable for it, ours has the same
+// value, so either name matches.
 var (
-	// ErrNoNode says that the node does not exist; of a create, that its parent
-	// does not.
+	// ErrNoNode says that the node does not exist. From a create it says that the
+	// parent does not exist.
 	ErrNoNode = zk.ErrNoNode
 
-	// ErrNodeExists says that there is a node of that path already.
+	// ErrNodeExists says that a node of that path exists already.
 	ErrNodeExists = zk.ErrNodeExists
 
 	// ErrNotEmpty says that a node with children cannot be deleted; see
 	// [Client.DeleteAll].
 	ErrNotEmpty = zk.ErrNotEmpty
 
-	// ErrBadVersion says that the node does not have the version that the call
-	// gave: another client has written.
+	// ErrBadVersion says that the node has another version than the call gave:
+	// another client has written.
 	ErrBadVersion = zk.ErrBadVersion
 
-	// ErrNoAuth says that the ACL of the node, or of its parent, does not allow
-	// it.
+	// ErrNoAuth says that the ACL of the node, or of its parent, does not allow the
+	// operation.
 	ErrNoAuth = zk.ErrNoAuth
 
-	// ErrInvalidACL says that an ACL has no entry, or one that the server does not
-	// know.
+	// ErrInvalidACL says that an ACL has no entry, or an entry that the server does
+	// not know.
 	ErrInvalidACL = zk.ErrInvalidACL
 
 	// ErrNoChildrenForEphemerals says that the parent is ephemeral.
 	ErrNoChildrenForEphemerals = zk.ErrNoChildrenForEphemerals
 
-	// ErrThrottled says that the server has too much to do. The client tries
-	// again by its retry policy.
+	// ErrThrottled says that the server has too much to do. The client tries again by
+	// its retry policy.
 	ErrThrottled error = Code(-127)
 
 	// ErrQuotaExceeded says that a quota on the path is used up.
@@ -52,15 +52,14 @@ var (
 	// cause of a session that Close ended.
 	ErrClosed = errors.New("client: closed")
 
-	// ErrSessionLost says that the session is over although nobody closed it:
-	// the server expired it, or no request sent within its timeout was
-	// answered. Ephemeral nodes of the session are gone or about to go.
+	// ErrSessionLost says that the session is over although this client did not close
+	// it. The server expired it, or no request sent within its timeout was answered.
+	// Its ephemeral nodes are deleted, or about to be.
 	ErrSessionLost = errors.New("client: session lost")
 
-	// ErrNotConnected says that no server could be reached in time. Nothing
-	// was sent, unless the error matches [UnknownOutcome] as well: then an
-	// earlier try was sent, its connection was lost, and no server was reached
-	// since.
+	// ErrNotConnected says that no server could be reached in time. Nothing was sent,
+	// unless the error matches [UnknownOutcome] as well. Then an earlier try was
+	// sent, its connection was lost, and no server was reached since.
 	ErrNotConnected = errors.New("client: not connected")
 
 	// ErrInvalidPath says that a path breaks ZooKeeper's rules. Nothing was
@@ -72,9 +71,9 @@ var (
 	// server answers such a frame by dropping the connection.
 	ErrTooLarge = wire.ErrFrameTooLarge
 
-	// ErrReplyTooLarge says that the answer was longer than [WithMaxReply]
-	// allows, and was thrown away. What was asked for was done; the connection
-	// is not affected. It is not tried again.
+	// ErrReplyTooLarge says that the answer was longer than [WithMaxReply] allows,
+	// and was thrown away. The server has carried the request out. The connection is
+	// not affected, and the client does not try again.
 	ErrReplyTooLarge = errors.New("client: the answer is larger than WithMaxReply allows")
 
 	// ErrAuthFailed says that the servers refused the credentials given with
@@ -85,12 +84,11 @@ var (
 	ErrNoChroot = errors.New("client: chroot does not exist")
 )
 
-// errMoved stands for ErrBadVersion where an earlier try of the same call may
-// have been applied: the refusal does not tell who moved the version.
+// errMoved stands for ErrBadVersion where an earlier try of the same call may have
+// been applied. The refusal does not tell which client changed the version.
 var errMoved = errors.New("the answer to an earlier try was lost, and the version has moved since: that try was applied, or another client has written")
 
-// passing reports whether a server that answered with err may answer the same
-// request otherwise a moment later.
+// passing reports whether the server may give another answer than err a moment later.
 func passing(err error) bool {
 	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, ErrThrottled)
 }
@@ -105,8 +103,8 @@ func misused(format string, args ...any) error {
 	return &fault{misuse(fmt.Sprintf(format, args...)), OutcomeNeverSent}
 }
 
-// hopeless reports whether the same call cannot succeed later either: the
-// client is closed, or the request is not one that can be sent or answered.
+// hopeless reports whether the same call must fail later too. The client is closed,
+// or the request cannot be sent or answered.
 func hopeless(err error) bool {
 	for _, reason := range []error{
 		ErrClosed, ErrInvalidPath, ErrTooLarge, ErrReplyTooLarge,

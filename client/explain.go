@@ -10,11 +10,11 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// inHandshake is how the wire begins errors of the handshake.
+// inHandshake is how wire begins errors of the handshake.
 const inHandshake = "handshake: "
 
-// explain is the text of why a server is not reached, with what to do about it
-// where the error alone does not say so.
+// explain is the text of why a server is not reached. It says what to do where the
+// error alone does not.
 func (s *servers) explain(err error) string {
 	text := strings.TrimPrefix(err.Error(), inHandshake)
 	if remedy := s.remedy(err); remedy != "" {
@@ -23,7 +23,7 @@ func (s *servers) explain(err error) string {
 	return text
 }
 
-// remedy says what is likely wrong, and what to do.
+// remedy says what is likely wrong and what to do.
 func (s *servers) remedy(err error) string {
 	var dns *net.DNSError
 	var stranger *wire.StrangerError
@@ -50,7 +50,7 @@ func (s *servers) remedy(err error) string {
 	}
 }
 
-// unlike says what the peer is, which is no ZooKeeper.
+// unlike says what the peer is instead of a ZooKeeper.
 func (s *servers) unlike(e *wire.StrangerError) string {
 	const port = ": not a ZooKeeper client port, check the connect string"
 	switch {

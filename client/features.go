@@ -6,13 +6,12 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported says that the servers do not have what an operation needs. The
-// text of an error that matches it names the feature and what has it. Nothing was
-// changed.
+// ErrUnsupported says that the servers do not have what an operation needs. The text
+// of the error names the feature and the servers that have it. Nothing was changed.
 var ErrUnsupported = errors.New("client: not supported by these servers")
 
 // feature is something that not every server has. A client asks
-// [session.supports] before it sends a request that needs one.
+// [sessionState.supports] before it sends a request that needs one.
 type feature int
 
 const (
@@ -26,7 +25,7 @@ const (
 	persistentWatches
 )
 
-// String names the feature and what has it.
+// String names the feature and the servers that have it.
 func (f feature) String() string {
 	switch f {
 	case containerNodes:
@@ -44,13 +43,14 @@ func (f feature) String() string {
 
 // supports returns nil if a request that needs f may be sent in s. Otherwise the
 // error is a fault that matches [ErrUnsupported], and nothing was sent. It waits,
-// within ctx, until the product is known, which is one round trip after the first
+// within ctx, until the product is known. That takes one round trip after the first
 // connection of the session.
 //
-// ClickHouse Keeper closes the connection, and the session with it, for a request
-// that it does not know. Nothing tells which requests one of its releases knows,
-// so that it counts as having no feature at all. Apache ZooKeeper answers -6, which
-// [session.refused] remembers, and closes the connection; the session goes on.
+// ClickHouse Keeper answers a request that it does not know by closing the
+// connection, and the session with it. Nothing tells which requests one of its
+// releases knows, so it counts as having no feature at all. Apache ZooKeeper answers
+// -6, which [sessionState.refused] remembers, and closes the connection. The session
+// goes on.
 func (s *sessionState) supports(ctx context.Context, f feature) error {
 	product, err := s.awaitProduct(ctx)
 	if err != nil {
@@ -65,10 +65,10 @@ func (s *sessionState) supports(ctx context.Context, f feature) error {
 	return &fault{fmt.Errorf("%w: %v; these are %s", ErrUnsupported, f, product), OutcomeNeverSent}
 }
 
-// refused makes err, which a server answered to a request that needs f, match
-// [ErrUnsupported] if it says that the server does not know the request. The client
-// then never sends such a request again, but for TTL nodes: a setting of the
-// servers decides about those.
+// refused is called with err, the server's answer to a request that needs f. If err
+// says that the server does not know the request, the result matches
+// [ErrUnsupported], and the client sends no such request again. TTL nodes are the
+// exception: a setting of the servers decides about them.
 func (s *sessionState) refused(f feature, err error) error {
 	if !errors.Is(err, codeUnimplemented) || errors.Is(err, ErrUnsupported) {
 		return err

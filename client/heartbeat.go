@@ -12,20 +12,23 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// checksPerBeat bounds a heartbeat; with more nodes they take turns.
+// checksPerBeat bounds the nodes that one heartbeat checks; with more nodes they take
+// turns.
 const checksPerBeat = 64
 
-// clockCheck is how often at least the clocks are compared while something is
-// held: timers do not run while the machine is suspended and so come late.
+// clockCheck is the longest time between two comparisons of the clocks while
+// something is held. Timers do not run while the machine is suspended, so a timer
+// alone would come late.
 const clockCheck = time.Second
 
-// errUnanswered is why a connection is given up that keeps a heartbeat.
+// errUnanswered is why the client gives up a connection on which a heartbeat got no
+// answer.
 var errUnanswered = errors.New("a heartbeat was not answered in time")
 
-// pause is how long to wait before the next heartbeat: a period after the
-// newest proof or heartbeat, or half of the time that was left then. A
-// heartbeat need not move the deadline, if the server has had nothing to tell
-// the leader since the last, so there is a least pause. The caller holds l.mu.
+// pause is how long to wait before the next heartbeat. It is a period after the
+// newest proof or heartbeat, or half of the time that was left then. A heartbeat does
+// not always move the deadline: the server may have had nothing to tell the leader
+// since the heartbeat before. So there is a least pause. The caller holds l.mu.
 func (l *lease) pause(t standing) time.Duration {
 	last := t.proof.Sent.At
 	if l.beaten.After(last) {
@@ -35,15 +38,15 @@ func (l *lease) pause(t standing) time.Duration {
 	return min(t.beat, max((t.left+since)/2, t.beat/8)) - since
 }
 
-// wantsBeat reports whether there is to be a heartbeat: for what is held, or to
-// save the session whose lease is over while holdings are not given up. The
-// caller holds l.mu.
+// wantsBeat reports whether heartbeats are needed. They are needed while something is
+// held. They are also needed when the lease is over and a holder has not released
+// yet, to save the session. The caller holds l.mu.
 func (l *lease) wantsBeat(t standing) bool {
 	return l.policy.Heartbeat == HeartbeatWrites && l.awaited == 0 &&
 		(len(l.holdings) > 0 || len(l.unreleased) > 0 && t.left <= 0)
 }
 
-// heartbeat is one that is due.
+// heartbeat is a heartbeat that is due.
 type heartbeat struct {
 	number   int
 	nodes    []string
@@ -51,9 +54,10 @@ type heartbeat struct {
 	patience time.Duration // how long its answer is awaited
 }
 
-// nextBeat returns the next heartbeat if it is due. Its answer has half of the
-// time that is left. The other half is for another server, since this one may
-// be cut off from its leader, or from us. The caller holds l.mu.
+// nextBeat returns the next heartbeat if it is due. The heartbeat may wait for its
+// answer for half of the time that is left. The other half is for another server,
+// because this one may be cut off from its leader or from the client. The caller
+// holds l.mu.
 func (l *lease) nextBeat(t standing) (b heartbeat, due bool) {
 	if !l.wantsBeat(t) || l.pause(t) > 0 {
 		return heartbeat{}, false
@@ -67,8 +71,8 @@ func (l *lease) nextBeat(t standing) (b heartbeat, due bool) {
 	return heartbeat{l.beats, l.turn(), t.now, patience}, true
 }
 
-// beat sends a heartbeat and waits for its answer. It only reports doubts: the
-// timer decides when holdings end.
+// beat sends a heartbeat and waits for its answer. It only reports doubts: the timer
+// decides when holds end.
 func (l *lease) beat(b heartbeat) {
 	ctx, cancel := context.WithDeadlineCause(l.s.ctx, b.at.Add(b.patience), errUnanswered)
 	defer cancel()
@@ -82,7 +86,7 @@ func (l *lease) beat(b heartbeat) {
 		l.missed(b, fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.report()))
 	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 		l.missed(b, errUnanswered)
-		if l.s.restores() { // else it would end what may yet be answered
+		if l.s.restores() { // else the end of the connection would be the end of the session
 			l.s.link.DropLive(b.at, errUnanswered)
 		}
 	case err != nil:
@@ -103,8 +107,8 @@ func (l *lease) stopAwaiting(b heartbeat) {
 	}
 }
 
-// missed is called when the answer to b does not come, or is of no use. That
-// says nothing about a connection that was made later.
+// missed is called when b got no answer, or an answer of no use. That says nothing
+// about a connection that was made later.
 func (l *lease) missed(b heartbeat, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +117,8 @@ func (l *lease) missed(b heartbeat, why error) {
 	}
 }
 
-// hear deals with the results of the checks of nodes. One that may not be read is
-// put behind the others in later heartbeats.
+// hear handles the results of the checks of nodes. A node that may not be read is
+// checked behind the others in later heartbeats.
 func (l *lease) hear(nodes []string, results []wire.Result) {
 	for i, path := range nodes[:min(len(nodes), len(results))] {
 		err := codeError(results[i].Code)
@@ -142,10 +146,10 @@ func (l *lease) hear(nodes []string, results []wire.Result) {
 	}
 }
 
-// turn returns the nodes to check, and behind them one of those that might not
-// be read when they were checked last: the answer then says nothing about it,
-// but what stands before it was checked, and the transaction is committed. The
-// caller holds l.mu.
+// turn returns the nodes that the next heartbeat checks. Nodes that could not be read
+// before are left out, except for one, which is the last. If that one cannot be read
+// now, the server stops there: it has checked all nodes before it, and has committed
+// the transaction. The caller holds l.mu.
 func (l *lease) turn() (nodes []string) {
 	holdings := l.holdings
 	if len(holdings) == 0 {

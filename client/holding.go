@@ -17,8 +17,8 @@ type holding struct {
 	full  []string // as the server knows them
 
 	// Guarded by the lease's mu.
-	cause error     // why it ended
-	due   time.Time // if it ended with the lease: when its nodes are in the way
+	cause error     // why the holding ended
+	due   time.Time // if it ended with the lease: when other clients may wait for its nodes
 }
 
 // hold is inside.Functions.Hold.
@@ -55,8 +55,8 @@ func (h *holding) prove(ctx context.Context) error {
 		if t = l.standing(); t.left >= t.beat/2 {
 			return nil
 		}
-		// The server has yet to tell the leader of a sign of life that is
-		// young enough.
+		// The server has not yet told the leader of a sign of life that is young
+		// enough.
 		pause := time.NewTimer(t.beat / 4)
 		select {
 		case <-pause.C:

@@ -19,7 +19,7 @@ type watchKey struct {
 	path string
 }
 
-// sharedWatch is a one-shot watch, shared by all who wait for it.
+// sharedWatch is a one-shot watch. All readers of the same key share it.
 type sharedWatch struct {
 	hub   *hub
 	key   watchKey
@@ -28,31 +28,31 @@ type sharedWatch struct {
 	event zk.EventType  // set before done is closed
 	err   error         // set before done is closed
 
-	wanted int  // who joined and has not left; guarded by hub.mu
+	wanted int  // readers that joined and have not given up; guarded by hub.mu
 	stands bool // armed is closed; guarded by hub.mu
 }
 
-// hub holds the watches of one session. go-zookeeper's own watch channels are
-// not used: they are never given up, they lose events when a reconnection
-// re-arms them, and re-arming races with traffic. Events come from the wire.
+// hub holds the watches of one session. It does not use go-zookeeper's own watch
+// channels. They cannot be given up, they lose events when a reconnection arms them
+// again, and their re-arming races with traffic. Events come from wire.
 //
-// A server keeps one-shot and persistent watches in the same tables, a data
-// table (getData, exists) and one for children, and before ZooKeeper 3.9 one mode
-// for each path and connection: what is asked for last replaces what was there
-// (ZOOKEEPER-4466). So requests that arm or remove watches of the same path do not
-// overlap, unless all are one-shot, and where a persistent watch stands no other
-// is asked for.
+// A server keeps one-shot and persistent watches in the same tables: one for data
+// (getData, exists) and one for children. Before ZooKeeper 3.9 a table has one mode
+// for each path and connection, so a request replaces the watch of the other mode
+// (ZOOKEEPER-4466). The hub therefore keeps to two rules. Requests that arm or remove
+// watches of the same path do not overlap, unless all are one-shot. Where a
+// persistent watch stands, the hub asks for no other.
 type hub struct {
 	s   *sessionState
 	all *lastingWatches // of the client
 	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
 
 	watches  map[watchKey]*sharedWatch
-	unwanted map[watchKey]time.Time   // on the server, and nobody has waited for them since
+	unwanted map[watchKey]time.Time   // on the server, and without a reader since then
 	busy     map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
 	arming   bool                     // arm runs
 	sweeping bool                     // sweep runs
-	over     error                    // why no watch can be had any more
+	over     error                    // why no more watches are possible
 }
 
 func newHub(s *sessionState) *hub {
@@ -63,8 +63,8 @@ func newHub(s *sessionState) *hub {
 	}
 }
 
-// join returns the watch on key, and whether the caller has to arm it by a
-// read. The caller leaves it again, unless it fires or cannot be armed.
+// join returns the watch on key. If arm is true the caller has to arm it by a read.
+// The caller ends its wait with giveUp, unless the watch fires or cannot be armed.
 func (h *hub) join(ctx context.Context, key watchKey) (w *sharedWatch, arm bool, err error) {
 	for {
 		w, arm, busy, err := h.tryJoin(key)
@@ -106,8 +106,8 @@ func (w *sharedWatch) standLocked() {
 	close(w.armed)
 }
 
-// armed is called with what became of the read x that was to arm w. After an
-// error the next reader arms the watch once more. The watch may have fired meanwhile.
+// armed is called with the result of x, the read that was to arm w. After an error
+// the next reader arms the watch. The watch may have fired meanwhile.
 func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,10 +121,10 @@ func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
 		h.discardLocked(w.key) // the read may have left on the new connection
 	}
-	h.wakeLocked() // the goroutines that arm and remove watches: the path is free for them
+	h.wakeLocked() // the path is free for the goroutines that arm and remove watches
 }
 
-// giveUp says that one of those who joined does not wait any more.
+// giveUp says that one reader that joined does not wait any more.
 func (h *hub) giveUp(w *sharedWatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,8 +145,8 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	close(w.done)
 }
 
-// dispatch runs on the reading goroutine, before any reply that the server sent
-// after the event is looked at.
+// dispatch runs on the reading goroutine. The replies that the server sent after the
+// event are read after it.
 func (h *hub) dispatch(ev wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,8 +158,8 @@ func (h *hub) dispatch(ev wire.Event) {
 	}
 }
 
-// firedBy are the reads whose watches an event ends. The last two are sent by
-// no server yet; ZooKeeper's own client makes them up when it removes watches.
+// firedBy are the reads whose watches an event ends. No server sends the two events
+// of removals yet; ZooKeeper's own client makes them up when it removes watches.
 func firedBy(t zk.EventType) []wire.Op {
 	switch t {
 	case zk.EventNodeCreated:
@@ -182,11 +182,11 @@ const (
 	eventPersistentWatchRemoved zk.EventType = 7
 )
 
-// up is called when a server has accepted the session, again if not for the first
-// time. A change may have happened while nobody was connected, and
-// the watches went with the connection: everybody reads again. A quick reader may
-// have left a watch on the new connection before this; if nobody asks for that watch
-// again, it is removed like any other that nobody waits for.
+// up is called when a server has accepted the session; reattached says that it is not
+// the first. A change may have happened while there was no connection, and the server
+// has dropped the watches. So all readers read again. A quick reader may have armed a
+// watch on the new connection before this call. If no reader asks for that watch
+// again, it is removed like any other without readers.
 func (h *hub) up(reattached bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,7 +199,7 @@ func (h *hub) up(reattached bool) {
 	h.wakeLocked()
 }
 
-// end wakes everybody: the session is over, and no watch can be had any more.
+// end wakes all readers: the session is over, and no more watches are possible.
 func (h *hub) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +215,7 @@ func (h *hub) fireAllLocked(err error) {
 	}
 }
 
-// firePathLocked wakes all who wait for a one-shot watch on path.
+// firePathLocked wakes all readers of one-shot watches on path.
 func (h *hub) firePathLocked(path string, err error) {
 	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
 		if w, ok := h.watches[watchKey{op, path}]; ok {
@@ -224,8 +224,8 @@ func (h *hub) firePathLocked(path string, err error) {
 	}
 }
 
-// free reports whether a request may change the watches of path: no other is
-// about to, and no read that arms a one-shot watch there is on its way.
+// free reports whether a request may change the watches of path: no other request is
+// about to, and no read that arms a one-shot watch on path is on its way.
 func (h *hub) free(path string) bool {
 	if h.busy[path] != nil {
 		return false
@@ -245,8 +245,8 @@ func (h *hub) vacate(path string) {
 	delete(h.busy, path)
 }
 
-// wakeLocked starts what arms and what removes watches, if there is anything to
-// do. Both end when there is not.
+// wakeLocked starts the goroutines that arm and that remove watches, if there is work
+// for them. They end when there is none left.
 func (h *hub) wakeLocked() {
 	if h.over != nil {
 		return
@@ -261,9 +261,9 @@ func (h *hub) wakeLocked() {
 	}
 }
 
-// change sends requests that change watches, whose paths are occupied, and waits
-// for the answers. Readers may wait for the same paths, so that a server which does
-// not answer costs the connection, and all watches on it.
+// change sends requests that change watches, and waits for the answers. Their paths
+// are occupied, and readers may wait for them. So a server that does not answer costs
+// the connection, and all watches on it.
 func (h *hub) change(xs []*wire.Exchange) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(h.s.ctx, h.s.link.Timeout()/3, errNoAnswer)

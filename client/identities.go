@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// mostIdentities bounds what one error says of them.
+// mostIdentities bounds how many identities one error names.
 const mostIdentities = 5
 
-// identities are the schemes that WithAuth presents, with the user of a digest,
-// which stands in ACLs anyway. It is "" without WithAuth. No secret is part of it.
+// identities are the schemes that WithAuth presents, with the user name for scheme
+// digest. ACLs show that name anyway. It is "" without WithAuth, and no secret is
+// part of it.
 func (c *config) identities() string {
 	var said []string
 	for i, a := range c.auth {
@@ -26,9 +27,9 @@ func (c *config) identities() string {
 	return strings.Join(said, ", ")
 }
 
-// noRights is the remedy for a refusal for lack of rights. A server takes a
-// wrong password of scheme digest for another identity and says nothing
-// (DigestAuthenticationProvider hashes what it is given).
+// noRights says what to do about a refusal for lack of rights. A server takes a wrong
+// password of scheme digest for another identity and does not say so
+// (DigestAuthenticationProvider hashes the password that it is given).
 func noRights(identities string) string {
 	if identities == "" {
 		return " (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth, or have the ACL changed)"

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// journal logs what is noticed on the wire's callback path, on a goroutine of
-// its own: a log handler that blocks must not keep a lost session from ending.
-// Behind such a handler the first lines say what began; those that find no room
-// are dropped and counted.
+// journal writes log lines on a goroutine of its own. A log handler that blocks must
+// not delay the end of a lost session. While a handler blocks, the first lines wait;
+// lines that find no room are dropped and counted.
 type journal struct {
 	log     *slog.Logger
 	lines   chan line
@@ -28,7 +27,7 @@ func newJournal(log *slog.Logger) *journal {
 	return &journal{log: log, lines: make(chan line, journalLines)}
 }
 
-// say never blocks.
+// say queues a line. It never blocks.
 func (j *journal) say(level slog.Level, text string, args ...any) {
 	select {
 	case j.lines <- line{level, text, args}:
@@ -37,7 +36,7 @@ func (j *journal) say(level slog.Level, text string, args ...any) {
 	}
 }
 
-// run logs until ctx ends and everything said before that is logged.
+// run logs until ctx has ended and every line of before that is logged.
 func (j *journal) run(ctx context.Context) {
 	for {
 		select {

@@ -11,9 +11,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// lastingWatches are the persistent watches of a client. They outlive
-// connections and sessions: the client sends all of them to each server that accepts
-// a session. Readers are told to read again when that server has answered.
+// lastingWatches are the persistent watches of a client. They outlive connections and
+// sessions: the client sends all of them to each server that accepts a session. When
+// that server has answered, the client tells the readers to read again.
 type lastingWatches struct {
 	mu         sync.Mutex // guards the rest and all hubs; never held across I/O
 	hub        *hub       // of the newest session that was accepted
@@ -25,8 +25,8 @@ type lastingWatches struct {
 	over       error                // the client is closed
 }
 
-// lasting is the persistent watch on a path, for all its readers: a server
-// may keep no more than one mode.
+// lasting is the persistent watch on a path, shared by all its readers: a server may
+// keep no more than one mode.
 type lasting struct {
 	path    string
 	readers []*Changes
@@ -38,7 +38,7 @@ func newLastingWatches() *lastingWatches {
 	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, readerless: map[string]time.Time{}}
 }
 
-// recursive reports whether a reader wants to hear of what is below the path.
+// recursive reports whether a reader wants to hear of nodes below the path.
 func (e *lasting) recursive() bool {
 	return slices.ContainsFunc(e.readers, func(c *Changes) bool { return c.recursive })
 }
@@ -48,7 +48,7 @@ func (a *lastingWatches) stands(e *lasting) bool {
 	return e != nil && a.hub != nil && e.line == a.line
 }
 
-// add makes c a reader. It is told to read when its watch stands.
+// add makes c a reader. c is told to read when its watch stands.
 func (a *lastingWatches) add(c *Changes) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *lastingWatches) leave(c *Changes) {
 	if len(e.readers) > 0 {
 		return
 	}
-	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise the goroutine that is busy there does it
+	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise the goroutine that is busy with the path does it
 		a.readerlessLocked(e)
 	}
 }
@@ -137,15 +137,15 @@ func (a *lastingWatches) end(err error) {
 	clear(a.readerless)
 }
 
-// covered reports whether a persistent watch stands that tells all that the
-// one-shot watch on key would. The caller holds h.mu.
+// covered reports whether there is no need for a one-shot watch on key: a persistent
+// watch stands that tells all that the one-shot watch would. The caller holds h.mu.
 func (h *hub) covered(key watchKey) bool {
 	e := h.all.paths[key.path]
 	return h.all.hub == h && h.all.stands(e) && (key.op != wire.OpGetChildren || !e.deep)
 }
 
-// tellLocked tells readers of an event. Those of a watch that does not stand yet
-// on this connection will be told to read instead.
+// tellLocked tells readers of an event. Readers of a watch that does not stand on
+// this connection yet will be told to read instead.
 func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 	if a.hub != h || len(a.paths) == 0 {
 		return
@@ -156,16 +156,17 @@ func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 	}
 	kind, ok := kinds[ev.Type]
 	if !ok || !strings.HasPrefix(ev.Path, "/") {
-		return // the server may say anything
+		return // a server may send anything
 	}
-	// That the children changed is of another watch if this one is recursive.
+	// If this watch is recursive, the server sends "children changed" for another
+	// watch.
 	if e := a.paths[ev.Path]; a.stands(e) && (kind != ChangeChildren || !e.deep) {
 		for _, c := range e.readers {
 			c.tell(kind, ev.Path, ev)
 		}
 	}
 	if kind == ChangeChildren {
-		return // recursive watches say which child
+		return // recursive watches tell which child it was
 	}
 	for path := ev.Path; path != "/"; {
 		path = parent(path)

@@ -9,23 +9,24 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// WithLazyConnect makes [Connect] return at once with a client that is
-// [Connecting], like Curator's start: for a service that starts before, or
-// without, its servers. Connect refuses only wrong options and connect strings.
+// WithLazyConnect makes [Connect] return at once with a client that is [Connecting],
+// like Curator's start. It is for a service that starts before its servers, or
+// without them. Connect refuses only wrong options and connect strings.
 // [WithConnectTimeout] has no effect then.
 //
 // Calls wait for a server until their context ends, or until a retry policy that
-// gives up by itself does. What Connect would have refused they refuse, with
-// nothing sent, until the cause is gone: a chroot that does not exist with [ErrNoChroot], credentials that the
-// servers refuse with [ErrAuthFailed], a granted session timeout that is too short
-// for the [LeasePolicy] with [ErrUnsafeTimeout]. What keeps the servers from being
-// reached is logged meanwhile, and told by the errors of calls whose context ends.
+// gives up by itself does. They refuse what Connect would have refused, with nothing
+// sent, until the cause is gone. That is a chroot that does not exist
+// ([ErrNoChroot]), credentials that the servers refuse ([ErrAuthFailed]), and a
+// granted session timeout too short for the [LeasePolicy] ([ErrUnsafeTimeout]).
+// Meanwhile the client logs why the servers are not reached; the errors of calls
+// whose context ends say it too.
 func WithLazyConnect() Option {
 	return optionFunc(func(c *config) error { c.lazy = true; return nil })
 }
 
-// check is what Connect checks, for a client that has not waited for it. Each
-// call asks until one has found nothing wrong.
+// check does for a lazy client what Connect does for others. Each call checks until
+// one call has found nothing wrong.
 func (c *core) check(ctx context.Context, s *sessionState) error {
 	if c.checked.Load() {
 		return nil
@@ -40,7 +41,7 @@ func (c *core) check(ctx context.Context, s *sessionState) error {
 		case errors.Is(err, zk.ErrNoAuth): // as in ready
 		case err != nil:
 			var ft *fault
-			if errors.As(err, &ft) && ft.outcome == OutcomeUnknown { // of the question; the call itself was not sent
+			if errors.As(err, &ft) && ft.outcome == OutcomeUnknown { // the outcome of the question; the call itself was not sent
 				return &fault{ft.err, OutcomeNeverSent}
 			}
 			return err

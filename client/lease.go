@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lease is what a session knows about how long its nodes are safe, and who
-// relies on it. While anybody does, a timer looks after it: a hold that is over
+// lease knows how long the nodes of a session are safe, and which holdings rely on
+// that. While there are holdings, a timer looks after them. A hold that is over
 // before the timer fires starts no goroutine.
 type lease struct {
 	s      *sessionState
@@ -19,13 +19,13 @@ type lease struct {
 	unreleased []*holding      // ended with the lease, not yet given up by their holders
 	timer      *time.Timer     // calls tick; nil before the first holding
 	beats      int             // heartbeats so far
-	awaited    int             // which of them may yet be answered, 0 if none
-	beaten     time.Time       // when the newest was tried on the present connection
-	next       int             // which node the next one checks first, counted over all holdings
-	blind      map[string]bool // nodes that may not be read, and so not checked
+	awaited    int             // the number of the heartbeat whose answer may still come, 0 if none
+	beaten     time.Time       // when the newest heartbeat was tried on the present connection
+	next       int             // the node that the next heartbeat checks first, counted over all holdings
+	blind      map[string]bool // nodes that may not be read, and so are not checked
 	doubt      error           // why the lease is in jeopardy, nil if it is not
-	doubted    time.Time       // since when
-	jeopardy   chan struct{}   // closed while it is
+	doubted    time.Time       // when doubt was set
+	jeopardy   chan struct{}   // closed while the lease is in jeopardy
 }
 
 func newLease(s *sessionState, p LeasePolicy) *lease {
@@ -54,8 +54,8 @@ func (l *lease) relieve(t standing) {
 	}
 }
 
-// up is called when a server has accepted the session. No answer is awaited any
-// more to a heartbeat on an earlier connection, which may still block there.
+// up is called when a server has accepted the session. A heartbeat on an earlier
+// connection may still block there, but its answer is not awaited any more.
 func (l *lease) up() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +90,8 @@ func (l *lease) remove(h *holding) {
 	l.forget(h)
 }
 
-// forget takes h from where it is, and stops the timer when it was the last.
-// The caller holds l.mu.
+// forget removes h from the lease, and stops the timer if it was the last. The caller
+// holds l.mu.
 func (l *lease) forget(h *holding) {
 	same := func(other *holding) bool { return other == h }
 	l.holdings = slices.DeleteFunc(l.holdings, same)
@@ -131,9 +131,9 @@ func (l *lease) arm(t standing) {
 	l.timer.Reset(d)
 }
 
-// tick is called by the timer, on a goroutine of its own, and sends the
-// heartbeats that are due. The timer is set again before each of them, so that
-// a connection which blocks this tick delays nothing but heartbeats.
+// tick runs on a goroutine of its own when the timer fires, and sends the heartbeats
+// that are due. Before each of them the timer is set again. If a connection blocks
+// this tick, it delays only heartbeats.
 func (l *lease) tick() {
 	if !l.s.begin() {
 		return
@@ -148,8 +148,8 @@ func (l *lease) tick() {
 	}
 }
 
-// look compares the clocks, does what is due by them, and returns the heartbeat
-// that is due. Holders are told before a connection is closed, which may block.
+// look compares the clocks and acts by them. It returns the heartbeat that is due. It
+// tells holders before it closes a connection, which may block.
 func (l *lease) look() (b heartbeat, due bool) {
 	if l.s.over() != nil {
 		return heartbeat{}, false
@@ -190,7 +190,7 @@ func (l *lease) expiry(t standing) *LeaseExpiredError {
 // expire ends all holdings if their time is over.
 func (l *lease) expire() {
 	l.mu.Lock()
-	t := l.standing() // read here: it must not be older than what add was told
+	t := l.standing() // read here: it must not be older than the reading that made a holding begin
 	if t.left > 0 || len(l.holdings) == 0 {
 		l.mu.Unlock()
 		return
@@ -210,9 +210,9 @@ func (l *lease) expire() {
 	l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
 }
 
-// inTheWay returns the nodes of unreleased holdings whose deadline has come, and
-// forgets those holdings, if the lease stands again at t. A node that a newer
-// holding relies on is in nobody's way. The caller holds l.mu.
+// inTheWay returns the nodes of unreleased holdings whose deadline has come, if the
+// lease stands again at t, and forgets those holdings. It leaves out a node on which
+// a newer holding relies. The caller holds l.mu.
 func (l *lease) inTheWay(t standing) (nodes []string) {
 	if t.left <= 0 {
 		return nil
@@ -231,7 +231,7 @@ func (l *lease) inTheWay(t standing) (nodes []string) {
 	return nodes
 }
 
-// removeNodes deletes nodes whose holders were too slow to.
+// removeNodes deletes nodes that their holders did not release in time.
 func (l *lease) removeNodes(nodes []string) {
 	if len(nodes) == 0 {
 		return
@@ -253,7 +253,7 @@ func (l *lease) relying(path string) (found []*holding) {
 	return found
 }
 
-// missing ends the holdings that rely on a node which is not there.
+// missing ends the holdings that rely on path, a node that does not exist any more.
 func (l *lease) missing(path string, why error) {
 	l.mu.Lock()
 	ended := l.relying(path)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ErrUnsafeTimeout says that no lock can be held safely with the session
-// timeout that the servers granted, under the [LeasePolicy] in force. The
-// error that matches it says which number to change.
+// ErrUnsafeTimeout says that no lock can be held safely with the session timeout that
+// the servers granted, under the [LeasePolicy] in force. The error says which number
+// to change.
 var ErrUnsafeTimeout = errors.New("client: no lock can be held safely with this session timeout")
 
 // Heartbeat says what proves that the ensemble keeps the session while
@@ -16,16 +16,15 @@ var ErrUnsafeTimeout = errors.New("client: no lock can be held safely with this 
 type Heartbeat int
 
 const (
-	// HeartbeatWrites commits a transaction that checks the held nodes, at
-	// least every sixth of the session timeout and every 5 s, one for all
-	// holds of a session. It is the default and the only kind for which the
-	// promise of a hold's Deadline holds.
+	// HeartbeatWrites commits a transaction that checks the held nodes. The client
+	// sends one for all holds of a session, at least every sixth of the session
+	// timeout and every 5 s. It is the default, and the only kind for which the
+	// promise of a hold's Deadline is kept.
 	HeartbeatWrites Heartbeat = iota
-	// HeartbeatPings sends nothing of its own and takes any answer of any
-	// server as proof. A server that is cut off from its leader, or is a
-	// leader that was deposed, goes on answering: two clients may then hold
-	// one lock for as long as [LeasePolicy.Exposure] says. For holders whose
-	// every effect is fenced.
+	// HeartbeatPings sends no requests of its own and takes any answer of any server
+	// as proof. A server that is cut off from its leader goes on answering, and so
+	// does a leader that was deposed. Two clients may then hold one lock for as long
+	// as [LeasePolicy.Exposure] says. It is for holders whose every effect is fenced.
 	HeartbeatPings
 )
 
@@ -34,15 +33,14 @@ const (
 // a field that is zero has its default. T stands for the least session
 // timeout negotiated so far.
 type LeasePolicy struct {
-	// SafetyMargin is how long before its deadline a hold ends: the time its
-	// work needs to stop. The default is T/10, but 1 s for T from 4 to 10 s,
+	// SafetyMargin is how long before its deadline a hold ends: the time that the
+	// holder's work needs to stop. The default is T/10, but 1 s for T from 4 to 10 s,
 	// and T/4 below.
 	SafetyMargin time.Duration
-	// TickTime is the servers' tickTime, or more. A server that is not the
-	// leader keeps signs of life to itself for up to half of it (twice that
-	// behind an observer master: double it there). The default is 2 s, or T/2
-	// if that is less, because servers grant no less than two ticks unless
-	// told to.
+	// TickTime is the servers' tickTime, or more. A server that is not the leader
+	// keeps signs of life to itself for up to half of it. Behind an observer master
+	// it is twice that: double TickTime there. The default is 2 s, or T/2 if that is
+	// less, because servers grant no less than two ticks unless configured otherwise.
 	TickTime time.Duration
 	// SyncLimit is the servers' syncLimit in ticks, or more: how long a server
 	// may be cut off before it notices. It bounds the risk of
@@ -80,11 +78,11 @@ func WithLeasePolicy(p LeasePolicy) Option {
 	})
 }
 
-// Exposure is how long, under [HeartbeatPings], a client may go on believing
-// that it holds a lock which another client has got: the server it talks to
-// may have been cut off for SyncLimit ticks without noticing, or be a deposed
-// leader that counts its followers one tick later. It does not depend on the
-// safety margin, which comes off it.
+// Exposure is how long, under [HeartbeatPings], a client may believe that it holds a
+// lock which another client has got. The server it talks to may have been cut off for
+// SyncLimit ticks without noticing. Or it may be a deposed leader, which notices one
+// tick later. Exposure does not depend on the safety margin; subtract the margin from
+// it.
 func (p LeasePolicy) Exposure(timeout time.Duration) time.Duration {
 	limit := p.SyncLimit
 	if limit == 0 {
@@ -94,8 +92,8 @@ func (p LeasePolicy) Exposure(timeout time.Duration) time.Duration {
 	return time.Duration(limit)*tick + max(tick, relay+timeout/3)
 }
 
-// ErrLeaseExpired says that the ensemble has not confirmed the session for so
-// long that others may soon see it end. The error that matches it is a
+// ErrLeaseExpired says that the ensemble has not confirmed the session for a long
+// time, so that other clients may soon see it end. The error that matches it is a
 // [*LeaseExpiredError].
 var ErrLeaseExpired = errors.New("client: lease expired")
 
@@ -103,15 +101,15 @@ var ErrLeaseExpired = errors.New("client: lease expired")
 // [ErrLeaseExpired].
 type LeaseExpiredError struct {
 	Session  int64
-	Proof    string        // what the newest proof was: "committed write", ...
-	SentAt   time.Time     // when its request was sent
-	AliveAt  time.Time     // since when, at least, the leader's timer was running
+	Proof    string        // the kind of the newest proof: "committed write", ...
+	SentAt   time.Time     // when the request of that proof was sent
+	AliveAt  time.Time     // the leader's timer was running since then, or since later
 	Timeout  time.Duration // least session timeout negotiated
-	Deadline time.Time     // nobody else could hold before
+	Deadline time.Time     // no other client could hold before
 	Margin   time.Duration // how long before the deadline the lease ended
-	// Reason is why there was no newer proof, nil if none was asked for. The
-	// error does not match it: it may be context.DeadlineExceeded of a dial, and
-	// a caller that tests for that means its own context.
+	// Reason is why there was no newer proof, nil if no heartbeat had failed. The
+	// LeaseExpiredError does not match it. It may be the context.DeadlineExceeded of
+	// a dial, and a caller that tests for that means its own context.
 	Reason error
 }
 

@@ -76,8 +76,8 @@ func (p LeasePolicy) tick(timeout time.Duration) time.Duration {
 // trusting reports whether any answer is proof.
 func (p LeasePolicy) trusting() bool { return p.Standalone || p.Heartbeat == HeartbeatPings }
 
-// spare is the time that remains for the answer to a heartbeat to arrive late,
-// if nothing else goes wrong.
+// spare is the time that is left for a late answer to a heartbeat, if nothing else
+// goes wrong.
 func (p LeasePolicy) spare(timeout time.Duration) time.Duration {
 	t := p.terms(timeout)
 	if p.trusting() {
@@ -107,8 +107,7 @@ func (p LeasePolicy) check(timeout time.Duration) error {
 		ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout), enough.Round(step))
 }
 
-// relay is what the wire needs to know of the servers: nil if signs of life
-// need not travel.
+// relay is what wire needs to know of the servers. It is nil if any answer is proof.
 func (c *config) relay() func(timeout time.Duration) time.Duration {
 	if c.lease.trusting() {
 		return nil

@@ -9,22 +9,22 @@ import (
 )
 
 // ClickHouse Keeper keeps a session whose connection was lost until its timeout has
-// passed, and lets nobody come back to end it: who asks for the session is given
-// another one. So its nodes stand in everybody's way, unless they are deleted one
-// by one in a later session.
+// passed. No client can come back to end it: Keeper gives it another session. So the
+// nodes of the lost session would be in the way of other clients. The client deletes
+// them one by one in a later session.
 
-// wallSteps is how much later than after its timeout Keeper may end a session: it
-// looks every 500 ms.
+// wallSteps is how much later than its timeout Keeper may end a session: it looks
+// every 500 ms.
 const wallSteps = time.Second
 
-// unburied reports whether a server may keep the session with that end, and will
-// not end it for this client.
+// unburied reports whether a server may keep the session after that end, and does not
+// end it for this client.
 func (s *sessionState) unburied(cause error) bool {
 	return s.knownProduct() == clickHouseKeeper && !isGone(cause)
 }
 
-// linger has the nodes deleted that somebody held in s, which is over: at the
-// deadline that their holders were promised.
+// linger has the nodes deleted that were held in s, which is over. They are deleted
+// at the deadline that was promised to their holders.
 func (s *sessionState) linger() {
 	s.mu.Lock()
 	s.kept = time.Now().Add(s.link.Timeout() + wallSteps)
@@ -46,7 +46,7 @@ func (s *sessionState) lingers() bool {
 	return s.kept.IsZero() || time.Now().Before(s.kept)
 }
 
-// nodes are those of all holdings that are not given up.
+// nodes are the nodes of all holdings that were not given up.
 func (l *lease) nodes() (full []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +56,8 @@ func (l *lease) nodes() (full []string) {
 	return full
 }
 
-// unique reports whether nobody can have made another node in the place of m's:
-// their names are protected.
+// unique reports whether no other client can have made a node with the name of one of
+// m's: the names are protected.
 func (m *removal) unique() bool {
 	if m.from != nil {
 		return m.from.prefix != ""

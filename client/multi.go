@@ -18,9 +18,9 @@ type Op struct {
 	err        error
 }
 
-// In returns op with its path taken, and in the result given back, in the
-// namespace of c. The transaction must be one of a client that shares its
-// session with c; else, and with nil, it fails before it is sent.
+// In returns op with its path in the namespace of c; the path in the result is in it
+// too. The client of the transaction must share its session with c. If it does not,
+// or c is nil, the transaction fails before it is sent.
 func (op Op) In(c *Client) Op {
 	if c == nil {
 		op.err = misused("%s %s is in the namespace of a nil *Client", op.name, op.path)
@@ -30,9 +30,8 @@ func (op Op) In(c *Client) Op {
 	return op
 }
 
-// CreateOp makes a node. Containers and TTL nodes are not possible in a
-// transaction, nor are missing parents or protection, which need more than one
-// request.
+// CreateOp makes a node. In a transaction there are no containers, TTL nodes, missing
+// parents or protection: they need another request, or more than one.
 func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	var spec createSpec
 	for _, opt := range opts {
@@ -50,8 +49,8 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	return op
 }
 
-// single is the option of a create that is not possible in a transaction, if one
-// was given.
+// single returns the name of an option that is not possible in a transaction, if
+// there is one.
 func (spec *createSpec) single() string {
 	switch {
 	case spec.container:
@@ -77,8 +76,7 @@ func DeleteOp(path string, version int32) Op {
 	return Op{name: "delete", path: path, request: wire.Request{Op: wire.OpDelete, Version: version}}
 }
 
-// CheckOp lets the transaction fail unless the node exists with the given
-// version.
+// CheckOp makes the transaction fail unless the node exists with the given version.
 func CheckOp(path string, version int32) Op {
 	return Op{name: "check", path: path, request: wire.Request{Op: wire.OpCheck, Version: version}}
 }
@@ -89,11 +87,11 @@ type OpResult struct {
 	Stat *zk.Stat // of a set node
 }
 
-// MultiError says which part of a transaction was refused. Nothing of the
-// transaction was applied.
+// MultiError says which part of a transaction was refused. The transaction was not
+// applied.
 type MultiError struct {
 	Index int    // of the part that failed, from 0
-	Op    string // what it was: "create", "check", ...
+	Op    string // the kind of that part: "create", "check", ...
 	Path  string
 	Err   error
 }
@@ -106,9 +104,9 @@ func (e *MultiError) Error() string {
 // Unwrap returns why the part failed.
 func (e *MultiError) Unwrap() error { return e.Err }
 
-// Multi applies all parts in one transaction or none. A refused transaction
-// fails with a [*MultiError]. After an unknown outcome it is not repeated:
-// the error matches [UnknownOutcome].
+// Multi applies all parts in one transaction or none. A refused transaction fails
+// with a [*MultiError]. After an unknown outcome the client does not repeat it: the
+// error matches [UnknownOutcome].
 func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 	path := "(empty)"
 	if len(parts) > 0 {
@@ -143,8 +141,8 @@ func transaction(reqs []wire.Request) *wire.Exchange {
 	return &wire.Exchange{Request: wire.Request{Op: wire.OpMulti, Parts: reqs}}
 }
 
-// transact is call for a transaction of parts. The part that was refused is the
-// first whose code tells why: those behind it say that they were not executed.
+// transact is call for a transaction of parts. The first part whose code gives a
+// reason was refused: the parts behind it say that they were not executed.
 func (s *sessionState) transact(ctx context.Context, x *wire.Exchange, parts []Op, behind ...*wire.Exchange) error {
 	if err := s.call(ctx, append([]*wire.Exchange{x}, behind...)...); err != nil {
 		return err
@@ -168,7 +166,7 @@ func (s *sessionState) transact(ctx context.Context, x *wire.Exchange, parts []O
 	return &fault{&MultiError{Index: refused, Op: p.name, Path: p.path, Err: codeError(x.Reply.Parts[refused].Code)}, OutcomeRefused}
 }
 
-// of returns whose paths are those of p.
+// of returns the client whose namespace the path of p is in.
 func (o *ops) of(p Op) *ops {
 	if p.in == nil {
 		return o

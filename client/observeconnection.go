@@ -13,10 +13,10 @@ type HeartbeatInfo struct {
 	Nodes    int // that were checked
 	Begun    time.Time
 	Duration time.Duration
-	// Left is how much time holds have left after it, by what is known then: until
-	// the deadline less the safety margin. It is negative once they are lost.
+	// Left is how much time is left then until holds end: until the deadline less the
+	// safety margin. It is negative once they are lost.
 	Left time.Duration
-	Err  error // why there was no answer, or none of use; nil if there was
+	Err  error // why there was no useful answer; nil if there was one
 }
 
 // told tells the observer of a heartbeat.
@@ -46,7 +46,7 @@ type DialInfo struct {
 	Err       error         // nil if the server accepted the session
 }
 
-// dialed returns what tells the observer of dials, nil if it did not ask.
+// dialed returns the function that tells the observer of dials, nil without a hook.
 func (c *core) dialed() func(wire.Dialed) {
 	hook := c.cfg.observer.Dial
 	if hook == nil {

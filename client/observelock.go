@@ -7,50 +7,54 @@ import (
 
 // LockInfo describes an acquire of a lock of package recipes that begins.
 //
-// What re-enters a hold is no acquire of its own, and the hold that it makes is part
-// of the first: that ends, for LockHooks, with the release of the last of them. A
-// downgrade of a write hold is an acquire of the read lock, and so is the acquire of
-// the read lock within a write hold. A multi-lock is one acquire and one hold, and
-// its locks are none of their own.
+// An acquire that re-enters a hold does not count as one, and the hold that it
+// returns is part of the first hold. That hold ends, for LockHooks, with the release
+// of the last of them. A downgrade of a write hold is an acquire of the read lock,
+// and so is an acquire of the read lock within a write hold. A multi-lock is one
+// acquire and one hold; its locks do not count.
 type LockInfo struct {
 	Recipe  string // the type: "InterProcessMutex", "InterProcessReadWriteLock", ...
 	Mode    string // "exclusive", "read", "write" or "lease", as recipes.Mode; "multi" for a multi-lock
 	Path    string // of the lock, as the caller gave it; those of a multi-lock joined by plus signs
 	Permits int    // of a semaphore, 0 otherwise
-	Try     bool   // it does not wait for others
+	Try     bool   // it does not wait for other holders
 }
 
-// LockHooks hear of one acquire and of the hold that comes of it. A nil one is skipped.
+// LockHooks hear of one acquire and of the hold that it leads to. A nil hook is
+// skipped.
 //
-// They are called in this order: Queued, any number of times; Acquired, once, whatever
-// came of it; and if the lock was acquired Held and Ended, once each. Ended runs on the
-// goroutine that releases, or, if the hold was lost before that, on one of the client's;
-// the others run on that of the caller of the acquire. The hold runs already while
-// Acquired and Held do, and is lost in time also if one of them does not return.
+// They are called in this order. Queued comes any number of times. Acquired comes
+// once, whatever the outcome. If the lock was acquired, Held and Ended follow, once
+// each. Ended runs on the goroutine that releases. If the hold is lost before that,
+// Ended runs on a goroutine of the client. The others run on the goroutine of the
+// acquire. While Acquired and Held run the hold counts already, and it is lost in
+// time even if one of them does not return.
 type LockHooks struct {
-	// Queued is called when the caller has a place in the queue, and again when that
-	// is found to have changed. The second happens when the one right ahead leaves,
-	// which is when the caller looks.
+	// Queued is called when the caller has a place in the queue, and when the caller
+	// finds that its place has changed. The caller looks again when its predecessor
+	// leaves.
 	Queued func(QueuePlace)
 	// Acquired is called when the acquire has ended.
 	Acquired func(AcquireResult)
 	// Held is called when the hold begins, with the context that the hold will give
-	// to its user. It carries the values of the caller's context, not those of the
-	// context that Observer.Lock returned. What Held returns takes its place; it must
-	// descend from it, and nil changes nothing.
+	// to its user. That context carries the values of the caller's context, not those
+	// of the context that Observer.Lock returned. The context that Held returns takes
+	// its place. It must descend from the given one; nil changes nothing.
 	Held func(ctx context.Context, hold HoldInfo) context.Context
 	// Ended is called when the hold has ended.
 	Ended func(HoldResult)
 }
 
-// QueuePlace is the place of somebody who waits for a lock.
+// QueuePlace is the place of a waiter in the queue of a lock.
 type QueuePlace struct {
-	Path string // of the lock; of one of those of a multi-lock
-	Node string // that of the caller. It has a UUID: it is for spans and logs, and never a label
-	// Ahead is how many have to leave first: 0 if it is the caller's turn. Who is
-	// first in the queue of a semaphore may still have to wait for permits.
+	Path string // of the lock; for a multi-lock, of one of its locks
+	Node string // the waiter's node. It has a UUID: it is for spans and logs, and never a label
+	// Ahead is how many waiters have to leave first: 0 if it is the caller's turn.
+	// The first waiter in the queue of a semaphore may still have to wait for
+	// permits.
 	Ahead int
-	// Behind is the name of the node that the caller waits for, "" if it is its turn.
+	// Behind is the name of the predecessor's node, for which the caller waits. It is
+	// "" if it is the caller's turn.
 	Behind string
 }
 
@@ -106,11 +110,11 @@ const (
 	HoldReleased    HoldEnd = iota
 	HoldLostLease           // the ensemble did not confirm the session in time
 	HoldLostSession         // the session was lost
-	HoldLostNode            // somebody deleted the node of the hold
+	HoldLostNode            // another client or an operator deleted the node of the hold
 	HoldLostClosed          // the client was closed first
 )
 
-// Lost reports whether nobody released the hold before it ended.
+// Lost reports whether the hold ended before its release.
 func (e HoldEnd) Lost() bool { return e != HoldReleased }
 
 // String returns the end in a word that is fit for a label.
@@ -133,9 +137,9 @@ func (e HoldEnd) String() string {
 type HoldResult struct {
 	HoldInfo
 
-	Path string // of the lock; of a multi-lock that was lost, of the one that was
-	// Duration is how long it was held. A release counts until the server has removed
-	// the node, or the client has given that to the background.
+	Path string // of the lock; for a multi-lock that was lost, of the lock that was
+	// Duration is how long the lock was held. A release counts until the server has
+	// removed the node, or until the client removes it in the background.
 	Duration time.Duration
 	End      HoldEnd
 	Err      error // why it was lost, or what the release returned

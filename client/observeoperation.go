@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// observation is one operation as [Observer.Operation] hears of it. It belongs to
-// the goroutine of the operation. A nil one notes nothing.
+// observation is one operation, as [Observer.Operation] hears of it. It belongs to
+// the goroutine of the operation. A nil observation notes nothing.
 type observation struct {
 	result OperationResult
 	begun  time.Time
@@ -18,7 +18,7 @@ type observation struct {
 
 type observationKey struct{}
 
-// observe tells the observer, if it asked for that, that an operation begins. The
+// observe tells the observer, if it has a hook, that an operation begins. The
 // operation goes on with the context that observe returns.
 func (c *core) observe(ctx context.Context, op, path string) (context.Context, *observation) {
 	if c.cfg.observer.Operation == nil {
@@ -75,8 +75,8 @@ func (s *sessionState) exchange(ctx context.Context, xs ...*wire.Exchange) error
 	return err
 }
 
-// invalid is the error of an operation whose arguments are refused, of which the
-// observer is told as of any other.
+// invalid is the error of an operation whose arguments are refused. The observer is
+// told of it as of any other.
 func (o *ops) invalid(ctx context.Context, op, path string, err error) error {
 	_, seen := o.core.observe(ctx, op, path)
 	return seen.end(&OpError{Op: op, Path: path, Outcome: OutcomeNeverSent, Err: err})

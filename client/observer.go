@@ -15,28 +15,27 @@ import (
 // All hooks must be safe for concurrent use, and no lock of the client is held while
 // one runs. There are two kinds.
 //
-// Operation, Retry and Lock, and what Operation and Lock return, run on the goroutine
-// of the caller, who waits for them: a hook that blocks there delays its own caller
-// only. A panic of such a hook is the caller's, and the hook that tells the end of
-// what had begun may then be left out. Operation and Lock may put values into the
-// context that they return, such as a span. That context must descend from the given
-// one; nil stands for the given one.
+// Operation, Retry and Lock, and the functions that Operation and Lock return, run on
+// the goroutine of the caller. A hook that blocks there delays its own caller only. A
+// panic of such a hook is the caller's; the hook for the end may then be left out.
+// Operation and Lock may put values, such as a span, into the context that they
+// return. That context must descend from the given one; nil stands for the given one.
 //
 // StateChange, Heartbeat, Dial, Removal and the Ended of a hold that is lost run on
-// goroutines of the client that do nothing else. One that blocks, even for ever,
-// delays no heartbeat, no dial and no news of a loss to any holder, but only what its
-// own kind has to tell: StateChange misses nothing, and of the others together 1000
-// calls wait, and what finds no room is dropped, which the log says. A panic of such a
-// hook ends the process, as that of any goroutine.
+// goroutines of the client that do nothing else. A hook that blocks, even for ever,
+// delays no heartbeat, no dial, and no holder's news of a loss. It delays only hooks
+// of its own kind. StateChange misses nothing. For the others together, 1000 calls
+// wait; calls beyond that are dropped, and the log says so. A panic of such a hook
+// ends the process, like that of any goroutine.
 //
-// A hook may call [Client.Close], which does not wait for the hook that called
-// it, nor longer than a moment for others: a hook may be told of the end after
-// Close has returned.
+// A hook may call [Client.Close]. Close does not wait for the hook that called it,
+// and waits only a moment for others. So a hook may be told of the end after Close
+// has returned.
 type Observer struct {
-	// Operation is called when an operation of [Client] or [Session] begins, and the
-	// function that it returns when the operation has ended, unless that is nil. The
-	// returned context is that of the operation, retries included. An operation whose
-	// arguments are refused counts as well.
+	// Operation is called when an operation of [Client] or [Session] begins. The
+	// function that it returns is called when the operation has ended, unless it is
+	// nil. The operation and its retries run with the returned context. An operation
+	// whose arguments are refused counts as well.
 	Operation func(ctx context.Context, op OperationInfo) (context.Context, func(OperationResult))
 	// Retry is called before the client sleeps and tries an operation again, with the
 	// context that Operation returned.
@@ -46,15 +45,15 @@ type Observer struct {
 	// Heartbeat is called after every heartbeat. There are heartbeats only while
 	// something is held, and under [HeartbeatPings] none.
 	Heartbeat func(HeartbeatInfo)
-	// Dial is called after every dial and the handshake that followed. A dial that is
-	// cut short by the end of its session, or of the client, is left out.
+	// Dial is called after every dial and its handshake. It is not called for a dial
+	// that is cut short by the end of its session or of the client.
 	Dial func(DialInfo)
-	// Removal is called whenever there is news of a node that is being removed in the
-	// background.
+	// Removal is called whenever there is news of a node that the client removes in
+	// the background.
 	Removal func(RemovalInfo)
-	// Lock is called when a lock is asked for, also by TryAcquire, and what it returns
-	// hears how that went on. The returned context is that of the acquire: its
-	// operations are made with it. See [LockInfo] for what counts as one.
+	// Lock is called when an acquire or TryAcquire begins. The hooks that it returns
+	// hear how the acquire goes on. The operations of the acquire run with the
+	// returned context. See [LockInfo] for what counts as an acquire.
 	Lock func(ctx context.Context, lock LockInfo) (context.Context, LockHooks)
 }
 
@@ -95,6 +94,6 @@ func (c *core) observeStates(ctx context.Context, first *stateEntry) {
 	}
 }
 
-// Observer returns the hooks of [WithObserver], for those who make recipes of their
-// own that are to be seen as well.
+// Observer returns the hooks of [WithObserver]. A program with recipes of its own can
+// have the hooks told of those as well.
 func (c *Client) Observer() Observer { return c.core.cfg.observer }

@@ -5,13 +5,13 @@ import "time"
 // RemovalState says what has become of the removal of a node.
 type RemovalState int
 
-// The states of a removal. The first comes once, the second after every try that
-// failed, and one of the others once, at the end.
+// The states of a removal. RemovalOwed comes once and first. RemovalFailed comes
+// after every try that failed. One of the others comes once, at the end.
 const (
 	RemovalOwed        RemovalState = iota // the client has taken it on
 	RemovalFailed                          // a try failed, and another follows
 	RemovalDone                            // the node is gone, or never was
-	RemovalWithSession                     // the session is over, and the node goes with it
+	RemovalWithSession                     // the session is over, and the server deletes the node with it
 	RemovalGivenUp                         // the client is closed, or no server accepts it
 )
 
@@ -31,11 +31,11 @@ func (s RemovalState) String() string {
 	}
 }
 
-// RemovalInfo is news of a node that is removed in the background: that of a release
-// that failed, or what a create may have left whose answer did not come.
+// RemovalInfo is news of a node that the client removes in the background. Either its
+// release failed, or it may have been made by a create that got no answer.
 type RemovalInfo struct {
-	// Path is that of the node, or of the directory where what a create may have left
-	// is looked for; with the chroot and the namespace.
+	// Path is the path of the node, with the chroot and the namespace. For a create
+	// that got no answer, it is the directory in which the client looks for the node.
 	Path  string
 	State RemovalState
 	Begun time.Time // when it was taken on

@@ -15,16 +15,17 @@ import (
 // AnyVersion stands for every version.
 const AnyVersion int32 = -1
 
-// ops are the operations of a [Client], in whatever session is current, and
-// of a [Session], in that one or not at all.
+// ops are the operations of a [Client] and of a [Session]. Those of a Client run in
+// the current session, whichever that is. Those of a Session run in that session or
+// not at all.
 //
-// An operation is tried again by the retry policy, within its context, when
-// nothing of it reached a server or when repeating it is harmless; what is
-// done after an unknown outcome is said at each. Errors are [*OpError].
+// The client tries an operation again by the retry policy, within its context, when
+// nothing of it reached a server or when repeating it is harmless. Each operation
+// says what happens after an unknown outcome. Errors are [*OpError].
 type ops struct {
 	core    *core
 	prefix  string        // chroot and namespace, "" or an absolute path
-	session *sessionState // nil: any
+	session *sessionState // in which the operations run; nil: the current one
 }
 
 // full maps a path of the caller to the server's.
@@ -57,9 +58,9 @@ func validNamespace(name string) error {
 	return nil
 }
 
-// Namespace returns a client for the same session whose paths are all under
-// name, below this client's own namespace. What is missing of it is created
-// with the first node that asks for its parents. Closing either closes both.
+// Namespace returns a client for the same session whose paths are all under name,
+// below this client's own namespace. Missing nodes of the namespace are created with
+// the first node that asks for its parents. Closing either client closes both.
 func (c *Client) Namespace(name string) (*Client, error) {
 	if err := validNamespace(name); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func (c *Client) Namespace(name string) (*Client, error) {
 	return &Client{ops{core: c.core, prefix: c.prefix + "/" + name}}, nil
 }
 
-// read runs a read of op, with a watch if watch is set. The exchange has been
-// answered, and is nil after an error.
+// read runs a read of op, and leaves a watch if watch is set. Without an error the
+// exchange has been answered; with an error it is nil.
 func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch bool) (x *wire.Exchange, w *OneShotWatch, err error) {
 	err = o.do(ctx, name, path, reads, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
@@ -141,8 +142,8 @@ func (o *ops) Children(ctx context.Context, path string) ([]string, *zk.Stat, er
 	return x.Reply.Names, stat(x), nil
 }
 
-// ChildrenW is Children with a watch that fires when a child is created or
-// deleted, or the node itself deleted.
+// ChildrenW is Children with a watch that fires when a child is created or deleted,
+// or when the node itself is deleted.
 func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *OneShotWatch, error) {
 	x, w, err := o.read(ctx, "children", path, wire.OpGetChildren, true)
 	if err != nil {
@@ -163,20 +164,20 @@ type SetOption func(*setSpec)
 
 type setSpec struct{ equalIsMine bool }
 
-// AcceptEqual lets a [Client.Set] with a version succeed after a lost answer if
-// the node has the next version and the same bytes. Another client may have
-// written those: this suits a value that is the same whoever writes it, and
-// neither counters nor ids.
+// AcceptEqual lets a [Client.Set] with a version succeed after a lost answer if the
+// node has the next version and the same bytes. Another client may have written
+// those. So it suits a value that is the same whichever client writes it, but neither
+// counters nor ids.
 func AcceptEqual() SetOption { return func(s *setSpec) { s.equalIsMine = true } }
 
 // Set replaces the data of a node if it has the given version, and returns the
 // new stat.
 //
 // After an unknown outcome the client tries again. With [AnyVersion] that may
-// overwrite what another client wrote in between, as Curator's retry does. With
-// a version nothing is written twice; but if the version has moved by then, the
-// client cannot tell who moved it. The error then matches [UnknownOutcome] and
-// not [ErrBadVersion], unless [AcceptEqual] settles it.
+// overwrite what another client wrote in between, as Curator's retry does. With a
+// version nothing is written twice. But if the version has changed by then, the
+// client cannot tell which client changed it. The error then matches [UnknownOutcome]
+// and not [ErrBadVersion], unless [AcceptEqual] decides it.
 func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (now *zk.Stat, err error) {
 	var spec setSpec
 	for _, opt := range opts {
@@ -211,8 +212,8 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 	return now, nil
 }
 
-// conditional sends a write that a version may refuse. A refusal after an
-// earlier try of unknown outcome says nothing.
+// conditional sends a write that is refused if the version differs. unknown says that
+// an earlier try may have been applied: a refusal says nothing then.
 func (s *sessionState) conditional(ctx context.Context, x *wire.Exchange, unknown bool) error {
 	err := s.call(ctx, x)
 	if unknown && errors.Is(err, zk.ErrBadVersion) {
@@ -225,10 +226,10 @@ func (s *sessionState) conditional(ctx context.Context, x *wire.Exchange, unknow
 // refused with [ErrNotEmpty]; see [Client.DeleteAll]. "/" and the servers' own
 // nodes cannot be deleted.
 //
-// After an unknown outcome the client tries again, and finding no node then
-// counts as success; finding another version stays unknown, as with
-// [Client.Set]. A node that somebody made in between at the same path can be
-// lost: give a version, or delete only names that are never used twice.
+// After an unknown outcome the client tries again. Then it counts as success if there
+// is no node, and another version stays unknown, as with [Client.Set]. If another
+// client makes a node in between at the same path, that node can be deleted: give a
+// version, or delete only names that are never used twice.
 func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 	return o.do(ctx, "delete", path, repeatable, func(ctx context.Context, t try) error {
 		full, err := o.full(path)
@@ -246,8 +247,8 @@ func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 	})
 }
 
-// deletable refuses the nodes of which servers say "invalid arguments" and no
-// more (ZKDatabase.isSpecialPath).
+// deletable refuses nodes for which servers say only "invalid arguments"
+// (ZKDatabase.isSpecialPath).
 func deletable(full string) error {
 	switch full {
 	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":

@@ -24,8 +24,9 @@ import (
 
 // Defaults of [Connect].
 const (
-	// DefaultSessionTimeout is asked for unless [WithSessionTimeout] says
-	// otherwise. Servers clamp it to 2..20 ticks, 4..40 s by default.
+	// DefaultSessionTimeout is the timeout that a client asks for, unless
+	// [WithSessionTimeout] says otherwise. Servers limit it to 2..20 ticks, 4..40 s
+	// by default.
 	DefaultSessionTimeout = 15 * time.Second
 	// DefaultMaxRequest is the largest request in bytes unless
 	// [WithMaxRequest] says otherwise: the default of a server's
@@ -48,8 +49,8 @@ type config struct {
 	tls            *tls.Config
 	dial           func(ctx context.Context, network, address string) (net.Conn, error)
 	auth           []wire.Auth
-	defaultACL     []zk.ACL // of a node that the caller gave none for; never changed
-	openACL        bool     // it is so because nobody said anything
+	defaultACL     []zk.ACL // of a node that the caller gave no ACL; never changed
+	openACL        bool     // no option set it
 	defaultData    []byte
 	hasDefaultData bool
 	name           string
@@ -113,13 +114,13 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	return cfg, nil
 }
 
-// leastSessionTimeout is what may be asked for. Servers grant more: with less
-// than that the client would give up on them before they can answer.
+// leastSessionTimeout is the least that a client may ask for. Servers grant more.
+// With a shorter one the client would give servers up before they can answer.
 const leastSessionTimeout = 100 * time.Millisecond
 
-// WithSessionTimeout sets the session timeout to ask for, 100 ms at the least.
-// The server may grant less or more; [Session.Timeout] tells what it granted. A
-// server that grants less is logged as a warning.
+// WithSessionTimeout sets the session timeout to ask for, at least 100 ms. The server
+// may grant less or more; [Session.Timeout] tells what it granted. If a server grants
+// less, the client logs a warning: leases and holds end sooner too.
 func WithSessionTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) error {
 		switch {
@@ -147,22 +148,22 @@ func WithConnectTimeout(d time.Duration) Option {
 }
 
 // WithRetry sets the policy by which operations are tried again. The default is
-// [retry.Default], which has no end: a call without a deadline waits as long as
-// the client is open. No pause exceeds a third of the session timeout.
+// [retry.Default], which does not end by itself: a call without a deadline waits as
+// long as the client is open. No pause exceeds a third of the session timeout.
 //
 // A policy that gives up by itself also bounds how long a call waits for a
-// connection: the wait lasts as long as the pauses of the policy together. Then the
-// call fails with [ErrNotConnected]; it may be repeated ([SafeToRetry]), unless an
-// earlier try of a write was sent and got no answer ([UnknownOutcome]). With
-// [retry.None] a call without a connection fails at once. [Observer] hears of no
-// retry while a call waits.
+// connection: as long as the pauses of the policy together. Then the call fails with
+// [ErrNotConnected]. It may be repeated ([SafeToRetry]), unless an earlier try of a
+// write was sent and got no answer ([UnknownOutcome]). With [retry.None] a call
+// without a connection fails at once. While a call waits, [Observer] hears of no
+// retry.
 func WithRetry(p retry.Policy) Option {
 	return optionFunc(func(c *config) error { c.policy = p; return nil })
 }
 
-// WithDialer replaces the dialer: a proxy, a tunnel, or an in-process test
-// server. It gets the host and port of the connect string unresolved. With
-// [WithTLS] the handshake is done on the connection that it returns.
+// WithDialer replaces the dialer: by one for a proxy, a tunnel, or an in-process test
+// server. It gets the host and port of the connect string unresolved. With [WithTLS]
+// the client does the TLS handshake on the connection that it returns.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return optionFunc(func(c *config) error {
 		if dial == nil {
@@ -173,8 +174,8 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 	})
 }
 
-// WithNamespace puts every path of this client under /name, as Curator's
-// namespace does. It is created on first use, as a container.
+// WithNamespace puts every path of this client under /name, as Curator's namespace
+// does. The node /name is created on first use, as a container.
 func WithNamespace(name string) Option {
 	return optionFunc(func(c *config) error {
 		if err := validNamespace(name); err != nil {
@@ -185,7 +186,7 @@ func WithNamespace(name string) Option {
 	})
 }
 
-// WithDefaultData sets what recipes write into their nodes. The default is
+// WithDefaultData sets the data that recipes write into their nodes. The default is
 // the textual address of this host as the servers see it, like Curator's.
 func WithDefaultData(data []byte) Option {
 	return optionFunc(func(c *config) error {
@@ -194,15 +195,14 @@ func WithDefaultData(data []byte) Option {
 	})
 }
 
-// WithName names the client for people who look at its nodes. What recipes write
-// into them is then
+// WithName names the client for people who look at its nodes. Recipes then write into
+// them
 //
 //	<address of this host> pid=<process id> client=<name>
 //
-// instead of the address alone, which recipes.Contender reads back. Peers of
-// other libraries do not care. The name is printable text on one line, of at
-// most 128 bytes. [WithDefaultData] takes
-// precedence over it.
+// instead of the address alone; recipes.Contender reads it back. Other libraries
+// ignore the data. The name is printable text on one line, of at most 128 bytes. If
+// [WithDefaultData] is given, it replaces this.
 func WithName(name string) Option {
 	return optionFunc(func(c *config) error {
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
@@ -226,9 +226,9 @@ func WithMaxRequest(bytes int) Option {
 	})
 }
 
-// WithMaxReply sets the largest reply in bytes; the operation that gets a larger
-// one fails with [ErrReplyTooLarge]. Children lists of more than about 60,000
-// lock nodes need more than the default.
+// WithMaxReply sets the largest reply in bytes. An operation that gets a larger one
+// fails with [ErrReplyTooLarge]. A list of more than about 60,000 lock nodes needs
+// more than the default.
 func WithMaxReply(bytes int) Option {
 	return optionFunc(func(c *config) error {
 		if bytes < 1024 {
@@ -239,10 +239,9 @@ func WithMaxReply(bytes int) Option {
 	})
 }
 
-// WithLogger sets the logger. The default is [slog.Default]. Outages, lost
-// sessions, expired leases, and a session timeout that a server has shortened,
-// are logged as warnings, connections as info, an open default ACL and
-// everything that go-zookeeper says as debug.
+// WithLogger sets the logger. The default is [slog.Default]. Warnings are outages,
+// lost sessions, expired leases, and a session timeout that a server has shortened.
+// Connections are info. An open default ACL and all lines of go-zookeeper are debug.
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(c *config) error {
 		if l == nil {
@@ -258,9 +257,9 @@ func WithObserver(o Observer) Option {
 	return optionFunc(func(c *config) error { c.observer = o; return nil })
 }
 
-// WithRand replaces the source of randomness (backoff, order of servers) by
-// f, which returns numbers in [0, 1) and must be safe for concurrent use. A
-// simulation replays it; nothing that must be unguessable depends on it.
+// WithRand replaces the source of randomness (backoff, order of servers) by f. f
+// returns numbers in [0, 1) and must be safe for concurrent use. A simulation can
+// replay it. No number that must be unguessable comes from it.
 func WithRand(f func() float64) Option {
 	return optionFunc(func(c *config) error {
 		if f == nil {

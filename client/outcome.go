@@ -8,21 +8,21 @@ import (
 	"unicode"
 )
 
-// Outcome says what is known about the fate of an operation, mostly of one that
+// Outcome says what is known about the effect of an operation, mostly of one that
 // failed.
 type Outcome int
 
 // The outcomes of an operation.
 const (
-	// OutcomeUnknown: a request left and its answer did not come. It may have
-	// been applied, may never be, or may still be on its way.
+	// OutcomeUnknown: a request left and its answer did not come. The request may
+	// have been applied, may never be, or may still be on its way.
 	OutcomeUnknown Outcome = iota
 	// OutcomeNeverSent: nothing reached a server.
 	OutcomeNeverSent
 	// OutcomeRefused: a server answered with an error; nothing was changed.
 	OutcomeRefused
-	// OutcomeUnchanged: the operation only reads. A request left, and its answer
-	// did not come or was of no use.
+	// OutcomeUnchanged: the operation only reads. A request left, and there was no
+	// useful answer.
 	OutcomeUnchanged
 	// OutcomeDone: it succeeded. No error has this outcome, see [OperationResult].
 	OutcomeDone
@@ -47,14 +47,14 @@ func (o Outcome) String() string {
 // OpError is the error of a failed operation.
 type OpError struct {
 	Op      string  // the operation: "create", "delete", ...
-	Path    string  // the path as the caller gave it; none for "session"
-	Outcome Outcome // what is known about its fate
+	Path    string  // the path as the caller gave it; "" for "session"
+	Outcome Outcome // what is known about its effect
 	Err     error   // why
 
-	identities string // that the client presents; for those whom a server refused for lack of rights
+	identities string // that the client presents; for an operation that was refused for lack of rights
 }
 
-// Operations with a name of more than one use.
+// Operations whose name is used more than once.
 const (
 	sessionOp     = "session" // has no path
 	createOrSetOp = "create or set"
@@ -74,7 +74,7 @@ func (e *OpError) Error() string {
 	return s
 }
 
-// shortened keeps one call with an absurd path from filling or forging a log.
+// shortened keeps a call with an absurd path from filling a log or forging its lines.
 func shortened(path string) string {
 	const most = 256
 	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -86,12 +86,12 @@ func shortened(path string) string {
 	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(path[:most], ""), len(path))
 }
 
-// remedy says what to do about answers of a server that do not say it.
+// remedy says what to do about a server's answer that does not say it.
 func (e *OpError) remedy() string {
 	var inner *OpError
 	switch {
 	case errors.As(e.Err, &inner):
-		return "" // it has said so
+		return "" // the error says it already
 	case errors.Is(e.Err, ErrTooLarge):
 		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
 	case errors.Is(e.Err, ErrNoAuth):
@@ -110,21 +110,21 @@ func (e *OpError) remedy() string {
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// SafeToRetry reports whether the call that failed with err may be repeated as
-// it is: nothing of it was applied, a repeat cannot do it twice, and the reason
-// may pass. That is so
+// SafeToRetry reports whether the call that failed with err may be repeated as it is.
+// Then nothing of it was applied, a repeat cannot do it twice, and the reason may
+// pass. That is so
 //
 //   - if nothing reached a server ([OutcomeNeverSent]),
 //   - if the call only reads and got no answer ([OutcomeUnchanged]),
 //   - if a server refused it for a passing reason, such as [ErrThrottled].
 //
-// It is false where a repeat must fail as well: after Close, with credentials
-// that are refused, for arguments that can never be sent, and for other refusals. It is false for errors that are not
-// of an operation of this package. A caller repeats a call of a [Session]
-// that is over on the next one, which [Client.Session] returns.
+// It is false where a repeat must fail as well: after Close, with credentials that
+// are refused, for arguments that can never be sent, and for other refusals. It is
+// false for errors of other packages. If the session of a call is over, repeat the
+// call on the next [Session], which [Client.Session] returns.
 //
-// The client has tried already, by its retry policy. A write that was sent and
-// not answered is [UnknownOutcome]: look up what has become of it first.
+// The client has already tried again by its retry policy. A write that was sent and
+// not answered is [UnknownOutcome]: first find out what has become of it.
 func SafeToRetry(err error) bool {
 	var op *OpError
 	if !errors.As(err, &op) {

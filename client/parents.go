@@ -15,9 +15,9 @@ import (
 )
 
 // parents are the persistent nodes that this client has made where the servers have
-// no containers. Somebody has to remove them when they are empty, as servers do with
-// containers. The client does, but for nodes that another client made, or has made
-// again since, or has written to.
+// no containers. Servers remove a container when it is empty. The client does the
+// same with these nodes. It leaves nodes that another client made, made again, or has
+// written to.
 type parents struct {
 	core *core
 
@@ -43,14 +43,14 @@ func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSp
 	err = s.call(ctx, x)
 	switch {
 	case spec.container && errors.Is(s.refused(containerNodes, err), ErrUnsupported):
-		return s.makeParent(ctx, dir, spec) // which is remembered
+		return s.makeParent(ctx, dir, spec) // the node is remembered
 	case err == nil && !spec.container:
 		s.core.parents.add(dir, x.Reply.Zxid)
 	}
 	return err
 }
 
-// add notes a node that was made, to be removed when it is empty.
+// add notes a node that is to be removed when it is empty.
 func (p *parents) add(dir string, czxid int64) {
 	c := p.core
 	c.mu.Lock()
@@ -70,7 +70,7 @@ func (p *parents) run() {
 	for sleep(c.ctx, c.servers.timeout()) == nil {
 		s, err := c.await(c.ctx, nil, nil)
 		if err != nil {
-			continue // the credentials are refused; or the client is closed, which ends the loop
+			continue // the credentials are refused, or the client is closed, which ends the loop
 		}
 		p.sweep(s.ctx, s)
 		p.mu.Lock()
@@ -83,8 +83,8 @@ func (p *parents) run() {
 	}
 }
 
-// sweep removes the nodes that are empty, and reports whether there were any: those
-// above them may be empty now.
+// sweep removes the nodes that are empty. It reports whether there were any: then the
+// nodes above them may be empty now.
 func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
 	p.mu.Lock()
 	all := make([]string, 0, len(p.made))
@@ -101,7 +101,7 @@ func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
 	return removed
 }
 
-// empty returns the deletions of those of dirs that are empty, and forgets those
+// empty returns the deletions of the nodes of dirs that are empty. It forgets nodes
 // that are not this client's any more.
 func (p *parents) empty(ctx context.Context, s *sessionState, dirs []string) (deletions []*wire.Exchange) {
 	xs := make([]*wire.Exchange, len(dirs))
@@ -122,8 +122,8 @@ func (p *parents) empty(ctx context.Context, s *sessionState, dirs []string) (de
 	return deletions
 }
 
-// remove sends the deletions. A node that has got a child meanwhile stays, and one
-// that may not be deleted is given up.
+// remove sends the deletions. A node that has got a child meanwhile stays. A node
+// that may not be deleted is forgotten.
 func (p *parents) remove(ctx context.Context, s *sessionState, deletions []*wire.Exchange) (removed bool) {
 	if len(deletions) == 0 {
 		return false
@@ -156,7 +156,7 @@ func (p *parents) forget(dir string) {
 // lastSweep is how long Close waits for the removal of empty parents.
 const lastSweep = time.Second
 
-// leave removes what is empty before the client is closed.
+// leave removes the empty nodes before the client is closed.
 func (p *parents) leave(ctx context.Context, s *sessionState) {
 	ctx, cancel := context.WithTimeout(ctx, lastSweep)
 	defer cancel()

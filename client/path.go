@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// ValidatePath reports whether a server would accept path for a create, and
-// says what is wrong with it otherwise; the error matches [ErrInvalidPath].
-// The rules are those of ZooKeeper's PathUtils, which counts UTF-16 units:
-// characters outside the Basic Multilingual Plane are refused as well, which
-// go-zookeeper's own check does not know.
+// ValidatePath returns nil if a server would accept path for a create. Otherwise it
+// says what is wrong, and the error matches [ErrInvalidPath]. The rules are those of
+// ZooKeeper's PathUtils. That counts UTF-16 units, so characters outside the Basic
+// Multilingual Plane are refused as well; go-zookeeper's own check accepts them.
 func ValidatePath(path string) error {
 	if path == "" {
 		return fmt.Errorf("%w: it is empty; a path is absolute, like \"/locks/orders\"", ErrInvalidPath)

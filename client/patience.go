@@ -8,9 +8,10 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// patience is how long one call waits for a connection, from its beginning to
-// its end: without end if its retry policy has none, else for the pauses of the
-// policy. A pause that ends without a connection counts as a try that failed.
+// patience is how long one call waits for a connection, from its beginning to its
+// end. It has no end if the retry policy of the call has none. Otherwise it lasts for
+// the pauses of the policy. A pause that ends without a connection counts as a try
+// that failed.
 type patience struct {
 	policy retry.Policy
 	pauses backoff.BackOff // nil before the first pause
@@ -18,9 +19,9 @@ type patience struct {
 	begun  bool
 }
 
-// pause returns when the present pause ends, which it begins if there is none,
-// and reports false if there is none left. The time of a policy without end, and
-// of a nil patience, does not come.
+// pause returns a channel for the end of the present pause, and begins a pause if
+// there is none. It reports false if the policy has no pause left. For a policy
+// without end, and for a nil patience, the pause never ends.
 func (p *patience) pause() (end <-chan time.Time, left bool) {
 	switch {
 	case p == nil || !p.policy.Bounded():
@@ -43,7 +44,7 @@ func (p *patience) pause() (end <-chan time.Time, left bool) {
 	return p.timer.C, true
 }
 
-// rest ends the present pause: there is a connection, or the call is over.
+// rest ends the present pause: there is a connection, or the call has ended.
 func (p *patience) rest() {
 	if p != nil && p.begun {
 		p.timer.Stop()

@@ -11,27 +11,25 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// What the servers may be. Everything that has no node of Keeper's counts as
-// Apache ZooKeeper.
+// What the servers may be. A server without Keeper's node counts as Apache ZooKeeper.
 const (
 	apacheZooKeeper  = "Apache ZooKeeper"
 	clickHouseKeeper = "ClickHouse Keeper"
 )
 
-// keeperNode is on every ClickHouse Keeper, whatever its release, and may be read by
-// everybody. The path is the servers': neither chroot nor namespace applies.
+// keeperNode is on every ClickHouse Keeper, of every release, and every client may
+// read it. The path is the server's: neither chroot nor namespace applies.
 const keeperNode = "/keeper/api_version"
 
 // errNotRestored is why a session ends with its connection.
 var errNotRestored = errors.New("the connection was lost, and ClickHouse Keeper does not restore sessions")
 
 // Product returns what the servers of the newest session are: "Apache ZooKeeper" or
-// "ClickHouse Keeper", and "" as long as nobody has answered. On ClickHouse Keeper
-// the loss of the connection ends the session, and every lock that is held in it,
-// at once.
+// "ClickHouse Keeper". It is "" until a server has answered. On ClickHouse Keeper the
+// loss of the connection ends the session at once, and every lock that is held in it.
 //
-// The client reads the node /keeper/api_version behind the first handshake of every
-// session. If that does not exist the servers count as Apache ZooKeeper. Any other
+// The client reads the node /keeper/api_version after the first handshake of every
+// session. If it does not exist the servers count as Apache ZooKeeper. Any other
 // answer, a refusal as well, makes them ClickHouse Keeper, which is the careful
 // choice. No lock is held before the answer.
 func (c *Client) Product() string {
@@ -43,7 +41,7 @@ func (c *Client) Product() string {
 	return c.core.current.knownProduct()
 }
 
-// knownProduct is the product, "" as long as it is not known.
+// knownProduct is the product, "" until it is known.
 func (s *sessionState) knownProduct() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,12 +65,12 @@ func (s *sessionState) awaitProduct(ctx context.Context) (string, error) {
 	}
 }
 
-// recognise asks the server what it is. It runs on every connection until one has
-// answered, and ends with the connection.
+// recognise asks the server what it is. It runs on every connection until a server
+// has answered, and ends with the connection.
 func (s *sessionState) recognise() {
 	for tried := 1; ; tried++ {
 		x := asked(wire.OpGetData, keeperNode)
-		x.Urgent = true // before what waits for the answer
+		x.Urgent = true // before requests that wait for the answer
 		err := s.call(s.ctx, x)
 		var ft *fault
 		switch {
@@ -89,8 +87,8 @@ func (s *sessionState) recognise() {
 	}
 }
 
-// restores reports whether the servers let a session go on over another connection,
-// as far as is known. Nothing is held before that is known.
+// restores reports whether, as far as is known, the servers let a session go on over
+// another connection. Nothing is held before that is known.
 func (s *sessionState) restores() bool { return s.knownProduct() != clickHouseKeeper }
 
 // learnProduct makes the product known, once.
@@ -115,7 +113,7 @@ func (s *sessionState) learnProduct(product string) {
 	}
 }
 
-// learnProduct forgets what other servers lacked.
+// learnProduct forgets which features other servers lacked.
 func (c *core) learnProduct(product string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,7 +38,7 @@ func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], p
 	return a.run(ctx, "create group", path)
 }
 
-// group makes nodes those of the attempt.
+// group adds nodes to the attempt.
 func (a *attempt) group(nodes []inside.Node[Client]) error {
 	if len(nodes) == 0 {
 		return misused("no nodes")
@@ -51,7 +51,7 @@ func (a *attempt) group(nodes []inside.Node[Client]) error {
 	return nil
 }
 
-// add makes node one of the attempt's.
+// add adds node to the attempt.
 func (a *attempt) add(node inside.Node[Client]) error {
 	n := attemptNode{in: a.ops, data: node.Data, list: node.List}
 	if node.In != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/docent-go/docent/internal/inside"
 )
 
-// What recipes alone need is handed to them here, and is no part of the API.
+// Only recipes need these functions. They are handed over here, and are not part of
+// the API.
 var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	CreateAndList:      createAndList,
 	CreateGroup:        createGroup,

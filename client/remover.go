@@ -18,11 +18,10 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// remover deletes nodes that nobody waits for any more: those of a create that
-// was given up with its fate unknown, and those of a release that failed. While
-// there is one, a goroutine works on it until the node is gone, its session is
-// over or the client is closed (Curator: FailedDeleteManager,
-// FindAndDeleteProtectedNodeInBackground).
+// remover deletes nodes that have no user any more: nodes of a create that was given
+// up with an unknown outcome, and nodes of a release that failed. While there is one,
+// a goroutine works on it until the node is gone, its session is over or the client
+// is closed (Curator: FailedDeleteManager, FindAndDeleteProtectedNodeInBackground).
 type remover struct {
 	core *core
 	wake chan struct{} // holds a token when there may be a new removal
@@ -37,9 +36,9 @@ func newRemover(c *core) *remover { return &remover{core: c, wake: make(chan str
 // removal is one node to delete, or what one protected create may have left.
 type removal struct {
 	owner *sessionState // nil if the nodes outlive their session
-	what  string        // the node, or the directory it may be in
+	what  string        // the node, or the directory in which it may be
 	full  []string      // the nodes, once they are known
-	from  *attempt      // that may have made them; nil if full is known
+	from  *attempt      // the create that may have made them; nil if full is known
 
 	begun   time.Time
 	tries   int
@@ -49,7 +48,7 @@ type removal struct {
 	err     error // of the newest try
 }
 
-// protectedName is where a protected node is found whatever number it got.
+// protectedName tells a protected node from others, whatever its number.
 type protectedName struct{ dir, prefix string }
 
 // deleteInBackground is inside.Functions.DeleteInBackground.
@@ -67,7 +66,8 @@ func (r *remover) remove(s *sessionState, full string) {
 	r.add(&removal{owner: s, what: full, full: []string{full}})
 }
 
-// add has m done, unless its session, and so its node, goes anyway.
+// add starts the removal m, unless the session of its nodes is over, which deletes
+// them.
 func (r *remover) add(m *removal) {
 	c := r.core
 	c.mu.Lock()
@@ -91,7 +91,7 @@ func (r *remover) add(m *removal) {
 	}
 }
 
-// pointless reports that m's nodes are deleted with their session, or were.
+// pointless reports that m's nodes are deleted with their session, or have been.
 func (m *removal) pointless() bool {
 	return m.owner != nil && m.owner.over() != nil && (!m.owner.lingers() || !m.unique())
 }
@@ -141,12 +141,12 @@ func (r *remover) giveUp(why error) {
 	}
 }
 
-// gathering is how long the remover waits for more before it begins: what is given
-// up at one moment leaves together, and in the order in which it stood in line.
+// gathering is how long the remover waits for more removals before it begins. Nodes
+// that are given up at one moment leave together, and in the order of the queue.
 const gathering = 10 * time.Microsecond
 
-// round tries what is due on s, and tells when to come again; not at all if
-// nothing is left. Then the goroutine no longer runs.
+// round tries the removals that are due on s. It returns when to come again. If no
+// removal is left it says so, and the goroutine counts as ended.
 func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	_ = sleep(s.ctx, gathering)
 	r.mu.Lock()
@@ -169,7 +169,7 @@ func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	if sought < 0 {
 		sought = len(due)
 	}
-	left := append(r.try(s, due[:sought]), r.try(s, due[sought:])...) // a released node waits for no search
+	left := append(r.try(s, due[:sought]), r.try(s, due[sought:])...) // a released node does not wait for a search
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.todo = append(r.todo, left...)
@@ -185,7 +185,7 @@ func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 // deletionsAtOnce are sent together.
 const deletionsAtOnce = 256
 
-// try returns those of due that are not done.
+// try deletes nodes, and returns the removals of due that are not done.
 func (r *remover) try(s *sessionState, due []*removal) (left []*removal) {
 	dirs := map[string][]string{}
 	for batch := range slices.Chunk(due, deletionsAtOnce) {
@@ -222,8 +222,8 @@ func (r *remover) try(s *sessionState, due []*removal) (left []*removal) {
 	return left
 }
 
-// inLine orders removals by directory and number, with those behind that have
-// to be sought.
+// inLine orders removals by directory and number. Removals whose nodes have to be
+// sought come last.
 func inLine(a, b *removal) int {
 	place := func(m *removal) (dir, number string) {
 		if len(m.full) == 0 {
@@ -247,17 +247,18 @@ func (r *remover) again(m *removal, err error) {
 	m.due = time.Now().Add(m.backoff.NextBackOff())
 	var ft *fault
 	if errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err) && !m.refused {
-		// Until somebody gives the right, or whatever it takes: giving up
-		// would leave the node in everybody's way.
+		// The right may be given later. To give up would leave the node in the way of
+		// other clients.
 		m.refused = true
 		r.core.journal.say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.what, "reason", err)
 	}
 }
 
-// find learns which nodes a create has made. It first lets the request come to
-// its end. Without an answer it searches, in lists that it adds to dirs: a request
-// that is still on its way is before the list on the same connection, or on a
-// connection of which servers take nothing once the session has moved to the next.
+// find learns which nodes a create has made. It first waits for the end of the
+// request. If that got no answer, find searches in lists, which it adds to dirs. A
+// request that is still on its way comes before the list on the same connection. On
+// an older connection servers do not carry it out any more, once the session has
+// moved to the next.
 func (m *removal) find(ctx context.Context, s *sessionState, dirs map[string][]string) error {
 	if m.from == nil {
 		return nil

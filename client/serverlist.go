@@ -10,24 +10,26 @@ import (
 	"time"
 )
 
-// errLeaving is why a connection is given up whose server is in no list any more.
+// errLeaving is why the client gives up a connection to a server that is in no list
+// any more.
 var errLeaving = errors.New("it is not among the servers any more")
 
-// SetServers replaces the servers of the connect string, for those who learn of
-// changes from a registry, a DNS record or a file: each is "host:port", and the port
-// defaults to 2181. The chroot stays. The next dial goes to one of the new servers.
+// SetServers replaces the servers of the connect string. It is for programs that
+// learn of changes from a registry, a DNS record or a file. Each server is
+// "host:port", and the port defaults to 2181. The chroot stays. The next dial goes to
+// one of the new servers.
 //
-// The session goes on. If the server that the client is connected to is not in
-// the list, the connection is closed after a random pause of up to a third of the
-// session timeout, so that not all clients move at once, and the client attaches
-// its session to a server of the list; until then its state is [Suspended]. If it is
-// in the list the client stays: connections are not spread over new servers. On
-// ClickHouse Keeper moving would end the session: there a client that holds something
-// stays until its connection ends.
+// The session goes on. If the server that the client is connected to is in the list
+// the client stays there: connections are not spread over new servers. If it is not,
+// the client closes the connection after a random pause of up to a third of the
+// session timeout, so that not all clients move at once. It attaches its session to a
+// server of the list; until then its state is [Suspended]. On ClickHouse Keeper that
+// would end the session: there a client that holds something stays until its
+// connection ends.
 //
-// An error says which server is wrong, or matches [ErrClosed]; the list is then what
-// it was. SetServers does not wait for a connection. It holds for all namespaces of
-// the client. It is the client's counterpart of ZooKeeper.updateServerList in Java.
+// An error says which server is wrong, or matches [ErrClosed]; the list is then
+// unchanged. SetServers does not wait for a connection. It applies to all namespaces
+// of the client. It is the counterpart of ZooKeeper.updateServerList in Java.
 func (c *Client) SetServers(servers ...string) error {
 	if len(servers) == 0 {
 		return errors.New("client: set servers: there is none; the list stays as it is")
@@ -59,11 +61,11 @@ func (c *Client) SetServers(servers ...string) error {
 // unlisted reports whether a server is in no list.
 func (c *core) unlisted(server string) bool { return !c.servers.knows(server) }
 
-// leaveLocked closes the connection to a server that is gone, after a pause and if
-// the server is gone then as well. The caller holds c.mu.
+// leaveLocked closes the connection after a pause, if gone says before and after the
+// pause that its server is gone. The caller holds c.mu.
 func (c *core) leaveLocked(gone func(server string) bool) {
 	if up, _ := c.live(); !up || !gone(c.server) {
-		return // the next dial goes by the new list
+		return // the next dial follows the new list
 	}
 	pause := c.servers.stagger()
 	c.wg.Go(func() {
@@ -84,13 +86,13 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 	})
 }
 
-// stagger draws the pause before a connection is given up that many clients may
-// have to give up at the same time.
+// stagger draws the pause before the client gives up a connection. Many clients may
+// have to do that at the same time.
 func (s *servers) stagger() time.Duration {
 	return time.Duration(s.cfg.rand() * float64(s.timeout()/3))
 }
 
-// give replaces what the connect string gave.
+// give replaces the servers of the connect string.
 func (s *servers) give(list []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +101,8 @@ func (s *servers) give(list []string) {
 	s.journal.say(slog.LevelInfo, "zookeeper: servers set", "servers", slices.Clone(s.addrs))
 }
 
-// track replaces what the configuration of the ensemble says, and returns what it
-// said before.
+// track replaces the servers of the ensemble's configuration, and returns the former
+// ones.
 func (s *servers) track(list []string) (before []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +112,9 @@ func (s *servers) track(list []string) (before []string) {
 	return before
 }
 
-// arrange puts the servers into the order in which they are tried: those of the
-// ensemble's configuration first, and among themselves at random, to spread clients
-// over them. The caller holds s.mu, or is the only one to know s.
+// arrange puts the servers into the order in which they are tried. The servers of the
+// ensemble's configuration come first; among themselves they are shuffled, to spread
+// clients over them. The caller holds s.mu, or no other goroutine knows s yet.
 func (s *servers) arrange() {
 	s.next = 0
 	s.addrs = s.named()
@@ -130,8 +132,8 @@ func (s *servers) shuffle(addrs []string) {
 	}
 }
 
-// named are the servers as they were named, those of the configuration first. The
-// caller holds s.mu.
+// named are the servers in the order in which they were named, those of the
+// configuration first. The caller holds s.mu.
 func (s *servers) named() []string {
 	all := slices.Clone(s.tracked)
 	for _, addr := range s.given {
@@ -142,10 +144,10 @@ func (s *servers) named() []string {
 	return all
 }
 
-// preferTracked makes the next round begin with the servers of the configuration,
-// if it is known, and not with addr, which is up. The others come after them: the
-// configuration may have addresses that this client cannot reach. The caller holds
-// s.mu.
+// preferTracked makes the next round begin with the servers of the configuration, if
+// it is known, and not with addr, which is up. The other servers come after them,
+// because the configuration may have addresses that this client cannot reach. The
+// caller holds s.mu.
 func (s *servers) preferTracked(addr string) {
 	n := len(s.tracked)
 	if n == 0 {
@@ -167,7 +169,7 @@ func (s *servers) knows(addr string) bool {
 	return slices.Contains(s.addrs, addr)
 }
 
-// count is how many there are.
+// count is the number of servers.
 func (s *servers) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

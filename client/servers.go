@@ -15,15 +15,15 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// leastPause bounds the pause before the second dial: full jitter of up to a
-// second, or of a twelfth of the session timeout, spreads the clients of a server
-// that many of them have lost at once. With every further round through the
-// servers it doubles, up to a sixth of the session timeout.
+// leastPause bounds the pause before the second dial. Full jitter of up to a second,
+// or of a twelfth of the session timeout, spreads the clients that have lost one
+// server at the same time. With every further round through the servers the bound
+// doubles, up to a sixth of the session timeout.
 const leastPause = time.Second
 
-// servers picks, paces, resolves and dials. It outlives sessions, so that a
-// client whose session was lost in an outage does not start the next one with
-// a hammering round.
+// servers picks, paces, resolves and dials. It outlives sessions, so a client that
+// lost its session in an outage does not begin the next one with dials without a
+// pause.
 //
 // Names are resolved at every dial, so a changed DNS entry is followed, and
 // all addresses of a name are tried. go-zookeeper's own host provider
@@ -37,10 +37,10 @@ type servers struct {
 	tracked  []string   // by the configuration of the ensemble; nil if it is not known
 	addrs    []string   // all of them, in the order in which they are tried
 	next     int
-	granted  time.Duration     // least session timeout that a server granted, or the one asked for
-	tried    int               // dials since the last that was made at once
+	granted  time.Duration     // least session timeout that a server granted, or the requested one
+	tried    int               // dials since the last one without a pause
 	upSince  time.Time         // zero while there is no connection, or noteStood has seen its loss
-	brief    bool              // the connection before did not stand
+	brief    bool              // the connection before was lost early
 	failures map[string]string // newest failure of each server since it was last up
 	dialed   map[string]bool   // servers that were tried at all
 	met      bool              // a server has accepted a session
@@ -52,13 +52,13 @@ func newServers(cfg *config, j *journal) *servers {
 	return s
 }
 
-// Servers returns the servers of the connect string, each as "host:port", in
-// the order of their names. They name the ensemble: [Client.SetServers] and
-// [WithEnsembleTracker], which say where it is now, do not change them.
+// Servers returns the servers of the connect string, each as "host:port", ordered by
+// name. They name the ensemble. [Client.SetServers] and [WithEnsembleTracker] say
+// where the ensemble is now, and do not change them.
 func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
 
-// pick returns the server to try next, which is not the one that was picked last
-// if there is another.
+// pick returns the server to try next. It is not the one that was picked last if
+// there is another.
 func (s *servers) pick() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *servers) pick() string {
 	return addr
 }
 
-// pace sleeps before every dial but the first after the loss of a connection: one
-// dial at once is what it takes to get over the loss of one server.
+// pace sleeps before every dial except the first after the loss of a connection: one
+// dial at once is enough to get over the loss of one server.
 func (s *servers) pace(ctx context.Context, _ string) error {
 	s.mu.Lock()
 	s.noteStood()
@@ -81,7 +81,7 @@ func (s *servers) pace(ctx context.Context, _ string) error {
 	return sleep(ctx, s.jitter(tried))
 }
 
-// jitter draws the pause before a dial that comes after tried others.
+// jitter draws the pause before a dial; tried others came before it.
 func (s *servers) jitter(tried int) time.Duration {
 	s.mu.Lock()
 	round := (tried - 1) / len(s.addrs)
@@ -90,15 +90,15 @@ func (s *servers) jitter(tried int) time.Duration {
 	return time.Duration(s.cfg.rand() * float64(limit))
 }
 
-// timeout is the session timeout to reckon with.
+// timeout is the shortest session timeout to expect.
 func (s *servers) timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.granted
 }
 
-// up notes an accepted session. It reports whether no server has granted so
-// little before, nor was so little asked for.
+// up notes an accepted session. It reports whether the timeout is shorter than any
+// that a server granted before, and than the requested one.
 func (s *servers) up(addr string, timeout time.Duration) (less bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,11 +110,11 @@ func (s *servers) up(addr string, timeout time.Duration) (less bool) {
 	return less
 }
 
-// noteStood looks at how long the connection stood that is gone now. One that
-// outlived its first ping ends the backoff, and so does one that was made at the
-// first dial, but not twice in a row: a server that accepts and drops would
-// otherwise be hammered. The next dial may come before somebody is told of the
-// loss, so whoever is first does it. The caller holds s.mu.
+// noteStood looks at how long the lost connection stood. A connection that outlived
+// its first ping ends the backoff. So does one that was made at the first dial, but
+// not twice in a row: otherwise a server that accepts and drops would get dial after
+// dial. The next dial may come before the news of the loss, so the first of both
+// calls noteStood. The caller holds s.mu.
 func (s *servers) noteStood() {
 	if s.upSince.IsZero() {
 		return
@@ -141,13 +141,13 @@ func (s *servers) down(addr string, err error) {
 	s.failures[addr] = text
 	s.mu.Unlock()
 	level := slog.LevelWarn
-	if repeated { // said once per outage
+	if repeated { // logged once per outage
 		level = slog.LevelDebug
 	}
 	s.journal.say(level, "zookeeper: no connection", "server", addr, "reason", text)
 }
 
-// report names every server and why it is not reached.
+// report names every server and says why it is not reached.
 func (s *servers) report() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +168,8 @@ func (s *servers) report() string {
 	return b.String()
 }
 
-// dial connects to addr: every address of its name until one answers, within
-// ctx, which carries the limit of dial, TLS and handshake together.
+// dial connects to addr. It tries every address of the name until one answers. ctx
+// limits dial, TLS and handshake together.
 func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialed[addr] = true
@@ -192,8 +192,8 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return tc, nil
 }
 
-// dialTCP resolves the name of addr, tries all addresses that it has now, and
-// gives each its part of ctx's time, as a [net.Dialer] does.
+// dialTCP resolves the name of addr and tries all its present addresses. Each gets
+// its part of ctx's time, as with a [net.Dialer].
 func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	if s.cfg.dial != nil {
 		return s.cfg.dial(ctx, "tcp", addr)

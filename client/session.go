@@ -8,9 +8,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Session is one session of a [Client]. Its operations run in this session or
-// not at all: once it is over they fail with an error that matches
-// [ErrSessionLost] or [ErrClosed]. It is safe for concurrent use.
+// Session is one session of a [Client]. Its operations run in this session or not at
+// all: once it is over they fail with an error that matches [ErrSessionLost] or
+// [ErrClosed]. It is safe for concurrent use.
 type Session struct {
 	ops
 }
@@ -25,10 +25,10 @@ func (s *Session) Timeout() time.Duration { return s.session.link.Timeout() }
 // [ErrClosed].
 func (s *Session) Context() context.Context { return s.session.ctx }
 
-// Err is nil while the session can be relied upon, and says why it is over
-// otherwise. It is over at the latest when its timeout has passed since the
-// send time of the newest answered request, reachable server or not, and time
-// for which the machine was suspended counts.
+// Err is nil while the session can be relied upon, and otherwise says why it is over.
+// It is over at the latest one timeout after the newest answered request was sent,
+// whether a server is reachable or not. The time for which the machine was suspended
+// counts.
 func (s *Session) Err() error { return s.session.err() }
 
 // inNamespace is inside.Functions.In.
@@ -41,10 +41,10 @@ func inNamespace(s *Session, c *Client) (*Session, error) {
 
 var errStranger = errors.New("client: a session has only the paths of the client that it came from, and of that client's namespaces")
 
-// Session waits until the client is connected and returns its session. It waits
-// as an operation does: within ctx, and as long as a retry policy that gives up
-// by itself allows. The error is an [*OpError] that matches that of ctx,
-// [ErrNotConnected] with why each server is not reached, or [ErrClosed].
+// Session waits until the client is connected and returns its session. It waits as an
+// operation does: within ctx, and as long as a retry policy that gives up by itself
+// allows. The error is an [*OpError]. It matches the error of ctx, [ErrNotConnected]
+// with the reason for each server, or [ErrClosed].
 func (c *Client) Session(ctx context.Context) (*Session, error) {
 	patience := patience{policy: c.core.policy()}
 	s, err := c.core.await(ctx, nil, &patience)
@@ -69,7 +69,7 @@ func (s *Session) fullPaths(paths []string) ([]string, error) {
 	return full, nil
 }
 
-// confirm checks paths, in as many transactions as their length takes.
+// confirm checks paths, in as many transactions as their length needs.
 func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 	return s.do(ctx, "confirm", paths[0], reads, func(ctx context.Context, t try) error {
 		for begin := 0; begin < len(full); {
@@ -90,8 +90,8 @@ func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 	})
 }
 
-// checks is a transaction that checks that the nodes exist, which takes a quorum
-// also if one does not.
+// checks is a transaction that checks that the nodes exist. It takes a quorum even if
+// one does not.
 func checks(full []string) *wire.Exchange {
 	reqs := make([]wire.Request, len(full))
 	for i, path := range full {

@@ -18,8 +18,9 @@ var (
 	errConnClosed = errors.New("the zk.Conn was closed by its user")
 )
 
-// sessionState is one ZooKeeper sessionState with the one wire.Link, the one zk.Conn
-// and the watches that belong to it.
+// sessionState is one ZooKeeper session: its wire.Link, which says whether it is
+// over, its zk.Conn, its watches and its lease. [Session] is the handle that callers
+// have.
 type sessionState struct {
 	core *core
 	link *wire.Link
@@ -36,7 +37,7 @@ type sessionState struct {
 	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
 	park    sync.Once
 
-	running sync.WaitGroup // heartbeats; not added to once disposed
+	running sync.WaitGroup // heartbeats and the goroutines of the hub; not added to once disposed
 
 	recognised chan struct{} // closed when the product is known
 
@@ -46,8 +47,8 @@ type sessionState struct {
 	kept     time.Time // until when a server may keep the session that is over
 }
 
-// startSession makes the next session the current one and sets its connection
-// going. Its goroutines end after the session is over; dispose waits for them.
+// startSession makes the next session the current one and starts its connection. Its
+// goroutines end after the session is over; dispose waits for them.
 func (c *core) startSession() (*sessionState, error) {
 	s := &sessionState{
 		core:    c,
@@ -105,10 +106,11 @@ func (c *core) startSession() (*sessionState, error) {
 	return s, nil
 }
 
-// hosts is go-zookeeper's view of the servers. It never asks for
-// go-zookeeper's own 1 s pause between rounds, which pace replaces; once the
-// session is over it asks for it always, because only there does
-// go-zookeeper notice that its Conn was closed.
+// hosts is go-zookeeper's view of the servers. go-zookeeper asks it for a server
+// before each dial, and can be made to sleep 1 s between rounds. While the session
+// lives hosts never asks for that pause, which pace replaces. Once the session is
+// over hosts always asks for it: only there go-zookeeper notices that its Conn was
+// closed.
 type hosts struct{ s *sessionState }
 
 func (h hosts) Init([]string) error { return nil }
@@ -131,8 +133,8 @@ func (h hosts) Next() (string, bool) {
 func (s *sessionState) onUp(h wire.Handshake) {
 	<-s.started
 	less := s.core.servers.up(h.Server, h.Timeout)
-	// This comes before anybody is told of the connection, or a watch that
-	// somebody quick leaves on it would be taken for an old one.
+	// This comes before any reader hears of the connection. Otherwise the watch of a
+	// quick reader on it would be taken for an old one.
 	s.hub.up(h.Reattached)
 	if !s.core.sessionUp(s, h) {
 		return
@@ -151,7 +153,7 @@ func (s *sessionState) onUp(h wire.Handshake) {
 
 func (s *sessionState) onDown(server string, err error) {
 	if s.link.Cause() != nil {
-		return // the end of the session; onOver tells
+		return // the end of the session, which onOver tells
 	}
 	s.core.servers.down(server, err)
 	s.core.sessionDown(s, err)
@@ -172,12 +174,12 @@ func (s *sessionState) onOver(err error) {
 }
 
 func (s *sessionState) causeOf(err error) error {
-	var expired *LeaseExpiredError // names the session itself
+	var expired *LeaseExpiredError // its text names the session itself
 	switch {
 	case errors.Is(err, wire.ErrClosed), errors.Is(err, ErrClosed), errors.Is(context.Cause(s.ctx), ErrClosed):
 		return ErrClosed
 	case s.link.SessionID() == 0:
-		return err // it never was
+		return err // there never was a session
 	case errors.As(err, &expired):
 		return fmt.Errorf("%w: %w", ErrSessionLost, trimmed{err})
 	default:
@@ -185,12 +187,11 @@ func (s *sessionState) causeOf(err error) error {
 	}
 }
 
-// watchLease ends the session on this side when the server may have ended it
-// on its own: the negotiated timeout after the send time of the newest
-// request that was answered. go-zookeeper learns of an expiry only from a
-// server, so in a partition it would never. Timers stand still while the machine
-// is suspended, and another server may grant less, so the clocks are compared more
-// often than a timer would need.
+// watchLease ends the session on this side when the server may have ended it: the
+// negotiated timeout after the newest answered request was sent. go-zookeeper learns
+// of an expiry only from a server, so in a partition it would never know. The clocks
+// are compared more often than a timer would need: timers stand still while the
+// machine is suspended, and another server may grant a shorter timeout.
 func (s *sessionState) watchLease() {
 	for {
 		t := time.NewTimer(min(s.expire(), clockCheck))
@@ -203,8 +204,8 @@ func (s *sessionState) watchLease() {
 	}
 }
 
-// expire ends the session if its time is over, and returns how much is left. Its
-// holds, whose time was over before, are told first, and with their own reason.
+// expire ends the session if its time is over, and returns how much time is left. The
+// holds have ended before; they are told first, with their own reason.
 func (s *sessionState) expire() time.Duration {
 	left := s.link.Left()
 	if left <= 0 && s.link.Cause() == nil {
@@ -214,17 +215,16 @@ func (s *sessionState) expire() time.Duration {
 	return left
 }
 
-// err is nil while the session can be relied upon. It looks at the clocks
-// itself, so that a late timer cannot make a dead session look alive, and at
-// the link, whose end it may know before the callback has told the context.
+// err is nil while the session can be relied upon. It looks at the clocks itself, so
+// a late timer cannot make a dead session look alive.
 func (s *sessionState) err() error {
 	s.expire()
 	return s.over()
 }
 
-// over is nil until the session is known to be over. The link knows, and its
-// callback ends the context, a moment later. Only Close ends the context first: the
-// link lives on for the server to be asked to end the session as well.
+// over is nil until the session is known to be over. The link knows it first; its
+// callback ends the context a moment later. Only Close ends the context first. The
+// link lives on then, to ask the server to end the session as well.
 func (s *sessionState) over() error {
 	if cause := s.link.Cause(); cause != nil {
 		return s.causeOf(cause)
@@ -232,17 +232,17 @@ func (s *sessionState) over() error {
 	return context.Cause(s.ctx)
 }
 
-// retire ends the session for its users: holds and watchers first, then their
-// nodes.
+// retire ends the session for its users. Holders and watchers are told before their
+// nodes are deleted.
 func (s *sessionState) retire() {
 	s.cancel(ErrClosed)
 	s.hub.end(ErrClosed)
 }
 
-// dispose waits for everything that belongs to a session that is over.
-// go-zookeeper's Close comes last: it makes CreateContainer and CreateTTL of a
-// user of Conn read a reply that may still be being decoded, unless its
-// receiver has ended.
+// dispose waits for everything that belongs to a session that is over. go-zookeeper's
+// Close comes last, when its receiver has ended. Close fails the requests of users of
+// Conn; CreateContainer and CreateTTL then read a reply that the receiver may still
+// be decoding.
 func (s *sessionState) dispose() {
 	select {
 	case <-s.parked:
@@ -253,9 +253,10 @@ func (s *sessionState) dispose() {
 		s.conn.Close()
 		close(closed)
 	}()
-	// Close says that the Conn is closed, queues a request, and waits a second
-	// for its answer unless the loop, which is held in Next until then, drops
-	// it. A call returns when the first has happened; the second takes no time.
+	// Close does two things. It notes that the Conn is closed, and it sends a request
+	// and waits up to a second for the answer. The loop is held in Next, so nobody
+	// answers. Sync returns when the Conn counts as closed. A millisecond later the
+	// request is queued. Then the loop goes on, drops the request, and ends.
 	_, _ = s.conn.Sync("/")
 	t := time.NewTimer(time.Millisecond)
 	<-t.C
@@ -265,9 +266,8 @@ func (s *sessionState) dispose() {
 	s.dismiss()
 }
 
-// begin counts the calling goroutine among those that the session waits for,
-// until it calls running.Done. It reports false once the session is disposed
-// of.
+// begin counts the calling goroutine among those that dispose waits for, until it
+// calls running.Done. It reports false once the session is disposed of.
 func (s *sessionState) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *sessionState) begin() bool {
 	return true
 }
 
-// dismiss waits for all that runs, which must be ending.
+// dismiss waits for all goroutines of the session, which must be ending.
 func (s *sessionState) dismiss() {
 	s.mu.Lock()
 	s.disposed = true

@@ -18,12 +18,12 @@ const (
 	Connecting State = iota
 	// Connected: a server has accepted the session.
 	Connected
-	// Suspended: the connection is gone and the session is in jeopardy; it
-	// lives on if a server is reached before its timeout. Not on ClickHouse
-	// Keeper, where Lost follows at once.
+	// Suspended: the connection is lost and the session is in jeopardy. It lives on
+	// if the client reaches a server before its timeout. Not on ClickHouse Keeper,
+	// where Lost follows at once.
 	Suspended
-	// Lost: the session is over and its ephemeral nodes are gone or about to
-	// go. Connecting follows.
+	// Lost: the session is over and its ephemeral nodes are deleted, or about to be.
+	// Connecting follows.
 	Lost
 	// Closed: Close was called. The last state.
 	Closed
@@ -45,9 +45,9 @@ type StateChange struct {
 	At      time.Time
 }
 
-// stateLog is the history of a client as a linked list. Every reader walks it
-// at its own pace, so no event is ever dropped, no reader can hold up another
-// or the connection, and what all readers have passed is garbage.
+// stateLog is the history of a client as a linked list. Every reader walks it at its
+// own pace. So no change is dropped, and no reader delays another reader or the
+// connection. Entries that all readers have passed are garbage.
 type stateLog struct {
 	mu   sync.Mutex // guards last; never held while anything blocks
 	last *stateEntry
@@ -63,8 +63,8 @@ func newStateLog(now time.Time) *stateLog {
 	return &stateLog{last: &stateEntry{change: StateChange{State: Connecting, At: now}, ready: make(chan struct{})}}
 }
 
-// add appends a change. The same state of the same session twice in a row is
-// one, and nothing follows Closed.
+// add appends a change. The same state of the same session twice in a row counts
+// once, and nothing follows Closed.
 func (l *stateLog) add(ch StateChange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +102,8 @@ func (l *stateLog) from(ctx context.Context, e *stateEntry) iter.Seq[StateChange
 	}
 }
 
-// State returns the newest state. It looks at the clocks itself: a session whose
-// time is over is not Connected, also if nobody has noticed yet, as after a
+// State returns the newest state. It looks at the clocks itself. A session whose time
+// is over is not Connected, even if no goroutine has noticed yet, as after a
 // suspension of the machine.
 func (c *Client) State() State { return c.core.state() }
 
@@ -114,7 +114,7 @@ func (c *core) state() State {
 	over := s != nil && !closing && s.err() != nil
 	newest := c.states.newest().change
 	if over && newest.Session == s.link.SessionID() && (newest.State == Connected || newest.State == Suspended) {
-		return Lost // somebody is about to say so
+		return Lost // the change to Lost is about to come
 	}
 	return newest.State
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// watchLinger is how long a watch that nobody waits for stays on the server.
-// Most fire within it: the waiter leaves because the node that it watches is
-// about to be deleted, or comes back to wait again.
+// watchLinger is how long a watch without readers stays on the server. Most fire
+// within it, because the node is about to be deleted. Or the reader comes back to
+// wait again.
 const watchLinger = time.Second
 
-// unwantedWatch is a watch to be removed from a server.
+// unwantedWatch is a watch that is to be removed from a server.
 type unwantedWatch struct {
 	path string
 	kind int32
 	keys []watchKey // the one-shot watches
-	all  *lasting   // or the persistent one, and with it all on the path
+	all  *lasting   // or the persistent watch; all others on the path go with it
 }
 
-// sweep removes watches that nobody waits for from the server. It ends when there
-// are none, or with the session.
+// sweep removes watches without readers from the server. It ends when there are none,
+// or with the session.
 func (h *hub) sweep() {
 	defer h.s.running.Done()
 	for {
@@ -38,7 +38,7 @@ func (h *hub) sweep() {
 			return
 		}
 		if err := h.s.supports(h.s.ctx, watchRemoval); err != nil {
-			h.keepAll() // of a session that is over, too
+			h.keepAll() // the session may be over
 			continue
 		}
 		batch, line := h.takeUnwanted()
@@ -55,8 +55,8 @@ func (h *hub) sweep() {
 	}
 }
 
-// nextRemoval says how long it takes until a watch may be removed, if there is
-// any. Otherwise the caller must end.
+// nextRemoval returns how long it takes until a watch may be removed. If there is no
+// such watch, the caller must end.
 func (h *hub) nextRemoval() (wait time.Duration, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,9 +82,9 @@ func (h *hub) nextRemoval() (wait time.Duration, more bool) {
 	return wait, more
 }
 
-// removable reports whether the server's watch behind key can be removed. That of
-// getData and that of exists are the same, and a persistent one on the path might
-// go with it.
+// removable reports whether the server's watch behind key can be removed. The watches
+// of getData and exists are one watch there, and a persistent watch on the path might
+// be removed with it.
 func (h *hub) removable(key watchKey) bool {
 	if h.all.paths[key.path] != nil || !h.free(key.path) {
 		return false
@@ -105,8 +105,8 @@ func (h *hub) isWanted(key watchKey) bool {
 	return w != nil && w.wanted > 0
 }
 
-// takeUnwanted occupies the paths of watches that are to be removed next. Whoever
-// wants to watch there waits until the server has answered.
+// takeUnwanted occupies the paths of watches that are to be removed next. A reader
+// that wants to watch there waits until the server has answered.
 func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 	return batch, h.all.line
 }
 
-// dismissLocked forgets a watch that nobody waits for.
+// dismissLocked forgets a watch without readers.
 func (h *hub) dismissLocked(key watchKey) {
 	delete(h.unwanted, key)
 	if w := h.watches[key]; w != nil {
@@ -152,8 +152,8 @@ func (h *hub) dismissLocked(key watchKey) {
 	}
 }
 
-// removed looks at the answers. A watch of which there is none went with its
-// connection.
+// removed looks at the answers. If the server knows no such watch, it was dropped
+// with its connection.
 func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,7 +169,8 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 				h.all.readerlessLocked(u.all)
 			}
 		case u.all != nil:
-			// What it covered, and what else the server kept for the path, is gone.
+			// The watches that it covered are gone, and all others that the server
+			// kept for the path.
 			h.firePathLocked(u.path, errDisarmed)
 			if len(u.all.readers) == 0 { // a reader may have come and gone meanwhile
 				h.all.readerlessLocked(u.all)
@@ -180,10 +181,10 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 			}
 		}
 	}
-	h.wakeLocked() // whoever came meanwhile
+	h.wakeLocked() // for a reader that came meanwhile
 }
 
-// keepAll gives up removing watches: the servers cannot.
+// keepAll stops removing watches: the servers cannot.
 func (h *hub) keepAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// teller calls hooks, one after the other, on a goroutine of its own that runs while
-// there is something to tell: a hook that blocks must not keep a lease from being
-// looked after. Behind such a hook the first calls are kept and the others dropped.
+// teller calls hooks one after the other, on a goroutine of its own that runs while
+// there are calls. A hook that blocks must not delay a lease. While it blocks, the
+// first calls wait, and the others are dropped.
 type teller struct {
 	journal *journal
 
@@ -20,7 +20,7 @@ type teller struct {
 // tellerCalls bounds the calls that wait.
 const tellerCalls = 1000
 
-// tell has f called, and never blocks.
+// tell queues the call f. It never blocks.
 func (t *teller) tell(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *teller) next() func() {
 	return f
 }
 
-// wait waits until everything is told that has been said so far.
+// wait waits until every call that was queued before has returned.
 func (t *teller) wait() {
 	t.mu.Lock()
 	idle := t.idle

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// WithTLS encrypts every connection. A ServerName that is not set is filled
-// in with the host of the connect string, so certificates are checked against
-// the name that was configured and not the address it resolved to.
+// WithTLS encrypts every connection. If ServerName is not set, the host of the
+// connect string takes its place. So certificates are checked against the configured
+// name and not against the address that it resolves to.
 //
 // The functions of cfg, such as GetClientCertificate, are called for every new
 // connection, so they can read files that have changed meanwhile. docs/tls.md has
@@ -56,14 +56,15 @@ func tlsRemedy(err error) string {
 	}
 }
 
-// noCertificate is for a server that wants a certificate and names the authorities
+// noCertificate is for a server that demands a certificate and names the authorities
 // that it trusts.
 const noCertificate = "the server got no client certificate: give tls.Config one that an authority in the server's ssl.trustStore " +
 	"has signed; crypto/tls sends no other"
 
-// alertRemedy explains what a server says about the client. crypto/tls keeps the
-// type of an alert to itself; the texts are of RFC 8446, section 6.2. A server that
-// speaks TLS 1.3 refuses a certificate after the client's handshake has succeeded.
+// alertRemedy explains what a server says about the client. crypto/tls does not
+// export the type of an alert; the texts are those of RFC 8446, section 6.2. A server
+// that speaks TLS 1.3 refuses a certificate after the client's handshake has
+// succeeded.
 func alertRemedy(err error) string {
 	var alert *net.OpError
 	if !errors.As(err, &alert) || alert.Op != "remote error" {
@@ -85,7 +86,7 @@ func alertRemedy(err error) string {
 	}
 }
 
-// hungUp reports whether the server closed the connection without a word.
+// hungUp reports whether the server closed the connection without an answer.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// WithEnsembleTracker makes the client follow the ensemble's own list of its
-// members, which reconfig changes: it reads and watches /zookeeper/config, as
-// Curator's EnsembleTracker does, and dials those servers before the ones of the
-// connect string. It is off by default, because the addresses in that list may be
-// of use within the ensemble's own network only. Servers of the connect string are
-// tried when none of the list can be reached.
+// WithEnsembleTracker makes the client follow the ensemble's own list of its members,
+// which reconfig changes. The client reads and watches /zookeeper/config, as
+// Curator's EnsembleTracker does. It dials the servers of the list first, and those
+// of the connect string when none of the list can be reached. It is off by default,
+// because the addresses in the list may work only within the ensemble's own network.
 //
-// A client moves, as after [Client.SetServers], when the member that it is connected
-// to leaves the list. One that has an address which the list never had, as behind a
-// load balancer, stays.
+// If the member that the client is connected to leaves the list, the client moves as
+// after [Client.SetServers]. If the client is connected to an address that the list
+// never had, as behind a load balancer, it stays.
 //
 // A list with an older version than the newest one seen is ignored. After the
-// ensemble was made anew, connect anew.
+// ensemble was set up from scratch, programs must connect again.
 //
-// The list stays as it is, and a warning says so once, if the node is missing (as in
-// ClickHouse Keeper), may not be read, or does not name a client address for every
-// member. Such is the configuration of servers whose zoo.cfg says clientPort apart
-// from the servers' lines. With [WithTLS] Connect refuses the option: the list has no
-// addresses of TLS ports.
+// The list stays as it is, and one warning says so, if the node is missing (as in
+// ClickHouse Keeper), may not be read, or lacks a client address of a member. It
+// lacks them if the servers' zoo.cfg has a line clientPort apart from the servers'
+// lines. With [WithTLS] Connect refuses the option: the list has no addresses of TLS
+// ports.
 func WithEnsembleTracker() Option {
 	return optionFunc(func(c *config) error { c.tracking = true; return nil })
 }
@@ -77,7 +76,7 @@ func (t *tracker) follow() error {
 	}
 }
 
-// apply takes over a configuration, unless a server that lags showed an old one.
+// apply uses a configuration, unless a server that lags showed an old one.
 func (t *tracker) apply(servers []string, version int64) {
 	if version <= t.version {
 		return
