@@ -56,8 +56,8 @@ func (l *lease) promised() time.Time {
 }
 
 // buryLocked starts to end dead sessions, now that a server is reachable. The first
-// try keeps the pace of dials, too: it waits for a time within the shorter half of
-// the pause. The caller holds c.mu.
+// try comes after half of the pause before a second dial, and not before other
+// clients may see the session end. The caller holds c.mu.
 func (c *core) buryLocked() {
 	for _, d := range c.dead {
 		pause := max(c.servers.jitter(1)/2, time.Until(d.safe))

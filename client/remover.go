@@ -146,7 +146,7 @@ func (r *remover) giveUp(why error) {
 const gathering = 10 * time.Microsecond
 
 // round tries the removals that are due on s. It returns when to come again. If no
-// removal is left it says so, and the goroutine counts as ended.
+// removal is left, more is false and the goroutine counts as ended.
 func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	_ = sleep(s.ctx, gathering)
 	r.mu.Lock()

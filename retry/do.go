@@ -29,10 +29,10 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(c *config) { f(c) }
 
-// OnRetry has f called after a failed try, before the sleep that precedes the
-// next one; it is not called for the last failure, which Do returns. f runs in
-// Do's goroutine and delays it; when f cancels ctx, Do does not try again.
-// Given several times, all functions run, in order. A nil f panics.
+// OnRetry calls f after a failed try, before the sleep that precedes the next
+// one. f is not called for the last failure, which Do returns. f runs in Do's
+// goroutine and delays it; when f cancels ctx, Do does not try again. If the option
+// is given several times, all functions run, in order. A nil f panics.
 func OnRetry(f func(Attempt)) Option {
 	if f == nil {
 		panic("retry: OnRetry: nil function")
@@ -54,8 +54,8 @@ func OnRetry(f func(Attempt)) Option {
 //   - ctx ended: the error matches ctx.Err(), context.Cause(ctx) and the last
 //     error of op that is not itself about the end of ctx, if there was one.
 //
-// An operation whose error was returned may have taken effect all the same;
-// whether it did is for op's error to say.
+// An operation may have taken effect although Do returned its error. Only op's
+// error can say whether it did.
 func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts ...Option) error {
 	onRetry := hooks(opts)
 	var b backoff.BackOff // nil until a try has failed: most do not
@@ -136,7 +136,7 @@ func unmark(err error) (error, bool) {
 	return permanent.Err, true
 }
 
-// sleep returns after d or when ctx ends; the caller looks which.
+// sleep returns after d or when ctx ends. The caller finds out which.
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

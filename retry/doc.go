@@ -3,9 +3,8 @@
 //
 // A [Policy] is an immutable value: share it, copy it, keep it in a
 // configuration. [Do] asks it for a fresh [backoff.BackOff] on every call, so
-// calls never use up each other's tries. Which errors are worth another try is
-// not the policy's business: an operation ends the loop by returning
-// [Permanent].
+// calls never use up each other's tries. The policy does not decide which errors are
+// worth another try: an operation ends the loop by returning [Permanent].
 //
 //	err := retry.Do(ctx, retry.Default(), func(ctx context.Context) error {
 //		err := put(ctx)

@@ -1,7 +1,7 @@
-// Package clock measures how much time has passed, a suspended machine and a
-// restored snapshot included. Go's monotonic clock stops while the machine
-// sleeps (golang/go#24595); a lease that only looked at it would outlive the
-// session that it stands for.
+// Package clock measures how much time has passed, the time of a suspended machine
+// and of a restored snapshot included. Go's monotonic clock stops while the machine
+// sleeps (golang/go#24595). A lease that looked at no other clock would outlive its
+// session.
 package clock
 
 import "time"
@@ -43,9 +43,9 @@ func (c *Clock) Now() Stamp {
 	return s
 }
 
-// At is a reading of the moment at, whose sleep was read before, together with
-// that of earlier: a machine that slept since then makes the stamp look older
-// than it is, never younger.
+// At returns the stamp of the moment at. slept is an earlier reading of how long the
+// machine had slept. If the machine has slept since that reading, the stamp looks
+// older than it is, never younger.
 func (c *Clock) At(at time.Time, slept time.Duration) Stamp {
 	s := Stamp{At: at, wall: at.Round(0), slept: slept}
 	if c.Wall != nil {
@@ -57,7 +57,7 @@ func (c *Clock) At(at time.Time, slept time.Duration) Stamp {
 // IsZero reports whether s is no reading.
 func (s Stamp) IsZero() bool { return s.At.IsZero() }
 
-// Slept is what the machine had slept when s was read.
+// Slept is how long the machine had slept when s was read.
 func (s Stamp) Slept() time.Duration { return s.slept }
 
 // Add returns the stamp d later on all clocks.
@@ -65,9 +65,9 @@ func (s Stamp) Add(d time.Duration) Stamp {
 	return Stamp{At: s.At.Add(d), wall: s.wall.Add(d), slept: s.slept}
 }
 
-// Since returns how much time lies between earlier and s by the clock that
-// shows most of it. A clock that was set back shows less than the others, so
-// setting it back prolongs nothing.
+// Since returns how much time has passed between earlier and s, by the clock that
+// shows most. A clock that was set back shows less than the others, so setting it
+// back prolongs nothing.
 func (s Stamp) Since(earlier Stamp) time.Duration {
 	d := s.At.Sub(earlier.At)
 	return max(d, d+s.slept-earlier.slept, s.wall.Sub(earlier.wall))

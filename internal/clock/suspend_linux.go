@@ -12,10 +12,11 @@ const (
 	clockBoottime = 7
 )
 
-// suspendedTime returns how far CLOCK_BOOTTIME has run ahead of Go's monotonic
-// clock since now. Both tick alike, but only the former counts the time for
-// which the machine was suspended. It is read at every write and whenever a
-// hold is looked at, so it takes one system call: Go reads its clock without.
+// suspendedTime returns a function that tells how far CLOCK_BOOTTIME has run ahead of
+// Go's monotonic clock since now. Both tick alike, but only the former counts the
+// time for which the machine was suspended. The client reads it at every write and at
+// every look at a hold. So it makes one system call; Go reads its own clock without
+// one.
 func suspendedTime() (slept func() time.Duration, ok bool) {
 	atStart, ok := gettime(clockBoottime)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Ended returns nil while ctx lives. Afterwards the error matches ctx.Err()
-// and, where there is a cause of its own, the cause.
+// Ended returns nil while ctx lives. Afterwards the error matches ctx.Err() and the
+// cause, if ctx has a cause of its own.
 func Ended(ctx context.Context) error {
 	Require(ctx)
 	err := ctx.Err()
@@ -21,8 +21,8 @@ func Ended(ctx context.Context) error {
 	return err
 }
 
-// Require panics if ctx is nil, as the functions of package context do with a
-// nil parent: nothing but a change of the caller can help.
+// Require panics if ctx is nil, as the functions of package context do with a nil
+// parent: only a change of the caller's code can help.
 func Require(ctx context.Context) {
 	if ctx == nil {
 		panic("docent: the context is nil; pass that of the caller, or context.Background() to wait without an end")

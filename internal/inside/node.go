@@ -7,14 +7,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ProtectedPrefix starts the name of a protected node; a UUID in its
-// canonical form and a dash follow. It is the same as in Curator
-// (ProtectedUtils), so that either library knows the other's nodes.
+// ProtectedPrefix starts the name of a protected node; a UUID in its canonical form
+// and a dash follow. It is the same as in Curator (ProtectedUtils), so each library
+// knows the other's nodes.
 const ProtectedPrefix = "_c_"
 
-// Node is a node to be made by [Functions.CreateAndList] or [Functions.CreateGroup]:
-// protected, ephemeral and sequential, named Prefix and a number, in Dir; or
-// without the number, if Plain.
+// Node is a node that [Functions.CreateAndList] or [Functions.CreateGroup] makes in
+// Dir. It is protected, ephemeral and sequential, and its name is Prefix and a
+// number. If Plain is set there is no number.
 type Node[Client any] struct {
 	Dir, Prefix string
 	In          *Client // whose namespace Dir, and the path of the result, are in; nil: the session's
@@ -30,43 +30,43 @@ type Entry struct {
 	Path  string // of the node
 	Czxid int64  // the id of the transaction that made it: it grows with every create
 
-	// Children are those of its parent, in no order, as seen at some moment
+	// Children are the children of its parent, in no order, as seen at some moment
 	// after the create; nil if they are not known.
 	Children []string
-	// Beside are the children of the other directory that was to be listed, as
-	// seen after Children; nil if they are not known. A missing directory is an
-	// empty one.
+	// Beside are the children of the other directory that was listed, as seen after
+	// Children; nil if they are not known. If that directory is missing there are
+	// none.
 	Beside []string
 }
 
-// Holding is the reliance of one hold on nodes of a session that nobody else
-// may see go unnoticed. While there is one, the session is proved by
-// heartbeats. It is safe for concurrent use.
+// Holding is the reliance of one hold on nodes of a session. It ends before another
+// client can see the nodes deleted with the session. While there is a holding,
+// heartbeats prove the session. It is safe for concurrent use.
 type Holding interface {
 	// Err is nil while the nodes can be relied upon. It looks at the clocks
 	// itself, so that a late timer cannot make a lost lock look held.
 	Err() error
 
-	// Deadline returns the instant before which no other client can see the
-	// session end, by what is known now: proofs that arrive later move it. It
-	// is worth what the client.LeasePolicy assumes, and counts the time for
-	// which this machine was suspended.
+	// Deadline returns the instant before which no other client can see the session
+	// end, by what is known now. Later proofs move it. It is as reliable as the
+	// assumptions of the client.LeasePolicy, and counts the time for which this
+	// machine was suspended.
 	//
-	// It binds only while something is held. While nothing is, nothing is
-	// proved, so that it may lie in the past although the session lives; and a
-	// session that is lost is ended on a server as soon as one is reachable.
+	// It is of use only while something is held. While nothing is held no heartbeat
+	// proves the session, so Deadline may lie in the past although the session lives.
+	// A session that is lost is ended on a server as soon as one is reachable.
 	Deadline() time.Time
 
-	// Jeopardy returns a channel that is closed while the connection is in
-	// doubt: it is down, or a heartbeat was not answered in time. Once the
-	// doubt is over Jeopardy returns a new one.
+	// Jeopardy returns a channel that is closed while the connection is in doubt: it
+	// is lost, or a heartbeat was not answered in time. Once the doubt is over
+	// Jeopardy returns a new channel.
 	Jeopardy() <-chan struct{}
 
-	// Confirm commits a transaction that checks that the nodes exist, which
-	// proves the session as well. It is repeated by the retry policy. The
-	// error matches client.ErrNoNode if one does not exist.
+	// Confirm commits a transaction that checks that the nodes exist, which proves
+	// the session as well. The client repeats it by the retry policy. The error
+	// matches client.ErrNoNode if a node does not exist.
 	Confirm(ctx context.Context) error
 
-	// Done gives the holding up. It may be called more than once.
+	// Done ends the holding. It may be called more than once.
 	Done()
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Once is a [sync.Once] with a result that does not hold later callers past
-// their contexts. The zero value has not run.
+// Once is a [sync.Once] with a result. A later call waits for the result no longer
+// than its context. The zero value has not run.
 type Once struct {
 	mu    sync.Mutex // guards the rest; never held while the function runs
 	begun bool
@@ -19,9 +19,9 @@ type Once struct {
 // New returns a Once that has not run.
 func New() *Once { return &Once{} }
 
-// Do runs f if it is the first call, without regard to ctx, and otherwise
-// waits for the first call's result. It reports false if ctx ends before that.
-// A nil ctx panics before f has begun: a later call can still run it.
+// Do runs f if it is the first call, whether ctx has ended or not. A later call waits
+// for the result of the first. It reports false if ctx ends before that. A nil ctx
+// panics before f has begun: a later call can still run it.
 func (o *Once) Do(ctx context.Context, f func() error) (err error, done bool) {
 	ended := ctx.Done()
 	if o.begin() {

@@ -109,9 +109,9 @@ func putPart(b []byte, op int32, done bool) []byte {
 	return put32(putBool(put32(b, op), done), -1)
 }
 
-// decode reads the body of a successful reply to op. The body may be of any
-// bytes: what does not fit is an error that matches [ErrProtocol], and nothing
-// is allocated that is larger than a small multiple of the body.
+// decode reads the body of a successful reply to op. The body may have any bytes. If
+// it does not fit, the error matches [ErrProtocol]. Nothing is allocated that is
+// larger than a small multiple of the body.
 func (r *Reply) decode(op Op, body []byte) error {
 	d := decoder{b: body}
 	switch op {
@@ -130,7 +130,7 @@ func (r *Reply) decode(op Op, body []byte) error {
 		d.stat(&r.Stat)
 	case OpMulti:
 		r.Parts = d.results()
-	case OpAddWatch: // ErrorResponse, which says 0; whoever has nothing to say may leave it out
+	case OpAddWatch: // ErrorResponse, which says 0; a server without it may leave it out
 		if len(body) > 0 {
 			r.Code = d.int32()
 		}
@@ -141,7 +141,8 @@ func (r *Reply) decode(op Op, body []byte) error {
 	return nil
 }
 
-// decoder takes values off b. What does not fit sets bad and yields zero.
+// decoder takes values off b. If a value does not fit, decoder sets bad and returns
+// zero.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -237,8 +238,8 @@ func (d *decoder) stat(s *zk.Stat) {
 	}
 }
 
-// results returns the results of the parts of a transaction. Of one that was
-// refused, those before the part that failed say 0, and those behind it
+// results returns the results of the parts of a transaction. If it was refused, the
+// parts before the refused one say 0, and the parts behind it
 // codeRuntimeInconsistency.
 func (d *decoder) results() (all []Result) {
 	for {

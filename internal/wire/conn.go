@@ -24,14 +24,14 @@ type conn struct {
 	// Owned by the reading goroutine.
 	br      *bufio.Reader
 	remain  int    // bytes of the current frame not delivered yet
-	held    []byte // those of them that have been read already
+	held    []byte // the bytes of those that have been read already
 	greeted bool   // ConnectResponse accepted
 	hello   bool   // the current frame is the ConnectResponse
-	// How much time go-zookeeper gives its next frame, and since when.
+	// How much time go-zookeeper gives the server for its next frame, and since when.
 	readSpan time.Duration
 	readSet  time.Time
 
-	// turn holds a token while somebody writes. It is a channel, not a mutex,
+	// turn holds a token while a goroutine writes. It is a channel, not a mutex,
 	// because it is held across I/O and waited for with a context.
 	turn   chan struct{}
 	inline bool // callers may write by themselves
@@ -49,7 +49,7 @@ type conn struct {
 	queue    []*Exchange // not written yet
 	flushing bool        // flush runs
 	closing  bool        // a closeSession is on its way
-	xids     uint32      // of exchanges so far; begins anew at a multiple of ownXids
+	xids     uint32      // counts the exchanges; starts again at a multiple of ownXids
 	handed   int64       // bytes of requests, up to the newest that was sent
 	acked    int64       // and up to the newest that was answered
 }
@@ -68,8 +68,8 @@ func newConn(l *Link, nc net.Conn, server string) *conn {
 	}
 }
 
-// Read delivers the server's bytes, whole frames that answer the Link's own
-// requests left out. Any error is final: the connection is closed.
+// Read delivers the server's bytes, without the frames that answer the Link's own
+// requests. Any error is final: the connection is closed.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -103,9 +103,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readable says whether Read may deliver. An accepted ConnectResponse is
-// delivered to its end even if the connection has failed meanwhile: otherwise
-// go-zookeeper would ask for a new session where the Link has one already.
+// readable says whether Read may deliver. An accepted ConnectResponse is delivered to
+// its end even if the connection has failed meanwhile. Otherwise go-zookeeper would
+// ask for a new session although the Link has one.
 func (c *conn) readable() error {
 	select {
 	case <-c.dead:
@@ -121,9 +121,9 @@ func (c *conn) readable() error {
 	return c.failure()
 }
 
-// Write sends frames, of which p must have whole ones: go-zookeeper writes each
-// of its requests with one call. Any error is final: the connection is closed. A
-// frame that is too large is refused before anything of it is sent.
+// Write sends frames. p must hold whole frames: go-zookeeper writes each of its
+// requests with one call. Any error is final: the connection is closed. A frame that
+// is too large is refused before any byte of it is sent.
 func (c *conn) Write(p []byte) (int, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -147,7 +147,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func (c *conn) yield() { <-c.turn }
 
-// tryTurn takes the turn to write unless somebody has it.
+// tryTurn takes the turn to write unless another goroutine has it.
 func (c *conn) tryTurn() bool {
 	select {
 	case c.turn <- struct{}{}:
@@ -182,7 +182,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline is ignored until the handshake is accepted.
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.once(c.nc.SetWriteDeadline, t) }
 
-// once sets a deadline once the handshake is accepted.
+// once sets a deadline if the handshake is accepted.
 func (c *conn) once(set func(time.Time) error, t time.Time) error {
 	if !c.up.Load() {
 		return nil
@@ -190,8 +190,8 @@ func (c *conn) once(set func(time.Time) error, t time.Time) error {
 	return set(t)
 }
 
-// fail makes the connection fail and returns the error for the caller: err
-// itself, or what made the connection fail before.
+// fail makes the connection fail. It returns the error for the caller: err, or the
+// earlier reason if the connection has failed already.
 func (c *conn) fail(op string, err error) error {
 	if c.l.failConn(c, fmt.Errorf("%s: %w", op, err)) {
 		return err
@@ -209,8 +209,8 @@ func (c *conn) failure() error {
 	return c.err
 }
 
-// shut closes the socket at once. Closing a TLS connection may wait seconds to
-// send an alert that nobody needs, so what lies beneath is closed first.
+// shut closes the socket at once. Closing a TLS connection may wait seconds to send
+// an alert that the server does not need, so the connection beneath is closed first.
 func (c *conn) shut() {
 	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
 		_ = t.NetConn().Close()

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Dial connects to address for go-zookeeper; it has the type zk.Dialer. The
-// network and the timeout are ignored: Config.Dial knows the first, and the
-// limit of Config.Servers takes the place of the second and covers the
-// handshake too.
+// Dial connects to address for go-zookeeper; it has the type zk.Dialer. It ignores
+// the network, which Config.Dial knows. It ignores the timeout too: the limit of
+// Config.Servers replaces it and covers the handshake as well.
 //
-// After a failed Dial the session may live on and the next Dial may succeed,
-// unless the error wraps [ErrOver]: then nothing was dialed and nothing ever
-// will be. go-zookeeper does not know that and calls again at once, so its host
-// provider must report the start of a round, which makes it sleep.
+// After a failed Dial the session may live on and the next Dial may succeed. If the
+// error wraps [ErrOver], nothing was dialed, and no later Dial will dial.
+// go-zookeeper does not know that and calls again at once. So its host provider must
+// report the start of a round, which makes go-zookeeper sleep.
 func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	l.mu.Lock()
 	prev := l.live
@@ -56,14 +55,14 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	return c, nil
 }
 
-// limit bounds dial, TLS and handshake so that all servers can be tried before
-// the session expires, and one silent server does not use up the session.
+// limit bounds dial, TLS and handshake together. All servers can be tried before the
+// session expires, and one silent server does not use the whole session up.
 func (l *Link) limit() time.Duration {
 	return l.Timeout() / time.Duration(max(3, l.cfg.Servers()+1))
 }
 
-// patience is how much longer than that the handshake may take while there is no
-// session that could expire meanwhile.
+// patience is how much longer the handshake may take while there is no session that
+// could expire meanwhile.
 func (l *Link) patience() time.Duration {
 	limit, servers := l.limit(), max(1, l.cfg.Servers())
 	l.mu.Lock()

@@ -21,8 +21,8 @@ type Dialed struct {
 
 type dialedKey struct{}
 
-// TransportUp is for a Config.Dial that goes on with TLS: it notes, with the ctx
-// that the Dial was given, that the connection below stands.
+// TransportUp is for a Config.Dial that does TLS. ctx is the context of the Dial. The
+// call notes that the connection below TLS stands.
 func TransportUp(ctx context.Context) {
 	if d, ok := ctx.Value(dialedKey{}).(*Dialed); ok {
 		d.Transport = time.Since(d.Begun)

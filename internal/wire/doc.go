@@ -7,17 +7,27 @@
 // to its [Exchange] on the goroutine in which go-zookeeper reads. go-zookeeper
 // sees neither.
 //
-// What the Link adds beside that:
+// The Link also adds:
 //
 //   - a gate: the answer to a handshake is judged before go-zookeeper sees it,
 //     and after the session is over the Link never dials again;
 //   - a limit on dial, TLS and handshake together, in place of deadlines that
 //     go-zookeeper sets too long or not at all;
-//   - evidence: the time at which the newest answered request was sent, on
-//     which a local lease can rest, and proof: since when at least the leader
-//     has been counting down the session's timeout, on which a lock can;
+//   - evidence, on which a session can rest, and proof, on which a lock can;
 //   - authentication, put into the stream before anything else;
 //   - refusal of frames that would break the peer or this process.
+//
+// # Words
+//
+//   - evidence: the time at which the newest answered request was sent. Some server
+//     has heard of the session then or later;
+//   - sign of life: a request that a server has answered. A server that is not the
+//     leader may keep it to itself;
+//   - relay: the longest time for which it does;
+//   - proof: since when, at least, the leader's timer of the session has been running.
+//     Only a committed write is proof, unless one answer is enough (TrustAnswers).
+//
+// Package client makes a lease of these; its leaseterms.go has the formula.
 //
 // # Failure
 //

@@ -2,18 +2,19 @@ package wire
 
 import "fmt"
 
-// End ends the session on this Link: the connection is closed, a dial or Pace
-// in progress is cancelled, and no dial follows. The first cause wins; a nil
-// cause stands for [ErrOver]. It does not wait for the network, and the session
-// may live on at the server until it expires there. OnOver may be delivered
-// after End has returned if another callback is running.
+// End ends the session on this Link: the connection is closed, a dial or Pace in
+// progress is cancelled, and no dial follows. The first cause wins; a nil cause
+// stands for [ErrOver]. End does not wait for the network, and the session may live
+// on at the server until it expires there. If another callback is running, OnOver may
+// come after End has returned.
 func (l *Link) End(cause error) {
 	if c := l.finish(cause); c != nil {
 		c.shut()
 	}
 }
 
-// finish is End but for closing the connection, which it returns if there is one.
+// finish is End, but leaves it to the caller to close the connection, which it
+// returns if there is one.
 func (l *Link) finish(cause error) *conn {
 	if cause == nil {
 		cause = ErrOver
@@ -45,9 +46,9 @@ func (l *Link) overLocked(cause error) {
 }
 
 // EndOnLoss makes the session end with its connection, for servers that do not
-// restore sessions: from now on the loss of the connection ends it, in the same
-// step and with a cause that wraps why, and nothing is dialed for it any more. If
-// the connection is lost already the session ends now.
+// restore sessions. From now on the loss of the connection ends the session in the
+// same step. The cause wraps why, and nothing more is dialed. If the connection is
+// lost already the session ends now.
 func (l *Link) EndOnLoss(why error) {
 	l.mu.Lock()
 	l.frail = why
@@ -59,8 +60,9 @@ func (l *Link) EndOnLoss(why error) {
 }
 
 // disown ends the session because the server has made another one instead of
-// restoring it, which the answer of size bytes names. Nobody will use that one, so
-// it is closed before the connection is. The limit of the handshake bounds that.
+// restoring it. The server's answer of size bytes names that one. No client will use
+// it, so disown closes it before it closes the connection. The limit of the handshake
+// bounds that.
 func (c *conn) disown(why error, size int) {
 	mine := c.l.finish(why) == c
 	if !mine {
@@ -75,8 +77,8 @@ func (c *conn) disown(why error, size int) {
 	if _, err := c.nc.Write(sealFrame(b, 0)); err != nil {
 		return
 	}
-	// The server answers before it closes the connection. To close it from here
-	// any earlier could take the request back.
+	// The server answers before it closes the connection. If this side closed the
+	// connection earlier, the request could be lost.
 	for {
 		head, err := c.br.Peek(lengthSize + replyHeader)
 		if err != nil || be32(head[lengthSize:]) == xid {

@@ -7,14 +7,14 @@ import (
 
 // Users see these texts within errors of package client, so they name no package.
 var (
-	// ErrOver means that the Link's session is over and the Link is of no use
-	// any more. Errors that wrap it wrap the cause as well.
+	// ErrOver means that the Link's session is over and the Link is of no more use.
+	// Errors that wrap it wrap the cause as well.
 	ErrOver = errors.New("the session is over")
 	// ErrRefused means that the server answered a handshake with session id 0
 	// or without a timeout: the session has expired or the password is wrong.
 	ErrRefused = errors.New("the server refused the session, which has expired there")
-	// ErrChanged means that another session was offered or asked for than the
-	// one the Link stands for.
+	// ErrChanged means that a server offered, or go-zookeeper asked for, another
+	// session than the Link's.
 	ErrChanged = errors.New("this is another session")
 	// ErrNoLeader means that a server turned a handshake away because its
 	// ensemble has no leader. It says nothing about the session.
@@ -34,21 +34,21 @@ var (
 	ErrProtocol = errors.New("this is not ZooKeeper's protocol")
 )
 
-// CodeReplyTooLarge is the code of a [Reply] that was thrown away because it is
+// CodeReplyTooLarge is the code of a [Reply] that was thrown away because it was
 // larger than Config.MaxReply. No server uses it.
 const CodeReplyTooLarge = -1 << 30
 
 var errSuperseded = errors.New("the connection was given up for the next one")
 
-// ServerError is a non-zero code in the header of a reply to a request that
-// the Link itself sent.
+// ServerError is a code other than 0 in the header of the reply to a request of the
+// Link's own.
 type ServerError int32
 
 // Error returns the code; go-zookeeper's sentinels are not used because most
 // codes have none.
 func (e ServerError) Error() string { return fmt.Sprintf("server answered code %d", int32(e)) }
 
-// overError is what callers get from a Link that is over.
+// overError is the error that callers get from a Link that is over.
 func overError(cause error) error {
 	if errors.Is(cause, ErrOver) {
 		return cause

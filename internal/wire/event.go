@@ -30,8 +30,8 @@ const (
 	RemoveAny      int32 = 3 // persistent ones too
 )
 
-// notify reads the notification of n bytes that comes next for OnEvent, and
-// leaves it to be delivered: a watch may be of a user of go-zookeeper.
+// notify reads the next notification, of n bytes, for OnEvent. It leaves the frame to
+// be delivered: the watch may belong to a user of go-zookeeper.
 func (c *conn) notify(zxid int64, n int) error {
 	const head = lengthSize + replyHeader
 	frame, err := c.peek(min(lengthSize+n, readBuffer))
@@ -56,7 +56,7 @@ func (c *conn) notify(zxid int64, n int) error {
 	return nil
 }
 
-// decodeEvent reads the body of a notification, which may be of any bytes.
+// decodeEvent reads the body of a notification. The body may have any bytes.
 func decodeEvent(zxid int64, body []byte) (Event, error) {
 	d := decoder{b: body}
 	e := Event{Type: zk.EventType(d.int32()), State: zk.State(d.int32()), Path: d.text(), Zxid: zxid}

@@ -9,22 +9,21 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// Exchange is one request of the Link's own and its reply. It serves one
-// [Link.Do]; after that its methods and Reply may be read by its caller.
+// Exchange is one request of the Link's own and its reply. It serves one [Link.Do].
+// After that its caller may read Reply and call its methods.
 type Exchange struct {
 	Request Request
 	Reply   Reply // of use once Answered
-	// Urgent lets the request pass those that wait to be written.
+	// Urgent lets the request pass requests that wait to be written.
 	Urgent bool
-	// Keep lets the answer be waited for, by [Exchange.Settle], when Do has given
-	// up.
+	// Keep lets [Exchange.Settle] wait for the answer after Do has given up.
 	Keep bool
 
 	size int           // of the request, as it is written
 	got  int           // of the answer; set before answered
 	conn *conn         // that it was sent on
-	lead *Exchange     // the first of those that were sent together
-	left atomic.Int32  // of a lead: how many of them have no answer
+	lead *Exchange     // the first exchange of its Do
+	left atomic.Int32  // of a lead: how many exchanges of its Do have no answer
 	done chan struct{} // of a lead: closed with the last answer
 
 	answered atomic.Bool // Reply and err are set
@@ -36,19 +35,18 @@ type Exchange struct {
 	frame []byte // as it is written
 }
 
-// Sent reports whether the request, or its end, may have reached a server: if
-// it is false the server has not run the request and never will.
+// Sent reports whether the request, or its end, may have reached a server. If it is
+// false the server has not run the request and never will.
 func (x *Exchange) Sent() bool { return x.sent.Load() }
 
 // Answered reports whether the server's answer to the request has arrived.
 func (x *Exchange) Answered() bool { return x.answered.Load() }
 
-// Err is why an answer that has arrived could not be read: it matches
-// [ErrProtocol].
+// Err is why an answer that has arrived could not be read. It matches [ErrProtocol].
 func (x *Exchange) Err() error { return x.err }
 
-// Bytes returns the sizes of the request, once it was sent, and of its answer, once
-// that has arrived, both with the four length bytes.
+// Bytes returns the size of the request if it was sent, and of its answer if that has
+// arrived. Both count the four length bytes.
 func (x *Exchange) Bytes() (sent, received int) {
 	if x.Sent() {
 		sent = x.size
@@ -59,9 +57,9 @@ func (x *Exchange) Bytes() (sent, received int) {
 	return sent, received
 }
 
-// Settle waits for the answer to a request with Keep that a Do has given up,
-// until the connection or ctx ends, and gives it up for good. [Exchange.Answered]
-// tells whether the answer has come.
+// Settle waits for the answer to a request with Keep after its Do has given up. It
+// waits until the connection or ctx ends, and then gives the request up for good.
+// [Exchange.Answered] tells whether the answer has come.
 func (x *Exchange) Settle(ctx context.Context) {
 	if !x.Sent() {
 		return
@@ -75,18 +73,17 @@ func (x *Exchange) Settle(ctx context.Context) {
 	x.conn.forget([]*Exchange{x})
 }
 
-// Do sends the requests of xs in their order, all in one write, and waits for
-// the answers. It returns nil when all have been answered, which does not say
-// that none was refused.
+// Do sends the requests of xs in their order, all in one write, and waits for the
+// answers. It returns nil when all have been answered; some may have been refused.
 //
-// It returns an error that matches [ErrFrameTooLarge] if a request is too large
-// and [ErrNotConnected] without a connection; then nothing was sent. After any
-// other error, the end of ctx or of the connection, [Exchange.Sent] and
-// [Exchange.Answered] tell what is known of each request; a request that was
-// not sent by then never is, and an answer that comes later is thrown away.
+// The error matches [ErrFrameTooLarge] if a request is too large, and
+// [ErrNotConnected] without a connection; then nothing was sent. Any other error is
+// the end of ctx or of the connection. Then [Exchange.Sent] and [Exchange.Answered]
+// tell what is known of each request. A request that has not been sent by then never
+// is, and a later answer is thrown away.
 //
-// The requests are encoded before Do returns: their bytes belong to the caller
-// again. A write that blocks does not keep Do beyond ctx and does not cost the
+// The requests are encoded before Do returns: their bytes belong to the caller again.
+// A write that blocks does not keep Do beyond the end of ctx, and does not cost the
 // connection.
 func (l *Link) Do(ctx context.Context, xs ...*Exchange) error {
 	if err := ctxerr.Ended(ctx); err != nil {
@@ -126,8 +123,8 @@ func (l *Link) established() (*conn, error) {
 	return l.live, nil
 }
 
-// forget gives up those of xs that have no answer, and reports whether there
-// was none. One that waits in the queue is never sent.
+// forget gives up the exchanges of xs that have no answer, and reports whether all
+// had one. An exchange that waits in the queue is never sent.
 func (c *conn) forget(xs []*Exchange) (all bool) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -142,7 +139,7 @@ func (c *conn) forget(xs []*Exchange) (all bool) {
 				c.closing = c.closing && x.Request.Op != opCloseSession
 				x.count()
 			}
-		case x.Keep: // what it asked for is not needed any more
+		case x.Keep: // the bytes of the request are not needed any more
 			x.Request, x.frame = Request{Op: x.Request.Op}, nil
 		case c.sent[x.xid].x == x:
 			delete(c.sent, x.xid)
@@ -153,7 +150,7 @@ func (c *conn) forget(xs []*Exchange) (all bool) {
 	return all
 }
 
-// count notes that x is answered or given up.
+// count notes that x has been answered or given up.
 func (x *Exchange) count() {
 	if x.lead.left.Add(-1) == 0 {
 		close(x.lead.done)

@@ -37,12 +37,12 @@ const (
 	leaderlessID      = -1
 )
 
-// judge says whether r continues (or, for asked = 0, begins) the session. Its
-// error leaves it to the caller to name the session. An error that matches neither
-// [ErrRefused] nor [ErrChanged] says nothing about the session.
+// judge says whether r continues the session, or begins it if asked is 0. The caller
+// adds the session's id to the error. An error that matches neither [ErrRefused] nor
+// [ErrChanged] says nothing about the session.
 //
 // Session ids may be negative: their highest byte is the id of the server that made
-// them (ZooKeeper's SessionTrackerImpl.initializeNextSessionId).
+// them (SessionTrackerImpl.initializeNextSessionId).
 func (r connectResponse) judge(asked int64) error {
 	switch {
 	case r.version == leaderlessVersion && r.id == leaderlessID:
@@ -71,8 +71,8 @@ func (c *conn) ask(frame []byte) error {
 		l.End(fmt.Errorf("%w: go-zookeeper asked for session 0x%x", ErrChanged, uint64(id)))
 		return c.failure()
 	}
-	// go-zookeeper has not seen the answers to exchanges. A server that lags
-	// behind them must refuse the session, or its reads would go back in time.
+	// go-zookeeper has not seen the answers to exchanges. A server that lags behind
+	// these answers must refuse the session. Otherwise reads would go back in time.
 	if seen > be64(frame[connectZxidOffset:]) {
 		frame = bytes.Clone(frame)
 		put64(frame[connectZxidOffset:connectZxidOffset], seen)
@@ -83,8 +83,8 @@ func (c *conn) ask(frame []byte) error {
 	return nil
 }
 
-// greet reads the whole ConnectResponse, which stays buffered, and judges it.
-// It returns nil when go-zookeeper may see it.
+// greet reads the whole ConnectResponse, which stays buffered, and judges it. It
+// returns nil if go-zookeeper may see it.
 func (c *conn) greet() error {
 	asked, ok := c.question()
 	if !ok {
@@ -141,8 +141,8 @@ func (c *conn) question() (id int64, asked bool) {
 	return c.askedID, c.asked
 }
 
-// peek returns the next n bytes without consuming them. It tells the end of
-// the stream between frames from one within a frame.
+// peek returns the next n bytes without consuming them. Its error tells the end of
+// the stream between frames from an end within a frame.
 func (c *conn) peek(n int) ([]byte, error) {
 	b, err := c.br.Peek(n)
 	if err == io.EOF && len(b) > 0 {
@@ -161,10 +161,10 @@ func (c *conn) authenticate() error {
 	return c.nc.SetDeadline(time.Time{})
 }
 
-// accept commits the Link to the session and waits until OnUp has returned. It
-// comes after the last step that can fail on the network: had the Link taken
-// on a session that go-zookeeper never heard of, the next ConnectRequest, for a
-// new one, would be refused.
+// accept gives the session to the Link and waits until OnUp has returned. It comes
+// after the last step that can fail on the network. Otherwise the Link could have a
+// session of which go-zookeeper never heard, and would refuse its next
+// ConnectRequest, which asks for a new session.
 func (c *conn) accept(r connectResponse) error {
 	l := c.l
 	announced := make(chan struct{})
@@ -186,9 +186,9 @@ func (c *conn) accept(r connectResponse) error {
 		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
 	}
 	l.advance(c.askedAt)
-	// The leader was asked, whoever answers: it made the session or looked
-	// whether it has it, both of which start its timer. Only the former shows
-	// that it had a quorum.
+	// Whichever server answers, the leader was asked. It made the session, or looked
+	// whether it has it; both start its timer. Only the former shows that it had a
+	// quorum.
 	c.signs.add(sign{sent: c.askedAt})
 	switch {
 	case !h.Reattached:

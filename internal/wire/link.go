@@ -20,43 +20,44 @@ type Handshake struct {
 	Reattached bool          // false for the first handshake of the Link
 }
 
-// Config says how a Link dials and whom it tells. The callbacks of one Link
-// run one at a time, in the order of the events, without locks held, on
-// whatever goroutine noticed the event or was already delivering; they may call
-// the Link but must not block. OnOver is the last of them.
+// Config says how a Link dials and which callbacks it has. The callbacks of one Link
+// run one at a time, in the order of the events, without locks held. They run on the
+// goroutine that noticed the event, or on one that is already delivering. They may
+// call the Link but must not block. OnOver is the last of them.
 type Config struct {
 	// SessionTimeout is the timeout that go-zookeeper asks for.
 	SessionTimeout time.Duration
 	// Servers returns how many servers there are to dial, which may change; nil
-	// stands for one. Dial, TLS and handshake together may take
-	// min(T/3, T/(Servers+1)); T is [Link.Timeout]. While there is no session the
-	// handshake gets twice the time after every Servers of them that were not
-	// answered, and 2T at most: each asks for a session that the leader makes
-	// later, whether anybody is there or not. It must not block, nor call the Link.
+	// stands for one. It must not block or call the Link. Dial, TLS and handshake
+	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
+	//
+	// While there is no session, the time for the handshake doubles each time that as
+	// many handshakes as there are Servers got no answer, up to 2T. Each of them asks
+	// for a session that the leader makes later, even if the client has gone.
 	Servers func() int
-	// MaxRequest is the length of the largest request let through, without
-	// the 4 length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
+	// MaxRequest is the length of the largest request that may pass, without the 4
+	// length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
 	MaxRequest int
-	// MaxReply is the length of the largest reply accepted; 0 is 4 MiB. An
-	// exchange gets [CodeReplyTooLarge] for a larger one; a request of
-	// go-zookeeper's costs the connection.
+	// MaxReply is the length of the largest reply; 0 stands for 4 MiB. If the reply
+	// to an exchange is larger, the exchange gets [CodeReplyTooLarge]. If the reply
+	// to a request of go-zookeeper is larger, the connection is closed.
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
-	// Relay is how long at most a server that is not the leader keeps a sign
-	// of life to itself, depending on the session timeout; nil stands for a
-	// server that knows nobody else.
+	// Relay is the longest time that a server which is not the leader keeps a sign of
+	// life to itself, depending on the session timeout. nil stands for a server
+	// without an ensemble.
 	Relay func(timeout time.Duration) time.Duration
 	// TrustAnswers makes every answer a [Proof], not only committed writes.
 	TrustAnswers bool
-	// Clock dates requests; nil is the machine's.
+	// Clock gives requests their times; nil is the machine's.
 	Clock *clock.Clock
-	// Pace is called before each dial and may sleep; its time does not count
-	// towards the limit. Its context ends with the Link, and it must return
-	// then. An error makes the attempt fail. Optional.
+	// Pace is called before each dial and may sleep; its time does not count towards
+	// the limit. Its context ends with the Link, and Pace must return then. After an
+	// error there is no dial. Optional.
 	Pace func(ctx context.Context, server string) error
-	// Dial connects and does TLS. Its context carries the limit and ends with
-	// the Link, and it must return then. Required.
+	// Dial connects and does TLS. Its context carries the limit and ends with the
+	// Link, and Dial must return then. Required.
 	Dial func(ctx context.Context, server string) (net.Conn, error)
 	// OnDial is called once per dial: before OnUp if the handshake was accepted, and
 	// before OnDown otherwise. Optional.
@@ -68,9 +69,10 @@ type Config struct {
 	// at most once per dial. The session may live on. It is not called for an
 	// attempt that ends because the Link is over. Optional.
 	OnDown func(server string, err error)
-	// OnEvent is called with every notification of a watch, whoever left it. It
-	// runs on the reading goroutine, beside the other callbacks, before anything
-	// is read that the server sent later, and must not block. Optional.
+	// OnEvent is called with every notification of a watch, also of watches that
+	// go-zookeeper has left. It runs on the reading goroutine, beside the other
+	// callbacks, before anything is read that the server sent later. It must not
+	// block. Optional.
 	OnEvent func(Event)
 	// OnOver is called once, when the session is over on this Link. Optional.
 	OnOver func(err error)
@@ -167,10 +169,10 @@ func (l *Link) Timeout() time.Duration {
 	return l.timeout
 }
 
-// Left returns how much is left of [Link.Timeout], which runs from
-// [Link.Evidence] by the clock that shows most: time for which the machine was
-// suspended counts. Once it is used up the server may end the session. Before
-// the first accepted handshake all of it is left.
+// Left returns how much is left of [Link.Timeout]. The timeout runs from the
+// evidence, the time at which the newest answered request was sent, by the clock that
+// shows most: time for which the machine was suspended counts. Once it is used up the
+// server may end the session. Before the first accepted handshake all of it is left.
 func (l *Link) Left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,14 +186,14 @@ func (l *Link) Left() time.Duration {
 // not be called before the Link is over.
 func (l *Link) Wait() { l.flushers.Wait() }
 
-// failConn makes c fail with err unless it has failed already, and reports whether
-// it had not.
+// failConn makes c fail with err, unless it has failed already. It reports whether
+// this call made it fail.
 func (l *Link) failConn(c *conn, err error) bool {
 	l.mu.Lock()
 	first := l.downLocked(c, err)
 	l.mu.Unlock()
 	if first {
-		l.deliver() // first, since closing a connection may block
+		l.deliver() // first, because closing a connection may block
 		c.shut()
 	}
 	return first
@@ -223,9 +225,9 @@ func (l *Link) enqueueDown(server string, err error) {
 	}
 }
 
-// DropLive closes the connection, if there is one, for the next to be dialed:
-// the session goes on there. It reports whether there was one that a server
-// had accepted at or before the given time.
+// DropLive closes the connection if a server had accepted it at or before the given
+// time. The session goes on with the next dial. DropLive reports whether it closed
+// one.
 func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
 	l.mu.Lock()
 	c := l.live
@@ -234,9 +236,9 @@ func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
 	return old && l.failConn(c, err)
 }
 
-// deliver runs the queued callbacks unless somebody is doing so already, who
-// then runs these too. That keeps them in order and lets a callback cause the
-// next one without recursion.
+// deliver runs the queued callbacks. If another call is already delivering, that call
+// runs these too. This keeps callbacks in order, and a callback can cause the next
+// one without recursion.
 func (l *Link) deliver() {
 	l.mu.Lock()
 	if l.delivering {

@@ -23,10 +23,10 @@ const (
 )
 
 // Proof says since when, at least, the leader's timer of the session has been
-// running: no other client sees the session end before Alive plus its timeout.
+// running. No other client sees the session end before Alive plus its timeout.
 type Proof struct {
 	Kind  ProofKind
-	Sent  clock.Stamp // when the request was sent, read before it was
+	Sent  clock.Stamp // when the request was sent; read before that
 	Alive clock.Stamp // the leader heard of the session then or later
 }
 
@@ -38,8 +38,8 @@ func (l *Link) Proof() (Proof, time.Duration) {
 	return l.proof, l.timeout
 }
 
-// prove takes a proof if it reaches further than the one there is, or as far
-// and is newer. The caller holds l.mu.
+// prove takes p if it reaches further than the present proof, or as far and is newer.
+// The caller holds l.mu.
 func (l *Link) prove(p Proof) {
 	further := p.Alive.At.Compare(l.proof.Alive.At)
 	if further > 0 || further == 0 && p.Sent.At.After(l.proof.Sent.At) {
@@ -47,7 +47,7 @@ func (l *Link) prove(p Proof) {
 	}
 }
 
-// sign is a sign of life that a server surely has, because it answered.
+// sign is a sign of life: a request that a server surely has, because it answered.
 type sign struct {
 	sent     clock.Stamp
 	answered time.Time // zero if the leader itself had it
@@ -55,21 +55,21 @@ type sign struct {
 
 // signs are the newest signs of life on one connection, oldest first.
 //
-// A server that is not the leader tells the leader of the sessions it heard
-// from only when it answers a ping of the leader, and a write that it forwards
-// does not count as a sign of life there. So a committed write proves no more
-// than that the signs are with the leader which the server had before it
-// answered the last ping, one relay interval before the write at the most.
+// A server that is not the leader learns of sessions from their requests. It tells
+// the leader of them only when it answers a ping of the leader; a write that it
+// forwards does not count as a sign of life there. So a committed write proves only
+// this much. The leader has all signs that the server had before it answered the last
+// ping, at most one relay interval before the write.
 type signs []sign
 
-// signsKept signs, spaced by a signsPerRelay-th of the relay interval, cover
-// it twice over; a sign that is left out only shortens what can be proved.
+// signsKept signs, spaced by a signsPerRelay-th of the relay interval, cover it twice
+// over. A sign that is left out only shortens what can be proved.
 const (
 	signsKept     = 64
 	signsPerRelay = 32
 )
 
-// due reports whether a sign is worth to be kept.
+// due reports whether a sign is worth keeping.
 func (s *signs) due(sent, answered time.Time, relay time.Duration) bool {
 	if len(*s) == 0 {
 		return true
@@ -85,8 +85,8 @@ func (s *signs) add(g sign) {
 	*s = append(*s, g)
 }
 
-// before returns the newest sign that was answered at the given time at the
-// latest, and forgets those before it.
+// before returns the newest sign that was answered at or before the given time, and
+// forgets the signs before it.
 func (s *signs) before(at time.Time) (sign, bool) {
 	for len(*s) > 1 && !(*s)[1].answered.After(at) {
 		*s = (*s)[1:]

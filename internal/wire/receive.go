@@ -45,9 +45,9 @@ func (c *conn) receive(xid int32, zxid int64, code int32, n int) error {
 	return nil
 }
 
-// body returns the body of the reply of n bytes that comes next, and how much is
-// to be discarded when it is of no more use. Memory grows with what arrives,
-// not with what a length promises.
+// body returns the body of the next reply, of n bytes, and how many bytes to discard
+// after its use. Memory grows with the bytes that arrive, not with the length that
+// the frame claims.
 func (c *conn) body(n int) (body []byte, rest int, err error) {
 	const head = lengthSize + replyHeader
 	if size := lengthSize + n; size <= readBuffer {
@@ -62,7 +62,7 @@ func (c *conn) body(n int) (body []byte, rest int, err error) {
 	}
 	var b bytes.Buffer
 	if _, err = io.CopyN(&b, c.br, int64(n-replyHeader)); errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // it is within the frame
+		err = io.ErrUnexpectedEOF // the stream ended within the frame
 	}
 	return b.Bytes(), 0, err
 }
@@ -70,7 +70,7 @@ func (c *conn) body(n int) (body []byte, rest int, err error) {
 // complete takes a reply as evidence and hands it to its exchange. It ends the
 // Link if the reply says that the session is over.
 func (c *conn) complete(r sentRequest, reply Reply, unread error) {
-	// A leader that has ended the session says so as if a part had been refused.
+	// A leader that has ended the session answers as if a part had been refused.
 	for _, p := range reply.Parts {
 		if p.Code == codeSessionExpired || p.Code == codeSessionMoved {
 			reply.Code = p.Code
@@ -103,8 +103,8 @@ func (c *conn) complete(r sentRequest, reply Reply, unread error) {
 	x.count()
 }
 
-// prolong moves the deadline that go-zookeeper set for its next frame: it does
-// not see that the server answers.
+// prolong moves the deadline that go-zookeeper set for its next frame. go-zookeeper
+// does not see that the server answers the Link's own requests.
 func (c *conn) prolong() {
 	if now := time.Now(); c.readSpan > 0 && now.Sub(c.readSet) > c.readSpan/8 {
 		c.readSet = now

@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/internal/clock"
 )
 
-// nextReply looks at the header of the next frame and leaves the frame to be
-// delivered, after it has swallowed those that answer the Link's own requests.
+// nextReply looks at the header of the next frame. It takes out frames that answer
+// the Link's own requests, and leaves the next other frame to be delivered.
 func (c *conn) nextReply() error {
 	for {
 		head, err := c.peek(lengthSize)
@@ -20,7 +20,7 @@ func (c *conn) nextReply() error {
 		switch {
 		case n < replyHeader: // go-zookeeper panics on these
 			return c.fail("read", fmt.Errorf("%w: reply of %d bytes", ErrProtocol, n))
-		case n > math.MaxInt32: // no server means it
+		case n > math.MaxInt32: // no server means that
 			return c.fail("read", fmt.Errorf("%w: reply of %d bytes", ErrFrameTooLarge, n))
 		}
 		head, err = c.peek(lengthSize + replyHeader)
@@ -55,8 +55,8 @@ func (c *conn) nextReply() error {
 	}
 }
 
-// sawZxid notes how far the server is that answered a request. A ping shows
-// nobody anything of the tree, and the zxid of a notification may be none.
+// sawZxid notes how far the server is that answered a request. A ping shows nothing
+// of the tree, and the zxid of a notification may be missing.
 func (c *conn) sawZxid(xid int32, zxid int64) {
 	if xid == xidNotification || xid == xidPing || xid == xidAuth {
 		return
@@ -115,8 +115,8 @@ func (c *conn) seen(at clock.Stamp) {
 	}
 }
 
-// committed notes that a write which was sent then was committed. The caller
-// holds l.mu.
+// committed notes that the write which was sent at that time was committed. The
+// caller holds l.mu.
 func (c *conn) committed(at clock.Stamp) {
 	l := c.l
 	if l.cfg.Relay == nil {

@@ -16,8 +16,7 @@ type sentRequest struct {
 	op     Op        // of x
 }
 
-// frameSize returns the size of the frame that b begins with, its length bytes
-// included.
+// frameSize returns the size of the frame at the start of b, with its length bytes.
 func (c *conn) frameSize(b []byte) (int, error) {
 	least := uint32(requestHeader)
 	if !c.hasAsked() {
@@ -74,12 +73,12 @@ func (c *conn) record(frame []byte) error {
 	now := l.stamp(quorum)
 	c.handed += int64(len(frame))
 	switch {
-	case xid == xidNotification || ownXid(xid): // its answer could not be told from another
+	case xid == xidNotification || ownXid(xid): // its answer could not be told from others
 	case xid == xidPing:
 		c.pings = append(c.pings, now)
 	default:
-		// If an xid is used twice the older time stays: the first reply must
-		// not pass for an answer to the second request.
+		// If an xid is used twice the older time stays. The first reply must not
+		// count as an answer to the second request.
 		if _, twice := c.sent[xid]; !twice {
 			c.sent[xid] = sentRequest{at: now, quorum: quorum, end: c.handed}
 		}
@@ -87,9 +86,9 @@ func (c *conn) record(frame []byte) error {
 	return nil
 }
 
-// stamp reads the clocks. How long the machine has slept is read anew for
-// writes only, which spares the others a system call: an older reading makes
-// them look older. The caller holds l.mu.
+// stamp reads the clocks. Only if fresh is set does it read how long the machine has
+// slept. Writes need that; other requests save the system call, and an older reading
+// only makes them look older. The caller holds l.mu.
 func (l *Link) stamp(fresh bool) clock.Stamp {
 	if !fresh {
 		return l.cfg.Clock.At(time.Now(), l.slept)

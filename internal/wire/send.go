@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// inlineBytes may be unanswered on a connection for a caller to write to it
-	// by itself. The least send buffer of a kernel has room for more, so that
-	// this write does not wait for the network.
+	// inlineBytes is how many unanswered bytes a connection may have for a caller to
+	// write to it by itself. The smallest send buffer of a kernel has room for more,
+	// so this write does not wait for the network.
 	inlineBytes = 4 << 10
-	// flushBytes are written at once, if so many wait.
+	// flushBytes is how many bytes of the queue are written at once, if there are so
+	// many.
 	flushBytes = 64 << 10
 )
 
-// send encodes the requests and writes them, or queues them for the flusher where
-// a write could wait for the network.
+// send encodes the requests and writes them. If a write could wait for the network,
+// send queues them for the flusher.
 func (c *conn) send(xs []*Exchange) error {
 	l := c.l
 	b, err := encode(xs, l.cfg.MaxRequest)
@@ -35,9 +36,9 @@ func (c *conn) send(xs []*Exchange) error {
 		defer l.mu.Unlock()
 		return fmt.Errorf("%w: %w", ErrNotConnected, c.err)
 	case c.closing && xs[0].Request.Op != opCloseSession:
-		// The server would not answer what comes behind a closeSession. It would
-		// close the connection with that unread, which takes the answers to
-		// earlier requests along.
+		// The server would not answer a request behind a closeSession. It would close
+		// the connection with that request unread, and the answers to earlier
+		// requests would be lost.
 		defer l.mu.Unlock()
 		return fmt.Errorf("%w: the session is being closed", ErrNotConnected)
 	}
@@ -86,8 +87,8 @@ func encode(xs []*Exchange, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// hand gives xs their xids and makes them wait for their answers. It comes before
-// the write, so that no answer can come before it. The caller holds l.mu.
+// hand gives xs their xids and registers them for their answers. It comes before the
+// write, so no answer can come before it. The caller holds l.mu.
 func (c *conn) hand(xs []*Exchange) {
 	at := c.l.stamp(slices.ContainsFunc(xs, func(x *Exchange) bool { return isQuorumWrite(x.Request.Op) }))
 	for _, x := range xs {
@@ -100,8 +101,8 @@ func (c *conn) hand(xs []*Exchange) {
 	}
 }
 
-// write writes b, which are the requests of xs, and yields the turn. A server
-// cannot run a request whose end is missing: such a one was not sent.
+// write writes b, which holds the requests of xs, and yields the turn. A server
+// cannot run a request whose end is missing: such a request counts as not sent.
 func (c *conn) write(xs []*Exchange, b []byte) {
 	n, err := c.nc.Write(b)
 	if err != nil {
@@ -113,8 +114,8 @@ func (c *conn) write(xs []*Exchange, b []byte) {
 	}
 }
 
-// unsend takes back those of xs of which the last missing bytes were not
-// written. The caller has the turn.
+// unsend takes back the exchanges of xs whose bytes are among the last missing ones,
+// which were not written. The caller has the turn.
 func (c *conn) unsend(xs []*Exchange, missing int) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -126,7 +127,7 @@ func (c *conn) unsend(xs []*Exchange, missing int) {
 	}
 }
 
-// flush writes what is queued, until nothing is or the connection fails.
+// flush writes the queue until it is empty or the connection fails.
 func (c *conn) flush() {
 	for {
 		select {
@@ -143,9 +144,9 @@ func (c *conn) flush() {
 	}
 }
 
-// take takes from the queue what is to be written next. Requests of one Do stay
-// together. Once the connection has failed nothing is taken, so that what waits
-// is known not to have been sent.
+// take takes the next exchanges to write from the queue. Exchanges of one Do stay
+// together. Once the connection has failed it takes none: the client knows that those
+// in the queue were not sent.
 func (c *conn) take() (xs []*Exchange, b []byte) {
 	l := c.l
 	l.mu.Lock()
@@ -156,8 +157,8 @@ func (c *conn) take() (xs []*Exchange, b []byte) {
 	n, size := 0, 0
 	for ; n < len(c.queue); n++ {
 		x := c.queue[n]
-		// A write costs a system call on a socket only. Elsewhere each Do has its
-		// own, so that the writes of a simulation do not depend on the scheduler.
+		// Only on a socket does a write cost a system call. Elsewhere each Do has its
+		// own write, so the writes of a simulation do not depend on the scheduler.
 		if full := !c.inline || size >= flushBytes; x.lead == x && n > 0 && full {
 			break
 		}
@@ -173,9 +174,9 @@ func (c *conn) take() (xs []*Exchange, b []byte) {
 	return xs, b
 }
 
-// buffers reports whether a kernel takes what is written to nc and sends it
-// later. Other connections may hold their writer until the peer has read; so may
-// a Unix socket, which counts much more than the bytes of a small write.
+// buffers reports whether a kernel takes the bytes that are written to nc and sends
+// them later. Other connections may hold their writer until the peer has read. So may
+// a Unix socket, which counts a small write as many more bytes.
 func buffers(nc net.Conn) bool {
 	if t, ok := nc.(*tls.Conn); ok {
 		nc = t.NetConn()

@@ -21,15 +21,15 @@ func hungUp(err error) error {
 	return err
 }
 
-// StrangerError is the error of a handshake that was answered with what no
-// ZooKeeper sends. It matches [ErrProtocol].
+// StrangerError is the error of a handshake whose answer no ZooKeeper sends. It
+// matches [ErrProtocol].
 type StrangerError struct {
 	Banner string // the printable text that the answer begins with, or ""
 	TLS    bool   // the answer is a record of TLS
 	Length uint32 // of the answer, if it were one of ZooKeeper
 }
 
-// Error quotes what came.
+// Error quotes the answer.
 func (e *StrangerError) Error() string {
 	switch {
 	case e.TLS:
@@ -44,14 +44,14 @@ func (e *StrangerError) Error() string {
 // Unwrap returns ErrProtocol.
 func (e *StrangerError) Unwrap() error { return ErrProtocol }
 
-// Limits of what is quoted of a stranger's answer.
+// Limits of the quotation from a stranger's answer.
 const (
-	leastBanner = 4 // less may be a length
+	leastBanner = 4 // a shorter text may be a length
 	mostBanner  = 40
 )
 
 // stranger describes an answer to the handshake whose length cannot be right. It
-// looks at what has arrived and waits for no more.
+// looks at the bytes that have arrived and waits for no more.
 func (c *conn) stranger(length uint32) error {
 	came, _ := c.br.Peek(min(c.br.Buffered(), mostBanner)) // that much is there
 	e := &StrangerError{Length: length}
