@@ -1,0 +1,91 @@
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// packages maps the directory of every package of the library to its source,
+// without tests.
+func packages(t *testing.T) map[string]string {
+	t.Helper()
+	source := map[string]string{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "../docs" || strings.HasPrefix(d.Name(), ".") && path != ".."):
+			return fs.SkipDir
+		case d.IsDir():
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != ".." {
+				return fs.SkipDir // another module
+			}
+		case strings.HasSuffix(path, ".go") && (!strings.HasSuffix(path, "_test.go") || strings.Contains(path, "simulation")):
+			dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
+			source[dir] += read(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(source, "..")
+	return source
+}
+
+// Every package has its row, and what the page names exists.
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	page := read(t, "architecture.md")
+	source := packages(t)
+	for dir := range source {
+		if !strings.Contains(page, "| `"+dir+"` |") {
+			t.Errorf("architecture.md has no row for the package %s", dir)
+		}
+	}
+	for _, room := range regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| .* \\| .* \\|$").FindAllStringSubmatch(page, -1) {
+		if source[room[1]] == "" {
+			t.Errorf("architecture.md has a row for %s, which is no package", room[1])
+		}
+	}
+	for _, file := range regexp.MustCompile("`([a-z/]+/[a-z_]+\\.go)`").FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat(filepath.Join("..", file[1])); err != nil {
+			t.Errorf("architecture.md names %s: %v", file[1], err)
+		}
+	}
+	foreign := []string{"context", "zk"} // packages of others
+	for _, name := range regexp.MustCompile("`([a-zA-Z]+)\\.([a-zA-Z]+)`").FindAllStringSubmatch(page, -1) {
+		if owner, member := name[1], name[2]; !slices.Contains(foreign, owner) && !declared(source, owner, member) {
+			t.Errorf("architecture.md names %s.%s, which is declared nowhere", owner, member)
+		}
+	}
+}
+
+// declared reports whether member is a method or field of a type, or declared by
+// a package, that is called owner.
+func declared(source map[string]string, owner, member string) bool {
+	method := regexp.MustCompile(fmt.Sprintf(`\nfunc \(\w+ \*?%s(\[\w+\])?\) %s\(`, owner, member))
+	top := regexp.MustCompile(fmt.Sprintf(`(?m)^(func |type |var |const |\t)%s\b`, member))
+	field := regexp.MustCompile(fmt.Sprintf(`(?m)^\t(\w+, )*%s\b`, member))
+	for dir, text := range source {
+		if filepath.Base(dir) == owner && top.MatchString(text) {
+			return true
+		}
+		if _, of, found := strings.Cut(text, "\ntype "+owner+" "); found {
+			of, _, _ = strings.Cut(of, "\n}")
+			if field.MatchString(of) {
+				return true
+			}
+		}
+		if strings.Contains(text, ") "+member+"(") && method.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}

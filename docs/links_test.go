@@ -1,0 +1,51 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// headings are the anchors that GitHub makes.
+func headings(page string) map[string]bool {
+	anchors := map[string]bool{}
+	fenced := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if !fenced && strings.HasPrefix(line, "#") {
+			title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
+			title = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(title, "")
+			anchors[strings.ReplaceAll(title, " ", "-")] = true
+		}
+	}
+	return anchors
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, path := range append(pages(t), "../CHANGELOG.md") {
+		page := read(t, path)
+		for _, found := range link.FindAllStringSubmatch(page, -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := path
+			if target != "" {
+				file = filepath.Join(filepath.Dir(path), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the link %s leads nowhere: %v", path, found[1], err)
+				continue
+			}
+			if anchor != "" && !headings(read(t, file))[anchor] {
+				t.Errorf("%s: %s has no heading %q", path, file, anchor)
+			}
+		}
+	}
+}
