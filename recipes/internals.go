@@ -53,6 +53,9 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 	if err != nil {
 		return nil, err
 	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	tags := seqqueue.Tags{Contenders: append([]string{tag}, others...), Foreign: known, Site: semaphoreSite}
 	if s.kazoo { // what is a contender is not foreign
 		tags.Contenders = append(tags.Contenders, kazooLock, kazooRead)

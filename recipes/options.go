@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -71,8 +72,9 @@ func WithNodeData(data []byte) NodeOption {
 // them. The default is that of the client. Everybody who contends must be able
 // to create, delete and list in the directory, and should be able to read the
 // nodes: a contender behind a node that it may not read watches the whole
-// directory, and lists it whenever another contender comes or goes. Without an
-// entry every acquire fails with an error that matches client.ErrInvalidACL.
+// directory, and lists it whenever another contender comes or goes. An ACL without
+// an entry is refused by the constructor of the lock, with an error that matches
+// client.ErrInvalidACL.
 func WithNodeACL(acl ...zk.ACL) NodeOption {
 	return nodeFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })
 }
@@ -90,6 +92,14 @@ func WithNodeACL(acl ...zk.ACL) NodeOption {
 // three must not share a directory.
 func WithKazoo() LockOption {
 	return lockFunc(func(s *settings) { s.kazoo = true })
+}
+
+// check refuses settings that no lock can work with.
+func (s *settings) check() error {
+	if s.acl != nil && len(s.acl) == 0 {
+		return fmt.Errorf("recipes: WithNodeACL without an entry: %w", client.ErrInvalidACL)
+	}
+	return nil
 }
 
 // nodeData is what the nodes of c say. Before its first connection a lazy client

@@ -1,0 +1,57 @@
+package recipes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A context that has ended acquires nothing, also if it descends from a hold: it
+// re-enters neither a lock nor the write lock for reading, nor within a multi-lock.
+func TestEndedContextAcquiresNothing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		mutex, pool := r.mutex(c), r.semaphore(c, 3)
+		rw, err := recipes.NewInterProcessReadWriteLock(c, "/rw")
+		r.check(err)
+		h := r.held(mutex)
+		w, err := rw.WriteLock().Acquire(h.Context())
+		r.check(err)
+		l, err := pool.Acquire(w.Context(), 1)
+		r.check(err)
+		over, cancel := context.WithCancel(l.Context())
+		cancel()
+		r.srv.ResetCounts()
+		both := r.multiOf(mutex, rw.ReadLock())
+		for name, acquire := range map[string]func(context.Context) error{
+			"mutex":       func(ctx context.Context) error { _, err := mutex.Acquire(ctx); return err },
+			"try":         func(ctx context.Context) error { _, err := mutex.TryAcquire(ctx); return err },
+			"write":       func(ctx context.Context) error { _, err := rw.WriteLock().Acquire(ctx); return err },
+			"read":        func(ctx context.Context) error { _, err := rw.ReadLock().Acquire(ctx); return err },
+			"downgrade":   func(ctx context.Context) error { _, err := w.Downgrade(ctx); return err },
+			"permits":     func(ctx context.Context) error { _, err := pool.Acquire(ctx, 1); return err },
+			"try permits": func(ctx context.Context) error { _, err := pool.TryAcquire(ctx, 1); return err },
+			"several":     func(ctx context.Context) error { _, err := both.Acquire(ctx); return err },
+			"none held":   func(ctx context.Context) error { _, err := r.mutexOn(c, "/other").Acquire(ctx); return err },
+		} {
+			if err := acquire(over); err == nil {
+				t.Errorf("%s: acquired", name)
+			} else {
+				wantErr(t, err, context.Canceled)
+			}
+		}
+		if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); n != 0 {
+			t.Errorf("%d nodes made", n)
+		}
+		r.check(l.Close())
+		r.check(w.Close())
+		r.check(h.Close())
+		time.Sleep(time.Second)
+		r.empty()
+		r.nothingIn("/rw")
+	})
+}

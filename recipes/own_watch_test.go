@@ -1,0 +1,46 @@
+package recipes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A lease of many permits is watched by few goroutines, with few reads at a time,
+// and every node of it is watched all the same.
+func TestManyPermitsAreWatchedByFew(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const many, few = 1000, 16
+		s := r.semaphore(r.connect("a"), many)
+		for _, lost := range []int{0, few, many - 1} {
+			r.srv.ResetCounts()
+			l := r.lease(s, many)
+			time.Sleep(25 * time.Millisecond) // the first reads are on their way
+			if n := len(busyGoroutines()); n > few+1 {
+				t.Errorf("%d goroutines", n)
+			}
+			time.Sleep(time.Second)
+			if n := len(busyGoroutines()); n > few+1 {
+				t.Errorf("%d goroutines wait", n)
+			}
+			if n := r.srv.Count(zktest.OpGetData); n < many || n > many+few {
+				t.Errorf("%d of %d nodes are watched", n, many)
+			}
+			r.check(l.Err())
+			r.check(r.srv.Delete(l.Paths()[lost]))
+			select {
+			case <-l.Context().Done():
+				wantErr(t, l.Err(), recipes.ErrNodeDeleted)
+			case <-time.After(100 * time.Millisecond):
+				t.Errorf("node %d was deleted, and nobody was told", lost)
+			}
+			wantErr(t, l.Close(), recipes.ErrLost)
+			time.Sleep(time.Minute)
+			wantNoGoroutine(t)
+		}
+		r.drained()
+	})
+}
