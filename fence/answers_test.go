@@ -32,8 +32,8 @@ func TestCheckResponse(t *testing.T) {
 	}
 }
 
-// A handler's own 412 and 428 are not taken for refusals of the token, and the
-// refusal of its own write is, if it says so by Refuse.
+// A handler's own 412 and 428 are not taken for refusals of the token. What the
+// handler answers by Refuse is.
 func TestHTTPOwnAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 type Database struct {
 	DB      *sql.DB
 	Dialect Dialect
-	// Options are those of the transactions of Tx; nil leaves them to the
+	// Options are the options of Tx's transactions; nil leaves them to the
 	// database.
 	Options *sql.TxOptions
 }
@@ -53,7 +53,7 @@ func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string,
 }
 
 // Do raises the token of the resource by a statement of its own, and then runs
-// fn: no write of an older holder is accepted after fn has begun, so what fn
+// fn. No write of an older holder is accepted after fn has begun. So what fn
 // reads in this database stays true until a write with this token or a newer
 // one. fn's context carries the token; fn writes by [Database.Tx], as often as
 // it likes.

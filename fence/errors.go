@@ -11,8 +11,8 @@ var (
 	ErrStale = errors.New("stale fencing token")
 
 	// ErrNoToken says that a write came without a fencing token for its
-	// resource, with one that was not raised there, or with one that no lock
-	// gives: tokens are positive.
+	// resource, or with a token that was not raised there. It also refuses a
+	// number that no lock gives: tokens are positive.
 	ErrNoToken = errors.New("no fencing token")
 
 	// ErrOtherResource says that a request came with the token for another

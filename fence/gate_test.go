@@ -148,9 +148,9 @@ func TestGateDoPanic(t *testing.T) {
 	}
 }
 
-// Holders in random order, each writing several times, some of them late: a
+// Holders in random order, each writing several times, some of them late. A
 // register behind a gate never sees an older token after a newer one, from the
-// first instant of a write to its last, and the newest holder is never refused.
+// first instant of a write to its last. The newest holder is never refused.
 func TestGateModel(t *testing.T) {
 	t.Parallel()
 	const seeds = 200

@@ -24,9 +24,9 @@ var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a T
 // no request of an older holder after fn has begun. fn's context carries the
 // token, which Client sends with fn's own requests.
 //
-// The error is fn's. If fn did not run, it is what [CheckResponse] says of the
-// answer, the error of the request, or says that the answer came from no
-// Handler. In the last two cases the token may have been raised, which harms no
+// The error is fn's. If fn did not run, it is the error that [CheckResponse]
+// makes of the answer, or that of the request, or says that the answer came from
+// no Handler. In the last two cases the token may have been raised, which harms no
 // newer holder: repeat the call.
 func (r Remote) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
 	if err := valid(resource, token); err != nil {

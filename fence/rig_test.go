@@ -36,7 +36,7 @@ func (t *trace) want(tb testing.TB, events ...string) {
 }
 
 var (
-	errBusy = errors.New("somebody else holds it")
+	errBusy = errors.New("another holder has it")
 	errLost = errors.New("lost")
 	errBody = errors.New("body")
 )

@@ -88,8 +88,8 @@ func sameHost(req *http.Request) bool {
 	return true
 }
 
-// CheckResponse returns an error if resp is a [Handler]'s refusal of a token,
-// and nil otherwise, also where the status is an error of another kind. The
+// CheckResponse returns an error if resp is a [Handler]'s refusal of a token. It
+// returns nil for every other response, also if its status is an error. The
 // error is a [*StaleError] or matches [ErrNoToken] or [ErrOtherResource].
 // CheckResponse leaves the body alone.
 func CheckResponse(resp *http.Response) error {

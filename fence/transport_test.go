@@ -14,7 +14,7 @@ import (
 )
 
 // host is a server that writes down the requests that it gets, and redirects
-// those to /to/... if it has somewhere to.
+// requests to /redirect.
 type host struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -97,8 +97,8 @@ func TestTransportSendsWhereItIsMeant(t *testing.T) {
 	stock.want(t, "PUT /c  ")
 }
 
-// A redirect keeps the token on the same host, loses it to another one, and
-// does not get it back there, even if Resource does not look at the host.
+// A redirect keeps the token on the same host and loses it to another one, from
+// which it does not come back, even if Resource does not look at the host.
 func TestTransportRedirect(t *testing.T) {
 	t.Parallel()
 	a, b := newHost(t), newHost(t)

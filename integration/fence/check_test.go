@@ -163,8 +163,8 @@ func (w world) awaitBlocked(t *testing.T) {
 	})
 }
 
-// The statement of docs/fencing.md for those who keep the token in their own
-// row.
+// The statement of docs/fencing.md for a token that is kept in the row that it
+// guards.
 func (w world) testLoneStatement(t *testing.T) {
 	w.exec(t, "CREATE TABLE stock (id INTEGER PRIMARY KEY, items INTEGER NOT NULL, fence BIGINT NOT NULL DEFAULT 0)")
 	w.exec(t, "INSERT INTO stock (id, items) VALUES (7, 10)")

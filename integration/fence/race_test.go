@@ -50,7 +50,7 @@ func (a *tally) add(n *int) {
 	*n++
 }
 
-// Many holders at once, on resources that nobody used before. Each reads the
+// Many holders at once, on resources that are new. Each reads the
 // last entry of a list and adds one to it, protected by nothing but the check:
 // no entry may be overwritten or stand in the wrong order, and the token stored
 // at the end must be the last one in the list.
@@ -169,7 +169,7 @@ func (w world) lastToken(t *testing.T, resource string) int64 {
 		t.Errorf("%s: tokens went back: %v", resource, tokens)
 	}
 	if len(tokens) == 0 {
-		t.Fatalf("%s: nobody wrote", resource)
+		t.Fatalf("%s: there is no entry", resource)
 	}
 	return tokens[len(tokens)-1]
 }

@@ -100,7 +100,8 @@ func serverDir(t *testing.T) string {
 	return dir
 }
 
-// nobody is who servers run as if the test runs as root, which they refuse.
+// nobody is the user that servers run as if the test runs as root: they refuse
+// to run as root.
 const nobody = 65534
 
 func command(t *testing.T, dir, name string, args ...string) (*exec.Cmd, *bytes.Buffer) {
@@ -175,7 +176,7 @@ func eventually(t *testing.T, what string, ask func(context.Context) error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited in vain until %s: %v", what, err)
+			t.Fatalf("it did not happen that %s: %v", what, err)
 		case <-again.C:
 		}
 	}

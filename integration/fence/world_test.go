@@ -49,8 +49,8 @@ func TestPostgreSQL(t *testing.T) {
 
 func TestMariaDB(t *testing.T) {
 	w := open(t, "mysql", startMariaDB(t), fence.MySQL)
-	// Not innodb_trx, which does not change as long as somebody asks more often
-	// than every 100 ms.
+	// Not innodb_trx, which does not change while it is read more often than
+	// every 100 ms.
 	w.blocked = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
 	w.sleep = "SELECT SLEEP(60)"
 	w.p = question

@@ -1,8 +1,8 @@
 // Flashsale sells a small stock to a large crowd: several worker processes,
 // each with many goroutines, take one item at a time from a plain file that
 // nothing but a distributed lock protects. At the end it checks the books:
-// sold exactly what there was, never below zero, no item twice, and tells who
-// held the lock and how long people waited.
+// sold exactly what there was, never below zero, no item twice. It tells which
+// processes held the lock and how long buyers waited.
 //
 //	go run ./docs/examples/flashsale                     # on a server in this process
 //	go run ./docs/examples/flashsale -zk 127.0.0.1:2181  # on yours

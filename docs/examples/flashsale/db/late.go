@@ -52,9 +52,9 @@ func (s *shop) stopAfterRead(ctx context.Context, entry crowd.Sale) error {
 }
 
 // writeLate stops this process, which holds the lock and is about to write,
-// until the experiment lets it go on. Then it writes: the write was under way
-// when the process stopped, in a driver's buffer or at a service, so neither the
-// end of the hold nor its context calls it back.
+// until the experiment lets it go on. Then it writes. The write stands for one
+// that was under way when the process stopped, in a driver's buffer or at a
+// service. Neither the end of the hold nor its context calls that back.
 func (s *shop) writeLate(ctx context.Context, hold *recipes.Hold, entry crowd.Sale) error {
 	if err := hold.Err(); err != nil {
 		return err

@@ -70,8 +70,8 @@ func stoppedHolder(ctx context.Context, cfg config) (*crowd.Books, error) {
 	return books, nil
 }
 
-// watch waits until the first worker has stopped and another one has the lock,
-// lets the first go on, and sees to it that nothing stays stopped.
+// watch waits until the first worker has stopped and another one has the lock.
+// Then it lets the first go on. It leaves no process stopped.
 func (s *sale) watch(ctx context.Context) error {
 	first := s.workers[0].Process
 	defer func() {
@@ -92,7 +92,7 @@ func (s *sale) watch(ctx context.Context) error {
 		next = s.reader
 	}
 	if err := next(ctx, before); err != nil {
-		return fmt.Errorf("nobody else got the lock: %w", err)
+		return fmt.Errorf("no other process got the lock: %w", err)
 	}
 	n, err := s.sold(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// stopSelf stops this process until somebody lets it go on. The thread that
+// stopSelf stops this process until another one lets it go on. The thread that
 // calls may run on for a moment before the whole process stops, so it waits
 // until it has been let go on.
 func stopSelf() error {

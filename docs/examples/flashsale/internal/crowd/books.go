@@ -60,7 +60,7 @@ func (b *Books) Verdict(took time.Duration) string {
 	return fmt.Sprintf("sold %d of %d, %d left, in %v: %s", len(b.Sales), b.Stock, b.Left, took.Round(time.Millisecond), verdict)
 }
 
-// Print writes the verdict, who held the lock, and how long people waited.
+// Print writes the verdict, which processes held the lock, and how long buyers waited.
 func (b *Books) Print(w io.Writer, took time.Duration) {
 	perWorker := map[int]int{}
 	held := map[int]time.Duration{}
