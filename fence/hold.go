@@ -66,6 +66,9 @@ func Under(ctx context.Context, hold Hold, at Checker, resource string, fn func(
 	if err := exclusive(hold, resource); err != nil {
 		return err
 	}
+	if err := valid(resource, hold.FencingToken()); err != nil { // whatever at is
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(hold.Context(), func() { cancel(context.Cause(hold.Context())) })

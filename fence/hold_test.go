@@ -3,6 +3,7 @@ package fence_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,38 @@ func TestUnder(t *testing.T) {
 	l.hold.exclusive = false
 	wantErr(t, fence.Under(t.Context(), l.hold, &fence.Gate{}, "stock", nil), fence.ErrShared)
 	l.want(t)
+}
+
+// checker is a Checker that is none of this package.
+type checker struct{ *trace }
+
+func (c checker) Do(ctx context.Context, resource string, token int64, fn func(context.Context) error) error {
+	c.add(fmt.Sprintf("%s %d", resource, token))
+	return fn(ctx)
+}
+
+// A Checker of one's own needs not know how a context carries a token, and is
+// never called with what is no token or no name.
+func TestDoOwnChecker(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	at := checker{&trace{}}
+	err := fence.Do(t.Context(), l, at, "stock", func(ctx context.Context) error {
+		if token, ok := fence.Token(ctx, "stock"); !ok || token != 7 {
+			t.Errorf("Token = %d, %v", token, ok)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	never := func(context.Context) error { t.Error("it ran"); return nil }
+	if err := fence.Do(t.Context(), l, at, "", never); err == nil {
+		t.Error("a resource without a name was accepted")
+	}
+	l.hold.token = 0
+	wantErr(t, fence.Do(t.Context(), l, at, "stock", never), fence.ErrNoToken)
+	at.want(t, "stock 7")
 }
 
 // A context carries the tokens of several resources, and of each the innermost.
