@@ -15,34 +15,15 @@ func (r *request) setWatches(d *decoder) Code {
 	if r.c.dead {
 		return CodeOK
 	}
-	w, tree := r.s.watches, r.s.tree
-	for _, path := range data {
-		switch n := tree.nodes[path]; {
-		case n == nil:
-			r.c.event(EventNodeDeleted, path, -1)
-		case n.stat.mzxid > since:
-			r.c.event(EventNodeDataChanged, path, -1)
-		default:
-			w.add(dataTable, path, r.c, watchOnce)
-		}
-	}
+	r.restore(dataTable, data, EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
 	for _, path := range exist {
-		if tree.nodes[path] != nil {
+		if r.s.tree.nodes[path] != nil {
 			r.c.event(EventNodeCreated, path, -1)
 		} else {
-			w.add(dataTable, path, r.c, watchOnce)
+			r.s.watches.add(dataTable, path, r.c, watchOnce)
 		}
 	}
-	for _, path := range child {
-		switch n := tree.nodes[path]; {
-		case n == nil:
-			r.c.event(EventNodeDeleted, path, -1)
-		case n.stat.pzxid > since:
-			r.c.event(EventNodeChildrenChanged, path, -1)
-		default:
-			w.add(childTable, path, r.c, watchOnce)
-		}
-	}
+	r.restore(childTable, child, EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
 	for _, path := range persistent {
 		r.addPersistent(path, watchPersistent)
 	}
@@ -50,6 +31,21 @@ func (r *request) setWatches(d *decoder) Code {
 		r.addPersistent(path, watchRecursive)
 	}
 	return CodeOK
+}
+
+// restore sets watches on nodes that exist. Where the node has been deleted or has
+// changed, the client is told instead.
+func (r *request) restore(k tableKind, paths []string, ev EventType, changed func(*storedStat) bool) {
+	for _, path := range paths {
+		switch n := r.s.tree.nodes[path]; {
+		case n == nil:
+			r.c.event(EventNodeDeleted, path, -1)
+		case changed(&n.stat):
+			r.c.event(ev, path, -1)
+		default:
+			r.s.watches.add(k, path, r.c, watchOnce)
+		}
+	}
 }
 
 // addPersistent sets a watch in both tables. A recursive watch is not needed in the

@@ -1,0 +1,67 @@
+package zktest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"slices"
+	"testing"
+)
+
+// The package converts its constants to those of the engine by their numbers. So both
+// lists have the same names, with the same values, in the same order.
+func TestConstantsAgreeWithTheEngine(t *testing.T) {
+	t.Parallel()
+	const engine = "../internal/zkserver/"
+	for typ, files := range map[string][2]string{
+		"Op":      {"protocol.go", engine + "zoodefs.go"},
+		"Code":    {"protocol.go", engine + "zoodefs.go"},
+		"Version": {"version.go", engine + "version.go"},
+		"Quirk":   {"quirk.go", engine + "keeper.go"},
+	} {
+		ours, theirs := constants(t, files[0], typ), constants(t, files[1], typ)
+		if len(ours) < 4 || !slices.Equal(ours, theirs) {
+			t.Errorf("%s: zktest has\n%v, the engine\n%v", typ, ours, theirs)
+		}
+	}
+}
+
+// constants returns the exported constants of a type in a file, as "name=value" or,
+// where the value is repeated, "name".
+func constants(t *testing.T, file, typ string) (out []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range f.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		ofType := false
+		for _, spec := range group.Specs {
+			c, ok := spec.(*ast.ValueSpec)
+			if !ok {
+				continue
+			}
+			switch {
+			case c.Type != nil:
+				ofType = types.ExprString(c.Type) == typ
+			case len(c.Values) > 0:
+				ofType = false
+			}
+			if !ofType || !c.Names[0].IsExported() {
+				continue
+			}
+			text := c.Names[0].Name
+			for _, v := range c.Values {
+				text += fmt.Sprint("=", types.ExprString(v))
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
