@@ -36,8 +36,9 @@ func newProtectedPrefix() string {
 type attempt struct {
 	*ops
 	nodes  []attemptNode
-	parts  []Op // in the same transaction, behind the nodes
-	single bool // one node, created by a plain request
+	one    [1]attemptNode // the nodes, if there is one
+	parts  []Op           // in the same transaction, behind the nodes
+	single bool           // one node, created by a plain request
 
 	prefix  string         // "_c_<uuid>-" in use, of all nodes
 	last    *wire.Exchange // the newest request
@@ -121,13 +122,14 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 // parent is missing and may be made, missing is the index of the node that lacks it;
 // otherwise it is -1.
 func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.Entry, missing int, err error) {
-	x, lists := a.request(), a.lists()
+	x := a.request()
+	xs := a.lists(x)
 	a.last, a.owner, a.unknown = x, s, true
 	x.Keep = true
 	if a.single {
-		err = s.call(ctx, append([]*wire.Exchange{x}, lists...)...)
+		err = s.call(ctx, xs...)
 	} else {
-		err = s.transact(ctx, x, a.described(), lists...)
+		err = s.transact(ctx, a.described(), xs...)
 	}
 	if err != nil {
 		var ft *fault
@@ -169,38 +171,41 @@ func (a *attempt) made() (full []string) {
 
 // request is the create.
 func (a *attempt) request() *wire.Exchange {
+	if a.single {
+		n := &a.nodes[0]
+		return &wire.Exchange{Request: n.spec.request(join(n.dir, a.prefix+n.name), n.data)}
+	}
 	reqs := make([]wire.Request, len(a.nodes), len(a.nodes)+len(a.parts))
 	for i := range a.nodes {
 		n := &a.nodes[i]
 		reqs[i] = n.spec.request(join(n.dir, a.prefix+n.name), n.data)
 	}
-	if a.single {
-		return &wire.Exchange{Request: reqs[0]}
-	}
 	more, _ := a.requests(a.parts) // run has looked at them
 	return transaction(append(reqs, more...))
 }
 
-// lists are the lists and looks that the nodes ask for. Those of other directories
-// come last.
-func (a *attempt) lists() (dirs []*wire.Exchange) {
-	var sides []*wire.Exchange
+// lists returns x, the create, and behind it the lists and looks that the nodes ask
+// for. Those of other directories come last.
+func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
+	xs = append(make([]*wire.Exchange, 0, 1+2*len(a.nodes)), x)
+	for i := range a.nodes {
+		if n := &a.nodes[i]; n.list {
+			n.children = asked(wire.OpGetChildren, n.dir)
+			xs = append(xs, n.children)
+		}
+	}
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		if n.list {
-			n.children = asked(wire.OpGetChildren, n.dir)
-			dirs = append(dirs, n.children)
-		}
 		if n.beside != "" {
 			n.side = asked(wire.OpGetChildren, n.beside)
-			sides = append(sides, n.side)
+			xs = append(xs, n.side)
 		}
 		if n.look = nil; n.stat != nil && !n.spec.sequential {
 			n.look = asked(wire.OpExists, join(n.dir, a.prefix+n.name))
-			sides = append(sides, n.look)
+			xs = append(xs, n.look)
 		}
 	}
-	return append(dirs, sides...)
+	return xs
 }
 
 // described are all parts of the transaction, as errors name them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -106,6 +107,11 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 			opt(&s)
 		}
 	}
+	return o.complete(s)
+}
+
+// complete gives s the client's default ACL where it has none, and checks it.
+func (o *ops) complete(s createSpec) (createSpec, error) {
 	if s.acl != nil && len(s.acl) == 0 || s.parentACL != nil && len(s.parentACL) == 0 {
 		return s, &fault{errEmptyACL, OutcomeNeverSent}
 	}
@@ -178,7 +184,6 @@ func (spec *createSpec) flags() int32 {
 // matches [UnknownOutcome], and the caller has to look whether the node exists. After
 // any other error there is no node of this name from this call. Parents that were
 // made stay; the server removes those that are containers.
-// stay, and the server removes those that are containers.
 func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	return o.createOne(ctx, path, data, nil, opts)
 }
@@ -195,7 +200,8 @@ func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.
 	}
 	n := attemptNode{in: o, spec: spec, data: data, stat: stat}
 	n.dir, n.name = split(full)
-	a := &attempt{ops: o, nodes: []attemptNode{n}, single: true}
+	a := &attempt{ops: o, single: true}
+	a.nodes = append(a.one[:0], n)
 	made, err := a.run(ctx, "create", path)
 	if err != nil {
 		return "", err
@@ -207,7 +213,7 @@ func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.
 // may be empty.
 func (o *ops) creatable(path string, spec createSpec) (string, error) {
 	checked := path
-	if spec.sequential {
+	if spec.sequential && strings.TrimRight(path, "/.") != path { // else the number makes no difference
 		checked += "0000000000"
 	}
 	full, err := o.full(checked)

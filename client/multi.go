@@ -119,7 +119,7 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 			return err
 		}
 		x := transaction(reqs)
-		if err := t.s.transact(ctx, x, parts); err != nil {
+		if err := t.s.transact(ctx, parts, x); err != nil {
 			return err
 		}
 		results = make([]OpResult, len(parts))
@@ -141,12 +141,13 @@ func transaction(reqs []wire.Request) *wire.Exchange {
 	return &wire.Exchange{Request: wire.Request{Op: wire.OpMulti, Parts: reqs}}
 }
 
-// transact is call for a transaction of parts. The first part whose code gives a
+// transact is call for xs, of which the first is a transaction of parts. The first part whose code gives a
 // reason was refused: the parts behind it say that they were not executed.
-func (s *sessionState) transact(ctx context.Context, x *wire.Exchange, parts []Op, behind ...*wire.Exchange) error {
-	if err := s.call(ctx, append([]*wire.Exchange{x}, behind...)...); err != nil {
+func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exchange) error {
+	if err := s.call(ctx, xs...); err != nil {
 		return err
 	}
+	x := xs[0]
 	if got := len(x.Reply.Parts); got != len(parts) {
 		return &fault{fmt.Errorf("%w: %d results of a transaction of %d parts", wire.ErrProtocol, got, len(parts)), OutcomeUnknown}
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"github.com/docent-go/docent/internal/inside"
 )
@@ -9,6 +10,7 @@ import (
 // createAndList is inside.Functions.CreateAndList.
 func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (inside.Entry, error) {
 	a := &attempt{ops: &s.ops, single: true}
+	a.nodes = a.one[:0]
 	path := join(node.Dir, node.Prefix)
 	if err := a.add(node); err != nil {
 		return inside.Entry{}, s.invalid(ctx, "create", path, err)
@@ -60,16 +62,10 @@ func (a *attempt) add(node inside.Node[Client]) error {
 	if n.in.core != a.core {
 		return misused("%s is in the namespace of a client with another session", node.Dir)
 	}
-	opts := make([]CreateOption, 0, 6)
-	opts = append(opts, Ephemeral(), Protected(), WithParents())
-	if !node.Plain {
-		opts = append(opts, Sequential())
-	}
-	if node.ACL != nil {
-		opts = append(opts, ACL(node.ACL...), ParentACL(node.ACL...))
-	}
+	spec := createSpec{ephemeral: true, protected: true, parents: parentsContainers, sequential: !node.Plain}
+	spec.acl, spec.parentACL = slices.Clone(node.ACL), slices.Clone(node.ACL)
 	var err error
-	if n.spec, err = a.spec(opts); err != nil {
+	if n.spec, err = a.complete(spec); err != nil {
 		return err
 	}
 	if _, err = n.in.full(node.Dir); err != nil {

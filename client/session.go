@@ -78,7 +78,7 @@ func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 			for _, path := range paths[begin:end] {
 				parts = append(parts, CheckOp(path, AnyVersion))
 			}
-			if err := t.s.transact(ctx, checks(full[begin:end]), parts); err != nil {
+			if err := t.s.transact(ctx, parts, checks(full[begin:end])); err != nil {
 				if missing := (*MultiError)(nil); errors.As(err, &missing) {
 					missing.Index += begin
 				}
