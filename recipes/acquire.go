@@ -25,8 +25,8 @@ type part struct {
 	gate *lockInternals // the queue that the lock waits in
 }
 
-// line is a queue: a path on the servers of a client.
-type line struct {
+// queueKey tells queues apart: a path on the servers of a client.
+type queueKey struct {
 	root *client.Client
 	path string
 }

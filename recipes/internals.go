@@ -35,17 +35,6 @@ const (
 	kazooRead = "__rlock__"
 )
 
-// rule says who blocks a contender with the given tag: readers do not block
-// each other, everybody else blocks and is blocked.
-func rule(tag string) seqqueue.Blocks {
-	if isRead(tag) {
-		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }
-	}
-	return seqqueue.Everybody
-}
-
-func isRead(tag string) bool { return tag == readTag || tag == kazooRead }
-
 // newLockInternals checks the path of a lock whose own nodes have tag. Nodes
 // with one of others stand in the same line.
 func newLockInternals(c *client.Client, path string, s settings, tag string, others ...string) (*lockInternals, error) {
@@ -93,8 +82,8 @@ func (l *lockInternals) part() part { return part{l, l.path, l} }
 // node is what a contender makes in the queue. The client was connected before.
 func (l *lockInternals) node() newNode { return l.queue.Node(l.tag, l.nodeData(l.c), l.acl) }
 
-// line is the same for all locks that wait in one queue.
-func (l *lockInternals) line() line { return line{l.key.root, l.key.path} }
+// queueKey is the same for all locks that wait in one queue.
+func (l *lockInternals) queueKey() queueKey { return queueKey{l.key.root, l.key.path} }
 
 // info describes an acquire of the lock.
 func (l *lockInternals) info(try bool) client.LockInfo {

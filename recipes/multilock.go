@@ -49,7 +49,7 @@ func NewInterProcessMultiLock(locks ...Lock) (*InterProcessMultiLock, error) {
 		}
 		p := l.part()
 		for _, other := range m.parts {
-			if other.gate.line() == p.gate.line() {
+			if other.gate.queueKey() == p.gate.queueKey() {
 				return nil, fmt.Errorf("recipes: a multi-lock names the queue of %s twice; it would wait for itself", p.path)
 			}
 		}

@@ -1,3 +1,21 @@
+// The protocol of a lock with one queue, the mutex and both halves of the
+// read/write lock (Curator: LockInternals, StandardLockInternalsDriver):
+//
+//  1. reenter: if the context descends from a hold of the lock, the acquire returns
+//     one more hold of the same node, without a request.
+//  2. join: the acquire makes an ephemeral sequential node in the lock's directory.
+//     The number that the server puts behind the name is its place in the queue. The
+//     list of the directory comes with the answer.
+//  3. turn: the acquire holds the lock when no contender with a lower number blocks
+//     it. Every contender blocks a mutex or a writer, writers alone block a reader.
+//     Otherwise it watches the nearest one that does, and lists again when that
+//     node changes: the contender may only have given up.
+//  4. take, in grant.go: the session is proved, and the hold begins. From then on its
+//     own node is watched, and a heartbeat proves the session.
+//  5. Release deletes the node, and the watch on it wakes the next contender.
+//
+// TryAcquire looks by free before it joins, and at its turn it does not wait.
+
 package recipes
 
 import (

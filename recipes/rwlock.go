@@ -1,3 +1,12 @@
+// The protocol of the read/write lock (Curator: InterProcessReadWriteLock) is that
+// of the mutex, in mutex.go, with two tags in one queue, "__READ__" and "__WRIT__":
+//
+//   - rule: a writer waits for every contender ahead, a reader for the writers ahead.
+//   - A reader in the context of a write hold does not queue: underWrite, in
+//     downgrade.go, makes a node with the number of the write node, in a transaction
+//     that checks that this still stands.
+//   - A writer in the context of a read hold is refused: it would wait for itself.
+
 package recipes
 
 import (
@@ -7,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // InterProcessReadWriteLock is a fair, re-entrant lock across processes and
@@ -159,6 +169,17 @@ func (l *lockInternals) half(ctx context.Context, readers bool) ([]Contender, er
 	all, err := l.contenders(ctx)
 	return slices.DeleteFunc(all, func(c Contender) bool { return (c.Mode == ModeRead) != readers }), err
 }
+
+// rule says who blocks a contender with the given tag: readers do not block
+// each other, everybody else blocks and is blocked.
+func rule(tag string) seqqueue.Blocks {
+	if isRead(tag) {
+		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }
+	}
+	return seqqueue.Everybody
+}
+
+func isRead(tag string) bool { return tag == readTag || tag == kazooRead }
 
 // upgrade refuses to wait behind a read hold, nil if there is none.
 func upgrade(read *grant) error {

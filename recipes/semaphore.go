@@ -162,6 +162,10 @@ func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error
 	return all, nil
 }
 
+// Permits is n permits of the semaphore as one of the locks of an
+// [InterProcessMultiLock].
+func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return permits{s, n} }
+
 func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
 	h, err := acquire(ctx, s.c, client.LockInfo{
 		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: !wait,

@@ -1,3 +1,21 @@
+// The protocol of the semaphore (Curator: InterProcessSemaphoreV2). Two directories
+// are below its path: "locks" is a queue like that of a mutex, and each child of
+// "leases" is one permit that is held.
+//
+//  1. reenter gives nothing, and refuses more permits than there are.
+//  2. join makes a node in the queue. The list of the leases comes with the answer.
+//  3. turn waits until the node is the first in the queue. Then it counts the leases.
+//     Until there is room it watches their directory, and the number of permits if
+//     that is shared. No other acquire adds leases meanwhile: only the first may.
+//  4. claim makes one lease for each permit and deletes the node in the queue, in one
+//     transaction. If another client has deleted that node, so that another acquire
+//     may be the first, the transaction fails as a whole.
+//  5. take, in grant.go, begins the hold. Release deletes the leases, which wakes the
+//     first in the queue.
+//
+// An acquire in the context of a lease of the same semaphore is nested: it waits in
+// neither step, and ErrWouldDeadlock takes the place of waiting.
+
 package recipes
 
 import (
@@ -19,10 +37,6 @@ import (
 // mostAtOnce bounds the memory that a number out of a configuration can take.
 // By default a server's limit is reached with some 8000.
 const mostAtOnce = 1 << 16
-
-// Permits is n permits of the semaphore as one of the locks of an
-// [InterProcessMultiLock].
-func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return permits{s, n} }
 
 // permits is the protocol of the semaphore for n permits.
 type permits struct {
