@@ -52,8 +52,9 @@ type acquirable interface {
 // acquire: with Try set it does not wait for others.
 func acquire(ctx context.Context, c *client.Client, lock client.LockInfo, by acquirable) (*Hold, error) {
 	ctxerr.Require(ctx)
+	outer := around(ctx)
 	ctx, seen := observe(ctx, c, lock)
-	h, err := through(ctx, seen, lock, by)
+	h, err := through(ctx, seen, lock, by, outer)
 	if err != nil {
 		err = &LockError{Op: opOf(lock.Try), Path: lock.Path, Err: err}
 	}
@@ -61,7 +62,7 @@ func acquire(ctx context.Context, c *client.Client, lock client.LockInfo, by acq
 	return h, err
 }
 
-func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirable) (*Hold, error) {
+func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirable, outer []*grant) (*Hold, error) {
 	if h, ok, err := by.reenter(ctx); ok || err != nil {
 		return h, err
 	}
@@ -80,7 +81,7 @@ func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirab
 		m.DeleteInBackground()
 		return nil, err
 	}
-	return take(ctx, p)
+	return take(ctx, p, outer)
 }
 
 // opOf is what an acquire is called in errors.

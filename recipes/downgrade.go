@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -57,7 +58,7 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 		}
 	}
 	ctx, seen := observe(ctx, h.read.c, h.read.info(false))
-	read, ok, err := h.read.underWrite(ctx, h.grant)
+	read, ok, err := h.read.underWrite(ctx, h.grant, slices.DeleteFunc(around(ctx), func(o *grant) bool { return o == h.grant }))
 	if !ok {
 		err = cmp.Or(err, ErrReleased) // by another goroutine, just now
 	}
@@ -71,7 +72,7 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 // ReadLock since 5.5, CURATOR-621: a writer that waited would be before a
 // number of its own). The transaction checks the write node: had another client
 // deleted it, another writer might hold already.
-func (l *ReadLock) underWrite(ctx context.Context, w *grant) (h *Hold, ok bool, err error) {
+func (l *ReadLock) underWrite(ctx context.Context, w *grant, around []*grant) (h *Hold, ok bool, err error) {
 	if w == nil {
 		return nil, false, nil
 	}
@@ -102,7 +103,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant) (h *Hold, ok bool, 
 	h, err = take(bounded, place{
 		Own:  seqqueue.Own{Session: w.Session, Paths: []string{made[0].Path}},
 		lock: l.path, key: l.key, c: l.c, set: &l.settings, token: w.token, shared: true,
-	})
+	}, around)
 	if err != nil {
 		return nil, false, cmp.Or(w.err(), err) // with the session both are lost
 	}

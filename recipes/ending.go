@@ -16,6 +16,7 @@ type ending struct {
 	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
 	cancel context.CancelCauseFunc
 	of     endable
+	outer  *outers // nil for a hold that was acquired within no other
 
 	released runonce.Once
 }
@@ -45,7 +46,14 @@ func (e *ending) err() error {
 	if e.ctx.Err() != nil {
 		return context.Cause(e.ctx)
 	}
-	return e.of.err()
+	if err := e.of.err(); err != nil {
+		return err
+	}
+	if err := e.outer.err(); err != nil {
+		e.cancel(err)
+		return err
+	}
+	return nil
 }
 
 // release ends the hold, if it is the first call, and otherwise waits for the
@@ -60,6 +68,7 @@ func (e *ending) release(ctx context.Context) error {
 			ctx, stop = e.outlived(ctx) // it descends from the hold's
 			defer stop()
 		}
+		e.outer.leave()
 		return e.of.leave(ctx, e, lost)
 	})
 	if !done {

@@ -87,12 +87,12 @@ type held struct {
 	context.Context
 
 	grant *grant
-	outer *held
+	outer *held // on the same path
 }
 
-// Value finds the hold by its path.
+// Value finds the hold by its path, and the innermost hold of any.
 func (h *held) Value(key any) any {
-	if key == h.grant.key.on {
+	if key == h.grant.key.on || key == any(anyHold{}) {
 		return h
 	}
 	return h.Context.Value(key)
@@ -125,9 +125,10 @@ func heldBy(ctx context.Context, key heldKey) *grant {
 const watchAfter = 20 * time.Millisecond
 
 // take begins to hold a place, as soon as the session is known to be good for
-// some time. ctx gives the hold its values, not its end. On error the nodes of
-// the place are being deleted.
-func take(ctx context.Context, p place) (*Hold, error) {
+// some time. ctx gives the hold its values, not its end; around are the holds that
+// were held when the acquire began in their contexts. On error the nodes of the
+// place are being deleted.
+func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 	g := &grant{place: p}
 	values := callers(ctx)
 	own, cancel := context.WithCancelCause(context.WithoutCancel(values))
@@ -144,12 +145,15 @@ func take(ctx context.Context, p place) (*Hold, error) {
 	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
 	if err == nil {
 		g.holding = holding
-		err = g.err()
+		if err = g.err(); err == nil {
+			err = g.first.follow(g, around)
+		}
 	} else if errors.Is(err, zk.ErrNoNode) {
 		err = ErrNodeDeleted
 	}
 	if err != nil {
 		cancel(err)
+		g.first.outer.leave()
 		g.drop(&g.first)
 		g.DeleteInBackground()
 		return nil, err
@@ -167,18 +171,30 @@ func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
 		e := new(ending)
 		own, cancel := context.WithCancelCause(context.WithoutCancel(callers(ctx)))
 		e.init(g.within(own), cancel, g)
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if err = g.over; err == nil {
-			g.holds = append(g.holds, e)
+		if err := e.follow(g, around(own)); err != nil {
+			e.outer.leave()
+			return nil, false, err
+		}
+		if err = g.count(e); err == nil {
 			return &Hold{e, g}, true, nil
 		}
+		e.outer.leave()
 		cancel(err)
 	}
 	if errors.Is(err, ErrReleased) {
 		return nil, false, nil
 	}
 	return nil, false, err
+}
+
+// count adds a hold, unless g has ended.
+func (g *grant) count(e *ending) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over == nil {
+		g.holds = append(g.holds, e)
+	}
+	return g.over
 }
 
 // drop takes one hold off. After the last one it takes down what the grant has set
@@ -208,11 +224,11 @@ func (g *grant) lose(why error) {
 	}
 	g.mu.Lock()
 	g.endLocked(fmt.Errorf("%w: %w", ErrLost, why))
-	over, holds := g.over, slices.Clone(g.holds)
-	g.mu.Unlock()
-	for _, h := range holds {
-		h.cancel(over)
+	over := g.over
+	for _, h := range g.holds {
+		h.cancel(over) // under the lock: a lost grant has no context that goes on
 	}
+	g.mu.Unlock()
 	g.seen.Load().lost(g.lock, over)
 }
 

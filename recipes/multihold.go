@@ -40,8 +40,8 @@ func (h *MultiHold) add(ctx context.Context, i int, one *Hold) context.Context {
 		h.cancel(cause)
 		h.seen.Load().lost(one.grant.lock, cause)
 	}))
-	if _, observed := ctx.Value(callerKey{}).(context.Context); observed {
-		ctx = context.WithValue(ctx, callerKey{}, h.ctx)
+	if values, observed := ctx.Value(callerKey{}).(context.Context); observed {
+		ctx = context.WithValue(ctx, callerKey{}, one.grant.within(values))
 	}
 	return one.grant.within(ctx)
 }

@@ -17,15 +17,16 @@ import (
 type collecting struct {
 	parts []part
 	hold  *MultiHold // of what is held so far
+	outer []*grant   // that the acquire is within
 	seen  *sight
 	wait  bool
 }
 
 func (m *InterProcessMultiLock) acquire(ctx context.Context, wait bool) (*MultiHold, error) {
 	ctxerr.Require(ctx)
-	h := newMultiHold(ctx, m.path, len(m.parts))
+	h, outer := newMultiHold(ctx, m.path, len(m.parts)), around(ctx)
 	ctx, seen := observe(ctx, m.parts[0].gate.key.root, client.LockInfo{Recipe: "InterProcessMultiLock", Mode: "multi", Path: m.path, Try: !wait})
-	c := &collecting{m.parts, h, seen, wait}
+	c := &collecting{m.parts, h, outer, seen, wait}
 	err := c.all(ctx)
 	// A lock that was held and is lost ends the waiting for the next ones, and
 	// is the reason then.
@@ -132,7 +133,7 @@ func (c *collecting) take(ctx context.Context, some []int) (taken int, within co
 		}
 		var h *Hold
 		if err == nil {
-			h, err = take(ctx, granted)
+			h, err = take(ctx, granted, c.outer)
 		} else {
 			m.DeleteInBackground()
 		}

@@ -25,12 +25,20 @@ func (r *rig) under(outer *recipes.Hold, c *client.Client, path string) *recipes
 	return h
 }
 
+// on holds a lock of its own.
+func (r *rig) on(path string, c *client.Client) *recipes.Hold {
+	r.Helper()
+	m, err := recipes.NewInterProcessMutex(c, path)
+	r.check(err)
+	return r.held(m)
+}
+
 func TestReleaseInALostContextOfAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		outer := r.held(r.mutex(c))
-		inner := r.under(outer, c, "/other")
+		inner := r.on("/other", c) // within no other, and released in the other's context
 		time.Sleep(time.Second)
 		r.check(r.srv.Delete(outer.Path()))
 		time.Sleep(time.Second)
@@ -48,7 +56,7 @@ func TestGuardInALostContextOfAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		outer := r.held(r.mutex(r.connect("b")))
-		inner := r.under(outer, r.connect("a"), "/other")
+		inner := r.on("/other", r.connect("a"))
 		r.check(r.srv.Create("/x", nil))
 		time.Sleep(time.Second)
 		r.srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: "/x"}, time.Second)

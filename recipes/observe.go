@@ -85,8 +85,8 @@ func (s *sight) given(ctx context.Context, h *Hold, err error) {
 	s.acquired(ctx, nil)
 	h.ctx = s.begin(h.ctx)
 	g.seen.Store(s)
-	if over := g.ended(); over != nil { // before anybody could tell of it
-		s.lost(s.path, over)
+	if h.ctx.Err() != nil { // before the sight was there to tell of it
+		s.lost(s.path, context.Cause(h.ctx))
 	}
 }
 
