@@ -18,7 +18,6 @@ import (
 // may come later: see [Ensemble.AwaitLeader].
 type Ensemble struct {
 	engine  *zkserver.Ensemble
-	seed    uint64
 	members []*Member
 
 	mu    sync.Mutex // guards links
@@ -38,7 +37,7 @@ func StartEnsemble(n int, opts ...Option) (*Ensemble, error) {
 		return nil, fmt.Errorf("zktest: an ensemble has 1 to %d servers, not %d", zkserver.MaxMembers, n)
 	}
 	e := &Ensemble{
-		engine: zkserver.NewEnsemble(n, cfg.Config), seed: cfg.Seed, links: map[string]*EnsembleLink{},
+		engine: zkserver.NewEnsemble(n, cfg.Config), links: map[string]*EnsembleLink{},
 	}
 	for _, m := range e.engine.Members() {
 		e.members = append(e.members, &Member{server: newServer(m.Server(), cfg.fatal), engine: m, ensemble: e})
@@ -60,7 +59,7 @@ func StartEnsemble(n int, opts ...Option) (*Ensemble, error) {
 func (e *Ensemble) Close() error { return e.engine.Close() }
 
 // Seed returns the seed that all random draws of the members come from.
-func (e *Ensemble) Seed() uint64 { return e.seed }
+func (e *Ensemble) Seed() uint64 { return e.members[0].Seed() }
 
 // Size returns the number of members.
 func (e *Ensemble) Size() int { return len(e.members) }

@@ -129,25 +129,6 @@ func TestInspection(t *testing.T) {
 	})
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]zktest.Option{
-		"tick":     zktest.WithTick(0),
-		"timeouts": zktest.WithSessionTimeouts(time.Minute, time.Second),
-		"latency":  zktest.WithLatency(time.Second, time.Millisecond),
-		"sweep":    zktest.WithContainerInterval(-1),
-		"frame":    zktest.WithMaxFrame(0),
-		"delay":    zktest.WithCommitDelay(-1),
-		"clock":    zktest.WithWallClock(nil),
-		"listen":   zktest.WithListen("256.0.0.1:1"),
-	} {
-		if s, err := zktest.Start(o); err == nil {
-			t.Errorf("%s: no error", name)
-			_ = s.Close()
-		}
-	}
-}
-
 func TestListenTwice(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t, zktest.WithListen("127.0.0.1:0"))

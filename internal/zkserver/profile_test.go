@@ -142,16 +142,3 @@ func TestClickHouseKeeper(t *testing.T) {
 		}
 	})
 }
-
-// TestOptionsThatDoNotExist gives values that no constant has.
-func TestOptionsThatDoNotExist(t *testing.T) {
-	t.Parallel()
-	for name, opt := range map[string]zktest.Option{
-		"version": zktest.WithVersion(99), "profile": zktest.WithProfile(99), "quirk": zktest.WithQuirks(1 << 15),
-	} {
-		if srv, err := zktest.Start(opt); err == nil {
-			_ = srv.Close()
-			t.Errorf("a server starts with a %s that does not exist", name)
-		}
-	}
-}
