@@ -29,8 +29,8 @@ func (s *Server) DropAfter(m Match) *Rule {
 
 // StallReply applies a matching request, but neither its reply nor anything after
 // it reaches the client. The connection stays open and silent, as when packets are
-// lost one way, until the client closes it, or until [ClientLink.Heal] or
-// [Server.Thaw] delivers what is held.
+// lost one way. That ends when the client closes the connection, or when
+// [ClientLink.Heal] or [Server.Thaw] delivers what is held.
 func (s *Server) StallReply(m Match) *Rule {
 	return s.rule(m, "stall reply", func(v *zkserver.Verdict) { v.Stall = true })
 }

@@ -14,10 +14,12 @@ const TCPClient = "tcp"
 
 // ClientLink is the network between one client and the server. Its dial methods
 // make connections in memory, and its other methods disturb the network or the
-// sessions of that client alone. Random draws (latency, order of children, faults
-// with a probability) depend on the server's seed, on the link's name and on the
-// number of the connection, and on nothing else: give every client a name of its
-// own, and a run can be repeated.
+// sessions of that client alone.
+//
+// Latency, the order of children and faults with a probability are drawn at random.
+// The draws depend on the server's seed, the link's name and the number of the
+// connection, and on nothing else. So give every client a name of its own, and a run
+// can be repeated.
 //
 // A ClientLink is safe for concurrent use.
 type ClientLink struct {

@@ -17,9 +17,10 @@
 // # Faults
 //
 // A rule waits for a request and disturbs it. [Server.LoseReply] applies the request
-// and drops the connection without the reply, [Server.DropBefore] drops it unapplied,
-// [Server.BeforeReply] runs code of yours between the effect and the reply, and so
-// on. [Match] says which request: by type, path, client, count or chance.
+// and drops the connection without the reply. [Server.DropBefore] drops the connection
+// before the request is applied. [Server.BeforeReply] runs code of yours between the
+// effect and the reply. There are more. [Match] says which request: by type, path,
+// client, count or chance.
 //
 //	lost := srv.LoseReply(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/locks/a/"})
 //	...
@@ -67,9 +68,9 @@
 //   - Give the simulation a deadline in virtual time. A client that only sends pings
 //     never comes to rest, so a hang looks like work.
 //
-// Where the server is free to choose an order (of children, or of the ephemeral nodes
-// of an ended session), it draws one from the seed. So code that relies on an order
-// fails here.
+// If the server may choose an order, it draws one from the seed. That concerns the
+// order of children, and of the ephemeral nodes of an ended session. So code that
+// relies on an order fails here.
 //
 // # The sequence counter
 //
@@ -143,12 +144,12 @@
 //     real server.
 //   - The order of children, and of the deletions of an ended session, is drawn. On a
 //     real server it is that of a hash table.
-//   - If a real server hears of the end of an older connection after its session has
-//     come back, it forgets the newer connection, and does not close that when the
+//   - A real server may hear of the end of an older connection after its session has
+//     come back. Then it forgets the newer connection, and leaves that open when the
 //     session comes back once more. This server closes it.
 //   - Every four-letter word is enabled. Answers have the lines of a server on its
 //     own, and values that follow from the server's state are true. But the counters
-//     and summaries of mntr stay at zero, hash is empty, and envi and conf have no
+//     and summaries of mntr stay at zero, and hash is empty. envi and conf have no
 //     values for a Java machine and a disk.
 //   - reconfig is refused with -123, as by a server that does not enable it. A
 //     standalone server with reconfigEnabled=true answers -6.

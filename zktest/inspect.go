@@ -80,11 +80,12 @@ type Session struct {
 	Ephemerals []string
 }
 
-// Sessions returns the live sessions in the order of their ids. A server numbers its
-// sessions in the order in which they are made, so the oldest session comes first,
-// and a session that replaces a lost one comes last. The members of an ensemble
-// number apart: the sessions that member 1 made come before those of member 2. With
-// more than one client, ask [ClientLink.Sessions] for the sessions of one.
+// Sessions returns the live sessions in the order of their ids. A server numbers
+// its sessions in the order in which they are made. So the oldest session comes
+// first, and a session that replaces a lost one comes last. The members of an
+// ensemble number apart: the sessions that member 1 made come before those of
+// member 2. With more than one client, ask [ClientLink.Sessions] for the sessions
+// of one.
 func (s *Server) Sessions() []Session {
 	all := s.engine.Sessions()
 	out := make([]Session, 0, len(all))

@@ -59,8 +59,8 @@ func (m *Member) ChangeLeader() error { return m.engine.ChangeLeader() }
 // cannot be halted. Stop and Crash end a halt.
 func (m *Member) Halt() { m.engine.Halt() }
 
-// Continue undoes Halt. If the member led and has been deposed meanwhile, it answers
-// reads from its old state for up to a tick, as a real leader does.
+// Continue undoes Halt. A leader that was deposed meanwhile answers reads from its
+// old state for up to a tick, as a real leader does.
 func (m *Member) Continue() { m.engine.Continue() }
 
 // Stop ends the member's process: its connections are closed, dials are refused, and
@@ -69,10 +69,10 @@ func (m *Member) Continue() { m.engine.Continue() }
 func (m *Member) Stop() { m.engine.Stop() }
 
 // Crash ends the member's process as Stop does, and the member loses the last n
-// transactions that it has logged, applied ones too, as a machine does that had not
-// written them to its disk. If a quorum has these transactions, the member gets them
-// back from the leader after Resume. If the members that have them never come back,
-// the transactions are lost for all.
+// transactions that it has logged, applied ones too. So does a machine that had not
+// written them to its disk. If a quorum has these transactions, the member gets
+// them back from the leader after Resume. If the members that have them never come
+// back, the transactions are lost for all.
 func (m *Member) Crash(n int) { m.engine.Crash(n) }
 
 // Resume starts the member again after Stop or Crash. The member looks for a leader,

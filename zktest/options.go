@@ -163,9 +163,9 @@ func WithLogSize(n int) Option { return optionFunc(func(c *config) { c.LogSize =
 // leader from its followers. A server on its own ignores it.
 func WithSyncLimit(ticks int) Option { return optionFunc(func(c *config) { c.SyncLimit = ticks }) }
 
-// WithElectionTime sets how long the members of an ensemble need to agree on a
-// leader, or to find the one that there is, when enough of them can talk to each
-// other. The default is half a second. A server on its own ignores it.
+// WithElectionTime sets how long an election takes, and how long a member takes to
+// find the leader that there is. The time counts from when enough members can talk
+// to each other. The default is half a second. A server on its own ignores it.
 func WithElectionTime(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.ElectionTime = d })
 }

@@ -22,9 +22,9 @@ const (
 	// are connected there, and delete their ephemeral nodes at once. A crash ends no
 	// session.
 	QuirkCloseOnStop
-	// QuirkCloseOnUnknown makes the server close the connection of a client
-	// that sends a request of an unknown type, also within a transaction,
-	// instead of answering with [CodeUnimplemented] first.
+	// QuirkCloseOnUnknown makes the server close the connection of a client that
+	// sends a request of an unknown type, also within a transaction. Without it the
+	// server answers with [CodeUnimplemented] first.
 	QuirkCloseOnUnknown
 	// QuirkAnswerLeaderless makes a member of an [Ensemble] without a leader answer a
 	// handshake before it closes the connection: with protocol version 42, session id

@@ -21,9 +21,9 @@ const (
 	// ZooKeeper380 is release 3.8.0 as Debian 12 packages it, with the fix for
 	// CVE-2024-23944: a client is not told of changes to a node that it may not read.
 	// It is also the nearest to the releases from 3.6.0 to 3.8.3, some of which lack
-	// that fix. A client needs no permission for exists, a lone check request is never
-	// answered, watch events carry zxid -1, and a connection has one watch mode per
-	// path and table.
+	// that fix. A client needs no permission for exists. A lone check request is never
+	// answered. Watch events carry zxid -1. A connection has one watch mode per path
+	// and table.
 	ZooKeeper380
 	// ZooKeeper384 is release 3.8.4 and later, as compared with 3.8.6. It differs from
 	// ZooKeeper380 in three ways. On a node that exists, exists takes READ. Within a

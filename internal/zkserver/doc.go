@@ -31,7 +31,7 @@
 //
 // # One order
 //
-// The same seed gives the same run. So no two things that matter happen at one
-// instant, every stream of random numbers has one user, and nothing that is drawn or
-// numbered follows the order of a Go map.
+// The same seed gives the same run. That needs three things. No two events that matter
+// happen at one instant. Every stream of random numbers has one user. Nothing that is
+// drawn or numbered follows the order of a Go map.
 package zkserver

@@ -218,8 +218,8 @@ func (h *half) hold(c holdCause) {
 	h.mu.Unlock()
 }
 
-// release ends a cause. When no cause is left, delivery goes on after a latency of
-// its own, so that links that are released together do not deliver at one instant.
+// release ends a cause. When no cause is left, delivery goes on after one more
+// latency. So links that are released together do not deliver at one instant.
 func (h *half) release(c holdCause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

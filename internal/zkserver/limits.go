@@ -32,8 +32,8 @@ func (s *Server) crowded(c *conn) bool {
 	return n > s.maxConns
 }
 
-// DropLog loses the writes that are in the log and have not been applied, with the
-// reads behind them, and returns how many requests were lost. Their connections are
+// DropLog loses the writes that are in the log and have not been applied, and the
+// reads behind them. It returns how many requests were lost. Their connections are
 // closed and their zxids are not used again.
 func (s *Server) DropLog() int {
 	s.mu.Lock()

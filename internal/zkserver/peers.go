@@ -129,9 +129,9 @@ func (m *Member) takeIn() {
 	m.learn()
 }
 
-// beatOffset is the time from an instant at which sessions expire to the next look
-// for signs of life and silence, of which there are two per tick. At one instant the
-// order would be left to the scheduler.
+// Twice per tick the members look for signs of life and for silence. They do so by
+// beatOffset later than sessions expire: at one instant the order would be left to the
+// scheduler.
 const beatOffset = 2 * time.Nanosecond
 
 // lastBeat returns the latest instant, not after now, at which followers have told

@@ -20,8 +20,8 @@ type request struct {
 	internal bool // not bound to a session
 
 	// Of a request in an ensemble: the leader that prepared it, the timeout of the
-	// session that it opens, whether it has gone to the leader, and whether a quorum
-	// has it.
+	// session that it opens, whether it was sent to the leader, whether a quorum has
+	// it.
 	leader    *Server
 	timeout   time.Duration
 	sent      bool
