@@ -34,7 +34,7 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 		names := found[n.dir]
 		if len(names) == 0 {
 			a.torn = true
-			return nil, &fault{fmt.Errorf("%w: a part of the group was deleted by somebody else", ErrNoNode), OutcomeRefused}
+			return nil, &fault{fmt.Errorf("%w: another client deleted a part of the group", ErrNoNode), OutcomeRefused}
 		}
 		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
 	}
@@ -52,7 +52,7 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	stat := stat(x)
 	switch {
 	case stat == nil && !a.single:
-		return nil, &fault{fmt.Errorf("%w: the group was deleted by somebody else", ErrNoNode), OutcomeRefused}
+		return nil, &fault{fmt.Errorf("%w: another client deleted the group", ErrNoNode), OutcomeRefused}
 	case stat == nil, a.nodes[0].spec.ephemeral && stat.EphemeralOwner != s.link.SessionID():
 		return nil, nil
 	}

@@ -18,7 +18,7 @@ type deadSession struct {
 	id       int64
 	password []byte
 	timeout  time.Duration
-	safe     time.Time // nobody may see it end before then, as its holds were promised
+	safe     time.Time // no other client may see it end before then: its holds were promised that
 }
 
 // isGone reports whether cause says that the servers have ended the session. A

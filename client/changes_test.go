@@ -242,9 +242,7 @@ func TestWatchUnsupported(t *testing.T) {
 			bubble(t, func(r *rig) {
 				c := r.connect("a")
 				s := r.session(c)
-				r.create("/held", "")
-				h, err := inner.Hold(r.ctx, s, func(err error) { r.Error(err) }, "/held")
-				r.check(err)
+				h := r.keep(s)
 				defer h.Done()
 				for range 3 {
 					_, err := c.Watch(r.ctx, "/p")

@@ -133,7 +133,7 @@ func TestDeleteAllRefused(t *testing.T) {
 				t.Errorf("%v: a repeat cannot help", err)
 			}
 		}
-		wantErrText(t, c.DeleteAll(r.ctx, "/"), "client: delete all /: everything would go", "flags")
+		wantErrText(t, c.DeleteAll(r.ctx, "/"), "client: delete all /: that would delete everything", "flags")
 		root := r.connect("root")
 		for _, path := range []string{"/zookeeper", "/zookeeper/quota"} {
 			wantErrText(t, root.DeleteAll(r.ctx, path), "servers do not let "+path+" be deleted", "invalid")

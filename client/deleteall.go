@@ -34,7 +34,7 @@ func (o *ops) DeleteAll(ctx context.Context, path string) error {
 			return err
 		}
 		if path == "/" {
-			return misused("everything would go: name what is to be deleted")
+			return misused("that would delete everything: give the path of a node")
 		}
 		if err := deletable(full); err != nil {
 			return err

@@ -86,7 +86,7 @@ var (
 
 // errMoved stands for ErrBadVersion where an earlier try of the same call may have
 // been applied. The refusal does not tell which client changed the version.
-var errMoved = errors.New("the answer to an earlier try was lost, and the version has moved since: that try was applied, or another client has written")
+var errMoved = errors.New("the answer to an earlier try was lost, and the version has changed since: that try was applied, or another client has written")
 
 // passing reports whether the server may give another answer than err a moment later.
 func passing(err error) bool {

@@ -45,6 +45,15 @@ func (r *rig) holdAs(s *client.Session, paths ...string) *held {
 	return h
 }
 
+// keep holds a node of the test's own, which the client must not lose.
+func (r *rig) keep(s *client.Session) inside.Holding {
+	r.Helper()
+	r.create("/held", "")
+	h, err := inner.Hold(r.ctx, s, func(err error) { r.Error(err) }, "/held")
+	r.check(err)
+	return h
+}
+
 // loss waits for h to be lost.
 func (r *rig) loss(h *held) error {
 	r.Helper()

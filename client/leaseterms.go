@@ -16,8 +16,8 @@ import (
 //	              write is sent has reached the leader. So the leader has started its
 //	              timer of the session again when the newest of those signs was sent,
 //	              or later: that moment is proof.Alive
-//	life          T less what the clocks may differ by: nobody sees the session end
-//	              before proof.Alive + life, which is the deadline of every hold
+//	life          T less what the clocks may differ by: no client sees the session
+//	              end before proof.Alive + life, which is the deadline of every hold
 //	margin        how long before the deadline holds end
 //	beat          the time between two heartbeats, each of which is a new proof
 //	terms         relay, life, margin and beat, which follow from T and the policy
@@ -124,7 +124,7 @@ type standing struct {
 	left    time.Duration // until holds end; negative if they should have
 }
 
-// deadline is the instant until which nobody else can hold.
+// deadline is the instant until which no other client can hold.
 func (t standing) deadline() time.Time { return t.now.Add(t.left + t.margin) }
 
 // standing reads the clocks and compares.

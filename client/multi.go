@@ -141,8 +141,9 @@ func transaction(reqs []wire.Request) *wire.Exchange {
 	return &wire.Exchange{Request: wire.Request{Op: wire.OpMulti, Parts: reqs}}
 }
 
-// transact is call for xs, of which the first is a transaction of parts. The first part whose code gives a
-// reason was refused: the parts behind it say that they were not executed.
+// transact is call for xs, of which the first is a transaction of parts. The first
+// part whose code gives a reason was refused: the parts behind it say that they were
+// not executed.
 func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exchange) error {
 	if err := s.call(ctx, xs...); err != nil {
 		return err

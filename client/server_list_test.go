@@ -183,7 +183,7 @@ func TestSetServersRefused(t *testing.T) {
 			servers []string
 			want    string
 		}{
-			{nil, "there is none; the list stays"},
+			{nil, "the list is empty; the servers stay"},
 			{[]string{"a", ""}, "server 2: the host is missing"},
 			{[]string{"a:1/app"}, "server 1: the port"},
 			{[]string{"a,b:1"}, "server 1: servers are separate arguments"},

@@ -32,7 +32,7 @@ var errLeaving = errors.New("it is not among the servers any more")
 // of the client. It is the counterpart of ZooKeeper.updateServerList in Java.
 func (c *Client) SetServers(servers ...string) error {
 	if len(servers) == 0 {
-		return errors.New("client: set servers: there is none; the list stays as it is")
+		return errors.New("client: set servers: the list is empty; the servers stay as they are")
 	}
 	list := make([]string, 0, len(servers))
 	for i, server := range servers {

@@ -43,7 +43,7 @@ type sessionState struct {
 
 	mu       sync.Mutex // guards the rest; never held across I/O
 	disposed bool
-	product  string    // what the servers are, "" as long as nobody has answered
+	product  string    // what the servers are, "" until a server has answered
 	kept     time.Time // until when a server may keep the session that is over
 }
 

@@ -257,9 +257,7 @@ func TestStopUnsupported(t *testing.T) {
 			bubble(t, func(r *rig) {
 				c := r.connect("a")
 				s := r.session(c)
-				r.create("/held", "")
-				h, err := inner.Hold(r.ctx, s, func(err error) { r.Error(err) }, "/held")
-				r.check(err)
+				h := r.keep(s)
 				defer h.Done()
 				for i := range 20 {
 					_, _, w, err := s.ExistsW(r.ctx, "/a"+strconv.Itoa(i))

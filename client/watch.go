@@ -17,7 +17,7 @@ var (
 	errReconnected = errors.New("client: reconnected")
 	// errDisarmed wakes watchers whose watch was removed from the server together
 	// with another one on the same path.
-	errDisarmed = errors.New("client: the watch has to be left anew")
+	errDisarmed = errors.New("client: the server has dropped the watch")
 	errStopped  = errors.New("client: the watch was stopped")
 )
 

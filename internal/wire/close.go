@@ -31,9 +31,9 @@ func (l *Link) CloseSession(ctx context.Context) error {
 	return fmt.Errorf("close session: %w", err)
 }
 
-// AwaitNew waits, within ctx, for the answer of a server that has been asked for a
-// new session: nobody else would end that session. It returns at once if no
-// server was asked, or the Link has a session.
+// AwaitNew waits, within ctx, for the answer of a server that has been asked for a new
+// session: only this client could end that session. It returns at once if no server
+// was asked, or the Link has a session.
 func (l *Link) AwaitNew(ctx context.Context) {
 	l.mu.Lock()
 	c := l.live
