@@ -62,11 +62,11 @@ func (e *ending) release(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	err, done := e.released.Do(ctx, func() error {
 		lost, begun := e.err(), ctx.Err()
-		e.cancel(cmp.Or(lost, ErrReleased)) // who waits on the context learns what Release returns
-		if begun == nil && ctx.Err() != nil {
-			var stop context.CancelFunc
-			ctx, stop = e.outlived(ctx) // it descends from the hold's
+		e.cancel(cmp.Or(lost, ErrReleased))   // who waits on the context learns what Release returns
+		if begun == nil && ctx.Err() != nil { // it descends from the hold's
+			longer, stop := e.outlived(ctx)
 			defer stop()
+			return e.of.leave(longer, e, lost)
 		}
 		e.outer.leave()
 		return e.of.leave(ctx, e, lost)

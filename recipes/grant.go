@@ -84,7 +84,7 @@ func newHeldKey(c *client.Client, full, tag string) heldKey {
 // held is the context of a hold. It lists the holds on one path that it descends
 // from, the innermost first, whatever clients and locks they are of.
 type held struct {
-	context.Context
+	context.Context //nolint:containedctx // it is a context
 
 	grant *grant
 	outer *held // on the same path

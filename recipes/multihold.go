@@ -61,7 +61,7 @@ func (h *MultiHold) lost() error {
 
 // abandon ends a hold that no caller was given, and waits for nothing.
 func (h *MultiHold) abandon() {
-	over, cancel := context.WithCancel(context.Background())
+	over, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
 	cancel()
 	_ = h.release(over) // the nodes are deleted in the background
 }

@@ -85,7 +85,7 @@ func (c *collecting) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ctx, missing, waited = within, missing[taken:], waited || taken < next
+		ctx, missing, waited = within, missing[taken:], waited || taken < next //nolint:fatcontext // as above
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestOptionsFitTheirConstructors(t *testing.T) {
 	constructors := map[string]any{
 		"InterProcessMutex":              recipes.NewInterProcessMutex,
 		"InterProcessReadWriteLock":      recipes.NewInterProcessReadWriteLock,
-		"InterProcessSemaphoreV2":          recipes.NewInterProcessSemaphoreV2,
+		"InterProcessSemaphoreV2":        recipes.NewInterProcessSemaphoreV2,
 		"InterProcessSemaphoreFromCount": recipes.NewInterProcessSemaphoreV2FromCount,
 		"InterProcessSemaphoreMutex":     recipes.NewInterProcessSemaphoreMutex,
 	}

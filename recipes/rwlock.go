@@ -60,7 +60,9 @@ func NewInterProcessReadWriteLock(c *client.Client, path string, opts ...LockOpt
 		return nil, err
 	}
 	read := &ReadLock{r}
-	r.other = func(ctx context.Context) (*Hold, bool, error) { return read.underWrite(ctx, heldBy(ctx, w.key), around(ctx)) }
+	r.other = func(ctx context.Context) (*Hold, bool, error) {
+		return read.underWrite(ctx, heldBy(ctx, w.key), around(ctx))
+	}
 	w.other = func(ctx context.Context) (*Hold, bool, error) { return nil, false, upgrade(heldBy(ctx, r.key)) }
 	return &InterProcessReadWriteLock{read, &WriteLock{w, read}}, nil
 }

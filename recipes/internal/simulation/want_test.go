@@ -146,7 +146,9 @@ func (a *actor) single(lock int) (*want, recipes.Lock) {
 		}
 		w.parts[0].units = n
 		w.acquire, w.try = permits(s.Acquire, n), permits(s.TryAcquire, n)
-		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error { return s.Do(ctx, n, fn) })
+		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error {
+			return s.Do(ctx, n, fn)
+		})
 		w.within, w.hopeless, w.asks = permits(s.Acquire, h.l.of-n+1), true, true
 		return w, s.Permits(n)
 	case h.alone != nil:
