@@ -52,7 +52,7 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 	if err := h.Err(); err != nil {
 		return nil, err
 	}
-	if g := heldBy(ctx, h.read.key); g != nil {
+	if g := heldBy(ctx, h.read.key); h.read.shares(g) {
 		if read, ok, _ := g.reenter(ctx); ok {
 			return read, nil // otherwise it was lost, which says nothing of the write hold
 		}

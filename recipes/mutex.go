@@ -19,6 +19,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,7 +114,7 @@ func (m *InterProcessMutex) Path() string { return m.path }
 // through the protocol.
 func (l *lockInternals) acquire(ctx context.Context, wait bool) (*Hold, error) {
 	ctxerr.Require(ctx)
-	if g := heldBy(ctx, l.key); g != nil {
+	if g := heldBy(ctx, l.key); l.shares(g) {
 		if h, ok, err := g.reenter(ctx); ok && err == nil {
 			return h, nil
 		}
@@ -123,15 +124,31 @@ func (l *lockInternals) acquire(ctx context.Context, wait bool) (*Hold, error) {
 
 // reenter returns one more hold of the lock if ctx descends from one.
 func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
-	if g := heldBy(ctx, l.key); g != nil {
+	g := heldBy(ctx, l.key)
+	if l.shares(g) {
 		if h, ok, err = g.reenter(ctx); ok || err != nil {
 			return h, ok, err
 		}
 	}
 	if l.other != nil {
-		return l.other(ctx)
+		if h, ok, err = l.other(ctx); ok || err != nil {
+			return h, ok, err
+		}
+	}
+	if g != nil && !l.shares(g) && !isRead(l.tag) {
+		return nil, false, waitsFor(g, "without re-entry the caller waits for its own hold")
 	}
 	return nil, false, nil
+}
+
+// shares reports whether g, which may be nil, is re-entered by the lock.
+func (l *lockInternals) shares(g *grant) bool {
+	return g != nil && !l.alone && !g.set.alone
+}
+
+// waitsFor refuses an acquire that would wait for g, a hold of its own context.
+func waitsFor(g *grant, why string) error {
+	return cmp.Or(g.err(), fmt.Errorf("%w: %s (%s)", ErrWouldDeadlock, why, g.Paths[0]))
 }
 
 // free returns a BusyError if another contender would be ahead, and refuses a
@@ -232,7 +249,7 @@ func (l *lockInternals) deadlock(ctx context.Context, m *seqqueue.Member) error 
 	for _, n := range line {
 		// A writer ahead waits for every contender before it.
 		if n.Key <= ahead.Key && slices.Contains(own, n.Name) {
-			return fmt.Errorf("%w: the caller holds %s by another client", ErrWouldDeadlock, l.queue.Path(n))
+			return fmt.Errorf("%w: the caller holds %s", ErrWouldDeadlock, l.queue.Path(n))
 		}
 	}
 	return nil

@@ -28,6 +28,7 @@ type settings struct {
 	named bool // data was given
 	acl   []zk.ACL
 	kazoo bool
+	alone bool // holds are not shared
 }
 
 // lockFunc is a LockOption, and nodeFunc a NodeOption.
@@ -100,6 +101,21 @@ func (s *settings) check() error {
 		return fmt.Errorf("recipes: WithNodeACL without an entry: %w", client.ErrInvalidACL)
 	}
 	return nil
+}
+
+// WithoutReentry makes every acquire that of another contender, also one whose
+// context descends from a hold of the lock. Holds of the lock are not shared with
+// the goroutines that work under them: those of an errgroup, or the handlers of a
+// server whose base context is a hold's.
+//
+// An acquire that would wait for a hold that its context descends from is refused
+// with [ErrWouldDeadlock], at once and without a node: on a mutex and for writing
+// every one. A reader whose context descends from a read hold takes a read hold of
+// its own, with a node of its own, and is refused only if a writer has come in
+// between. The option counts for the locks that are made with it, and for the
+// holds that they have given: another lock on the path does not re-enter those.
+func WithoutReentry() LockOption {
+	return lockFunc(func(s *settings) { s.alone = true })
 }
 
 // nodeData is what the nodes of c say. Before its first connection a lazy client

@@ -32,6 +32,7 @@ func TestOptionsFitTheirConstructors(t *testing.T) {
 		{recipes.WithNodeData, all},
 		{recipes.WithNodeACL, all},
 		{recipes.WithKazoo, queues},
+		{recipes.WithoutReentry, queues},
 	} {
 		name := runtime.FuncForPC(reflect.ValueOf(tt.option).Pointer()).Name()
 		name = name[strings.LastIndexByte(name, '.')+1:]

@@ -238,18 +238,25 @@ func TestOuterLostWhileTheInnerWaits(t *testing.T) {
 	})
 }
 
-// Err does not wait for the timer that tells of a late loss.
+// Err asks the outer hold, and does not wait until the goroutine that tells of its
+// loss has run.
 func TestInnerErrAsksTheOuter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		a, b := r.connect("a"), r.connect("b")
+		for range 100 {
+			outer := r.on("/outer", a)
+			inner := r.under(outer, b, "/inner")
+			r.check(r.srv.Delete(outer.Path()))
+			wantErr(t, outer.Confirm(r.ctx), recipes.ErrLost) // finds it out now
+			wantErr(t, inner.Err(), recipes.ErrLost)
+			r.wantLostWith(inner, "/outer", recipes.ErrNodeDeleted)
+			wantErr(t, outer.Release(r.ctx), recipes.ErrLost)
+		}
 		outer := r.on("/outer", a)
 		inner := r.under(outer, b, "/inner")
 		r.srv.Client("a").Partition()
-		for inner.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		wantErr(t, outer.Err(), recipes.ErrLost, client.ErrLeaseExpired)
+		<-inner.Context().Done()
 		r.wantLostWith(inner, "/outer", client.ErrLeaseExpired)
 		r.srv.Client("a").Heal()
 		wantErr(t, outer.Release(r.ctx), recipes.ErrLost)

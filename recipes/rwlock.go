@@ -10,9 +10,7 @@
 package recipes
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/docent-go/docent/client"
@@ -61,9 +59,18 @@ func NewInterProcessReadWriteLock(c *client.Client, path string, opts ...LockOpt
 	}
 	read := &ReadLock{r}
 	r.other = func(ctx context.Context) (*Hold, bool, error) {
-		return read.underWrite(ctx, heldBy(ctx, w.key), around(ctx))
+		written := heldBy(ctx, w.key)
+		if written != nil && !w.shares(written) {
+			return nil, false, waitsFor(written, "without re-entry a reader waits for its own write hold")
+		}
+		return read.underWrite(ctx, written, around(ctx))
 	}
-	w.other = func(ctx context.Context) (*Hold, bool, error) { return nil, false, upgrade(heldBy(ctx, r.key)) }
+	w.other = func(ctx context.Context) (*Hold, bool, error) {
+		if reading := heldBy(ctx, r.key); reading != nil {
+			return nil, false, waitsFor(reading, "a read hold is not upgraded")
+		}
+		return nil, false, nil
+	}
 	return &InterProcessReadWriteLock{read, &WriteLock{w, read}}, nil
 }
 
@@ -182,11 +189,3 @@ func rule(tag string) seqqueue.Blocks {
 }
 
 func isRead(tag string) bool { return tag == readTag || tag == kazooRead }
-
-// upgrade refuses to wait behind a read hold, nil if there is none.
-func upgrade(read *grant) error {
-	if read == nil {
-		return nil
-	}
-	return cmp.Or(read.err(), fmt.Errorf("%w: a read hold is not upgraded (%s)", ErrWouldDeadlock, read.Paths[0]))
-}
