@@ -158,7 +158,7 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 		g.DeleteInBackground()
 		return nil, err
 	}
-	return &Hold{&g.first, g}, nil
+	return newHold(&g.first, g), nil
 }
 
 // reenter returns one more hold, with the values of ctx, unless ctx has ended. ok
@@ -176,7 +176,7 @@ func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
 			return nil, false, err
 		}
 		if err = g.count(e); err == nil {
-			return &Hold{e, g}, true, nil
+			return newHold(e, g), true, nil
 		}
 		e.outer.leave()
 		cancel(err)

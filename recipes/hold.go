@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 )
 
@@ -14,10 +15,23 @@ type Hold struct {
 	grant *grant
 }
 
+// newHold returns the handle of a hold of g that ends with e. If the program drops
+// it without a release, a warning says so: the lock stays taken then for as long as
+// the client lives.
+func newHold(e *ending, g *grant) *Hold {
+	h := &Hold{e, g}
+	runtime.AddCleanup(h, (*ending).dropped, e)
+	return h
+}
+
 // Context is done when the hold ends: at the latest a safety margin before
 // [Hold.Deadline], with a cause that matches client.ErrLeaseExpired. Its cause
 // matches [ErrReleased] or [ErrLost]. It carries the values of the context that
 // was given to Acquire, but not its end. Re-enter the lock with it.
+//
+// A hold whose Acquire had a context of another hold, of whatever lock, is lost
+// when that outer hold is lost, and the cause names the lock of the outer hold. If
+// the outer hold is only released, the inner one goes on until its own end.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Path is the path of the hold's own node.
@@ -107,3 +121,14 @@ func (e *causeless) Is(target error) bool {
 
 // As finds what the error wraps.
 func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
+
+// dropped is called when the handle of the hold that e ends is garbage. Nothing of
+// the grant refers to the handle.
+func (e *ending) dropped() {
+	g, ok := e.of.(*grant)
+	if !ok || e.released.Begun() || g.ended() != nil {
+		return
+	}
+	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
+		"lock", g.lock, "node", g.Paths[0])
+}

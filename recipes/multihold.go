@@ -18,13 +18,13 @@ type MultiHold struct {
 	holds []*Hold // nil for a lock that is not yet held
 	stops []func() bool
 	doubt doubts
-	seen  atomic.Pointer[sight] // nil until the hold is given, or for ever
+	seen  *atomic.Pointer[sight] // to nil until the hold is given, or for ever
 }
 
 // newMultiHold begins to hold n locks, which add adds. ctx gives its values,
 // not its end.
 func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
-	h := &MultiHold{path: path, holds: make([]*Hold, n)}
+	h := &MultiHold{path: path, holds: make([]*Hold, n), seen: new(atomic.Pointer[sight])}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.init(ctx, cancel, h)
 	return h
@@ -35,10 +35,11 @@ func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
 func (h *MultiHold) add(ctx context.Context, i int, one *Hold) context.Context {
 	h.holds[i] = one
 	h.ctx = one.grant.within(h.ctx)
-	h.stops = append(h.stops, context.AfterFunc(one.Context(), func() {
-		cause := context.Cause(one.Context())
-		h.cancel(cause)
-		h.seen.Load().lost(one.grant.lock, cause)
+	over, lock, cancel, seen := one.Context(), one.grant.lock, h.cancel, h.seen // and not h, which may become garbage
+	h.stops = append(h.stops, context.AfterFunc(over, func() {
+		cause := context.Cause(over)
+		cancel(cause)
+		seen.Load().lost(lock, cause)
 	}))
 	if values, observed := ctx.Value(callerKey{}).(context.Context); observed {
 		ctx = context.WithValue(ctx, callerKey{}, one.grant.within(values))

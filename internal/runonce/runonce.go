@@ -73,3 +73,10 @@ func (o *Once) wait() <-chan struct{} {
 	}
 	return o.done
 }
+
+// Begun reports whether Do was called.
+func (o *Once) Begun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun
+}
