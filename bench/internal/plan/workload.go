@@ -1,0 +1,81 @@
+// Package plan says what is measured: settings, workloads and peers.
+package plan
+
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/bench/internal/load"
+)
+
+// Workload is what contenders do.
+type Workload struct {
+	Name       string
+	Title      string
+	Kind       load.Kind
+	Contenders int
+	Sessions   int
+	Locks      int
+	Permits    int
+	Limit      int
+}
+
+// permits is how many permits a semaphore has.
+const permits = 64
+
+// Workloads is everything that is measured.
+func Workloads() []Workload {
+	all := []Workload{
+		{Name: "free", Title: "a free lock", Kind: load.Mutex, Contenders: 1, Sessions: 1, Locks: 1},
+		{Name: "free8", Title: "8 free locks, one session", Kind: load.Mutex, Contenders: 8, Sessions: 1, Locks: 8},
+	}
+	for _, n := range []int{2, 8, 64, 512, 4096} {
+		all = append(all, Workload{
+			Name: fmt.Sprintf("lock%d", n), Title: fmt.Sprintf("one lock, %d contenders, one session", n),
+			Kind: load.Mutex, Contenders: n, Sessions: 1, Locks: 1,
+		})
+	}
+	for _, n := range []int{8, 64} {
+		all = append(all, Workload{
+			Name: fmt.Sprintf("sessions%d", n), Title: fmt.Sprintf("one lock, %d contenders with a session each", n),
+			Kind: load.Mutex, Contenders: n, Sessions: n, Locks: 1,
+		})
+	}
+	all = append(all, Workload{
+		Name: "rw", Title: "one read/write lock, 8 contenders, one session, 19 of 20 read",
+		Kind: load.ReadWrite, Contenders: 8, Sessions: 1, Locks: 1,
+	})
+	for _, n := range []int{1, 4, 8} {
+		all = append(all, Workload{
+			Name: fmt.Sprintf("semaphore%d", n), Title: fmt.Sprintf("%d of %d permits, one contender", n, permits),
+			Kind: load.Semaphore, Contenders: 1, Sessions: 1, Locks: 1, Permits: n, Limit: permits,
+		})
+	}
+	for _, n := range []int{1, 4, 8} {
+		all = append(all, Workload{
+			Name: fmt.Sprintf("semaphore%dx16", n), Title: fmt.Sprintf("%d of %d permits, 16 contenders, one session", n, permits),
+			Kind: load.Semaphore, Contenders: 16, Sessions: 1, Locks: 1, Permits: n, Limit: permits,
+		})
+	}
+	return append(
+		all,
+		Workload{
+			Name: "multi", Title: fmt.Sprintf("%d free locks as one, one contender", load.MultiLocks),
+			Kind: load.Multi, Contenders: 1, Sessions: 1, Locks: 1,
+		},
+		Workload{
+			Name: "multi8", Title: fmt.Sprintf("%d locks as one, 8 contenders, one session", load.MultiLocks),
+			Kind: load.Multi, Contenders: 8, Sessions: 1, Locks: 1,
+		},
+	)
+}
+
+// Queue says whether the contenders wait for each other in one line.
+func (w *Workload) Queue() bool { return w.Kind == load.Mutex && w.Contenders > w.Locks }
+
+// Floor is the peer that a workload is compared to.
+func (w *Workload) Floor() string {
+	if w.Queue() {
+		return "rawho"
+	}
+	return "raw"
+}

@@ -1,0 +1,185 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/bench/internal/measure"
+	"github.com/docent-go/docent/bench/internal/plan"
+	"github.com/docent-go/docent/bench/internal/servers"
+	"github.com/docent-go/docent/bench/internal/worker"
+)
+
+// entrant is a peer's process in one workload.
+type entrant struct {
+	peer    plan.Peer
+	worker  *worker.Worker
+	servers *servers.Ensemble
+	cell    *Cell
+}
+
+// workload measures every peer in one workload, in turn. A peer that fails is out and its
+// cell says why. The error is that of ctx.
+func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload, st *stage) error {
+	peers := r.Plan.Of(w)
+	cells := make([]Cell, len(peers))
+	entrants := make([]*entrant, len(peers))
+	for i, peer := range peers {
+		cells[i] = Cell{Setting: s.Name, Workload: w.Name, Peer: peer.Name}
+		entrants[i] = &entrant{peer: peer, servers: st.ensembles[peer.Family], cell: &cells[i]}
+		entrants[i].failed(r, r.enter(ctx, entrants[i], w, st))
+	}
+	for round := range r.Plan.Rounds {
+		for _, i := range measure.Turns(round, len(entrants)) {
+			e := entrants[i]
+			if e.cell.Failed != "" || ctx.Err() != nil {
+				continue
+			}
+			sample, err := r.round(ctx, e, round == 0)
+			if err == nil {
+				e.cell.Rounds = append(e.cell.Rounds, *sample)
+			}
+			e.failed(r, err)
+		}
+	}
+	for _, e := range entrants {
+		if e.worker != nil {
+			e.failed(r, e.worker.Quit(context.WithoutCancel(ctx)))
+		}
+	}
+	r.results.Cells = append(r.results.Cells, cells...)
+	return ctx.Err()
+}
+
+// failed notes an error, if it is one and the first.
+func (e *entrant) failed(r *Runner, err error) {
+	if err != nil && e.cell.Failed == "" {
+		e.cell.Failed = err.Error()
+		r.say("%s FAILED: %v", e.peer.Name, err)
+	}
+}
+
+// enter starts a peer's process and lets its contenders stand in line.
+func (r *Runner) enter(ctx context.Context, e *entrant, w *plan.Workload, st *stage) (err error) {
+	r.paths++
+	name := fmt.Sprintf("%s-%s", w.Name, e.peer.Name)
+	e.worker, err = worker.Start(r.commands[e.peer.Language], st.dir, name)
+	if err != nil {
+		return err
+	}
+	spec := e.peer.Spec(w, st.addrs[e.peer.Family], fmt.Sprintf("/bench%d", r.paths), sessionTimeout)
+	if err := e.worker.Do(ctx, spec.Line()); err != nil {
+		return err
+	}
+	return e.settle(ctx, w)
+}
+
+// settle waits until a line stands: until neither the process nor its servers do much.
+func (e *entrant) settle(ctx context.Context, w *plan.Workload) error {
+	const (
+		few     = 8 // stand in line sooner than this could tell
+		look    = 200 * time.Millisecond
+		little  = look / 10
+		enough  = 2 // looks, one after the other
+		longest = 5 * time.Minute
+	)
+	if w.Contenders <= few {
+		return nil
+	}
+	limit := time.Now().Add(longest)
+	last, err := e.meter(ctx)
+	for quiet := 0; err == nil && quiet < enough; {
+		if err = pause(ctx, look); err != nil {
+			break
+		}
+		var now measure.Meter
+		if now, err = e.meter(ctx); err != nil {
+			break
+		}
+		quiet++
+		if now.Client+now.Server-last.Client-last.Server > little {
+			quiet = 0
+		}
+		last = now
+		if now.At.After(limit) {
+			err = fmt.Errorf("the line of %d does not stand after %v", w.Contenders, longest)
+		}
+	}
+	return err
+}
+
+// round measures one peer once.
+func (r *Runner) round(ctx context.Context, e *entrant, first bool) (*measure.Sample, error) {
+	warm := r.Plan.Warm
+	if first && e.peer.Language == plan.Java {
+		warm = max(warm, r.Plan.WarmJava)
+	}
+	if err := e.worker.Do(ctx, "open"); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, warm); err != nil {
+		return nil, err
+	}
+	before, err := e.meter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.worker.Do(ctx, "begin"); err != nil {
+		return nil, err
+	}
+	if err := r.window(ctx, e); err != nil {
+		return nil, err
+	}
+	result, err := e.worker.End(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := e.meter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sample := measure.NewSample(result, before, after)
+	return &sample, e.worker.Do(ctx, "close")
+}
+
+// window waits as long as the plan says, and longer where too few cycles have ended by
+// then to say anything.
+func (r *Runner) window(ctx context.Context, e *entrant) error {
+	const few, longer = 10, 30
+	for range longer {
+		if err := pause(ctx, r.Plan.Window); err != nil {
+			return err
+		}
+		n, err := e.worker.Count(ctx)
+		if err != nil || n >= few {
+			return err
+		}
+	}
+	return nil // End says if there were none
+}
+
+func (e *entrant) meter(ctx context.Context) (m measure.Meter, err error) {
+	counters, err := e.servers.Counters(ctx)
+	if err != nil {
+		return m, err
+	}
+	m.Requests, m.Events, m.At = counters.Requests, counters.Events, time.Now()
+	if m.Server, err = e.servers.CPU(); err != nil {
+		return m, err
+	}
+	m.Client, err = e.worker.CPU()
+	return m, err
+}
+
+// pause waits unless the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

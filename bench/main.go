@@ -1,0 +1,45 @@
+// Command bench measures Docent's locks beside those of other clients, and beside the
+// least that their requests cost, on servers that it starts itself:
+//
+//	cd bench && go run . -list
+//	cd bench && go run . -quick
+//	cd bench && go run . -setting one -workload 'lock.*' -peer 'docent|rawho|zklock' -out /tmp/out
+//
+// See docs/performance.md for the method and for how to read the tables.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/docent-go/docent/bench/internal/load"
+	"github.com/docent-go/docent/bench/internal/peers"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := start(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, args []string) error {
+	if len(args) == 1 && args[0] == "worker" {
+		return load.Serve(context.WithoutCancel(ctx), os.Stdin, os.Stdout, peers.Open)
+	}
+	o, err := parse(args, os.Stderr)
+	if errors.Is(err, errHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.do(ctx)
+}
