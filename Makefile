@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short simulation determinism differential integration foreign bench cover check
+.PHONY: help test race lint fmt fuzz-short simulation determinism differential integration foreign bench compare cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -86,6 +86,9 @@ foreign: ## run Curator's and kazoo's recipes on zktest and on a real server and
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
+compare: ## test bench/ and run it briefly: Docent beside its peers on servers of this host; three minutes
+	cd bench && $(GO) test -timeout $(TEST_TIMEOUT) ./... && $(GO) run . -quick
+
 cover: ## print the coverage of each function; the profile is left in .cache/
 	@mkdir -p .cache
 	$(GO) test -timeout $(TEST_TIMEOUT) -coverpkg=./... -coverprofile=.cache/cover.out ./...
@@ -101,3 +104,4 @@ check: ## everything that CI runs
 	$(MAKE) differential
 	$(MAKE) foreign
 	$(MAKE) integration
+	$(MAKE) compare

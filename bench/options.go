@@ -19,6 +19,9 @@ import (
 // errHelp means that the usage was asked for and printed.
 var errHelp = flag.ErrHelp
 
+// errNothing means that not even one cell of a table can be shown.
+var errNothing = errors.New("nothing was measured")
+
 // options is what the flags say.
 type options struct {
 	plan                *plan.Plan
@@ -80,8 +83,8 @@ func (o *options) do(ctx context.Context) error {
 		return list(os.Stdout)
 	}
 	results, err := o.results(ctx)
-	if results == nil {
-		return err
+	if results == nil || len(results.Cells) == 0 {
+		return errors.Join(err, errNothing)
 	}
 	fmt.Print(report.Text(results))
 	if o.out != "" {

@@ -26,7 +26,7 @@ type Engine struct {
 // closed gate. Close the field to end them.
 func Start(ctx context.Context, spec *Spec, field *Field) *Engine {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e := &Engine{spec: spec, field: field, gate: newGate(), stop: stop}
+	e := &Engine{spec: spec, field: field, gate: newGate(ctx), stop: stop}
 	limit, lock, write := spec.weights()
 	for range spec.Locks {
 		e.locks = append(e.locks, &witness{limit: limit})
@@ -132,11 +132,16 @@ func (p *player) play(ctx context.Context) {
 		if p.c.Write != nil && (n+p.turn)%WriteEvery == 0 {
 			l, weight = p.c.Write, p.write
 		}
+		round := ctx
 		if p.e.field.Polls {
 			g.pass()
+			round = g.current()
 		}
 		asked := g.now()
-		if err := l.Acquire(ctx); err != nil {
+		if err := l.Acquire(round); err != nil {
+			if p.e.field.Polls && round.Err() != nil && ctx.Err() == nil {
+				continue // to the gate
+			}
 			p.e.fail("acquire", err)
 			return
 		}

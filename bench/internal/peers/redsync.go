@@ -3,7 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
-	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -15,12 +15,28 @@ import (
 	"github.com/docent-go/docent/bench/internal/load"
 )
 
-// redsyncLocker is redsync's Mutex. Its expiry is redsync's own, and so is the delay of
-// 50 to 250 ms between two tries; only the number of tries is not limited to 32.
+// redsyncLocker is redsync's Mutex with its own expiry.
 type redsyncLocker struct{ *redsync.Mutex }
 
-// Acquire tries until it has the lock.
-func (l redsyncLocker) Acquire(ctx context.Context) error { return l.LockContext(ctx) }
+// Acquire tries until it has the lock, as LockContext does, with the same delay between
+// two tries, but more than 32 times. It gives up between tries only: redsync leaves its
+// key behind when the context ends within one.
+func (l redsyncLocker) Acquire(ctx context.Context) error {
+	const least, most = 50 * time.Millisecond, 250 * time.Millisecond
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		if l.TryLockContext(context.WithoutCancel(ctx)) == nil {
+			return nil
+		}
+		timer.Reset(least + rand.N(most-least))
+	}
+}
 
 // Release deletes the key if it is still this holder's.
 func (l redsyncLocker) Release(ctx context.Context) error {
@@ -57,7 +73,7 @@ func redis(spec *load.Spec) (*load.Field, error) {
 	}}
 	for i := range spec.Contenders {
 		name := strings.TrimPrefix(spec.Path(i), "/")
-		m := syncs[i%spec.Sessions].NewMutex(name, redsync.WithTries(math.MaxInt))
+		m := syncs[i%spec.Sessions].NewMutex(name)
 		field.Contenders = append(field.Contenders, load.Contender{Lock: redsyncLocker{m}})
 	}
 	return field, nil

@@ -16,22 +16,22 @@ type Plan struct {
 	Window    time.Duration // that is measured
 	Warm      time.Duration // before each window
 	WarmJava  time.Duration // before the first, where a compiler works
-	Quick     bool
+	Short     bool          // leaves workloads out, see In
 }
 
 // Choice is what flags say, each a regular expression for whole names; empty is all.
 type Choice struct{ Settings, Workloads, Peers string }
 
-// What -quick leaves out: a run in three minutes shows that everything works.
+// What a short plan has: enough to show that everything works.
 const (
 	quickContenders = 16
 	quickSetting    = "one"
 	quickElsewhere  = "lock8"
 )
 
-// New returns the plan of a run.
-func New(c Choice, quick bool) (*Plan, error) {
-	p := &Plan{Quick: quick}
+// New returns the plan of a run. A short one leaves workloads out, unless they are chosen.
+func New(c Choice, short bool) (*Plan, error) {
+	p := &Plan{Short: short && c.Workloads == ""}
 	settings, err := chosen(Settings(), c.Settings, func(s Setting) string { return s.Name })
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func chosen[T any](all []T, pattern string, name func(T) string) ([]T, error) {
 
 // In returns the workloads of a setting.
 func (p *Plan) In(s *Setting) []Workload {
-	if !p.Quick {
+	if !p.Short {
 		return p.Workloads
 	}
 	elsewhere := regexp.MustCompile("^(?:" + quickElsewhere + ")$")

@@ -50,10 +50,13 @@ func Workloads() []Workload {
 			Kind: load.Semaphore, Contenders: 1, Sessions: 1, Locks: 1, Permits: n, Limit: permits,
 		})
 	}
-	for _, n := range []int{1, 4, 8} {
+	// Never do several permits for each run short: Curator takes them one after the other,
+	// and contenders that each have some would wait for each other for ever.
+	for _, c := range []struct{ permits, contenders int }{{1, 8}, {4, 8}, {8, 8}, {1, 128}} {
 		all = append(all, Workload{
-			Name: fmt.Sprintf("semaphore%dx16", n), Title: fmt.Sprintf("%d of %d permits, 16 contenders, one session", n, permits),
-			Kind: load.Semaphore, Contenders: 16, Sessions: 1, Locks: 1, Permits: n, Limit: permits,
+			Name:  fmt.Sprintf("semaphore%dx%d", c.permits, c.contenders),
+			Title: fmt.Sprintf("%d of %d permits, %d contenders, one session", c.permits, permits, c.contenders),
+			Kind:  load.Semaphore, Contenders: c.contenders, Sessions: 1, Locks: 1, Permits: c.permits, Limit: permits,
 		})
 	}
 	return append(

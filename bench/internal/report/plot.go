@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -160,7 +161,7 @@ func contenderTicks(all []block) plot.Ticker {
 	var ticks plot.ConstantTicks
 	for _, b := range all {
 		n := float64(b.workload.Contenders)
-		ticks = append(ticks, plot.Tick{Value: n, Label: number(n)})
+		ticks = append(ticks, plot.Tick{Value: n, Label: strconv.Itoa(b.workload.Contenders)})
 	}
 	return ticks
 }
@@ -170,7 +171,7 @@ func ratioTicks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	for e := math.Floor(math.Log2(low)); e <= math.Ceil(math.Log2(high)); e++ {
 		v := math.Exp2(e)
-		ticks = append(ticks, plot.Tick{Value: v, Label: number(v)})
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', -1, 64)})
 	}
 	return ticks
 }

@@ -28,7 +28,7 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 	for i, peer := range peers {
 		cells[i] = Cell{Setting: s.Name, Workload: w.Name, Peer: peer.Name}
 		entrants[i] = &entrant{peer: peer, servers: st.ensembles[peer.Family], cell: &cells[i]}
-		entrants[i].failed(r, r.enter(ctx, entrants[i], w, st))
+		entrants[i].failed(ctx, r, r.enter(ctx, entrants[i], w, st))
 	}
 	for round := range r.Plan.Rounds {
 		for _, i := range measure.Turns(round, len(entrants)) {
@@ -40,23 +40,27 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 			if err == nil {
 				e.cell.Rounds = append(e.cell.Rounds, *sample)
 			}
-			e.failed(r, err)
+			e.failed(ctx, r, err)
 		}
 	}
 	for _, e := range entrants {
 		if e.worker != nil {
-			e.failed(r, e.worker.Quit(context.WithoutCancel(ctx)))
+			e.failed(ctx, r, e.worker.Quit(context.WithoutCancel(ctx)))
 		}
 	}
 	r.results.Cells = append(r.results.Cells, cells...)
 	return ctx.Err()
 }
 
-// failed notes an error, if it is one and the first.
-func (e *entrant) failed(r *Runner, err error) {
-	if err != nil && e.cell.Failed == "" {
+// failed notes an error, if it is one and the first, and not of a run that is given up.
+func (e *entrant) failed(ctx context.Context, r *Runner, err error) {
+	if err != nil && e.cell.Failed == "" && ctx.Err() == nil {
 		e.cell.Failed = err.Error()
 		r.say("%s FAILED: %v", e.peer.Name, err)
+		if e.worker != nil {
+			e.worker.Kill() // it would go on and disturb the others
+			e.worker = nil
+		}
 	}
 }
 
@@ -75,12 +79,13 @@ func (r *Runner) enter(ctx context.Context, e *entrant, w *plan.Workload, st *st
 	return e.settle(ctx, w)
 }
 
-// settle waits until a line stands: until neither the process nor its servers do much.
+// settle waits until a line stands: until neither the process nor its servers do more
+// than heartbeats. The looks are long, since on a loaded machine all are slow.
 func (e *entrant) settle(ctx context.Context, w *plan.Workload) error {
 	const (
 		few     = 8 // stand in line sooner than this could tell
-		look    = 200 * time.Millisecond
-		little  = look / 10
+		look    = time.Second
+		little  = look * 3 / 100
 		enough  = 2 // looks, one after the other
 		longest = 5 * time.Minute
 	)
@@ -88,25 +93,35 @@ func (e *entrant) settle(ctx context.Context, w *plan.Workload) error {
 		return nil
 	}
 	limit := time.Now().Add(longest)
-	last, err := e.meter(ctx)
+	last, err := e.used()
 	for quiet := 0; err == nil && quiet < enough; {
 		if err = pause(ctx, look); err != nil {
 			break
 		}
-		var now measure.Meter
-		if now, err = e.meter(ctx); err != nil {
-			break
+		now, err := e.used()
+		if err != nil {
+			return err
 		}
 		quiet++
-		if now.Client+now.Server-last.Client-last.Server > little {
+		if now-last > little {
 			quiet = 0
 		}
 		last = now
-		if now.At.After(limit) {
-			err = fmt.Errorf("the line of %d does not stand after %v", w.Contenders, longest)
+		if time.Now().After(limit) {
+			return fmt.Errorf("the line of %d does not stand after %v", w.Contenders, longest)
 		}
 	}
 	return err
+}
+
+// used is the processor time of the peer's process and of its servers so far.
+func (e *entrant) used() (time.Duration, error) {
+	server, err := e.servers.CPU()
+	if err != nil {
+		return 0, err
+	}
+	client, err := e.worker.CPU()
+	return server + client, err
 }
 
 // round measures one peer once.
@@ -146,8 +161,8 @@ func (r *Runner) round(ctx context.Context, e *entrant, first bool) (*measure.Sa
 // window waits as long as the plan says, and longer where too few cycles have ended by
 // then to say anything.
 func (r *Runner) window(ctx context.Context, e *entrant) error {
-	const few, longer = 10, 30
-	for range longer {
+	const few, longest = 10, 30 * time.Second
+	for limit := time.Now().Add(longest); time.Now().Before(limit); {
 		if err := pause(ctx, r.Plan.Window); err != nil {
 			return err
 		}

@@ -3,15 +3,15 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Process is a child of this program. The kernel kills it when this program dies.
@@ -61,30 +61,17 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// CPU is the processor time that the process has used so far, by /proc. It counts in
-// hundredths of a second.
+// CPU is the processor time that the process has used so far, to the nanosecond. The
+// ticks of /proc/<pid>/stat are too coarse for a window of a second.
 func (p *Process) CPU() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
+	// This is clock_getcpuclockid of the C library, for the clock of the scheduler.
+	const shift, scheduler = 3, 2
+	clock := int32(^p.cmd.Process.Pid)<<shift | scheduler //nolint:gosec // Linux has no greater ids than 2^22
+	var ts unix.Timespec
+	if err := unix.ClockGettime(clock, &ts); err != nil {
 		return 0, fmt.Errorf("the process has ended; %s", p.Tail())
 	}
-	return parseStat(stat)
-}
-
-// parseStat reads the user and system time of /proc/<pid>/stat.
-func parseStat(stat []byte) (time.Duration, error) {
-	// The name of the program, in parentheses, may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const user, system, tick = 11, 12, time.Second / 100
-	if len(fields) <= system {
-		return 0, fmt.Errorf("not a stat of /proc: %q", stat)
-	}
-	u, err := strconv.ParseInt(string(fields[user]), 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	s, err := strconv.ParseInt(string(fields[system]), 10, 64)
-	return time.Duration(u+s) * tick, err
+	return time.Duration(ts.Nano()), nil
 }
 
 // Tail is the end of what the process said.

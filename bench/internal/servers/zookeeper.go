@@ -13,7 +13,7 @@ import (
 const (
 	zooKeeperJar      = "/usr/share/java/zookeeper.jar"
 	loggerJar         = "/usr/share/java/slf4j-simple.jar"
-	zooKeeperPackages = "zookeeper libslf4j-java default-jre-headless"
+	zooKeeperPackages = "libzookeeper-java libslf4j-java default-jre-headless"
 	portsOfMember     = 3 // clients, followers, elections
 )
 

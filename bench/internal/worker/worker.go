@@ -119,6 +119,9 @@ func (w *Worker) Quit(ctx context.Context) error {
 	return err
 }
 
+// Kill ends the process without a word. Its sessions expire later.
+func (w *Worker) Kill() { w.process.Kill() }
+
 func (w *Worker) ask(ctx context.Context, command string, patience time.Duration) (string, error) {
 	verb, _, _ := strings.Cut(command, " ")
 	if _, err := io.WriteString(w.in, command+"\n"); err != nil {

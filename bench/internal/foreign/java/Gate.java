@@ -1,12 +1,13 @@
 /** Stops contenders, and its clock with them. It begins closed. */
 final class Gate {
-    private volatile boolean shut = true;
-    private volatile long lost; // nanoseconds that it was closed before now
-    private long since = System.nanoTime();
+    // guarded by this
+    private boolean shut = true;
+    private long lost; // nanoseconds that it was closed before it opened last
+    private long since = System.nanoTime(); // closed since
 
     /** The time in nanoseconds that the gate has been open, and a constant. */
-    long now() {
-        return System.nanoTime() - lost;
+    synchronized long now() {
+        return (shut ? since : System.nanoTime()) - lost;
     }
 
     synchronized void open() {
@@ -24,14 +25,9 @@ final class Gate {
         }
     }
 
-    void pass() throws InterruptedException {
-        if (!shut) {
-            return;
-        }
-        synchronized (this) {
-            while (shut) {
-                wait();
-            }
+    synchronized void pass() throws InterruptedException {
+        while (shut) {
+            wait();
         }
     }
 }

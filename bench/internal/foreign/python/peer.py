@@ -19,18 +19,24 @@ class Gate:
 
     def __init__(self):
         self.event = threading.Event()
-        self.lost = 0
-        self.since = time.perf_counter_ns()
+        self.mutex = threading.Lock()
+        self.lost = 0  # nanoseconds that it was closed before it opened last
+        self.since = time.perf_counter_ns()  # closed since, or None
 
     def now(self):
-        return time.perf_counter_ns() - self.lost
+        """The time in nanoseconds that the gate has been open, and a constant."""
+        with self.mutex:
+            return (self.since or time.perf_counter_ns()) - self.lost
 
     def open(self):
-        self.lost += time.perf_counter_ns() - self.since
+        with self.mutex:
+            self.lost += time.perf_counter_ns() - self.since
+            self.since = None
         self.event.set()
 
     def close(self):
-        self.since = time.perf_counter_ns()
+        with self.mutex:
+            self.since = time.perf_counter_ns()
         self.event.clear()
 
 

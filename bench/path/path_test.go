@@ -1,9 +1,9 @@
-package bench_test
+// Package path_test measures what one request costs on its way through the client.
+package path_test
 
 import (
 	"context"
 	"fmt"
-	"net"
 	"runtime/metrics"
 	"slices"
 	"sync"
@@ -14,13 +14,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes"
 )
-
-// serverPort is where the server listens in the network of containers.
-const serverPort = "2181"
 
 // What one round of each race does. A caller's round takes 20 to 200 ms.
 const (
@@ -34,9 +30,8 @@ const (
 // BenchmarkPath measures what a request costs on its way through the client,
 // beside the same request of go-zookeeper's own zk.Conn:
 //
-//	cd integration
-//	export ZOOKEEPER_IMAGE=$(../scripts/zookeeper-image.sh)
-//	go test -run '^$' -bench Path -benchtime 200x ./bench | tr '\t' '\n'
+//	cd bench
+//	go test -run '^$' -bench Path -benchtime 200x ./path | tr '\t' '\n'
 //
 // One iteration is one short round of every caller, in turn, on one server:
 //
@@ -55,12 +50,9 @@ const (
 // Allocations and wake-ups are those of this process for one call or cycle, while
 // only that caller is at work. A wake-up is a goroutine that begins to run. Of
 // each goroutine the runtime counts every eighth, so a figure is true to a tenth.
-// The clients dial the container itself: Docker's forwarder of the published port
-// would add its time to both sides.
 func BenchmarkPath(b *testing.B) {
 	ctx := b.Context()
-	node := harness.StartServer(ctx, b)
-	races := races(ctx, b, net.JoinHostPort(node.IP(), serverPort))
+	races := races(ctx, b, server(ctx, b))
 	for range warmRounds {
 		for _, r := range races {
 			r.round(ctx, b, false)
@@ -98,15 +90,15 @@ type race struct {
 func races(ctx context.Context, b *testing.B, addr string) []*race {
 	b.Helper()
 	c := connect(ctx, b, addr)
-	conn, _ := harness.Dial(ctx, b, sessionTimeout, addr)
+	conn := dial(b, addr)
 	locks := func(n int) (docent, raw []func(context.Context) error) {
 		for range n {
 			m, err := recipes.NewInterProcessMutex(c, directory(b, conn))
 			if err != nil {
 				b.Fatal(err)
 			}
-			docent = append(docent, cycle(&docentLock{m: m}))
-			raw = append(raw, cycle(&rawRequests{c: conn, dir: directory(b, conn)}))
+			docent = append(docent, docentCycle(m))
+			raw = append(raw, rawCycle(conn, directory(b, conn)))
 		}
 		return docent, raw
 	}
@@ -158,16 +150,6 @@ func listings(ctx context.Context, b *testing.B, c *client.Client, dir string) [
 		}
 		return s.Delete(ctx, e.Path, client.AnyVersion)
 	}}
-}
-
-// cycle is one acquire and one release.
-func cycle(l locker) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if err := l.acquire(ctx); err != nil {
-			return err
-		}
-		return l.release(ctx)
-	}
 }
 
 // round is one round of each, one after the other, backwards if asked.

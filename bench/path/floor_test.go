@@ -1,4 +1,4 @@
-package bench_test
+package path_test
 
 import (
 	"bufio"

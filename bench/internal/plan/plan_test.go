@@ -1,0 +1,81 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/bench/internal/plan"
+)
+
+func made(t *testing.T, c plan.Choice, short bool) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(c, short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Rounds, p.Window = 5, time.Second
+	return p
+}
+
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	p := made(t, plan.Choice{Settings: "one", Workloads: "lock(2|8)", Peers: "docent|rawho"}, true)
+	if len(p.Settings) != 1 || p.Settings[0].Name != "one" {
+		t.Errorf("settings %v: a name that begins alike is another", p.Settings)
+	}
+	if w := p.In(&p.Settings[0]); len(w) != 2 || w[0].Name != "lock2" || w[1].Name != "lock8" {
+		t.Errorf("workloads %v", w)
+	}
+	if len(p.Peers) != 2 {
+		t.Errorf("peers %v", p.Peers)
+	}
+	for _, c := range []plan.Choice{{Settings: "none"}, {Workloads: "lock"}, {Peers: "("}} {
+		if _, err := plan.New(c, false); err == nil {
+			t.Errorf("%+v chose something", c)
+		}
+	}
+}
+
+// TestShort: a short plan has something for every peer in every setting that a peer's
+// servers need, and takes much less time.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	short, whole := made(t, plan.Choice{}, true), made(t, plan.Choice{}, false)
+	for _, s := range short.Settings {
+		there := map[string]bool{}
+		for _, w := range short.In(&s) {
+			for _, p := range short.Of(&w) {
+				there[p.Name] = true
+			}
+		}
+		for _, name := range []string{"docent", "rawho", "zklock", "curator", "kazoo", "etcd", "redsync"} {
+			if !there[name] {
+				t.Errorf("%s has nothing to do in %s", name, s.Name)
+			}
+		}
+	}
+	if short.Length() > whole.Length()/3 {
+		t.Errorf("short %v, whole %v", short.Length(), whole.Length())
+	}
+}
+
+// TestNames: a name stands for one thing.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	names := func(name string) {
+		if seen[name] {
+			t.Errorf("%s twice", name)
+		}
+		seen[name] = true
+	}
+	for _, s := range plan.Settings() {
+		names("setting " + s.Name)
+	}
+	for _, w := range plan.Workloads() {
+		names("workload " + w.Name)
+	}
+	for _, p := range plan.Peers() {
+		names("peer " + p.Name)
+	}
+}
