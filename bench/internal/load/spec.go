@@ -112,5 +112,9 @@ func (s *Spec) set(key, value string) (err error) {
 // Path is the path of lock i.
 func (s *Spec) Path(i int) string { return fmt.Sprintf("%s/lock%d", s.Root, i%s.Locks) }
 
+// Server is the server that session i stays with. All peers choose alike: a follower is
+// slower than a leader.
+func (s *Spec) Server(i int) string { return s.Addrs[i%len(s.Addrs)] }
+
 // Queued says whether contenders wait for each other's release of one lock.
 func (s *Spec) Queued() bool { return s.Kind == Mutex && s.Contenders > s.Locks }

@@ -19,8 +19,8 @@ func (silent) Printf(string, ...any) {}
 // conns connects the sessions of a peer that uses go-zookeeper.
 func conns(spec *load.Spec) ([]*zk.Conn, error) {
 	var all []*zk.Conn
-	for range spec.Sessions {
-		c, err := dial(spec)
+	for i := range spec.Sessions {
+		c, err := dial(spec.Server(i), spec.Timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -29,12 +29,12 @@ func conns(spec *load.Spec) ([]*zk.Conn, error) {
 	return all, nil
 }
 
-func dial(spec *load.Spec) (*zk.Conn, error) {
-	c, events, err := zk.Connect(spec.Addrs, spec.Timeout, zk.WithLogger(silent{}))
+func dial(addr string, timeout time.Duration) (*zk.Conn, error) {
+	c, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(silent{}))
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(spec.Timeout)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for {
 		select {
@@ -48,7 +48,7 @@ func dial(spec *load.Spec) (*zk.Conn, error) {
 			}
 		case <-late.C:
 			c.Close()
-			return nil, fmt.Errorf("no session with %v in %v", spec.Addrs, spec.Timeout)
+			return nil, fmt.Errorf("no session with %s in %v", addr, timeout)
 		}
 	}
 }
@@ -69,6 +69,16 @@ func directory(c *zk.Conn, path string) error {
 		return nil
 	}
 	return err
+}
+
+// synced makes sure that every session's server knows a directory that the first made.
+func synced(all []*zk.Conn, path string) error {
+	for _, c := range all {
+		if _, err := c.Sync(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // zkLocker is go-zookeeper's own lock.

@@ -3,7 +3,6 @@ package peers
 import (
 	"context"
 	"log/slog"
-	"strings"
 
 	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/client"
@@ -35,8 +34,8 @@ func docent(ctx context.Context, spec *load.Spec) (*load.Field, error) {
 			_ = c.CloseContext(ctx) // nothing depends on it any more
 		}
 	}}
-	for range spec.Sessions {
-		c, err := client.Connect(ctx, strings.Join(spec.Addrs, ","), client.WithSessionTimeout(spec.Timeout),
+	for i := range spec.Sessions {
+		c, err := client.Connect(ctx, spec.Server(i), client.WithSessionTimeout(spec.Timeout),
 			client.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return nil, err

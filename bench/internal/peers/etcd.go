@@ -33,8 +33,8 @@ func etcd(ctx context.Context, spec *load.Spec) (*load.Field, error) {
 		clients  []*clientv3.Client
 		sessions []*concurrency.Session
 	)
-	for range spec.Sessions {
-		c, err := clientv3.New(clientv3.Config{Endpoints: spec.Addrs, DialTimeout: dialTimeout, Logger: zap.NewNop()})
+	for i := range spec.Sessions {
+		c, err := clientv3.New(clientv3.Config{Endpoints: []string{spec.Server(i)}, DialTimeout: dialTimeout, Logger: zap.NewNop()})
 		if err != nil {
 			return nil, err
 		}

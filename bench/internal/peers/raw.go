@@ -74,6 +74,9 @@ func raw(spec *load.Spec) (*load.Field, error) {
 			if err := directory(all[0], dir); err != nil {
 				return nil, err
 			}
+			if err := synced(all, dir); err != nil {
+				return nil, err
+			}
 		}
 		r := &rawNodes{c: all[i%spec.Sessions], dirs: dirs}
 		field.Contenders = append(field.Contenders, load.Contender{Lock: r, Write: rawWrite(spec, r)})

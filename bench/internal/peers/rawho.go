@@ -103,6 +103,9 @@ func rawHandOver(spec *load.Spec) (*load.Field, error) {
 			return nil, err
 		}
 	}
+	if err := synced(all, line.dir); err != nil {
+		return nil, err
+	}
 	field := &load.Field{Close: closing(all)}
 	for i := range spec.Contenders {
 		field.Contenders = append(field.Contenders, load.Contender{Lock: &handOver{c: all[i%spec.Sessions], line: line}})

@@ -102,6 +102,8 @@ func (p *Plan) Length() time.Duration {
 		starting = 6 * time.Second       // the servers of a setting
 		process  = time.Second           // of a peer, in and out
 		joining  = 12 * time.Millisecond // a contender stands in line
+		standing = 2 * time.Second       // until a long line is known to stand
+		long     = 8
 	)
 	var all time.Duration
 	for _, s := range p.Settings {
@@ -109,6 +111,9 @@ func (p *Plan) Length() time.Duration {
 		for _, w := range p.In(&s) {
 			for _, peer := range p.Of(&w) {
 				all += process + time.Duration(w.Contenders)*joining + time.Duration(p.Rounds)*(p.Window+p.Warm)
+				if w.Contenders > long {
+					all += standing
+				}
 				if peer.Language == Java {
 					all += p.WarmJava
 				}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -124,6 +125,25 @@ func disk(dir string) string {
 		return name
 	}
 	return fmt.Sprintf("file system %#x", s.Type)
+}
+
+// modules names the clients that are built in.
+func modules() []string {
+	names := map[string]string{
+		"github.com/go-zookeeper/zk": "go-zookeeper", "go.etcd.io/etcd/client/v3": "etcd's client",
+		"github.com/go-redsync/redsync/v4": "redsync", "github.com/redis/go-redis/v9": "go-redis",
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	var all []string
+	for _, m := range info.Deps {
+		if name := names[m.Path]; name != "" {
+			all = append(all, name+" "+m.Version)
+		}
+	}
+	return all
 }
 
 // revision names the commit that is measured, if git knows.

@@ -101,6 +101,9 @@ func (r *Runner) prepare(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	for _, m := range modules() {
+		r.addVersion(m)
+	}
 	r.commands = map[plan.Language][]string{plan.Go: {self, "worker"}}
 	for _, peer := range r.Plan.Peers {
 		var ready func(context.Context, string) ([]string, string, error)

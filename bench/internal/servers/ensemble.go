@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -29,7 +30,7 @@ type Counters struct {
 
 // Ensemble is the running servers of one family.
 type Ensemble struct {
-	Addrs   []string // host:port, one for each
+	Addrs   []string // host:port, one for each, the leader's last
 	Version string
 
 	processes []*Process
@@ -91,6 +92,21 @@ func (e *Ensemble) Counters(ctx context.Context) (Counters, error) {
 		all.Events += c.Events
 	}
 	return all, nil
+}
+
+// leaderLast moves the address of the leader to the end.
+func (e *Ensemble) leaderLast(leads func(addr string) (bool, error)) error {
+	for i, addr := range e.Addrs {
+		leader, err := leads(addr)
+		if err != nil {
+			return err
+		}
+		if leader {
+			e.Addrs = append(slices.Delete(e.Addrs, i, i+1), addr)
+			break
+		}
+	}
+	return nil
 }
 
 // run starts one server.

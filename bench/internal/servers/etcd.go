@@ -48,7 +48,10 @@ func (e *Ensemble) startEtcd(ctx context.Context, servers int, fsync bool, dir s
 			return err
 		}
 	}
-	return nil
+	return e.leaderLast(func(addr string) (bool, error) {
+		said, err := get(ctx, "http://"+addr+"/metrics")
+		return strings.Contains(said, "\netcd_server_is_leader 1\n"), err
+	})
 }
 
 func (e *Ensemble) etcdServes(ctx context.Context, addr string) error {

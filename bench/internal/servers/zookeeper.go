@@ -54,7 +54,10 @@ func (e *Ensemble) startZooKeeper(ctx context.Context, servers int, fsync bool, 
 			return err
 		}
 	}
-	return nil
+	return e.leaderLast(func(addr string) (bool, error) {
+		said, err := ask(ctx, addr, "srvr", "")
+		return strings.Contains(said, "Mode: leader"), err
+	})
 }
 
 // zooKeeperConfig writes the configuration of server i and returns its path.

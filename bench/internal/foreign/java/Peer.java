@@ -85,7 +85,8 @@ public final class Peer {
         int contenders = Integer.parseInt(spec.get("contenders"));
         int locks = Integer.parseInt(spec.get("locks"));
         for (int i = 0; i < sessions; i++) {
-            clients.add(connect(spec.get("addrs"), timeout));
+            String[] servers = spec.get("addrs").split(",");
+            clients.add(connect(servers[i % servers.length], timeout));
         }
         Weights weights = Weights.of(spec);
         boolean queued = spec.get("kind").equals("mutex") && contenders > locks;
@@ -102,16 +103,16 @@ public final class Peer {
         engine = made;
     }
 
-    private static CuratorFramework connect(String addresses, int timeoutMillis) throws Exception {
+    private static CuratorFramework connect(String address, int timeoutMillis) throws Exception {
         CuratorFramework client = CuratorFrameworkFactory.builder()
-                .connectString(addresses)
+                .connectString(address)
                 .sessionTimeoutMs(timeoutMillis)
                 .connectionTimeoutMs(timeoutMillis)
                 .retryPolicy(new ExponentialBackoffRetry(100, 5))
                 .build();
         client.start();
         if (!client.blockUntilConnected(WAIT_SECONDS, TimeUnit.SECONDS)) {
-            throw new IllegalStateException("no connection to " + addresses + " in " + WAIT_SECONDS + " s");
+            throw new IllegalStateException("no connection to " + address + " in " + WAIT_SECONDS + " s");
         }
         return client;
     }

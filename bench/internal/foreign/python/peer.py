@@ -117,8 +117,9 @@ class Engine:
             "semaphore": (int(spec["limit"]), (1, 0)),
         }.get(spec["kind"], (1, (1, 0)))
         self.witnesses = [Witness(limit) for _ in range(locks)]
-        for _ in range(sessions):
-            client = KazooClient(hosts=spec["addrs"], timeout=int(spec["timeout"]) / 1000)
+        servers = spec["addrs"].split(",")
+        for i in range(sessions):
+            client = KazooClient(hosts=servers[i % len(servers)], timeout=int(spec["timeout"]) / 1000)
             client.start(WAIT_SECONDS)
             self.clients.append(client)
         for i in range(contenders):
