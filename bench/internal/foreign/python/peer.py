@@ -10,7 +10,6 @@ from kazoo.client import KazooClient
 
 WAIT_SECONDS = 60
 STACK_BYTES = 256 << 10
-WRITE_EVERY = 20
 ENOUGH = 5
 
 
@@ -50,25 +49,23 @@ class Witness:
         self.overlaps = 0
         self.released = None
 
-    def enter(self, weight):
+    def enter(self):
         with self.mutex:
-            self.inside += weight
+            self.inside += 1
             self.overlaps += self.inside > self.limit
 
-    def leave(self, weight):
+    def leave(self):
         with self.mutex:
-            self.inside -= weight
+            self.inside -= 1
 
 
 class Player:
     """One contender at work, and what it measured."""
 
-    def __init__(self, engine, locks, weights, witness, turn):
+    def __init__(self, engine, lock, witness):
         self.engine = engine
-        self.locks = locks  # the lock, and what writes or None
-        self.weights = weights
+        self.lock = lock
         self.witness = witness
-        self.turn = turn
         self.forget()
 
     def forget(self):
@@ -78,25 +75,24 @@ class Player:
         n = 0
         try:
             while True:
-                writes = int(self.locks[1] is not None and (n + self.turn) % WRITE_EVERY == 0)
-                self.once(self.locks[writes], self.weights[writes], n == 0)
+                self.once(n == 0)
                 n += 1
         except Exception as e:
             self.engine.fail(repr(e))
 
-    def once(self, lock, weight, first):
+    def once(self, first):
         gate, witness = self.engine.gate, self.witness
         asked = gate.now()
-        if not lock.acquire():
+        if not self.lock.acquire():
             raise RuntimeError("acquire returned false")
         granted = gate.now()
-        witness.enter(weight)
+        witness.enter()
         if self.engine.queued and witness.released is not None and self.engine.on:
             self.handover.append(granted - witness.released)
         gate.event.wait()
-        witness.leave(weight)
+        witness.leave()
         witness.released = gate.now()
-        lock.release()
+        self.lock.release()
         if self.engine.on:
             self.cycles += 1
             if not first:
@@ -112,10 +108,7 @@ class Engine:
         self.players = []
         contenders, locks, sessions = int(spec["contenders"]), int(spec["locks"]), int(spec["sessions"])
         self.queued = spec["kind"] == "mutex" and contenders > locks
-        limit, weights = {
-            "rw": (contenders, (1, contenders)),
-            "semaphore": (int(spec["limit"]), (1, 0)),
-        }.get(spec["kind"], (1, (1, 0)))
+        limit = int(spec["limit"]) if spec["kind"] == "semaphore" else 1
         self.witnesses = [Witness(limit) for _ in range(locks)]
         servers = spec["addrs"].split(",")
         for i in range(sessions):
@@ -123,9 +116,8 @@ class Engine:
             client.start(WAIT_SECONDS)
             self.clients.append(client)
         for i in range(contenders):
-            made = recipes(self.clients[i % sessions], spec, "%s/lock%d" % (spec["root"], i % locks))
-            turn = WRITE_EVERY * i // contenders
-            self.players.append(Player(self, made, weights, self.witnesses[i % locks], turn))
+            lock = recipe(self.clients[i % sessions], spec, "%s/lock%d" % (spec["root"], i % locks))
+            self.players.append(Player(self, lock, self.witnesses[i % locks]))
         for player in self.players:
             threading.Thread(target=player.play, daemon=True).start()
 
@@ -153,14 +145,12 @@ class Engine:
         return json.dumps(result, separators=(",", ":"))
 
 
-def recipes(client, spec, path):
+def recipe(client, spec, path):
     kind = spec["kind"]
     if kind == "mutex":
-        return client.Lock(path), None
-    if kind == "rw":
-        return client.ReadLock(path), client.WriteLock(path)
+        return client.Lock(path)
     if kind == "semaphore" and spec["permits"] == "1":
-        return client.Semaphore(path, max_leases=int(spec["limit"])), None
+        return client.Semaphore(path, max_leases=int(spec["limit"]))
     raise ValueError("the peer has no such lock: %s" % kind)
 
 
