@@ -193,8 +193,14 @@ func colour(i int) color.Color {
 
 func shape(i int) draw.GlyphDrawer {
 	all := []draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
-		draw.PyramidGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{},
+		draw.CircleGlyph{},
+		draw.BoxGlyph{},
+		draw.CrossGlyph{},
+		draw.PlusGlyph{},
+		draw.PyramidGlyph{},
+		draw.SquareGlyph{},
+		draw.TriangleGlyph{},
+		draw.RingGlyph{},
 	}
 	return all[i%len(all)]
 }
