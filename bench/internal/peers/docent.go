@@ -71,7 +71,7 @@ func docentContender(c *client.Client, spec *load.Spec, i int) (load.Contender, 
 			Write: &docentLock[*recipes.WriteHold]{acquire: l.WriteLock().Acquire},
 		}, nil
 	case load.Semaphore:
-		s, err := recipes.NewInterProcessSemaphore(c, path, spec.Limit)
+		s, err := recipes.NewInterProcessSemaphoreV2(c, path, spec.Limit)
 		if err != nil {
 			return load.Contender{}, err
 		}
