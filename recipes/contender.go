@@ -117,11 +117,16 @@ func (c Contender) String() string {
 	if c.Holder {
 		what = "holder"
 	}
+	return what + " " + c.text()
+}
+
+// text is String without what the contender does.
+func (c Contender) text() string {
 	if c.Unreadable {
-		return fmt.Sprintf("%s %s, %s by %s, which this client may not read", what, c.Path, c.Mode, c.Family)
+		return fmt.Sprintf("%s, %s by %s, which this client may not read", c.Path, c.Mode, c.Family)
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s %s, session 0x%x", what, c.Path, uint64(c.Session)) //nolint:gosec // bits, not a quantity
+	fmt.Fprintf(&s, "%s, session 0x%x", c.Path, uint64(c.Session)) //nolint:gosec // bits, not a quantity
 	if !c.QueuedSince.IsZero() {
 		s.WriteString(", queued since " + c.QueuedSince.Format(time.RFC3339))
 	}
@@ -223,8 +228,7 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil //nolint:nilnil // gone is a result
 	}
-	full, _ := inner.ServerPath(c, path) // the path came from the server
-	found := &Contender{Path: path, full: full, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
+	found := contenderAt(c, path, n)
 	if errors.Is(err, zk.ErrNoAuth) {
 		found.Unreadable = true // a missing node is told from it
 		return found, nil
@@ -232,10 +236,21 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	if err != nil {
 		return nil, err
 	}
-	found.Session = sessionOf(stat)
-	found.QueuedSince = time.UnixMilli(stat.Ctime)
-	found.FencingToken = stat.Czxid
-	found.Data, found.asked = cutRevocation(data)
-	found.Owner = parseOwner(found.Data)
+	found.read(data, stat)
 	return found, nil
+}
+
+// contenderAt is the contender n at path, as far as its name tells.
+func contenderAt(c *client.Client, path string, n seqqueue.Node) *Contender {
+	full, _ := inner.ServerPath(c, path) // the path came from the server
+	return &Contender{Path: path, full: full, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
+}
+
+// read fills in what the node of a contender says.
+func (c *Contender) read(data []byte, stat *zk.Stat) {
+	c.Session = sessionOf(stat)
+	c.QueuedSince = time.UnixMilli(stat.Ctime)
+	c.FencingToken = stat.Czxid
+	c.Data, c.asked = cutRevocation(data)
+	c.Owner = parseOwner(c.Data)
 }

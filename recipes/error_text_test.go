@@ -59,7 +59,7 @@ func TestErrorTexts(t *testing.T) {
 				r.held(m)
 				_, err := m.Acquire(r.within(time.Second))
 				return err
-			}, "context deadline exceeded", "which is this client's own (a call within that hold passes the hold's context)",
+			}, "context deadline exceeded", ", of this same client (if that hold is the caller's, pass its context to the acquire)",
 		},
 		"no server, in time": {
 			func(r *rig) error {

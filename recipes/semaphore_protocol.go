@@ -304,5 +304,9 @@ func waiterAhead(err error) error {
 	if errors.As(err, &busy) {
 		busy.Holder = waiter(busy.Holder)
 	}
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		wait.Ahead, wait.hint = waiter(wait.Ahead), false
+	}
 	return err
 }

@@ -19,6 +19,7 @@ type verdict struct {
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
 	nearest Node   // the last contender ahead that blocks, if blocked
+	ahead   int    // contenders ahead that block
 	foreign string // a child of another recipe or library, if any
 }
 
@@ -44,8 +45,11 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 		case numeral == wrapped:
 			v.wrapped = true
 		case !n.before(own) || !blocks(n):
-		case !v.blocked || v.nearest.before(n):
-			v.blocked, v.nearest = true, n
+		default:
+			v.ahead++
+			if !v.blocked || v.nearest.before(n) {
+				v.blocked, v.nearest = true, n
+			}
 		}
 	}
 	if found > 0 && found == len(tags.Site.Names) {

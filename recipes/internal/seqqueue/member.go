@@ -3,7 +3,6 @@ package seqqueue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +27,7 @@ type Member struct {
 	Told func(ahead int, behind string)
 
 	q        *Queue
+	behind   int       // contenders that blocked it when the queue was listed last
 	children []string  // a list made since the node was; nil if there is none
 	beside   []string  // of the other directory, if no other contender can have had the turn since; or nil
 	one      [1]string // backs Paths
@@ -114,6 +114,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
+		m.behind = v.ahead
 		if m.Told != nil {
 			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
 		}
@@ -138,12 +139,8 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 		if err != nil || ahead == nil {
 			return err
 		}
-		if own, err := m.gone(ctx, *ahead); err != nil {
-			whose := ""
-			if own && ctx.Err() != nil { // it may have waited for its caller
-				whose = ", which is this client's own (a call within that hold passes the hold's context)"
-			}
-			return fmt.Errorf("waiting behind %s%s: %w", ahead.Name, whose, err)
+		if err := m.gone(ctx, *ahead); err != nil {
+			return err
 		}
 	}
 }
@@ -162,21 +159,44 @@ func (m *Member) Beside() []string {
 	return side
 }
 
+// WaitError says behind which contender a wait has ended, and what the waiter had
+// read of its node when it began to watch it.
+type WaitError struct {
+	Node Node
+	Path string
+	Data []byte   // of the node
+	Stat *zk.Stat // nil if the node was not read
+	Own  bool     // the node is of the waiter's own session
+	Only bool     // it alone blocked the waiter when the queue was listed last
+	Err  error    // why the wait has ended
+}
+
+// Error names the node and the reason.
+func (e *WaitError) Error() string { return "waiting behind " + e.Node.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *WaitError) Unwrap() error { return e.Err }
+
 // gone waits until something happens to n; the caller lists again to see
-// what. own is whether n is of the same session.
-func (m *Member) gone(ctx context.Context, n Node) (own bool, err error) {
-	_, stat, w, err := m.Session.GetW(ctx, m.q.Path(n))
+// what. After an error it says what it knows of n.
+func (m *Member) gone(ctx context.Context, n Node) error {
+	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.behind == 1}
+	data, stat, w, err := m.Session.GetW(ctx, said.Path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return false, nil
+		return nil
 	case errors.Is(err, zk.ErrNoAuth):
-		return false, m.goneUnread(ctx, n)
-	case err != nil:
-		return false, err
+		err = m.goneUnread(ctx, n)
+	case err == nil:
+		defer w.Stop() // a waiter that gives up leaves nothing behind
+		said.Data, said.Stat, said.Own = data, stat, stat.EphemeralOwner == m.Session.ID()
+		err = m.wait(ctx, w)
 	}
-	defer w.Stop() // somebody who gives up leaves nothing behind
-	own = stat.EphemeralOwner == m.Session.ID()
-	return own, m.wait(ctx, w)
+	if err == nil {
+		return nil
+	}
+	said.Err = err
+	return said
 }
 
 // wait waits until w fires.

@@ -1,0 +1,61 @@
+package recipes
+
+import (
+	"errors"
+
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+)
+
+// WaitError says for whom an acquire was waiting when its wait ended without the
+// lock. It is part of the [*LockError] then.
+type WaitError struct {
+	// Ahead is the contender whose leaving was waited for, as the waiter read it when
+	// it began to watch it: no request is sent once the wait has ended. It is
+	// the direct predecessor. Its Holder is set if it certainly held the lock; it
+	// may also hold if that is not set.
+	Ahead Contender
+	// SameClient says that Ahead is of the session of the waiter: another goroutine
+	// of this process, or the caller itself.
+	SameClient bool
+	Err        error // why the wait has ended
+
+	hint bool // the caller may be within the hold that it waits for
+}
+
+// Error names the contender ahead as [BusyError] does, and the reason.
+func (e *WaitError) Error() string {
+	s := "waiting behind "
+	if e.Ahead.Holder {
+		s += "holder "
+	}
+	s += e.Ahead.text()
+	if e.SameClient {
+		s += ", of this same client"
+		if e.hint {
+			s += " (if that hold is the caller's, pass its context to the acquire)"
+		}
+	}
+	return s + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// waited makes an error of the queue say who is ahead.
+func (l *lockInternals) waited(err error) error {
+	var said *seqqueue.WaitError
+	if !errors.As(err, &said) {
+		return err
+	}
+	w := &WaitError{
+		Ahead:      *contenderAt(l.c, said.Path, said.Node),
+		SameClient: said.Own, Err: said.Err, hint: !l.alone,
+	}
+	if said.Stat == nil {
+		w.Ahead.Unreadable = true
+	} else {
+		w.Ahead.read(said.Data, said.Stat)
+	}
+	w.Ahead.Holder = said.Only && !isRead(l.tag) // a reader's writer may itself wait for readers
+	return w
+}

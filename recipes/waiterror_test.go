@@ -1,0 +1,89 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A wait that times out says who is ahead, from what the waiter has read before:
+// no request is sent after its end but the delete of its node.
+func TestWaitSaysWhoIsAhead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		data := recipes.WithNodeData([]byte("10.0.0.7 pid=12 client=billing"))
+		h := r.held(r.mutex(r.connect("a"), data))
+		c := r.connect("b")
+		time.Sleep(time.Second) // its node is watched by then
+		for _, holder := range []bool{true, false} {
+			r.srv.ResetCounts()
+			ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+			m := r.mutex(c, data)
+			_, err := m.Acquire(ctx)
+			cancel()
+			if reads := r.srv.Count(zktest.OpGetData); reads > 1 { // that with the watch
+				t.Errorf("%d reads", reads)
+			}
+			var wait *recipes.WaitError
+			if !errors.As(err, &wait) {
+				t.Fatalf("error %v", err)
+			}
+			want := recipes.Owner{Host: "10.0.0.7", PID: 12, Client: "billing"}
+			if a := wait.Ahead; a.Owner != want || a.Holder != holder || a.QueuedSince.IsZero() || a.Session == 0 || holder && a.Path != h.Path() {
+				t.Errorf("ahead %+v", a)
+			}
+			wantErr(t, err, context.DeadlineExceeded)
+			if text := err.Error(); !strings.Contains(text, "waiting behind ") || strings.Contains(text, "holder ") != holder ||
+				!strings.Contains(text, "10.0.0.7 pid=12 client=billing") || wait.SameClient == holder {
+				t.Errorf("text %q, same client %v", text, wait.SameClient)
+			}
+			if holder {
+				acquire(r.ctx, m) // stands between the holder and the next
+				time.Sleep(time.Second)
+			}
+		}
+	})
+}
+
+// The hint to pass the context on is not given where that would not help.
+func TestWaitHint(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		const hint = "pass its context"
+		h := r.held(r.mutex(c))
+		for want, opts := range map[bool][]recipes.LockOption{true: nil, false: {recipes.WithoutReentry()}} {
+			_, err := r.mutex(c, opts...).Acquire(r.within(time.Second))
+			if text := errText(err); !strings.Contains(text, "of this same client") || strings.Contains(text, hint) != want {
+				t.Errorf("%q", text)
+			}
+		}
+		r.check(h.Release(r.ctx))
+		s := r.semaphore(c, 1)
+		l, err := s.Acquire(r.ctx, 1)
+		r.check(err)
+		go func() { _, _ = s.Acquire(r.ctx, 1) }()
+		time.Sleep(time.Second)
+		_, err = s.Acquire(r.within(time.Second), 1)
+		var wait *recipes.WaitError
+		if !errors.As(err, &wait) || wait.Ahead.Holder || wait.Ahead.Mode != recipes.ModeLease || strings.Contains(err.Error(), hint) {
+			t.Errorf("%v", err)
+		}
+		r.check(l.Release(r.ctx))
+		closing := r.connect("b")
+		waits := acquire(r.ctx, r.mutex(closing))
+		r.check((<-waits).err)
+		waits = acquire(r.ctx, r.mutex(closing))
+		time.Sleep(time.Second)
+		r.check(closing.Close())
+		if res := <-waits; !errors.Is(res.err, client.ErrClosed) {
+			t.Errorf("%v", res.err)
+		}
+	})
+}
