@@ -176,7 +176,7 @@ func TestWaitingBehindOneself(t *testing.T) {
 		for m, own := range map[*recipes.InterProcessMutex]bool{a: true, b: false} {
 			_, err := m.Acquire(r.within(time.Second))
 			wantErr(t, err, context.DeadlineExceeded)
-			if got := strings.Contains(fmt.Sprint(err), "this client's own"); got != own {
+			if got := strings.Contains(fmt.Sprint(err), "of this same client"); got != own {
 				t.Errorf("own %v: %v", own, err)
 			}
 		}
@@ -186,7 +186,7 @@ func TestWaitingBehindOneself(t *testing.T) {
 		// The context of a released hold has ended; what it carries is no hold.
 		_, err := a.Acquire(h.Context())
 		wantErr(t, err, recipes.ErrReleased, context.Canceled)
-		if text := fmt.Sprint(err); strings.Contains(text, "tries") || strings.Contains(text, "this client's own") {
+		if text := fmt.Sprint(err); strings.Contains(text, "tries") || strings.Contains(text, "of this same client") {
 			t.Errorf("text %q", text)
 		}
 		h, err = a.Acquire(context.WithoutCancel(h.Context()))
@@ -208,7 +208,7 @@ func TestWaitingBehindOneselfAtTheEnd(t *testing.T) {
 		r.check(c.CloseContext(r.ctx))
 		err := <-ended
 		wantErr(t, err, client.ErrClosed)
-		if text := fmt.Sprint(err); strings.Contains(text, "this client's own") || client.SafeToRetry(err) {
+		if text := fmt.Sprint(err); strings.Contains(text, "of this same client") || client.SafeToRetry(err) {
 			t.Errorf("text %q, safe to retry %v", text, client.SafeToRetry(err))
 		}
 		_, err = m.Acquire(r.ctx)
