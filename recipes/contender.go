@@ -180,15 +180,16 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 			return nil, errs[i]
 		}
 		if f != nil {
-			f.placed(line, i, changed)
+			putInLine(f, line, i, changed)
 			all = append(all, *f)
 		}
 	}
 	return all, nil
 }
 
-// placed says whether contender i of a line holds the lock, and since when.
-func (c *Contender) placed(line []seqqueue.Node, i int, changed int64) {
+// putInLine says whether contender c, of index i in a line, holds the lock, and since
+// when.
+func putInLine(c *Contender, line []seqqueue.Node, i int, changed int64) {
 	blocks := rule(line[i].Tag)
 	c.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
 		return o.Recipe == line[i].Recipe && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
@@ -236,7 +237,7 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	if err != nil {
 		return nil, err
 	}
-	found.read(data, stat)
+	fill(found, data, stat)
 	return found, nil
 }
 
@@ -246,8 +247,8 @@ func contenderAt(c *client.Client, path string, n seqqueue.Node) *Contender {
 	return &Contender{Path: path, full: full, Sequence: n.Sequence(), Mode: modeOf(n.Tag), Family: familyOf(path)}
 }
 
-// read fills in what the node of a contender says.
-func (c *Contender) read(data []byte, stat *zk.Stat) {
+// fill adds what the node of a contender says.
+func fill(c *Contender, data []byte, stat *zk.Stat) {
 	c.Session = sessionOf(stat)
 	c.QueuedSince = time.UnixMilli(stat.Ctime)
 	c.FencingToken = stat.Czxid

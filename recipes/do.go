@@ -72,7 +72,7 @@ func (e *uncancelled) Error() string { return e.err.Error() }
 // Is reports whether the error matches target, unless that is the end of a
 // context.
 func (e *uncancelled) Is(target error) bool {
-	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target) //nolint:errorlint // the two values are meant
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
 }
 
 // As finds what the error wraps.

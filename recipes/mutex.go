@@ -174,7 +174,7 @@ func (l *lockInternals) turn(ctx context.Context, m *seqqueue.Member, wait bool)
 	var err error
 	if wait {
 		if err = l.deadlock(ctx, m); err == nil {
-			err = l.waited(m.Await(ctx, l.blocks))
+			err = l.waited(ctx, m.Await(ctx, l.blocks))
 		}
 	} else {
 		err = l.unblocked(ctx, m)

@@ -79,22 +79,22 @@ func (o *outers) leave() {
 	}
 }
 
-// outerLoss is the loss of an inner hold.
-type outerLoss struct {
+// outerLossError is the loss of an inner hold.
+type outerLossError struct {
 	lock string // of the outer hold
 	err  error
 }
 
 // lostWith says that a hold is lost because g was, whose loss is why.
-func lostWith(g *grant, why error) error { return &outerLoss{g.lock, why} }
+func lostWith(g *grant, why error) error { return &outerLossError{g.lock, why} }
 
 // Error names the lock of the outer hold, and why that was lost.
-func (e *outerLoss) Error() string {
+func (e *outerLossError) Error() string {
 	return ErrLost.Error() + " with the outer hold of " + e.lock + strings.TrimPrefix(e.err.Error(), ErrLost.Error())
 }
 
 // Unwrap returns why the outer hold was lost.
-func (e *outerLoss) Unwrap() error { return e.err }
+func (e *outerLossError) Unwrap() error { return e.err }
 
 // lifetime returns a context that ends when g does.
 func (g *grant) lifetime() context.Context {

@@ -90,7 +90,7 @@ func TestMutexBehindUnreadableNodeGivesUp(t *testing.T) {
 		b, acl := r.stranger("b")
 		_, err := r.mutex(b, acl).Acquire(r.within(time.Second))
 		wantErr(r.T, err, context.DeadlineExceeded)
-		if !strings.Contains(fmt.Sprint(err), "waiting behind holder " + dir + "/_c_") {
+		if !strings.Contains(fmt.Sprint(err), "waiting behind holder "+dir+"/_c_") {
 			r.Errorf("error %v", err)
 		}
 		waits := acquire(r.ctx, r.mutex(b, acl))

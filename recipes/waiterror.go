@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"context"
 	"errors"
 
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
@@ -19,7 +20,8 @@ type WaitError struct {
 	SameClient bool
 	Err        error // why the wait has ended
 
-	hint bool // the caller may be within the hold that it waits for
+	ended bool // by its context: the caller may be within the hold that it waits for
+	hint  bool // its context would re-enter that
 }
 
 // Error names the contender ahead as [BusyError] does, and the reason.
@@ -29,7 +31,7 @@ func (e *WaitError) Error() string {
 		s += "holder "
 	}
 	s += e.Ahead.text()
-	if e.SameClient {
+	if e.SameClient && e.ended {
 		s += ", of this same client"
 		if e.hint {
 			s += " (if that hold is the caller's, pass its context to the acquire)"
@@ -42,19 +44,19 @@ func (e *WaitError) Error() string {
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // waited makes an error of the queue say who is ahead.
-func (l *lockInternals) waited(err error) error {
+func (l *lockInternals) waited(ctx context.Context, err error) error {
 	var said *seqqueue.WaitError
 	if !errors.As(err, &said) {
 		return err
 	}
 	w := &WaitError{
 		Ahead:      *contenderAt(l.c, said.Path, said.Node),
-		SameClient: said.Own, Err: said.Err, hint: !l.alone,
+		SameClient: said.Own, Err: said.Err, ended: ctx.Err() != nil, hint: !l.alone,
 	}
 	if said.Stat == nil {
 		w.Ahead.Unreadable = true
 	} else {
-		w.Ahead.read(said.Data, said.Stat)
+		fill(&w.Ahead, said.Data, said.Stat)
 	}
 	w.Ahead.Holder = said.Only && !isRead(l.tag) // a reader's writer may itself wait for readers
 	return w
