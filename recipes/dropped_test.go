@@ -88,6 +88,16 @@ func TestDroppedHold(t *testing.T) {
 		}
 		return s.Acquire(t.Context(), 2)
 	}
+	m, err := recipes.NewInterProcessMutex(c, "/kept/mutex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer, err := m.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = outer.Close() }() // held until the end, and the one that re-enters is released
+	drop("/kept/mutex", func(string) (recipes.AnyHold, error) { return m.Acquire(outer.Context()) }, true)
 	drop("/kept/lease", lease, true)
 	drop("/kept/multi", multi, true)
 	drop("/dropped/mutex", mutex, false) // and the one that it re-entered
