@@ -297,16 +297,3 @@ func waiter(c Contender) Contender {
 	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
 	return c
 }
-
-// waiterAhead says of a contender ahead in the queue that it waits for permits.
-func waiterAhead(err error) error {
-	var busy *BusyError
-	if errors.As(err, &busy) {
-		busy.Holder = waiter(busy.Holder)
-	}
-	var wait *WaitError
-	if errors.As(err, &wait) {
-		wait.Ahead, wait.hint = waiter(wait.Ahead), false
-	}
-	return err
-}

@@ -61,3 +61,16 @@ func (l *lockInternals) waited(ctx context.Context, err error) error {
 	w.Ahead.Holder = said.Only && !isRead(l.tag) // a reader's writer may itself wait for readers
 	return w
 }
+
+// waiterAhead says of a contender ahead in the queue that it waits for permits.
+func waiterAhead(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		busy.Holder = waiter(busy.Holder)
+	}
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		wait.Ahead, wait.hint = waiter(wait.Ahead), false
+	}
+	return err
+}
