@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 var scenes = []scene{
-	{name: "mutex", waiter: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+	{name: "mutex", waiter: true, counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		if p.side == curator {
 			return curators(ctx, t, curatorLock(path, "mutex", path), p)
@@ -21,15 +22,15 @@ var scenes = []scene{
 		m, err := recipes.NewInterProcessMutex(p.client, path)
 		return twice(t, p, docentMutex(m, path), err)
 	}},
-	{name: "read", waiter: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+	{name: "read", waiter: true, counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		return readersOrWriters(ctx, t, p, path, 0)
 	}},
-	{name: "write", waiter: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+	{name: "write", waiter: true, counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		return readersOrWriters(ctx, t, p, path, 100)
 	}},
-	{name: "semaphore", make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+	{name: "semaphore", counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		const most = 1
 		if p.side == curator {
@@ -39,7 +40,7 @@ var scenes = []scene{
 		s, err := recipes.NewInterProcessSemaphoreV2(p.client, path, 1)
 		return twice(t, p, docentSemaphore(s, path, most), err)
 	}},
-	{name: "semaphore mutex", make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+	{name: "semaphore mutex", counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		if p.side == curator {
 			return curators(ctx, t, curatorSemaphoreMutex(path, path), p)
@@ -47,6 +48,7 @@ var scenes = []scene{
 		m, err := recipes.NewInterProcessSemaphoreMutex(p.client, path)
 		return twice(t, p, docentMutex(m, path), err)
 	}},
+	// Docent's tries all locks in one transaction and withdraws behind the first that is taken.
 	{name: "multi lock", waiter: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()
 		locks := []member{{"a", "mutex", path + "/a"}, {"b", "rw", path + "/b"}, {"c", "semaphore-mutex", path + "/c"}}
@@ -89,6 +91,13 @@ func readersOrWriters(ctx context.Context, t *testing.T, p *party, path string, 
 	return twice(t, p, docentReadWrite(l, path, writers), err)
 }
 
+var counters = regexp.MustCompile(`(cversion )\d+|((?:lock-|__WRIT__|lease-))\d{10}`)
+
+// uncounted is a picture of nodes without what the directories have counted.
+func uncounted(picture string) string {
+	return counters.ReplaceAllString(picture, "$1$2<count>")
+}
+
 // TestLayout compares the nodes of both libraries. The server sweeps nothing meanwhile.
 func TestLayout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -100,6 +109,9 @@ func TestLayout(t *testing.T) {
 			at := "/layout/" + strings.ReplaceAll(s.name, " ", "-")
 			docent := s.play(ctx, t, a, p, at+"/docent")
 			curator := s.play(ctx, t, a, q, at+"/curator")
+			if !s.counts {
+				docent, curator = uncounted(docent), uncounted(curator)
+			}
 			if docent != curator {
 				t.Errorf("Docent leaves\n%s\nCurator leaves\n%s", docent, curator)
 			}
