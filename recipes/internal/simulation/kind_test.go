@@ -87,13 +87,20 @@ var games = []game{
 	{kinds: []*kind{mutexes, readWrite, semaphores}, together: true, requests: requestsOfMany},
 }
 
+// everyKind are the locks of some multi-locks: each kind, and two mutexes.
+var everyKind = []*kind{readWrite, mutexes, semaphoreMutexes, semaphores, mutexes}
+
 // draw chooses the game of a schedule. Where there is one only, nothing is
 // drawn.
 func draw(seed uint64, of []game) game {
 	if len(of) == 1 {
 		return of[0]
 	}
-	return of[generator(seed, "game").IntN(len(of))]
+	g := of[generator(seed, "game").IntN(len(of))]
+	if g.together && generator(seed, "kinds").IntN(2) > 0 {
+		g.kinds = everyKind
+	}
+	return g
 }
 
 // newResources returns the locks of a schedule, of which some is how many
