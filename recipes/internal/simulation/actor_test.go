@@ -105,7 +105,7 @@ func (a *actor) limited(d time.Duration) (context.Context, context.CancelFunc) {
 }
 
 func (a *actor) begin(call string, w *want) *sim.Attempt {
-	at := &sim.Attempt{Actor: a.name, Client: a.n.name, Lock: w.lock(), Call: call, Begun: a.w.now()}
+	at := &sim.Attempt{Actor: a.name, Client: a.n.name, Lock: w.lock(), Call: call, Begun: a.w.now(), Units: w.parts[0].units}
 	if len(w.parts) > 1 {
 		at.Locks = w.paths()
 	}

@@ -65,7 +65,7 @@ func startEnsemble(t *testing.T, opts ...zktest.Option) cluster {
 }
 
 // ensembleMenu adds the faults of an ensemble.
-var ensembleMenu = append(slices.Clone(shared), membersMenu...)
+var ensembleMenu = append(slices.Clone(ofClients), membersMenu...)
 
 // partingMenu has only what parts members from each other, or from clients.
 var partingMenu = append(slices.Clone(membersMenu), []fault{

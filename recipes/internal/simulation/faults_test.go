@@ -120,6 +120,7 @@ func (w *world) heal() {
 		w.healEnsemble()
 	}
 	for _, l := range w.locks {
+		w.setCount(l, l.of)
 		for _, name := range l.kind.foreign {
 			w.remove(l.path + "/" + name)
 		}

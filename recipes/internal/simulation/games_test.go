@@ -26,6 +26,7 @@ func TestGameSchedules(t *testing.T) {
 	count := number(t, gameSeedsEnv, gameSchedules)
 	if sum := playMany(t, gamesAlone, count); !t.Failed() {
 		sum.wantGames(t, int(count))
+		atLeast(t, int(count))("refusals for the number of permits", sum.Few, 0.05)
 	}
 }
 

@@ -29,6 +29,7 @@ type History struct {
 	Losses   []Loss
 	Forces   []Force
 	Stops    []Stop
+	Counts   []*Count
 	Sessions map[int64]string // whose they are
 	Visits   []Meeting
 	Closings []*Closing
@@ -51,6 +52,7 @@ type Attempt struct {
 	From                *Hold   // the write hold that it wanted to read in the place of
 	Hopeless            bool    // it can never be granted while Outer lasts
 	Asks                bool    // the servers are asked before it is refused
+	Units               int     // how many permits it wanted
 }
 
 // wants reports whether a lock is, or is one of, what the call wanted.
@@ -90,6 +92,30 @@ type Force struct {
 	Path    string
 	Session int64
 	At      time.Duration
+}
+
+// Count is a number of permits that an operator gave a semaphore. Clients could read
+// it from when the operator set it until the next one was set.
+type Count struct {
+	Lock      string
+	Permits   int
+	Set, Gone time.Duration // Gone: Never for the last
+}
+
+// Counted records a number of permits. set writes it and reports whether it did.
+func (h *History) Counted(lock string, permits int, now func() time.Duration, set func() bool) {
+	begun := now()
+	if !set() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.Counts {
+		if c.Lock == lock && c.Gone == Never {
+			c.Gone = now()
+		}
+	}
+	h.Counts = append(h.Counts, &Count{lock, permits, begun, Never})
 }
 
 // Closing is the end of a client amid its work.

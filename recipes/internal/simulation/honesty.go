@@ -120,6 +120,26 @@ func (f *facts) deleted(a *Attempt) bool {
 	return false
 }
 
+// fewErrors: a semaphore that is said to have fewer permits than a call wanted had
+// fewer at some moment of that call.
+func fewErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if errors.Is(a.Err, recipes.ErrTooManyPermits) && !f.few(a) {
+			errs = append(errs, broken(ErrFalseFew, "%v", a))
+		}
+	}
+	return errs
+}
+
+func (f *facts) few(a *Attempt) bool {
+	for _, c := range f.Counts {
+		if c.Lock == a.Lock && c.Permits < a.Units && c.Set <= a.Ended && !endedBy(c.Gone, a.Begun) {
+			return true
+		}
+	}
+	return false
+}
+
 // busyErrors: only who does not want to wait hears who stands in the way, and
 // that one stood there during the call, or before it if servers lag.
 func busyErrors(f *facts) (errs []error) {
@@ -184,7 +204,7 @@ func explained(err error) bool {
 	}
 	for _, kind := range []error{
 		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrNotConnected, client.ErrClosed,
-		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost,
+		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrTooManyPermits,
 	} {
 		if errors.Is(err, kind) {
 			return true

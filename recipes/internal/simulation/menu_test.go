@@ -13,8 +13,8 @@ import (
 // A plan is drawn from a menu of faults; what stands twice comes twice as
 // often.
 
-// shared are the faults that strike clients, and what operators do.
-var shared = []fault{
+// ofClients are the faults that strike clients, and what operators do.
+var ofClients = []fault{
 	ruled("drop before", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.DropBefore(m) }),
 	ruled("lose reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.LoseReply(m) }),
 	ruled("lose reply", func(_ *world, s server, m zktest.Match) *zktest.Rule { return s.LoseReply(m) }),
@@ -45,7 +45,7 @@ var shared = []fault{
 }
 
 // aloneMenu adds the faults of a server on its own.
-var aloneMenu = append(slices.Clone(shared), []fault{
+var aloneMenu = append(slices.Clone(ofClients), []fault{
 	general("partition of all", true, (*zktest.Server).Partition, (*zktest.Server).Heal),
 	general("frozen server", true, (*zktest.Server).Freeze, (*zktest.Server).Thaw),
 	general("hung handshakes", true, func(s *zktest.Server) { s.HangHandshake(); s.CutAll() }, (*zktest.Server).Accept),

@@ -31,6 +31,7 @@ var (
 	ErrFalseCause    = errors.New("dishonest: a hold that was lost before is said to be released")
 	ErrFalseClosed   = errors.New("dishonest: a client that nobody closed is said to be")
 	ErrFalseDeletion = errors.New("dishonest: a node that nobody deleted is said to be")
+	ErrFalseFew      = errors.New("dishonest: a semaphore is said to have fewer permits than it had")
 	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
 	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
 	ErrUnexplained   = errors.New("unexplained: an error of no documented kind")
@@ -53,7 +54,7 @@ func checks() []func(*facts) []error {
 	return []func(*facts) []error{
 		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
 		stuck, outlived, closings, refusals, lossesInPeace,
-		contextErrors, lossErrors, causes, closedErrors, deletionErrors, busyErrors, releases, unexplained,
+		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, releases, unexplained,
 		residues,
 	}
 }

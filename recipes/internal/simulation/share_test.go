@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/recipes"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
@@ -142,6 +143,22 @@ var shareCases = map[string]struct {
 		hopeless(p, failed(context.Canceled))
 		p.again.ContextEnded, p.a.ContextEnded = 2*second, second
 	}, nil},
+	"more permits than there were": {func(p *peace) {
+		p.cs.Err, p.cs.Units = failed(recipes.ErrTooManyPermits), 3
+		p.Counts = []*sim.Count{{Lock: "/l", Permits: 2, Set: second, Gone: 3 * second}}
+	}, nil},
+	"more permits than there had been": {func(p *peace) {
+		p.cs.Err, p.cs.Units = failed(recipes.ErrTooManyPermits), 3
+		p.Counts = []*sim.Count{{Lock: "/l", Permits: 2, Set: second, Gone: 2 * second}, {Lock: "/l", Permits: 3, Set: 2 * second, Gone: sim.Never}}
+	}, []error{sim.ErrFalseFew}},
+	"permits of another semaphore": {func(p *peace) {
+		p.cs.Err, p.cs.Units = failed(recipes.ErrTooManyPermits), 3
+		p.Counts = []*sim.Count{{Lock: "/m", Permits: 2, Set: second, Gone: sim.Never}}
+	}, []error{sim.ErrFalseFew}},
+	"refused for the number of permits": {func(p *peace) {
+		hopeless(p, failed(recipes.ErrTooManyPermits))
+		p.again.Units, p.Counts = 3, []*sim.Count{{Lock: "/l", Permits: 2, Set: second, Gone: sim.Never}}
+	}, nil},
 	"deletion in another lock": {func(p *peace) {
 		p.cs.Err, p.cs.Lock = failed(recipes.ErrNodeDeleted), "/m"
 		p.force("/l/c", 0, 4*second)
@@ -187,6 +204,20 @@ func TestPermitsAreCounted(t *testing.T) {
 	queued("/s/3")
 	if n := permit("/s/d", "/s/3"); n.Beside != 3 || len(n.Ahead) != 0 {
 		t.Errorf("after one has gone: %+v", n)
+	}
+}
+
+func TestCountsAreRecorded(t *testing.T) {
+	t.Parallel()
+	h := &sim.History{}
+	at := time.Duration(0)
+	now := func() time.Duration { at += second; return at }
+	h.Counted("/s", 3, now, func() bool { return true })
+	h.Counted("/s", 2, now, func() bool { return false })
+	h.Counted("/s", 1, now, func() bool { return true })
+	h.Counted("/m", 2, now, func() bool { return true })
+	if len(h.Counts) != 3 || *h.Counts[0] != (sim.Count{Lock: "/s", Permits: 3, Set: 1 * second, Gone: 4 * second}) || h.Counts[1].Gone != sim.Never {
+		t.Errorf("%+v", h.Counts)
 	}
 }
 

@@ -121,7 +121,7 @@ func (a *actor) reenter(s *stay) {
 	}
 	at := a.begin("re-enter", s.want)
 	h, err := s.want.within(s.h.Context())
-	a.w.h.Note(func() { at.Outer, at.Hopeless, at.Asks = s.gs[0], s.want.hopeless, s.want.asks })
+	a.w.h.Note(func() { at.Outer, at.Hopeless, at.Asks, at.Units = s.gs[0], s.want.hopeless, s.want.asks, s.want.more })
 	if err != nil {
 		a.end(s.h.Context(), at, Never, err)
 		return

@@ -82,7 +82,7 @@ func reentries(f *facts) (errs []error) {
 		}
 		switch {
 		case a.Hopeless:
-			refused := errors.Is(a.Err, recipes.ErrWouldDeadlock)
+			refused := errors.Is(a.Err, recipes.ErrWouldDeadlock) || errors.Is(a.Err, recipes.ErrTooManyPermits)
 			if a.Hold != nil || late || lives && !refused {
 				errs = append(errs, broken(ErrReentry, "%v beside %v", a, a.Outer))
 			}

@@ -14,7 +14,7 @@ type totals struct {
 	SessionsLost, Suspensions, PartitionsHit         int
 	RepliesLost, Dropped, Forced, HoldsLost, Refused int
 	Closed                                           int
-	Beside, Downgraded, Several, Hopeless            int
+	Beside, Downgraded, Several, Hopeless, Few       int
 }
 
 // granted adds a hold of several locks, or of one.
@@ -40,6 +40,8 @@ func (t *totals) count(a *sim.Attempt) {
 		if a.Call == "acquire" && a.Ended-a.Begun > 4*latencyHi {
 			t.Waits++
 		}
+	case errors.Is(a.Err, recipes.ErrTooManyPermits):
+		t.Few++
 	case errors.Is(a.Err, recipes.ErrBusy):
 		t.Busy++
 	default:
@@ -67,6 +69,7 @@ func (t *totals) add(o totals) {
 	t.Downgraded += o.Downgraded
 	t.Several += o.Several
 	t.Hopeless += o.Hopeless
+	t.Few += o.Few
 }
 
 // wantAtLeast fails when so many schedules should have tested more than they

@@ -73,7 +73,7 @@ func matched(err error) string {
 	var kinds []string
 	for _, k := range []error{
 		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrClosed,
-		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrReleased,
+		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrReleased, recipes.ErrTooManyPermits,
 	} {
 		if errors.Is(err, k) {
 			kinds = append(kinds, k.Error())

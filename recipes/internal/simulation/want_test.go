@@ -54,6 +54,7 @@ type want struct {
 	acquire, try call
 	do           doing
 	within       call  // what is asked for by who holds; nil for nothing
+	more         int   // permits that within asks for
 	hopeless     bool  // that within can never be granted
 	asks         bool  // the servers, before within is refused
 	read         *want // what a writer turns into
@@ -111,7 +112,7 @@ func (a *actor) handle(l *resource) (h handle, err error) {
 	case readWrite:
 		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data)
 	case semaphores:
-		h.semaphore, err = recipes.NewInterProcessSemaphoreV2(c, l.path, l.of, data)
+		h.semaphore, err = l.semaphore(c, data)
 	case semaphoreMutexes:
 		h.alone, err = recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
 	default:
@@ -149,7 +150,8 @@ func (a *actor) single(lock int) (*want, recipes.Lock) {
 		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error {
 			return s.Do(ctx, n, fn)
 		})
-		w.within, w.hopeless, w.asks = permits(s.Acquire, h.l.of-n+1), true, true
+		w.more = h.l.of - n + 1
+		w.within, w.hopeless, w.asks = permits(s.Acquire, w.more), true, true
 		return w, s.Permits(n)
 	case h.alone != nil:
 		w.acquire, w.try, w.do = as(h.alone.Acquire), as(h.alone.TryAcquire), does(h.alone.Do)

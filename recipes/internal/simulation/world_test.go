@@ -65,7 +65,8 @@ type node struct {
 type resource struct {
 	path    string
 	kind    *kind
-	of      int // how many shares it has
+	of      int    // how many shares it has
+	count   string // the node that says how many permits there are, if operators change that
 	witness *sim.Witness
 }
 
@@ -142,6 +143,7 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 		hosts := w.hosts[r.IntN(len(w.hosts))]
 		w.nodes = append(w.nodes, &node{name: name, hosts: hosts, link: w.link(name), names: newNames(seed, name)})
 	}
+	w.countPermits()
 	w.plan = newPlan(w, generator(seed, "plan"))
 	return w
 }
