@@ -1,4 +1,4 @@
-package recipes_test
+package simulation_test
 
 import (
 	"context"
@@ -15,16 +15,22 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// The configuration of the measured runs, which is ZooKeeper's default.
-const measuredTick = 2 * time.Second
-
-// fleet is an ensemble of three in a bubble; the third member leads.
+// fleet is an ensemble of three in a bubble, with the tick of ensemble, which is
+// ZooKeeper's default and that of the measured runs. The third member leads.
 type fleet struct {
 	*testing.T
 	e       *zktest.Ensemble
 	ctx     context.Context
 	timeout time.Duration
 	policy  client.LeasePolicy
+}
+
+func newFleet(t *testing.T, timeout time.Duration, policy client.LeasePolicy) *fleet {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	t.Cleanup(cancel)
+	return &fleet{T: t, ctx: ctx, timeout: timeout, policy: policy, e: zktest.NewEnsemble(t, members,
+		zktest.WithTick(ensemble.tick), zktest.WithLatency(time.Microsecond, time.Millisecond))}
 }
 
 func (f *fleet) mutex(name, servers string) *recipes.InterProcessMutex {
@@ -42,42 +48,46 @@ func (f *fleet) mutex(name, servers string) *recipes.InterProcessMutex {
 		defer cancel()
 		_ = c.CloseContext(ctx)
 	})
-	m, err := recipes.NewInterProcessMutex(c, dir)
+	m, err := recipes.NewInterProcessMutex(c, "/locks/a")
 	if err != nil {
 		f.Fatal(err)
 	}
 	return m
 }
 
-// fault is a way to part a holder from its leader while both can be reached.
-type fault struct {
+// separation is a way to part a holder from its leader while both can be reached.
+type separation struct {
 	holder, waiter string // their servers
 	strike         func(e *zktest.Ensemble)
 }
 
 // The runs r1 and r13 on real servers: there two clients held for seconds.
 var (
-	partitionedFollower = fault{"zk1:2181", "zk3:2181", func(e *zktest.Ensemble) { e.Isolate(1) }}
-	deposedLeader       = fault{"zk3:2181", "zk1:2181,zk2:2181", func(e *zktest.Ensemble) {
-		e.Isolate(3)
-		for _, i := range []int{1, 2} {
-			e.Server(i).Stop()
-			e.Server(i).Resume()
-		}
-	}}
+	partitionedFollower = separation{"zk1:2181", "zk3:2181", func(e *zktest.Ensemble) { e.Isolate(1) }}
+	deposedLeader       = separation{"zk3:2181", "zk1:2181,zk2:2181", func(e *zktest.Ensemble) { depose(e, e.Server(3)) }}
 )
+
+// acquires calls for the lock, and sends how that ended.
+func acquires(ctx context.Context, m *recipes.InterProcessMutex) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := m.Acquire(ctx)
+		done <- err
+	}()
+	return done
+}
 
 // slack lets one client hold and another wait, strikes when the hold is that
 // old, and returns how long the first had been told before the second held,
 // and how long its deadline had passed.
-func (f *fleet) slack(ft fault, age time.Duration) (told, deadline time.Duration) {
+func (f *fleet) slack(ft separation, age time.Duration) (told, deadline time.Duration) {
 	f.Helper()
 	a, b := f.mutex("a", ft.holder), f.mutex("b", ft.waiter)
 	h, err := a.Acquire(f.ctx)
 	if err != nil {
 		f.Fatal(err)
 	}
-	next := acquire(f.ctx, b)
+	next := acquires(f.ctx, b)
 	time.Sleep(age)
 	if err := h.Err(); err != nil {
 		f.Fatalf("lost before anything happened: %v", err)
@@ -89,10 +99,10 @@ func (f *fleet) slack(ft fault, age time.Duration) (told, deadline time.Duration
 		ended <- time.Now()
 		_ = h.Close()
 	}()
-	res := <-next
+	err = <-next
 	granted := time.Now()
-	if res.err != nil {
-		f.Fatal(res.err)
+	if err != nil {
+		f.Fatal(err)
 	}
 	at := <-ended
 	f.e.Heal()
@@ -107,15 +117,11 @@ func (f *fleet) slack(ft fault, age time.Duration) (told, deadline time.Duration
 }
 
 // slacks plays a fault at many moments of the servers' and the lease's rhythm.
-func slacks(t *testing.T, ft fault, timeout time.Duration, policy client.LeasePolicy) (told, deadline []time.Duration) {
+func slacks(t *testing.T, ft separation, timeout time.Duration, policy client.LeasePolicy) (told, deadline []time.Duration) {
 	t.Helper()
 	for phase := range 24 {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			f := &fleet{T: t, ctx: ctx, timeout: timeout, policy: policy, e: zktest.NewEnsemble(t, 3,
-				zktest.WithTick(measuredTick), zktest.WithLatency(time.Microsecond, time.Millisecond))}
-			a, b := f.slack(ft, time.Duration(phase)*timeout/16+time.Duration(phase)*17*time.Millisecond)
+			a, b := newFleet(t, timeout, policy).slack(ft, time.Duration(phase)*timeout/16+time.Duration(phase)*17*time.Millisecond)
 			told, deadline = append(told, a), append(deadline, b)
 		})
 	}
@@ -131,7 +137,7 @@ var measuredTimeouts = []time.Duration{4 * time.Second, 6 * time.Second, 10 * ti
 // deadline of the first.
 func TestHolderIsToldFirst(t *testing.T) {
 	t.Parallel()
-	for name, ft := range map[string]fault{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
+	for name, ft := range map[string]separation{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
 		for _, timeout := range measuredTimeouts {
 			t.Run(fmt.Sprintf("%s, T=%v", name, timeout), func(t *testing.T) {
 				t.Parallel()
@@ -153,7 +159,7 @@ func TestHolderIsToldFirst(t *testing.T) {
 func TestPingsLetTwoHold(t *testing.T) {
 	t.Parallel()
 	pings := client.LeasePolicy{Heartbeat: client.HeartbeatPings}
-	for name, ft := range map[string]fault{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
+	for name, ft := range map[string]separation{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
 		for _, timeout := range measuredTimeouts[:3] {
 			t.Run(fmt.Sprintf("%s, T=%v", name, timeout), func(t *testing.T) {
 				t.Parallel()
@@ -176,15 +182,12 @@ func TestHoldSurvivesAPartitionedFollower(t *testing.T) {
 		t.Run(timeout.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				f := &fleet{T: t, ctx: ctx, timeout: timeout, e: zktest.NewEnsemble(t, 3,
-					zktest.WithTick(measuredTick), zktest.WithLatency(time.Microsecond, time.Millisecond))}
-				h, err := f.mutex("a", "zk1:2181,zk2:2181,zk3:2181").Acquire(ctx)
+				f := newFleet(t, timeout, client.LeasePolicy{})
+				h, err := f.mutex("a", "zk1:2181,zk2:2181,zk3:2181").Acquire(f.ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := acquire(ctx, f.mutex("b", "zk3:2181"))
+				next := acquires(f.ctx, f.mutex("b", "zk3:2181"))
 				time.Sleep(timeout)
 				f.e.Isolate(1)
 				select {
@@ -196,11 +199,11 @@ func TestHoldSurvivesAPartitionedFollower(t *testing.T) {
 				if err := h.Err(); err != nil || len(next) != 0 {
 					t.Fatalf("lost: %v", err)
 				}
-				if err := h.Release(ctx); err != nil {
+				if err := h.Release(f.ctx); err != nil {
 					t.Error(err)
 				}
-				if res := <-next; res.err != nil {
-					t.Error(res.err)
+				if err := <-next; err != nil {
+					t.Error(err)
 				}
 			})
 		})
