@@ -201,7 +201,7 @@ func foreignChildren(ctx context.Context, t *testing.T, w *world) {
 	foreign := []string{
 		"config", "_c_x", "_c_", "0foreign", "lock-", "lock-1", "lock-99999999999999999999",
 		"lock-00000000000000000000", "lock-000000000x", "_c_x-lock-", "block-123456789", "__lock__0000000000",
-		"_c_00000000-0000-0000-0000-000000000000-__READ__0000000000", "überraschung",
+		"_c_00000000-0000-0000-0000-000000000000-__READ__1", "überraschung",
 	}
 	for _, name := range foreign {
 		_, err := w.raw.Create(w.dir+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
@@ -226,6 +226,14 @@ func foreignChildren(ctx context.Context, t *testing.T, w *world) {
 	if got := len(w.children(t)); got != len(foreign) {
 		t.Errorf("%d children, want the %d foreign ones untouched", got, len(foreign))
 	}
+	// The node of a reader does not wait for a mutex.
+	reader := w.dir + "/_c_00000000-0000-0000-0000-000000000000-__READ__0000000000"
+	_, err = w.raw.Create(reader, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	check(t, err)
+	_, err = m.Acquire(ctx)
+	wantErr(t, err, recipes.ErrForeignLock)
+	check(t, w.raw.Delete(reader, -1))
+	check(t, held(ctx, t, m).Release(ctx))
 }
 
 func directoryDeleted(ctx context.Context, t *testing.T, w *world) {
