@@ -37,7 +37,7 @@ type text string
 func (t text) String() string { return string(t) }
 
 // request is a request without what the order of goroutines within one
-// instant decides: the xid.
+// instant decides: the xid, and the order of what a heartbeat checks.
 type request zktest.Request
 
 func (r request) String() string { return "server: " + zktest.Request(r).String() }
@@ -55,8 +55,13 @@ func (tr *trace) note(at time.Duration, err error, what fmt.Stringer) {
 	tr.lines = append(tr.lines, event{at, what, err})
 }
 
+// request adds a request. The nodes that a heartbeat checks stand in the order in
+// which they were granted; of those granted at one instant any may be the first.
 func (tr *trace) request(at time.Duration, r zktest.Request) {
 	r.Xid = 0
+	if r.Op == zktest.OpMulti {
+		r.Paths = slices.Sorted(slices.Values(r.Paths))
+	}
 	tr.note(at, nil, request(r))
 }
 
