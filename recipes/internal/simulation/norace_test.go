@@ -9,5 +9,6 @@ const (
 	gameSchedules         = 160
 	ensembleGameSchedules = 40
 	keeperSchedules       = 60
+	watchSchedules        = 100
 	repetitions           = 20
 )

@@ -3,12 +3,13 @@
 package simulation_test
 
 // What runs when nobody asks for more. The race detector makes a schedule
-// about ten times as long.
+// about ten times as long; make simulation and make determinism play many more.
 const (
-	schedules             = 60
+	schedules             = 40
 	ensembleSchedules     = 10
 	gameSchedules         = 16
 	ensembleGameSchedules = 16
-	keeperSchedules       = 40
-	repetitions           = 3
+	keeperSchedules       = 24
+	watchSchedules        = 30
+	repetitions           = 2
 )

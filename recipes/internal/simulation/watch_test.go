@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	watchSeedsEnv  = "DOCENT_SIM_WATCH_SEEDS" // how many schedules TestWatchSchedules plays
-	watchSchedules = 100
-	watchRounds    = 4
-	watchNodes     = 4
-	watchRoot      = "/tree"
-	watchSession   = 6 * time.Second
+	watchSeedsEnv = "DOCENT_SIM_WATCH_SEEDS" // how many schedules TestWatchSchedules plays
+	watchRounds   = 4
+	watchNodes    = 4
+	watchRoot     = "/tree"
+	watchSession  = 6 * time.Second
 )
 
 // watchWorld is one schedule for watches: a writer changes nodes, a client that
