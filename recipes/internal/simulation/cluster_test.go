@@ -21,12 +21,13 @@ type setting struct {
 	start   func(t *testing.T, opts ...zktest.Option) cluster
 	check   func(*sim.History) []error
 	games   []game // one is drawn
+	counts  bool   // operators change how many permits there are
 }
 
 // alone is a server on its own, on which every promise holds.
 var alone = setting{
 	test: "TestSeed", start: startAlone, check: sim.Check, games: []game{mutexGame},
-	tick: time.Second,
+	tick: time.Second, counts: true,
 	timeout: func(r *rand.Rand) time.Duration {
 		return []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second}[r.IntN(3)]
 	},
