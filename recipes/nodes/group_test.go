@@ -1,0 +1,249 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/nodes"
+	"github.com/docent-go/docent/zktest"
+)
+
+func (r *rig) member(c *client.Client, id string) *nodes.GroupMember {
+	r.Helper()
+	g, err := nodes.NewGroupMember(c, "/workers", id, []byte("of "+id))
+	r.check(err)
+	r.check(g.Start(r.ctx))
+	return g
+}
+
+// listed are the members as "id=data" in order.
+func listed(m nodes.Members) string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, id+"="+string(m[id]))
+	}
+	return strings.Join(all, " ")
+}
+
+func (r *rig) wantMembers(g *nodes.GroupMember, want string) {
+	r.Helper()
+	now, err := g.Members(r.ctx)
+	r.check(err)
+	if got := listed(now); got != want {
+		r.Errorf("members %q, want %q", got, want)
+	}
+}
+
+// follower collects what MemberChanges yields.
+type follower struct {
+	mu  sync.Mutex
+	all []string
+	err error
+}
+
+func (r *rig) follow(ctx context.Context, g *nodes.GroupMember) *follower {
+	f := &follower{}
+	go func() {
+		for now, err := range g.MemberChanges(ctx) {
+			f.mu.Lock()
+			f.all, f.err = append(f.all, listed(now)), err
+			f.mu.Unlock()
+		}
+	}()
+	return f
+}
+
+// want checks what was told since the last call.
+func (f *follower) want(r *rig, want ...string) {
+	r.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Equal(f.all, want) || f.err != nil {
+		r.Errorf("told %q, %v, want %q", f.all, f.err, want)
+	}
+	f.all = nil
+}
+
+// Curator's TestGroupMember.testBasic, and what follows it by MemberChanges.
+func TestGroupMember(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one, err := nodes.NewGroupMember(c, "/workers", "1", []byte("of 1"))
+		r.check(err)
+		r.wantMembers(one, "") // not a member yet, and no group
+		ctx, cancel := context.WithCancel(r.ctx)
+		f := r.follow(ctx, one)
+		wait := func() { time.Sleep(time.Second) }
+		wait()
+		f.want(r, "")
+		r.check(one.Start(r.ctx))
+		wait()
+		f.want(r, "1=of 1")
+		two := r.member(r.connect("b"), "2")
+		wait()
+		f.want(r, "1=of 1 2=of 2")
+		r.wantMembers(one, "1=of 1 2=of 2")
+		r.wantMembers(two, "1=of 1 2=of 2")
+		r.check(two.Set(r.ctx, []byte("x")))
+		wait()
+		f.want(r, "1=of 1 2=x")
+		r.check(one.Set(r.ctx, []byte("something")))
+		wait()
+		f.want(r, "1=something 2=x")
+		if n, _ := r.srv.Node("/workers"); !n.Container || r.srv.WatchCount() != 4 { // three followed, one of them the own node, and two's own
+			r.Errorf("%+v, %d watches", n, r.srv.WatchCount())
+		}
+		r.check(two.Close())
+		wait()
+		f.want(r, "1=something")
+		r.wantMembers(one, "1=something")
+		// A reconnection tells nothing; a lost session tells at most that this member was away.
+		r.srv.CutAll()
+		wait()
+		f.want(r)
+		r.check(r.srv.Delete("/workers/1")) // an operator: it comes back
+		time.Sleep(5 * time.Second)
+		f.want(r, "", "1=something")
+		cancel()
+		r.closed(one.PersistentNode)
+		if one.ID() != "1" {
+			r.Error(one.ID())
+		}
+	})
+}
+
+// This member is among the members only while its node stands: not while a foreign
+// node has its id, and not while only the node of its lost session stands.
+func TestSelfOnlyWhileItStands(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		two := r.member(b, "2")
+		_, err := b.Create(r.ctx, "/workers/1", []byte("foreign"), client.Ephemeral(), client.WithParents())
+		r.check(err)
+		one := r.member(a, "1")
+		time.Sleep(time.Second)
+		r.wantMembers(one, "2=of 2")
+		r.wantMembers(two, "1=foreign 2=of 2")
+		ctx, cancel := context.WithCancel(r.ctx)
+		f := r.follow(ctx, one)
+		time.Sleep(time.Second)
+		f.want(r, "2=of 2")
+		r.check(b.Delete(r.ctx, "/workers/1", client.AnyVersion))
+		r.check(one.Wait(r.ctx))
+		time.Sleep(time.Second)
+		f.want(r, "1=of 1 2=of 2")
+		for range 3 {
+			r.srv.Client("a").PartitionReplies()
+			s, err := a.Session(r.ctx)
+			r.check(err)
+			<-s.Context().Done()
+			r.srv.Client("a").Heal()
+			r.check(one.Wait(r.within(sessionTimeout)))
+			r.wantMembers(one, "1=of 1 2=of 2")
+			r.wantMembers(two, "1=of 1 2=of 2")
+		}
+		f.mu.Lock()
+		for i, told := range f.all {
+			if told != "2=of 2" && told != "1=of 1 2=of 2" || i == len(f.all)-1 && told != "1=of 1 2=of 2" {
+				r.Errorf("told %q", f.all)
+			}
+		}
+		f.mu.Unlock()
+		cancel()
+		r.check(two.CloseContext(r.ctx))
+		r.closed(one.PersistentNode)
+	})
+}
+
+// A read that fails never passes for a member that has left (vitess 15632).
+func TestMembersUnreadable(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one, two := r.member(c, "1"), r.member(r.connect("b"), "2")
+		r.check(one.Wait(r.ctx))
+		r.check(two.Wait(r.ctx))
+		m := zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/2"}
+		r.srv.Fail(m, zktest.CodeNoAuth)
+		if now, err := one.Members(r.ctx); now != nil || !errors.Is(err, client.ErrNoAuth) {
+			r.Errorf("%v, %v", now, err)
+		}
+		r.srv.Fail(m, zktest.CodeNoAuth)
+		count := 0
+		for now, err := range one.MemberChanges(r.ctx) {
+			count++
+			if now != nil || !errors.Is(err, client.ErrNoAuth) {
+				r.Errorf("%v, %v", now, err)
+			}
+		}
+		if count != 1 {
+			r.Errorf("%d pairs", count)
+		}
+		for range one.MemberChanges(r.ctx) {
+			break
+		}
+		time.Sleep(5 * time.Second)
+		if n := r.srv.WatchCount(); n != 2 { // each member's on its own node
+			r.Errorf("%d watches after the loop was left", n)
+		}
+		r.check(two.Close())
+		r.closed(one.PersistentNode)
+		for _, id := range []string{"", "a/b", ".."} {
+			if _, err := nodes.NewGroupMember(c, "/workers", id, nil); err == nil {
+				r.Errorf("id %q: no error", id)
+			}
+		}
+		if _, err := nodes.NewGroupMember(c, "/workers", "1", nil, nodes.WithProtection()); err == nil {
+			r.Error("protected, and no error")
+		}
+		root, err := nodes.NewGroupMember(c, "/", "1", nil)
+		r.check(err)
+		r.check(root.Start(r.ctx))
+		r.check(root.Wait(r.ctx))
+		if now, err := root.Members(r.ctx); err != nil || now["1"] == nil && len(now) == 0 {
+			r.Errorf("%v, %v", now, err)
+		}
+		r.check(root.Close())
+	})
+}
+
+// Who is no member can follow as well, and the group may come and go.
+func TestFollowMissingGroup(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		watcher, err := nodes.NewGroupMember(r.connect("a"), "/workers", "none", nil)
+		r.check(err)
+		ctx, cancel := context.WithCancel(r.ctx)
+		f := r.follow(ctx, watcher)
+		c := r.connect("b")
+		for range 3 {
+			g := r.member(c, "1")
+			time.Sleep(time.Second)
+			f.want(r, "", "1=of 1")
+			r.check(g.Close())
+			r.srv.Sweep()
+			time.Sleep(time.Second)
+			f.want(r, "")
+			r.srv.CutAll()
+			time.Sleep(time.Second)
+			f.all = []string{""}
+		}
+		cancel()
+		time.Sleep(5 * time.Second)
+		wantNoGoroutine(t)
+		if n := r.srv.WatchCount(); n != 0 {
+			r.Errorf("%d watches left", n)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/docent-go/docent/client"
+)
+
+// run keeps the node until ctx ends, the client is closed or the node is removed for
+// good. Then it removes what is left.
+func (n *PersistentNode) run(ctx context.Context) {
+	defer close(n.done)
+	var end error
+	for end == nil {
+		s, err := n.c.Session(ctx)
+		switch {
+		case err == nil:
+			n.enter(s)
+			end = n.inSession(ctx, s)
+		case ctx.Err() != nil, errors.Is(err, client.ErrClosed):
+			end = errors.Join(ErrClosed, err)
+		default: // the client's retry policy gave up
+			n.tell(Absent, err)
+			n.pause(ctx)
+		}
+	}
+	limited, cancel := n.limit()
+	n.err = n.remove(limited)
+	cancel()
+	if errors.Is(end, ErrRemoved) {
+		n.tell(Removed, end)
+		return
+	}
+	n.stood = time.Time{}
+	n.tell(Absent, errors.Join(end, n.err))
+}
+
+// pastSessions is how many lost sessions are remembered. The servers keep a lost
+// session for its timeout at most, and the client ends it earlier if it can.
+const pastSessions = 16
+
+// enter begins a session.
+func (n *PersistentNode) enter(s *client.Session) {
+	if n.session == nil || n.session.ID() == s.ID() {
+		n.session = s
+		return
+	}
+	n.past = append(n.past, n.session.ID())
+	n.past = n.past[max(0, len(n.past)-pastSessions):]
+	n.session = s
+	if n.mode.ephemeral() {
+		n.stood = time.Time{}
+		n.doubt = false // what was made in doubt is a ghost by now
+	}
+}
+
+// inSession keeps the node in one session. It returns nil when the session is over,
+// and otherwise why it is the end.
+func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error {
+	for {
+		err := n.round(ctx, s)
+		switch {
+		case ctx.Err() != nil:
+			return ErrClosed
+		case errors.Is(err, ErrRemoved):
+			return err
+		case s.Err() != nil:
+			n.tell(Absent, s.Err())
+			return nil //nolint:nilerr // run goes on in the next session
+		case err == nil:
+		case client.UnknownOutcome(err):
+			n.tell(Absent, err) // and look at once
+		case refused(err):
+			n.tell(Refused, err)
+			n.pause(ctx)
+		default:
+			n.tell(Absent, err)
+			n.pause(ctx)
+		}
+	}
+}
+
+// refused reports whether a server answered the operation that failed with err, and
+// changed nothing, or cannot do it.
+func refused(err error) bool {
+	var op *client.OpError
+	return errors.Is(err, client.ErrUnsupported) || errors.As(err, &op) && op.Outcome == client.OutcomeRefused
+}
+
+// pause waits between two tries. New data does not cut it short.
+func (n *PersistentNode) pause(ctx context.Context) {
+	d := n.pauses.NextBackOff()
+	if d == backoff.Stop {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// calm is how long a node must have stood so that the next loss is not taken for the
+// work of a rival that goes on.
+const calm = 10 * time.Second
+
+// lost notes that the node is gone from the path, and pauses if it did not stand for
+// long.
+func (n *PersistentNode) lost(ctx context.Context) {
+	if n.stood.IsZero() {
+		return
+	}
+	brief := time.Since(n.stood) < calm
+	n.stood = time.Time{}
+	if brief {
+		n.pause(ctx)
+	} else {
+		n.pauses.Reset()
+	}
+}
+
+// round looks at the node, does the one thing that is to be done, and waits for a
+// change if there is none.
+func (n *PersistentNode) round(ctx context.Context, s *client.Session) error {
+	if err := n.resolve(ctx, s); err != nil {
+		return err
+	}
+	if n.path == "" || !n.look {
+		return n.create(ctx, s)
+	}
+	there, stat, w, err := s.ExistsW(ctx, n.path)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	var whose owner
+	if there {
+		if whose, err = n.judge(ctx, s, n.path, stat); err != nil {
+			return err
+		}
+	}
+	n.doubt = false
+	switch whose {
+	case nobody:
+		w.Stop()
+		if err := n.gone(ctx, s); err != nil {
+			return err
+		}
+		return n.create(ctx, s)
+	case ghost:
+		w.Stop()
+		n.lost(ctx)
+		return n.replace(ctx, s, stat.Version)
+	case foreign:
+		n.stood = time.Time{}
+		n.tell(Foreign, nil)
+		return n.idle(ctx, s, w)
+	}
+	if done, err := n.write(ctx, s, stat); !done {
+		return err
+	}
+	if n.stood.IsZero() {
+		n.stood = time.Now()
+	}
+	n.tell(Ours, nil)
+	return n.idle(ctx, s, w)
+}
+
+// idle waits until there is something to do.
+func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.OneShotWatch) error {
+	due, stop := n.touch.timer()
+	defer stop()
+	select {
+	case <-w.Done():
+	case <-n.wake:
+	case <-s.Context().Done():
+	case <-ctx.Done():
+	case <-due:
+		return n.touchChild(ctx, s)
+	}
+	return nil
+}
+
+// gone is called when there is no node at the path.
+func (n *PersistentNode) gone(ctx context.Context, s *client.Session) error {
+	n.czxid, n.made = 0, false
+	if n.stood.IsZero() {
+		return nil
+	}
+	if n.stopWhenRemoved {
+		// The end of the session deletes the node as well, and its events may arrive
+		// before this client hears of that. A session that is over is refused.
+		if err := s.Sync(ctx, n.path); err != nil {
+			return err
+		}
+		return ErrRemoved
+	}
+	n.tell(Absent, errDeleted)
+	n.lost(ctx)
+	return nil
+}
+
+// errDeleted is why a node is absent for a moment.
+var errDeleted = errors.New("nodes: another client has deleted the node; it is made again")

@@ -1,0 +1,158 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"reflect"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+)
+
+// MemberChanges yields the members at once, and then again whenever they or their data
+// have changed. Of changes that follow each other quickly it may show only the last.
+// Each map is the caller's own. It ends when ctx ends. It also ends when the client
+// is closed or a server refuses a read; its last pair is then the error. It yields
+// other errors as well and goes on.
+//
+// However many follow the group with one client, the server has one watch on the group
+// and one on each member. After a change only what has changed is read.
+func (g *GroupMember) MemberChanges(ctx context.Context) iter.Seq2[Members, error] {
+	return func(yield func(Members, error) bool) {
+		v := view{GroupMember: g, seen: map[string]member{}}
+		defer v.stop()
+		var last Members
+		for ctx.Err() == nil {
+			err := v.read(ctx)
+			g.mu.Lock()
+			status, changed := g.now(), g.changed
+			g.mu.Unlock()
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				if !yield(nil, err) || refused(err) || errors.Is(err, client.ErrClosed) {
+					return
+				}
+				continue // the client has paused between its tries
+			}
+			if now := v.members(status); last == nil || !maps.EqualFunc(now, last, bytes.Equal) {
+				last = now
+				if !yield(maps.Clone(now), nil) {
+					return
+				}
+			}
+			v.wait(ctx, changed)
+		}
+	}
+}
+
+// view is what one reader of MemberChanges knows of the group.
+type view struct {
+	*GroupMember
+
+	list *client.OneShotWatch // on the children of the group, or on the missing group
+	seen map[string]member
+}
+
+// fired reports whether what w watches must be read.
+func fired(w *client.OneShotWatch) bool {
+	if w == nil {
+		return true
+	}
+	select {
+	case <-w.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// read brings the view up to date.
+func (v *view) read(ctx context.Context) error {
+	if fired(v.list) {
+		if err := v.relist(ctx); err != nil {
+			return err
+		}
+	}
+	for id, m := range v.seen {
+		if !fired(m.w) {
+			continue
+		}
+		data, stat, w, err := v.c.GetW(ctx, v.child(id))
+		switch {
+		case err == nil:
+			v.seen[id] = member{data: data, czxid: stat.Czxid, w: w}
+		case errors.Is(err, zk.ErrNoNode): // the list tells of it too, and of its return
+			delete(v.seen, id)
+			v.list.Stop()
+			v.list = nil
+			return v.read(ctx)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// relist reads which members there are.
+func (v *view) relist(ctx context.Context) error {
+	v.list = nil
+	names, _, w, err := v.c.ChildrenW(ctx, v.path)
+	if errors.Is(err, zk.ErrNoNode) {
+		var there bool
+		if there, _, w, err = v.c.ExistsW(ctx, v.path); err == nil && there {
+			w.Stop()
+			return v.relist(ctx)
+		}
+		names = nil
+	}
+	if err != nil {
+		return err
+	}
+	v.list = w
+	now := make(map[string]member, len(names))
+	for _, id := range names {
+		now[id] = v.seen[id]
+		delete(v.seen, id)
+	}
+	for _, m := range v.seen {
+		m.w.Stop()
+	}
+	v.seen = now
+	return nil
+}
+
+func (v *view) members(status Status) Members {
+	now := Members{}
+	for id, m := range v.seen {
+		if v.counts(id, m, status) {
+			now[id] = m.data
+		}
+	}
+	return now
+}
+
+// wait waits until something must be read, or the status of the own node changes.
+func (v *view) wait(ctx context.Context, changed <-chan struct{}) {
+	waits := []reflect.SelectCase{arrival(ctx.Done()), arrival(changed), arrival(v.list.Done())}
+	for _, m := range v.seen {
+		waits = append(waits, arrival(m.w.Done()))
+	}
+	_, _, _ = reflect.Select(waits)
+}
+
+func arrival(c <-chan struct{}) reflect.SelectCase {
+	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c)}
+}
+
+func (v *view) stop() {
+	v.list.Stop()
+	for _, m := range v.seen {
+		m.w.Stop()
+	}
+}

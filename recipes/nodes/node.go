@@ -1,0 +1,223 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/retry"
+)
+
+// PersistentNode is a node that is made again whenever it is gone: after a lost
+// session, and after another client has deleted it. It is Curator's PersistentNode on
+// the wire. Missing parents are made as containers.
+//
+// A node that still stands after a reconnection is not written. Where Curator sets the
+// data of any node that it finds at the path, this one looks whose node it is; see the
+// package comment.
+//
+// It is safe for concurrent use. One goroutine keeps the node, from Start to Close.
+type PersistentNode struct {
+	settings
+
+	c         *client.Client
+	mode      Mode
+	ttl       time.Duration // of a persistentTTL
+	base      string        // the path as the caller gave it
+	dir, name string        // its parts
+
+	wake chan struct{} // holds a token when there may be new data, or the end
+	done chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex // guards what follows; never held across I/O
+	started bool
+	closing context.CancelCauseFunc // ends the goroutine
+	limit   func() (context.Context, context.CancelFunc)
+	status  Status
+	in      *client.Session // of an ephemeral node that stands
+	changed chan struct{}   // closed at the next change of status or written
+	over    bool            // the status is the last
+	data    []byte
+	gen     int   // counts the data that Set has given
+	written int   // the gen that the node has
+	err     error // why the node could not be removed at the end
+
+	keeper // of the goroutine
+}
+
+// keeper is what the goroutine of a node knows. No other goroutine touches it.
+type keeper struct {
+	path    string          // of the node that stands, stood or may stand; "" if it is not known
+	number  string          // the ten digits of a sequential node, once they are known
+	session *client.Session // in which the path was last looked at
+	past    []int64         // lost sessions of this object, the newest last
+	look    bool            // something may stand at path
+	stale   bool            // the server may not know yet what another server has passed on
+	doubt   bool            // a node of this session at path is ours: the answer to its create is lost
+	czxid   int64           // of the node that is ours
+	made    bool            // this object has made it
+	stood   time.Time       // since when it stands, zero if it does not
+	wrote   int             // the gen that it has
+	sent    int             // the gen of the newest create
+	bytes   []byte          // and its data
+	touch   touch
+
+	pauses backoff.BackOff
+}
+
+// NewPersistentNode returns a node that is not yet kept. It does no I/O. If data is
+// nil the node gets the client's default data; see client.WithDefaultData.
+func NewPersistentNode(c *client.Client, mode Mode, path string, data []byte, opts ...Option) (*PersistentNode, error) {
+	if mode < Ephemeral || mode > Container {
+		return nil, fmt.Errorf("nodes: there is no mode %d", int(mode))
+	}
+	return newNode(c, mode, 0, path, data, opts)
+}
+
+func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data []byte, opts []Option) (*PersistentNode, error) {
+	if c == nil {
+		return nil, errors.New("nodes: the client is nil; make one with client.Connect")
+	}
+	set, err := newSettings(opts)
+	if err != nil {
+		return nil, fmt.Errorf("nodes: %w", err)
+	}
+	if mode == PersistentSequential && !set.protected {
+		return nil, errors.New("nodes: PersistentSequential takes WithProtection: a node that a lost answer leaves could not be told from others, and would stay")
+	}
+	if path == "/" {
+		return nil, errors.New(`nodes: the path of the node is "/"; give it a path of its own, like "/workers/w1"`)
+	}
+	if _, err := inner.ServerPath(c, path); err != nil {
+		return nil, fmt.Errorf("nodes: path of the node: %w", err)
+	}
+	n := &PersistentNode{
+		settings: set, c: c, mode: mode, ttl: ttl, base: path,
+		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+		data: bytes.Clone(data), gen: 1,
+		keeper: keeper{pauses: retry.Default().BackOff()},
+	}
+	at := strings.LastIndexByte(path, '/')
+	n.dir, n.name = max(path[:at], "/"), path[at+1:]
+	if n.named() {
+		n.path = path
+		n.status.Path = path
+	}
+	return n, nil
+}
+
+// named reports whether the caller's path is that of the node.
+func (n *PersistentNode) named() bool { return !n.protected && !n.mode.sequential() }
+
+// Start begins to keep the node and returns at once; [PersistentNode.Wait] waits until
+// it stands. When ctx ends the node is removed, as by Close. A second call fails, and
+// so does one after Close.
+func (n *PersistentNode) Start(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.over:
+		return fmt.Errorf("nodes: start %s: %w", n.base, ErrClosed)
+	case n.started:
+		return fmt.Errorf("nodes: start %s: it is started already", n.base)
+	}
+	n.started = true
+	n.limit = func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	}
+	ctx, n.closing = context.WithCancelCause(ctx)
+	go n.run(ctx) // ends with ctx, the client, or Close, which waits for it
+	return nil
+}
+
+// Set gives the node new data, and waits until it stands with that data. It may be
+// called at any time. The newest data is kept for every node that is made later.
+// Before Start it only keeps the data. If data is nil the node gets the client's
+// default data.
+//
+// A lost answer is resolved: the node is read and set again. After an error the data
+// is still kept, and is written as soon as that is possible; see [PersistentNode.Wait]
+// for the error.
+func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
+	ctxerr.Require(ctx)
+	data = bytes.Clone(data)
+	n.mu.Lock()
+	n.data = data
+	n.gen++
+	gen, started := n.gen, n.started
+	n.mu.Unlock()
+	if !started {
+		return nil
+	}
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+	return n.await(ctx, gen)
+}
+
+// Data returns a copy of the newest data.
+func (n *PersistentNode) Data() []byte {
+	data, _ := n.wanted()
+	return bytes.Clone(data)
+}
+
+// wanted is the newest data, and its gen.
+func (n *PersistentNode) wanted() ([]byte, int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.data == nil {
+		return inner.DefaultData(n.c), n.gen
+	}
+	return n.data, n.gen
+}
+
+const closeLimit = 5 * time.Second
+
+// Close is [PersistentNode.CloseContext] with a limit of 5 s.
+func (n *PersistentNode) Close() error {
+	n.mu.Lock()
+	limit := n.limit
+	n.over = n.over || limit == nil
+	n.mu.Unlock()
+	if limit == nil {
+		return nil // it was not started
+	}
+	ctx, cancel := limit()
+	defer cancel()
+	return n.CloseContext(ctx)
+}
+
+// CloseContext stops keeping the node, removes it if this object has made it, and
+// waits for the goroutine. A node of another session is left alone.
+//
+// It returns within ctx. The error says why the node could not be removed. An
+// ephemeral node is then deleted with the session at the latest. If ctx ends first,
+// the goroutine goes on for at most 5 s after the call of CloseContext. A second call
+// waits too, and returns the same.
+func (n *PersistentNode) CloseContext(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	n.mu.Lock()
+	started := n.started
+	n.over = n.over || !started
+	n.mu.Unlock()
+	if !started {
+		return nil
+	}
+	n.closing(ErrClosed)
+	select {
+	case <-n.done:
+		return n.err
+	case <-ctx.Done():
+		return fmt.Errorf("nodes: close %s: %w", n.base, ctxerr.Ended(ctx))
+	}
+}

@@ -1,0 +1,155 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+var (
+	// ErrClosed says that Close was called, or that the context of Start has ended.
+	ErrClosed = errors.New("nodes: closed")
+	// ErrRemoved says that another client has deleted a node with [StopWhenRemoved].
+	ErrRemoved = errors.New("nodes: another client has deleted the node")
+)
+
+// State is the state of a [PersistentNode].
+type State int
+
+// The states.
+const (
+	// Absent: the node does not stand, or its session is lost. It is being made,
+	// unless the object is not started or is closed.
+	Absent State = iota
+	// Ours: the node stands, made by this object. An ephemeral node is of the present
+	// session. While only the connection is lost the state stays.
+	Ours
+	// Foreign: another session's node, or one of another kind, stands at the path. It
+	// is left alone. As soon as it is deleted, this object makes its own.
+	Foreign
+	// Removed: another client has deleted the node, which stays deleted; see
+	// [StopWhenRemoved].
+	Removed
+	// Refused: a server refuses the node or its data. The error says why. The object
+	// tries again, with pauses of up to 2 s.
+	Refused
+)
+
+// String returns the state in lower case.
+func (s State) String() string {
+	names := [...]string{"absent", "ours", "foreign", "removed", "refused"}
+	if s < 0 || int(s) >= len(names) {
+		return "unknown"
+	}
+	return names[s]
+}
+
+// Status is what is known of a node.
+type Status struct {
+	State State
+	Path  string // of the node, "" while a name with a number or a UUID is not known
+	Czxid int64  // of the node that stands, 0 unless State is Ours
+	Err   error  // why the node does not stand; nil for Ours
+}
+
+// same compares errors by their text: every try has an error value of its own.
+func (s Status) same(as Status) bool {
+	return s.State == as.State && s.Path == as.Path && s.Czxid == as.Czxid && fmt.Sprint(s.Err) == fmt.Sprint(as.Err)
+}
+
+// Status returns what is known now. It asks no server, but it looks at the clocks
+// itself: a node of a session whose time is over does not stand, even if the
+// goroutine has not noticed yet.
+func (n *PersistentNode) Status() Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.now()
+}
+
+// now is the status. The caller holds n.mu.
+func (n *PersistentNode) now() Status {
+	if n.status.State == Ours && n.in != nil {
+		if err := n.in.Err(); err != nil {
+			return Status{State: Absent, Path: n.status.Path, Err: err}
+		}
+	}
+	return n.status
+}
+
+// Changes yields the status at once, and then every newer one, until ctx ends, the
+// node is closed, or another client has removed it for good. A reader that is slow
+// may miss a status, never the last.
+func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
+	return func(yield func(Status) bool) {
+		var last Status
+		for first := true; ctx.Err() == nil; first = false {
+			n.mu.Lock()
+			now, changed, over := n.now(), n.changed, n.over
+			n.mu.Unlock()
+			if (first || !now.same(last)) && !yield(now) || over {
+				return
+			}
+			last = now
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Wait waits until the node stands with the newest data. The error matches that of
+// ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved].
+func (n *PersistentNode) Wait(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	n.mu.Lock()
+	gen := n.gen
+	n.mu.Unlock()
+	return n.await(ctx, gen)
+}
+
+// await waits until the data of that generation, or newer data, stands.
+func (n *PersistentNode) await(ctx context.Context, gen int) error {
+	for {
+		n.mu.Lock()
+		now, changed, over, written := n.now(), n.changed, n.over, n.written
+		n.mu.Unlock()
+		switch {
+		case over:
+			return fmt.Errorf("nodes: %s: %w", n.base, now.Err)
+		case now.State == Ours && written >= gen:
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("nodes: %s is %v: %w", n.base, now.State, errors.Join(ctxerr.Ended(ctx), now.Err))
+		}
+	}
+}
+
+// tell sets the status, and wakes all who wait for a change.
+func (n *PersistentNode) tell(state State, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := Status{State: state, Path: n.path, Err: err}
+	if state == Ours {
+		now.Czxid = n.czxid
+	}
+	if n.over || n.status.same(now) && (state != Ours || n.written == n.wrote) {
+		return
+	}
+	n.status, n.in = now, nil
+	if state == Ours {
+		n.written = n.wrote
+		if n.mode.ephemeral() {
+			n.in = n.session
+		}
+	}
+	n.over = state == Removed || errors.Is(err, ErrClosed)
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
