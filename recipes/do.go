@@ -27,7 +27,7 @@ func do[H AnyHold](ctx context.Context, acquire func(context.Context) (H, error)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer func() {
 		ended := !stop()
-		if ended && errors.Is(err, work.Err()) && !errors.Is(err, ctx.Err()) { // work's deadline and ctx's are two timers
+		if err != nil && ended && errors.Is(err, work.Err()) && !errors.Is(err, ctx.Err()) { // work's deadline and ctx's are two timers
 			err = fmt.Errorf("%w: %w", ctx.Err(), &uncancelled{err})
 		}
 		cancel(ErrReleased)

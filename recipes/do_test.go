@@ -238,3 +238,15 @@ func TestTryDo(t *testing.T) {
 		r.empty()
 	})
 }
+
+// A function that ends Do's context itself and returns nil has not failed.
+func TestDoNilAfterCancel(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for range 200 {
+			ctx, cancel := context.WithCancel(r.ctx)
+			r.check(m.Do(ctx, func(context.Context, *recipes.Hold) error { cancel(); return nil }))
+		}
+	})
+}

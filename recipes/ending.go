@@ -62,13 +62,13 @@ func (e *ending) release(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	err, done := e.released.Do(ctx, func() error {
 		lost, begun := e.err(), ctx.Err()
+		e.outer.leave()
 		e.cancel(cmp.Or(lost, ErrReleased))   // who waits on the context learns what Release returns
 		if begun == nil && ctx.Err() != nil { // it descends from the hold's
 			longer, stop := e.outlived(ctx)
 			defer stop()
 			return e.of.leave(longer, e, lost)
 		}
-		e.outer.leave()
 		return e.of.leave(ctx, e, lost)
 	})
 	if !done {

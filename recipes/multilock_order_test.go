@@ -2,11 +2,15 @@ package recipes_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
 )
 
 func (r *rig) mutexOn(c *client.Client, path string) *recipes.InterProcessMutex {
@@ -128,5 +132,24 @@ func TestMultiLocksAndNestedLocksDoNotDeadlock(t *testing.T) {
 		}
 		r.nothingIn("/a", "/b", "/c")
 		wantNoGoroutine(t)
+	})
+}
+
+// If the servers refuse to delete a node behind, a multi-lock does not wait: it would
+// hold that lock out of order.
+func TestMultiLockThatCannotWithdraw(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		single, multi := r.connect("single"), r.connect("multi")
+		outer := r.held(r.mutexOn(single, "/a"))
+		refused := r.srv.Fail(zktest.Match{Client: "multi", Op: zktest.OpDelete, PathPrefix: "/b", Times: zktest.Always}, zktest.CodeNoAuth)
+		_, err := r.multi(multi, "/a", "/b").Acquire(r.ctx)
+		wantErr(t, err, zk.ErrNoAuth)
+		if text := fmt.Sprint(err); !strings.Contains(text, "could not be withdrawn before the wait") || !strings.Contains(text, "/b/_c_") {
+			t.Error(err)
+		}
+		refused.Remove()
+		r.check(r.under(outer, single, "/b").Close()) // once the background has deleted the node
+		r.check(outer.Close())
 	})
 }

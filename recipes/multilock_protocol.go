@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -127,9 +128,10 @@ func (c *collecting) take(ctx context.Context, some []int) (taken int, within co
 		behind := members[k+1:]
 		granted, err := p.turn(ctx, m, c.wait && len(behind) == 0)
 		if c.wait && errors.Is(err, ErrBusy) {
-			withdraw(ctx, behind)
+			if err = withdraw(ctx, behind); err == nil {
+				granted, err = p.turn(ctx, m, true)
+			}
 			behind = nil
-			granted, err = p.turn(ctx, m, true)
 		}
 		var h *Hold
 		if err == nil {
@@ -151,14 +153,21 @@ func (c *collecting) take(ctx context.Context, some []int) (taken int, within co
 	return len(some), ctx, nil
 }
 
-// withdraw deletes the nodes of members, and waits for that. What cannot be deleted
-// now is deleted in the background.
-func withdraw(ctx context.Context, members []*seqqueue.Member) {
+// withdraw deletes the nodes of members, and waits for that. If a node may still
+// stand, the acquire must not wait: withdraw returns why, and the node is deleted in
+// the background.
+func withdraw(ctx context.Context, members []*seqqueue.Member) error {
+	errs := make([]error, len(members))
 	var all sync.WaitGroup
-	for _, m := range members {
-		all.Go(func() { _ = m.Delete(ctx) })
+	for i, m := range members {
+		all.Go(func() {
+			if err := m.Delete(ctx); err != nil && !errors.Is(err, seqqueue.ErrGone) {
+				errs[i] = fmt.Errorf("its node %s could not be withdrawn before the wait, and is deleted in the background: %w", m.Paths[0], err)
+			}
+		})
 	}
 	all.Wait()
+	return errors.Join(errs...)
 }
 
 // join enters the queues of some locks of one client. On error no node remains, or

@@ -3,7 +3,9 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,4 +263,44 @@ func TestInnerErrAsksTheOuter(t *testing.T) {
 		r.srv.Client("a").Heal()
 		wantErr(t, outer.Release(r.ctx), recipes.ErrLost)
 	})
+}
+
+// An inner hold that was released with a context of its own is not kept by the outer
+// hold.
+func TestReleasedInnerIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, release := range map[string]func(r *rig, h *recipes.Hold) error{
+		"ctx":     func(r *rig, h *recipes.Hold) error { return h.Release(r.ctx) },
+		"its own": func(_ *rig, h *recipes.Hold) error { return h.Release(h.Context()) },
+		"Close":   func(_ *rig, h *recipes.Hold) error { return h.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				type value struct{ _ [1 << 20]byte }
+				c := r.connect("a")
+				outer := r.held(r.mutex(c))
+				const holds = 30
+				var freed atomic.Int64
+				for i := range holds {
+					func() {
+						v := new(value)
+						runtime.AddCleanup(v, func(int) { freed.Add(1) }, 0)
+						type key int
+						in, err := r.mutexOn(c, "/inner").Acquire(context.WithValue(outer.Context(), key(i), v))
+						r.check(err)
+						r.check(release(r, in))
+					}()
+				}
+				for range 5 {
+					runtime.GC()
+					time.Sleep(time.Second)
+				}
+				if n := freed.Load(); n < holds-3 { // the last ones may be on a stack
+					t.Errorf("%d of %d released holds are kept", holds-n, holds)
+				}
+				r.check(outer.Close())
+			})
+		})
+	}
 }

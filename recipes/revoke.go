@@ -68,7 +68,8 @@ func (l *WriteLock) RequestRelease(ctx context.Context, contender Contender) err
 // [InterProcessMutex.RequestRelease]. A request to any node of a [Lease] is
 // one to all of it. Curator's semaphores do not listen.
 func (s *InterProcessSemaphoreV2) RequestRelease(ctx context.Context, contender Contender) error {
-	return requestRelease(ctx, s.c, s.path, contender, s.leases.dir, s.gate.path)
+	return requestRelease(ctx, s.c, s.path, contender,
+		room{s.leases.dir, func(name string) bool { _, is := leaseNumber(name); return is }}, room{s.gate.path, s.gate.queue.Contends})
 }
 
 // RequestRelease asks the holder to release the lock, as
@@ -78,12 +79,18 @@ func (m *InterProcessSemaphoreMutex) RequestRelease(ctx context.Context, contend
 }
 
 func (l *lockInternals) requestRelease(ctx context.Context, contender Contender) error {
-	return requestRelease(ctx, l.c, l.path, contender, l.path)
+	return requestRelease(ctx, l.c, l.path, contender, room{l.path, l.queue.Contends})
+}
+
+// room is a directory of a lock, and how its contenders are named.
+type room struct {
+	dir  string
+	ours func(name string) bool
 }
 
 // requestRelease asks a contender in one of some directories of the lock at path.
-func requestRelease(ctx context.Context, c *client.Client, path string, of Contender, dirs ...string) error {
-	node, err := nodeOf(c, of, dirs)
+func requestRelease(ctx context.Context, c *client.Client, path string, of Contender, rooms ...room) error {
+	node, err := nodeOf(c, of, rooms)
 	if err == nil {
 		_, err = c.Set(ctx, node, []byte(revocation), client.AnyVersion)
 	}
@@ -94,18 +101,18 @@ func requestRelease(ctx context.Context, c *client.Client, path string, of Conte
 }
 
 // nodeOf returns the path for c of a contender's node, which must be in one of
-// some directories. What a client with another namespace has listed has other
+// some directories and have a contender's name. What a client with another namespace has listed has other
 // paths for c.
-func nodeOf(c *client.Client, of Contender, dirs []string) (string, error) {
-	for _, dir := range dirs {
-		path, in := of.Path, dir
+func nodeOf(c *client.Client, of Contender, rooms []room) (string, error) {
+	for _, r := range rooms {
+		path, in := of.Path, r.dir
 		if of.full != "" {
 			path = of.full
-			in, _ = inner.ServerPath(c, dir) // the lock was made with it
+			in, _ = inner.ServerPath(c, r.dir) // the lock was made with it
 		}
 		name, ok := strings.CutPrefix(path, in+"/")
-		if ok && name != "" && !strings.Contains(name, "/") {
-			return dir + "/" + name, nil
+		if ok && !strings.Contains(name, "/") && r.ours(name) {
+			return r.dir + "/" + name, nil
 		}
 	}
 	return "", fmt.Errorf("%w: %s", ErrOtherLock, of.Path)

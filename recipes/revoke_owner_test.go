@@ -261,3 +261,17 @@ func TestHeldSinceOfReaders(t *testing.T) {
 		}
 	})
 }
+
+// A child that is no contender keeps its data.
+func TestRequestReleaseOfNoContender(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		r.check(r.held(m).Close())
+		r.check(r.srv.Create(dir+"/config", []byte("precious")))
+		wantErr(t, m.RequestRelease(r.ctx, recipes.Contender{Path: dir + "/config"}), recipes.ErrOtherLock)
+		if n, _ := r.srv.Node(dir + "/config"); string(n.Data) != "precious" {
+			t.Errorf("the data is %q", n.Data)
+		}
+	})
+}

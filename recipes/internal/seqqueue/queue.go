@@ -48,6 +48,13 @@ func (q *Queue) Beside(dir string) *Queue {
 // Dir is the directory.
 func (q *Queue) Dir() string { return q.dir }
 
+// Contends reports whether a child of the directory with this name is a contender, of
+// this recipe or of another one that is known.
+func (q *Queue) Contends(name string) bool {
+	_, numeral := q.tags.parse(name)
+	return numeral == number
+}
+
 // Line returns the contenders in order, foreign ones included. A missing
 // directory is an empty line.
 func (q *Queue) Line(ctx context.Context) ([]Node, error) {
