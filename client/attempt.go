@@ -45,6 +45,8 @@ type attempt struct {
 	owner   *sessionState  // its session
 	unknown bool           // the newest request may have been applied, or may yet be
 	torn    bool           // some of the nodes were found, and not all
+
+	sent [2]*wire.Exchange // backs the requests of a try, if there are no more
 }
 
 // attemptNode is one of the nodes.
@@ -187,7 +189,7 @@ func (a *attempt) request() *wire.Exchange {
 // lists returns x, the create, and behind it the lists and looks that the nodes ask
 // for. Those of other directories come last.
 func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
-	xs = append(make([]*wire.Exchange, 0, 1+2*len(a.nodes)), x)
+	xs = append(a.sent[:0], x)
 	for i := range a.nodes {
 		if n := &a.nodes[i]; n.list {
 			n.children = asked(wire.OpGetChildren, n.dir)

@@ -30,7 +30,10 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 	if _, err := s.session.awaitProduct(ctx); err != nil { // it decides how long the session lives
 		return nil, err
 	}
-	h := &holding{s: s, lost: lost, paths: slices.Clone(paths), full: full}
+	h := &holding{s: s, lost: lost, paths: full, full: full}
+	if s.prefix != "" { // otherwise both are the same
+		h.paths = slices.Clone(paths)
+	}
 	if err := h.prove(ctx); err != nil {
 		return nil, err
 	}

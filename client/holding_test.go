@@ -368,7 +368,8 @@ func TestDeadlineFollowsTheLeastTimeout(t *testing.T) {
 	})
 }
 
-// Close ends the session, and with it the heartbeats, while something is held.
+// Close ends the session, and with it the heartbeats, while something is held. The
+// holder is told once.
 func TestCloseWhileHolding(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -378,9 +379,10 @@ func TestCloseWhileHolding(t *testing.T) {
 		r.check(c.CloseContext(r.ctx))
 		wantErr(t, h.Err(), client.ErrClosed)
 		synctest.Wait()
+		wantErr(t, r.loss(h), client.ErrClosed)
 		time.Sleep(time.Minute)
 		if len(h.lost) != 0 {
-			t.Errorf("lost: %v", <-h.lost)
+			t.Errorf("lost again: %v", <-h.lost)
 		}
 	})
 }

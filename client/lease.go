@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -80,6 +81,17 @@ func (l *lease) add(h *holding) {
 	l.holdings = append(l.holdings, h)
 	if first { // otherwise the timer is set, for no later
 		l.arm(t)
+	}
+}
+
+// sessionOver tells the holdings that the session has ended. It runs once, on a
+// goroutine of its own. A holding that is added later learns it from its Err.
+func (l *lease) sessionOver() {
+	l.mu.Lock()
+	told := slices.Clone(l.holdings)
+	l.mu.Unlock()
+	for _, h := range told {
+		h.lost(context.Cause(l.s.ctx))
 	}
 }
 

@@ -12,7 +12,7 @@ func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (i
 	a := &attempt{ops: &s.ops, single: true}
 	a.nodes = a.one[:0]
 	path := join(node.Dir, node.Prefix)
-	if err := a.add(node); err != nil {
+	if err := a.add(node, path); err != nil {
 		return inside.Entry{}, s.invalid(ctx, "create", path, err)
 	}
 	a.nodes[0].list = true
@@ -46,15 +46,15 @@ func (a *attempt) group(nodes []inside.Node[Client]) error {
 		return misused("no nodes")
 	}
 	for _, node := range nodes {
-		if err := a.add(node); err != nil {
+		if err := a.add(node, join(node.Dir, node.Prefix)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds node to the attempt.
-func (a *attempt) add(node inside.Node[Client]) error {
+// add adds node to the attempt. path is its path, without prefix and number.
+func (a *attempt) add(node inside.Node[Client], path string) error {
 	n := attemptNode{in: a.ops, data: node.Data, list: node.List}
 	if node.In != nil {
 		n.in = &node.In.ops
@@ -71,7 +71,7 @@ func (a *attempt) add(node inside.Node[Client]) error {
 	if _, err = n.in.full(node.Dir); err != nil {
 		return err
 	}
-	full, err := n.in.creatable(join(node.Dir, node.Prefix), n.spec)
+	full, err := n.in.creatable(path, n.spec)
 	if err != nil {
 		return err
 	}

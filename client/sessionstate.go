@@ -62,6 +62,7 @@ func (c *core) startSession() (*sessionState, error) {
 	s.hub = newHub(s)
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
 	s.lease = newLease(s, c.cfg.lease)
+	context.AfterFunc(s.ctx, s.lease.sessionOver)
 	s.link = wire.NewLink(wire.Config{
 		SessionTimeout: c.cfg.sessionTimeout,
 		Servers:        c.servers.count,

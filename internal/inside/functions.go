@@ -39,11 +39,12 @@ type Functions[Client, Session, Op any] struct {
 	// newest proof is old, Hold waits for another, within ctx. A session that has
 	// just made the nodes has a proof.
 	//
-	// lost is called once if the holding ends before [Holding.Done]. Its error
-	// matches client.ErrLeaseExpired at the latest a safety margin before the
-	// deadline, or client.ErrNoNode when a heartbeat found a node missing. lost must
-	// not block. It is not called when the session ends, which the session's context
-	// tells. If Hold fails lost is not called. The error of Hold says why there is no
+	// lost is called if the holding ends before [Holding.Done]. Its error matches
+	// client.ErrLeaseExpired at the latest a safety margin before the deadline,
+	// client.ErrNoNode when a heartbeat found a node missing, or the end of the
+	// session. It may be called again when the session ends as well, and it must not
+	// block. A holding that begins while the session ends learns that from
+	// [Holding.Err] alone. If Hold fails lost is not called. The error of Hold says why there is no
 	// proof, matches client.ErrNoNode if a node does not exist, or matches
 	// client.ErrUnsafeTimeout.
 	//
