@@ -85,7 +85,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant, around []*grant) (h
 	// for that the client would give up the session.
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(stays.ctx, func() { cancel(context.Cause(stays.ctx)) })()
+	defer context.AfterFunc(stays.Context(), func() { cancel(context.Cause(stays.Context())) })()
 	node := w.Paths[0]
 	slash := strings.LastIndexByte(node, '/')
 	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -13,16 +14,22 @@ import (
 // ending is how a hold ends, of one lock or of several: first its context, then
 // its nodes, and both once.
 type ending struct {
-	ctx    context.Context //nolint:containedctx // it is the hold: it ends with it
-	cancel context.CancelCauseFunc
 	of     endable
-	outer  *outers // nil for a hold that was acquired within no other
+	values context.Context //nolint:containedctx // what the hold's context is made of
+	outer  *outers         // nil for a hold that was acquired within no other
 
 	released runonce.Once
+
+	mu   sync.Mutex              // guards the rest; never held across I/O
+	over error                   // why the hold has ended before it had a context
+	ctx  context.Context         //nolint:containedctx // of the hold; nil until it is wanted
+	stop context.CancelCauseFunc // ends ctx
 }
 
 // endable is what an ending ends.
 type endable interface {
+	// within returns a context that descends from what is held.
+	within(ctx context.Context) context.Context
 	// name is the path of the lock, or of the locks, for errors.
 	name() string
 	// err is nil while all is held.
@@ -36,15 +43,55 @@ type endable interface {
 	confirm(ctx context.Context) error
 }
 
-// init begins a hold of what is held with the context that cancel ends.
-func (e *ending) init(ctx context.Context, cancel context.CancelCauseFunc, of endable) {
-	e.ctx, e.cancel, e.of = ctx, cancel, of
+// context returns the hold's context, which has the values of e.values, and makes it
+// first if that is the first call: many a short hold needs none.
+func (e *ending) context() context.Context {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx == nil {
+		own, stop := context.WithCancelCause(context.WithoutCancel(e.values))
+		e.ctx, e.stop = e.of.within(own), stop
+		if e.over != nil {
+			stop(e.over)
+		}
+	}
+	return e.ctx
+}
+
+// replace gives the hold another context, which descends from its own.
+func (e *ending) replace(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ctx = ctx
+}
+
+// cancel ends the hold's context, unless that has ended.
+func (e *ending) cancel(cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.ctx != nil:
+		e.stop(cause)
+	case e.over == nil:
+		e.over = cause
+	}
+}
+
+// ended is nil while the hold's context has not ended.
+func (e *ending) ended() error {
+	e.mu.Lock()
+	ctx, over := e.ctx, e.over
+	e.mu.Unlock()
+	if ctx != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return over
 }
 
 // err is nil while the hold lasts.
 func (e *ending) err() error {
-	if e.ctx.Err() != nil {
-		return context.Cause(e.ctx)
+	if err := e.ended(); err != nil {
+		return err
 	}
 	if err := e.of.err(); err != nil {
 		return err
@@ -79,7 +126,7 @@ func (e *ending) release(ctx context.Context) error {
 
 // close is release within one session timeout.
 func (e *ending) close() error {
-	ctx, cancel := e.outlived(e.ctx)
+	ctx, cancel := e.outlived(e.context())
 	defer cancel()
 	return e.release(ctx)
 }

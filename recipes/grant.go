@@ -37,7 +37,6 @@ type grant struct {
 
 	holding inside.Holding        // what the session does for it
 	watch   *time.Timer           // begins to watch its own nodes
-	unbind  func() bool           // from the session's end
 	seen    atomic.Pointer[sight] // nil until the hold is given, or for ever
 
 	mu    sync.Mutex // guards the rest; never held across I/O
@@ -46,8 +45,7 @@ type grant struct {
 	life  stoppable  // ends with the grant
 	asked stoppable  // ends when the release is asked for
 
-	first ending // the first hold
-	in    held   // its context, whose values are the grant's
+	first ending // the first hold, whose values are the grant's
 	one   [1]*ending
 }
 
@@ -57,10 +55,10 @@ type stoppable struct {
 	stop context.CancelFunc
 }
 
-// get returns the context, with the values of parent. It is guarded as s is.
-func (s *stoppable) get(parent context.Context) context.Context {
+// get returns the context, with the values of g's first hold. The caller holds g.mu.
+func (s *stoppable) get(g *grant) context.Context {
 	if s.ctx == nil {
-		s.ctx, s.stop = context.WithCancel(context.WithoutCancel(parent))
+		s.ctx, s.stop = context.WithCancel(g.within(context.WithoutCancel(g.first.values)))
 	}
 	return s.ctx
 }
@@ -76,17 +74,9 @@ const watchAfter = 20 * time.Millisecond
 // place are being deleted.
 func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 	g := &grant{place: p}
-	values := callers(ctx)
-	own, cancel := context.WithCancelCause(context.WithoutCancel(values))
-	outer, _ := values.Value(g.key.on).(*held)
-	g.in = held{own, g, outer}
-	g.first.init(&g.in, cancel, g)
+	g.first.of, g.first.values = g, callers(ctx)
 	g.one[0] = &g.first
 	g.holds = g.one[:]
-
-	// The session's end ends the hold without a goroutine that waits for it.
-	over := g.Session.Context()
-	g.unbind = context.AfterFunc(over, func() { g.lose(context.Cause(over)) })
 	g.watch = time.AfterFunc(watchAfter, g.watchOwn)
 	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
 	if err == nil {
@@ -98,7 +88,7 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 		err = ErrNodeDeleted
 	}
 	if err != nil {
-		cancel(err)
+		g.first.cancel(err)
 		g.first.outer.leave()
 		g.drop(&g.first)
 		g.DeleteInBackground()
@@ -114,10 +104,8 @@ func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
 		if err := ctxerr.Ended(ctx); err != nil {
 			return nil, false, err
 		}
-		e := new(ending)
-		own, cancel := context.WithCancelCause(context.WithoutCancel(callers(ctx)))
-		e.init(g.within(own), cancel, g)
-		if err := e.follow(g, around(own)); err != nil {
+		e := &ending{of: g, values: callers(ctx)}
+		if err := e.follow(g, around(e.values)); err != nil {
 			e.outer.leave()
 			return nil, false, err
 		}
@@ -125,7 +113,6 @@ func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
 			return newHold(e, g), true, nil
 		}
 		e.outer.leave()
-		cancel(err)
 	}
 	if errors.Is(err, ErrReleased) {
 		return nil, false, nil
@@ -155,7 +142,6 @@ func (g *grant) drop(e *ending) (last bool) {
 	g.mu.Unlock()
 	if last {
 		g.watch.Stop()
-		g.unbind()
 		if g.holding != nil {
 			g.holding.Done()
 		}

@@ -20,7 +20,7 @@ type Hold struct {
 // the client lives.
 func newHold(e *ending, g *grant) *Hold {
 	h := &Hold{e, g}
-	runtime.AddCleanup(h, (*ending).dropped, e)
+	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
 	return h
 }
 
@@ -32,7 +32,7 @@ func newHold(e *ending, g *grant) *Hold {
 // A hold whose Acquire had a context of another hold, of whatever lock, is lost
 // when that outer hold is lost, and the cause names the lock of the outer hold. If
 // the outer hold is only released, the inner one goes on until its own end.
-func (h *Hold) Context() context.Context { return h.ctx }
+func (h *Hold) Context() context.Context { return h.context() }
 
 // Path is the path of the hold's own node.
 func (h *Hold) Path() string { return h.grant.Paths[0] }
@@ -122,11 +122,10 @@ func (e *causeless) Is(target error) bool {
 // As finds what the error wraps.
 func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
 
-// dropped is called when the handle of the hold that e ends is garbage. Nothing of
-// the grant refers to the handle.
-func (e *ending) dropped() {
-	g, ok := e.of.(*grant)
-	if !ok || e.released.Begun() || g.ended() != nil {
+// dropped is called when the handle h is garbage. Nothing of the grant refers to it.
+func (h *Hold) dropped() {
+	g := h.grant
+	if h.released.Begun() || g.ended() != nil {
 		return
 	}
 	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",

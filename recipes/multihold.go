@@ -25,8 +25,8 @@ type MultiHold struct {
 // not its end.
 func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
 	h := &MultiHold{path: path, holds: make([]*Hold, n), seen: new(atomic.Pointer[sight])}
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	h.init(ctx, cancel, h)
+	h.of, h.values = h, ctx
+	h.context()
 	return h
 }
 
@@ -35,7 +35,7 @@ func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
 func (h *MultiHold) add(ctx context.Context, i int, one *Hold) context.Context {
 	h.holds[i] = one
 	h.ctx = one.grant.within(h.ctx)
-	over, lock, cancel, seen := one.Context(), one.grant.lock, h.cancel, h.seen // and not h, which may become garbage
+	over, lock, cancel, seen := one.Context(), one.grant.lock, h.stop, h.seen // and not h, which may become garbage
 	h.stops = append(h.stops, context.AfterFunc(over, func() {
 		cause := context.Cause(over)
 		cancel(cause)
@@ -71,7 +71,7 @@ func (h *MultiHold) abandon() {
 // [ErrReleased] or [ErrLost]. Each lock is re-entered with it, but for
 // semaphores, which know it and return [ErrWouldDeadlock] for what can never
 // be had within it.
-func (h *MultiHold) Context() context.Context { return h.ctx }
+func (h *MultiHold) Context() context.Context { return h.context() }
 
 // Holds are the holds of the locks, in the order in which they were named.
 // They must not be released one by one unless the multi-lock is given up.
@@ -146,6 +146,9 @@ func (h *MultiHold) Jeopardy() <-chan struct{} {
 }
 
 func (h *MultiHold) name() string { return h.path }
+
+// within returns ctx: each lock makes it descend from its own hold, see add.
+func (h *MultiHold) within(ctx context.Context) context.Context { return ctx }
 
 func (h *MultiHold) err() error {
 	for _, one := range h.holds {

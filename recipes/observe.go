@@ -83,10 +83,10 @@ func (s *sight) given(ctx context.Context, h *Hold, err error) {
 	g := h.grant
 	s.hold = client.HoldInfo{Node: g.Paths[0], Session: g.Session.ID(), FencingToken: g.token}
 	s.acquired(ctx, nil)
-	h.ctx = s.begin(h.ctx)
+	h.replace(s.begin(h.context()))
 	g.seen.Store(s)
-	if h.ctx.Err() != nil { // before the sight was there to tell of it
-		s.lost(s.path, context.Cause(h.ctx))
+	if lost := h.ended(); lost != nil { // before the sight was there to tell of it
+		s.lost(s.path, lost)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *sight) givenAll(ctx context.Context, h *MultiHold, err error) {
 	}
 	s.hold.FencingToken = h.FencingToken()
 	s.acquired(ctx, nil)
-	h.ctx = s.begin(h.ctx)
+	h.replace(s.begin(h.context()))
 	h.seen.Store(s)
 	if lost := h.lost(); lost != nil {
 		var failed *LockError

@@ -100,7 +100,7 @@ func (e *outerLossError) Unwrap() error { return e.err }
 func (g *grant) lifetime() context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	ctx := g.life.get(&g.in)
+	ctx := g.life.get(g)
 	if g.over != nil {
 		g.life.stop()
 	}

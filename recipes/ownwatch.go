@@ -22,7 +22,7 @@ func (g *grant) watchOwn() {
 		g.mu.Unlock()
 		return
 	}
-	ctx := g.life.get(&g.in)
+	ctx := g.life.get(g)
 	g.mu.Unlock()
 	var others sync.WaitGroup
 	for i := 1; i < min(len(g.Paths), ownWatchers); i++ {
@@ -95,7 +95,7 @@ func (n *ownNode) look(ctx context.Context) reflect.Value {
 func (g *grant) ask() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.asked.get(&g.in)
+	g.asked.get(g)
 	g.asked.stop()
 }
 
@@ -103,5 +103,5 @@ func (g *grant) ask() {
 func (g *grant) request() context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.asked.get(&g.in)
+	return g.asked.get(g)
 }

@@ -129,7 +129,7 @@ func (h *Hold) Revoked() <-chan struct{} { return h.grant.request().Done() }
 // hold has ended. The returned function keeps f from being started and reports
 // whether it did, as that of [context.AfterFunc].
 func (h *Hold) OnRevoke(f func()) (stop func() bool) {
-	over := h.ctx // and not h, which may become garbage
+	over := h.context() // and not h, which may become garbage
 	return context.AfterFunc(h.grant.request(), func() {
 		if over.Err() == nil {
 			f()
