@@ -22,7 +22,7 @@
 // # Losing the lock
 //
 // A hold ends when it is released, when the client's session is over, when
-// somebody deletes its node, and, a safety margin before anybody else could
+// another client deletes its node, and, a safety margin before another client could
 // hold the lock, when the ensemble has not confirmed the session for too long.
 // Its context ends then, and [context.Cause] says why. No server needs to
 // say so: it ends in a partition too. Work must stop then; docs/losing-a-lock.md
@@ -46,5 +46,5 @@
 // Failures are [*LockError]; see [ErrBusy], [ErrLost], [ErrReleased],
 // [ErrNodeDeleted], [ErrSequenceExhausted] and the errors of package client.
 // When the session is lost during a wait, the place in the queue is lost with
-// it and Acquire says so instead of queueing anew in silence.
+// it and Acquire says so instead of queueing again in silence.
 package recipes

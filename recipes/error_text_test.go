@@ -51,7 +51,7 @@ func TestErrorTexts(t *testing.T) {
 				r.held(r.mutex(r.connect("a", client.WithName("billing"))))
 				_, err := r.mutex(r.connect("b")).TryAcquire(r.ctx)
 				return err
-			}, "held by somebody else: holder " + dir, "client=billing",
+			}, "held by another contender: holder " + dir, "client=billing",
 		},
 		"never released": {
 			func(r *rig) error {
@@ -76,7 +76,7 @@ func TestErrorTexts(t *testing.T) {
 				r.check(r.srv.Delete(h.Path()))
 				time.Sleep(sessionTimeout)
 				return h.Err()
-			}, "lock lost", "deleted by somebody else",
+			}, "lock lost", "deleted by another client",
 		},
 		"session expired": {
 			func(r *rig) error {

@@ -13,8 +13,8 @@ import (
 
 var (
 	// ErrBusy is matched by the [*BusyError] of a TryAcquire that found
-	// somebody else.
-	ErrBusy = errors.New("held by somebody else")
+	// another contender ahead.
+	ErrBusy = errors.New("held by another contender")
 
 	// ErrLost says that a hold ended although nobody released it. It comes
 	// with the reason, such as client.ErrSessionLost or [ErrNodeDeleted].
@@ -24,13 +24,13 @@ var (
 	ErrReleased = errors.New("lock released")
 
 	// ErrNodeDeleted says that the node of the caller, and with it the lock or the
-	// place in the queue, was deleted by somebody else.
+	// place in the queue, was deleted by another client.
 	ErrNodeDeleted = seqqueue.ErrGone
 
 	// ErrSequenceExhausted says that the counter of the lock's directory is
 	// near its end at 2147483647, beyond which servers hand out equal
 	// numbers and every client would see itself first (ZOOKEEPER-3249). Let
-	// everybody stop and delete the directory; it starts again at 0.
+	// every client stop and delete the directory; it starts again at 0.
 	ErrSequenceExhausted = seqqueue.ErrExhausted
 
 	// ErrForeignLock says that a lock of another recipe or library is in use
@@ -80,7 +80,7 @@ func (e *BusyError) Error() string {
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
 // takenAway says of a group of nodes, whose creation was not answered, that some
-// of them were found and others were not: somebody deleted those.
+// of them were found and others were not: another client deleted those.
 func takenAway(err error) error {
 	if errors.Is(err, zk.ErrNoNode) && client.UnknownOutcome(err) {
 		return fmt.Errorf("%w: %w", ErrNodeDeleted, err)

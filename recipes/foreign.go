@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// latchTag stands before the number of a LeaderLatch's node. Whoever has the
-// lowest leads, beside whoever holds a lock on the same path.
+// latchTag stands before the number of a LeaderLatch's node. The participant with
+// the lowest leads, beside the holder of a lock on the same path.
 const latchTag = "latch-"
 
 // known are the locks whose nodes are told by their names. Each waits for its own

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,25 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 		return nil, err
 	}
 	return newHold(&g.first, g), nil
+}
+
+// newHold returns the handle of a hold of g that ends with e. If the program drops
+// it without a release, a warning says so: the lock stays taken then for as long as
+// the client lives.
+func newHold(e *ending, g *grant) *Hold {
+	h := &Hold{e, g}
+	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
+	return h
+}
+
+// dropped is called when the handle h is garbage. Nothing of the grant refers to it.
+func (h *Hold) dropped() {
+	g := h.grant
+	if h.released.Begun() || g.ended() != nil {
+		return
+	}
+	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
+		"lock", g.lock, "node", g.Paths[0])
 }
 
 // reenter returns one more hold, with the values of ctx, unless ctx has ended. ok

@@ -17,7 +17,7 @@ import (
 // If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing
 // was written. If it matches client.UnknownOutcome all of the ops were applied
 // or none; they may still be applied after the call, as long as the lock's node
-// stands, and not once anybody else holds the lock. Otherwise nothing was
+// stands, and not once another contender holds the lock. Otherwise nothing was
 // written; if one of ops was refused there is a [*client.MultiError] whose
 // Index counts them.
 func (h *Hold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {

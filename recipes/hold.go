@@ -3,7 +3,6 @@ package recipes
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 )
 
@@ -13,15 +12,6 @@ type Hold struct {
 	*ending
 
 	grant *grant
-}
-
-// newHold returns the handle of a hold of g that ends with e. If the program drops
-// it without a release, a warning says so: the lock stays taken then for as long as
-// the client lives.
-func newHold(e *ending, g *grant) *Hold {
-	h := &Hold{e, g}
-	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
-	return h
 }
 
 // Context is done when the hold ends: at the latest a safety margin before
@@ -37,7 +27,7 @@ func (h *Hold) Context() context.Context { return h.context() }
 // Path is the path of the hold's own node.
 func (h *Hold) Path() string { return h.grant.Paths[0] }
 
-// FencingToken grows with every hold of the lock, whoever takes it: it is the
+// FencingToken grows with every hold of the lock, of every client: it is the
 // id of the transaction that made the hold's node (czxid). The node's sequence
 // number is no token, it starts again at 0 when the directory is removed. A
 // read hold in the place of a write hold has the write hold's token.
@@ -121,13 +111,3 @@ func (e *causeless) Is(target error) bool {
 
 // As finds what the error wraps.
 func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
-
-// dropped is called when the handle h is garbage. Nothing of the grant refers to it.
-func (h *Hold) dropped() {
-	g := h.grant
-	if h.released.Begun() || g.ended() != nil {
-		return
-	}
-	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
-		"lock", g.lock, "node", g.Paths[0])
-}

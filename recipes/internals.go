@@ -79,9 +79,6 @@ func (l *lockInternals) fail(op string, err error) error {
 
 func (l *lockInternals) part() part { return part{l, l.path, l} }
 
-// node is what a contender makes in the queue. The client was connected before.
-func (l *lockInternals) node() newNode { return l.queue.Node(l.tag, l.nodeData(l.c), l.acl) }
-
 // queueKey is the same for all locks that wait in one queue.
 func (l *lockInternals) queueKey() queueKey { return queueKey{l.key.root, l.key.path} }
 

@@ -31,7 +31,7 @@ import (
 )
 
 // InterProcessMutex is a fair, re-entrant lock across processes and hosts:
-// who asked first gets it first. It is Curator's InterProcessMutex: same
+// the contender that asked first gets it first. It is Curator's InterProcessMutex: same
 // nodes, same order, so Java and Go processes exclude each other.
 //
 // Its nodes are "<path>/_c_<uuid>-lock-<number>", ephemeral and sequential;
@@ -58,7 +58,7 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // in the background until it succeeds or the session is over. The error is a
 // [*LockError] and matches what happened: ctx's error, client.ErrSessionLost
 // if the session was lost during the wait and the place in the queue with it,
-// [ErrNodeDeleted] if somebody deleted the waiting node, client.ErrClosed,
+// [ErrNodeDeleted] if another client deleted the waiting node, client.ErrClosed,
 // client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock]. With a context of a
 // hold that was lost it matches [ErrLost], and with one of a hold of the same
 // lock by another client [ErrWouldDeadlock].
@@ -68,10 +68,10 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // removed. A call that was misused fails the same way again.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx, true) }
 
-// TryAcquire takes the lock if nobody holds it or waits for it. It never
-// waits for others, only for the servers' answers, within ctx. If somebody is
-// ahead it returns a [*BusyError] that names the holder, and makes no node
-// unless they came in the same moment. Otherwise it is like Acquire.
+// TryAcquire takes the lock if no other contender holds it or waits for it. It never
+// waits for others, only for the servers' answers, within ctx. If a contender is
+// ahead, TryAcquire returns a [*BusyError] that names the holder. It makes a node
+// then only if both came in the same moment. Otherwise it is like Acquire.
 func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, false)
 }
@@ -101,8 +101,9 @@ func (m *InterProcessMutex) TryDo(ctx context.Context, fn func(ctx context.Conte
 	return do(ctx, m.TryAcquire, fn)
 }
 
-// Queue lists who holds the lock and who waits for it, in order. A path that
-// nobody uses is an empty queue. Those who leave while it reads are left out.
+// Queue lists the holder of the lock and its waiters, in order. A path that no
+// contender uses is an empty queue. A contender that leaves while Queue reads is left
+// out.
 func (m *InterProcessMutex) Queue(ctx context.Context) ([]Contender, error) {
 	return m.contenders(ctx)
 }
@@ -168,6 +169,9 @@ func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
 	}
 	return l.queue.Join(ctx, l.node())
 }
+
+// node is what a contender makes in the queue. The client was connected before.
+func (l *lockInternals) node() newNode { return l.queue.Node(l.tag, l.nodeData(l.c), l.acl) }
 
 // turn is that of a member that no contender ahead blocks.
 func (l *lockInternals) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {

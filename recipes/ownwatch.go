@@ -10,12 +10,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ownWatchers bounds the goroutines that watch the own nodes of one hold, and so
-// the reads that they have in flight.
+// ownWatchers bounds the goroutines that watch the nodes of one hold, and so the
+// reads that these have in flight.
 const ownWatchers = 16
 
-// watchOwn watches the own nodes. It runs on a goroutine of its own, which
-// ends with the hold as those do that it starts.
+// watchOwn watches the nodes of the grant. It runs on a goroutine of its own. That and
+// the goroutines that it starts end with the grant.
 func (g *grant) watchOwn() {
 	g.mu.Lock()
 	if g.over != nil {
@@ -32,7 +32,7 @@ func (g *grant) watchOwn() {
 	others.Wait()
 }
 
-// watchFrom watches an own node and every ownWatchers-th behind it, until ctx
+// watchFrom watches a node of the grant and every ownWatchers-th behind it, until ctx
 // ends.
 func (g *grant) watchFrom(ctx context.Context, first int) {
 	var nodes []*ownNode

@@ -125,7 +125,7 @@ func (l *ReadLock) Queue(ctx context.Context) ([]Contender, error) {
 // Path is the path of the lock.
 func (l *ReadLock) Path() string { return l.path }
 
-// Acquire waits until everybody who asked before has released the lock. Like
+// Acquire waits until every contender that asked before has released the lock. Like
 // [InterProcessMutex.Acquire] it is bounded by ctx and nothing remains after
 // an error, which matches the same.
 //
@@ -179,8 +179,8 @@ func (l *lockInternals) half(ctx context.Context, readers bool) ([]Contender, er
 	return slices.DeleteFunc(all, func(c Contender) bool { return (c.Mode == ModeRead) != readers }), err
 }
 
-// rule says who blocks a contender with the given tag: readers do not block
-// each other, everybody else blocks and is blocked.
+// rule says which contenders ahead block one with the given tag. Readers do not block
+// each other; every other pair does.
 func rule(tag string) seqqueue.Blocks {
 	if isRead(tag) {
 		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }

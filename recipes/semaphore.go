@@ -11,7 +11,7 @@ import (
 )
 
 // ErrTooManyPermits says that an acquire asked for more permits than its
-// semaphore has, and would have waited until somebody raised their number.
+// semaphore has, and would have waited until another client raised their number.
 var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 
 // InterProcessSemaphoreV2 is Curator's InterProcessSemaphoreV2, and not Curator's
@@ -115,7 +115,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 // are not free now; client.ErrTooLarge, if one request cannot make
 // n nodes, which may show only when there is room; ctx's error,
 // client.ErrSessionLost if the session was lost during the wait and the place
-// in the queue with it, [ErrNodeDeleted] if somebody deleted the waiting node,
+// in the queue with it, [ErrNodeDeleted] if another client deleted the waiting node,
 // client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
 // and the error of the [PermitCount].
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, error) {
@@ -188,7 +188,7 @@ func (l *Lease) Permits() int { return len(l.grant.Paths) }
 func (l *Lease) Paths() []string { return slices.Clone(l.grant.Paths) }
 
 // Data reads what the leases' nodes say, [WithNodeData] or the client's
-// default, unless somebody has replaced it (Curator: Lease.getData). It asks
+// default, unless another client has replaced it (Curator: Lease.getData). It asks
 // the server, in the session of the lease.
 func (l *Lease) Data(ctx context.Context) ([]byte, error) {
 	data, _, err := l.grant.Session.Get(ctx, l.Path())

@@ -10,7 +10,7 @@ import (
 )
 
 // exclusion lets clients of both sides contend, with several goroutines each:
-// what is out never exceeds the capacity, and everybody gets a turn.
+// what is out never exceeds the capacity, and every contender gets a turn.
 func exclusion(s *suite) {
 	const clients, workers, rounds = 3, 2, 3
 	path := s.Path()

@@ -62,7 +62,7 @@ func common[H recipes.AnyHold](of interface {
 	return Lock{acquiring(of.Acquire), acquiring(of.TryAcquire), doing(of.Do), doing(of.TryDo), queue}
 }
 
-// everybody is a capacity that nobody uses up.
+// everybody is a capacity that no test uses up.
 const everybody = 1000
 
 // Kinds are all kinds of locks there are.

@@ -12,7 +12,7 @@ import (
 )
 
 // lostRequests loses each request of an acquire of a new path and of a wait
-// behind somebody else, and of the releases, in every way: the lock is had
+// behind another holder, and of the releases, in every way: the lock is had
 // once, and nothing stays.
 func lostRequests(s *suite) {
 	a, b := s.Connect("a"), s.Connect("b")
@@ -70,7 +70,7 @@ func killedAtEveryAnswer(s *suite) {
 		}
 		if h != nil {
 			// It was had in the next session, or is lost and will be told so:
-			// somebody else may be faster after a kill.
+			// another contender may be faster after a kill.
 			other, err := theirs.TryAcquire(s.ctx)
 			if err != nil {
 				s.want(err, recipes.ErrBusy)
@@ -92,7 +92,7 @@ type loss struct {
 	lose  func(s *suite, c *client.Client)
 	hold  error // what a holder is told
 	wait  error // what a waiter is told, unless it holds a part by then
-	force bool  // somebody else may know first
+	force bool  // another contender may know first
 }
 
 func losses() []loss {
@@ -109,7 +109,7 @@ func losses() []loss {
 	}
 }
 
-// lostWhileHolding tells the holder before anybody else holds, unless the
+// lostWhileHolding tells the holder before another contender holds, unless the
 // session was killed by force, and the release says that it was lost.
 func lostWhileHolding(s *suite) {
 	b := s.Connect("b")

@@ -6,7 +6,7 @@
 // directory; the number, which the server assigns, is its place. It waits by
 // watching the nearest contender ahead that blocks it, with a getData watch,
 // which unlike an exists watch leaves nothing behind on a node that is gone,
-// and lists the directory again when that one goes: the one that went may
+// and lists the directory again when that node is deleted: its contender may
 // only have given up. One release therefore wakes one waiter. It leaves by
 // deleting its node.
 //
@@ -31,6 +31,6 @@
 //
 // A member is bound to the session that made its node. When that session is
 // over every call fails, and nothing of the member is carried over into the
-// next session: its node, should it still be listed for a moment, is about to
-// go (CURATOR-604).
+// next session. Its node may still be listed for a moment, but the server is about to
+// delete it (CURATOR-604).
 package seqqueue

@@ -3,10 +3,12 @@ package seqqueue
 import (
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 )
 
 // Blocks is the rule of a recipe: whether a contender ahead has to go before
-// the one behind may proceed. It is pure. A mutex is blocked by everybody, a
+// the one behind may proceed. It is pure. A mutex is blocked by every contender, a
 // reader by writers only.
 type Blocks func(ahead Node) bool
 
@@ -15,7 +17,7 @@ func Everybody(Node) bool { return true }
 
 // verdict is what a list of children says to one of them.
 type verdict struct {
-	listed  bool // the own node is in the list
+	listed  bool // its own node is in the list
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
 	nearest Node   // the last contender ahead that blocks, if blocked
@@ -23,7 +25,7 @@ type verdict struct {
 	foreign string // a child of another recipe or library, if any
 }
 
-// judge finds the own place in a list of children. It looks at each name
+// judge finds the place of own in a list of children. It looks at each name
 // once: at thousands of waiters, sorting the list at every wake-up is what
 // costs.
 func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
@@ -78,4 +80,132 @@ func upTo(tags Tags, last Node, children []string) (n int) {
 		}
 	}
 	return n
+}
+
+const (
+	digits = 10 // of a sequence number
+
+	// A queue is exhausted this close to the end of the counter. The room
+	// left is for contenders that do not know the rule.
+	lastSequence = 1<<31 - 1<<20
+	// From here on every contender warns.
+	warnSequence = 1 << 30
+)
+
+// Tags are the texts in front of the number that tell who stands in line.
+type Tags struct {
+	// Contenders stand in one line, by their numbers, whichever tag they have.
+	Contenders []string
+	// Foreign are contenders by the rules of another protocol, which may not
+	// see ours. Their presence is an error. A child that one of Contenders fits
+	// is not foreign.
+	Foreign []Foreign
+	// Site is where a recipe works that puts no contenders into the directory
+	// itself. Its presence is an error, too.
+	Site Site
+}
+
+// Foreign tells contenders of another recipe or library.
+type Foreign struct {
+	Tag    string
+	Recipe string // in words: "mutex"
+	// Library names the library that made a child with the tag and a number. It
+	// returns "" for a child that is no such contender.
+	Library func(name string) string
+	Remedy  string // what a caller can do about it, besides another path
+}
+
+// Site is a recipe that works in child directories. All of the names
+// together are its sign. One of them alone is an ordinary child.
+type Site struct {
+	Names  []string
+	Recipe string
+}
+
+// Node is a contender.
+type Node struct {
+	Name string // of the child
+	Key  string // what it is ordered by: its sequence number, as text
+	Tag  string // what stands in front of the number
+
+	Recipe string // by whose other rules it goes, "" for a contender
+}
+
+// Sequence is the number in the name.
+func (n Node) Sequence() int64 {
+	v, _ := strconv.ParseInt(n.Key, 10, 64) // ten digits
+	return v
+}
+
+// before is the order of the queue. Two contenders with the same number are a
+// write hold and the read hold that it was downgraded to, of which the latter
+// lasts longer and comes last. Others cannot come of one server's counter short
+// of its end; the name then decides, so that all of us at least agree.
+func (n Node) before(o Node) bool {
+	switch {
+	case n.Key != o.Key:
+		return n.Key < o.Key
+	case n.Tag != o.Tag:
+		return n.Tag > o.Tag
+	}
+	return n.Name < o.Name
+}
+
+// parse reads a child's name: who stands in line, also by foreign rules, and
+// noNumber for a child that does not.
+func (t Tags) parse(name string) (n Node, v numeral) {
+	for _, tag := range t.Contenders {
+		if n, v = parse(tag, name); v != noNumber {
+			return n, v
+		}
+	}
+	for _, f := range t.Foreign {
+		if n, v = parse(f.Tag, name); v != noNumber && f.Library(name) != "" {
+			n.Name, n.Tag, n.Recipe = name, f.Tag, f.Recipe
+			return n, v
+		}
+	}
+	return Node{}, noNumber
+}
+
+// numeral is what follows a tag.
+type numeral int
+
+const (
+	noNumber numeral = iota // or no tag
+	number
+	// wrapped is a number past the end of the counter: it is negative, with
+	// the sign as one of at least ten characters (Java's "%010d").
+	wrapped
+)
+
+// parse looks for the last occurrence of tag.
+func parse(tag, name string) (Node, numeral) {
+	i := strings.LastIndex(name, tag)
+	if i < 0 {
+		return Node{}, noNumber
+	}
+	key := name[i+len(tag):]
+	if rest, negative := strings.CutPrefix(key, "-"); negative {
+		if isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0') {
+			return Node{}, wrapped
+		}
+		return Node{}, noNumber
+	}
+	if len(key) != digits || !isNumber(key) {
+		return Node{}, noNumber
+	}
+	return Node{Name: name, Key: key, Tag: tag}, number
+}
+
+func isNumber(s string) bool {
+	if s == "" || len(s) > digits {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
 }

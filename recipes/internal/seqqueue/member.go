@@ -3,6 +3,7 @@ package seqqueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -62,6 +63,24 @@ func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Mem
 	}
 }
 
+// Room refuses to enter a queue whose counter was seen near its end. It asks for
+// the counter without using up a number of those that are left: what servers show
+// as cversion is 2 x creates - children, in 32 bits.
+func (q *Queue) Room(ctx context.Context) error {
+	if !q.refused.Load() {
+		return nil
+	}
+	exists, stat, err := q.c.Exists(ctx, q.dir)
+	if err != nil {
+		return err
+	}
+	if exists && int64(uint32(stat.Cversion)+uint32(stat.NumChildren))/2 >= lastSequence { //nolint:gosec // modulo 2^32 on purpose
+		return fmt.Errorf("%w (%s)", ErrExhausted, q.dir)
+	}
+	q.refused.Store(false) // the directory is a new one
+	return nil
+}
+
 // Adopt makes a member of a node with the given tag that was just made in the
 // directory. It refuses a number near the end of the counter. On error the node is
 // being deleted.
@@ -73,9 +92,14 @@ func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, e
 	if m.Node, numeral = parse(tag, name); numeral != number {
 		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
 	}
-	if err := q.admit(m); err != nil {
+	switch n := m.Node.Sequence(); {
+	case n < 0 || n >= lastSequence:
+		q.refused.Store(true)
 		m.DeleteInBackground()
-		return nil, err
+		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
+	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
+		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
+			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
 	// The other directory was listed last: a member that was the first in line
 	// before has been alone in having the turn since.
@@ -130,9 +154,8 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	return nil, ctxerr.Ended(ctx)
 }
 
-// Await returns nil when nobody ahead blocks. Otherwise it waits for those
-// who do, until ctx ends, the session is over or the own node is found to be
-// gone. It leaves the node where it is: after an error the caller must delete it.
+// Await returns nil when no contender ahead blocks. Otherwise it waits for one that
+// does, until ctx ends, the session is over or its own node is found to be gone. It leaves the node where it is: after an error the caller must delete it.
 func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	for {
 		ahead, err := m.Ahead(ctx, blocks)

@@ -3,7 +3,6 @@ package seqqueue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -14,10 +13,10 @@ import (
 var (
 	// ErrExhausted says that the sequence counter of the directory is at, or
 	// near, its end.
-	ErrExhausted = errors.New("the directory's sequence counter is at its end; order is no longer safe: let everybody stop, delete the directory (it restarts at 0), start again")
+	ErrExhausted = errors.New("the directory's sequence counter is at its end; order is no longer safe: let every client stop, delete the directory (it restarts at 0), start again")
 
-	// ErrGone says that the own node was deleted by somebody else.
-	ErrGone = errors.New("the own node was deleted by somebody else")
+	// ErrGone says that another client has deleted the caller's node.
+	ErrGone = errors.New("its node was deleted by another client")
 )
 
 // Queue is a directory of contenders. Any number of processes and values may
@@ -81,35 +80,4 @@ func (q *Queue) Path(n Node) string {
 		return "/" + n.Name
 	}
 	return q.dir + "/" + n.Name
-}
-
-// Room refuses to enter a queue whose counter was seen near its end. It asks for
-// the counter without using up a number of those that are left: what servers show
-// as cversion is 2 x creates - children, in 32 bits.
-func (q *Queue) Room(ctx context.Context) error {
-	if !q.refused.Load() {
-		return nil
-	}
-	exists, stat, err := q.c.Exists(ctx, q.dir)
-	if err != nil {
-		return err
-	}
-	if exists && int64(uint32(stat.Cversion)+uint32(stat.NumChildren))/2 >= lastSequence { //nolint:gosec // modulo 2^32 on purpose
-		return fmt.Errorf("%w (%s)", ErrExhausted, q.dir)
-	}
-	q.refused.Store(false) // the directory is a new one
-	return nil
-}
-
-// admit refuses a member whose number is near the end of the counter.
-func (q *Queue) admit(m *Member) error {
-	switch n := m.Node.Sequence(); {
-	case n < 0 || n >= lastSequence:
-		q.refused.Store(true)
-		return fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
-	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
-		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
-			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
-	}
-	return nil
 }
