@@ -47,7 +47,8 @@ type conn struct {
 	pings    []clock.Stamp // sent and not answered; they have one xid and are answered in order
 	signs    signs
 	queue    []*Exchange // not written yet
-	flushing bool        // flush runs
+	flusher  func()      // flush, made once
+	flushing bool        // it runs
 	closing  bool        // a closeSession is on its way
 	xids     uint32      // counts the exchanges; starts again at a multiple of ownXids
 	handed   int64       // bytes of requests, up to the newest that was sent
@@ -55,7 +56,7 @@ type conn struct {
 }
 
 func newConn(l *Link, nc net.Conn, server string) *conn {
-	return &conn{
+	c := &conn{
 		l:      l,
 		nc:     nc,
 		server: server,
@@ -66,6 +67,8 @@ func newConn(l *Link, nc net.Conn, server string) *conn {
 		inline: buffers(nc),
 		sent:   make(map[int32]sentRequest),
 	}
+	c.flusher = c.flush
+	return c
 }
 
 // Read delivers the server's bytes, without the frames that answer the Link's own

@@ -57,7 +57,7 @@ func (c *conn) send(xs []*Exchange) error {
 	c.queue = slices.Insert(c.queue, at, xs...)
 	if !c.flushing {
 		c.flushing = true
-		l.flushers.Go(c.flush) // ends with the queue or the connection
+		l.flushers.Go(c.flusher) // ends with the queue or the connection
 	}
 	return nil
 }
