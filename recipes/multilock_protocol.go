@@ -29,8 +29,8 @@ func (m *InterProcessMultiLock) acquire(ctx context.Context, wait bool) (*MultiH
 	ctx, seen := observe(ctx, m.parts[0].gate.key.root, client.LockInfo{Recipe: "InterProcessMultiLock", Mode: "multi", Path: m.path, Try: !wait})
 	c := &collecting{m.parts, h, outer, seen, wait}
 	err := c.all(ctx)
-	// A lock that was held and is lost ends the waiting for the next ones, and
-	// is the reason then.
+	// The loss of a lock that was held ends the waiting for the next ones. It is the
+	// reason of the error then.
 	if lost := c.hold.lost(); lost != nil {
 		err = lost
 	}
@@ -53,8 +53,8 @@ func (c *collecting) all(ctx context.Context) error {
 	if err := ctxerr.Ended(ctx); err != nil {
 		return &LockError{Path: c.hold.path, Err: err}
 	}
-	// What is waited for is waited for while the holds last, and in a context
-	// that descends from them.
+	// The acquire waits for the missing locks only while the holds that it has last,
+	// in a context that descends from them.
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	over := c.hold.ctx
@@ -111,7 +111,7 @@ func (c *collecting) free(ctx context.Context, some []int) error {
 
 // take enters the queues of some locks of one client in one transaction, and takes
 // their turns in order. At the first lock whose turn has not come it withdraws from
-// the queues behind: standing there while it waits would be to hold them out of
+// the queues behind: a place there, while the acquire waits here, is a lock that is held out of
 // order. It returns how many locks it has taken, and a context that descends from
 // their holds.
 func (c *collecting) take(ctx context.Context, some []int) (taken int, within context.Context, err error) {

@@ -225,10 +225,10 @@ func (l *lockInternals) busy(ctx context.Context, line []seqqueue.Node) error {
 	return nil
 }
 
-// deadlock returns [ErrWouldDeadlock] if m would wait for a hold that ctx
-// descends from, or for a contender that waits for that hold. A hold of this
-// client is found in ctx before there is a node; that of another may be of another
-// ensemble for all that its path tells, until its node is seen in the queue.
+// deadlock returns [ErrWouldDeadlock] if m would wait for a hold that ctx descends
+// from, or for a contender that waits for that hold. reenter has found a hold of this
+// client before. The path of another client's hold does not tell its ensemble, so
+// deadlock looks for the hold's node in the queue.
 func (l *lockInternals) deadlock(ctx context.Context, m *seqqueue.Member) error {
 	var own []string
 	h, _ := ctx.Value(l.key.on).(*held)

@@ -94,7 +94,7 @@ func (l *InterProcessReadWriteLock) Path() string { return l.read.path }
 // remains after an error, which matches the same.
 //
 // With a context of a read hold of this lock it re-enters that hold at once,
-// whoever waits. With one of a write hold it is granted at once as well, in the
+// past contenders that wait. With one of a write hold it is granted at once as well, in the
 // write hold's place, and outlasts it, as in Curator and as [WriteHold.Downgrade]
 // does. With one of a hold of another client, or of one in between, which it
 // would wait for, it fails with [ErrWouldDeadlock].

@@ -23,10 +23,10 @@ const leaseTag = "lease-"
 type leases struct {
 	c     *client.Client
 	dir   string
-	queue *seqqueue.Queue // for their paths; nobody waits in it
+	queue *seqqueue.Queue // for their paths; no acquire waits in it
 
 	mu    sync.Mutex      // guards known; never held across I/O
-	known map[string]bool // of the children last listed: whether they go with a session
+	known map[string]bool // of the children last listed: whether they are deleted with a session
 }
 
 func newLeases(c *client.Client, dir string) *leases {
@@ -46,10 +46,10 @@ func (l *leases) list(ctx context.Context, session *client.Session, watch bool) 
 	return children, w, err
 }
 
-// atMost reports whether at most others of the children are leases. Curator
-// counts every child. Here one that has no lease's name takes no room, nor does
-// one that goes with no session and so would take it for ever; as names cost
-// nothing, the latter are looked for only when they stand in the way.
+// atMost reports whether at most others of the children are leases. Curator counts
+// every child. Here a child without the name of a lease takes no room. A node that is
+// deleted with no session would take room for ever, and takes none either. To find
+// such nodes costs requests, so atMost looks for them only if there is no room.
 func (l *leases) atMost(ctx context.Context, session *client.Session, children []string, others int) (bool, error) {
 	names := slices.DeleteFunc(children, func(name string) bool {
 		_, ok := leaseNumber(name)
@@ -62,10 +62,10 @@ func (l *leases) atMost(ctx context.Context, session *client.Session, children [
 	return owned <= others, err
 }
 
-// owned counts the leases that go with a session, and remembers which do. One
-// that may not be read counts, as every child does in Curator: what does not
-// take its place costs nobody a permit too many. Since 3.8.4 and 3.9.2 exists
-// takes READ (ZOOKEEPER-2590).
+// owned counts the leases that are deleted with a session, and remembers them. A node
+// that this client may not read counts as a lease, as in Curator: then there are never
+// too many holders. Since 3.8.4 and 3.9.2 a server takes READ for exists
+// (ZOOKEEPER-2590).
 func (l *leases) owned(ctx context.Context, session *client.Session, names []string) (int, error) {
 	l.mu.Lock()
 	before := l.known

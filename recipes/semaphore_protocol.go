@@ -49,8 +49,8 @@ func (p permits) part() part { return part{p, p.path, p.gate} }
 
 func (m *InterProcessSemaphoreMutex) part() part { return permits{m.semaphore, 1}.part() }
 
-// reenter gives nothing: each acquire takes permits of its own. It refuses what
-// would be waited for without hope.
+// reenter gives nothing: each acquire takes permits of its own. It refuses an acquire
+// that could never be granted.
 func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
 	if p.n < 1 {
 		return nil, false, fmt.Errorf("%d permits; ask for at least one", p.n)
@@ -113,10 +113,10 @@ func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place
 	return p.claim(ctx, m)
 }
 
-// nested reports whether ctx descends from a lease of the semaphore. Those that
-// wait for that lease may be ahead of the acquire, or wait for permits that it
-// would take, so it must not wait for them. A lease of another client may be of
-// another ensemble for all that its path tells, until its node is seen here.
+// nested reports whether ctx descends from a lease of the semaphore. A waiter ahead may
+// wait for that lease, so the acquire must not wait for the waiter. The path of a lease
+// of another client does not tell its ensemble. So that lease counts only if its node is
+// seen here.
 func (p permits) nested(ctx context.Context) (bool, error) {
 	var others []string
 	h, _ := ctx.Value(p.key.on).(*held)
@@ -149,11 +149,11 @@ func insteadOfWaiting(err error) error {
 	return err
 }
 
-// room waits until there is room for the permits, or, unless wait is set, returns a
-// BusyError with a holder if there is none. For the first in the queue it stays
-// so: only leases that are deleted can change it, and the number of permits. So
-// a list of the leases that was made since is as good as a new one; listed is
-// that, or nil.
+// room waits until there is room for the permits. Unless wait is set it does not wait,
+// and returns a BusyError with a holder if there is no room. Room stays for the first in
+// the queue: no other acquire makes leases, and only a lower number of permits takes it away. So
+// a list of the leases that was made since the acquire became the first is as good as a
+// new one. listed is that list, or nil.
 func (p permits) room(ctx context.Context, session *client.Session, listed []string, wait bool) error {
 	for watch := false; ; watch = wait {
 		there, changed, err := p.look(ctx, session, listed, watch)
@@ -223,8 +223,8 @@ func (p permits) counted(ctx context.Context, watch bool) (int32, *client.OneSho
 	return now, nil, err
 }
 
-// othersDuring is others, no longer than session lasts: the count may be another
-// client's and out of reach for longer.
+// othersDuring is others, but ends with session: the count may be of another client,
+// whose servers may be out of reach for longer.
 func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.OneShotWatch, error) {
 	if p.count == nil {
 		return p.others(ctx, watch)
@@ -268,9 +268,9 @@ func (c changes) stop() {
 	}
 }
 
-// claim makes the leases of a member that is first and found room. Its node
-// in the queue is deleted in the same transaction, which therefore fails if
-// another client had deleted that, so that another may have become first.
+// claim makes the leases of m, which is the first in the queue and has found room. The
+// same transaction deletes m's node in the queue. If another client has deleted that
+// node, another acquire may be the first, and the transaction fails.
 func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
 	lease := newNode{Dir: p.leases.dir, Prefix: leaseTag, Data: p.nodeData(p.c), ACL: p.acl}
 	made, err := inner.CreateGroup(ctx, m.Session, slices.Repeat([]newNode{lease}, p.n), client.DeleteOp(m.Path, client.AnyVersion))
