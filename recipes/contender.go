@@ -180,36 +180,39 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 			return nil, errs[i]
 		}
 		if f != nil {
-			putInLine(f, line, i, changed)
+			putInLine(f, line, found[:i], changed)
 			all = append(all, *f)
 		}
 	}
 	return all, nil
 }
 
-// putInLine says whether contender c, of index i in a line, holds the lock, and since
-// when.
-func putInLine(c *Contender, line []seqqueue.Node, i int, changed int64) {
+// putInLine says whether contender c, which stands in a line behind those of earlier
+// (nil for one that has vanished), holds the lock, and since when.
+func putInLine(c *Contender, line []seqqueue.Node, earlier []*Contender, changed int64) {
+	i := len(earlier)
 	blocks := rule(line[i].Tag)
 	c.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
 		return o.Recipe == line[i].Recipe && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
 	})
-	if c.Holder && !c.Unreadable && (c.FencingToken == changed || allAhead(line, i)) {
+	if c.Holder && !c.Unreadable && (c.FencingToken == changed || allAhead(c, earlier)) {
 		c.HeldSince = c.QueuedSince
 	}
 }
 
-// allAhead reports whether every node that was ever ahead of node i of the line
-// is still there. Its number counts those: a server numbers a node by the
-// children that its directory has had.
-func allAhead(line []seqqueue.Node, i int) bool {
+// allAhead reports whether every node that was ever ahead of that of c is still
+// there. The number of c counts those: a server numbers a node by the children that
+// its directory has had. The read node of a downgrade is younger, and stands there
+// with the number of a write node that has left.
+func allAhead(c *Contender, earlier []*Contender) bool {
 	var n int64
-	for k, o := range line[:i] {
-		if o.Key < line[i].Key && (k == 0 || o.Key != line[k-1].Key) {
-			n++
+	last := int64(-1) // the number counted last: a write node and its read node are one
+	for _, o := range earlier {
+		if o != nil && !o.Unreadable && o.FencingToken < c.FencingToken && o.Sequence < c.Sequence && o.Sequence != last {
+			n, last = n+1, o.Sequence
 		}
 	}
-	return n == line[i].Sequence()
+	return n == c.Sequence
 }
 
 // sessionOf returns the session that a node is deleted with, 0 if it stays. ClickHouse

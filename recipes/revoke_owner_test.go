@@ -275,3 +275,30 @@ func TestRequestReleaseOfNoContender(t *testing.T) {
 		}
 	})
 }
+
+// A reader that a downgrade lets in holds since then, not since it asked: the read
+// node that is left has the number of the write node, and is younger.
+func TestHeldSinceAfterDowngrade(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		w, err := r.rw(r.connect("a")).WriteLock().Acquire(r.ctx)
+		r.check(err)
+		l := r.rw(r.connect("b"))
+		waits := make(chan *recipes.Hold, 1)
+		go func() {
+			h, err := l.ReadLock().Acquire(r.ctx)
+			r.check(err)
+			waits <- h
+		}()
+		time.Sleep(4 * time.Second)
+		read, err := w.Downgrade(r.ctx)
+		r.check(err)
+		let := <-waits
+		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		if len(q) != 2 || !q[1].Holder || !q[1].HeldSince.IsZero() {
+			t.Errorf("it began to hold when the writer left, which no record tells: %+v", q)
+		}
+		r.check(let.Release(r.ctx))
+		r.check(read.Release(r.ctx))
+	})
+}
