@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -78,10 +79,21 @@ func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirab
 	seen.queued(lock.Path, m)
 	p, err := by.turn(ctx, m, !lock.Try)
 	if err != nil {
-		m.DeleteInBackground()
+		abandon(ctx, m, err)
 		return nil, err
 	}
 	return take(ctx, p, outer)
+}
+
+// abandon deletes the node of m, whose turn has failed with err. A lock of another
+// kind refuses its own acquires while that node stands, so that a refused acquire
+// waits until the node is gone or ctx ends.
+func abandon(ctx context.Context, m *seqqueue.Member, err error) {
+	if errors.Is(err, ErrForeignLock) {
+		_ = m.Delete(ctx) // what fails goes on in the background
+		return
+	}
+	m.DeleteInBackground()
 }
 
 // opOf is what an acquire is called in errors.

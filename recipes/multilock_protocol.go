@@ -137,11 +137,11 @@ func (c *collecting) take(ctx context.Context, some []int) (taken int, within co
 		if err == nil {
 			h, err = take(ctx, granted, c.outer)
 		} else {
-			m.DeleteInBackground()
+			abandon(ctx, m, err)
 		}
 		if err != nil {
 			for _, m := range behind {
-				m.DeleteInBackground()
+				abandon(ctx, m, err)
 			}
 			return k, ctx, &LockError{Path: p.path, Err: err}
 		}

@@ -21,10 +21,16 @@ func (q *Queue) Unmixed(ctx context.Context) ([]Node, error) {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
-	if err := q.tags.Refuse(q.dir, children); err != nil {
+	if err := q.mix(judge(q.tags, Node{}, children, Everybody).foreign); err != nil {
 		return nil, err
 	}
 	return line(q.tags, children), nil
+}
+
+// mix returns the error that names a foreign child, and nil without one.
+func (q *Queue) mix(foreign string) error {
+	q.mixed.Store(foreign != "")
+	return q.tags.refuse(q.dir, foreign)
 }
 
 // Refuse returns an error that matches [ErrForeign] if one of the children of

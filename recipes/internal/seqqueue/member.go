@@ -63,10 +63,18 @@ func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Mem
 	}
 }
 
-// Room refuses to enter a queue whose counter was seen near its end. It asks for
-// the counter without using up a number of those that are left: what servers show
+// Room refuses to enter a queue that has a foreign child, if it had one when this
+// value looked last: the node of an entrant would refuse the other recipe, too.
+//
+// Room also refuses a queue whose counter was seen near its end. It asks for the
+// counter without using up a number of those that are left: what servers show
 // as cversion is 2 x creates - children, in 32 bits.
 func (q *Queue) Room(ctx context.Context) error {
+	if q.mixed.Load() {
+		if _, err := q.Unmixed(ctx); err != nil {
+			return err
+		}
+	}
 	if !q.refused.Load() {
 		return nil
 	}
@@ -131,7 +139,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 			return nil, ErrGone
 		}
 	}
-	if err := m.q.tags.refuse(m.q.dir, v.foreign); err != nil {
+	if err := m.q.mix(v.foreign); err != nil {
 		return nil, err
 	}
 	switch {
