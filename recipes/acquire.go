@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -64,7 +65,12 @@ func acquire(ctx context.Context, c *client.Client, lock client.LockInfo, by acq
 }
 
 func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirable, outer []*grant) (*Hold, error) {
-	if h, ok, err := by.reenter(ctx); ok || err != nil {
+	before := ctxerr.Ended(ctx)
+	h, ok, err := by.reenter(ctx)
+	if before != nil && !ok && (err == nil || errors.Is(err, ctx.Err())) {
+		return nil, endedBefore(before)
+	}
+	if ok || err != nil {
 		return h, err
 	}
 	if lock.Try {
@@ -83,6 +89,14 @@ func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirab
 		return nil, err
 	}
 	return take(ctx, p, outer)
+}
+
+// endedBefore refuses an acquire whose context had ended when it began.
+func endedBefore(err error) error {
+	if errors.Is(err, ErrReleased) {
+		return fmt.Errorf("the context had ended before, with a hold that is released: %w", err)
+	}
+	return fmt.Errorf("the context had ended before: %w", err)
 }
 
 // abandon deletes the node of m, whose turn has failed with err. A lock of another

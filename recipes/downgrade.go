@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ func (h *WriteHold) Downgrade(ctx context.Context) (*Hold, error) {
 
 func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 	if err := h.Err(); err != nil {
+		if errors.Is(err, ErrReleased) {
+			err = fmt.Errorf("%w: this write hold was downgraded or released before", err)
+		}
 		return nil, err
 	}
 	if g := heldBy(ctx, h.read.key); h.read.shares(g) {

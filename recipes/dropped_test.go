@@ -23,9 +23,17 @@ type warnings struct {
 func (w warnings) Enabled(context.Context, slog.Level) bool { return true }
 
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	remedy := false
+	r.Attrs(func(a slog.Attr) bool {
+		remedy = remedy || a.Key == "remedy" && strings.Contains(a.Value.String(), "Release or Close")
+		return true
+	})
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "lock" && r.Level == slog.LevelWarn && strings.Contains(r.Message, "without a release") {
 			w.locks <- a.Value.String()
+			if !remedy {
+				w.locks <- "no remedy"
+			}
 		}
 		return true
 	})

@@ -51,7 +51,7 @@ func TestErrorTexts(t *testing.T) {
 				r.held(r.mutex(r.connect("a", client.WithName("billing"))))
 				_, err := r.mutex(r.connect("b")).TryAcquire(r.ctx)
 				return err
-			}, "held by another contender: holder " + dir, "client=billing",
+			}, "try to acquire " + dir + ": not free: holder " + dir, "client=billing",
 		},
 		"never released": {
 			func(r *rig) error {

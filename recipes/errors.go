@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrBusy is matched by the [*BusyError] of a TryAcquire that found
-	// another contender ahead.
-	ErrBusy = errors.New("held by another contender")
+	// ErrBusy is matched by the [*BusyError] of a TryAcquire that found another
+	// contender, which may be of the same client.
+	ErrBusy = errors.New("not free")
 
 	// ErrLost says that a hold ended although nobody released it. It comes
 	// with the reason, such as client.ErrSessionLost or [ErrNodeDeleted].

@@ -114,7 +114,7 @@ func (h *Hold) dropped() {
 		return
 	}
 	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
-		"lock", g.lock, "node", g.Paths[0])
+		"lock", g.lock, "node", g.Paths[0], "remedy", "call Release or Close of every hold")
 }
 
 // reenter returns one more hold, with the values of ctx, unless ctx has ended. ok

@@ -51,7 +51,7 @@ func (m *InterProcessMultiLock) acquire(ctx context.Context, wait bool) (*MultiH
 // all takes all locks.
 func (c *collecting) all(ctx context.Context) error {
 	if err := ctxerr.Ended(ctx); err != nil {
-		return &LockError{Path: c.hold.path, Err: err}
+		return &LockError{Path: c.hold.path, Err: endedBefore(err)}
 	}
 	// The acquire waits for the missing locks only while the holds that it has last,
 	// in a context that descends from them.

@@ -65,7 +65,7 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 //
 // Acquire may be called again after any error, also after one that matches
 // client.UnknownOutcome: the new call waits behind a node that is still being
-// removed. A call that was misused fails the same way again.
+// removed. An error of misuse, such as [ErrWouldDeadlock], comes again.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx, true) }
 
 // TryAcquire takes the lock if no other contender holds it or waits for it. It never
@@ -137,7 +137,7 @@ func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err erro
 		}
 	}
 	if g != nil && !l.shares(g) && !isRead(l.tag) {
-		return nil, false, waitsFor(g, "without re-entry the caller waits for its own hold")
+		return nil, false, waitsFor(g, "the lock was made WithoutReentry, so that the caller would wait for its own hold: release that first, or leave the option out")
 	}
 	return nil, false, nil
 }

@@ -107,7 +107,7 @@ func TestTryAcquire(t *testing.T) {
 			r.Errorf("TryAcquire = %v, %+v", err, busy)
 		}
 		wantErr(r.T, err, recipes.ErrBusy)
-		if text := fmt.Sprint(err); !strings.HasPrefix(text, "recipes: try to acquire "+dir+": held by another contender: holder "+h.Path()) {
+		if text := fmt.Sprint(err); !strings.HasPrefix(text, "recipes: try to acquire "+dir+": not free: holder "+h.Path()) {
 			r.Errorf("text %q", text)
 		}
 		if r.srv.Count(zktest.OpCreate) != 0 || time.Since(start) > 100*time.Millisecond {

@@ -98,13 +98,13 @@ func WithKazoo() LockOption {
 // check refuses settings that no lock can work with.
 func (s *settings) check() error {
 	if s.acl != nil && len(s.acl) == 0 {
-		return fmt.Errorf("recipes: WithNodeACL without an entry: %w", client.ErrInvalidACL)
+		return fmt.Errorf("recipes: WithNodeACL without an entry: %w; leave the option out for the client's default", client.ErrInvalidACL)
 	}
 	return nil
 }
 
-// WithoutReentry makes every acquire that of another contender, also one whose
-// context descends from a hold of the lock. Holds of the lock are not shared with
+// WithoutReentry lets an acquire inside a hold compete like any other client's,
+// though its context descends from a hold of the lock. Holds of the lock are not shared with
 // the goroutines that work under them: those of an errgroup, or the handlers of a
 // server whose base context is a hold's.
 //

@@ -115,6 +115,9 @@ func nodeOf(c *client.Client, of Contender, rooms []room) (string, error) {
 			return r.dir + "/" + name, nil
 		}
 	}
+	if of.Path == "" {
+		return "", fmt.Errorf("%w: it names no node; take one that Queue has listed", ErrOtherLock)
+	}
 	return "", fmt.Errorf("%w: %s", ErrOtherLock, of.Path)
 }
 

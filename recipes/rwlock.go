@@ -61,13 +61,13 @@ func NewInterProcessReadWriteLock(c *client.Client, path string, opts ...LockOpt
 	r.other = func(ctx context.Context) (*Hold, bool, error) {
 		written := heldBy(ctx, w.key)
 		if written != nil && !w.shares(written) {
-			return nil, false, waitsFor(written, "without re-entry a reader waits for its own write hold")
+			return nil, false, waitsFor(written, "the lock was made WithoutReentry, so that the reader would wait for its own write hold: release that first, or leave the option out")
 		}
 		return read.underWrite(ctx, written, around(ctx))
 	}
 	w.other = func(ctx context.Context) (*Hold, bool, error) {
 		if reading := heldBy(ctx, r.key); reading != nil {
-			return nil, false, waitsFor(reading, "a read hold is not upgraded")
+			return nil, false, waitsFor(reading, "a read hold is not upgraded: release it first")
 		}
 		return nil, false, nil
 	}

@@ -143,8 +143,9 @@ func (p permits) nested(ctx context.Context) (bool, error) {
 
 // insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
 func insteadOfWaiting(err error) error {
-	if errors.Is(err, ErrBusy) {
-		return fmt.Errorf("%w: the caller holds permits of this semaphore, and these are not free now (%v)", ErrWouldDeadlock, err) //nolint:errorlint // trying again is no way out
+	var busy *BusyError
+	if errors.As(err, &busy) { // which the refusal does not match: trying again is no way out
+		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release those first", ErrWouldDeadlock, busy.Holder)
 	}
 	return err
 }

@@ -192,7 +192,7 @@ func goFirst(ctx context.Context, t *testing.T, p *pair) {
 	check(t, h.Release(ctx))
 	check(t, <-done)
 	shut(ctx, t, p.m)
-	if _, err := p.m.TryAcquire(ctx); err == nil || !strings.Contains(err.Error(), "held by another contender") {
+	if _, err := p.m.TryAcquire(ctx); err == nil || !strings.Contains(err.Error(), "not free") {
 		t.Errorf("TryAcquire: %v", err)
 	}
 	check(t, th.Release(ctx, "m"))

@@ -1,0 +1,121 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// Refusals of misuse say, in these words, what was asked for and what to do.
+func TestMisuseTexts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		run  func(*rig, *client.Client) error
+		want string // with an asterisk for what differs from run to run
+	}{
+		"permits within a lease": {
+			func(r *rig, c *client.Client) error {
+				l, err := r.semaphore(c, 2).Acquire(r.ctx, 1)
+				r.check(err)
+				_, err = r.semaphore(c, 2).Acquire(l.Context(), 2)
+				return err
+			}, "recipes: acquire /pools/db: would wait for itself: the caller holds permits of this semaphore and must not wait for more, and they are not free now: holder /pools/db/leases/*; acquire all of them at once, or release those first",
+		},
+		"behind a waiter": {
+			func(r *rig, c *client.Client) error {
+				s := r.semaphore(c, 1)
+				_, err := s.Acquire(r.ctx, 1)
+				r.check(err)
+				go func() { _, _ = s.Acquire(r.ctx, 1) }()
+				time.Sleep(time.Second)
+				_, err = s.TryAcquire(r.ctx, 1)
+				return err
+			}, "recipes: try to acquire /pools/db: not free: waiter /pools/db/locks/*",
+		},
+		"ended context": {
+			func(r *rig, c *client.Client) error {
+				ctx, cancel := context.WithCancel(r.ctx)
+				cancel()
+				_, err := r.mutex(c).Acquire(ctx)
+				return err
+			}, "recipes: acquire " + dir + ": the context had ended before: context canceled",
+		},
+		"ended context, permits": {
+			func(r *rig, c *client.Client) error {
+				ctx, cancel := context.WithCancel(r.ctx)
+				cancel()
+				_, err := r.semaphore(c, 1).TryAcquire(ctx, 1)
+				return err
+			}, "recipes: try to acquire /pools/db: the context had ended before: context canceled",
+		},
+		"context of a released hold": {
+			func(r *rig, c *client.Client) error {
+				h := r.held(r.mutex(c))
+				r.check(h.Release(r.ctx))
+				_, err := r.rw(c).ReadLock().Acquire(h.Context())
+				return err
+			}, "recipes: acquire " + dir + ": the context had ended before, with a hold that is released: context canceled: lock released",
+		},
+		"several, in a context of a released hold": {
+			func(r *rig, c *client.Client) error {
+				h := r.held(r.mutex(c))
+				r.check(h.Release(r.ctx))
+				_, err := r.multiOf(r.mutex(c)).Acquire(h.Context())
+				return err
+			}, "recipes: acquire " + dir + ": the context had ended before, with a hold that is released: context canceled: lock released",
+		},
+		"upgrade": {
+			func(r *rig, c *client.Client) error {
+				h, err := r.rw(c).ReadLock().Acquire(r.ctx)
+				r.check(err)
+				_, err = r.rw(c).WriteLock().Acquire(h.Context())
+				return err
+			}, "recipes: acquire " + dir + ": would wait for itself: a read hold is not upgraded: release it first (" + dir + "/*)",
+		},
+		"without re-entry": {
+			func(r *rig, c *client.Client) error {
+				m := r.mutex(c, recipes.WithoutReentry())
+				_, err := m.Acquire(r.held(m).Context())
+				return err
+			}, "recipes: acquire " + dir + ": would wait for itself: the lock was made WithoutReentry, so that the caller would wait for its own hold: release that first, or leave the option out (" + dir + "/*)",
+		},
+		"downgrade twice": {
+			func(r *rig, c *client.Client) error {
+				h, err := r.rw(c).WriteLock().Acquire(r.ctx)
+				r.check(err)
+				_, err = h.Downgrade(r.ctx)
+				r.check(err)
+				_, err = h.Downgrade(r.ctx)
+				wantErr(r.T, err, recipes.ErrReleased)
+				return err
+			}, "recipes: downgrade " + dir + ": lock released: this write hold was downgraded or released before",
+		},
+		"no contender": {
+			func(r *rig, c *client.Client) error {
+				return r.mutex(c).RequestRelease(r.ctx, recipes.Contender{})
+			}, "recipes: request the release of " + dir + ": a contender of another lock: it names no node; take one that Queue has listed",
+		},
+		"ACL without an entry": {
+			func(_ *rig, c *client.Client) error {
+				_, err := recipes.NewInterProcessMutex(c, dir, recipes.WithNodeACL())
+				return err
+			}, "recipes: WithNodeACL without an entry: zk: invalid ACL specified; leave the option out for the client's default",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				text := fmt.Sprint(tt.run(r, r.connect("a")))
+				before, after, _ := strings.Cut(tt.want, "*")
+				if text != tt.want && (before == tt.want || !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after)) {
+					t.Errorf("error %q\nwant  %q", text, tt.want)
+				}
+			})
+		})
+	}
+}
