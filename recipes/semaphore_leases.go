@@ -25,8 +25,8 @@ type leases struct {
 	dir   string
 	queue *seqqueue.Queue // for their paths; no acquire waits in it
 
-	mu    sync.Mutex      // guards known; never held across I/O
-	known map[string]bool // of the children last listed: whether they are deleted with a session
+	mu    sync.Mutex          // guards known; never held across I/O
+	known map[string]*zk.Stat // of the children last listed; nil of a node that is gone
 }
 
 func newLeases(c *client.Client, dir string) *leases {
@@ -46,66 +46,65 @@ func (l *leases) list(ctx context.Context, session *client.Session, watch bool) 
 	return children, w, err
 }
 
-// atMost reports whether at most others of the children are leases. Curator counts
-// every child. Here a child without the name of a lease takes no room. A node that is
-// deleted with no session would take room for ever, and takes none either. To find
-// such nodes costs requests, so atMost looks for them only if there is no room.
-func (l *leases) atMost(ctx context.Context, session *client.Session, children []string, others int) (bool, error) {
+// taken returns the leases among the children, or nothing if at most others
+// have a lease's name. Curator counts every child. Here a child without the name of a
+// lease takes no room. A node that is deleted with no session would take room for ever,
+// and takes none either. To find such nodes costs requests, so taken looks for them only
+// if the names alone leave no room.
+func (l *leases) taken(ctx context.Context, session *client.Session, children []string, others int) ([]lease, error) {
 	names := slices.DeleteFunc(children, func(name string) bool {
 		_, ok := leaseNumber(name)
 		return !ok
 	})
 	if len(names) <= others {
-		return true, nil
+		return nil, nil
 	}
-	owned, err := l.owned(ctx, session, names)
-	return owned <= others, err
+	return l.owned(ctx, session, names)
 }
 
-// owned counts the leases that are deleted with a session, and remembers them. A node
+// owned returns the leases that are deleted with a session, and remembers them. A node
 // that this client may not read counts as a lease, as in Curator: then there are never
 // too many holders. Since 3.8.4 and 3.9.2 a server takes READ for exists
 // (ZOOKEEPER-2590).
-func (l *leases) owned(ctx context.Context, session *client.Session, names []string) (int, error) {
+func (l *leases) owned(ctx context.Context, session *client.Session, names []string) ([]lease, error) {
 	l.mu.Lock()
 	before := l.known
 	l.mu.Unlock()
-	owned, hidden, errs := make([]bool, len(names)), make([]bool, len(names)), make([]error, len(names))
+	stats, hidden, errs := make([]*zk.Stat, len(names)), make([]bool, len(names)), make([]error, len(names))
 	slots := make(chan struct{}, lookups)
 	var wg sync.WaitGroup
 	for i, name := range names {
 		var known bool
-		if owned[i], known = before[name]; known {
+		if stats[i], known = before[name]; known {
 			continue
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			var stat *zk.Stat
-			_, stat, errs[i] = session.Exists(ctx, l.dir+"/"+name)
+			_, stats[i], errs[i] = session.Exists(ctx, l.dir+"/"+name)
 			if hidden[i] = errors.Is(errs[i], zk.ErrNoAuth); hidden[i] {
-				errs[i] = nil
+				stats[i], errs[i] = nil, nil
 			}
-			owned[i] = hidden[i] || stat != nil && sessionOf(stat) != 0
 		})
 	}
 	wg.Wait()
-	n, now := 0, make(map[string]bool, len(names))
+	var owned []lease
+	now := make(map[string]*zk.Stat, len(names))
 	for i, name := range names {
 		if errs[i] != nil {
-			return 0, errs[i]
+			return nil, errs[i]
 		}
-		if owned[i] {
-			n++
+		if hidden[i] || stats[i] != nil && sessionOf(stats[i]) != 0 {
+			owned = append(owned, lease{name, stats[i]})
 		}
 		if !hidden[i] { // its ACL may be changed
-			now[name] = owned[i]
+			now[name] = stats[i]
 		}
 	}
 	l.mu.Lock()
 	l.known = now
 	l.mu.Unlock()
-	return n, nil
+	return owned, nil
 }
 
 // contenders reads the leases, in the order of their numbers.

@@ -30,7 +30,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -157,11 +156,14 @@ func insteadOfWaiting(err error) error {
 // new one. listed is that list, or nil.
 func (p permits) room(ctx context.Context, session *client.Session, listed []string, wait bool) error {
 	for watch := false; ; watch = wait {
-		there, changed, err := p.look(ctx, session, listed, watch)
+		seen, changed, err := p.look(ctx, session, listed, watch)
+		there := seen.room()
 		if err == nil && !there {
 			switch {
 			case watch:
-				err = changed.wait(ctx)
+				if err = changed.wait(ctx); err != nil {
+					err = p.waited(session, seen, err)
+				}
 			case !wait:
 				err = p.busy(ctx)
 			}
@@ -183,19 +185,19 @@ func (p permits) busy(ctx context.Context) error {
 	return err
 }
 
-// look says whether there is room, and with watch set when to look again.
-func (p permits) look(ctx context.Context, session *client.Session, listed []string, watch bool) (there bool, changed changes, err error) {
-	var others int
-	if others, changed[1], err = p.othersDuring(ctx, session, watch); err != nil {
-		return false, changed, err
+// look says whether there is room and which leases take it, and with watch set when
+// to look again.
+func (p permits) look(ctx context.Context, session *client.Session, listed []string, watch bool) (seen occupied, changed changes, err error) {
+	if seen.others, changed[1], err = p.othersDuring(ctx, session, watch); err != nil {
+		return seen, changed, err
 	}
 	if listed == nil {
 		if listed, changed[0], err = p.leases.list(ctx, session, watch); err != nil {
-			return false, changed, err
+			return seen, changed, err
 		}
 	}
-	there, err = p.leases.atMost(ctx, session, listed, others)
-	return there, changed, err
+	seen.taken, err = p.leases.taken(ctx, session, listed, seen.others)
+	return seen, changed, err
 }
 
 // others is how many permits others may hold beside these, with a watch on a
@@ -239,34 +241,6 @@ func (p permits) othersDuring(ctx context.Context, session *client.Session, watc
 		err = cmp.Or(session.Err(), err)
 	}
 	return n, w, err
-}
-
-// changes are watches of what can make room: the leases, and a shared count.
-type changes [2]*client.OneShotWatch
-
-// wait waits until looking again may tell something else.
-func (c changes) wait(ctx context.Context) error {
-	var done [len(c)]<-chan struct{} // nil never is
-	for i, w := range c {
-		if w != nil {
-			done[i] = w.Done()
-		}
-	}
-	select {
-	case <-done[0]:
-		return nil
-	case <-done[1]:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for leases to be released: %w", ctxerr.Ended(ctx))
-	}
-}
-
-// stop gives up the watches; one of them may stand for the next look, too.
-func (c changes) stop() {
-	for _, w := range c {
-		w.Stop()
-	}
 }
 
 // claim makes the leases of m, which is the first in the queue and has found room. The

@@ -13,7 +13,9 @@ type WaitError struct {
 	// Ahead is the contender whose leaving was waited for, as the waiter read it when
 	// it began to watch it: no request is sent once the wait has ended. It is
 	// the direct predecessor. Its Holder is set if it certainly held the lock; it
-	// may also hold if that is not set.
+	// may also hold if that is not set. For the first that waits for permits of a
+	// semaphore it is a lease, one of the waiter's own session if there is one, and
+	// its Data was not read. Err says how many permits were free.
 	Ahead Contender
 	// SameClient says that Ahead is of the session of the waiter: another goroutine
 	// of this process, or the caller itself.
@@ -33,7 +35,10 @@ func (e *WaitError) Error() string {
 	s += e.Ahead.text()
 	if e.SameClient && e.ended {
 		s += ", of this same client"
-		if e.hint {
+		switch {
+		case e.hint && e.Ahead.Mode == ModeLease:
+			s += " (if that lease is the caller's, release it first)"
+		case e.hint:
 			s += " (if that hold is the caller's, pass its context to the acquire)"
 		}
 	}

@@ -87,3 +87,42 @@ func TestWaitHint(t *testing.T) {
 		}
 	})
 }
+
+// A wait for permits that times out says how many are free and who holds one: a lease
+// of the caller's own client if there is one. No request is sent for that.
+func TestWaitSaysWhoHoldsPermits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		other := r.lease(r.semaphore(r.connect("a"), 4), 1)
+		c := r.connect("b")
+		s := r.semaphore(c, 4)
+		wait := func() (wait *recipes.WaitError, text string) {
+			time.Sleep(time.Second) // the nodes of the holds are watched by then
+			r.srv.ResetCounts()
+			_, err := s.Acquire(r.within(time.Minute), 4)
+			wantErr(t, err, context.DeadlineExceeded)
+			if !errors.As(err, &wait) || !wait.Ahead.Holder || wait.Ahead.Mode != recipes.ModeLease || wait.Ahead.HeldSince.IsZero() || !wait.Ahead.QueuedSince.IsZero() {
+				t.Fatalf("%v", err)
+			}
+			if n := r.srv.Count(zktest.OpGetData); n != 0 {
+				t.Errorf("%d reads", n)
+			}
+			return wait, err.Error()
+		}
+		said, text := wait()
+		want := "recipes: acquire /pools/db: waiting behind holder " + other.Path() + ", session 0x"
+		if said.Ahead.Path != other.Path() || said.Ahead.Session == 0 || said.SameClient || !strings.HasPrefix(text, want) ||
+			!strings.HasSuffix(text, ", lease by Docent: 3 of 4 permits are free, 4 asked for: context deadline exceeded") {
+			t.Errorf("%+v, %q", said, text)
+		}
+		own := r.lease(s, 2)
+		said, text = wait()
+		if !strings.HasPrefix(said.Ahead.Path, "/pools/db/leases/") || said.Ahead.Path == other.Path() || !said.SameClient ||
+			!strings.HasSuffix(text, ", of this same client (if that lease is the caller's, release it first): 1 of 4 permits are free, 4 asked for: context deadline exceeded") {
+			t.Errorf("%+v, %q", said, text)
+		}
+		r.check(own.Close())
+		r.check(other.Close())
+		r.drained()
+	})
+}
