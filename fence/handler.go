@@ -50,6 +50,9 @@ func (m Missing) admits(method string) bool {
 // each process has a Gate of its own. In both cases the context carries the
 // token, for Tx or to hand it on by [Transport].
 //
+// A HEAD request with [RaiseHeader] only raises the token: Handler answers 204 No
+// Content, or refuses, and next does not run. It needs a token whatever missing is.
+//
 // The answer to a request that passed names the newest token in [NewestHeader].
 // Otherwise next does not run, and the answer is:
 //   - 412 Precondition Failed, if the token is too old
@@ -63,7 +66,7 @@ func (m Missing) admits(method string) bool {
 func Handler(at Checker, resource func(*http.Request) string, missing Missing, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header.Values(TokenHeader)) == 0 {
-			if missing.admits(r.Method) {
+			if !raises(r) && missing.admits(r.Method) {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -82,7 +85,11 @@ func Handler(at Checker, resource func(*http.Request) string, missing Missing, n
 		err = at.Do(r.Context(), name, token, func(ctx context.Context) error {
 			ran = true
 			w.Header().Set(NewestHeader, strconv.FormatInt(token, 10))
-			next.ServeHTTP(w, r.WithContext(ctx))
+			if raises(r) {
+				w.WriteHeader(http.StatusNoContent)
+			} else {
+				next.ServeHTTP(w, r.WithContext(ctx))
+			}
 			return nil
 		})
 		if ran || Refuse(w, err) {
@@ -93,6 +100,12 @@ func Handler(at Checker, resource func(*http.Request) string, missing Missing, n
 		}
 		http.Error(w, "fence: the token could not be raised", http.StatusServiceUnavailable)
 	})
+}
+
+// raises reports whether r only raises its token, so that the service must not act
+// on it.
+func raises(r *http.Request) bool {
+	return r.Method == http.MethodHead && r.Header.Get(RaiseHeader) != ""
 }
 
 // addressed returns the token of a request that is meant for the resource.

@@ -2,6 +2,7 @@ package fence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -40,6 +41,8 @@ type Checker interface {
 	Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error
 }
 
+var errNoChecker = errors.New("fence: the Checker is nil; pass a Database, a *Gate or a Remote")
+
 // Do takes the lock, raises its token at the resource, runs fn, and releases
 // the lock. The order matters: no write of an older holder is accepted after
 // fn has begun, so what fn reads stays true until fn itself writes. fn may
@@ -54,15 +57,23 @@ type Checker interface {
 // run. A hold that is not exclusive is refused with [ErrShared]. Otherwise the
 // error is fn's, joined with that of the release, which says if the lock was
 // lost before fn returned.
+//
+// If at is nil, Do returns an error and does not take the lock.
 func Do[H Hold](ctx context.Context, lock Lock[H], at Checker, resource string, fn func(ctx context.Context) error) error {
+	if at == nil {
+		return errNoChecker
+	}
 	return lock.Do(ctx, func(ctx context.Context, hold H) error {
 		return Under(ctx, hold, at, resource, fn)
 	})
 }
 
-// Under is [Do] for a hold that the caller has already and releases. ctx is the
-// hold's context or descends from it. fn's context ends with either.
+// Under is [Do] for a hold that the caller has already and releases. Any ctx will
+// do: fn's context has the values of ctx, and ends when ctx or the hold does.
 func Under(ctx context.Context, hold Hold, at Checker, resource string, fn func(ctx context.Context) error) error {
+	if at == nil {
+		return errNoChecker
+	}
 	if err := exclusive(hold, resource); err != nil {
 		return err
 	}

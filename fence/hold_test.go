@@ -211,3 +211,64 @@ func TestToken(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Without a Checker nothing runs, and no lock is taken.
+func TestNoChecker(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	never := func(context.Context) error { t.Error("it ran"); return nil }
+	for name, err := range map[string]error{
+		"Do":    fence.Do(t.Context(), l, nil, "stock", never),
+		"Under": fence.Under(t.Context(), l.hold, nil, "stock", never),
+	} {
+		if err == nil || err.Error() != "fence: the Checker is nil; pass a Database, a *Gate or a Remote" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	l.want(t)
+}
+
+// Any context will do for Under: fn's has its values, and ends with it or the hold.
+func TestUnderAnyContext(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	for _, first := range []string{"hold", "context"} {
+		l := newLock(t.Context())
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
+		err := fence.Under(ctx, l.hold, &fence.Gate{}, "stock", func(ctx context.Context) error {
+			if ctx.Value(key{}) != "v" || ctx.Err() != nil {
+				t.Errorf("%s: value %v, %v", first, ctx.Value(key{}), ctx.Err())
+			}
+			if first == "hold" {
+				l.hold.end(errLost)
+			} else {
+				cancel()
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		wantErr(t, err, map[string]error{"hold": errLost, "context": context.Canceled}[first])
+		cancel()
+	}
+}
+
+// Two resources under one hold: one Under inside the other, and the inner context
+// carries the token for both.
+func TestUnderTwoResources(t *testing.T) {
+	t.Parallel()
+	l := newLock(t.Context())
+	shop, bank := &fence.Gate{}, &fence.Gate{}
+	err := fence.Under(t.Context(), l.hold, shop, "stock", func(ctx context.Context) error {
+		return fence.Under(ctx, l.hold, bank, "accounts", func(ctx context.Context) error {
+			for _, resource := range []string{"stock", "accounts"} {
+				if token, ok := fence.Token(ctx, resource); !ok || token != 7 {
+					t.Errorf("%s: token %d", resource, token)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil || shop.Newest("stock") != 7 || bank.Newest("accounts") != 7 {
+		t.Errorf("%v, %d, %d", err, shop.Newest("stock"), bank.Newest("accounts"))
+	}
+}

@@ -13,14 +13,15 @@ import (
 type Remote struct {
 	// Client sends requests by a [Transport], which knows the resource of URL.
 	Client *http.Client
-	// URL is one at which the service answers HEAD requests behind its Handler,
-	// for the resource that Do is called with.
+	// URL is one of the resource that Do is called with, at which HEAD requests
+	// reach the service's Handler.
 	URL string
 }
 
 var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a Transport of package fence")
 
-// Do raises the token by a HEAD request, and then runs fn: the service accepts
+// Do raises the token by a HEAD request with [RaiseHeader], which the service's
+// [Handler] answers itself, and then runs fn: the service accepts
 // no request of an older holder after fn has begun. fn's context carries the
 // token, which Client sends with fn's own requests.
 //
@@ -49,6 +50,7 @@ func (r Remote) raise(ctx context.Context, resource string, token int64) error {
 		return fail(err)
 	}
 	req.Header.Set("Cache-Control", "no-cache") // the service itself must see it
+	req.Header.Set(RaiseHeader, "1")
 	resp, err := r.Client.Do(req)
 	if err != nil {
 		return fail(because(ctx, err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestRemoteLateWriteAfterRead(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(served, " "); got != "HEAD HEAD GET PUT" {
+	if got := strings.Join(served, " "); got != "GET PUT" {
 		t.Errorf("served %s", got)
 	}
 }
@@ -68,7 +69,7 @@ func TestRemoteRefuses(t *testing.T) {
 	}{
 		{"newer token seen", remote(h), "a", fence.ErrStale, "stale"},
 		{"no token sent", mute, "a", fence.ErrNoToken, "wants one"},
-		{"no token sent, and reads are admitted", silent, "a", nil, "must reach the service's Handler"},
+		{"no token sent, and reads are admitted", silent, "a", fence.ErrNoToken, "wants one in Fencing-Token; send the request by a fence.Transport whose Resource names the resource, with the context of fence.Do"},
 		{"no Handler", remote(serve), "a", nil, "200 OK without Fencing-Newest: 7"},
 		{"other resource", elsewhere, "a", fence.ErrOtherResource, "another name"},
 		{"no name", remote(fresh), "", nil, "no name"},
@@ -101,3 +102,54 @@ func TestRemoteLost(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The raise does not reach the service, which might ignore the method and write. A
+// HEAD request of the service's own does, and a marked PUT is no raise.
+func TestRaiseIsNotServed(t *testing.T) {
+	t.Parallel()
+	var served []string
+	gate, h := shelf(fence.AdmitMissing, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { served = append(served, r.Method) }))
+	want := func(methods string) {
+		t.Helper()
+		if got := strings.Join(served, " "); got != methods {
+			t.Errorf("served %q, want %q", got, methods)
+		}
+	}
+	err := remote(h).Do(t.Context(), "a", 7, func(ctx context.Context) error {
+		want("")
+		if newest := gate.Newest("a"); newest != 7 {
+			t.Errorf("raised to %d", newest)
+		}
+		_, _, err := send(ctx, t, h, http.MethodHead, "/a")
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	want("HEAD")
+	marked := func(method string, token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), method, "/a", http.NoBody)
+		r.Header.Set(fence.RaiseHeader, "1")
+		if token != "" {
+			r.Header.Set(fence.TokenHeader, token)
+			r.Header.Set(fence.ResourceHeader, "a")
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, c := range []struct {
+		method, token string
+		status        int
+	}{
+		{http.MethodHead, "8", http.StatusNoContent},
+		{http.MethodHead, "7", http.StatusPreconditionFailed},
+		{http.MethodHead, "", http.StatusPreconditionRequired},
+		{http.MethodPut, "8", http.StatusOK},
+	} {
+		if got := marked(c.method, c.token); got != c.status {
+			t.Errorf("%s with token %q: answered %d, want %d", c.method, c.token, got, c.status)
+		}
+	}
+	want("HEAD PUT")
+}

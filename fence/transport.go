@@ -22,6 +22,9 @@ const (
 	// RefusedHeader marks an answer as the refusal of a token. A handler's own
 	// 412 or 428 does not have it.
 	RefusedHeader = "Fencing-Refused"
+	// RaiseHeader marks a HEAD request that raises the token and does no more:
+	// that of a [Remote]. Its value is "1".
+	RaiseHeader = "Fencing-Raise"
 )
 
 // The values of RefusedHeader.
@@ -104,7 +107,7 @@ func CheckResponse(resp *http.Response) error {
 		}
 		return stale
 	case refused == refusedMissing && resp.StatusCode == http.StatusPreconditionRequired:
-		return fmt.Errorf("fence: %w: the server wants one in %s", ErrNoToken, TokenHeader)
+		return fmt.Errorf("fence: %w: the server wants one in %s; send the request by a fence.Transport whose Resource names the resource, with the context of fence.Do", ErrNoToken, TokenHeader)
 	case refused == refusedResource && resp.StatusCode == http.StatusBadRequest:
 		return fmt.Errorf("fence: %w: the server knows it by another name, or Transport.Resource is wrong", ErrOtherResource)
 	}
