@@ -36,8 +36,8 @@ type Contender struct {
 	QueuedSince time.Time
 	// HeldSince is since when it holds the lock, by the server's clock. It is zero
 	// for a waiter, and for a holder of which that is not known. Servers keep no
-	// record of it, so it is known of a lease, and of a holder that certainly
-	// did not have to wait: it holds since its node was made.
+	// record of it, so it is known of a lease, and by Queue of a holder that
+	// certainly did not have to wait: it holds since its node was made.
 	HeldSince time.Time
 
 	// Unreadable is set if the ACL of the node does not let this client read it.
