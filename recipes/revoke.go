@@ -69,7 +69,7 @@ func (l *WriteLock) RequestRelease(ctx context.Context, contender Contender) err
 // one to all of it. Curator's semaphores do not listen.
 func (s *InterProcessSemaphoreV2) RequestRelease(ctx context.Context, contender Contender) error {
 	return requestRelease(ctx, s.c, s.path, contender,
-		room{s.leases.dir, func(name string) bool { _, is := leaseNumber(name); return is }}, room{s.gate.path, s.gate.queue.Contends})
+		directory{s.leases.dir, func(name string) bool { _, is := leaseNumber(name); return is }}, directory{s.gate.path, s.gate.queue.Contends})
 }
 
 // RequestRelease asks the holder to release the lock, as
@@ -79,18 +79,18 @@ func (m *InterProcessSemaphoreMutex) RequestRelease(ctx context.Context, contend
 }
 
 func (l *lockInternals) requestRelease(ctx context.Context, contender Contender) error {
-	return requestRelease(ctx, l.c, l.path, contender, room{l.path, l.queue.Contends})
+	return requestRelease(ctx, l.c, l.path, contender, directory{l.path, l.queue.Contends})
 }
 
-// room is a directory of a lock, and how its contenders are named.
-type room struct {
+// directory is a directory of a lock, and how its contenders are named.
+type directory struct {
 	dir  string
 	ours func(name string) bool
 }
 
 // requestRelease asks a contender in one of some directories of the lock at path.
-func requestRelease(ctx context.Context, c *client.Client, path string, of Contender, rooms ...room) error {
-	node, err := nodeOf(c, of, rooms)
+func requestRelease(ctx context.Context, c *client.Client, path string, of Contender, dirs ...directory) error {
+	node, err := nodeOf(c, of, dirs)
 	if err == nil {
 		_, err = c.Set(ctx, node, []byte(revocation), client.AnyVersion)
 	}
@@ -103,8 +103,8 @@ func requestRelease(ctx context.Context, c *client.Client, path string, of Conte
 // nodeOf returns the path for c of a contender's node, which must be in one of
 // some directories and have a contender's name. What a client with another namespace has listed has other
 // paths for c.
-func nodeOf(c *client.Client, of Contender, rooms []room) (string, error) {
-	for _, r := range rooms {
+func nodeOf(c *client.Client, of Contender, dirs []directory) (string, error) {
+	for _, r := range dirs {
 		path, in := of.Path, r.dir
 		if of.full != "" {
 			path = of.full
