@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -103,11 +104,23 @@ func deletionErrors(f *facts) (errs []error) {
 		}
 	}
 	for _, g := range f.Holds {
-		if errors.Is(g.ReleaseErr, recipes.ErrNodeDeleted) && f.forced(g) == Never {
+		if errors.Is(g.ReleaseErr, recipes.ErrNodeDeleted) && f.forced(g) == Never && !f.forcedAround(g) {
 			errs = append(errs, broken(ErrFalseDeletion, "release: %v: %v", g, g.ReleaseErr))
 		}
 	}
 	return errs
+}
+
+// forcedAround: the release of an inner hold may say that the node of the hold around
+// it was deleted. The error names the lock of that one.
+func (f *facts) forcedAround(g *Hold) bool {
+	for _, o := range f.Holds {
+		named := strings.Contains(g.ReleaseErr.Error(), "with the outer hold of "+o.Lock+":")
+		if named && o.Actor == g.Actor && f.forced(o) != Never {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *facts) deleted(a *Attempt) bool {

@@ -18,6 +18,8 @@ func each(h recipes.AnyHold) []*recipes.Hold {
 		return []*recipes.Hold{h.Hold}
 	case *recipes.MultiHold:
 		return h.Holds()
+	case *nest:
+		return append(each(h.outer), each(h.AnyHold)...)
 	case *recipes.Hold:
 		return []*recipes.Hold{h}
 	default:
@@ -187,11 +189,24 @@ func (a *actor) half(h handle) (*want, recipes.Lock) {
 func (a *actor) several(some []int) *want {
 	w := &want{}
 	var locks []recipes.Lock
+	var acquires, tries []call
 	again := true
 	for _, i := range some {
 		one, lock := a.single(i)
 		w.parts, locks = append(w.parts, one.parts...), append(locks, lock)
+		acquires, tries = append(acquires, one.acquire), append(tries, one.try)
 		again = again && a.locks[i].semaphore == nil && a.locks[i].alone == nil
+	}
+	if a.r.IntN(3) == 0 { // ordinary nested calls, in the multi-lock's order
+		w.acquire, w.try = nested(acquires), nested(tries)
+		w.do = func(ctx context.Context, fn func(context.Context, recipes.AnyHold) error) error {
+			h, err := w.acquire(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.Join(fn(h.Context(), h), h.Close())
+		}
+		return w
 	}
 	m, err := recipes.NewInterProcessMultiLock(locks...)
 	if err != nil {

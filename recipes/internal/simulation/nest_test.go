@@ -1,0 +1,88 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+// nest is several locks that were taken one within the other, each in the context of
+// the hold before, as nested calls of ordinary code take them. It stands for all.
+type nest struct {
+	recipes.AnyHold // the innermost, which is lost with each of the others
+
+	outer recipes.AnyHold // itself a nest, or one hold
+}
+
+func (n *nest) FencingToken() int64 { return n.outer.FencingToken() }
+
+func (n *nest) Deadline() time.Time {
+	d, outer := n.AnyHold.Deadline(), n.outer.Deadline()
+	if outer.Before(d) {
+		return outer
+	}
+	return d
+}
+
+func (n *nest) Confirm(ctx context.Context) error {
+	return errors.Join(n.outer.Confirm(ctx), n.AnyHold.Confirm(ctx))
+}
+
+func (n *nest) Release(ctx context.Context) error {
+	return n.both(func(h recipes.AnyHold) error { return h.Release(ctx) })
+}
+
+func (n *nest) Close() error { return n.both(recipes.AnyHold.Close) }
+
+// both ends the holds at once, so that it takes no longer than the end of one.
+func (n *nest) both(end func(recipes.AnyHold) error) error {
+	outer := make(chan error, 1)
+	go func() { outer <- end(n.outer) }()
+	return errors.Join(end(n.AnyHold), <-outer)
+}
+
+// nested calls one after the other, each within what was granted before. If one is
+// refused it releases those.
+func nested(calls []call) call {
+	return func(ctx context.Context) (recipes.AnyHold, error) {
+		var all recipes.AnyHold
+		for _, next := range calls {
+			within := ctx
+			if all != nil {
+				bounded, cancel := context.WithCancelCause(all.Context())
+				defer cancel(nil)
+				defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+				within = bounded
+			}
+			h, err := next(within)
+			switch {
+			case err != nil && all != nil:
+				return nil, giveUp(ctx, all, err)
+			case err != nil:
+				return nil, err
+			case all == nil:
+				all = h
+			default:
+				all = &nest{h, all}
+			}
+		}
+		return all, nil
+	}
+}
+
+// giveUp releases what a nest was granted before err, and waits for nothing. The loss of
+// one of the holds is the reason then, as in a multi-lock.
+func giveUp(ctx context.Context, all recipes.AnyHold, err error) error {
+	for _, h := range each(all) {
+		if lost := h.Err(); lost != nil {
+			err = &recipes.LockError{Op: "acquire", Path: h.LockPath(), Err: lost}
+			break
+		}
+	}
+	over, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	cancel()
+	_ = all.Release(over) // the nodes are deleted in the background
+	return err
+}
