@@ -243,29 +243,6 @@ func (p permits) othersDuring(ctx context.Context, session *client.Session, watc
 	return n, w, err
 }
 
-// claim makes the leases of m, which is the first in the queue and has found room. The
-// same transaction deletes m's node in the queue. If another client has deleted that
-// node, another acquire may be the first, and the transaction fails.
-func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
-	lease := newNode{Dir: p.leases.dir, Prefix: leaseTag, Data: p.nodeData(p.c), ACL: p.acl}
-	made, err := inner.CreateGroup(ctx, m.Session, slices.Repeat([]newNode{lease}, p.n), client.DeleteOp(m.Path, client.AnyVersion))
-	if err != nil {
-		var refused *client.MultiError
-		if errors.As(err, &refused) && refused.Index >= 0 && errors.Is(err, zk.ErrNoNode) {
-			err = ErrNodeDeleted
-		}
-		return place{}, takenAway(err)
-	}
-	paths := make([]string, len(made))
-	for i, e := range made {
-		paths[i] = e.Path
-	}
-	return place{
-		Own:  seqqueue.Own{Session: m.Session, Paths: paths},
-		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid, shared: !p.alone,
-	}, nil
-}
-
 // waiter is a contender of the queue as one for permits: its lock is not the
 // semaphore.
 func waiter(c Contender) Contender {
