@@ -60,6 +60,7 @@ ENSEMBLE_GAME_SEEDS ?= 800
 KEEPER_SEEDS ?= 1000
 WATCH_SEEDS ?= 2000
 simulation: ## play seeded schedules of faults, SIM_SEEDS (20000) on a server, ENSEMBLE_SEEDS (5000) on three, for locks other than mutexes GAME_SEEDS (3000), ENSEMBLE_GAME_SEEDS (800), on ClickHouse Keeper KEEPER_SEEDS (1000), for watches WATCH_SEEDS (2000); make test plays some hundred
+	$(GO) test -count=1 -timeout 5m -run '^TestWaitersThatGiveUp$$' ./recipes
 	DOCENT_SIM_SEEDS=$(SIM_SEEDS) $(GO) test -count=1 -timeout 20m -run '^(TestSchedules|TestKnownSeeds)$$' -v ./recipes/internal/simulation
 	DOCENT_SIM_ENSEMBLE_SEEDS=$(ENSEMBLE_SEEDS) DOCENT_SIM_GAME_SEEDS=$(GAME_SEEDS) DOCENT_SIM_ENSEMBLE_GAME_SEEDS=$(ENSEMBLE_GAME_SEEDS) DOCENT_SIM_KEEPER_SEEDS=$(KEEPER_SEEDS) DOCENT_SIM_WATCH_SEEDS=$(WATCH_SEEDS) \
 		$(GO) test -count=1 -timeout 20m -run '(Ensemble|Game|Keeper).*(Schedules|Seeds)|TestWatchSchedules|TestAnswersProveNothing|TestSignsOfLifeTakeTime|TestUnrecognisedKeeper' -v ./recipes/internal/simulation

@@ -41,12 +41,13 @@ func crowds(t *testing.T, f func(r *rig, lock func(*client.Client) func(context.
 	}
 }
 
-// Two thousand waiters that give up leave one watch, no node and no goroutine.
+// Ten thousand waiters that give up, two thousand under the race detector, leave one
+// watch, no node and no goroutine.
 // (Curator's leave a watch each.)
 func TestWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
-		const goroutines, each = 20, 100
+		const goroutines, each = 20, givingUpEach
 		h, err := lock(r.connect("holder"))(r.ctx)
 		r.check(err)
 		time.Sleep(time.Second)
