@@ -18,7 +18,7 @@ type lockInternals struct {
 	c      *client.Client
 	path   string
 	queue  *seqqueue.Queue
-	tag    string          // of the own nodes
+	tag    string          // of the nodes that an acquire makes
 	blocks seqqueue.Blocks // rule(tag)
 	key    heldKey
 	// other is asked by reenter if ctx descends from no hold of this lock: what the

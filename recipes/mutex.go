@@ -111,8 +111,8 @@ func (m *InterProcessMutex) Queue(ctx context.Context) ([]Contender, error) {
 // Path is the path of the lock.
 func (m *InterProcessMutex) Path() string { return m.path }
 
-// acquire re-enters a hold that ctx descends from, which nobody observes, or goes
-// through the protocol.
+// acquire re-enters a hold that ctx descends from, or goes through the protocol. A
+// re-entry is not told to the observer, so it is tried first.
 func (l *lockInternals) acquire(ctx context.Context, wait bool) (*Hold, error) {
 	ctxerr.Require(ctx)
 	if g := heldBy(ctx, l.key); l.shares(g) {

@@ -122,10 +122,10 @@ func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, e
 	return s.acquire(ctx, n, true)
 }
 
-// TryAcquire takes n permits if they are free and nobody waits. It never waits
-// for others, only for the servers' answers, within ctx. If there is no room
-// it returns a [*BusyError] that names one of the holders, and if somebody
-// waits, the first of them; it makes no node unless they came in the same
+// TryAcquire takes n permits if they are free and no acquire waits. It never waits
+// for other contenders, only for the servers' answers, within ctx. If there is no room
+// it returns a [*BusyError] that names one of the holders, and if an acquire waits, the
+// first of the waiters. It makes no node unless the other contender came in the same
 // moment. Otherwise it is like Acquire.
 func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, false)

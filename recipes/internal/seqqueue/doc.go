@@ -3,12 +3,12 @@
 // StandardLockInternalsDriver).
 //
 // A contender joins by creating "_c_<uuid>-<prefix><number>" in the queue's
-// directory; the number, which the server assigns, is its place. It waits by
-// watching the nearest contender ahead that blocks it, with a getData watch,
-// which unlike an exists watch leaves nothing behind on a node that is gone,
-// and lists the directory again when that node is deleted: its contender may
-// only have given up. One release therefore wakes one waiter. It leaves by
-// deleting its node.
+// directory. The server assigns the number, which is the contender's place. A waiter
+// watches the nearest contender ahead that blocks it. It uses a getData watch: unlike an
+// exists watch, that leaves nothing behind on a node that is gone. When the node ahead
+// changes, the waiter lists the directory again, because the contender ahead may only
+// have given up. So one release wakes one waiter. A contender leaves by deleting its
+// node.
 //
 // # Order
 //
@@ -25,7 +25,7 @@
 // Children whose text after the prefix is not a number of that form, or that
 // lack the prefix, are not contenders and are passed over. Curator counts
 // some of them as contenders, depending on how their names compare, and waits
-// for them; a contender of this package then goes first, which harms nobody.
+// for them; a contender of this package then goes first, which does no harm.
 //
 // # Sessions
 //

@@ -150,7 +150,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 		if m.Told != nil {
 			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
 		}
-		nearest := v.nearest // not all of v, also when nobody blocks
+		nearest := v.nearest // not all of v, also when no contender blocks
 		return &nearest, nil
 	}
 	if err := m.Session.Err(); err != nil {
