@@ -21,7 +21,8 @@ type Hold struct {
 //
 // A hold whose Acquire had a context of another hold, of whatever lock, is lost
 // when that outer hold is lost, and the cause names the lock of the outer hold. If
-// the outer hold is only released, the inner one goes on until its own end.
+// the outer hold is only released, the inner one goes on until its own end. If the
+// outer lock was re-entered, the inner hold follows it until its last hold is released.
 func (h *Hold) Context() context.Context { return h.context() }
 
 // Path is the path of the hold's own node.
