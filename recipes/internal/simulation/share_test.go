@@ -139,6 +139,17 @@ var shareCases = map[string]struct {
 	"another error":            {func(p *peace) { hopeless(p, failed(recipes.ErrBusy)); p.again.Call = "try" }, []error{sim.ErrReentry}},
 	"deadlock where none is":   {func(p *peace) { p.cs.Err = failed(recipes.ErrWouldDeadlock) }, []error{sim.ErrUnexplained}},
 	"granted what is hopeless": {func(p *peace) { p.again.Hopeless = true }, []error{sim.ErrReentry}},
+	"granted after force": {func(p *peace) {
+		p.again.Hopeless, p.again.Asks = true, true
+		p.again.Hold.Granted = 2*second + 1
+		p.force("/l/a", 0, 2*second)
+	}, nil},
+	"granted without force": {func(p *peace) { p.again.Hopeless, p.again.Asks = true, true }, []error{sim.ErrReentry}},
+	"granted before force": {func(p *peace) {
+		p.again.Hopeless, p.again.Asks = true, true
+		p.again.Hold.Granted = 2 * second
+		p.force("/l/a", 0, 2*second)
+	}, []error{sim.ErrReentry}},
 	"a context that was over": {func(p *peace) {
 		hopeless(p, failed(context.Canceled))
 		p.again.ContextEnded, p.a.ContextEnded = 2*second, second

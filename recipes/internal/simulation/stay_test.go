@@ -126,7 +126,11 @@ func (a *actor) reenter(s *stay) {
 		a.end(s.h.Context(), at, Never, err)
 		return
 	}
-	inner := a.granted(at, s.want, h, s)
+	want := *s.want
+	if want.more != 0 {
+		want.parts = []part{{want.parts[0].l, want.more}}
+	}
+	inner := a.granted(at, &want, h, s)
 	a.end(s.h.Context(), at, Never, nil)
 	a.workFor(inner.work, a.upTo(5*time.Millisecond))
 	a.release(inner)

@@ -70,7 +70,8 @@ func tokenOrigin(f *facts) (errs []error) {
 
 // reentries: re-entering a hold that lives takes no time, no new node, and
 // succeeds, or is refused if it can never be granted. To refuse permits beside
-// permits takes the time of an answer.
+// permits takes the time of an answer. If force has struck the hold and its actor does
+// not know yet, its permits are free, and the servers may give them to the actor again.
 func reentries(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Outer == nil {
@@ -83,7 +84,9 @@ func reentries(f *facts) (errs []error) {
 		switch {
 		case a.Hopeless:
 			refused := errors.Is(a.Err, recipes.ErrWouldDeadlock) || errors.Is(a.Err, recipes.ErrTooManyPermits)
-			if a.Hold != nil || late || lives && !refused {
+			struck := f.forced(a.Outer)
+			again := a.Hold != nil && a.Asks && struck != Never && struck < a.Hold.Granted
+			if a.Hold != nil && !again || late || lives && a.Hold == nil && !refused {
 				errs = append(errs, broken(ErrReentry, "%v beside %v", a, a.Outer))
 			}
 		case late, a.Hold == nil && lives:
