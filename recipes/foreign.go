@@ -37,8 +37,9 @@ const kazooRemedy = ", or tell both of each other with WithKazoo"
 
 // semaphoreSite is what a semaphore of ours or Curator's makes on its path. One
 // of the two directories alone may be anything, such as a lock's path below
-// this one.
-var semaphoreSite = seqqueue.Site{Names: []string{"locks", "leases"}, Recipe: "semaphore"} //nolint:gochecknoglobals // constant
+// this one. While permits are held and no contender waits, the server sweeps the
+// directory of the queue, which is empty. The other one has the leases in it then.
+var semaphoreSite = seqqueue.Site{Names: []string{"locks", "leases"}, Recipe: "semaphore", Last: "leases", Used: leaseIn} //nolint:gochecknoglobals // constant
 
 // protectedName is the beginning of the nodes of ours, Curator's and
 // go-zookeeper's locks.
@@ -63,6 +64,29 @@ func kazoo(name string) string {
 		return ""
 	}
 	return FamilyKazoo.String()
+}
+
+// leaseIn returns the path of a lease in dir, "" if there is none. A node that is not
+// deleted with a session is no lease, whatever its name. A lease that may not be read
+// counts. A directory that may not be listed is taken for an ordinary child.
+func leaseIn(ctx context.Context, at seqqueue.Reader, dir string) (string, error) {
+	children, _, err := at.Children(ctx, dir)
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+		return "", nil
+	}
+	for _, name := range children {
+		if _, ok := leaseNumber(name); !ok {
+			continue
+		}
+		exists, stat, err := at.Exists(ctx, dir+"/"+name)
+		switch {
+		case errors.Is(err, zk.ErrNoAuth), err == nil && exists && sessionOf(stat) != 0:
+			return dir + "/" + name, nil
+		case err != nil:
+			return "", err
+		}
+	}
+	return "", err
 }
 
 // refuseForeign refuses the path of a semaphore that is in use by another lock.

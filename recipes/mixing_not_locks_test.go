@@ -88,6 +88,33 @@ func TestMixingSemaphoreOutOfUse(t *testing.T) {
 	})
 }
 
+// A child that is called as the directory of a semaphore's leases costs each look one
+// more list, and each child of it that is called as a lease one more request.
+func TestMixingLeasesCostAList(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for _, path := range []string{"/locks", dir, dir + "/leases", dir + "/leases/config"} {
+			r.check(r.srv.Create(path, nil))
+		}
+		for _, asked := range []int{0, 1} {
+			for _, kind := range []string{"mutex", "read", "write"} {
+				wait, _ := r.acquirers(c, kind)
+				r.srv.ResetCounts()
+				h, err := wait(r.ctx)
+				r.check(err)
+				r.check(h.Close())
+				if n := r.srv.Count(zktest.OpGetChildren2); n != 2 || r.srv.Count(zktest.OpExists) != asked {
+					r.Errorf("an acquire of a %s: %v, want 2 lists and %d looks", kind, r.srv.Counts(), asked)
+				}
+			}
+			if asked == 0 {
+				r.check(r.srv.Create(dir+"/leases/"+curatorsID+"lease-0000000001", nil)) // persistent: no lease
+			}
+		}
+	})
+}
+
 // It costs no request to look for others, but for the first acquire of a
 // semaphore's value, which lists its path.
 func TestMixingCostsNoRequest(t *testing.T) {

@@ -21,16 +21,24 @@ func (q *Queue) Unmixed(ctx context.Context) ([]Node, error) {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
-	if err := q.mix(judge(q.tags, Node{}, children, Everybody).foreign); err != nil {
+	if err := q.mix(ctx, q.c, judge(q.tags, Node{}, children, Everybody)); err != nil {
 		return nil, err
 	}
 	return line(q.tags, children), nil
 }
 
-// mix returns the error that names a foreign child, and nil without one.
-func (q *Queue) mix(foreign string) error {
-	q.mixed.Store(foreign != "")
-	return q.tags.refuse(q.dir, foreign)
+// mix returns the error that names a foreign child, and nil without one. It asks a
+// server only if the site's last name is there alone.
+func (q *Queue) mix(ctx context.Context, at Reader, v verdict) error {
+	err := q.tags.refuse(q.dir, v.foreign)
+	if site := q.tags.Site; err == nil && v.maybe {
+		var node string
+		if node, err = site.Used(ctx, at, q.dir+"/"+site.Last); err == nil && node != "" {
+			err = fmt.Errorf("%w: %s belongs to a %s: give each a path of its own", ErrForeign, node, site.Recipe)
+		}
+	}
+	q.mixed.Store(errors.Is(err, ErrForeign))
+	return err
 }
 
 // Refuse returns an error that matches [ErrForeign] if one of the children of

@@ -1,10 +1,13 @@
 package seqqueue
 
 import (
+	"context"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Blocks is the rule of a recipe: whether a contender ahead has to go before
@@ -23,6 +26,7 @@ type verdict struct {
 	nearest Node   // the last contender ahead that blocks, if blocked
 	ahead   int    // contenders ahead that block
 	foreign string // a child of another recipe or library, if any
+	maybe   bool   // Site.Last is there without the other names
 }
 
 // judge finds the place of own in a list of children. It looks at each name
@@ -30,7 +34,7 @@ type verdict struct {
 // costs.
 func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 	var v verdict
-	found := 0 // of the site
+	found, last := 0, false // of the site
 	for _, name := range children {
 		if name == own.Name {
 			v.listed = true
@@ -41,6 +45,7 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 		case numeral == noNumber:
 			if slices.Contains(tags.Site.Names, name) {
 				found++
+				last = last || name == tags.Site.Last
 			}
 		case n.Recipe != "":
 			v.foreign = name
@@ -55,8 +60,9 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 		}
 	}
 	if found > 0 && found == len(tags.Site.Names) {
-		v.foreign = tags.Site.Names[0]
+		v.foreign, last = tags.Site.Names[0], false
 	}
+	v.maybe = last
 	return v
 }
 
@@ -116,10 +122,22 @@ type Foreign struct {
 }
 
 // Site is a recipe that works in child directories. All of the names
-// together are its sign. One of them alone is an ordinary child.
+// together are its sign. One of them alone is an ordinary child, except for Last.
 type Site struct {
 	Names  []string
 	Recipe string
+
+	// Last is one of Names, or "". While the recipe has a hold, the server may delete
+	// the other directories, which are empty, and not this one. So if Last alone is
+	// there, Used looks into it. Used returns the path of a node of a hold, or "".
+	Last string
+	Used func(ctx context.Context, at Reader, dir string) (node string, err error)
+}
+
+// Reader reads nodes: a client or a session.
+type Reader interface {
+	Children(ctx context.Context, path string) ([]string, *zk.Stat, error)
+	Exists(ctx context.Context, path string) (bool, *zk.Stat, error)
 }
 
 // Node is a contender.

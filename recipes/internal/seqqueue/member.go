@@ -139,7 +139,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 			return nil, ErrGone
 		}
 	}
-	if err := m.q.mix(v.foreign); err != nil {
+	if err := m.q.mix(ctx, m.Session, v); err != nil {
 		return nil, err
 	}
 	switch {
