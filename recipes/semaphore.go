@@ -126,7 +126,8 @@ func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, e
 // for other contenders, only for the servers' answers, within ctx. If there is no room
 // it returns a [*BusyError] that names one of the holders, and if an acquire waits, the
 // first of the waiters. It makes no node unless the other contender came in the same
-// moment. Otherwise it is like Acquire.
+// moment. With a context that descends from a lease of the semaphore the refusal
+// matches [ErrWouldDeadlock] instead. Otherwise it is like Acquire.
 func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, false)
 }
