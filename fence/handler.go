@@ -86,6 +86,7 @@ func Handler(at Checker, resource func(*http.Request) string, missing Missing, n
 			ran = true
 			w.Header().Set(NewestHeader, strconv.FormatInt(token, 10))
 			if raises(r) {
+				w.Header().Set(ResourceHeader, url.PathEscape(name)) // the answer to a raise says of what
 				w.WriteHeader(http.StatusNoContent)
 			} else {
 				next.ServeHTTP(w, r.WithContext(ctx))
@@ -129,8 +130,8 @@ func addressed(r *http.Request, resource string) (token int64, err error) {
 
 // Refuse answers a request whose write was refused by err, and reports whether
 // it did. It is for a handler whose own [Database.Tx] or [Gate.Do] was refused.
-// It answers as [Handler] does an err that matches [ErrStale], [ErrNoToken] or
-// [ErrOtherResource], and does nothing otherwise.
+// It answers as [Handler] does an err that is or wraps a [*StaleError], or matches
+// [ErrNoToken] or [ErrOtherResource], and does nothing otherwise.
 func Refuse(w http.ResponseWriter, err error) bool {
 	var stale *StaleError
 	h := w.Header()

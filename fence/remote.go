@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -61,6 +62,9 @@ func (r Remote) raise(ctx context.Context, resource string, token int64) error {
 	}
 	if resp.Header.Get(NewestHeader) != strconv.FormatInt(token, 10) {
 		return fail(fmt.Errorf("HEAD %s answered %s without %s: %d; it must reach the service's Handler with the token", r.URL, resp.Status, NewestHeader, token))
+	}
+	if raised := resp.Header.Get(ResourceHeader); raised != url.PathEscape(resource) {
+		return fail(fmt.Errorf("%w: HEAD %s raised the token of %q; give the Remote a URL of its own resource", ErrOtherResource, r.URL, raised))
 	}
 	return nil
 }

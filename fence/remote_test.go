@@ -153,3 +153,23 @@ func TestRaiseIsNotServed(t *testing.T) {
 	}
 	want("HEAD PUT")
 }
+
+// Locks that were taken in one transaction have one token. A Remote with the URL of
+// another resource must not take the raise there for its own.
+func TestRemoteOfAnotherResource(t *testing.T) {
+	t.Parallel()
+	gate := new(fence.Gate)
+	name := func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
+	srv := httptest.NewServer(fence.Handler(gate, name, fence.RefuseMissing, http.NotFoundHandler()))
+	t.Cleanup(srv.Close)
+	atB := fence.Remote{Client: &http.Client{Transport: &fence.Transport{Resource: name}}, URL: srv.URL + "/B"}
+	err := atB.Do(t.Context(), "B", 7, func(ctx context.Context) error {
+		return atB.Do(ctx, "A", 7, func(context.Context) error {
+			t.Error("the work for A runs with a token that only B has seen")
+			return nil
+		})
+	})
+	if !errors.Is(err, fence.ErrOtherResource) || !strings.Contains(err.Error(), "a URL of its own resource") {
+		t.Error(err)
+	}
+}
