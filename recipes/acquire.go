@@ -44,9 +44,9 @@ type acquirable interface {
 	free(ctx context.Context) error
 	// join makes a node behind those that stand in the queue.
 	join(ctx context.Context) (*seqqueue.Member, error)
-	// turn waits for the turn of m and takes it. Unless wait is set it takes the
-	// turn only if that has come, and returns a [*BusyError] otherwise. After an
-	// error the caller deletes the node of m.
+	// turn waits until it is the turn of m, and returns the place that m has then.
+	// Without wait it returns a [*BusyError] if it is not m's turn. After an error the
+	// caller deletes the node of m.
 	turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error)
 }
 

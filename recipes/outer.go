@@ -21,8 +21,8 @@ type outers struct {
 }
 
 // around returns the grants that ctx descends from and that are held, the
-// innermost first. What was lost before is of the past, as what was released is: the
-// program has been told, and has kept ctx alive.
+// innermost first. Holds that are lost or released already are left out: the program
+// has been told, and has kept ctx alive.
 func around(ctx context.Context) (all []*grant) {
 	h, _ := ctx.Value(anyHold{}).(*held)
 	for ; h != nil; h, _ = h.Context.Value(anyHold{}).(*held) {

@@ -209,7 +209,7 @@ func TestReentryWithinAnother(t *testing.T) {
 }
 
 // An outer hold that is lost while the inner one waits is a loss, whether the
-// caller's context ends with it or not. One that was lost before is of the past.
+// caller's context ends with it or not. A hold that was lost before counts for nothing.
 func TestOuterLostWhileTheInnerWaits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -4,7 +4,7 @@
 //   - rule: a writer waits for every contender ahead, a reader for the writers ahead.
 //   - A reader in the context of a write hold does not queue: underWrite, in
 //     downgrade.go, makes a node with the number of the write node, in a transaction
-//     that checks that this still stands.
+//     that checks that the write node still exists.
 //   - A writer in the context of a read hold is refused: it would wait for itself.
 
 package recipes

@@ -13,8 +13,8 @@
 //  5. take, in grant.go, begins the hold. Release deletes the leases, which wakes the
 //     first in the queue.
 //
-// An acquire in the context of a lease of the same semaphore is nested: it waits in
-// neither step, and ErrWouldDeadlock takes the place of waiting.
+// An acquire in the context of a lease of the same semaphore is nested. It waits neither
+// for its turn nor for room: where others wait, it fails with ErrWouldDeadlock.
 
 package recipes
 

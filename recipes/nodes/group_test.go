@@ -100,7 +100,7 @@ func TestGroupMember(t *testing.T) {
 		r.check(one.Set(r.ctx, []byte("something")))
 		wait()
 		f.want(r, "1=something 2=x")
-		if n, _ := r.srv.Node("/workers"); !n.Container || r.srv.WatchCount() != 4 { // three followed, one of them the own node, and two's own
+		if n, _ := r.srv.Node("/workers"); !n.Container || r.srv.WatchCount() != 4 { // one follows three nodes, two follows its own
 			r.Errorf("%+v, %d watches", n, r.srv.WatchCount())
 		}
 		r.check(two.Close())

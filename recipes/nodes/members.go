@@ -137,7 +137,7 @@ func (v *view) members(status Status) Members {
 	return now
 }
 
-// wait waits until something must be read, or the status of the own node changes.
+// wait waits until something must be read, or the status of its own node changes.
 func (v *view) wait(ctx context.Context, changed <-chan struct{}) {
 	waits := []reflect.SelectCase{arrival(ctx.Done()), arrival(changed), arrival(v.list.Done())}
 	for _, m := range v.seen {

@@ -156,9 +156,9 @@ func (n Node) Sequence() int64 {
 }
 
 // before is the order of the queue. Two contenders with the same number are a
-// write hold and the read hold that it was downgraded to, of which the latter
-// lasts longer and comes last. Others cannot come of one server's counter short
-// of its end; the name then decides, so that all of us at least agree.
+// write hold and the read hold that it was downgraded to. The read hold lasts longer
+// and comes last. Other equal numbers appear only when the counter is at its end. Then
+// the name decides, so that all clients of this library agree.
 func (n Node) before(o Node) bool {
 	switch {
 	case n.Key != o.Key:

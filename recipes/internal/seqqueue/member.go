@@ -109,8 +109,8 @@ func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, e
 		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
-	// The other directory was listed last: a member that was the first in line
-	// before has been alone in having the turn since.
+	// The other directory was listed after the queue. If this member was the first in
+	// the queue then, no other member has had the turn since, and the list is good.
 	if e.Beside != nil {
 		if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked {
 			m.beside = e.Beside
