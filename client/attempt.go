@@ -46,7 +46,8 @@ type attempt struct {
 	unknown bool           // the newest request may have been applied, or may yet be
 	torn    bool           // some of the nodes were found, and not all
 
-	sent [2]*wire.Exchange // backs the requests of a try, if there are no more
+	first [1]inside.Entry   // backs the result, if there is one node
+	sent  [2]*wire.Exchange // backs the requests of a try, if there are no more
 }
 
 // attemptNode is one of the nodes.
@@ -54,13 +55,16 @@ type attemptNode struct {
 	in        *ops // whose namespace the path of the result is in
 	spec      createSpec
 	data      []byte
-	dir, name string   // full path of the parent; name without prefix and number
-	list      bool     // list dir as well
-	beside    string   // full path of another directory to list, or ""
-	stat      *zk.Stat // where the stat of the node is wanted, or nil
+	dir, name string                               // full path of the parent; name without prefix and number
+	list      bool                                 // list dir as well
+	beside    string                               // full path of another directory to list, or ""
+	more      []string                             // full paths of directories to list behind that
+	told      func(path string, connection uint64) // inside.Node.Made
+	stat      *zk.Stat                             // where the stat of the node is wanted, or nil
 
-	children, side *wire.Exchange // the lists of the newest try
-	look           *wire.Exchange // and its look at the node
+	children, side *wire.Exchange   // the lists of the newest try
+	rest           []*wire.Exchange // of more
+	look           *wire.Exchange   // and its look at the node
 }
 
 // run makes the nodes.
@@ -140,12 +144,12 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 		return nil, missing, err
 	}
 	a.unknown = false
-	made = make([]inside.Entry, len(a.nodes))
+	made = append(a.first[:0], make([]inside.Entry, len(a.nodes))...)
 	for i, full := range a.made() {
 		n := a.nodes[i]
-		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: names(n.side)}
-		if n.side != nil && n.side.Answered() && errors.Is(codeError(n.side.Reply.Code), zk.ErrNoNode) {
-			made[i].Beside = []string{}
+		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: namesOrNone(n.side)}
+		for _, x := range n.rest {
+			made[i].More, made[i].Stats = append(made[i].More, namesOrNone(x)), append(made[i].Stats, statOf(x))
 		}
 		if n.stat != nil {
 			if n.look == nil {
@@ -175,7 +179,15 @@ func (a *attempt) made() (full []string) {
 func (a *attempt) request() *wire.Exchange {
 	if a.single {
 		n := &a.nodes[0]
-		return &wire.Exchange{Request: n.spec.request(join(n.dir, a.prefix+n.name), n.data)}
+		x := &wire.Exchange{Request: n.spec.request(join(n.dir, a.prefix+n.name), n.data)}
+		if n.told != nil {
+			x.OnAnswer = func() {
+				if x.Err() == nil && x.Reply.Code == 0 {
+					n.told(n.in.stripped(x.Reply.Path), x.Connection())
+				}
+			}
+		}
+		return x
 	}
 	reqs := make([]wire.Request, len(a.nodes), len(a.nodes)+len(a.parts))
 	for i := range a.nodes {
@@ -202,6 +214,11 @@ func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
 			n.side = asked(wire.OpGetChildren, n.beside)
 			xs = append(xs, n.side)
 		}
+		n.rest = nil
+		for _, dir := range n.more {
+			n.rest = append(n.rest, asked(wire.OpGetChildren, dir))
+		}
+		xs = append(xs, n.rest...)
 		if n.look = nil; n.stat != nil && !n.spec.sequential {
 			n.look = asked(wire.OpExists, join(n.dir, a.prefix+n.name))
 			xs = append(xs, n.look)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -114,4 +116,20 @@ func names(x *wire.Exchange) []string {
 		return nil
 	}
 	return x.Reply.Names
+}
+
+// namesOrNone are names. If the directory is missing there are none.
+func namesOrNone(x *wire.Exchange) []string {
+	if x != nil && x.Answered() && errors.Is(codeError(x.Reply.Code), zk.ErrNoNode) {
+		return []string{}
+	}
+	return names(x)
+}
+
+// statOf is the stat that a list came with, zero if there is no list or it failed.
+func statOf(x *wire.Exchange) zk.Stat {
+	if names(x) == nil {
+		return zk.Stat{}
+	}
+	return x.Reply.Stat
 }

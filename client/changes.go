@@ -45,6 +45,7 @@ type Changes struct {
 	ready     chan struct{} // closed when the watch stands for the first time
 	over      chan struct{} // closed when err is set
 	some      chan struct{} // holds a token while queue is not empty
+	feed      *feed         // takes the changes in place of queue; nil for most
 
 	mu    sync.Mutex // guards the rest; never held across I/O
 	queue []Change
@@ -245,6 +246,9 @@ func (c *Changes) end(err error) {
 	if c.err == nil {
 		c.err = err
 		close(c.over)
+		if c.feed != nil {
+			c.feed.signal()
+		}
 	}
 }
 
@@ -262,6 +266,10 @@ func (c *Changes) missed(why error) {
 		c.begun, why = true, nil
 		close(c.ready)
 	}
+	if c.feed != nil {
+		c.feed.missed()
+		return
+	}
 	if n := len(c.queue); n > 0 && c.queue[n-1].Kind == ChangeMissed {
 		return // the reader has yet to read
 	}
@@ -272,6 +280,10 @@ func (c *Changes) missed(why error) {
 func (c *Changes) tell(kind ChangeKind, full string, ev wire.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.feed != nil && c.begun && c.err == nil {
+		c.feed.put(kind, full, ev)
+		return
+	}
 	c.put(Change{Kind: kind, Path: c.o.stripped(full), Zxid: ev.Zxid, State: ev.State})
 }
 

@@ -64,6 +64,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		lasting:   newLastingWatches(),
 		changed:   make(chan struct{}),
 		lacking:   map[feature]bool{},
+		ownData:   cfg.dataOf(nil),
 		closeOnce: runonce.New(),
 		idle:      make(chan struct{}),
 		quiet:     make(chan struct{}),
@@ -163,14 +164,19 @@ func defaultData(c *Client) []byte {
 		return slices.Clone(c.core.cfg.defaultData)
 	}
 	c.core.mu.Lock()
-	local := c.core.local
-	c.core.mu.Unlock()
+	defer c.core.mu.Unlock()
+	return slices.Clone(c.core.ownData)
+}
+
+// dataOf is the default data of a client at an address, if the program has not said
+// another. Every create of a recipe needs it, so it is made once a connection.
+func (c *config) dataOf(local net.Addr) []byte {
 	tcp, isTCP := local.(*net.TCPAddr)
 	switch {
-	case c.core.cfg.name != "" && isTCP:
-		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.core.cfg.name)
-	case c.core.cfg.name != "":
-		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.core.cfg.name) // a dialer of its own kind
+	case c.name != "" && isTCP:
+		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.name)
+	case c.name != "":
+		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.name) // a dialer of its own kind
 	case isTCP:
 		return []byte(tcp.IP.String())
 	default:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +30,9 @@ type core struct {
 	lasting *lastingWatches
 	root    *Client // the client of the connect string, without a namespace
 
+	kept      sync.Once // sets ofRecipes
+	ofRecipes any       // what recipes keep for the client
+
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup // every goroutine of the client but those that
@@ -40,7 +42,7 @@ type core struct {
 	current *sessionState    // newest session, up or not
 	fatal   error            // credentials refused, until a session lives again
 	closing bool             // Close was called
-	local   net.Addr         // our address as the servers see it
+	ownData []byte           // of recipes' nodes, from our address as the servers see it
 	server  string           // the server that accepted current last
 	made    bool             // that server also made the session, which takes a quorum
 	dead    []deadSession    // over for this client, while a server may still keep them
@@ -117,7 +119,7 @@ func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	if c.current != s || s.link.Cause() != nil {
 		return false
 	}
-	c.local, c.fatal = h.LocalAddr, nil
+	c.ownData, c.fatal = c.cfg.dataOf(h.LocalAddr), nil
 	c.server, c.made = h.Server, !h.Reattached
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()

@@ -29,7 +29,7 @@ func TestAllocationsOfACreate(t *testing.T) { //nolint:paralleltest // counts th
 		t.Fatal(err)
 	}
 	own := testing.AllocsPerRun(500, func() {
-		e, err := inner.CreateAndList(t.Context(), s, newNode{Dir: "/locks", Prefix: "lock-"})
+		e, err := inner.CreateAndList(t.Context(), s, newNode{Dir: "/locks", Prefix: "lock-", List: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 250 {
 			wg.Go(func() {
-				_, err := inner.CreateAndList(r.within(100*time.Millisecond), s, newNode{Dir: "/q", Prefix: "lock-"})
+				_, err := inner.CreateAndList(r.within(100*time.Millisecond), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
 				wantErr(t, err, context.DeadlineExceeded)
 			})
 		}

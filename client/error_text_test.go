@@ -129,6 +129,8 @@ func TestOperationErrorTexts(t *testing.T) {
 		_, err := admin.Create(r.ctx, "/closed", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
 		r.check(err)
 		plain := r.connect("plain")
+		_, err = plain.Create(r.ctx, "/mortal", nil, client.Ephemeral())
+		r.check(err)
 		wrong := r.connect("wrong", client.WithAuth("digest", "admin:hunter3"))
 		many := r.connect("many", client.WithAuth("digest", "a:1"), client.WithAuth("ip", "hunter4"), client.WithAuth("digest", "c:3"),
 			client.WithAuth("digest", "d:4"), client.WithAuth("digest", "e:5"), client.WithAuth("digest", "f:6"))
@@ -145,6 +147,7 @@ func TestOperationErrorTexts(t *testing.T) {
 			"multi":             {second(wrong.Multi(r.ctx, client.SetOp("/closed", nil, -1))), `digest user "admin"`, "check client.WithAuth"},
 			"relative path":     {second(plain.Create(r.ctx, "locks/orders", nil)), `invalid path "locks/orders": it is relative`, `a path starts with "/", like "/locks/orders"`},
 			"missing parent":    {second(plain.Create(r.ctx, "/no/such", nil)), "node does not exist", "the parent: make it first, or pass client.WithParents"},
+			"ephemeral parent":  {second(plain.Create(r.ctx, "/mortal/a", nil)), "ephemeral nodes may not have children", "the parent is such a node: take a path that is not below it"},
 			"too large":         {second(plain.Create(r.ctx, "/large", make([]byte, 2<<20))), "frame too large", "raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less"},
 			"TTL, not allowed":  {second(plain.Create(r.ctx, "/ttl", nil, client.TTL(time.Hour))), "not supported by these servers: TTL nodes", "(Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"},
 			"nobody, in time":   {func() error { r.srv.Refuse(); r.srv.CutAll(); return second(plain.Set(late, "/closed", nil, -1)) }(), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},

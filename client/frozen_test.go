@@ -237,7 +237,7 @@ func TestAbandonedCreatesShareAGoroutine(t *testing.T) { //nolint:paralleltest /
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
-				_, err := inner.CreateAndList(r.within(abandonedAfter), s, newNode{Dir: "/q", Prefix: "lock-"})
+				_, err := inner.CreateAndList(r.within(abandonedAfter), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
 				wantErr(t, err, context.DeadlineExceeded)
 			})
 			time.Sleep(abandonedEvery)

@@ -14,7 +14,8 @@ type holding struct {
 	s     *Session
 	lost  func(error)
 	paths []string
-	full  []string // as the server knows them
+	full  []string  // as the server knows them
+	one   [1]string // backs full
 
 	// Guarded by the lease's mu.
 	cause error     // why the holding ended
@@ -23,14 +24,15 @@ type holding struct {
 
 // hold is inside.Functions.Hold.
 func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (inside.Holding, error) {
-	full, err := s.fullPaths(paths)
+	h := &holding{s: s, lost: lost}
+	full, err := s.fullPaths(h.one[:0], paths)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.session.awaitProduct(ctx); err != nil { // it decides how long the session lives
 		return nil, err
 	}
-	h := &holding{s: s, lost: lost, paths: full, full: full}
+	h.paths, h.full = full, full
 	if s.prefix != "" { // otherwise both are the same
 		h.paths = slices.Clone(paths)
 	}
@@ -72,10 +74,12 @@ func (h *holding) prove(ctx context.Context) error {
 
 func (h *holding) Err() error {
 	s := h.s.session
-	if err := s.err(); err != nil {
+	if !s.lease.expire() { // otherwise the session has time left as well: it ends later
+		s.expire()
+	}
+	if err := s.over(); err != nil {
 		return err
 	}
-	s.lease.expire()
 	s.lease.mu.Lock()
 	defer s.lease.mu.Unlock()
 	return h.cause

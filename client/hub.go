@@ -28,8 +28,10 @@ type sharedWatch struct {
 	event zk.EventType  // set before done is closed
 	err   error         // set before done is closed
 
-	wanted int  // readers that joined and have not given up; guarded by hub.mu
-	stands bool // armed is closed; guarded by hub.mu
+	conn   uint64  // the connection that it was set on, 0 if not by a read of its own; guarded by hub.mu
+	wanted int     // readers that joined and have not given up; guarded by hub.mu
+	stands bool    // armed is closed; guarded by hub.mu
+	feeds  []*feed // told when it fires; guarded by hub.mu
 }
 
 // hub holds the watches of one session. It does not use go-zookeeper's own watch
@@ -53,6 +55,7 @@ type hub struct {
 	arming   bool                     // arm runs
 	sweeping bool                     // sweep runs
 	over     error                    // why no more watches are possible
+	event    wire.Event               // that dispatch deals with
 }
 
 func newHub(s *sessionState) *hub {
@@ -112,6 +115,9 @@ func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w.standLocked()
+	if err == nil {
+		w.conn = x.Connection()
+	}
 	switch now := h.watches[w.key]; {
 	case now == w && err != nil:
 		h.fireLocked(w, zk.EventNotWatching, err)
@@ -143,6 +149,9 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	delete(h.unwanted, w.key)
 	w.event, w.err = event, err
 	close(w.done)
+	for _, f := range w.feeds {
+		f.firedLocked(w)
+	}
 }
 
 // dispatch runs on the reading goroutine. The replies that the server sent after the
@@ -150,6 +159,7 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 func (h *hub) dispatch(ev wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.event = ev
 	h.all.tellLocked(h, ev)
 	for _, op := range firedBy(ev.Type) {
 		if w, ok := h.watches[watchKey{op, ev.Path}]; ok {

@@ -23,6 +23,7 @@ type lastingWatches struct {
 	due        map[string]*lasting  // to be armed on the newest connection
 	readerless map[string]time.Time // armed there, and without readers since
 	over       error                // the client is closed
+	feeds      map[*feed]struct{}   // that use one-shot watches
 }
 
 // lasting is the persistent watch on a path, shared by all its readers: a server may
@@ -35,7 +36,7 @@ type lasting struct {
 }
 
 func newLastingWatches() *lastingWatches {
-	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, readerless: map[string]time.Time{}}
+	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, readerless: map[string]time.Time{}, feeds: map[*feed]struct{}{}}
 }
 
 // recursive reports whether a reader wants to hear of nodes below the path.
@@ -113,6 +114,9 @@ func (a *lastingWatches) upLocked(h *hub, reattached bool) {
 	}
 	a.line++
 	clear(a.readerless)
+	for f := range a.feeds {
+		f.missed()
+	}
 	for path, e := range a.paths {
 		if len(e.readers) > 0 {
 			a.due[path] = e
@@ -132,6 +136,10 @@ func (a *lastingWatches) end(err error) {
 			c.end(err)
 		}
 	}
+	for f := range a.feeds {
+		f.end(err)
+	}
+	clear(a.feeds)
 	clear(a.paths)
 	clear(a.due)
 	clear(a.readerless)

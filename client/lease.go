@@ -199,13 +199,13 @@ func (l *lease) expiry(t standing) *LeaseExpiredError {
 	}
 }
 
-// expire ends all holdings if their time is over.
-func (l *lease) expire() {
+// expire ends all holdings if their time is over. It reports whether there is time left.
+func (l *lease) expire() (stands bool) {
 	l.mu.Lock()
 	t := l.standing() // read here: it must not be older than the reading that made a holding begin
 	if t.left > 0 || len(l.holdings) == 0 {
 		l.mu.Unlock()
-		return
+		return t.left > 0
 	}
 	e := l.expiry(t)
 	ended := l.holdings
@@ -220,6 +220,7 @@ func (l *lease) expire() {
 		h.lost(e)
 	}
 	l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
+	return false
 }
 
 // inTheWay returns the nodes of unreleased holdings whose deadline has come, if the

@@ -17,8 +17,8 @@ type Heartbeat int
 
 const (
 	// HeartbeatWrites commits a transaction that checks the held nodes. The client
-	// sends one for all holds of a session, at least every sixth of the session
-	// timeout and every 5 s. It is the default, and the only kind for which the
+	// sends one for all holds of a session, every [LeasePolicy.HeartbeatPeriod] if
+	// the session commits nothing else. It is the default, and the only kind for which the
 	// promise of a hold's Deadline is kept.
 	HeartbeatWrites Heartbeat = iota
 	// HeartbeatPings sends no requests of its own and takes any answer of any server
@@ -53,6 +53,20 @@ type LeasePolicy struct {
 	// SchedulingSlack is how late timers may be, the leader's and ours. The
 	// default is T/50.
 	SchedulingSlack time.Duration
+	// HeartbeatPeriod is how long after a proof a session that holds something sends the
+	// next heartbeat, at most. The default is T/6, but no more than 5 s. A longer
+	// period costs the servers fewer writes. Each second of it takes two seconds from
+	// the outage that a hold survives for sure. One, because a proof may be older by
+	// that much when the connection breaks. The other, because the leader may have
+	// heard of the client by that much earlier. A deleted node or a silent connection
+	// may also be noticed later by as much. Deadline, Jeopardy and the margin are as
+	// exact as ever: they follow from proofs, whenever those come.
+	//
+	// A period is at most a third of what T leaves beside the margin and half a tick.
+	// With more, a heartbeat without an answer would leave no time for another server.
+	// But it is never less than T/30, even if a large margin leaves no third of that
+	// length. [LeasePolicy.Period] says what is in force.
+	HeartbeatPeriod time.Duration
 	// Heartbeat is what counts as proof.
 	Heartbeat Heartbeat
 	// Standalone says that the servers are one server without an ensemble:
@@ -66,7 +80,7 @@ type LeasePolicy struct {
 func WithLeasePolicy(p LeasePolicy) Option {
 	return optionFunc(func(c *config) error {
 		switch {
-		case p.SafetyMargin < 0 || p.TickTime < 0 || p.SyncLimit < 0 || p.SchedulingSlack < 0:
+		case p.SafetyMargin < 0 || p.TickTime < 0 || p.SyncLimit < 0 || p.SchedulingSlack < 0 || p.HeartbeatPeriod < 0:
 			return fmt.Errorf("client: lease policy %+v has a negative field", p)
 		case p.ClockRateError < 0 || p.ClockRateError >= 1:
 			return fmt.Errorf("client: lease policy: clock rate error %v is not in [0, 1)", p.ClockRateError)
@@ -77,6 +91,10 @@ func WithLeasePolicy(p LeasePolicy) Option {
 		return nil
 	})
 }
+
+// Period is how long after a proof the next heartbeat is sent, at most, in a session of
+// that timeout that holds something. Under [HeartbeatPings] it says nothing.
+func (p LeasePolicy) Period(timeout time.Duration) time.Duration { return p.terms(timeout).beat }
 
 // Exposure is how long, under [HeartbeatPings], a client may believe that it holds a
 // lock which another client has got. The server it talks to may have been cut off for

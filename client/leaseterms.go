@@ -19,7 +19,8 @@ import (
 //	life          T less what the clocks may differ by: no client sees the session
 //	              end before proof.Alive + life, which is the deadline of every hold
 //	margin        how long before the deadline holds end
-//	beat          the time between two heartbeats, each of which is a new proof
+//	beat          the time between two heartbeats, each of which is a new proof: T/6, or
+//	              what the policy says, within periodBounds
 //	terms         relay, life, margin and beat, which follow from T and the policy
 //	standing      the terms, the newest proof and the time that is left until holds
 //	              end, at one moment: left = life - margin - (now - proof.Alive)
@@ -35,6 +36,8 @@ const (
 	defaultSyncLimit      = 5
 	defaultClockRateError = 0.001
 	maxBeat               = 5 * time.Second
+	defaultBeats          = 6  // heartbeats in a session timeout
+	mostBeats             = 30 // the same, if a policy asks for more
 )
 
 // terms are the numbers that follow from a policy and a session timeout.
@@ -58,12 +61,27 @@ func (p LeasePolicy) terms(timeout time.Duration) terms {
 	if margin == 0 {
 		margin = max(timeout/10, min(time.Second, timeout/4))
 	}
-	return terms{
+	t := terms{
 		life:   timeout - time.Duration(float64(timeout)*rate) - slack,
 		margin: margin,
 		relay:  p.tick(timeout)/2 + slack,
-		beat:   min(timeout/6, maxBeat),
+		beat:   min(timeout/defaultBeats, maxBeat),
 	}
+	if p.HeartbeatPeriod != 0 {
+		least, most := t.periodBounds(timeout)
+		t.beat = max(least, min(p.HeartbeatPeriod, most))
+	}
+	return t
+}
+
+// periodBounds are the shortest and the longest period that a policy may ask for. Say a
+// proof is worth W = life - margin - relay if the leader heard of the client just in
+// time. If it last heard a period before, W less a period is left. A period later the
+// next heartbeat is due, and as much again is to be left: half of it for its answer,
+// and half for another server. So three periods fit into W. A W of less than T/10 has no
+// such period: then it is the shortest one, and check refuses a W of less than two.
+func (t terms) periodBounds(timeout time.Duration) (least, most time.Duration) {
+	return timeout / mostBeats, (t.life - t.margin - t.relay) / 3
 }
 
 func (p LeasePolicy) tick(timeout time.Duration) time.Duration {

@@ -41,7 +41,9 @@ type LockHooks struct {
 	// of the context that Observer.Lock returned. The context that Held returns takes
 	// its place. It must descend from the given one; nil changes nothing.
 	Held func(ctx context.Context, hold HoldInfo) context.Context
-	// Ended is called when the hold has ended.
+	// Ended is called when the hold has ended: after a release when the delete of its
+	// nodes was answered. The next hold of the same client may have begun before, so
+	// that its Held comes before this Ended.
 	Ended func(HoldResult)
 }
 

@@ -15,10 +15,10 @@ import (
 // All hooks must be safe for concurrent use, and no lock of the client is held while
 // one runs. There are two kinds.
 //
-// Operation, Retry and Lock, and the functions that Operation and Lock return, run on
-// the goroutine of the caller. A hook that blocks there delays its own caller only. A
+// Operation, Retry, Lock and Atomic, and the functions that Operation, Lock and Atomic
+// return, run on the goroutine of the caller. A hook that blocks there delays its own caller only. A
 // panic of such a hook is the caller's; the hook for the end may then be left out.
-// Operation and Lock may put values, such as a span, into the context that they
+// Operation, Lock and Atomic may put values, such as a span, into the context that they
 // return. That context must descend from the given one; nil stands for the given one.
 //
 // StateChange, Heartbeat, Dial, Removal and the Ended of a hold that is lost run on
@@ -55,6 +55,12 @@ type Observer struct {
 	// hear how the acquire goes on. The operations of the acquire run with the
 	// returned context. See [LockInfo] for what counts as an acquire.
 	Lock func(ctx context.Context, lock LockInfo) (context.Context, LockHooks)
+	// Atomic is called when an operation on an atomic value begins, other than a Get,
+	// an Initialize and a ForceSet. The function that
+	// it returns is called when the operation has ended, unless it is nil. The
+	// requests run with the context of the operation that came first of those that go
+	// together in one write.
+	Atomic func(ctx context.Context, op AtomicInfo) (context.Context, func(AtomicResult))
 }
 
 // OperationInfo describes an operation that begins.

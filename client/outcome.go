@@ -102,6 +102,8 @@ func (e *OpError) remedy() string {
 		return " (an ACL says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
 	case (e.Op == "create" || e.Op == createOrSetOp) && errors.Is(e.Err, ErrNoNode):
 		return " (the parent: make it first, or pass client.WithParents)"
+	case errors.Is(e.Err, ErrNoChildrenForEphemerals):
+		return " (the parent is such a node: take a path that is not below it)"
 	default:
 		return ""
 	}

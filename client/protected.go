@@ -15,7 +15,6 @@ func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (i
 	if err := a.add(node, path); err != nil {
 		return inside.Entry{}, s.invalid(ctx, "create", path, err)
 	}
-	a.nodes[0].list = true
 	made, err := a.run(ctx, "create", path)
 	if err != nil {
 		return inside.Entry{}, err
@@ -55,7 +54,7 @@ func (a *attempt) group(nodes []inside.Node[Client]) error {
 
 // add adds node to the attempt. path is its path, without prefix and number.
 func (a *attempt) add(node inside.Node[Client], path string) error {
-	n := attemptNode{in: a.ops, data: node.Data, list: node.List}
+	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made}
 	if node.In != nil {
 		n.in = &node.In.ops
 	}
@@ -80,6 +79,13 @@ func (a *attempt) add(node inside.Node[Client], path string) error {
 		if n.beside, err = n.in.full(node.Beside); err != nil {
 			return err
 		}
+	}
+	for _, dir := range node.More {
+		full, err := n.in.full(dir)
+		if err != nil {
+			return err
+		}
+		n.more = append(n.more, full)
 	}
 	a.nodes = append(a.nodes, n)
 	return nil

@@ -11,6 +11,10 @@ import (
 var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	CreateAndList:      createAndList,
 	CreateGroup:        createGroup,
+	ProtectedPrefix:    newProtectedPrefix,
+	Orderly:            orderly,
+	Guard:              setGuard,
+	Kept:               func(c *Client, init func() any) any { return c.core.keep(init) },
 	Hold:               hold,
 	DeleteInBackground: deleteInBackground,
 	In:                 inNamespace,
@@ -18,5 +22,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
 	DefaultData:        defaultData,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
+	Feed:               openFeed,
+	Standing:           clientStanding,
 	Tell:               func(c *Client, f func()) { c.core.teller.tell(f) },
 })

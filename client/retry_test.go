@@ -296,7 +296,7 @@ func TestCreateAndListBeside(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a", client.WithNamespace("ns"))
 		s := r.session(c)
-		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
+		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 1 || e.Beside == nil || len(e.Beside) != 0 {
 			t.Errorf("entry %+v", e)
@@ -304,7 +304,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.create("/ns/side", "")
 		r.create("/ns/side/x", "")
 		r.srv.ResetCounts()
-		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 2 || len(e.Beside) != 1 || e.Beside[0] != "x" {
 			t.Errorf("entry %+v", e)
@@ -316,12 +316,25 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.srv.BeforeApply(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/q"}, func(context.Context, zktest.Request) {
 			r.check(r.srv.Create("/ns/q/later", nil))
 		})
-		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "/side"})
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
 		r.check(err)
 		if len(e.Children) != 4 || e.Beside != nil {
 			t.Errorf("entry %+v", e)
 		}
-		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", Beside: "side"})
+		r.create("/ns/empty", "")
+		r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/side"}, zktest.CodeNoAuth)
+		r.srv.ResetCounts()
+		made, err := inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/q", Prefix: "n-", List: true, More: []string{"/q", "/none", "/side", "/empty"}}})
+		r.check(err)
+		if more := made[0].More; len(more) != 4 || more[3] == nil || len(more[3]) != 0 || len(more[0]) != 5 || more[1] == nil || len(more[1]) != 0 || more[2] != nil {
+			t.Errorf("more %v", more)
+		}
+		if got := r.srv.Counts(); got[zktest.OpMulti] != 1 || got[zktest.OpGetChildren2] != 5 {
+			t.Errorf("requests %v", got)
+		}
+		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "side"})
+		wantErr(t, err, client.ErrInvalidPath)
+		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", More: []string{"side"}})
 		wantErr(t, err, client.ErrInvalidPath)
 		wantOutcome(t, err, client.OutcomeNeverSent)
 	})

@@ -54,17 +54,17 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 	return &Session{ops{core: c.core, prefix: c.prefix, session: s}}, nil
 }
 
-func (s *Session) fullPaths(paths []string) ([]string, error) {
+// fullPaths appends paths, as the server knows them, to full.
+func (s *Session) fullPaths(full, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, &OpError{Op: "confirm", Path: "(none)", Outcome: OutcomeNeverSent, Err: ErrInvalidPath}
 	}
-	full := make([]string, len(paths))
-	for i, p := range paths {
+	for _, p := range paths {
 		f, err := s.full(p)
 		if err != nil {
 			return nil, &OpError{Op: "confirm", Path: p, Outcome: OutcomeNeverSent, Err: err}
 		}
-		full[i] = f
+		full = append(full, f)
 	}
 	return full, nil
 }

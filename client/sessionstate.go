@@ -18,6 +18,11 @@ var (
 	errConnClosed = errors.New("the zk.Conn was closed by its user")
 )
 
+const (
+	zkBuffer      = 1536 << 10 // that a zk.Conn makes for its requests
+	besideRequest = 4 << 10    // bytes of that buffer beside the largest request
+)
+
 // sessionState is one ZooKeeper session: its wire.Link, which says whether it is
 // over, its zk.Conn, its watches and its lease. [Session] is the handle that callers
 // have.
@@ -84,13 +89,19 @@ func (c *core) startSession() (*sessionState, error) {
 		s.cancel(ErrClosed)
 		return nil, ErrClosed
 	}
+	silent := zk.WithLogInfo(false)
+	buffer := silent
+	// go-zookeeper makes its own buffer in any case. The option would leave that one as
+	// garbage, and the next session would dirty its memory: half a MiB a session.
+	if size := c.cfg.maxRequest + besideRequest; size > zkBuffer {
+		buffer = zk.WithMaxConnBufferSize(size)
+	}
 	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
 		zk.WithDialer(s.link.Dial),
 		zk.WithHostProvider(hosts{s}),
 		zk.WithLogger(debugLogger{c.journal}),
-		zk.WithLogInfo(false),
+		silent, buffer,
 		zk.WithMaxBufferSize(c.cfg.maxReply),
-		zk.WithMaxConnBufferSize(c.cfg.maxRequest+4096),
 	)
 	if err != nil {
 		s.link.End(err)

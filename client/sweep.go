@@ -111,6 +111,7 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := time.Now().Add(-watchLinger)
+	atOnce := max(watchesAtOnce, len(h.unwanted)/16) // each batch sorts them all
 	take := func(u unwantedWatch) {
 		h.occupy(u.path)
 		batch = append(batch, u)
@@ -129,7 +130,7 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 	})
 	for _, key := range keys {
 		since, still := h.unwanted[key]
-		if !still || len(batch) >= watchesAtOnce || since.After(old) || !h.removable(key) {
+		if !still || len(batch) >= atOnce || since.After(old) || !h.removable(key) {
 			continue
 		}
 		u := unwantedWatch{path: key.path, kind: wire.RemoveData, keys: sameWatch(key)}

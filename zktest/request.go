@@ -91,6 +91,8 @@ type Commit struct {
 	Op      Op
 	// Created and Deleted are the nodes that it makes and removes.
 	Created, Deleted []string
+	// Changed are the nodes whose data it sets.
+	Changed []string
 }
 
 // OnRequest calls f for every request from now on, when its outcome is known: the
@@ -102,8 +104,8 @@ func (s *Server) OnRequest(f func(Request)) {
 	s.engine.OnRequest(func(r zkserver.Request) { f(publicRequest(r)) })
 }
 
-// OnCommit calls f for every transaction from now on that makes or removes nodes,
-// when the server applies it and before any client is told. [Server.OnRequest]
+// OnCommit calls f for every transaction from now on that makes or removes nodes
+// or sets their data, when the server applies it and before any client is told. [Server.OnRequest]
 // reports a request when it is answered; OnCommit also reports what a transaction
 // of several parts made, and what was deleted with a session. f is called as
 // [Server.OnRequest] says. On a member of an ensemble it is [Ensemble.OnCommit].
@@ -111,7 +113,7 @@ func (s *Server) OnCommit(f func(Commit)) {
 	s.engine.OnCommit(func(c zkserver.Commit) {
 		f(Commit{
 			Time: c.Time, Zxid: c.Zxid, Session: c.Session, Op: Op(c.Op),
-			Created: c.Created, Deleted: c.Deleted,
+			Created: c.Created, Deleted: c.Deleted, Changed: c.Changed,
 		})
 	})
 }

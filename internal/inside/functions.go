@@ -9,8 +9,8 @@ import (
 // Functions are what package client does for recipes alone. Everything is safe for
 // concurrent use. The errors are those of the client's operations.
 type Functions[Client, Session, Op any] struct {
-	// CreateAndList makes one node, and lists its directory and the one of
-	// Node.Beside. It is the first step of every recipe with a queue. All requests
+	// CreateAndList makes one node, and lists its directory if Node.List is set, and the
+	// one of Node.Beside. It is the first step of every recipe with a queue. All requests
 	// leave together, so it costs one round trip. The lists may be missing if the
 	// connection failed in between. Missing parents are made as by
 	// client.WithParents.
@@ -34,6 +34,23 @@ type Functions[Client, Session, Op any] struct {
 	// it succeeds or the session is over. If the error matches
 	// client.UnknownOutcome, parts may have been applied.
 	CreateGroup func(ctx context.Context, s *Session, nodes []Node[Client], parts ...Op) ([]Entry, error)
+
+	// ProtectedPrefix returns "_c_<uuid>-" with a new UUID, as client.Protected puts it
+	// in front of names. It is for recipes that resolve a lost answer themselves.
+	ProtectedPrefix func() string
+
+	// Orderly reports whether the servers are known to send an event before the answers
+	// to requests that they run after the change, and to end no session with its
+	// connection: whether they are Apache ZooKeeper.
+	Orderly func(s *Session) bool
+
+	// Guard sets a data watch on the node at path. It returns nil if it could not, or if
+	// the servers are not Orderly.
+	Guard func(ctx context.Context, s *Session, path string) Guard
+
+	// Kept returns what recipes keep for the client: the result of the first call's
+	// init. Clients that share a session share it.
+	Kept func(c *Client, init func() any) any
 
 	// Hold begins to rely on the nodes at paths, which the session has made. If the
 	// newest proof is old, Hold waits for another, within ctx. A session that has
@@ -84,6 +101,15 @@ type Functions[Client, Session, Op any] struct {
 
 	// Logger is that of client.WithLogger.
 	Logger func(c *Client) *slog.Logger
+
+	// Feed follows the node at path: see [Feed]. Except with FeedOneShot the error
+	// matches client.ErrUnsupported if the servers have no persistent watches that are
+	// known to be right. Feed waits for a connection, within ctx. The feed stays until
+	// it is closed or the client is.
+	Feed func(ctx context.Context, c *Client, path string, mode FeedMode) (Feed, error)
+
+	// Standing says how the client stands.
+	Standing func(c *Client) Standing
 
 	// Tell queues f, which calls a hook of client.Observer. f runs on a goroutine on
 	// which no lease depends, after the calls that were queued before. Tell does not

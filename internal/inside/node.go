@@ -21,8 +21,17 @@ type Node[Client any] struct {
 	Plain       bool
 	Data        []byte
 	ACL         []zk.ACL // of the node, and of parents that are made; nil: the client's default
-	List        bool     // list Dir behind the transaction; CreateAndList always does
+	List        bool     // list Dir behind the create
 	Beside      string   // another directory to list, in the same namespace; "" for none
+	More        []string // directories to list behind Beside, in the same namespace
+
+	// Made is called if the server answers that the node was made, with its path and the
+	// number of the connection. It is called on the goroutine that reads from the
+	// connection, in the order in which the nodes were made, and before CreateAndList
+	// returns. It may be called after CreateAndList has given up. It is not called for a
+	// node that was found after its answer was lost, or by CreateGroup. It must not
+	// block. Optional.
+	Made func(path string, connection uint64)
 }
 
 // Entry is a node that was made.
@@ -37,6 +46,29 @@ type Entry struct {
 	// Children; nil if they are not known. If that directory is missing there are
 	// none.
 	Beside []string
+	// More are the children of each directory of Node.More, in its order, as Beside.
+	More [][]string
+	// Stats are the stats of the directories of More, as they were listed. One that is not
+	// known, or of a directory that is missing, is zero.
+	Stats []zk.Stat
+}
+
+// Guard is a data watch on a node. The server sends its event before the answer to any
+// request that it has run after the change (see seqqueue/chain.go). So if Holds is
+// true when the answer to a create arrives on a connection, the node that stood when
+// the guard was set still stood at that create, with the same data. It is safe for
+// concurrent use and does not block.
+type Guard interface {
+	// Holds reports that the watch was set on the connection with this number, and has
+	// not fired.
+	Holds(connection uint64) bool
+	// Stands reports that the watch has not fired on any connection.
+	Stands() bool
+	// Stop gives the watch up. It is removed from the server a moment later, unless
+	// Resume is called before. It must not be called twice without Resume.
+	Stop()
+	// Resume takes Stop back, and reports whether the watch still stands.
+	Resume() bool
 }
 
 // Holding is the reliance of one hold on nodes of a session. It ends before another

@@ -26,6 +26,7 @@ const (
 	OpRemoveWatches   Op = 18
 	OpCreateContainer Op = 19
 	OpCreateTTL       Op = 21
+	OpSetWatches      Op = 101
 	OpAddWatch        Op = 106
 )
 
@@ -42,6 +43,7 @@ type Request struct {
 	Version int32
 	Watch   bool
 	Parts   []Request // of an OpMulti
+	Watches *Watches  // of an OpSetWatches, which has no Path
 }
 
 // Reply is what a server answered; each operation sets what it has. Strings and
@@ -72,6 +74,8 @@ func (r *Request) append(b []byte) []byte {
 			b = r.Parts[i].append(putPart(b, int32(r.Parts[i].Op), false))
 		}
 		return putPart(b, partError, true)
+	case OpSetWatches:
+		return r.Watches.append(b)
 	case opCloseSession:
 		return b
 	}

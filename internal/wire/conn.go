@@ -17,6 +17,7 @@ type conn struct {
 	l      *Link
 	nc     net.Conn
 	server string
+	number uint64        // among the connections of l, from 1
 	dead   chan struct{} // closed when err is set
 	up     atomic.Bool   // handshake accepted; set under l.mu
 	upped  chan struct{} // closed when up is set
@@ -68,6 +69,7 @@ func newConn(l *Link, nc net.Conn, server string) *conn {
 		sent:   make(map[int32]sentRequest),
 	}
 	c.flusher = c.flush
+	c.number = l.dials.Add(1)
 	return c
 }
 

@@ -15,6 +15,9 @@ type Event struct {
 	// Zxid is the transaction that the notification tells of. Servers before
 	// ZooKeeper 3.9 do not say it and send -1 (ZOOKEEPER-4655).
 	Zxid int64
+	// After is a transaction that the server had applied before the one of the
+	// notification: the newest that a reply showed which came before.
+	After int64
 }
 
 // The modes of an OpAddWatch, in Request.Flags (ZooDefs.AddWatchModes).
@@ -51,6 +54,9 @@ func (c *conn) notify(zxid int64, n int) error {
 		return c.fail("read", err)
 	}
 	if f := c.l.cfg.OnEvent; f != nil {
+		c.l.mu.Lock()
+		e.After = c.l.seenZxid
+		c.l.mu.Unlock()
 		f(e)
 	}
 	return nil

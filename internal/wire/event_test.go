@@ -84,7 +84,7 @@ func TestEvents(t *testing.T) {
 				seen.want(t, first, second, reply(1, 9, 0))
 				want := []wire.Event{
 					{Type: zk.EventNodeDataChanged, State: zk.StateSyncConnected, Path: path, Zxid: 0x42},
-					{Type: zk.EventNodeDeleted, State: 5, Path: path, Zxid: -1},
+					{Type: zk.EventNodeDeleted, State: 5, Path: path, Zxid: -1, After: 9},
 				}
 				if len(e.all) != 2 || e.all[0] != want[0] || e.all[1] != want[1] {
 					t.Errorf("events %.200v", e.all)

@@ -18,6 +18,10 @@ type Exchange struct {
 	Urgent bool
 	// Keep lets [Exchange.Settle] wait for the answer after Do has given up.
 	Keep bool
+	// OnAnswer is called with the answer, unless the exchange was given up. It runs on
+	// the reading goroutine, behind [Config.OnEvent] of what the server has sent before,
+	// and in the order of the answers. It may read Reply. It must not block. Optional.
+	OnAnswer func()
 
 	size int           // of the request, as it is written
 	got  int           // of the answer; set before answered
@@ -44,6 +48,15 @@ func (x *Exchange) Answered() bool { return x.answered.Load() }
 
 // Err is why an answer that has arrived could not be read. It matches [ErrProtocol].
 func (x *Exchange) Err() error { return x.err }
+
+// Connection tells connections of the Link apart: it is the number of the one that the
+// request was sent on, from 1, and 0 for a request that no Do has taken.
+func (x *Exchange) Connection() uint64 {
+	if x.conn == nil {
+		return 0
+	}
+	return x.conn.number
+}
 
 // Bytes returns the size of the request if it was sent, and of its answer if that has
 // arrived. Both count the four length bytes.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
@@ -90,6 +91,7 @@ type Link struct {
 	over <-chan struct{}
 
 	flushers sync.WaitGroup // goroutines that write for exchanges
+	dials    atomic.Uint64  // connections so far
 
 	mu         sync.Mutex // guards what follows; never held across I/O or callbacks
 	cause      error

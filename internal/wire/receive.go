@@ -89,6 +89,9 @@ func (c *conn) complete(r sentRequest, reply Reply, unread error) {
 	l.mu.Unlock()
 	x.Reply, x.err = reply, unread
 	x.answered.Store(true)
+	if x.OnAnswer != nil {
+		x.OnAnswer()
+	}
 	expired := reply.Code == codeSessionExpired
 	switch {
 	case r.op == opCloseSession && (expired || reply.Code == codeOK):

@@ -14,10 +14,12 @@ type Commit struct {
 	Op      Op
 	// Created and Deleted are the nodes that it makes and removes.
 	Created, Deleted []string
+	// Changed are the nodes whose data it sets.
+	Changed []string
 }
 
-// OnCommit calls f for every transaction from now on that makes or removes nodes,
-// when the server or its leader commits it. f is called as [Server.OnRequest] says.
+// OnCommit calls f for every transaction from now on that makes, removes or
+// sets nodes, when the server or its leader commits it. f is called as [Server.OnRequest] says.
 func (s *Server) OnCommit(f func(Commit)) {
 	s.mu.Lock()
 	s.journal.commitObservers = append(slices.Clip(s.journal.commitObservers), f)
@@ -31,7 +33,7 @@ func (j *journal) noteCommit(x *txn) {
 	}
 	c := Commit{Time: time.Now(), Zxid: x.zxid, Session: x.session, Op: x.op}
 	c.describe(x)
-	if len(c.Created)+len(c.Deleted) > 0 {
+	if len(c.Created)+len(c.Deleted)+len(c.Changed) > 0 {
 		j.unseenCommits = append(j.unseenCommits, c)
 	}
 }
@@ -43,6 +45,8 @@ func (c *Commit) describe(x *txn) {
 		c.Created = append(c.Created, x.path)
 	case OpDelete, OpDeleteContainer:
 		c.Deleted = append(c.Deleted, x.path)
+	case OpSetData:
+		c.Changed = append(c.Changed, x.path)
 	case OpCloseSession:
 		c.Deleted = append(c.Deleted, x.paths...)
 	case OpMulti:

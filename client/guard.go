@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/wire"
+)
+
+// guard is an inside.Guard: a watch of getData, which leaves nothing behind on a node
+// that does not exist.
+type guard struct{ on *sharedWatch }
+
+// orderly is inside.Functions.Orderly.
+func orderly(s *Session) bool { return s.session.knownProduct() == apacheZooKeeper }
+
+// setGuard is inside.Functions.Guard.
+func setGuard(ctx context.Context, s *Session, path string) inside.Guard {
+	full, err := s.full(path)
+	if err != nil || !orderly(s) {
+		return nil
+	}
+	_, w, err := s.session.watched(ctx, wire.OpGetData, full)
+	if err != nil {
+		return nil
+	}
+	return guard{w.on}
+}
+
+func (g guard) Holds(connection uint64) bool {
+	h := g.on.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return g.on.conn == connection && connection != 0 && h.watches[g.on.key] == g.on
+}
+
+func (g guard) Stands() bool {
+	select {
+	case <-g.on.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (g guard) Stop() { g.on.hub.giveUp(g.on) }
+
+func (g guard) Resume() bool {
+	h := g.on.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.watches[g.on.key] != g.on {
+		return false
+	}
+	g.on.wanted++
+	delete(h.unwanted, g.on.key)
+	return true
+}
+
+// keep is inside.Functions.Kept.
+func (c *core) keep(init func() any) any {
+	c.kept.Do(func() { c.ofRecipes = init() })
+	return c.ofRecipes
+}
