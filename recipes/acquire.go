@@ -42,12 +42,19 @@ type acquirable interface {
 	// free returns a [*BusyError] if the lock could not be taken now. It makes no
 	// node.
 	free(ctx context.Context) error
-	// join makes a node behind those that stand in the queue.
+	// join makes a node at the end of the queue.
 	join(ctx context.Context) (*seqqueue.Member, error)
 	// turn waits until it is the turn of m, and returns the place that m has then.
 	// Without wait it returns a [*BusyError] if it is not m's turn. After an error the
 	// caller deletes the node of m.
 	turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error)
+}
+
+// prompt is a lock that may take a place with its first request.
+type prompt interface {
+	// atOnce returns the place that its first request has taken; ok is false if it has
+	// taken none. m has joined the queue then, or is nil.
+	atOnce(ctx context.Context) (p place, ok bool, m *seqqueue.Member, err error)
 }
 
 // acquire goes through the protocol of a lock that c has made. lock describes the
@@ -78,9 +85,21 @@ func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirab
 			return nil, err
 		}
 	}
-	m, err := by.join(ctx)
-	if err != nil {
-		return nil, err
+	var m *seqqueue.Member
+	if by, may := by.(prompt); may && !lock.Try {
+		p, ok, joined, err := by.atOnce(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return take(ctx, p, outer)
+		}
+		m = joined
+	}
+	if m == nil {
+		if m, err = by.join(ctx); err != nil {
+			return nil, err
+		}
 	}
 	seen.queued(lock.Path, m)
 	p, err := by.turn(ctx, m, !lock.Try)
@@ -99,9 +118,9 @@ func endedBefore(err error) error {
 	return fmt.Errorf("the context had ended before: %w", err)
 }
 
-// abandon deletes the node of m, whose turn has failed with err. A lock of another
-// kind refuses its own acquires while that node stands, so that a refused acquire
-// waits until the node is gone or ctx ends.
+// abandon deletes the node of m, whose turn has failed with err. While that node
+// stands, a lock of another kind refuses its own acquires. So a refused acquire waits
+// until the node is gone or ctx ends.
 func abandon(ctx context.Context, m *seqqueue.Member, err error) {
 	if errors.Is(err, ErrForeignLock) {
 		_ = m.Delete(ctx) // what fails goes on in the background

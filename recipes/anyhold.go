@@ -19,7 +19,7 @@ type AnyHold interface {
 	// Err is nil while the lock is held. Afterwards it matches ErrReleased or
 	// ErrLost.
 	Err() error
-	// Deadline is the instant before which nobody else holds the lock.
+	// Deadline is the instant before which no other contender holds the lock.
 	Deadline() time.Time
 	// Jeopardy returns a channel that is closed while the hold is in doubt.
 	Jeopardy() <-chan struct{}

@@ -17,8 +17,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// Contender is a node that holds a lock or waits for it, of this library, of
-// Curator or of any other that uses the same names.
+// Contender is a node that holds a lock or waits for it. This library, Curator or any
+// other library with the same names has made it.
 type Contender struct {
 	Path         string // of the node
 	Sequence     int64  // its place: lower goes first
@@ -36,14 +36,19 @@ type Contender struct {
 	QueuedSince time.Time
 	// HeldSince is since when it holds the lock, by the server's clock. It is zero
 	// for a waiter, and for a holder of which that is not known. Servers keep no
-	// record of it, so it is known of a lease, and by Queue of a holder that
-	// certainly did not have to wait: it holds since its node was made.
+	// record of it. It is known of a lease. Queue also knows it of a holder that
+	// certainly did not have to wait: that one holds since its node was made.
 	HeldSince time.Time
 
 	// Unreadable is set if the ACL of the node does not let this client read it.
 	// What its name tells is known then. Session, QueuedSince, HeldSince,
 	// FencingToken, Data and Owner are not, and are zero.
 	Unreadable bool
+
+	// WaitingBehind is how many acquires of the client that asks wait in its process,
+	// without a node, until one of its nodes leaves; see [WithMaxContenders]. It is set
+	// on the last contender of that client that stands in line, and 0 otherwise. Other clients cannot know it.
+	WaitingBehind int
 
 	asked bool   // its owner was asked to release
 	full  string // its path on the server, "" if a program made the Contender
@@ -158,8 +163,8 @@ func printable(s string) bool {
 // lookups bounds the reads in flight for one inspection.
 const lookups = 16
 
-// contenders reads the nodes of a line and says which of them hold the lock:
-// those that no node ahead blocks. A node that vanishes meanwhile is left out.
+// contenders reads the nodes of a line and says which of them hold the lock: a node
+// holds it if no node ahead blocks it. A node that vanishes meanwhile is left out.
 // changed is the newest change of the directory's children (pzxid), as of the line.
 func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line []seqqueue.Node, changed int64) ([]Contender, error) {
 	found := make([]*Contender, len(line))
@@ -187,8 +192,8 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 	return all, nil
 }
 
-// putInLine says whether contender c, which stands in a line behind those of earlier
-// (nil for one that has vanished), holds the lock, and since when.
+// putInLine says whether contender c holds the lock, and since when. In the line, c
+// stands behind the contenders of earlier. A nil there is a contender that has vanished.
 func putInLine(c *Contender, line []seqqueue.Node, earlier []*Contender, changed int64) {
 	i := len(earlier)
 	blocks := rule(line[i].Tag)
@@ -201,8 +206,8 @@ func putInLine(c *Contender, line []seqqueue.Node, earlier []*Contender, changed
 }
 
 // allAhead reports whether every node that was ever ahead of that of c is still
-// there. The number of c counts those: a server numbers a node by the children that
-// its directory has had. The read node of a downgrade is younger, and stands there
+// there. The number of c counts these nodes: a server numbers a node by the children
+// that its directory has had. The read node of a downgrade is younger, and stands there
 // with the number of a write node that has left.
 func allAhead(c *Contender, earlier []*Contender) bool {
 	var n int64
@@ -218,7 +223,7 @@ func allAhead(c *Contender, earlier []*Contender) bool {
 // sessionOf returns the session that a node is deleted with, 0 if it stays. ClickHouse
 // Keeper shows an owner of containers, which is no session's id there or on
 // ZooKeeper (EphemeralType.CONTAINER_EPHEMERAL_OWNER). Other negative owners are
-// sessions: those that servers with an id from 128 on have made.
+// sessions, made by servers with an id from 128 on.
 func sessionOf(stat *zk.Stat) int64 {
 	if stat.EphemeralOwner == math.MinInt64 {
 		return 0

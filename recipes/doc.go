@@ -1,4 +1,4 @@
-// Package recipes holds distributed locks on ZooKeeper that are compatible on
+// Package recipes holds distributed locks and elections on ZooKeeper that are compatible on
 // the wire with Apache Curator's: Java and Go processes may contend on the
 // same paths at the same time. Types keep Curator's names.
 //
@@ -19,13 +19,15 @@
 //	defer hold.Close()
 //	err = sellOne(hold.Context(), db, hold.FencingToken())
 //
+// An election, [LeaderLatch] or [LeaderSelector], gives a [Term], which is a Hold.
+//
 // # Losing the lock
 //
-// A hold ends when it is released, when the client's session is over, when
-// another client deletes its node, and, a safety margin before another client could
-// hold the lock, when the ensemble has not confirmed the session for too long.
-// Its context ends then, and [context.Cause] says why. No server needs to
-// say so: it ends in a partition too. Work must stop then; docs/losing-a-lock.md
+// A hold ends when it is released, when the client's session is over, and when
+// another client deletes its node. It also ends if the ensemble has not confirmed the
+// session for too long, a safety margin before another client could hold the lock.
+// Then the hold's context ends, and [context.Cause] says why. No server needs to
+// say so: the hold ends in a partition too. Work must stop then; docs/losing-a-lock.md
 // says what that rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard].
 // What is already on its way to another system when that happens cannot be
 // called back: hand [Hold.FencingToken] to that system, and let it refuse a
@@ -37,14 +39,14 @@
 // thread: an Acquire whose context descends from [Hold.Context] of a hold of
 // the same lock returns another counted hold at once, without I/O. Goroutines
 // that share such a context share the lock. The lock is free when every hold
-// of it is released. An Acquire that would wait for a hold that its context
-// descends from, as to write while reading or with another client, is refused
-// with [ErrWouldDeadlock].
+// of it is released. If an Acquire would wait for a hold that its context descends
+// from, it is refused with [ErrWouldDeadlock]. Examples are a write lock within a
+// read hold, and the same lock by another client.
 //
 // # Errors
 //
 // Failures are [*LockError]; see [ErrBusy], [ErrLost], [ErrReleased],
 // [ErrNodeDeleted], [ErrSequenceExhausted] and the errors of package client.
-// When the session is lost during a wait, the place in the queue is lost with
-// it and Acquire says so instead of queueing again in silence.
+// If the session is lost during a wait, the place in the queue is lost with it.
+// Acquire then returns an error, and does not queue again in silence.
 package recipes

@@ -23,8 +23,8 @@ type WriteHold struct {
 
 // Downgrade turns the write hold into a read hold: it takes the read lock in
 // the write hold's place and then releases the write hold. No writer holds the
-// lock in between, however long it has been waiting; readers who stand before
-// the first of those are let in. The read hold has the write hold's fencing
+// lock in between, however long it has been waiting. Readers that stand before
+// the first waiting writer are let in. The read hold has the write hold's fencing
 // token. ctx bounds both requests, and the read hold carries its values.
 //
 // If the write lock was re-entered, this hold of it ends and the others stay:
@@ -32,9 +32,9 @@ type WriteHold struct {
 //
 // On error there is no read hold, and the write hold is as it was: held, and
 // to be released, unless the error matches [ErrLost] or [ErrReleased]. Without
-// error the write hold is over. If ctx ended in between, its node is still
-// being removed in the background, until then other readers wait, and
-// [Hold.Release] of the write hold says so.
+// error the write hold is over. If ctx ended in between, the write node is still
+// being removed in the background, and [Hold.Release] of the write hold says so.
+// Until the node is gone, other readers wait.
 //
 // There is no way back: see [WriteLock.Acquire].
 func (h *WriteHold) Downgrade(ctx context.Context) (*Hold, error) {
@@ -71,10 +71,10 @@ func (h *WriteHold) downgrade(ctx context.Context) (*Hold, error) {
 }
 
 // underWrite takes the read lock in the place of a write hold, if there is one.
-// The node is plain, ephemeral and protected, and its number is that of the write
-// node, so that it is before the contenders that wait behind that (Curator's
-// ReadLock since 5.5, CURATOR-621: a writer that waited would be before a
-// number of its own). The transaction checks the write node: had another client
+// The read node is plain, ephemeral and protected. It has the number of the write
+// node, so that it stands before the contenders behind the write node (Curator's
+// ReadLock since 5.5, CURATOR-621). With a number of its own the read node would
+// stand behind a writer that waits. The transaction checks the write node: had another client
 // deleted it, another writer might hold already.
 func (l *ReadLock) underWrite(ctx context.Context, w *grant, around []*grant) (h *Hold, ok bool, err error) {
 	if w == nil {
@@ -90,6 +90,7 @@ func (l *ReadLock) underWrite(ctx context.Context, w *grant, around []*grant) (h
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(stays.Context(), func() { cancel(context.Cause(stays.Context())) })()
+	w.Break() // its end makes no room for a writer any more
 	node := w.Paths[0]
 	slash := strings.LastIndexByte(node, '/')
 	number := node[strings.LastIndex(node, writeTag)+len(writeTag):]

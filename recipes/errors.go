@@ -16,8 +16,8 @@ var (
 	// contender, which may be of the same client.
 	ErrBusy = errors.New("not free")
 
-	// ErrLost says that a hold ended although nobody released it. It comes
-	// with the reason, such as client.ErrSessionLost or [ErrNodeDeleted].
+	// ErrLost says that a hold ended before it was released. It comes with the
+	// reason, such as client.ErrSessionLost or [ErrNodeDeleted].
 	ErrLost = errors.New("lock lost")
 
 	// ErrReleased says that a hold ended because it was released.
@@ -28,9 +28,9 @@ var (
 	ErrNodeDeleted = seqqueue.ErrGone
 
 	// ErrSequenceExhausted says that the counter of the lock's directory is
-	// near its end at 2147483647, beyond which servers hand out equal
-	// numbers and every client would see itself first (ZOOKEEPER-3249). Let
-	// every client stop and delete the directory; it starts again at 0.
+	// near its end at 2147483647. Beyond that, servers hand out equal numbers, and
+	// every client would see itself first (ZOOKEEPER-3249). Let every client stop
+	// and delete the directory; it starts again at 0.
 	ErrSequenceExhausted = seqqueue.ErrExhausted
 
 	// ErrForeignLock says that a lock of another recipe or library is in use
@@ -40,9 +40,9 @@ var (
 	// the recipes that are known by their names.
 	ErrForeignLock = seqqueue.ErrForeign
 
-	// ErrWouldDeadlock says that an acquire was refused because it would wait
-	// for a hold that its own context descends from, or for a waiter that waits
-	// for that hold. Permits of a semaphore, of which the context holds others,
+	// ErrWouldDeadlock says that an acquire was refused because it would wait for
+	// its own caller: for a hold that its context descends from, or for a waiter
+	// that waits for that hold. Permits of a semaphore, of which the context holds others,
 	// are refused whenever they are not free at once.
 	ErrWouldDeadlock = errors.New("would wait for itself")
 
@@ -66,7 +66,7 @@ func (e *LockError) Error() string {
 // Unwrap returns the reason.
 func (e *LockError) Unwrap() error { return e.Err }
 
-// BusyError says who stood in the way of a TryAcquire. It matches [ErrBusy].
+// BusyError names the contender that stood in the way of a TryAcquire. It matches [ErrBusy].
 type BusyError struct {
 	Holder Contender
 }
@@ -79,8 +79,8 @@ func (e *BusyError) Error() string {
 // Is reports whether target is [ErrBusy].
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
-// takenAway says of a group of nodes, whose creation was not answered, that some
-// of them were found and others were not: another client deleted those.
+// takenAway is for a group of nodes whose creation was not answered. If some of them
+// were found and others were not, another client has deleted the others.
 func takenAway(err error) error {
 	if errors.Is(err, zk.ErrNoNode) && client.UnknownOutcome(err) {
 		return fmt.Errorf("%w: %w", ErrNodeDeleted, err)

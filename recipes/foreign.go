@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -98,10 +99,41 @@ func (l *leases) refuseForeign(ctx context.Context, path string) error {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
+	return refuseForeignIn(path, children)
+}
+
+// refuseForeignIn is refuseForeign for the children of path that are known.
+func refuseForeignIn(path string, children []string) error {
 	for _, name := range children {
 		if len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
 			return fmt.Errorf("%w: %s/%s is a lease of kazoo's Semaphore: give each a path of its own", ErrForeignLock, path, name)
 		}
 	}
 	return seqqueue.Tags{Foreign: known}.Refuse(path, children)
+}
+
+// leaseNumber is the number of a child that has the name of a lease, ours or
+// Curator's. It is negative where the counter has passed its end: unlike
+// places in a queue, leases are good without an order.
+func leaseNumber(name string) (string, bool) {
+	const uuid = 36
+	rest, ok := strings.CutPrefix(name, inside.ProtectedPrefix)
+	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
+		return "", false
+	}
+	number, ok := strings.CutPrefix(rest[uuid:], "-"+leaseTag)
+	return number, ok && len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
+}
+
+// isUUID reports whether s, of 36 bytes, is a UUID as Java and we write it.
+func isUUID(s string) bool {
+	for i := range len(s) {
+		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
+		case dash != (s[i] == '-'):
+			return false
+		case !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])):
+			return false
+		}
+	}
+	return true
 }

@@ -30,6 +30,8 @@ type place struct {
 	token int64
 
 	shared bool // others may hold the lock at the same time
+
+	heirs *succession // of a semaphore, whose waiters may take over; or nil
 }
 
 // grant is a place that is held: by one hold or, with re-entry, by several.
@@ -66,8 +68,8 @@ func (s *stoppable) get(g *grant) context.Context {
 
 // watchAfter is how long a hold lasts before its own nodes are watched:
 // shorter ones cost the server nothing, and a node that was deleted before is
-// found missing.
-const watchAfter = 20 * time.Millisecond
+// found missing. The time runs from the moment at which the nodes were seen last.
+const watchAfter = seqqueue.WatchAfter
 
 // take begins to hold a place, as soon as the session is known to be good for
 // some time. ctx gives the hold its values, not its end; around are the holds that
@@ -78,11 +80,11 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 	g.first.of, g.first.values = g, callers(ctx)
 	g.one[0] = &g.first
 	g.holds = g.one[:]
-	g.watch = time.AfterFunc(watchAfter, g.watchOwn)
+	g.watch = time.AfterFunc(g.Unwatched(), g.watchOwn)
 	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
 	if err == nil {
 		g.holding = holding
-		if err = g.err(); err == nil {
+		if err = notOver(g.err()); err == nil { // a loss before there is a hold: ErrLost is for that of another
 			err = g.first.follow(g, around)
 		}
 	} else if errors.Is(err, zk.ErrNoNode) {
@@ -106,6 +108,11 @@ func newHold(e *ending, g *grant) *Hold {
 	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
 	return h
 }
+
+// answeredFor is called when the program releases the hold, so that dropped has nothing to
+// say. A finalizer keeps its object, and through it the connection of the hold's session,
+// for one more collection. A program whose holds come and go would grow by that.
+func (h *Hold) answeredFor() { runtime.SetFinalizer(h, nil) }
 
 // dropped is called when the handle h is garbage. Nothing of the grant refers to it.
 func (h *Hold) dropped() {
@@ -181,6 +188,7 @@ func (g *grant) lose(why error) {
 		h.cancel(over) // under the lock: a lost grant has no context that goes on
 	}
 	g.mu.Unlock()
+	g.Break()
 	g.seen.Load().lost(g.lock, over)
 }
 

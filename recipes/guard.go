@@ -10,8 +10,8 @@ import (
 )
 
 // Guard applies ops in one transaction that is committed only while the lock
-// is held: it checks the hold's own nodes as well. Paths are those of the client that
-// the lock was made with. It is the way to write to ZooKeeper under a lock: no
+// is held: it checks the hold's own nodes as well. Paths are as the client of the lock
+// has them, within its namespace. It is the way to write to ZooKeeper under a lock: no
 // pause and no partition can let a write of a hold that is over through.
 //
 // If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing
@@ -29,11 +29,11 @@ func (h *Hold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, 
 }
 
 // Guard applies ops in one transaction that is committed only while all of the
-// locks are held, as [Hold.Guard]. Paths are those of the client that the first
-// lock named was made with.
+// locks are held, as [Hold.Guard]. Paths are as the client of the first lock has
+// them, within its namespace.
 //
-// Only locks of one client can be checked in one transaction: with those of
-// several the error matches [ErrSeveralSessions] and nothing is sent. Use the
+// Only locks of one client can be checked in one transaction. If the locks are of
+// several clients, the error matches [ErrSeveralSessions] and nothing is sent. Use the
 // Guard of one of [MultiHold.Holds], or fencing tokens.
 func (h *MultiHold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
 	grants := make([]*grant, len(h.holds))

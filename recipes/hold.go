@@ -19,8 +19,8 @@ type Hold struct {
 // matches [ErrReleased] or [ErrLost]. It carries the values of the context that
 // was given to Acquire, but not its end. Re-enter the lock with it.
 //
-// A hold whose Acquire had a context of another hold, of whatever lock, is lost
-// when that outer hold is lost, and the cause names the lock of the outer hold. If
+// If Acquire had a context of another hold, of whatever lock, this hold is lost when
+// that outer hold is lost. The cause then names the lock of the outer hold. If
 // the outer hold is only released, the inner one goes on until its own end. If the
 // outer lock was re-entered, the inner hold follows it until its last hold is released.
 func (h *Hold) Context() context.Context { return h.context() }
@@ -31,7 +31,8 @@ func (h *Hold) Path() string { return h.grant.Paths[0] }
 // FencingToken grows with every hold of the lock, of every client: it is the
 // id of the transaction that made the hold's node (czxid). The node's sequence
 // number is no token, it starts again at 0 when the directory is removed. A
-// read hold in the place of a write hold has the write hold's token.
+// read hold in the place of a write hold has the write hold's token. Permits that are
+// held at the same time may have been granted in another order than that of their tokens.
 // Restoring an ensemble from a backup may take tokens back.
 func (h *Hold) FencingToken() int64 { return h.grant.token }
 
@@ -49,17 +50,21 @@ func (h *Hold) Err() error { return h.err() }
 // the lock, its node. It may be called from any goroutine and more than once;
 // all calls return the result of the first, or their own context's end.
 //
-// It returns an error that matches [ErrLost] if the lock was lost before it, or
-// while it ran.
-// With any other error the hold is over as well, and the node is removed in
-// the background until that succeeds or the session is over; until then
-// others wait.
-func (h *Hold) Release(ctx context.Context) error { return h.release(ctx) }
+// If the lock was lost before Release, or while it ran, the error matches [ErrLost].
+// After any other error the hold is over as well. Its node is then removed in the
+// background, until that succeeds or the session is over. Until then others wait.
+func (h *Hold) Release(ctx context.Context) error {
+	h.answeredFor()
+	return h.release(ctx)
+}
 
 // Close is [Hold.Release] within one session timeout. It is made for defer.
-func (h *Hold) Close() error { return h.close() }
+func (h *Hold) Close() error {
+	h.answeredFor()
+	return h.close()
+}
 
-// Deadline returns the instant before which nobody else holds the lock, by
+// Deadline returns the instant before which no other contender holds the lock, by
 // what is known now; heartbeats move it on. The hold's context ends the safety
 // margin of the client's client.LeasePolicy earlier, unless there is better
 // news until then. What else the policy assumes, and what no client can

@@ -1,17 +1,19 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // lockInternals is what the locks with one queue have in common (Curator's
-// LockInternals). The locks differ in the tag of their nodes and in who ahead
-// of them blocks.
+// LockInternals). The locks differ in the tag of their nodes and in the contenders
+// ahead that block them.
 type lockInternals struct {
 	settings
 
@@ -21,9 +23,9 @@ type lockInternals struct {
 	tag    string          // of the nodes that an acquire makes
 	blocks seqqueue.Blocks // rule(tag)
 	key    heldKey
-	// other is asked by reenter if ctx descends from no hold of this lock: what the
+	// otherHalf is asked by reenter if ctx descends from no hold of this lock: what the
 	// other half of a read/write lock gives or refuses. It is nil for a mutex.
-	other func(context.Context) (h *Hold, ok bool, err error)
+	otherHalf func(context.Context) (h *Hold, ok bool, err error)
 }
 
 // The tags that stand before the numbers.
@@ -56,6 +58,22 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 		tag:   tag, blocks: rule(tag),
 		key: newHeldKey(c, full, tag),
 	}, nil
+}
+
+// newChained is newLockInternals for a lock whose holds are the nodes of its queue. They
+// hand over to each other in the process, unless kazoo contends, whose nodes have other
+// rules.
+func newChained(c *client.Client, path string, s settings, tag string, others ...string) (*lockInternals, error) {
+	l, err := newLockInternals(c, path, s, tag, others...)
+	if err != nil || s.kazoo {
+		return l, err
+	}
+	shared := ""
+	if tag != lockTag {
+		shared = readTag
+	}
+	l.queue.Chained(l.key.path, shared, cmp.Or(s.most, seqqueue.MostMembers))
+	return l, nil
 }
 
 // lockPath checks the path of a lock and maps it to the server's.
@@ -100,6 +118,12 @@ func (l *lockInternals) contenders(ctx context.Context) ([]Contender, error) {
 	all, err := contenders(ctx, l.c, l.queue, line, changed)
 	if err != nil {
 		return nil, l.fail("list", err)
+	}
+	waiting, behind := l.queue.Waiting()
+	for i := range all {
+		if strings.HasSuffix(all[i].Path, "/"+behind) && behind != "" {
+			all[i].WaitingBehind = waiting
+		}
 	}
 	return all, nil
 }

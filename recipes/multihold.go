@@ -68,36 +68,36 @@ func (h *MultiHold) abandon() {
 }
 
 // Context is done when any of the locks is no longer held. Its cause matches
-// [ErrReleased] or [ErrLost]. Each lock is re-entered with it, but for
-// semaphores, which know it and return [ErrWouldDeadlock] for what can never
-// be had within it.
+// [ErrReleased] or [ErrLost]. With this context an acquire of one of the locks
+// re-enters it. A semaphore is not re-entered: it refuses with [ErrWouldDeadlock]
+// what it could never give within this hold.
 func (h *MultiHold) Context() context.Context { return h.context() }
 
 // Holds are the holds of the locks, in the order in which they were named.
 // They must not be released one by one unless the multi-lock is given up.
 func (h *MultiHold) Holds() []*Hold { return slices.Clone(h.holds) }
 
-// FencingToken is that of the first lock named, and grows with every hold of
-// that lock. Those of the other locks are in [MultiHold.Holds]: locks that
-// were entered in one transaction have the same, permits of a semaphore and
-// locks that were re-entered have their own.
+// FencingToken is the token of the first lock named, and grows with every hold of
+// that lock. [MultiHold.Holds] has the tokens of the other locks. Locks that were
+// entered in one transaction have the same token. Permits of a semaphore, and locks
+// that were re-entered, have tokens of their own.
 func (h *MultiHold) FencingToken() int64 { return h.holds[0].FencingToken() }
 
 // Err is nil while all locks are held. Afterwards it matches [ErrReleased] or
 // [ErrLost].
 func (h *MultiHold) Err() error { return h.ending.err() }
 
-// Release ends the hold and releases all locks at once, each as
-// [Hold.Release]; one that fails does not keep the others from it, and the
-// error joins those of all. It may be called more than once: all calls return
-// the result of the first, or their own context's end.
+// Release ends the hold and releases all locks at once, each as [Hold.Release]. If
+// the release of one lock fails, the others are released all the same, and the error
+// joins the errors of all. Release may be called more than once: all calls return
+// the result of the first, or the end of their own context.
 func (h *MultiHold) Release(ctx context.Context) error { return h.release(ctx) }
 
 // Close is [MultiHold.Release] within one session timeout. It is made for
 // defer.
 func (h *MultiHold) Close() error { return h.close() }
 
-// Deadline returns the instant before which nobody else holds any of the
+// Deadline returns the instant before which no other contender holds any of the
 // locks, by what is known now: the earliest of [Hold.Deadline]. It is zero once
 // the hold is over.
 func (h *MultiHold) Deadline() time.Time {
@@ -118,10 +118,10 @@ func (h *MultiHold) Deadline() time.Time {
 }
 
 // Confirm asks the ensembles whether all of the locks are held, at once, as
-// [Hold.Confirm]. After nil each was, at some moment during the call. It takes
-// one write for each lock. The error joins those of all, and matches [ErrLost]
-// or [ErrReleased] if the hold is over. After any other error the hold is as it
-// was, and nothing new is known of the locks that the error names.
+// [Hold.Confirm]. After nil each was held, at some moment during the call. It takes
+// one write for each lock. The error joins the errors of all locks, and matches
+// [ErrLost] or [ErrReleased] if the hold is over. After any other error the hold is
+// as it was, and nothing new is known of the locks that the error names.
 func (h *MultiHold) Confirm(ctx context.Context) error { return h.ending.confirm(ctx) }
 
 // Jeopardy returns a channel that is closed while any of the locks is in doubt,

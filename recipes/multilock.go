@@ -23,9 +23,9 @@ import (
 // transaction. If all are free that is all it takes. At the first lock that is
 // not free the acquire withdraws from the queues of the locks behind, and only
 // then it waits: it never stands in the queue of a lock while it waits for one
-// that is named before. It takes the locks behind one by one. Contenders for those
-// may see its nodes for the moment in between, and a TryAcquire that sees them
-// returns a [*BusyError].
+// that is named before. It takes the locks behind one by one. For the moment in
+// between, contenders for these locks may see its nodes, and a TryAcquire that sees
+// them returns a [*BusyError].
 //
 // The locks of different clients cannot be entered in one transaction. They are
 // taken in the order in which they are named as well.
@@ -74,9 +74,9 @@ func pathOf(parts []part) string {
 //
 // On error none is held and no node remains, or its removal goes on in the
 // background until it succeeds or the session is over. The error is a
-// [*LockError] that names the lock that failed, or all that were to be entered
-// at once, and matches the same as that lock's own. It also matches [ErrLost]
-// if a lock that was held already was lost while waiting for another.
+// [*LockError] that names the lock that failed, or all locks that were to be entered
+// at once. It matches what the error of that lock's own Acquire matches. It also
+// matches [ErrLost] if one lock was lost while the acquire waited for another.
 //
 // Locks that ctx holds already are re-entered first, as by their own Acquire. They
 // should therefore be named first everywhere.

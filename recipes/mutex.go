@@ -44,7 +44,7 @@ type InterProcessMutex struct{ *lockInternals }
 // NewInterProcessMutex returns the lock on path. It does no I/O: the path and
 // what is missing above it are made, as containers, by the first Acquire.
 func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*InterProcessMutex, error) {
-	l, err := newLockInternals(c, path, newSettings(opts), lockTag)
+	l, err := newChained(c, path, newSettings(opts), lockTag)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,18 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 // Acquire waits until the lock is held. ctx bounds the waiting and nothing
 // after it; the hold lasts until it is released or lost.
 //
-// On error the lock is not held and no node remains, or its removal goes on
-// in the background until it succeeds or the session is over. The error is a
-// [*LockError] and matches what happened: ctx's error, client.ErrSessionLost
-// if the session was lost during the wait and the place in the queue with it,
-// [ErrNodeDeleted] if another client deleted the waiting node, client.ErrClosed,
-// client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock]. With a context of a
-// hold that was lost it matches [ErrLost], and with one of a hold of the same
-// lock by another client [ErrWouldDeadlock].
+// On error the lock is not held. No node remains, or its removal goes on in the
+// background until it succeeds or the session is over. The error is a [*LockError]
+// and matches what happened:
+//
+//   - ctx's error;
+//   - client.ErrSessionLost, if the session was lost during the wait, and the place in
+//     the queue with it;
+//   - [ErrNodeDeleted], if another client deleted the waiting node;
+//   - client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock];
+//   - [ErrLost], if ctx descends from a hold that was lost;
+//   - [ErrWouldDeadlock], if ctx descends from a hold of the same lock by another
+//     client.
 //
 // Acquire may be called again after any error, also after one that matches
 // client.UnknownOutcome: the new call waits behind a node that is still being
@@ -71,7 +75,7 @@ func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return
 // TryAcquire takes the lock if no other contender holds it or waits for it. It never
 // waits for others, only for the servers' answers, within ctx. If a contender is
 // ahead, TryAcquire returns a [*BusyError] that names the holder. It makes a node
-// then only if both came in the same moment. Otherwise it is like Acquire.
+// then only if both came in the same moment. In all else it is like Acquire.
 func (m *InterProcessMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, false)
 }
@@ -120,7 +124,33 @@ func (l *lockInternals) acquire(ctx context.Context, wait bool) (*Hold, error) {
 			return h, nil
 		}
 	}
-	return acquire(ctx, l.c, l.info(!wait), l)
+	if !wait {
+		return acquire(ctx, l.c, l.info(true), tries{l})
+	}
+	return acquire(ctx, l.c, l.info(false), l)
+}
+
+// tries is the protocol of a lock for an acquire that does not wait.
+type tries struct{ *lockInternals }
+
+// mostLooks bounds how often an acquire that does not wait lists the queue before it
+// joins.
+const mostLooks = 8
+
+// join makes a node, unless others wait for room in the process. Their nodes are in the
+// list that free makes. If it shows none, they come in a moment. It never shows any if
+// another client has deleted the node of a holder that may not read it, and so does not
+// know that yet. Then join goes past those who wait.
+func (t tries) join(ctx context.Context) (*seqqueue.Member, error) {
+	if err := met(ctx, t.c); err != nil {
+		return nil, err
+	}
+	for looks := 0; looks < mostLooks && t.queue.Crowded(); looks++ {
+		if err := t.free(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.queue.JoinPast(ctx, t.node())
 }
 
 // reenter returns one more hold of the lock if ctx descends from one.
@@ -131,8 +161,8 @@ func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err erro
 			return h, ok, err
 		}
 	}
-	if l.other != nil {
-		if h, ok, err = l.other(ctx); ok || err != nil {
+	if l.otherHalf != nil {
+		if h, ok, err = l.otherHalf(ctx); ok || err != nil {
 			return h, ok, err
 		}
 	}
@@ -144,7 +174,7 @@ func (l *lockInternals) reenter(ctx context.Context) (h *Hold, ok bool, err erro
 
 // shares reports whether g, which may be nil, is re-entered by the lock.
 func (l *lockInternals) shares(g *grant) bool {
-	return g != nil && !l.alone && !g.set.alone
+	return g != nil && !l.noReentry && !g.set.noReentry
 }
 
 // waitsFor refuses an acquire that would wait for g, a hold of its own context.
@@ -167,7 +197,11 @@ func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, l.c); err != nil {
 		return nil, err
 	}
-	return l.queue.Join(ctx, l.node())
+	if _, nested := ctx.Value(l.key.on).(*held); nested { // those that wait in the process may wait for its hold
+		return l.queue.JoinPast(ctx, l.node())
+	}
+	m, err := l.queue.Join(ctx, l.node())
+	return m, l.waited(ctx, err)
 }
 
 // node is what a contender makes in the queue. The client was connected before.
@@ -201,7 +235,7 @@ func (l *lockInternals) unblocked(ctx context.Context, m *seqqueue.Member) error
 		if err := l.busy(ctx, line[:max(own, 0)]); err != nil {
 			return err
 		}
-		// Those ahead have left meanwhile: look again.
+		// The contenders ahead have left meanwhile: look again.
 	}
 }
 

@@ -72,7 +72,7 @@ func TestFIFO(t *testing.T) {
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
-		if got := r.srv.WatchCount(); got != n+1 { // the holder watches its own node
+		if got := r.srv.WatchCount(); got != 2*n+1 { // each watches its own node, too
 			r.Errorf("%d watches for %d waiters and a holder", got, n)
 		}
 		r.srv.ResetCounts()

@@ -116,7 +116,7 @@ func TestLockHooks(t *testing.T) {
 		m := r.mutex(c)
 		waiting := acquire(r.as("w"), m)
 		time.Sleep(time.Second)
-		d.want(t, "w asks for "+mutexName, "w/acquire: create", "w in "+dir+": 2 ahead", "w/acquire: get")
+		d.want(t, "w asks for "+mutexName, "w/acquire: create", "w in "+dir+": 2 ahead", "w/acquire: get", "w/acquire: get")
 		r.check(first.Release(r.ctx))
 		time.Sleep(time.Second)
 		r.check((<-second).hold.Release(r.ctx))

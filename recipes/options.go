@@ -20,15 +20,17 @@ type SemaphoreOption interface{ applySemaphore(*settings) }
 type NodeOption interface {
 	LockOption
 	SemaphoreOption
+	ElectionOption
 }
 
 // settings are what the options say.
 type settings struct {
-	data  []byte
-	named bool // data was given
-	acl   []zk.ACL
-	kazoo bool
-	alone bool // holds are not shared
+	data      []byte
+	named     bool // data was given
+	acl       []zk.ACL
+	kazoo     bool
+	noReentry bool // holds are not shared
+	most      int  // nodes of one client, 0 for the default
 }
 
 // lockFunc is a LockOption, and nodeFunc a NodeOption.
@@ -61,8 +63,8 @@ func newSemaphoreSettings(opts []SemaphoreOption) settings {
 	return s
 }
 
-// WithNodeData sets what is written into the lock's nodes, where others can
-// read who holds it (Curator: getLockNodeBytes). The nodes of a semaphore are
+// WithNodeData sets what is written into the lock's nodes. Other clients read there
+// which process holds the lock (Curator: getLockNodeBytes). The nodes of a semaphore are
 // its leases. The default is that of [client.WithDefaultData], the address of
 // this host without it.
 func WithNodeData(data []byte) NodeOption {
@@ -70,10 +72,10 @@ func WithNodeData(data []byte) NodeOption {
 }
 
 // WithNodeACL sets the ACL of the lock's nodes and of the parents made for
-// them. The default is that of the client. Everybody who contends must be able
-// to create, delete and list in the directory, and should be able to read the
-// nodes: a contender behind a node that it may not read watches the whole
-// directory, and lists it whenever another contender comes or goes. An ACL without
+// them. The default is that of the client. Every contender must be able to create,
+// delete and list in the directory, and should be able to read the nodes. A contender
+// behind a node that it may not read watches the whole directory, and lists it
+// whenever another contender comes or goes. An ACL without
 // an entry is refused by the constructor of the lock, with an error that matches
 // client.ErrInvalidACL.
 func WithNodeACL(acl ...zk.ACL) NodeOption {
@@ -95,6 +97,18 @@ func WithKazoo() LockOption {
 	return lockFunc(func(s *settings) { s.kazoo = true })
 }
 
+// WithMaxContenders bounds how many nodes of one client stand in the directory of the
+// lock, whatever lock values the client has for it. The default is 64. Acquires beyond
+// that wait in the process, first come, first served. They cost the servers nothing, and
+// leave at once when their contexts end. So a hand-over costs the same whether 64
+// goroutines wait or 10,000. A read hold does not count, and neither does an acquire
+// whose context descends from a hold of the lock. A number below 1 counts as 1.
+//
+// Between processes turns go by nodes: a process has at most that many in line.
+func WithMaxContenders(n int) LockOption {
+	return lockFunc(func(s *settings) { s.most = max(1, n) })
+}
+
 // check refuses settings that no lock can work with.
 func (s *settings) check() error {
 	if s.acl != nil && len(s.acl) == 0 {
@@ -104,18 +118,18 @@ func (s *settings) check() error {
 }
 
 // WithoutReentry lets an acquire inside a hold compete like any other client's,
-// though its context descends from a hold of the lock. Holds of the lock are not shared with
-// the goroutines that work under them: those of an errgroup, or the handlers of a
-// server whose base context is a hold's.
+// though its context descends from a hold of the lock. So holds of the lock are not
+// shared with the goroutines that work under them: the goroutines of an errgroup, or
+// the handlers of a server whose base context is a hold's.
 //
 // An acquire that would wait for a hold that its context descends from is refused
-// with [ErrWouldDeadlock], at once and without a node: on a mutex and for writing
-// every one. A reader whose context descends from a read hold takes a read hold of
-// its own, with a node of its own, and is refused only if a writer has come in
-// between. The option counts for the locks that are made with it, and for the
-// holds that they have given: another lock on the path does not re-enter those.
+// with [ErrWouldDeadlock], at once and without a node. On a mutex, and for writing,
+// that is every such acquire. A reader whose context descends from a read hold takes
+// a read hold with a node of its own. It is refused only if a writer has come in
+// between. The option counts for the locks that are made with it, and for the holds
+// that they have given: another lock on the path does not re-enter these holds.
 func WithoutReentry() LockOption {
-	return lockFunc(func(s *settings) { s.alone = true })
+	return lockFunc(func(s *settings) { s.noReentry = true })
 }
 
 // nodeData is what the nodes of c say. Before its first connection a lazy client

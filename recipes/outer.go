@@ -62,7 +62,12 @@ func (o *outers) err() error {
 	if o == nil {
 		return nil
 	}
-	for _, g := range o.grants {
+	return lostAmong(o.grants)
+}
+
+// lostAmong is not nil once one of the grants is lost.
+func lostAmong(grants []*grant) error {
+	for _, g := range grants {
 		if why := g.err(); errors.Is(why, ErrLost) {
 			return lostWith(g, why)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Owner is who made a contender's node, as far as its data tells. Data that
+// Owner is the process that made a contender's node, as far as its data tells. Data that
 // says nothing of the kind leaves it zero: kazoo's is whatever its user calls
 // an identifier, go-zookeeper's is empty, and a request to release may replace
 // it, see [Contender.ReleaseRequested].

@@ -37,7 +37,7 @@ func cutRevocation(data []byte) (own []byte, asked bool) {
 // replaces the data of the contender's node. Nothing is taken from the owner, which
 // decides; see [Hold.Revoked]. A contender that is gone is no error. A contender
 // of another lock, or of one in another namespace, is refused with
-// [ErrOtherLock]. Locks of Curator answer if they were made revocable. Those of
+// [ErrOtherLock]. Locks of Curator answer if they were made revocable. Locks of
 // kazoo and go-zookeeper do not.
 //
 // After an error it is not known whether the owner will hear of it, unless the

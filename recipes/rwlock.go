@@ -24,9 +24,9 @@ import (
 //
 // Its nodes are "<path>/_c_<uuid>-__READ__<number>" and
 // "<path>/_c_<uuid>-__WRIT__<number>", ephemeral and sequential, in one queue.
-// A writer holds when it is first, and watches the one before it. A reader
-// holds when no writer is before it, and watches the nearest one that is: a
-// writer that waits lets no later reader pass, so readers cannot starve it.
+// A writer holds when it is first, and otherwise watches the contender before it. A
+// reader holds when no writer is before it, and otherwise watches the nearest such
+// writer. A writer that waits lets no later reader pass, so readers cannot starve it.
 //
 // It is safe for concurrent use, holds no state and needs no Close. Any
 // number of values may stand for the same path.
@@ -49,23 +49,23 @@ type WriteLock struct {
 // path and what is missing above it are made, as containers, by the first
 // Acquire.
 func NewInterProcessReadWriteLock(c *client.Client, path string, opts ...LockOption) (*InterProcessReadWriteLock, error) {
-	r, err := newLockInternals(c, path, newSettings(opts), readTag, writeTag)
+	r, err := newChained(c, path, newSettings(opts), readTag, writeTag)
 	if err != nil {
 		return nil, err
 	}
-	w, err := newLockInternals(c, path, newSettings(opts), writeTag, readTag)
+	w, err := newChained(c, path, newSettings(opts), writeTag, readTag)
 	if err != nil {
 		return nil, err
 	}
 	read := &ReadLock{r}
-	r.other = func(ctx context.Context) (*Hold, bool, error) {
+	r.otherHalf = func(ctx context.Context) (*Hold, bool, error) {
 		written := heldBy(ctx, w.key)
 		if written != nil && !w.shares(written) {
 			return nil, false, waitsFor(written, "the lock was made WithoutReentry, so that the reader would wait for its own write hold: release that first, or leave the option out")
 		}
 		return read.underWrite(ctx, written, around(ctx))
 	}
-	w.other = func(ctx context.Context) (*Hold, bool, error) {
+	w.otherHalf = func(ctx context.Context) (*Hold, bool, error) {
 		if reading := heldBy(ctx, r.key); reading != nil {
 			return nil, false, waitsFor(reading, "a read hold is not upgraded: release it first")
 		}
@@ -80,8 +80,8 @@ func (l *InterProcessReadWriteLock) ReadLock() *ReadLock { return l.read }
 // WriteLock returns the exclusive half.
 func (l *InterProcessReadWriteLock) WriteLock() *WriteLock { return l.write }
 
-// Queue lists readers and writers, those who hold the lock and those who wait,
-// in order. Otherwise it is like [InterProcessMutex.Queue].
+// Queue lists readers and writers, holders and waiters, in order. In all else it is
+// like [InterProcessMutex.Queue].
 func (l *InterProcessReadWriteLock) Queue(ctx context.Context) ([]Contender, error) {
 	return l.read.contenders(ctx)
 }
@@ -89,21 +89,22 @@ func (l *InterProcessReadWriteLock) Queue(ctx context.Context) ([]Contender, err
 // Path is the path of the lock.
 func (l *InterProcessReadWriteLock) Path() string { return l.read.path }
 
-// Acquire waits until no writer holds the lock or waits for it before this
-// call. Like [InterProcessMutex.Acquire] it is bounded by ctx and nothing
-// remains after an error, which matches the same.
+// Acquire waits until every writer that asked before this call has left. As with
+// [InterProcessMutex.Acquire], ctx bounds the waiting, nothing remains after an
+// error, and the error matches the same.
 //
-// With a context of a read hold of this lock it re-enters that hold at once,
-// past contenders that wait. With one of a write hold it is granted at once as well, in the
-// write hold's place, and outlasts it, as in Curator and as [WriteHold.Downgrade]
-// does. With one of a hold of another client, or of one in between, which it
-// would wait for, it fails with [ErrWouldDeadlock].
+// If ctx descends from a read hold of this lock, Acquire re-enters that hold at once,
+// past contenders that wait. If ctx descends from a write hold, the read hold is
+// granted at once as well, in the write hold's place. It outlasts the write hold, as
+// in Curator and after [WriteHold.Downgrade]. If ctx descends from a hold that
+// Acquire would wait for, such as a write hold of another client, Acquire fails with
+// [ErrWouldDeadlock].
 func (l *ReadLock) Acquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, true) }
 
 // TryAcquire takes the lock if no writer holds it or waits for it. It never
 // waits for others, only for the servers' answers, within ctx. If a writer is
-// ahead it returns a [*BusyError] that names the first, and makes no node
-// unless it came in the same moment. Otherwise it is like Acquire.
+// ahead, TryAcquire returns a [*BusyError] that names the first writer. It makes a
+// node then only if both came in the same moment. In all else it is like Acquire.
 func (l *ReadLock) TryAcquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, false) }
 
 // Do runs fn while the read lock is held, as [InterProcessMutex.Do].
@@ -125,23 +126,23 @@ func (l *ReadLock) Queue(ctx context.Context) ([]Contender, error) {
 // Path is the path of the lock.
 func (l *ReadLock) Path() string { return l.path }
 
-// Acquire waits until every contender that asked before has released the lock. Like
-// [InterProcessMutex.Acquire] it is bounded by ctx and nothing remains after
-// an error, which matches the same.
+// Acquire waits until every contender that asked before has left. As with
+// [InterProcessMutex.Acquire], ctx bounds the waiting, nothing remains after an
+// error, and the error matches the same.
 //
-// With a context of a write hold of this lock it re-enters that hold at once.
-// With one of a read hold, without a write hold, it fails at once with
-// [ErrWouldDeadlock] and makes no node: it would wait for that hold, and two
-// readers who ask for it would wait for each other. Release the read hold
-// first. The same goes for a hold of another client, but that is only found in
-// the queue, whose node is then removed.
+// If ctx descends from a write hold of this lock, Acquire re-enters that hold at once.
+// If ctx descends from a read hold only, Acquire fails at once with [ErrWouldDeadlock]
+// and makes no node. The writer would wait for that read hold, and two readers that
+// asked to write would wait for each other. Release the read hold first. A hold of
+// another client is refused as well. It is found in the queue only, so the acquire
+// makes a node and deletes it.
 func (l *WriteLock) Acquire(ctx context.Context) (*WriteHold, error) {
 	return l.held(l.acquire(ctx, true))
 }
 
-// TryAcquire takes the lock if nobody holds it or waits for it, as
-// [InterProcessMutex.TryAcquire]. With a context of a read hold it fails with
-// [ErrWouldDeadlock], like Acquire.
+// TryAcquire takes the lock if no contender holds it or waits for it, as
+// [InterProcessMutex.TryAcquire]. If ctx descends from a read hold, TryAcquire fails
+// with [ErrWouldDeadlock], like Acquire.
 func (l *WriteLock) TryAcquire(ctx context.Context) (*WriteHold, error) {
 	return l.held(l.acquire(ctx, false))
 }
@@ -173,7 +174,7 @@ func (l *WriteLock) held(h *Hold, err error) (*WriteHold, error) {
 	return &WriteHold{h, l.read}, nil
 }
 
-// half lists the readers or the writers. Who holds is said in view of all.
+// half lists the readers or the writers. Whether one holds depends on both.
 func (l *lockInternals) half(ctx context.Context, readers bool) ([]Contender, error) {
 	all, err := l.contenders(ctx)
 	return slices.DeleteFunc(all, func(c Contender) bool { return (c.Mode == ModeRead) != readers }), err

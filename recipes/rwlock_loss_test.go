@@ -134,17 +134,23 @@ func TestRWLockLossWhileWaiting(t *testing.T) {
 	}
 }
 
-// The session ends in the moment of the grant, after the list that would have
-// granted, and no hold comes of it that is not lost.
+// The session ends in the moment of the grant, after the list that would have granted a
+// writer, or after the event that would have granted a reader. No hold comes of it that is
+// not lost.
 func TestRWLockLossAtTheGrant(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
-		h := r.writes(r.ctx, r.rw(r.connect("holder")))
+		holder := r.connect("holder")
+		h := r.writes(r.ctx, r.rw(holder))
 		c := r.connect("a")
 		waits := rwWaits(r.ctx, r.rw(c), write)
 		r.rwWaiting(waits, "behind a writer")
 		id := r.session(c)
-		rule := r.srv.BeforeReply(zktest.Match{Session: id, Op: zktest.OpGetChildren2}, func(context.Context, zktest.Request) {
+		last := zktest.Match{Session: id, Op: zktest.OpGetChildren2}
+		if !write {
+			last = zktest.Match{Session: r.session(holder), Op: zktest.OpDelete}
+		}
+		rule := r.srv.BeforeReply(last, func(context.Context, zktest.Request) {
 			r.srv.ExpireSession(id)
 		})
 		r.check(h.Release(r.ctx))
@@ -258,7 +264,8 @@ func TestRWLockCancelledAtEveryStep(t *testing.T) {
 }
 
 // The directory goes while a reader and a writer wait: they are told when they
-// next look, and the lock works on.
+// next look, and the lock works on. The reader has the turn if the holder's node goes
+// before its own, and is told as a holder then.
 func TestRWLockDirectoryDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -270,6 +277,10 @@ func TestRWLockDirectoryDeleted(t *testing.T) {
 		r.rwWaiting(writer, "a writer")
 		r.check(r.srv.Delete(dir))
 		for _, res := range []result{<-reader, <-writer} {
+			if res.hold != nil {
+				<-res.hold.Context().Done()
+				res.err = res.hold.Close()
+			}
 			wantErr(t, res.err, recipes.ErrNodeDeleted)
 		}
 		<-h.Context().Done()

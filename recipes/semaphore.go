@@ -31,7 +31,7 @@ var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 // All who use the path must give the same number of permits, which nothing checks,
 // or the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
 // its own. With a context that descends from a lease of the semaphore an acquire
-// never waits: if its permits are not free at once it is refused with
+// never waits for permits: if they are not free at once it is refused with
 // [ErrWouldDeadlock]. It is safe for concurrent use and needs no Close.
 type InterProcessSemaphoreV2 struct {
 	settings
@@ -46,7 +46,10 @@ type InterProcessSemaphoreV2 struct {
 	max    int
 	count  PermitCount // instead of max, if not nil
 
-	unmixed atomic.Bool // no other lock was found on the path
+	succession succession
+
+	unmixed atomic.Bool  // no other lock was found on the path
+	calm    atomic.Int32 // acquires in a row that did not have to wait; see atOnce
 }
 
 // NewInterProcessSemaphoreV2 returns the semaphore on path with max permits. It
@@ -112,7 +115,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 // background until it succeeds or the session is over. The error is a
 // [*LockError] and matches what happened: [ErrTooManyPermits], at once;
 // [ErrWouldDeadlock] if ctx descends from a lease of the semaphore and n permits
-// are not free now; client.ErrTooLarge, if one request cannot make
+// are not free now, or a waiter ahead may wait for that lease; client.ErrTooLarge, if one request cannot make
 // n nodes, which may show only when there is room; ctx's error,
 // client.ErrSessionLost if the session was lost during the wait and the place
 // in the queue with it, [ErrNodeDeleted] if another client deleted the waiting node,
@@ -126,8 +129,8 @@ func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, e
 // for other contenders, only for the servers' answers, within ctx. If there is no room
 // it returns a [*BusyError] that names one of the holders, and if an acquire waits, the
 // first of the waiters. It makes no node unless the other contender came in the same
-// moment. With a context that descends from a lease of the semaphore the refusal
-// matches [ErrWouldDeadlock] instead. Otherwise it is like Acquire.
+// moment. If ctx descends from leases of the semaphore that leave fewer than n permits,
+// it returns [ErrWouldDeadlock] instead. Otherwise it is like Acquire.
 func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, false)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -134,32 +133,6 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 	return all, nil
 }
 
-// leaseNumber is the number of a child that has the name of a lease, ours or
-// Curator's. It is negative where the counter has passed its end: unlike
-// places in a queue, leases are good without an order.
-func leaseNumber(name string) (string, bool) {
-	const uuid = 36
-	rest, ok := strings.CutPrefix(name, inside.ProtectedPrefix)
-	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
-		return "", false
-	}
-	number, ok := strings.CutPrefix(rest[uuid:], "-"+leaseTag)
-	return number, ok && len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
-}
-
-// isUUID reports whether s, of 36 bytes, is a UUID as Java and we write it.
-func isUUID(s string) bool {
-	for i := range len(s) {
-		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
-		case dash != (s[i] == '-'):
-			return false
-		case !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])):
-			return false
-		}
-	}
-	return true
-}
-
 // occupied is what the first in the queue has seen of the permits.
 type occupied struct {
 	others int     // permits that others may hold beside those asked for
@@ -175,41 +148,11 @@ type lease struct {
 	stat *zk.Stat // nil if the node may not be read
 }
 
-// waited makes the end of a wait for permits say how many were free, and who held
-// one, of what the waiter has read before: a lease of its own session if there is
-// one, otherwise the oldest.
-func (p permits) waited(session *client.Session, seen occupied, err error) error {
-	own := func(l lease) bool { return l.stat != nil && l.stat.EphemeralOwner == session.ID() }
-	ahead := slices.MinFunc(seen.taken, func(a, b lease) int {
-		switch mine := own(a); {
-		case mine && !own(b):
-			return -1
-		case !mine && own(b):
-			return 1
-		}
-		x, _ := leaseNumber(a.name)
-		y, _ := leaseNumber(b.name)
-		return cmp.Compare(x, y)
-	})
-	number, _ := leaseNumber(ahead.name)
-	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
-	w := &WaitError{
-		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
-		Err: fmt.Errorf("%d of %d permits are free, %d asked for: %w", max(0, seen.others+p.n-len(seen.taken)), seen.others+p.n, p.n, err),
-	}
-	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
-	if ahead.stat != nil {
-		fill(&w.Ahead, nil, ahead.stat)
-		w.Ahead.QueuedSince, w.Ahead.HeldSince = time.Time{}, w.Ahead.QueuedSince
-	}
-	return w
-}
-
 // changes are watches of what can make room: the leases, and a shared count.
 type changes [2]*client.OneShotWatch
 
-// wait waits until looking again may tell something else.
-func (c changes) wait(ctx context.Context) error {
+// wait waits until looking again may tell something else, or until handed is closed.
+func (c changes) wait(ctx context.Context, handed <-chan struct{}) error {
 	var done [len(c)]<-chan struct{} // nil never is
 	for i, w := range c {
 		if w != nil {
@@ -221,6 +164,8 @@ func (c changes) wait(ctx context.Context) error {
 		return nil
 	case <-done[1]:
 		return nil
+	case <-handed:
+		return nil
 	case <-ctx.Done():
 		return ctxerr.Ended(ctx)
 	}
@@ -231,4 +176,123 @@ func (c changes) stop() {
 	for _, w := range c {
 		w.Stop()
 	}
+}
+
+// others is how many permits others may hold beside these, with a watch on a
+// shared count if watch is set.
+func (p permits) others(ctx context.Context, watch bool) (int, *client.OneShotWatch, error) {
+	most, w := p.max, (*client.OneShotWatch)(nil)
+	if p.count != nil {
+		now, changed, err := p.counted(ctx, watch)
+		if err != nil {
+			return 0, nil, err
+		}
+		most, w = int(now), changed
+	}
+	if p.n > most {
+		return 0, w, fmt.Errorf("%w: asked for %d of %d", ErrTooManyPermits, p.n, most)
+	}
+	return most - p.n, w, nil
+}
+
+// counted is the number that the count says, with a watch if watch is set.
+func (p permits) counted(ctx context.Context, watch bool) (int32, *client.OneShotWatch, error) {
+	if watch {
+		return p.count.ValueW(ctx)
+	}
+	now, err := p.count.Value(ctx)
+	return now, nil, err
+}
+
+// othersDuring is others, but ends with session: the count may be of another client,
+// whose servers may be out of reach for longer.
+func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.OneShotWatch, error) {
+	if p.count == nil {
+		return p.others(ctx, watch)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	over := session.Context()
+	defer context.AfterFunc(over, func() { end(context.Cause(over)) })()
+	n, w, err := p.others(ctx, watch)
+	if err != nil {
+		err = cmp.Or(session.Err(), err)
+	}
+	return n, w, err
+}
+
+// patience is how long an acquire within a lease waits for the first in the queue to
+// leave. The first may be waiting for that very lease, and no node tells for how many
+// permits it waits. A first that waits for nothing leaves within a few round trips.
+const patience = 800 * time.Millisecond
+
+// turnWithin is turn in the context of a lease of the semaphore. It never waits for
+// permits, and behind others only as long as the first in the queue changes.
+func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
+	first := ""
+	for wait := false; ; wait = true {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		_, err := p.gate.turn(limited, m, wait)
+		cancel()
+		behind := errors.Is(err, ErrBusy) || ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
+		if err != nil && !behind {
+			return waiterAhead(err)
+		}
+		if _, _, full := p.room(ctx, nil, m.Session, m.Beside(), false); full != nil || !behind {
+			return insteadOfWaiting(full)
+		}
+		line, err := p.gate.queue.Line(ctx)
+		switch {
+		case err != nil:
+			return err
+		case len(line) == 0 || line[0].Name == m.Node.Name: // its turn has come
+		case line[0].Name == first:
+			return fmt.Errorf("%w: the caller holds permits of this semaphore, and %s, the first in its queue, may wait for them; acquire all permits at once, or release those first",
+				ErrWouldDeadlock, p.gate.queue.Path(line[0]))
+		default:
+			first = line[0].Name
+		}
+	}
+}
+
+// nested returns how many permits the leases have that ctx descends from. A waiter
+// ahead may wait for them, so the acquire must not wait for the waiter. The path of a
+// lease of another client does not tell its ensemble. So that lease counts only if its
+// node is seen here.
+func (p permits) nested(ctx context.Context) (own int, err error) {
+	var others []string
+	h, _ := ctx.Value(p.key.on).(*held)
+	for ; h != nil; h = h.outer {
+		switch g := h.grant; {
+		case g.key.tag != p.key.tag || g.err() != nil:
+		case g.key == p.key:
+			own += len(g.Paths)
+		default:
+			for _, node := range g.Paths {
+				others = append(others, node[strings.LastIndexByte(node, '/')+1:])
+			}
+		}
+	}
+	if others == nil {
+		return own, nil
+	}
+	children, _, err := p.c.Children(ctx, p.leases.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return own, nil
+	}
+	for _, name := range others {
+		if slices.Contains(children, name) {
+			own++
+		}
+	}
+	return own, err
+}
+
+// insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
+func insteadOfWaiting(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) { // which the refusal does not match: trying again is no way out
+		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release those first", ErrWouldDeadlock, busy.Holder)
+	}
+	return err
 }

@@ -34,8 +34,19 @@ func TestSemaphoreWithinALease(t *testing.T) {
 		begun := time.Now()
 		_, err = s.Acquire(ctx, 1) // two are free
 		wantErr(t, err, recipes.ErrWouldDeadlock)
-		if took := time.Since(begun); took > time.Second || r.srv.Count(zktest.OpCreate) != 0 {
-			t.Errorf("refused after %v and %d creates", took, r.srv.Count(zktest.OpCreate))
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("refused after %v", took)
+		}
+		time.Sleep(time.Second)
+		if in := r.named(poolQueue, queueName); len(in) != 1 {
+			t.Errorf("in the queue: %v", in)
+		}
+		r.srv.ResetCounts()
+		begun = time.Now()
+		_, err = s.Acquire(ctx, 3) // more than the caller's own leave
+		wantErr(t, err, recipes.ErrWouldDeadlock)
+		if took := time.Since(begun); took > 0 || len(r.srv.Counts()) != 0 {
+			t.Errorf("refused after %v and %v", took, r.srv.Counts())
 		}
 		r.check(one.Close())
 		got := <-waits
@@ -71,6 +82,71 @@ func TestSemaphoreWithinALeaseLate(t *testing.T) {
 		got := <-waits
 		r.check(got.err)
 		r.check(got.lease.Close())
+		r.drained()
+	})
+}
+
+// If the queue moves, an acquire within a lease waits for its turn. It waits for no
+// permits: if they are not free it is refused at once.
+func TestSemaphoreWithinALeaseBehindOthers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 4)
+		one := r.lease(s, 1)
+		queue, err := recipes.NewInterProcessMutex(r.connect("curator"), poolQueue) // what Curator waits in
+		r.check(err)
+		var line []<-chan result
+		first := r.held(queue)
+		for range 3 {
+			line = append(line, acquire(r.ctx, queue))
+			time.Sleep(10 * time.Millisecond)
+		}
+		waits := acquireLease(one.Context(), s, 2)
+		time.Sleep(500 * time.Millisecond)
+		r.check(first.Close())
+		for _, ahead := range line {
+			res := <-ahead
+			r.check(res.err)
+			time.Sleep(500 * time.Millisecond)
+			r.check(res.hold.Close())
+		}
+		got := <-waits
+		r.check(got.err)
+
+		first = r.held(queue)
+		begun := time.Now()
+		_, err = s.Acquire(one.Context(), 2) // one is free
+		wantErr(t, err, recipes.ErrWouldDeadlock)
+		if took := time.Since(begun); took > 20*time.Millisecond {
+			t.Errorf("refused after %v", took)
+		}
+		r.check(first.Close())
+		r.check(got.lease.Close())
+		r.check(one.Close())
+		r.drained()
+		wantNoGoroutine(t)
+	})
+}
+
+// TryAcquire within a lease names the holder if others have the permits: to try again
+// may help. It does not if the caller itself has them.
+func TestSemaphoreTryWithinALease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 3)
+		one := r.lease(s, 1)
+		others := r.lease(r.semaphore(r.connect("b"), 3), 1)
+		_, err := s.TryAcquire(one.Context(), 2)
+		wantErr(t, err, recipes.ErrBusy)
+		wantNoErr(t, err, recipes.ErrWouldDeadlock)
+		_, err = s.TryAcquire(one.Context(), 3)
+		wantErr(t, err, recipes.ErrWouldDeadlock)
+		wantNoErr(t, err, recipes.ErrBusy)
+		r.check(others.Close())
+		more, err := s.TryAcquire(one.Context(), 2)
+		r.check(err)
+		r.check(more.Close())
+		r.check(one.Close())
 		r.drained()
 	})
 }

@@ -13,23 +13,26 @@
 //  5. take, in grant.go, begins the hold. Release deletes the leases, which wakes the
 //     first in the queue.
 //
-// An acquire in the context of a lease of the same semaphore is nested. It waits neither
-// for its turn nor for room: where others wait, it fails with ErrWouldDeadlock.
+// Two short cuts: atOnce, in semaphore_atonce.go, makes the leases before there is a node
+// in the queue. A release may hand over to a waiter, in semaphore_heir.go.
+//
+// An acquire in the context of a lease of the same semaphore is nested. It does not wait
+// for room. Behind others it waits only as long as the queue moves. Otherwise it fails
+// with ErrWouldDeadlock. That, and what is counted as a lease, is in semaphore_leases.go.
 
 package recipes
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -49,7 +52,7 @@ func (p permits) part() part { return part{p, p.path, p.gate} }
 func (m *InterProcessSemaphoreMutex) part() part { return permits{m.semaphore, 1}.part() }
 
 // reenter gives nothing: each acquire takes permits of its own. It refuses an acquire
-// that could never be granted.
+// that could never be granted, or not before a lease that ctx descends from is released.
 func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
 	if p.n < 1 {
 		return nil, false, fmt.Errorf("%d permits; ask for at least one", p.n)
@@ -60,15 +63,17 @@ func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
 		}
 		p.unmixed.Store(true)
 	}
-	if _, _, err := p.others(ctx, false); err != nil {
+	others, _, err := p.others(ctx, false)
+	if err != nil {
 		return nil, false, err
 	}
 	if p.n > mostAtOnce {
 		return nil, false, fmt.Errorf("%w: asked for %d permits, and %d at the most are taken in one transaction", client.ErrTooLarge, p.n, mostAtOnce)
 	}
-	nested, err := p.nested(ctx)
-	if nested {
-		err = insteadOfWaiting(p.free(ctx)) // before there is a node
+	own, err := p.nested(ctx)
+	if err == nil && own > others {
+		err = fmt.Errorf("%w: the caller holds %d of the %d permits and asks for %d more; acquire all of them at once, or release those first",
+			ErrWouldDeadlock, own, others+p.n, p.n)
 	}
 	return nil, false, err
 }
@@ -82,7 +87,8 @@ func (p permits) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.room(ctx, session, nil, false)
+	_, _, err = p.room(ctx, nil, session, nil, false)
+	return err
 }
 
 // join makes a node in the queue of the semaphore.
@@ -91,20 +97,17 @@ func (p permits) join(ctx context.Context) (*seqqueue.Member, error) { return p.
 // turn waits until m is the first in the queue, and then until there is room for
 // the permits, and takes them.
 func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
-	nested := false
+	own := 0
+	var err error
 	if wait {
-		var err error
-		if nested, err = p.nested(ctx); err != nil {
-			return place{}, err
-		}
-		wait = !nested
+		own, err = p.nested(ctx)
 	}
-	_, err := p.gate.turn(ctx, m, wait)
-	if err = waiterAhead(err); err == nil {
-		err = p.room(ctx, m.Session, m.Beside(), wait)
-	}
-	if nested {
-		err = insteadOfWaiting(err)
+	switch {
+	case err != nil:
+	case own > 0:
+		err = p.turnWithin(ctx, m)
+	default:
+		return p.turnAfter(ctx, m, wait)
 	}
 	if err != nil {
 		return place{}, err
@@ -112,41 +115,29 @@ func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place
 	return p.claim(ctx, m)
 }
 
-// nested reports whether ctx descends from a lease of the semaphore. A waiter ahead may
-// wait for that lease, so the acquire must not wait for the waiter. The path of a lease
-// of another client does not tell its ensemble. So that lease counts only if its node is
-// seen here.
-func (p permits) nested(ctx context.Context) (bool, error) {
-	var others []string
-	h, _ := ctx.Value(p.key.on).(*held)
-	for ; h != nil; h = h.outer {
-		switch g := h.grant; {
-		case g.key.tag != p.key.tag || g.err() != nil:
-		case g.key == p.key:
-			return true, nil
-		default:
-			for _, node := range g.Paths {
-				others = append(others, node[strings.LastIndexByte(node, '/')+1:])
-			}
-		}
+// turnAfter is turn behind any other acquires. Another one of this process may hand its
+// permits over meanwhile.
+func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (_ place, err error) {
+	var h *heir
+	turn := ctx
+	if wait && p.count == nil {
+		h, turn = p.stand(ctx, m)
+		defer func() { h.leave(err == nil) }()
 	}
-	if others == nil {
-		return false, nil
+	_, err = p.gate.turn(turn, m, wait)
+	switch err = waiterAhead(err); {
+	case h != nil && ctx.Err() == nil && errors.Is(context.Cause(turn), errFirst):
+		h.m.Told(0, "")
+	case err != nil:
+		return place{}, err
 	}
-	children, _, err := p.c.Children(ctx, p.leases.dir)
-	if errors.Is(err, zk.ErrNoNode) {
-		return false, nil
+	listed := m.Beside()
+	got, waited, err := p.room(ctx, h, m.Session, listed, wait)
+	p.learn(listed != nil && !waited)
+	if err != nil || got.Session != nil {
+		return got, err
 	}
-	return slices.ContainsFunc(others, func(name string) bool { return slices.Contains(children, name) }), err
-}
-
-// insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
-func insteadOfWaiting(err error) error {
-	var busy *BusyError
-	if errors.As(err, &busy) { // which the refusal does not match: trying again is no way out
-		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release those first", ErrWouldDeadlock, busy.Holder)
-	}
-	return err
+	return p.claim(ctx, m)
 }
 
 // room waits until there is room for the permits. Unless wait is set it does not wait,
@@ -154,14 +145,25 @@ func insteadOfWaiting(err error) error {
 // the queue: no other acquire makes leases, and only a lower number of permits takes it away. So
 // a list of the leases that was made since the acquire became the first is as good as a
 // new one. listed is that list, or nil.
-func (p permits) room(ctx context.Context, session *client.Session, listed []string, wait bool) error {
-	for watch := false; ; watch = wait {
+//
+// A release of this process may hand its permits over to h, unless that is nil. Then got is
+// the place.
+func (p permits) room(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, waited bool, err error) {
+	watch := false
+	if taken, ok := h.inherited(); ok {
+		watch = true
+		if got, over, err := h.settle(ctx, len(taken) <= p.max-p.n); over || err != nil {
+			return got, true, err
+		}
+	}
+	for ; ; watch = wait {
 		seen, changed, err := p.look(ctx, session, listed, watch)
 		there := seen.room()
 		if err == nil && !there {
 			switch {
 			case watch:
-				if err = changed.wait(ctx); err != nil {
+				waited = true
+				if err = changed.wait(ctx, h.offer(seen.taken)); err != nil {
 					err = p.waited(session, seen, err)
 				}
 			case !wait:
@@ -169,8 +171,11 @@ func (p permits) room(ctx context.Context, session *client.Session, listed []str
 			}
 		}
 		changed.stop()
-		if err != nil || there {
-			return err
+		if err != nil {
+			return place{}, waited, err
+		}
+		if got, over, err := h.settle(ctx, there); over || err != nil {
+			return got, waited, err
 		}
 		listed = nil
 	}
@@ -200,52 +205,102 @@ func (p permits) look(ctx context.Context, session *client.Session, listed []str
 	return seen, changed, err
 }
 
-// others is how many permits others may hold beside these, with a watch on a
-// shared count if watch is set.
-func (p permits) others(ctx context.Context, watch bool) (int, *client.OneShotWatch, error) {
-	most, w := p.max, (*client.OneShotWatch)(nil)
-	if p.count != nil {
-		now, changed, err := p.counted(ctx, watch)
-		if err != nil {
-			return 0, nil, err
+// claim makes the leases of m, which is the first in the queue and has found room. The
+// same transaction deletes m's node in the queue. If another client has deleted that
+// node, another acquire may be the first, and the transaction fails.
+//
+// The transaction also fails if another client has written to the node. A request to
+// release that was written there is written into the leases, where the hold reads it.
+func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
+	data, version := p.nodeData(p.c), int32(0)
+	for {
+		made, err := p.grantLeases(ctx, m, data, version)
+		var refused *client.MultiError
+		switch part := errors.As(err, &refused) && refused.Index >= 0; {
+		case err == nil:
+			return made, nil
+		case part && errors.Is(err, zk.ErrNoNode):
+			return place{}, ErrNodeDeleted
+		case !part || !errors.Is(err, zk.ErrBadVersion):
+			return place{}, takenAway(err)
 		}
-		most, w = int(now), changed
+		if data, version, err = p.askedWaiting(ctx, m); err != nil {
+			return place{}, err
+		}
 	}
-	if p.n > most {
-		return 0, w, fmt.Errorf("%w: asked for %d of %d", ErrTooManyPermits, p.n, most)
-	}
-	return most - p.n, w, nil
 }
 
-// counted is the number that the count says, with a watch if watch is set.
-func (p permits) counted(ctx context.Context, watch bool) (int32, *client.OneShotWatch, error) {
-	if watch {
-		return p.count.ValueW(ctx)
-	}
-	now, err := p.count.Value(ctx)
-	return now, nil, err
-}
-
-// othersDuring is others, but ends with session: the count may be of another client,
-// whose servers may be out of reach for longer.
-func (p permits) othersDuring(ctx context.Context, session *client.Session, watch bool) (int, *client.OneShotWatch, error) {
-	if p.count == nil {
-		return p.others(ctx, watch)
-	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	over := session.Context()
-	defer context.AfterFunc(over, func() { end(context.Cause(over)) })()
-	n, w, err := p.others(ctx, watch)
+// grantLeases makes the leases, with data, and deletes the node of m if that has the
+// version. Behind that it lists the path. So of two locks of different kinds that come
+// in the same moment at least one sees the other.
+func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32) (place, error) {
+	made, err := inner.CreateGroup(ctx, m.Session, p.nodes(data), client.DeleteOp(m.Path, version))
 	if err != nil {
-		err = cmp.Or(session.Err(), err)
+		return place{}, err
 	}
-	return n, w, err
+	granted := p.granted(m.Session, made)
+	if err := p.refuseMixed(ctx, made[0].More); err != nil {
+		return place{}, p.mixed(ctx, granted, err)
+	}
+	return granted, nil
 }
 
-// waiter is a contender of the queue as one for permits: its lock is not the
-// semaphore.
-func waiter(c Contender) Contender {
-	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
-	return c
+// mixed deletes leases that were made beside another lock, for which it returns err.
+func (p permits) mixed(ctx context.Context, leases place, err error) error {
+	p.unmixed.Store(false)
+	_ = leases.Delete(ctx) // what fails goes on in the background
+	return err
+}
+
+// nodes are the leases to be made, with data. A list of the path comes with them.
+func (p permits) nodes(data []byte) []newNode {
+	all := slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl}}, p.n)
+	all[0].More = []string{p.path}
+	return all
+}
+
+// granted is the place that the leases made in session give.
+func (p permits) granted(session *client.Session, made []inside.Entry) place {
+	paths := make([]string, len(made))
+	for i, e := range made {
+		paths[i] = e.Path
+	}
+	return place{
+		Own:  seqqueue.Own{Session: session, Paths: paths},
+		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid, shared: !p.alone,
+		heirs: &p.succession,
+	}
+}
+
+// refuseMixed refuses the path if another lock is in use there. The last of listed is the
+// list of the path that came with the leases. If it did not come, the path is listed again.
+func (p permits) refuseMixed(ctx context.Context, listed [][]string) error {
+	if len(listed) == 0 || listed[len(listed)-1] == nil {
+		return p.leases.refuseForeign(ctx, p.path)
+	}
+	return refuseForeignIn(p.path, listed[len(listed)-1])
+}
+
+// askedWaiting returns the data of the leases, and the version of the node of m. If
+// that node says a request to release, the data has the request behind it. A node that
+// this client may not read tells nothing, and any version of it will do.
+func (p permits) askedWaiting(ctx context.Context, m *seqqueue.Member) (data []byte, version int32, err error) {
+	data = p.nodeData(p.c)
+	said, stat, err := m.Session.Get(ctx, m.Path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, 0, ErrNodeDeleted
+	case errors.Is(err, zk.ErrNoAuth):
+		return data, client.AnyVersion, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	_, asked := cutRevocation(said)
+	switch {
+	case asked && len(data) == 0:
+		data = []byte(revocation)
+	case asked:
+		data = append(bytes.Clone(data), answered...)
+	}
+	return data, stat.Version, nil
 }

@@ -18,47 +18,76 @@ import (
 // is applied: as many leases as asked for, and none after the release.
 func TestSemaphoreLostRequests(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
-		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
-		} {
-			for _, at := range []zktest.Match{
-				{Op: zktest.OpCreate},
-				{Op: zktest.OpGetChildren2, Path: poolQueue},
-				{Op: zktest.OpGetChildren2, Path: poolLeases},
-				{Op: zktest.OpMulti},
-				{Op: zktest.OpMulti, Nth: 2},
-				{Op: zktest.OpDelete},
-				{Op: zktest.OpCreateContainer, Path: poolLeases},
-			} {
-				for n := range 3 {
-					n++
-					if at.Op == zktest.OpMulti && at.Nth == 2 && n == 1 || at.Op == zktest.OpDelete && n != 1 {
-						continue // one lease is deleted, several are in a transaction
-					}
-					if at.Op == zktest.OpCreateContainer {
-						_ = r.srv.Delete(poolLeases)
-					}
-					rule := fault(at)
-					l := r.lease(s, n)
-					r.wantLeases(n)
-					for _, path := range l.Paths() {
-						if node, there := r.srv.Node(path); !there || node.Stat.Czxid != l.FencingToken() {
-							r.Errorf("%s of %v lost: %s: %+v, token %d", name, at.Op, path, node, l.FencingToken())
+	for what, tt := range map[string]struct {
+		calm bool
+		at   []zktest.Match
+	}{
+		"queued": {false, []zktest.Match{
+			{Op: zktest.OpCreate},
+			{Op: zktest.OpGetChildren2, Path: poolQueue},
+			{Op: zktest.OpGetChildren2, Path: poolLeases},
+			{Op: zktest.OpMulti},
+			{Op: zktest.OpMulti, Nth: 2},
+			{Op: zktest.OpDelete},
+			{Op: zktest.OpCreateContainer, Path: poolLeases},
+		}},
+		"at once": {true, []zktest.Match{
+			{Op: zktest.OpMulti},
+			{Op: zktest.OpGetChildren2, Path: poolQueue},
+			{Op: zktest.OpGetChildren2, Path: poolLeases},
+			{Op: zktest.OpGetChildren2, Path: pool},
+			{Op: zktest.OpMulti, Nth: 2},
+			{Op: zktest.OpDelete},
+			{Op: zktest.OpCreateContainer, Path: poolLeases},
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
+					"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+				} {
+					for _, at := range tt.at {
+						for n := 1; n <= 3; n++ {
+							if at.Op == zktest.OpMulti && at.Nth == 2 && n == 1 || at.Op == zktest.OpDelete && n != 1 {
+								continue // one lease is deleted, several are in a transaction
+							}
+							s := r.semaphore(c, 3)
+							if tt.calm {
+								r.calm(s)
+							}
+							r.loses(s, n, name, fault, at)
 						}
 					}
-					r.check(l.Release(r.ctx))
-					r.wantLeases(0)
-					if rule.Fired() != 1 {
-						r.Errorf("%s of %v, %d permits: the fault happened %d times", name, at.Op, n, rule.Fired())
-					}
-					r.drained()
 				}
-			}
+				wantNoGoroutine(r.T)
+			})
+		})
+	}
+}
+
+// loses acquires and releases n permits while a fault strikes, and checks that exactly
+// those were there.
+func (r *rig) loses(s *recipes.InterProcessSemaphoreV2, n int, name string, fault func(zktest.Match) *zktest.Rule, at zktest.Match) {
+	r.Helper()
+	if at.Op == zktest.OpCreateContainer {
+		_ = r.srv.Delete(poolLeases)
+	}
+	rule := fault(at)
+	l := r.lease(s, n)
+	r.wantLeases(n)
+	for _, path := range l.Paths() {
+		if node, there := r.srv.Node(path); !there || node.Stat.Czxid != l.FencingToken() {
+			r.Errorf("%s of %v lost: %s: %+v, token %d", name, at.Op, path, node, l.FencingToken())
 		}
-		wantNoGoroutine(r.T)
-	})
+	}
+	r.check(l.Release(r.ctx))
+	r.wantLeases(0)
+	if rule.Fired() != 1 {
+		r.Errorf("%s of %v, %d permits: the fault happened %d times", name, at.Op, n, rule.Fired())
+	}
+	r.drained()
 }
 
 // Acquire returns when its context ends at any moment of its way, and leaves
@@ -237,24 +266,32 @@ func TestSemaphoreExpiryAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		s := r.semaphore(c, 2)
-		r.check(r.lease(s, 1).Close())
-		for _, at := range []zktest.Match{{Op: zktest.OpCreate}, {Op: zktest.OpGetChildren2, Path: poolLeases}, {Op: zktest.OpMulti}} {
-			for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.srv.BeforeApply, r.srv.BeforeReply} {
-				id := r.session(c)
-				at.Session = id
-				when(at, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-				l, err := s.Acquire(r.ctx, 2)
-				if err == nil { // it had no place yet, and took one in the next session
-					r.wantLeases(2)
-					if at.Op != zktest.OpCreate || r.session(c) == id {
-						r.Errorf("%v: holds leases of a session that is over", at.Op)
+		for _, calm := range []bool{false, true} {
+			for _, at := range []zktest.Match{{Op: zktest.OpCreate}, {Op: zktest.OpGetChildren2, Path: poolLeases}, {Op: zktest.OpMulti}} {
+				for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.srv.BeforeApply, r.srv.BeforeReply} {
+					s := r.semaphore(c, 2)
+					r.check(r.lease(s, 1).Close())
+					if calm {
+						r.calm(s)
 					}
-					r.check(l.Close())
-				} else if !errors.Is(err, client.ErrSessionLost) {
-					r.Errorf("%v: %v", at.Op, err)
+					if calm && at.Op == zktest.OpCreate {
+						continue
+					}
+					id := r.session(c)
+					at.Session = id
+					when(at, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
+					l, err := s.Acquire(r.ctx, 2)
+					if err == nil { // it had no place yet, and took one in the next session
+						r.wantLeases(2)
+						if at.Op != zktest.OpCreate && !calm || r.session(c) == id {
+							r.Errorf("%v: holds leases of a session that is over", at.Op)
+						}
+						r.check(l.Close())
+					} else if !errors.Is(err, client.ErrSessionLost) {
+						r.Errorf("%v: %v", at.Op, err)
+					}
+					r.drained()
 				}
-				r.drained()
 			}
 		}
 	})

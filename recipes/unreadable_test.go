@@ -214,3 +214,26 @@ func TestRWLockUnreadableNodes(t *testing.T) {
 		r.check((<-granted).Release(r.ctx))
 	})
 }
+
+// A holder that may not read its own node does not know yet that it was deleted, and
+// fills the room of its client. A TryAcquire looks a few times then, and joins.
+func TestTryAcquireBesideAnUnreadableHolderOfNoNode(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"), recipes.WithMaxContenders(1), recipes.WithNodeACL(zk.WorldACL(zk.PermDelete)...))
+		r.check(r.srv.Create("/locks", nil))
+		r.check(r.srv.Create(dir, nil))
+		h := r.held(m)
+		time.Sleep(time.Second)
+		r.check(r.srv.Delete(h.Path()))
+		r.srv.ResetCounts()
+		next, err := m.TryAcquire(r.ctx)
+		r.check(err)
+		if n := r.srv.Count(zktest.OpGetChildren2); n > 10 {
+			t.Errorf("%d lists", n)
+		}
+		r.check(next.Close())
+		wantErr(t, h.Close(), recipes.ErrLost)
+		r.empty()
+	})
+}

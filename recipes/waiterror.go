@@ -1,21 +1,28 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// WaitError says for whom an acquire was waiting when its wait ended without the
-// lock. It is part of the [*LockError] then.
+// WaitError names the contender that an acquire was waiting for when its wait ended
+// without the lock. It is part of the [*LockError] then.
 type WaitError struct {
 	// Ahead is the contender whose leaving was waited for, as the waiter read it when
 	// it began to watch it: no request is sent once the wait has ended. It is
 	// the direct predecessor. Its Holder is set if it certainly held the lock; it
-	// may also hold if that is not set. For the first that waits for permits of a
-	// semaphore it is a lease, one of the waiter's own session if there is one, and
-	// its Data was not read. Err says how many permits were free.
+	// may also hold if that is not set.
+	//
+	// The first waiter for permits of a semaphore waits for a lease. Ahead is then a
+	// lease of the waiter's own session, if there is one, and otherwise any lease. Its
+	// Data was not read. Err says how many permits were free.
 	Ahead Contender
 	// SameClient says that Ahead is of the session of the waiter: another goroutine
 	// of this process, or the caller itself.
@@ -48,15 +55,18 @@ func (e *WaitError) Error() string {
 // Unwrap returns the reason.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// waited makes an error of the queue say who is ahead.
+// waited makes an error of the queue name the contender ahead.
 func (l *lockInternals) waited(ctx context.Context, err error) error {
-	var said *seqqueue.WaitError
+	if err == nil {
+		return nil
+	}
+	var said *seqqueue.WaitError // allocated
 	if !errors.As(err, &said) {
 		return err
 	}
 	w := &WaitError{
 		Ahead:      *contenderAt(l.c, said.Path, said.Node),
-		SameClient: said.Own, Err: said.Err, ended: ctx.Err() != nil, hint: !l.alone,
+		SameClient: said.Own, Err: said.Err, ended: ctx.Err() != nil, hint: !l.noReentry,
 	}
 	if said.Stat == nil {
 		w.Ahead.Unreadable = true
@@ -78,4 +88,41 @@ func waiterAhead(err error) error {
 		wait.Ahead, wait.hint = waiter(wait.Ahead), false
 	}
 	return err
+}
+
+// waiter is a contender of the queue as one for permits: its lock is not the
+// semaphore.
+func waiter(c Contender) Contender {
+	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
+	return c
+}
+
+// waited makes the end of a wait for permits say how many were free, and who held
+// one, of what the waiter has read before: a lease of its own session if there is
+// one, otherwise the oldest.
+func (p permits) waited(session *client.Session, seen occupied, err error) error {
+	own := func(l lease) bool { return l.stat != nil && l.stat.EphemeralOwner == session.ID() }
+	ahead := slices.MinFunc(seen.taken, func(a, b lease) int {
+		switch mine := own(a); {
+		case mine && !own(b):
+			return -1
+		case !mine && own(b):
+			return 1
+		}
+		x, _ := leaseNumber(a.name)
+		y, _ := leaseNumber(b.name)
+		return cmp.Compare(x, y)
+	})
+	number, _ := leaseNumber(ahead.name)
+	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
+	w := &WaitError{
+		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
+		Err: fmt.Errorf("%d of %d permits are free, %d asked for: %w", max(0, seen.others+p.n-len(seen.taken)), seen.others+p.n, p.n, err),
+	}
+	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
+	if ahead.stat != nil {
+		fill(&w.Ahead, nil, ahead.stat)
+		w.Ahead.QueuedSince, w.Ahead.HeldSince = time.Time{}, w.Ahead.QueuedSince
+	}
+	return w
 }

@@ -27,7 +27,7 @@ func TestWaitSaysWhoIsAhead(t *testing.T) {
 			m := r.mutex(c, data)
 			_, err := m.Acquire(ctx)
 			cancel()
-			if reads := r.srv.Count(zktest.OpGetData); reads > 1 { // that with the watch
+			if reads := r.srv.Count(zktest.OpGetData); reads > 2 { // those with the watches, of the node ahead and of its own
 				t.Errorf("%d reads", reads)
 			}
 			var wait *recipes.WaitError
@@ -124,5 +124,30 @@ func TestWaitSaysWhoHoldsPermits(t *testing.T) {
 		r.check(own.Close())
 		r.check(other.Close())
 		r.drained()
+	})
+}
+
+// The error of an acquire names the contender ahead as the acquire's own client has it.
+func TestWaitErrorAcrossNamespaces(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		ns, err := c.Namespace("locks")
+		r.check(err)
+		m := r.mutex(c)
+		in, err := recipes.NewInterProcessMutex(ns, strings.TrimPrefix(dir, "/locks"))
+		r.check(err)
+		for range 4 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		h := r.held(m)
+		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		defer cancel()
+		_, err = in.Acquire(ctx)
+		var wait *recipes.WaitError
+		if !errors.As(err, &wait) || wait.Ahead.Path != strings.TrimPrefix(h.Path(), "/locks") {
+			t.Errorf("%v", err)
+		}
+		r.check(h.Release(r.ctx))
 	})
 }

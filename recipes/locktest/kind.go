@@ -21,6 +21,9 @@ type Kind struct {
 
 	// InParts says that an acquire holds some nodes while it waits for others.
 	InParts bool
+
+	// Returns says that a waiter whose node was deleted stands in line again.
+	Returns bool
 }
 
 // exclusive reports whether one hold excludes the next.
@@ -79,6 +82,9 @@ func Kinds() []Kind {
 		{Name: "permits", Make: permits(2), Rival: permits(2), Capacity: 3, Weight: 2, RivalWeight: 2, Nodes: 2},
 		one("semaphore mutex", semaphoreMutex),
 		{Name: "multi", Make: multiLock, Rival: oneOfMulti, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3, InParts: true},
+		{Name: "latch", Make: latch, Rival: latch, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, Returns: true},
+		{Name: "selector", Make: selector, Rival: selector, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, Returns: true},
+		{Name: "selector against mutex", Make: selector, Rival: mutex, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, Returns: true},
 	}
 }
 
@@ -191,3 +197,35 @@ const writeMember = "/b"
 
 // oneOfMulti is the write lock of the multi-lock alone.
 func oneOfMulti(c *client.Client, path string) (Lock, error) { return write(c, path+writeMember) }
+
+func latch(c *client.Client, path string) (Lock, error) {
+	l, err := recipes.NewLeaderLatch(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return election(l.Election), nil
+}
+
+func selector(c *client.Client, path string) (Lock, error) {
+	l, err := recipes.NewLeaderSelector(c, path)
+	if err != nil {
+		return Lock{}, err
+	}
+	return election(l.Election), nil
+}
+
+// election is an election as a lock: to acquire is to lead.
+func election(e *recipes.Election) Lock {
+	queue := func(ctx context.Context) ([]recipes.Contender, error) {
+		all, err := e.Participants(ctx)
+		line := make([]recipes.Contender, len(all))
+		for i, p := range all {
+			line[i] = p.Contender
+		}
+		return line, err
+	}
+	return Lock{
+		Acquire: acquiring(e.Campaign), TryAcquire: acquiring(e.TryCampaign),
+		Do: doing(e.Do), TryDo: doing(e.TryDo), Queue: queue,
+	}
+}

@@ -167,7 +167,7 @@ func lostWhileWaiting(s *suite) {
 }
 
 // nodeDeleted deletes the node of a holder and of a waiter: each is told, and
-// nothing of theirs stays.
+// nothing of theirs stays. A waiter of a kind that returns is not told.
 func nodeDeleted(s *suite) {
 	path := s.Path()
 	a, b := s.Connect("a"), s.Connect("b")
@@ -193,8 +193,11 @@ func nodeDeleted(s *suite) {
 	s.waiting(theirs, 1)
 	s.Delete(s.waiters(theirs)[0].Path)
 	s.check(h.Release(s.ctx))
-	r := s.returned(waits)
-	if r.hold != nil || !errors.Is(r.err, recipes.ErrNodeDeleted) {
+	switch r := s.returned(waits); {
+	case s.kind.Returns:
+		s.check(r.err)
+		s.check(r.hold.Release(s.ctx))
+	case r.hold != nil || !errors.Is(r.err, recipes.ErrNodeDeleted):
 		s.Errorf("a waiter whose node was deleted: %v, %v", r.hold, r.err)
 	}
 	s.nothingLeft(path, theirs)

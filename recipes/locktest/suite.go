@@ -168,7 +168,7 @@ func (s *suite) session(c *client.Client) int64 {
 	return in.ID()
 }
 
-// waiters are those of a queue who wait.
+// waiters are the contenders of a queue that wait.
 func (s *suite) waiters(l Lock) []recipes.Contender {
 	s.Helper()
 	all, err := l.Queue(s.ctx)
@@ -208,7 +208,7 @@ func (s *suite) nodes(path string, n int) {
 	})
 }
 
-// nothingLeft waits until nobody's node or watch is left of what was done below
+// nothingLeft waits until no node and no watch is left of what was done below
 // path, and takes and releases the lock by way of proof. A watch on a
 // directory, which a client cannot take back, may stay; it is one for all.
 func (s *suite) nothingLeft(path string, free Lock) {

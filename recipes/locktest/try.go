@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// tryAcquire does not wait, says who is in the way, and gets what is free.
+// tryAcquire does not wait, names the holder that is in the way, and gets what is free.
 func tryAcquire(s *suite) {
 	path := s.Path()
 	a, b := s.Connect("a"), s.Connect("b")
@@ -79,7 +79,7 @@ func cancelled(s *suite) {
 	}
 }
 
-// release ends a hold once, however often it is called and by whom, and never
+// release ends a hold once, however often and wherever it is called, and never
 // another hold.
 func release(s *suite) {
 	path := s.Path()

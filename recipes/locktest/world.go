@@ -9,7 +9,7 @@ import (
 // World is a server or an ensemble, and what can be done to it. One world
 // serves one test; it fails the test when it cannot do what it is asked for.
 type World interface {
-	// Path is the path of a lock that nobody has used.
+	// Path is the path of a lock that no test has used.
 	Path() string
 	// Connect returns a client with a session and a connection of its own,
 	// which faults name. It is closed when the test ends.

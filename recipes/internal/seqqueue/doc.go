@@ -16,7 +16,7 @@
 // occurrence of the prefix, compared as text. Numbers have ten digits, so that
 // is their order as numbers too, until the counter of the directory comes to
 // its end at 2147483647. Current servers then assign the same number again
-// and again (DataTree since ZOOKEEPER-3249), older ones go negative, and in
+// and again (DataTree since ZOOKEEPER-3249). Older servers go negative. In
 // either case several contenders see themselves first. A queue near that end
 // therefore refuses to grant anything: [ErrExhausted].
 //

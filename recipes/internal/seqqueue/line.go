@@ -98,7 +98,7 @@ const (
 	warnSequence = 1 << 30
 )
 
-// Tags are the texts in front of the number that tell who stands in line.
+// Tags are the texts in front of the number that tell a contender from other children.
 type Tags struct {
 	// Contenders stand in one line, by their numbers, whichever tag they have.
 	Contenders []string
@@ -169,8 +169,8 @@ func (n Node) before(o Node) bool {
 	return n.Name < o.Name
 }
 
-// parse reads a child's name: who stands in line, also by foreign rules, and
-// noNumber for a child that does not.
+// parse reads a child's name. It returns the contender, also one by foreign rules, and
+// noNumber for a child that is none.
 func (t Tags) parse(name string) (n Node, v numeral) {
 	for _, tag := range t.Contenders {
 		if n, v = parse(tag, name); v != noNumber {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -23,15 +24,22 @@ type Member struct {
 	Path  string
 	Czxid int64 // of the node, the fencing token
 
-	// Told, unless it is nil, is called by Ahead with how many have to leave before
-	// it is the member's turn, and the name of the last of them.
+	// Told, unless it is nil, is called by Ahead. ahead is how many contenders have to
+	// leave before it is the member's turn; behind names the last of them.
 	Told func(ahead int, behind string)
 
+	place
+
 	q        *Queue
-	behind   int       // contenders that blocked it when the queue was listed last
-	children []string  // a list made since the node was; nil if there is none
-	beside   []string  // of the other directory, if no other contender can have had the turn since; or nil
-	one      [1]string // backs Paths
+	data     []byte               // of its node
+	seen     time.Time            // when its node was known to stand last
+	watch    *client.OneShotWatch // on its own node, or nil
+	blind    bool                 // its own node may not be read
+	behind   int                  // contenders that blocked it when the queue was listed last
+	list     []string             // that list, until follow has looked at it
+	children []string             // a list made since the node was; nil if there is none
+	beside   []string             // of the other directory, if no other contender can have had the turn since; or nil
+	one      [1]string            // backs Paths
 }
 
 // Node is what a contender with the given tag makes in the queue. acl is also that
@@ -40,23 +48,150 @@ func (q *Queue) Node(tag string, data []byte, acl []zk.ACL) inside.Node[client.C
 	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Beside: q.side}
 }
 
-// Join enters the queue with a node that [Queue.Node] has returned. On error no
-// node remains, or its removal goes on in the background until it succeeds or the
-// session is over.
+// Join enters the queue with a node that [Queue.Node] has returned. If too many members
+// of the client stand there, it waits until one leaves. On error no node remains, or its
+// removal goes on in the background until it succeeds or the session is over.
 func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Member, error) {
+	return q.joinWith(ctx, node, false)
+}
+
+// JoinPast is Join past those that wait in the process.
+func (q *Queue) JoinPast(ctx context.Context, node inside.Node[client.Client]) (*Member, error) {
+	return q.joinWith(ctx, node, true)
+}
+
+func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], past bool) (*Member, error) {
+	if q.chains == nil {
+		m, err := q.join(ctx, node, nil)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	c := q.chains.use(q.key)
+	err := q.enter(ctx, c, past)
+	if err != nil {
+		q.chains.done(c)
+		return nil, err
+	}
+	m, err := q.join(ctx, node, c)
+	if err != nil {
+		c.window.exit()
+		q.chains.done(c)
+		return nil, err
+	}
+	c.count(m)
+	return m, nil
+}
+
+// enter takes a place in the window.
+func (q *Queue) enter(ctx context.Context, c *chain, past bool) error {
+	if past {
+		c.window.push()
+		return nil
+	}
+	if c.window.tryEnter(q.most) {
+		return nil
+	}
+	e := c.window.queue(q.most)
+	for {
+		// Without a session, or with a client that is closed, no place is of use.
+		s, err := q.c.Session(ctx)
+		if err == nil {
+			var in bool
+			if in, err = c.window.enter(ctx, e, s.Context().Done()); in {
+				return nil
+			}
+		}
+		if err != nil {
+			c.window.withdraw(e)
+			return q.waiting(c, err)
+		}
+	}
+}
+
+// waiting says behind whom an acquire has waited in the process: one of the members.
+func (q *Queue) waiting(c *chain, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.newest()
+	if last == nil {
+		return err
+	}
+	behind := q.waitError(last)
+	behind.Only, behind.Err = false, err
+	return behind
+}
+
+// newest returns the member with the highest number, nil if there is none. The caller
+// holds c.mu.
+func (c *chain) newest() (last *Member) {
+	for _, m := range c.members {
+		if last == nil || last.Node.before(m.Node) {
+			last = m
+		}
+	}
+	return last
+}
+
+// Waiting returns how many acquires of this client wait in the process, and the name of
+// the newest of its nodes, "" if there is none.
+func (q *Queue) Waiting() (n int, behind string) {
+	if q.chains == nil {
+		return 0, ""
+	}
+	c := q.chains.use(q.key)
+	defer q.chains.done(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.newest(); last != nil {
+		behind = last.Node.Name
+	}
+	return c.window.len(), behind
+}
+
+// Crowded reports whether an acquire of this client would have to wait in the process.
+func (q *Queue) Crowded() bool {
+	if q.chains == nil {
+		return false
+	}
+	c := q.chains.use(q.key)
+	defer q.chains.done(c)
+	if !c.window.tryEnter(q.most) {
+		return true
+	}
+	c.window.exit()
+	return false
+}
+
+// join makes the node. c is nil if the queue has no chains.
+func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *chain) (*Member, error) {
 	if err := q.Room(ctx); err != nil {
 		return nil, err
+	}
+	if c != nil {
+		c.join(1)
+		defer c.join(-1)
 	}
 	for {
 		s, err := q.c.Session(ctx)
 		if err != nil {
 			return nil, err
 		}
+		m := q.member(s, node.Prefix)
+		if m.data = node.Data; c != nil {
+			m.chain = c
+			node.List = c.ready(ctx, s, q.dir)
+			node.Made = func(path string, connection uint64) { c.made(m, path, connection) }
+		}
 		e, err := inner.CreateAndList(ctx, s, node)
-		switch {
-		case err == nil:
-			return q.Adopt(s, node.Prefix, e)
-		case !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil:
+		if err == nil {
+			return m, q.adopt(m, node.Prefix, e)
+		}
+		if c != nil {
+			c.leave(m) // its create may yet be answered
+		}
+		if !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil {
 			return nil, err
 		}
 		// There was no place yet that could be lost with the session.
@@ -67,7 +202,7 @@ func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Mem
 // value looked last: the node of an entrant would refuse the other recipe, too.
 //
 // Room also refuses a queue whose counter was seen near its end. It asks for the
-// counter without using up a number of those that are left: what servers show
+// counter without using up one of the numbers that are left: what servers show
 // as cversion is 2 x creates - children, in 32 bits.
 func (q *Queue) Room(ctx context.Context) error {
 	if q.mixed.Load() {
@@ -93,18 +228,37 @@ func (q *Queue) Room(ctx context.Context) error {
 // directory. It refuses a number near the end of the counter. On error the node is
 // being deleted.
 func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
-	m := &Member{Path: e.Path, Czxid: e.Czxid, q: q, children: e.Children, one: [1]string{e.Path}}
-	m.Own = Own{Session: s, Paths: m.one[:]}
-	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-	var numeral numeral
-	if m.Node, numeral = parse(tag, name); numeral != number {
-		m.Node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+	m := q.member(s, tag)
+	if q.chains != nil {
+		m.chain, m.uses = q.chains.use(q.key), true
 	}
+	return m, q.adopt(m, tag, e)
+}
+
+// member is a member without a node.
+func (q *Queue) member(s *client.Session, tag string) *Member {
+	m := &Member{Node: Node{Tag: tag}, q: q}
+	m.Own = Own{Session: s, member: m}
+	m.shared = q.key.shared != "" && tag == q.key.shared
+	return m
+}
+
+// adopt gives m its node, which has the given tag. Until settle has returned, a late
+// answer on an earlier connection may still write to m.
+func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
+	m.children, m.one = e.Children, [1]string{e.Path}
+	m.Paths = m.one[:]
+	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	node, numeral := parse(tag, name)
+	if numeral != number {
+		node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+	}
+	m.settle(node, e.Path, e.Czxid)
 	switch n := m.Node.Sequence(); {
 	case n < 0 || n >= lastSequence:
 		q.refused.Store(true)
 		m.DeleteInBackground()
-		return nil, fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
+		return fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
 	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
 		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
@@ -116,18 +270,22 @@ func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, e
 			m.beside = e.Beside
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // Ahead returns the nearest contender that blocks, nil if none does. It uses
 // the list that came with the node the first time and asks for a new one
 // later.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
+	if m.isFirst() {
+		return nil, m.atTurn(ctx)
+	}
 	children := m.children
 	v := judge(m.q.tags, m.Node, children, blocks)
 	m.children = nil
 	if !v.listed { // no list yet, or one that was answered before the create
 		var err error
+		at := time.Now()
 		children, _, err = m.Session.Children(ctx, m.q.dir)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil, ErrGone // the directory went, and the node with it
@@ -138,37 +296,54 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 		if v = judge(m.q.tags, m.Node, children, blocks); !v.listed {
 			return nil, ErrGone
 		}
+		m.seen = at
 	}
 	if err := m.q.mix(ctx, m.Session, v); err != nil {
+		m.chain.disband()
 		return nil, err
 	}
 	switch {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
-		m.behind = v.ahead
+		m.behind, m.list = v.ahead, children
+		m.chain.blocked(m, v.ahead)
 		if m.Told != nil {
 			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
 		}
 		nearest := v.nearest // not all of v, also when no contender blocks
 		return &nearest, nil
 	}
+	m.chain.listed(m)
+	return nil, m.atTurn(ctx)
+}
+
+// atTurn returns nil if m can take its turn.
+func (m *Member) atTurn(ctx context.Context) error {
+	m.list = nil
 	if err := m.Session.Err(); err != nil {
-		return nil, err // first in a line that the session no longer stands in
+		return err // first in a line that the session no longer stands in
 	}
 	if m.Told != nil {
 		m.Told(0, "")
 	}
-	return nil, ctxerr.Ended(ctx)
+	m.chain.enough(m)
+	return ctxerr.Ended(ctx)
 }
 
 // Await returns nil when no contender ahead blocks. Otherwise it waits for one that
 // does, until ctx ends, the session is over or its own node is found to be gone. It leaves the node where it is: after an error the caller must delete it.
 func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	for {
+		if err := m.awaitFront(ctx); err != nil {
+			return err
+		}
 		ahead, err := m.Ahead(ctx, blocks)
 		if err != nil || ahead == nil {
 			return err
+		}
+		if m.follow(*ahead) {
+			continue
 		}
 		if err := m.gone(ctx, *ahead); err != nil {
 			return err
@@ -177,13 +352,16 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 }
 
 // Outdate forgets the list that came with the node, which says nothing about
-// what has become of the node since. It is for those who do other things
+// what has become of the node since. It is for an acquire that does other things
 // between joining and Await.
-func (m *Member) Outdate() { m.children, m.beside = nil, nil }
+func (m *Member) Outdate() {
+	m.children, m.beside = nil, nil
+	m.chain.forget(m)
+}
 
-// Beside returns, once, the children of the queue's other directory as they
-// were at some moment at which this member was the first in line, and nil if
-// they are not known.
+// Beside returns, once, the children of the queue's other directory. The list is of
+// some moment at which this member was the first in line. If there is no such list,
+// Beside returns nil.
 func (m *Member) Beside() []string {
 	side := m.beside
 	m.beside = nil
@@ -212,16 +390,28 @@ func (e *WaitError) Unwrap() error { return e.Err }
 // what. After an error it says what it knows of n.
 func (m *Member) gone(ctx context.Context, n Node) error {
 	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.behind == 1}
+	if err := m.watchOwn(ctx); errors.Is(err, ErrGone) {
+		return err
+	} else if err != nil {
+		said.Err = err
+		return said
+	}
 	data, stat, w, err := m.Session.GetW(ctx, said.Path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
+		m.succeed(n)
 		return nil
 	case errors.Is(err, zk.ErrNoAuth):
 		err = m.goneUnread(ctx, n)
 	case err == nil:
 		defer w.Stop() // a waiter that gives up leaves nothing behind
 		said.Data, said.Stat, said.Own = data, stat, stat.EphemeralOwner == m.Session.ID()
-		err = m.wait(ctx, w)
+		if err = m.wait(ctx, w); errors.Is(err, ErrGone) {
+			return err
+		}
+		if event, _ := w.Event(); err == nil && event == zk.EventNodeDeleted {
+			m.succeed(n)
+		}
 	}
 	if err == nil {
 		return nil
@@ -230,13 +420,27 @@ func (m *Member) gone(ctx context.Context, n Node) error {
 	return said
 }
 
-// wait waits until w fires.
+// wait waits until w fires, or the watch on m's own node, which the caller finds in the
+// list. That node's data may change: a request to release is written there.
 func (m *Member) wait(ctx context.Context, w *client.OneShotWatch) error {
-	select {
-	case <-w.Done():
-		return m.Session.Err()
-	case <-ctx.Done():
-		return ctxerr.Ended(ctx)
+	for {
+		if err := m.watchOwn(ctx); err != nil {
+			return err
+		}
+		var own <-chan struct{}
+		if m.watch != nil {
+			own = m.watch.Done()
+		}
+		select {
+		case <-w.Done():
+			return m.Session.Err()
+		case <-ctx.Done():
+			return ctxerr.Ended(ctx)
+		case <-own:
+		}
+		if event, _ := m.watch.Event(); event != zk.EventNodeDataChanged {
+			return m.Session.Err()
+		}
 	}
 }
 

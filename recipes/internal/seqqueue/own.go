@@ -3,6 +3,7 @@ package seqqueue
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,14 +14,25 @@ import (
 type Own struct {
 	Session *client.Session // that made the nodes; they are deleted with it
 	Paths   []string        // at least one
+
+	member *Member // whose place the nodes are, nil if they are none
 }
 
-// Delete deletes the nodes, all in one transaction. It returns [ErrGone] if
-// another client had deleted one, the session's end if the nodes are deleted with
-// the session, and any other error when they may still stand. After an error
-// what is left of them is deleted in the background, until that succeeds or the
-// session is over.
+// Break says that the end of a hold of the nodes does not make room for the contender
+// behind: the hold was lost, or other nodes stand in their place.
+func (o Own) Break() {
+	if o.member != nil {
+		o.member.chain.breakOff(o.member)
+	}
+}
+
+// Delete deletes the nodes, all in one transaction. If another client had deleted one,
+// it returns [ErrGone]. If the nodes are deleted with the session, it returns the
+// session's end. After any other error the nodes may still stand. After every error
+// the remover deletes what is left, until that succeeds or the session is over.
 func (o Own) Delete(ctx context.Context) error {
+	o.member.leave()
+	defer o.member.quit()
 	err := o.Session.Err()
 	if err == nil {
 		err = o.delete(ctx)
@@ -30,7 +42,7 @@ func (o Own) Delete(ctx context.Context) error {
 	}
 	gone := errors.Is(err, zk.ErrNoNode)
 	if !gone || len(o.Paths) > 1 {
-		o.DeleteInBackground() // without effect if the session is over
+		o.deleteInBackground() // without effect if the session is over
 	}
 	over := o.Session.Err()
 	switch {
@@ -43,8 +55,8 @@ func (o Own) Delete(ctx context.Context) error {
 	}
 }
 
-// delete deletes the nodes once. If the answer to a transaction is lost, the nodes
-// are deleted one by one, and a node that is missing was deleted by the transaction.
+// delete deletes the nodes once. If the answer to a transaction is lost, delete deletes
+// the nodes one by one. A node that is missing then was deleted by the transaction.
 func (o Own) delete(ctx context.Context) error {
 	if len(o.Paths) == 1 {
 		return o.Session.Delete(ctx, o.Paths[0], client.AnyVersion)
@@ -65,9 +77,25 @@ func (o Own) delete(ctx context.Context) error {
 	return nil
 }
 
-// DeleteInBackground deletes the nodes without waiting.
+// DeleteInBackground deletes the nodes without waiting. As with Delete, no hold may
+// rely on them any more: the contender behind may be granted at once.
 func (o Own) DeleteInBackground() {
+	o.member.leave()
+	defer o.member.quit()
+	o.deleteInBackground()
+}
+
+func (o Own) deleteInBackground() {
 	for _, path := range o.Paths {
 		_ = inner.DeleteInBackground(o.Session, path) // the path came from the server
 	}
+}
+
+// Unwatched returns how long the nodes need not be watched, as they were known to stand
+// just before: at most WatchAfter.
+func (o Own) Unwatched() time.Duration {
+	if o.member == nil || o.member.watched() {
+		return WatchAfter
+	}
+	return max(0, WatchAfter-time.Since(o.member.seen))
 }

@@ -3,6 +3,7 @@ package seqqueue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -27,6 +28,10 @@ type Queue struct {
 	tags Tags
 	side string // another directory that a join lists, or ""
 
+	chains *chains  // nil if every contender lists for itself
+	key    chainKey // of the one for dir
+	most   int      // members of this client, and of other values for dir
+
 	warned  atomic.Bool // that half of the numbers are used up
 	blind   atomic.Bool // a warning of a node that may not be read was logged
 	refused atomic.Bool // a number near the end was seen
@@ -45,6 +50,18 @@ func (q *Queue) Beside(dir string) *Queue {
 	return q
 }
 
+// MostMembers is how many members of one client stand in a directory by default.
+const MostMembers = 64
+
+// Chained lets members of one session that stand behind each other hand their turn over
+// in the process, and bounds how many there are; see chain. Those with the shared tag,
+// if that is not "", do not block each other. Every member must leave by its Own. It is
+// for the maker of the queue, before its use.
+func (q *Queue) Chained(full, shared string, most int) *Queue {
+	q.chains, q.key, q.most = chainsOf(q.c), chainKey{full, shared}, most
+	return q
+}
+
 // Dir is the directory.
 func (q *Queue) Dir() string { return q.dir }
 
@@ -53,6 +70,15 @@ func (q *Queue) Dir() string { return q.dir }
 func (q *Queue) Contends(name string) bool {
 	_, numeral := q.tags.parse(name)
 	return numeral == number
+}
+
+// Idle reports whether none of children, which the directory has, is a contender of any
+// recipe or a part of another one's site.
+func (q *Queue) Idle(children []string) bool {
+	return !slices.ContainsFunc(children, func(name string) bool {
+		_, numeral := q.tags.parse(name)
+		return numeral != noNumber || slices.Contains(q.tags.Site.Names, name)
+	})
 }
 
 // Line returns the contenders in order, foreign ones included. A missing

@@ -1,0 +1,184 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+// latchExample is a latch with an id on a server in this process. The caller must call
+// end.
+func latchExample(ctx context.Context, id string, opts ...recipes.ElectionOption) (latch *recipes.LeaderLatch, end func(), err error) {
+	c, end, err := connectExample(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	latch, err = recipes.NewLeaderLatch(c, "/leaders/scheduler", append(opts, recipes.WithID(id))...)
+	return latch, end, err
+}
+
+func ExampleElection_Run() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	latch, end, err := latchExample(ctx, "worker-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	terms := 0
+	err = latch.Run(ctx, func(ctx context.Context, term *recipes.Term) error {
+		terms++
+		fmt.Println("leading, and", term.Err() == nil) // ctx ends before another participant can lead
+		if terms == 2 {
+			return errors.New("enough")
+		}
+		return nil // another participant's turn
+	})
+	fmt.Println(err)
+	// Output:
+	// leading, and true
+	// leading, and true
+	// enough
+}
+
+func ExampleElection_Campaign() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	latch, end, err := latchExample(ctx, "worker-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	term, err := latch.Campaign(ctx) // ctx bounds the waiting and nothing after it
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = term.Close() }()
+	leader, err := latch.Leader(ctx)
+	fmt.Println(leader.ID, leader.FencingToken == term.FencingToken(), err)
+	_, err = latch.TryCampaign(ctx)
+	fmt.Println(errors.Is(err, recipes.ErrBusy))
+	// Output:
+	// worker-7 true <nil>
+	// true
+}
+
+func ExampleElection_Do() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, end, err := connectExample(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	selector, err := recipes.NewLeaderSelector(c, "/leaders/report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = selector.Do(ctx, func(_ context.Context, term *recipes.Term) error {
+		return selector.TryDo(ctx, func(context.Context, *recipes.Term) error { return nil }) // there is a leader
+	})
+	fmt.Println(errors.Is(err, recipes.ErrBusy))
+	// Output: true
+}
+
+func ExampleElection_Participants() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	latch, end, err := latchExample(ctx, "worker-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	err = latch.Do(ctx, func(ctx context.Context, _ *recipes.Term) error {
+		all, err := latch.Participants(ctx)
+		for _, p := range all {
+			fmt.Println(p.ID, p.Holder)
+		}
+		return err
+	})
+	fmt.Println(err)
+	_, err = latch.Leader(ctx)
+	fmt.Println(errors.Is(err, recipes.ErrNoParticipant))
+	// Output:
+	// worker-7 true
+	// <nil>
+	// true
+}
+
+func ExampleElection_Observe() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	latch, end, err := latchExample(ctx, "worker-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	var term *recipes.Term
+	for now, err := range latch.Observe(ctx) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+			return
+		case now.Vacant && term == nil:
+			fmt.Println("nobody leads")
+			if term, err = latch.Campaign(ctx); err != nil {
+				fmt.Println(err)
+				return
+			}
+		case now.Vacant:
+			fmt.Println("nobody leads any more")
+			return
+		default:
+			fmt.Println(now.Leader.ID, "leads", now.Term == term.FencingToken())
+			_ = term.Close()
+		}
+	}
+	// Output:
+	// nobody leads
+	// worker-7 leads true
+	// nobody leads any more
+}
+
+func ExampleTerm_HandOver() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	latch, end, err := latchExample(ctx, "worker-7", recipes.WithPreferred("worker-1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	term, err := latch.Campaign(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = term.HandOver(ctx, "worker-8")
+	fmt.Println(errors.Is(err, recipes.ErrNoParticipant), term.Err() == nil) // the term goes on
+	short, done := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer done()
+	err = term.Drain(short) // until another participant stands in line
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), term.Err() == nil)
+	fmt.Println(term.Close())
+	// Output:
+	// true true
+	// true true
+	// <nil>
+}

@@ -1,0 +1,370 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A mutex that one process takes again and again costs a create and a delete.
+func TestFreeMutexInTwoRequests(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		cycle := func() { r.check(r.held(m).Release(r.ctx)) }
+		for range 3 { // it makes the directory, sets a watch there, and sees that its numbers follow each other
+			cycle()
+		}
+		r.srv.ResetCounts()
+		for range 10 {
+			cycle()
+		}
+		if lists, reads := r.srv.Count(zktest.OpGetChildren2), r.srv.Count(zktest.OpGetData); lists+reads != 0 || r.srv.Count(zktest.OpCreate) != 10 {
+			t.Errorf("requests %v", r.srv.Counts())
+		}
+		// Another client comes between: one list, and one again until numbers follow each other.
+		r.check(r.held(r.mutex(r.connect("b"))).Release(r.ctx))
+		r.srv.ResetCounts()
+		for range 5 {
+			cycle()
+		}
+		if lists := r.srv.Count(zktest.OpGetChildren2); lists != 2 {
+			t.Errorf("%d lists after another client", lists)
+		}
+		time.Sleep(time.Minute)
+		if n := r.srv.WatchCount(); n != 0 {
+			t.Errorf("%d watches on a directory that is not used", n)
+		}
+	})
+}
+
+// A directory that was deleted and made again counts anew. The same number as before
+// tells nothing there: another client may stand ahead.
+func TestDirectoryMadeAnew(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for range 4 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		r.check(r.srv.Delete(dir))
+		r.check(r.srv.Create(dir, nil))
+		other := r.mutex(r.connect("b"))
+		for range 3 {
+			r.check(r.held(other).Release(r.ctx))
+		}
+		h := r.held(other) // has the number before that of the next
+		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		defer cancel()
+		if _, err := m.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		r.check(h.Release(r.ctx))
+	})
+}
+
+// Who stands right behind a holder of the same client is granted when that releases,
+// before the delete is answered, and needs neither a list nor a watch on the holder.
+func TestHandOverBeforeTheDelete(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		for range 3 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		h := r.held(m)
+		waits := acquire(r.ctx, m)
+		time.Sleep(10 * time.Millisecond)
+		r.srv.ResetCounts()
+		rule := r.srv.StallReply(zktest.Match{Session: r.session(c), Op: zktest.OpDelete})
+		defer rule.Remove()
+		released := make(chan error, 1)
+		go func() { released <- h.Release(r.ctx) }()
+		begun := time.Now()
+		res := <-waits
+		r.check(res.err)
+		if took := time.Since(begun); took > time.Millisecond/2 {
+			t.Errorf("granted after %v", took)
+		}
+		if res.hold.FencingToken() <= h.FencingToken() {
+			t.Error("the token did not grow")
+		}
+		if n := r.srv.Count(zktest.OpGetChildren2) + r.srv.Count(zktest.OpGetData); n != 0 {
+			t.Errorf("requests %v", r.srv.Counts())
+		}
+		r.check(<-released)
+		r.check(res.hold.Release(r.ctx))
+		r.empty()
+	})
+}
+
+// The hook of the next hold's begin comes before that of the end of the hold before, whose
+// delete is not answered yet.
+func TestHooksOfAHandOver(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var mu sync.Mutex
+		var told []string
+		tell := func(what, node string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, what+" "+node[len(node)-1:])
+		}
+		c := r.connect("a", client.WithObserver(client.Observer{
+			Lock: func(ctx context.Context, _ client.LockInfo) (context.Context, client.LockHooks) {
+				return ctx, client.LockHooks{
+					Held: func(ctx context.Context, h client.HoldInfo) context.Context {
+						tell("held", h.Node)
+						return ctx
+					},
+					Ended: func(h client.HoldResult) { tell("ended", h.Node) },
+				}
+			},
+		}))
+		m := r.mutex(c)
+		h := r.held(m)
+		waits := acquire(r.ctx, m)
+		time.Sleep(10 * time.Millisecond)
+		r.check(h.Release(r.ctx))
+		r.check((<-waits).hold.Release(r.ctx))
+		if want := "held 0, held 1, ended 0, ended 1"; strings.Join(told, ", ") != want {
+			t.Errorf("%v, want %s", told, want)
+		}
+	})
+}
+
+// A hold whose lease is over hands nothing over: the next one proves the session first.
+func TestNoHandOverAfterTheLease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c)
+		for range 3 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		h := r.held(m)
+		waits := acquire(r.ctx, m)
+		time.Sleep(time.Second)
+		r.srv.Client("a").Freeze()
+		<-h.Context().Done()
+		_ = h.Close()
+		if res := <-waits; res.err == nil {
+			t.Error("granted without a proof")
+		}
+		r.srv.Client("a").Thaw()
+	})
+}
+
+// A hold that ends shortly before its lease hands the turn over, and the next hold
+// begins only with a new proof of the session.
+func TestNoHandOverOnAnOldProof(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for range 3 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		h := r.held(m)
+		waits := acquire(r.ctx, m)
+		time.Sleep(time.Second)
+		r.srv.Client("a").Freeze()
+		time.Sleep(time.Until(h.Deadline()) - 1500*time.Millisecond) // half a second before the margin
+		r.check(h.Err())
+		go func() { _ = h.Release(r.ctx) }()
+		if res := <-waits; res.err == nil {
+			t.Error("granted without a proof")
+		}
+		r.srv.Client("a").Thaw()
+	})
+}
+
+// A waiter whose node is deleted while it waits behind its own client is told, and the
+// one behind it is granted.
+func TestNodeOfALinkedWaiterDeleted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.mutex(r.connect("a"))
+		for range 3 {
+			r.check(r.held(m).Release(r.ctx))
+		}
+		h := r.held(m)
+		second := acquire(r.ctx, m)
+		time.Sleep(time.Second)
+		third := acquire(r.ctx, m)
+		time.Sleep(time.Second)
+		for _, node := range r.srv.Children(dir) {
+			if strings.HasSuffix(node, "0000000004") { // of the second
+				r.check(r.srv.Delete(dir + "/" + node))
+			}
+		}
+		wantErr(t, (<-second).err, recipes.ErrNodeDeleted)
+		r.check(h.Release(r.ctx))
+		res := <-third
+		r.check(res.err)
+		r.check(res.hold.Release(r.ctx))
+		r.empty()
+	})
+}
+
+// A writer behind a writer of the same client waits for the reader that the first turns
+// into.
+func TestDowngradeHandsNothingOver(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		l := r.rw(r.connect("a"))
+		for range 3 {
+			r.check(r.writes(r.ctx, l).Release(r.ctx))
+		}
+		w := r.writes(r.ctx, l)
+		next := rwWaits(r.ctx, l, true)
+		time.Sleep(10 * time.Millisecond)
+		h := r.downgrades(r.ctx, w)
+		r.rwWaiting(next, "a writer behind a downgraded one")
+		r.check(h.Release(r.ctx))
+		r.check((<-next).hold.Release(r.ctx))
+	})
+}
+
+// A writer behind readers waits for those of other clients, also if the node of the
+// writer ahead of all was deleted just before it looked.
+func TestWriterBehindReadersOfAnEvictedWriter(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.rw(r.connect("a")), r.rw(r.connect("b"))
+		evicted := r.writes(r.ctx, a)
+		other := rwWaits(r.ctx, b, false)
+		time.Sleep(4 * time.Millisecond)
+		own := rwWaits(r.ctx, a, false)
+		time.Sleep(4 * time.Millisecond)
+		r.check(r.srv.Delete(evicted.Path()))
+		next := rwWaits(r.ctx, a, true)
+		reading := <-other
+		r.check(reading.err)
+		time.Sleep(4 * time.Millisecond)
+		_ = evicted.Release(r.ctx)
+		mine := <-own
+		r.check(mine.err)
+		r.check(mine.hold.Release(r.ctx))
+		r.rwWaiting(next, "a writer behind a reader of another client")
+		r.check(reading.hold.Release(r.ctx))
+		r.check((<-next).hold.Release(r.ctx))
+	})
+}
+
+// Beyond the window acquires wait in the process, in order, and leave at once.
+func TestMaxContenders(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c, recipes.WithMaxContenders(2))
+		h := r.held(m)
+		var order []int
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				next := r.held(m)
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				r.check(next.Release(r.ctx))
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		begun := time.Now()
+		_, err := m.Acquire(ctx)
+		cancel()
+		wantErr(t, err, context.DeadlineExceeded)
+		var wait *recipes.WaitError
+		if !errors.As(err, &wait) || !wait.SameClient || time.Since(begun) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		if len(q) != 2 || q[0].WaitingBehind != 0 || q[1].WaitingBehind != 5 {
+			t.Errorf("queue %+v", q)
+		}
+		_, err = m.TryAcquire(r.ctx)
+		wantErr(t, err, recipes.ErrBusy)
+		r.check(h.Release(r.ctx))
+		all.Wait()
+		for i, who := range order {
+			if i != who {
+				t.Fatalf("order %v", order)
+			}
+		}
+		r.empty()
+	})
+}
+
+// Read holds do not count: more of them than the window last at a time.
+func TestMaxContendersReaders(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		l := r.rw(r.connect("a"), recipes.WithMaxContenders(2))
+		var holds []*recipes.Hold
+		for range 5 {
+			holds = append(holds, r.reads(r.ctx, l))
+		}
+		for _, h := range holds {
+			r.check(h.Release(r.ctx))
+		}
+	})
+}
+
+// Acquires that wait in the process end with the client.
+func TestMaxContendersClose(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.mutex(c, recipes.WithMaxContenders(1))
+		_ = r.held(m)
+		waits := acquire(r.ctx, m)
+		time.Sleep(time.Second)
+		r.check(c.Close())
+		wantErr(t, (<-waits).err, client.ErrClosed)
+	})
+}
+
+// Thousands of goroutines on one lock starve no heartbeat of their own session, and the
+// connection lasts.
+func TestCrowdKeepsTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var doubts int
+		c := r.connect("a", client.WithSessionTimeout(6*time.Second), client.WithObserver(client.Observer{
+			StateChange: func(s client.StateChange) {
+				if s.State == client.Suspended || s.State == client.Lost {
+					doubts++
+				}
+			},
+		}))
+		m := r.mutex(c)
+		var all sync.WaitGroup
+		for range 3000 {
+			all.Go(func() {
+				h := r.held(m)
+				select {
+				case <-h.Jeopardy():
+					t.Error("a heartbeat is late")
+				default:
+				}
+				time.Sleep(10 * time.Millisecond)
+				r.check(h.Release(r.ctx))
+			})
+		}
+		all.Wait()
+		if doubts > 0 {
+			t.Errorf("%d doubts", doubts)
+		}
+		r.empty()
+	})
+}

@@ -1,0 +1,355 @@
+package seqqueue
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// chain is what one client knows of one directory without asking a server: which of its
+// own members stand directly behind each other. This file is its state machine. It does
+// no I/O.
+//
+// # States
+//
+// A member is in one of these states. The chain's mutex guards them.
+//
+//	unknown  it must list the directory. It is the state of a new member without a link.
+//	linked   it waits behind another member of the chain, its front, and for nothing else.
+//	first    no contender ahead blocks it. It is held, or about to be.
+//	over     it was first, and no hold relies on it any more. Its node may still stand.
+//	left     it has given up before it was first. Its node may still stand.
+//
+// A member that is broken may be held on, but nothing may be concluded from its end:
+// its hold was lost, or a reader stands in its place (a downgrade). Its followers list.
+//
+// # Transitions
+//
+//	made     (answer of the create)    new -> unknown, linked or first
+//	listed   (list, no one ahead)      unknown -> first
+//	follow   (list: all ahead are linked members, the head is first or over) unknown -> linked,
+//	         or first if its front is over
+//	leave    (before the delete is sent) first -> over: its followers become first;
+//	         unknown, linked -> left: its followers inherit its front, or become unknown
+//	break    (loss, downgrade)         followers become unknown
+//	forget   (evidence is too old)     linked, first -> unknown, of this member alone
+//
+// # Invariants
+//
+//	I1  At most one exclusive member of a chain is first and not over at any time, and no
+//	    shared one is first beside it.
+//	I2  If a member is linked, every contender that blocks it and does not block its
+//	    front has gone, or is its front.
+//	I3  A member becomes first from linked only when its front becomes over, which was
+//	    first; and over only when no hold relies on it any more.
+//	I4  A front knows all its followers, and a member has one front at most. So each end
+//	    of a front is told, and no member waits for a front that is over or left.
+//	I5  Members that are linked to each other are of one session. So their nodes end
+//	    together, and the lease that bounds the hold of one bounds the hold of the other.
+//
+// # Why a number proves a place
+//
+// The number of a sequential node is the count of creates in its directory, of children
+// of whatever name (PrepRequestProcessor: the parent's cversion). So if one session made
+// n-1 and n in one incarnation of a directory, no child was made in between, and every
+// contender that stood before n is n-1, or stood before n-1. Only a directory that was
+// deleted and made again counts from 0 again. A guard tells: a data watch on the directory. Changes of its
+// children do not fire that. A server applies transactions one at a time, in
+// their order. It queues the events of each to the connections before it answers it
+// (CommitProcessor.processWrite, in 3.5 its currentlyCommitting; FinalRequestProcessor,
+// DataTree.deleteNode, ServerCnxn.process; 3.5 to 3.9). Reads of the session, such as the one that set the watch,
+// keep their place among its writes. A follower does the same with what the leader has
+// committed. So if the guard has not fired when the answer to a create is read, on the
+// connection on which the guard was set, then the directory is the one in which the
+// guard was set. The wire reads events and answers on one goroutine, in the order of the
+// connection, and calls made there. Numbers that end one incarnation of the
+// directory and begin in the next have different guards.
+//
+// The guard does not see one case: since 3.8.4 and 3.9.2 no event goes to a client that
+// may not read the node any more. If an operator takes that right away, deletes the
+// directory, makes it again and gives the right back, the guard stands.
+//
+// # Why a grant may come before the delete
+//
+// While the node of a member that is over stands, every contender of another client
+// waits behind it or behind its follower, whose node stands as well. When it is gone,
+// the follower is the first. So at each moment the only believer is the front, before leave, or its
+// follower, after it. If the delete fails, other clients wait longer, and none overtakes.
+type chain struct {
+	key    chainKey
+	window window
+
+	uses int // calls and members; guarded by chains.mu
+
+	mu      sync.Mutex // guards the rest, and the places of members; never held across I/O
+	guard   inside.Guard
+	arming  bool               // a goroutine sets a new guard
+	busy    bool               // there was a member a short time ago
+	joining int                // acquires that are about to make their nodes
+	rested  time.Time          // when the chain became idle
+	missed  bool               // the newest member was not linked by its number
+	tail    *Member            // the newest member, nil if the guard did not stand at its create
+	members map[string]*Member // by the names of their nodes, until these are deleted
+}
+
+// state is that of a member; see chain.
+type state int
+
+const (
+	unknown state = iota
+	linked
+	first
+	over
+	left
+)
+
+// place is where a member stands in its chain.
+type place struct {
+	chain     *chain // nil if the queue has none
+	shared    bool   // members that are shared do not block each other
+	state     state
+	broken    bool
+	number    int64
+	guard     inside.Guard  // that stood when the node was made, or nil
+	front     *Member       // of a linked member
+	followers []*Member     // whose front it is
+	wake      chan struct{} // has a token after a change of state; nil until it waits
+	counted   bool          // in the window
+	uses      bool          // the chain, until its node is deleted
+	settled   bool          // its node is known
+	since     time.Time     // when it was settled
+	ahead     int           // contenders that blocked it when it listed last
+}
+
+// made is called with the answer of the create, on the reading goroutine.
+func (c *chain) made(m *Member, path string, connection uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	node, numeral := parse(m.Node.Tag, path[strings.LastIndexByte(path, '/')+1:])
+	before := c.tail
+	c.tail = nil
+	if numeral != number || m.state != unknown || m.settled || c.guard == nil || !c.guard.Holds(connection) {
+		c.missed = true
+		return
+	}
+	m.Node, m.Path, m.number, m.guard = node, path, node.Sequence(), c.guard
+	c.tail = m
+	c.missed = before == nil || before.guard != m.guard || before.number+1 != m.number || !c.link(m, before)
+}
+
+// settle is called when the create has returned.
+func (m *Member) settle(node Node, path string, czxid int64) {
+	now := time.Now()
+	c := m.chain
+	if c == nil {
+		m.Node, m.Path, m.Czxid, m.seen = node, path, czxid, now
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Path != path && m.Path != "" { // the create was repeated, and the first node is gone
+		c.tail = nil
+		c.unsettle(m)
+		m.dismiss()
+	}
+	m.Node, m.Path, m.Czxid, m.seen, m.since, m.settled = node, path, czxid, now, now, true
+	c.members[node.Name] = m
+}
+
+// unsettle makes m list the directory.
+func (c *chain) unsettle(m *Member) {
+	m.unlink()
+	if m.state == linked || m.state == first {
+		m.state = unknown
+	}
+}
+
+// link puts m directly behind front. It reports false if that says nothing.
+func (c *chain) link(m, front *Member) bool {
+	switch {
+	case front.broken || front.state == left || front.Session.ID() != m.Session.ID():
+		return false
+	case front.shared && !m.shared:
+		return false // others may share the lock with the front
+	case front.state == over, front.shared && front.state == first:
+		m.state = first
+	case !front.shared:
+		c.behind(m, front)
+	case front.state == linked: // both are shared, and what blocks one blocks the other
+		c.behind(m, front.front)
+	default:
+		return false
+	}
+	return true
+}
+
+// behind makes m wait for front.
+func (c *chain) behind(m, front *Member) {
+	m.state, m.front = linked, front
+	front.followers = append(front.followers, m)
+}
+
+// unlink takes m out of the followers of its front.
+func (m *Member) unlink() {
+	if m.front != nil {
+		m.front.followers = slices.DeleteFunc(m.front.followers, func(f *Member) bool { return f == m })
+		m.front = nil
+	}
+}
+
+// listed notes that a list shows no contender ahead that blocks m.
+func (c *chain) listed(m *Member) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.unlink()
+	if m.state == unknown || m.state == linked {
+		m.state = first
+	}
+}
+
+// blocked notes how many contenders block m.
+func (c *chain) blocked(m *Member, ahead int) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.ahead = ahead
+}
+
+// follow links m behind the contender with the given name, if that is a member that can
+// tell of its end. list has shown it as the nearest that blocks m, and how many do. All of
+// them must be members up to one that is first, and list must show all of those. A reader
+// of another client may stand between members. So may a node that was made with a number
+// of its own, by an operator. It must not be counted in the place of a member's node that
+// was deleted.
+func (c *chain) follow(m *Member, name string, ahead int, list []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	front := c.members[name]
+	if m.state != unknown || front == nil || front.broken || front.Session.ID() != m.Session.ID() {
+		return m.state != unknown
+	}
+	head := front
+	known := []string{head.Node.Name}
+	for ; head.state == linked; known = append(known, head.Node.Name) {
+		head = head.front
+	}
+	switch {
+	case len(known) != ahead, head.state != first && head.state != over, !allIn(list, known):
+		return false
+	case front.state == over:
+		m.state = first
+	default:
+		c.behind(m, front)
+	}
+	return true
+}
+
+// allIn reports whether list has all of names.
+func allIn(list, names []string) bool {
+	missing := len(names)
+	for _, name := range list {
+		if slices.Contains(names, name) {
+			missing--
+		}
+	}
+	return missing == 0
+}
+
+// leave notes that m will not be held any more. It comes before its node is deleted.
+func (c *chain) leave(m *Member) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was, front, followers := m.state, m.front, m.followers
+	if was == over || was == left {
+		return
+	}
+	m.unlink()
+	m.followers, m.state = nil, left
+	if was == first {
+		m.state = over
+	}
+	for _, f := range followers {
+		f.front, f.state = nil, unknown
+		switch {
+		case was == first:
+			f.state = first
+		case was == linked && (!f.shared || !front.shared):
+			c.behind(f, front)
+		}
+		f.poke()
+	}
+}
+
+// breakOff says that nothing may be concluded from the end of m.
+func (c *chain) breakOff(m *Member) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.broken = true
+	c.exit(m)
+	m.dismiss()
+}
+
+// dismiss makes the followers of m list the directory. The caller holds c.mu.
+func (m *Member) dismiss() {
+	for _, f := range m.followers {
+		f.front, f.state = nil, unknown
+		f.poke()
+	}
+	m.followers = nil
+}
+
+// forget makes m list the directory.
+func (c *chain) forget(m *Member) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unsettle(m)
+}
+
+// disband makes every member list the directory.
+func (c *chain) disband() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tail = nil
+	for _, m := range c.members {
+		if m.state == linked {
+			c.unsettle(m)
+			m.poke()
+		}
+	}
+}
+
+// exit makes room for another member. The caller holds c.mu.
+func (c *chain) exit(m *Member) {
+	if m.counted {
+		m.counted = false
+		c.window.exit()
+	}
+}
+
+// poke wakes m, if it waits.
+func (m *Member) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // there is a token, or it does not wait yet
+	}
+}

@@ -1,0 +1,123 @@
+package seqqueue
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/client"
+)
+
+// hot is how soon a chain has to be used again for a guard to be worth its request.
+const hot = time.Second
+
+// mostIdle bounds the chains that a client keeps without a member.
+const mostIdle = 256
+
+// chainKey tells the chains of one client apart. Members of two recipes do not stand in
+// one chain, also if a program gives both the same directory: each lists then, and
+// finds the nodes of the other.
+type chainKey struct {
+	dir    string // its path on the server
+	shared string // the tag of members that do not block each other, or ""
+}
+
+// chains are those of one client.
+type chains struct {
+	mu   sync.Mutex // guards the rest; never held across I/O
+	all  map[chainKey]*chain
+	idle []*chain // the one that was left first in front
+}
+
+// chainsOf returns the chains of the client of c.
+func chainsOf(c *client.Client) *chains {
+	all, _ := inner.Kept(c, func() any { return &chains{all: map[chainKey]*chain{}} }).(*chains) // no other package asks for it
+	return all
+}
+
+// use returns the chain with the given key. It stays at least until done.
+func (s *chains) use(key chainKey) *chain {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.all[key]
+	if c == nil {
+		c = &chain{key: key}
+		c.members = map[string]*Member{}
+		s.all[key] = c
+	}
+	if i := slices.Index(s.idle, c); i >= 0 {
+		s.idle = slices.Delete(s.idle, i, i+1)
+		c.resume()
+	}
+	c.uses++
+	return c
+}
+
+// done ends one use. It drops the chain that was idle for longest, if there are many.
+func (s *chains) done(c *chain) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.uses--; c.uses > 0 {
+		return
+	}
+	c.rest()
+	s.idle = append(s.idle, c)
+	if len(s.idle) > mostIdle {
+		delete(s.all, s.idle[0].key)
+		s.idle = slices.Delete(s.idle, 0, 1)
+	}
+}
+
+// rest lets the client remove the guard from the server, if the chain stays idle.
+func (c *chain) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rested = time.Now()
+	if c.guard != nil {
+		c.guard.Stop()
+	}
+}
+
+// resume keeps the guard, if it still stands.
+func (c *chain) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = time.Since(c.rested) < hot
+	if c.guard != nil && !c.guard.Resume() {
+		c.guard = nil
+	}
+}
+
+// join counts n more acquires that are about to make their nodes, or -1 that has.
+func (c *chain) join(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joining += n
+}
+
+// ready prepares the chain for another member of s, and reports whether the create
+// should be followed by a list: the number of the node will not tell its place, by
+// what is known.
+func (c *chain) ready(ctx context.Context, s *client.Session, dir string) (list bool) {
+	c.mu.Lock()
+	stands := c.guard != nil && c.guard.Stands()
+	list = !stands || c.missed || c.tail == nil || c.tail.broken || c.tail.state == left
+	// Several acquires may wait for one connection, and go on at one instant. Which of
+	// them comes first depends on the scheduler, so none of these sets the guard.
+	arm := !stands && c.busy && !c.arming && c.joining == 1
+	c.busy, c.arming = true, c.arming || arm
+	c.mu.Unlock()
+	if !arm {
+		return list
+	}
+	g := inner.Guard(ctx, s, dir)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.arming = false
+	if c.guard != nil {
+		c.guard.Stop()
+	}
+	c.guard = g
+	return true
+}

@@ -1,0 +1,247 @@
+// The protocol of an election, of the latch and of the selector (Curator: LeaderLatch,
+// and LeaderSelector, which is a mutex). It is that of the mutex, in mutex.go, with
+// these differences:
+//
+//  1. A campaign has a node of its own and is never re-entered. A term is a hold of it.
+//  2. A participant whose node is deleted while it waits stands in line again, behind
+//     all others (Curator: LeaderLatch.reset). So a participant can be sent behind the
+//     others by the deletion of its node, which is all that HandOver does. The data of a
+//     node that waits is never changed: Curator's latch would use up its watch with
+//     that, and would not hear of the deletion that follows.
+//  3. A participant whose turn has come goes behind the others by itself if a preferred
+//     one stands in line.
+//
+// So the line alone decides who leads, and its order is that of the nodes. For that
+// reason tokens grow from term to term, and participants of Curator are never passed.
+
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
+	"github.com/docent-go/docent/retry"
+)
+
+// LeaderLatch is an election across processes and hosts: of all participants one leads
+// at a time, and the one that asked first is the first. It is Curator's LeaderLatch on
+// the wire, so Java and Go participants may stand in one line.
+//
+// Its nodes are "<path>/_c_<uuid>-latch-<number>", ephemeral and sequential, with the
+// id of the participant as data. The lowest number leads. A path that a lock or a
+// LeaderSelector uses is refused with [ErrForeignLock].
+type LeaderLatch struct{ *Election }
+
+// NewLeaderLatch returns the election on path. It does no I/O. The path and what is
+// missing above it are made, as containers, by the first campaign.
+func NewLeaderLatch(c *client.Client, path string, opts ...ElectionOption) (*LeaderLatch, error) {
+	e, err := newElection(c, path, "LeaderLatch", latchTag, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &LeaderLatch{e}, nil
+}
+
+// LeaderSelector is an election with the nodes of an [InterProcessMutex], as Curator's
+// LeaderSelector has them: Java and Go participants may stand in one line. So may plain
+// mutexes on the same path, whose holders count as leaders.
+type LeaderSelector struct{ *Election }
+
+// NewLeaderSelector returns the election on path. It does no I/O. The path and what is
+// missing above it are made, as containers, by the first campaign.
+func NewLeaderSelector(c *client.Client, path string, opts ...ElectionOption) (*LeaderSelector, error) {
+	e, err := newElection(c, path, "LeaderSelector", lockTag, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &LeaderSelector{e}, nil
+}
+
+// Election is what a [LeaderLatch] and a [LeaderSelector] have in common; code that
+// takes an Election works with both. It is safe for concurrent use, holds no connection
+// and needs no Close. Each campaign is a participant of its own, so one value may
+// campaign several times at once.
+type Election struct {
+	l         *lockInternals
+	recipe    string
+	preferred []string
+	retry     retry.Policy
+	sessions  ownSessions
+}
+
+var (
+	// ErrNoParticipant says that an election has no participant, or none with the
+	// id that was asked for.
+	ErrNoParticipant = errors.New("no such participant stands in line")
+
+	// ErrNotMovable says that a term cannot be handed over to a participant, because
+	// one of another library stands before it. The error names that one. It leads
+	// first, or leaves.
+	ErrNotMovable = errors.New("a participant of another library stands in between, which this library does not move")
+
+	// errGaveWay says that a participant went behind a preferred one.
+	errGaveWay = errors.New("gave way to a preferred participant")
+)
+
+func newElection(c *client.Client, path, recipe, tag string, opts []ElectionOption) (*Election, error) {
+	e := &Election{recipe: recipe, retry: retry.Default()}
+	s := electionSettings{Election: e, nodes: settings{noReentry: true}} // a hold on the path is never re-entered
+	for _, o := range opts {
+		if o != nil {
+			o.applyElection(&s)
+		}
+	}
+	if _, asked := cutRevocation(s.nodes.data); asked {
+		return nil, fmt.Errorf("recipes: the id %q ends like a request to release; take another", s.nodes.data)
+	}
+	l, err := newLockInternals(c, path, s.nodes, tag)
+	if err != nil {
+		return nil, err
+	}
+	e.l = l
+	return e, nil
+}
+
+// Path is the path of the election.
+func (e *Election) Path() string { return e.l.path }
+
+// Campaign stands in line until this participant leads, and returns its term. ctx bounds
+// the waiting and nothing after it. The term lasts until it is released or lost. Its
+// context ends before another participant can lead, and its token is greater than that
+// of every term before.
+//
+// If another client deletes the node of the participant while it waits, the participant
+// stands in line again, behind the others. That is how [Term.HandOver] moves it. The
+// participant finds out when the node before its own is deleted as well.
+//
+// On error the participant does not lead and no node remains, or its removal goes on in
+// the background until it succeeds or the session is over. The error is a [*LockError]
+// and matches what happened: ctx's error, client.ErrSessionLost if the session was lost
+// during the wait and the place in line with it, client.ErrClosed, client.ErrNoAuth,
+// [ErrSequenceExhausted], [ErrForeignLock]. With a context of a term of the same election
+// it matches [ErrWouldDeadlock], and with one of a hold that was lost [ErrLost].
+//
+// Campaign may be called again after any error. [Election.Run] does that.
+func (e *Election) Campaign(ctx context.Context) (*Term, error) {
+	outer := around(ctx)
+	for gaveWay := 0; ; {
+		t, err := e.campaign(ctx, false, gaveWay < mostWays)
+		if errors.Is(err, errGaveWay) {
+			gaveWay++
+		}
+		again := errors.Is(err, errGaveWay) || errors.Is(err, ErrNodeDeleted) && !errors.Is(err, ErrLost)
+		if !again {
+			return t, err
+		}
+		if ended := ctxerr.Ended(ctx); ended != nil {
+			return nil, e.fail(opOf(false), fmt.Errorf("%w: %w", ended, reason(err)))
+		}
+		if why := lostAmong(outer); why != nil { // the next try would not know
+			return nil, e.fail(opOf(false), why)
+		}
+	}
+}
+
+// TryCampaign leads if no other participant leads or waits. It never waits for others,
+// only for the servers' answers, within ctx. If another participant is ahead,
+// TryCampaign returns a [*BusyError] that names that one. Otherwise it is like Campaign,
+// except that it asks for no preferred participant, and fails with [ErrNodeDeleted] if
+// another client deletes its node.
+func (e *Election) TryCampaign(ctx context.Context) (*Term, error) {
+	return e.campaign(ctx, true, false)
+}
+
+// Do campaigns and runs fn as the leader, for one term. It treats fn, its context, the
+// term and errors as [InterProcessMutex.Do] does.
+func (e *Election) Do(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
+	return do(ctx, e.Campaign, fn)
+}
+
+// TryDo is Do with [Election.TryCampaign].
+func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
+	return do(ctx, e.TryCampaign, fn)
+}
+
+// mostWays is how often a campaign gives way. Participants whose preferences contradict
+// each other would give way to each other for ever.
+const mostWays = 20
+
+// campaign is one place in line, and the term that comes of it. It gives way to preferred
+// participants if polite is set.
+func (e *Election) campaign(ctx context.Context, try, polite bool) (*Term, error) {
+	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, polite})
+	if err != nil {
+		return nil, err
+	}
+	return &Term{Hold: h, e: e}, nil
+}
+
+func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
+
+// candidate is the protocol of one campaign.
+type candidate struct {
+	*Election
+
+	polite bool // it gives way to preferred participants
+}
+
+// reenter refuses a campaign that would wait for a term of its own caller.
+func (c candidate) reenter(ctx context.Context) (*Hold, bool, error) {
+	if g := heldBy(ctx, c.l.key); g != nil {
+		return nil, false, waitsFor(g, "the caller leads, or holds a lock on the path; release that first")
+	}
+	return nil, false, nil
+}
+
+func (c candidate) free(ctx context.Context) error { return c.l.free(ctx) }
+
+func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
+	m, err := c.l.join(ctx)
+	if err == nil {
+		c.sessions.add(m.Session)
+	}
+	return m, err
+}
+
+// turn is that of the mutex, unless a preferred participant stands in line by then, and
+// this one is polite.
+func (c candidate) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
+	p, err := c.l.turn(ctx, m, wait)
+	if err == nil && c.polite && c.outranked(ctx, m) {
+		err = errGaveWay
+	}
+	return p, err
+}
+
+// rank is the place of an id among the preferred ones, the lowest for the first.
+func (e *Election) rank(id string) int {
+	for i, p := range e.preferred {
+		if p == id {
+			return i
+		}
+	}
+	return len(e.preferred)
+}
+
+// outranked reports whether a participant behind m is preferred to it. If that cannot be
+// read, nobody is: an election without a leader is worse than one with the wrong leader.
+func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
+	own := c.rank(string(c.l.nodeData(c.l.c)))
+	if own == 0 { // also if nobody is preferred
+		return false
+	}
+	all, err := c.Participants(ctx)
+	if err != nil {
+		return false
+	}
+	for _, p := range all {
+		if p.FencingToken > m.Czxid && !p.InDoubt && c.rank(p.ID) < own {
+			return true
+		}
+	}
+	return false
+}

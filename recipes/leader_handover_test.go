@@ -1,0 +1,297 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A term is handed over to a named participant. Those in between go behind all others,
+// and lead in their turn; every term has a greater token.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var all []*recipes.Election
+		for i := range 5 {
+			all = append(all, r.latch(r.connect(name(i)), name(i)))
+		}
+		term := r.leads(all[0])
+		var waits []<-chan campaigned
+		for i, e := range all[1:] {
+			waits = append(waits, r.campaign(r.ctx, e, i+2))
+		}
+		for id, says := range map[string]string{"nobody": `"nobody"; Participants`, "c0": `"c0" is the leader itself`} {
+			err := term.HandOver(r.ctx, id)
+			wantErr(t, err, recipes.ErrNoParticipant)
+			if !strings.Contains(err.Error(), says) {
+				r.Errorf("error %q does not say %q", err, says)
+			}
+		}
+		r.check(term.Err())
+		r.check(term.HandOver(r.ctx, "c3"))
+		wantErr(t, term.Err(), recipes.ErrReleased)
+		token := term.FencingToken()
+		for i, want := range []int{2, 3} { // c3, and c4 who stood behind it
+			next := <-waits[want]
+			if r.check(next.err); next.term.FencingToken() <= token {
+				r.Errorf("turn %d: token %d after %d", i, next.term.FencingToken(), token)
+			}
+			token = next.term.FencingToken()
+			r.inElection(4 - i)
+			if i == 0 {
+				if ids := r.ids(all[0]); ids[0] != "c3" || ids[1] != "c4" || !slices.Contains(ids, "c1") || !slices.Contains(ids, "c2") {
+					r.Errorf("in line: %v", ids)
+				}
+			}
+			r.check(next.term.Close())
+		}
+		for range 2 {
+			var next campaigned
+			select {
+			case next = <-waits[0]:
+			case next = <-waits[1]:
+			}
+			if r.check(next.err); next.term.FencingToken() <= token {
+				r.Error("a token that does not grow")
+			}
+			token = next.term.FencingToken()
+			r.check(next.term.Close())
+		}
+		r.inElection(0)
+		wantNoGoroutine(t)
+	})
+}
+
+// A participant of another library is not moved: the term goes on. The direct successor
+// may be of any library.
+func TestHandOverPassesNoStranger(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		one, two := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two")
+		term := r.leads(one)
+		java := leaders + "/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-latch-0000000001"
+		made, err := r.connect("java").Create(r.ctx, leaders+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-latch-",
+			[]byte("java"), client.Ephemeral(), client.Sequential())
+		if r.check(err); made != java {
+			r.Fatalf("made %s", made)
+		}
+		waits := r.campaign(r.ctx, two, 3)
+		wantErr(t, term.HandOver(r.ctx, "two"), recipes.ErrNotMovable)
+		r.check(term.Err())
+		r.check(term.HandOver(r.ctx, "java"))
+		if ids := r.ids(one); !slices.Equal(ids, []string{"java", "two"}) {
+			r.Errorf("in line: %v", ids)
+		}
+		r.check(r.srv.Delete(java))
+		next := <-waits
+		r.check(next.err)
+		r.check(next.term.Close())
+	})
+}
+
+// The answers of a hand-over are lost: it succeeds, and moves nobody twice.
+func TestHandOverLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpDelete} {
+		bubble(t, func(r *rig) {
+			one := r.latch(r.connect("a"), "one")
+			term := r.leads(one)
+			second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
+			third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
+			lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: op, PathPrefix: leaders + "/"})
+			r.check(term.HandOver(r.ctx, "three"))
+			if lost.Fired() == 0 {
+				r.Error("nothing was lost")
+			}
+			for _, wait := range []<-chan campaigned{third, second} {
+				next := <-wait
+				r.check(next.err)
+				r.check(next.term.Close())
+			}
+			r.inElection(0)
+		})
+	}
+}
+
+// The context ends during the release of a hand-over: the error is that of the context,
+// and the term is over, as after any release.
+func TestHandOverContextEnds(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		term := r.leads(r.latch(r.connect("a"), "one"))
+		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
+		node := zktest.Match{Client: "a", PathPrefix: leaders + "/"}
+		node.Op = zktest.OpGetData
+		r.srv.DelayReply(node, 2*time.Second)
+		wantErr(t, term.HandOver(r.within(time.Second), "two"), context.DeadlineExceeded)
+		r.check(term.Err())
+		time.Sleep(2 * time.Second)
+		node.Op = zktest.OpDelete
+		r.srv.StallReply(node)
+		wantErr(t, term.HandOver(r.within(time.Second), "two"), context.DeadlineExceeded)
+		wantErr(t, term.Err(), recipes.ErrReleased)
+		next := <-second
+		r.check(next.err)
+		r.check(next.term.Close())
+	})
+}
+
+// A term that is over is not handed over, and moves nobody.
+func TestHandOverAfterTheTerm(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one := r.latch(c, "one")
+		term := r.leads(one)
+		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
+		third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
+		r.srv.ExpireSession(r.session(c))
+		next := <-second
+		r.check(next.err)
+		wantErr(t, term.HandOver(r.ctx, "three"), recipes.ErrLost)
+		wantErr(t, term.Close(), recipes.ErrLost)
+		r.check(next.term.Err())
+		wantErr(t, term.Drain(r.ctx), recipes.ErrLost)
+		r.check(next.term.Close())
+		last := <-third
+		r.check(last.err)
+		r.check(last.term.Close())
+		wantErr(t, last.term.HandOver(r.ctx, "two"), recipes.ErrReleased)
+	})
+}
+
+// A leader that drains leads until a participant of another session stands in line.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one := r.latch(c, "one")
+		term := r.leads(one)
+		wantErr(t, term.Drain(r.within(time.Second)), context.DeadlineExceeded)
+		r.check(term.Err())
+		same := r.campaign(r.ctx, r.latch(c, "same"), 2)
+		done := make(chan error, 1)
+		go func() { done <- term.Drain(r.ctx) }()
+		time.Sleep(time.Second)
+		r.check(term.Err()) // one of its own process is no successor
+		other := r.campaign(r.ctx, r.latch(r.connect("b"), "other"), 3)
+		r.check(<-done)
+		wantErr(t, term.Err(), recipes.ErrReleased)
+		for _, wait := range []<-chan campaigned{same, other} {
+			next := <-wait
+			r.check(next.err)
+			r.check(next.term.Close())
+		}
+		r.inElection(0)
+		if n := r.srv.WatchCount(); n != 0 {
+			time.Sleep(2 * time.Second)
+			if n = r.srv.WatchCount(); n != 0 {
+				r.Errorf("%d watches left", n)
+			}
+		}
+	})
+}
+
+// A participant gives way to a preferred one that stands in line, and leads if that one
+// goes (in Kubernetes nobody leads then).
+func TestPreferred(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		prefer := recipes.WithPreferred("best", "good")
+		first := r.leads(r.latch(r.connect("first"), "first", prefer)) // alone, so it leads
+		one := r.campaign(r.ctx, r.latch(r.connect("a"), "plain", prefer), 2)
+		good := r.campaign(r.ctx, r.latch(r.connect("b"), "good", prefer), 3)
+		ctx, cancel := context.WithCancel(r.ctx)
+		best := r.campaign(ctx, r.latch(r.connect("c"), "best", prefer), 4)
+		r.check(first.Release(r.ctx))
+		next := <-best
+		r.check(next.err)
+		r.check(next.term.Close())
+		next = <-good
+		r.check(next.err)
+		best = r.campaign(ctx, r.latch(r.connect("d"), "best", prefer), 3)
+		cancel() // the preferred one vanishes
+		if got := <-best; !errors.Is(got.err, context.Canceled) {
+			r.Errorf("%+v", got)
+		}
+		r.check(next.term.Close())
+		next = <-one
+		r.check(next.err)
+		r.check(next.term.Close())
+		r.inElection(0)
+	})
+}
+
+// Two participants prefer each other, as in a rolling update: one of them leads soon.
+func TestPreferredEachOther(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		first := r.leads(r.latch(r.connect("first"), "first"))
+		one := r.campaign(r.ctx, r.latch(r.connect("a"), "a", recipes.WithPreferred("b", "a")), 2)
+		two := r.campaign(r.ctx, r.latch(r.connect("b"), "b", recipes.WithPreferred("a", "b")), 3)
+		r.check(first.Close())
+		for range 2 {
+			select {
+			case got := <-one:
+				r.check(got.err)
+				r.check(got.term.Close())
+			case got := <-two:
+				r.check(got.err)
+				r.check(got.term.Close())
+			case <-time.After(10 * time.Second):
+				r.Fatal("nobody leads")
+			}
+		}
+		r.inElection(0)
+	})
+}
+
+// The preferred participant cannot be asked for: an election has a leader all the same.
+func TestPreferredUnknown(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		e := r.latch(r.connect("a"), "plain", recipes.WithPreferred("best"))
+		first := r.leads(e)
+		waits := r.campaign(r.ctx, r.latch(r.connect("b"), "other", recipes.WithPreferred("best")), 2)
+		r.srv.Fail(zktest.Match{Client: "b", Op: zktest.OpGetData, Nth: 2}, zktest.CodeNoAuth)
+		r.check(first.Close())
+		next := <-waits
+		r.check(next.err)
+		r.check(next.term.Close())
+	})
+}
+
+// The term is lost between the look at the line and the transaction: nobody is moved.
+func TestHandOverOfALostTerm(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one := r.latch(c, "one")
+		term := r.leads(one)
+		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
+		third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
+		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpGetData, PathPrefix: leaders + "/", Nth: 3},
+			func(context.Context, zktest.Request) {
+				if err := r.srv.Delete(term.Path()); err != nil {
+					r.Error(err)
+				}
+			})
+		wantErr(t, term.HandOver(r.ctx, "three"), recipes.ErrLost)
+		next := <-second
+		r.check(next.err)
+		time.Sleep(time.Second)
+		r.check(next.term.Err())
+		r.check(next.term.Close())
+		last := <-third
+		r.check(last.err)
+		r.check(last.term.Close())
+		wantErr(t, term.Close(), recipes.ErrLost)
+	})
+}

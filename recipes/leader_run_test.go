@@ -1,0 +1,123 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/retry"
+)
+
+// If fn fails with the loss of another lock, the term is not lost, and Run ends with that
+// error.
+func TestRunEndsWithTheLossOfAnotherLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		ran := 0
+		err := r.latch(c, "a").Run(r.ctx, func(context.Context, *recipes.Term) error {
+			ran++
+			h := r.held(r.mutex(c))
+			r.check(r.srv.Delete(h.Path()))
+			<-h.Context().Done()
+			return h.Close()
+		})
+		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		wantNoErr(t, err, context.DeadlineExceeded)
+		if ran != 1 {
+			r.Errorf("fn ran %d times", ran)
+		}
+		r.inElection(0)
+	})
+}
+
+// Run goes on after a lost term, also if fn returns an error that is marked as permanent.
+func TestRunGoesOnAfterAPermanentError(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		enough := errors.New("enough")
+		ran := 0
+		err := r.latch(r.connect("a"), "a").Run(r.ctx, func(ctx context.Context, term *recipes.Term) error {
+			if ran++; ran > 1 {
+				return enough
+			}
+			r.check(r.srv.Delete(term.Path()))
+			<-ctx.Done()
+			return retry.Permanent(ctx.Err())
+		})
+		wantErr(t, err, enough)
+	})
+}
+
+// Run ends with the loss of an outer hold, also if that came during a term and the
+// program has kept ctx alive.
+func TestRunEndsWithTheOuterHold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		h := r.held(r.mutex(c))
+		ran := 0
+		err := r.latch(c, "a").Run(context.WithoutCancel(h.Context()), func(ctx context.Context, _ *recipes.Term) error {
+			if ran++; ran == 1 {
+				r.check(r.srv.Delete(h.Path()))
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		if ran != 1 {
+			r.Errorf("led %d times", ran)
+		}
+	})
+}
+
+// A participant that stands in line for long and then loses its session has not failed
+// in a row: no policy gives up because of that.
+func TestRunForgetsOldFailures(t *testing.T) {
+	t.Parallel()
+	for _, p := range []retry.Policy{retry.NTimes(2, time.Second), retry.UntilElapsed(time.Minute, time.Second)} {
+		bubble(t, func(r *rig) {
+			first := r.leads(r.latch(r.connect("b"), "b"))
+			c := r.connect("a")
+			ctx, cancel := context.WithCancel(r.ctx)
+			done := make(chan error, 1)
+			go func() {
+				done <- r.latch(c, "a", recipes.WithCampaignRetry(p)).Run(ctx, func(context.Context, *recipes.Term) error { return nil })
+			}()
+			for range 4 {
+				r.inElection(2)
+				time.Sleep(5 * time.Minute)
+				r.srv.ExpireSession(r.session(c))
+				time.Sleep(5 * time.Second)
+			}
+			r.inElection(2)
+			cancel()
+			wantErr(t, <-done, context.Canceled)
+			r.check(first.Close())
+		})
+	}
+}
+
+// If the program releases a term while fn runs, and fn returns the end of its context, the
+// participant stands in line again, as after any term that it gave up.
+func TestRunGoesOnAfterARelease(t *testing.T) {
+	t.Parallel()
+	for _, end := range []func(context.Context) error{context.Context.Err, context.Cause} {
+		bubble(t, func(r *rig) {
+			enough := errors.New("enough")
+			ran := 0
+			err := r.latch(r.connect("a"), "a").Run(r.ctx, func(ctx context.Context, term *recipes.Term) error {
+				if ran++; ran > 1 {
+					return enough
+				}
+				go func() { _ = term.Close() }()
+				<-ctx.Done()
+				return end(ctx)
+			})
+			wantErr(t, err, enough)
+			r.inElection(0)
+		})
+	}
+}
