@@ -22,6 +22,7 @@ type setting struct {
 	check   func(*sim.History) []error
 	games   []game // one is drawn
 	counts  bool   // operators change how many permits there are
+	roomy   bool   // no actor waits for room in the window
 }
 
 // alone is a server on its own, on which every promise holds.

@@ -50,6 +50,14 @@ var hasty = setting{
 	lease: client.LeasePolicy{TickTime: 1, SchedulingSlack: 1, SafetyMargin: 1},
 }
 
+// stretched is an ensemble whose clients send heartbeats as rarely as the lease allows.
+var stretched = setting{
+	test: "TestEnsembleStretchedSeed", start: startEnsemble, check: sim.Check, games: []game{mutexGame},
+	tick: ensemble.tick, timeout: anyTimeout, lease: longestPeriod,
+}
+
+var longestPeriod = client.LeasePolicy{HeartbeatPeriod: time.Hour}
+
 func startEnsemble(t *testing.T, opts ...zktest.Option) cluster {
 	t.Helper()
 	e := zktest.NewEnsemble(t, members, opts...)
@@ -181,6 +189,23 @@ func TestEnsembleSchedules(t *testing.T) {
 func TestEnsembleSeed(t *testing.T) {
 	t.Parallel()
 	playOne(t, ensemble)
+}
+
+// TestEnsembleStretchedSchedules plays fewer seeds with the longest period of heartbeats,
+// which changes what a hold survives, and nothing of what it promises.
+func TestEnsembleStretchedSchedules(t *testing.T) {
+	t.Parallel()
+	const part, least = 4, 28 // fewer do not meet every trouble
+	count := max(number(t, ensembleSeedsEnv, ensembleSchedules)/part, least)
+	if sum := playMany(t, stretched, count); !t.Failed() {
+		sum.wantAtLeast(t, int(count))
+	}
+}
+
+// TestEnsembleStretchedSeed plays one of those.
+func TestEnsembleStretchedSeed(t *testing.T) {
+	t.Parallel()
+	playOne(t, stretched)
 }
 
 // TestAnswersProveNothing checks that the faults of an ensemble are bad enough:

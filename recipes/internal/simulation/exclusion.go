@@ -25,7 +25,7 @@ func beliefs(f *facts) (errs []error) {
 				continue
 			}
 			before := slices.DeleteFunc(slices.Clone(line[:i]), func(g *Hold) bool {
-				return endedBy(g.ContextEnded, next.Granted) || f.excused(g, next.Granted)
+				return handedOver(g, next) || f.excused(g, next.Granted)
 			})
 			if others := crowd(next, before); others != nil {
 				errs = append(errs, broken(ErrBelief, "%v, then %v", others, next))

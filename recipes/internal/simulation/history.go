@@ -33,6 +33,7 @@ type History struct {
 	Sessions map[int64]string // whose they are
 	Visits   []Meeting
 	Closings []*Closing
+	Sights   []*Sight
 	Left     []Residue
 
 	mu sync.Mutex // guards all of the above while the schedule runs

@@ -30,6 +30,17 @@ var mutexes = &kind{
 	foreign: foreign,
 }
 
+var latches = &kind{
+	dirs: []string{""}, of: one,
+	role:    func(below string) (sim.Role, bool) { return sim.RolePlace, strings.Contains(below, "latch-") },
+	place:   latched,
+	foreign: []string{"latch-", "latch-0000000000", "latch--1", "notes", "ready"},
+}
+
+var latched = regexp.MustCompile(`latch-\d{10}$`)
+
+var selectors = &kind{dirs: mutexes.dirs, of: one, role: mutexes.role, place: mutexes.place, foreign: foreign}
+
 var readWrite = &kind{
 	dirs:    []string{""},
 	of:      func(*rand.Rand) int { return readers },
@@ -87,6 +98,12 @@ var games = []game{
 	{kinds: []*kind{mutexes, readWrite, semaphores}, together: true, requests: requestsOfMany},
 }
 
+// elections have latches, and selectors beside mutexes.
+var elections = []game{
+	{kinds: []*kind{latches}, requests: requestsOfMany},
+	{kinds: []*kind{selectors}, requests: requestsOfMany},
+}
+
 // everyKind are the locks of some multi-locks: each kind, and two mutexes.
 var everyKind = []*kind{readWrite, mutexes, semaphoreMutexes, semaphores, mutexes}
 
@@ -136,12 +153,14 @@ func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 		return nil
 	}
 	s := w.authority()
+	dir, _ := s.Node(l.path)
 	for _, name := range s.Children(l.path) {
 		n, ok := s.Node(l.path + "/" + name)
 		if !ok || !l.kind.place.MatchString(name) || l.kind == readWrite && !before(n, g) {
 			continue
 		}
-		if l.kind == readWrite || n.Stat.Czxid < g.Token {
+		// In a directory that was made after the hold's node the numbers began anew.
+		if n.Stat.Czxid < g.Token || l.kind == readWrite && dir.Stat.Czxid < g.Token {
 			paths = append(paths, n.Path)
 		}
 	}

@@ -40,6 +40,7 @@ var ofClients = []fault{
 	{"expire", expire},
 	{"delete", deleteContender},
 	{"delete", deleteContender},
+	{"sweep directory", sweepDirectory},
 	{"foreign", addForeign},
 	{"close", closeClient},
 }
@@ -125,6 +126,27 @@ func deleteContender(p *plan, w *world, _ *node, at, _ time.Duration) {
 			w.remove(line[max(0, place-1)%len(line)])
 		}
 	})
+}
+
+// sweepDirectory is an operator who deletes the contenders of a lock and, as soon as they
+// are gone, its directory. The next contender makes that anew, and its numbers begin at 0.
+// The operator does so again and again for a while.
+func sweepDirectory(p *plan, w *world, _ *node, at, _ time.Duration) {
+	l := w.locks[p.r.IntN(len(w.locks))]
+	all := p.r.IntN(2) == 0
+	for range 1 + p.r.IntN(8) {
+		p.add(at, "sweep directory "+l.path, func() {
+			if all {
+				for _, path := range w.h.Standing(l.path) {
+					w.remove(path)
+				}
+			}
+			if len(w.authority().Children(l.path)) == 0 && w.authority().Delete(l.path) == nil {
+				w.h.Note(func() { w.sum.Anew++ })
+			}
+		})
+		at = min(at+p.length(time.Second), disturbed-time.Millisecond)
+	}
 }
 
 // foreign are children of a mutex that are not ours: some look like contenders

@@ -25,10 +25,13 @@ type Node struct {
 	Given      bool          // it was deleted by its own session
 	Inherited  bool          // it was deleted by a later session of its client
 
-	// Of a permit: how many there are, how many stood when it was made, itself
-	// included, and the older places that stood before the one that it came from.
-	Of, Beside int
-	Ahead      []string
+	// Of a permit: how many there are, whether it came from a place in the queue, the
+	// older places that stood then, and whether the same transaction ended another permit.
+	// A permit without a place may stand for a moment without being granted.
+	Of     int
+	Placed bool
+	Ahead  []string
+	Handed bool
 }
 
 // NodeMade records a contender's node.
@@ -43,28 +46,22 @@ func (h *History) made(n *Node) {
 	h.Nodes = append(h.Nodes, n)
 }
 
-// PermitMade records a permit. The places in the queue that its transaction
-// removes must still stand: the permit came from the first of them.
+// PermitMade records a permit. The nodes that its transaction removes must still stand:
+// the permit came from the first of the places in the queue.
 func (h *History) PermitMade(n Node, removed []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var older []string
-	claimed := false
-	n.Beside = 1
 	for _, o := range h.Nodes {
-		switch {
+		switch gone := slices.Contains(removed, o.Path); {
 		case o.Lock != n.Lock || o.Gone != Never:
 		case o.Role == RolePermit:
-			n.Beside++
-		case claimed:
-		case slices.Contains(removed, o.Path):
-			claimed = true
+			n.Handed = n.Handed || gone
+		case n.Placed:
+		case gone:
+			n.Placed = true
 		default:
-			older = append(older, o.Path)
+			n.Ahead = append(n.Ahead, o.Path)
 		}
-	}
-	if n.Ahead = older; !claimed {
-		n.Ahead = append(n.Ahead, "(without a place in the queue)")
 	}
 	h.made(&n)
 }

@@ -4,11 +4,13 @@ package simulation_test
 
 // What runs when nobody asks for more.
 const (
-	schedules             = 300
-	ensembleSchedules     = 100
-	gameSchedules         = 160
-	ensembleGameSchedules = 40
-	keeperSchedules       = 60
-	watchSchedules        = 100
-	repetitions           = 20
+	schedules                 = 300
+	ensembleSchedules         = 100
+	gameSchedules             = 160
+	ensembleGameSchedules     = 60
+	electionSchedules         = 120
+	ensembleElectionSchedules = 40
+	keeperSchedules           = 60
+	watchSchedules            = 100
+	repetitions               = 20
 )

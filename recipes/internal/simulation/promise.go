@@ -36,6 +36,10 @@ var (
 	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
 	ErrUnexplained   = errors.New("unexplained: an error of no documented kind")
 
+	ErrSightBack   = errors.New("observed backwards: an observer of an election saw an older term after a newer one")
+	ErrSightForged = errors.New("observed nothing: an observer saw the leader of a term that had not begun")
+	ErrUnseen      = errors.New("unseen: an observer did not see a leader that stayed, or that nobody was left")
+
 	ErrNodeLeft      = errors.New("left behind: a contender's node")
 	ErrWatchLeft     = errors.New("left behind: a watch")
 	ErrSessionLeft   = errors.New("left behind: a session of a closed client")
@@ -55,7 +59,7 @@ func checks() []func(*facts) []error {
 		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
 		stuck, outlived, closings, refusals, lossesInPeace,
 		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, releases, unexplained,
-		residues,
+		sightOrder, unseen, residues,
 	}
 }
 

@@ -5,11 +5,13 @@ package simulation_test
 // What runs when nobody asks for more. The race detector makes a schedule
 // about ten times as long; make simulation and make determinism play many more.
 const (
-	schedules             = 40
-	ensembleSchedules     = 10
-	gameSchedules         = 16
-	ensembleGameSchedules = 16
-	keeperSchedules       = 24
-	watchSchedules        = 30
-	repetitions           = 2
+	schedules                 = 40
+	ensembleSchedules         = 32
+	gameSchedules             = 16
+	ensembleGameSchedules     = 16
+	electionSchedules         = 12
+	ensembleElectionSchedules = 32
+	keeperSchedules           = 24
+	watchSchedules            = 30
+	repetitions               = 2
 )

@@ -1,5 +1,7 @@
 package simulation
 
+import "time"
+
 // units and of are the share of a hold, of what there is: a hold that is alone
 // has one of one.
 func (g *Hold) units() int { return max(g.Units, 1) }
@@ -65,15 +67,30 @@ func whole(f *facts) (errs []error) {
 	return errs
 }
 
-// permits: at no time are more permits out than there are, by the server's log.
+// permits: when permits are granted, no more than there are stand of those granted so
+// far, by the server's log. A permit that is not granted, and soon withdrawn, does not
+// count: no holder believes in it.
 func permits(f *facts) (errs []error) {
-	for _, n := range f.Nodes {
-		if n.Role == RolePermit && n.Beside > n.Of {
-			errs = append(errs, broken(ErrPermits, "%d of %d with %s at %v", n.Beside, n.Of, n.Path, n.Made))
+	for _, line := range f.grants() {
+		for i, g := range line {
+			var out []*Node
+			for _, o := range line[:i+1] {
+				for _, n := range f.standing(o) {
+					if n.Role == RolePermit && n.Session != 0 && !endedBy(n.Gone, g.Granted+1) {
+						out = append(out, n)
+					}
+				}
+			}
+			if of := f.nodes[g.Path]; of != nil && of.Role == RolePermit && len(out) > of.Of && f.forced(g) == Never {
+				errs = append(errs, broken(ErrPermits, "%d of %d with %v", len(out), of.Of, g))
+			}
 		}
 	}
 	return errs
 }
+
+// withdrawn is how soon a permit is gone that is not granted, in peace.
+const withdrawn = time.Second
 
 // kept: what no hold ever stood on is gone soon after everything was healed. The
 // last who waited had until then.
@@ -86,6 +103,9 @@ func kept(f *facts) (errs []error) {
 	}
 	bound := f.Calm - f.Healed
 	for _, n := range f.Nodes {
+		if n.Role == RolePermit && !n.Placed && !held[n.Path] && n.Made > f.Calm && (n.Gone == Never || n.Gone > n.Made+withdrawn) {
+			errs = append(errs, broken(ErrKept, "a permit that was not granted, made at %v, gone at %v: %s", n.Made, n.Gone, n.Path))
+		}
 		late := n.Gone == Never || n.Gone > max(n.Made, f.Calm)+bound
 		if late && !held[n.Path] && n.Session != 0 {
 			errs = append(errs, broken(ErrKept, "made at %v, gone at %v: %s", n.Made, n.Gone, n.Path))

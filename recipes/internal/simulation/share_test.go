@@ -25,7 +25,7 @@ func shares(p *peace, a, b, of int) {
 // permitted makes the nodes those of permits.
 func permitted(p *peace) {
 	for _, n := range p.Nodes {
-		n.Role, n.Of, n.Beside = sim.RolePermit, 3, 1
+		n.Role, n.Of, n.Placed = sim.RolePermit, 3, true
 	}
 	shares(p, 1, 1, 3)
 }
@@ -88,8 +88,34 @@ var shareCases = map[string]struct {
 		shares(p, 1000, 1, 1000)
 		p.b.Token, p.nodeB.Czxid = 10, 10
 	}, []error{sim.ErrTokenOrder}},
-	"permits":            {permitted, nil},
-	"too many permits":   {func(p *peace) { permitted(p); p.nodeB.Beside = 4 }, []error{sim.ErrPermits}},
+	"permits": {permitted, nil},
+	"too many permits": {func(p *peace) {
+		permitted(p)
+		p.nodeA.Of, p.nodeB.Of = 1, 1
+		shares(p, 1, 1, 1)
+		p.nodeA.Gone, p.a.Released = p.b.Granted+1, p.b.Granted+1
+	}, []error{sim.ErrPermits}},
+	"too many permits, one of them not granted": {func(p *peace) {
+		permitted(p)
+		p.nodeB.Of = 1
+		shares(p, 1, 1, 1)
+		p.nodeC.Gone = p.b.Granted + 1
+	}, nil},
+	"a permit at once": {func(p *peace) { permitted(p); p.nodeB.Placed = false }, nil},
+	"a permit at once, past a waiter": {func(p *peace) {
+		permitted(p)
+		p.nodeB.Placed, p.nodeB.Ahead = false, []string{"/l/c"}
+		p.nodeC.Role, p.nodeC.Gone = sim.RoleQueue, p.b.Granted+1
+	}, []error{sim.ErrOutOfTurn}},
+	"a permit at once, after a waiter": {func(p *peace) {
+		permitted(p)
+		p.nodeB.Placed, p.nodeB.Ahead = false, []string{"/l/c"}
+		p.nodeC.Role, p.nodeC.Gone = sim.RoleQueue, p.b.Granted
+	}, nil},
+	"a permit that is not granted": {func(p *peace) {
+		permitted(p)
+		p.nodeC.Placed, p.nodeC.Made, p.nodeC.Gone = false, 141*second, 143*second
+	}, []error{sim.ErrKept}},
 	"permit out of turn": {func(p *peace) { permitted(p); p.nodeB.Ahead = []string{"/l/x"} }, []error{sim.ErrOutOfTurn}},
 	"two permits": {func(p *peace) {
 		permitted(p)
@@ -202,18 +228,18 @@ func TestPermitsAreCounted(t *testing.T) {
 	}
 	queued("/s/1")
 	queued("/s/2")
-	if n := permit("/s/a", "/s/1"); n.Beside != 1 || len(n.Ahead) != 0 {
+	if n := permit("/s/a", "/s/1"); !n.Placed || n.Handed || len(n.Ahead) != 0 {
 		t.Errorf("the first: %+v", n)
 	}
-	if n := permit("/s/b", "/s/2"); n.Beside != 2 || len(n.Ahead) != 1 {
+	if n := permit("/s/b", "/s/2"); !n.Placed || len(n.Ahead) != 1 {
 		t.Errorf("one who overtakes: %+v", n)
 	}
-	if n := permit("/s/c"); n.Beside != 3 || len(n.Ahead) != 3 {
+	if n := permit("/s/c"); n.Placed || len(n.Ahead) != 2 {
 		t.Errorf("one from nowhere: %+v", n)
 	}
 	h.NodesGone(second, 0, func(n *sim.Node) bool { return n.Role == sim.RoleQueue || n.Path == "/s/a" })
 	queued("/s/3")
-	if n := permit("/s/d", "/s/3"); n.Beside != 3 || len(n.Ahead) != 0 {
+	if n := permit("/s/d", "/s/3", "/s/b"); !n.Placed || !n.Handed || len(n.Ahead) != 0 {
 		t.Errorf("after one has gone: %+v", n)
 	}
 }

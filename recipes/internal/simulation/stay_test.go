@@ -189,6 +189,12 @@ func (s *stay) released(at time.Duration, err error) {
 func (a *actor) release(s *stay) {
 	a.leaving(s)
 	var err error
+	if t, ok := s.h.(*recipes.Term); ok {
+		if a.succeeded(s, t) {
+			return
+		}
+		a.leaving(s)
+	}
 	if a.r.IntN(2) == 0 {
 		err = s.h.Close()
 	} else {

@@ -15,6 +15,9 @@ type totals struct {
 	RepliesLost, Dropped, Forced, HoldsLost, Refused int
 	Closed                                           int
 	Beside, Downgraded, Several, Hopeless, Few       int
+	AtOnce, Withdrawn, Handed                        int // of permits
+	HandedOver, Moved, Drained, Sights, Doubts       int
+	Anew                                             int // directories that an operator has deleted
 }
 
 // granted adds a hold of several locks, or of one.
@@ -70,6 +73,15 @@ func (t *totals) add(o totals) {
 	t.Several += o.Several
 	t.Hopeless += o.Hopeless
 	t.Few += o.Few
+	t.AtOnce += o.AtOnce
+	t.Withdrawn += o.Withdrawn
+	t.Handed += o.Handed
+	t.HandedOver += o.HandedOver
+	t.Moved += o.Moved
+	t.Drained += o.Drained
+	t.Sights += o.Sights
+	t.Doubts += o.Doubts
+	t.Anew += o.Anew
 }
 
 // wantAtLeast fails when so many schedules should have tested more than they
@@ -79,6 +91,7 @@ func (t *totals) wantAtLeast(tb testing.TB, schedules int) {
 	per := atLeast(tb, schedules)
 	per("re-entries", t.Reentries, 8)
 	per("old tokens that were refused", t.Refused, 0.005)
+	per("directories that an operator has deleted", t.Anew, 0.1)
 	t.wantFaults(tb, schedules)
 }
 
@@ -91,6 +104,22 @@ func (t *totals) wantGames(tb testing.TB, schedules int) {
 	per("downgrades", t.Downgraded, 0.5)
 	per("grants of several locks", t.Several, 4)
 	per("re-entries that were refused", t.Hopeless, 4)
+	per("permits that were granted at once", t.AtOnce, 2)
+	per("permits that were withdrawn", t.Withdrawn, 2)
+	per("permits that a release handed over", t.Handed, 0.7)
+	t.wantFaults(tb, schedules)
+}
+
+// wantElections does so for elections.
+func (t *totals) wantElections(tb testing.TB, schedules int) {
+	tb.Helper()
+	per := atLeast(tb, schedules)
+	per("re-entries that were refused", t.Hopeless, 4)
+	per("terms that were handed over", t.HandedOver, 0.3)
+	per("participants that were moved behind", t.Moved, 0.04)
+	per("terms that were drained", t.Drained, 2)
+	per("leaderships that were observed", t.Sights, 80)
+	per("observers in doubt", t.Doubts, 2)
 	t.wantFaults(tb, schedules)
 }
 

@@ -20,6 +20,8 @@ func each(h recipes.AnyHold) []*recipes.Hold {
 		return h.Holds()
 	case *nest:
 		return append(each(h.outer), each(h.AnyHold)...)
+	case *recipes.Term:
+		return []*recipes.Hold{h.Hold}
 	case *recipes.Hold:
 		return []*recipes.Hold{h}
 	default:
@@ -105,20 +107,44 @@ type handle struct {
 	rw        *recipes.InterProcessReadWriteLock
 	semaphore *recipes.InterProcessSemaphoreV2
 	alone     *recipes.InterProcessSemaphoreMutex
+	election  *recipes.Election
+}
+
+// values are the semaphores of a client, by path. In half of the schedules all of its
+// actors share them.
+type values[S any] map[string]S
+
+func (v values[S]) of(a *actor, l *resource, build func(recipes.SemaphoreOption) (S, error)) (s S, err error) {
+	if generator(a.w.seed, "shared").IntN(2) == 0 {
+		return build(recipes.WithNodeData([]byte(a.name)))
+	}
+	s, ok := v[l.path]
+	if !ok {
+		s, err = build(recipes.WithNodeData([]byte(a.n.name)))
+		v[l.path] = s
+	}
+	return s, err
 }
 
 func (a *actor) handle(l *resource) (h handle, err error) {
 	h.l = l
 	c, data := a.n.c.Load(), recipes.WithNodeData([]byte(a.name))
+	most := recipes.WithMaxContenders(a.w.most)
 	switch l.kind {
 	case readWrite:
-		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data)
+		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data, most)
 	case semaphores:
-		h.semaphore, err = l.semaphore(c, data)
+		h.semaphore, err = a.n.semaphores.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
+			return l.semaphore(c, data)
+		})
 	case semaphoreMutexes:
-		h.alone, err = recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
+		h.alone, err = a.n.alone.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreMutex, error) {
+			return recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
+		})
+	case latches, selectors:
+		h.election, err = a.election(l)
 	default:
-		h.mutex, err = recipes.NewInterProcessMutex(c, l.path, data)
+		h.mutex, err = recipes.NewInterProcessMutex(c, l.path, data, most)
 	}
 	return h, err
 }
@@ -159,6 +185,11 @@ func (a *actor) single(lock int) (*want, recipes.Lock) {
 		w.acquire, w.try, w.do = as(h.alone.Acquire), as(h.alone.TryAcquire), does(h.alone.Do)
 		w.within, w.hopeless, w.asks = w.acquire, true, true
 		return w, h.alone
+	case h.election != nil:
+		e := h.election
+		w.acquire, w.try, w.do = as(e.Campaign), as(e.TryCampaign), does(e.Do)
+		w.within, w.hopeless = w.acquire, true
+		return w, nil
 	default:
 		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), does(h.mutex.Do)
 		w.within = w.acquire

@@ -45,10 +45,12 @@ type world struct {
 	plan  *plan
 	style style
 	game  game
+	most  int // nodes of one client in the line of a lock
 	nodes []*node
 	locks []*resource
 	trace *trace
 	sum   *totals
+	watch observers
 }
 
 // node is one client with its link.
@@ -59,6 +61,9 @@ type node struct {
 	c      atomic.Pointer[client.Client]
 	names  *names
 	closed atomic.Bool // amid the schedule
+
+	semaphores values[*recipes.InterProcessSemaphoreV2]
+	alone      values[*recipes.InterProcessSemaphoreMutex]
 }
 
 // resource is a lock's path and what it guards.
@@ -122,6 +127,7 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	ctx, cancel := context.WithDeadline(t.Context(), w.start.Add(w.h.Calm+time.Minute+4*timeout))
 	t.Cleanup(cancel)
 	w.ctx = ctx
+	w.watch.ctx, w.watch.stop = context.WithCancel(ctx)
 	w.k = k
 	w.cluster = k.start(t, zktest.WithSeed(seed), zktest.WithTick(k.tick),
 		zktest.WithSessionTimeouts(time.Second, time.Minute),
@@ -137,6 +143,10 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	}
 	w.servers[0].OnCommit(w.committed) // of all servers
 	w.game = draw(seed, k.games)
+	w.most = actorsPerClient * 3
+	if !k.roomy {
+		w.most = []int{1, 2, 3, w.most}[generator(seed, "window").IntN(4)]
+	}
 	w.newResources(1 + r.IntN(2))
 	for i := range clientsPerRun {
 		name := fmt.Sprintf("c%d", i)
@@ -162,6 +172,21 @@ func (w *world) conclude() {
 			w.sum.Beside++
 		}
 	}
+	held := map[string]bool{}
+	for _, g := range w.h.Holds {
+		held[g.Path] = true
+	}
+	for _, n := range w.h.Nodes {
+		switch {
+		case n.Role != sim.RolePermit:
+		case n.Placed && n.Handed:
+			w.sum.Handed++
+		case !n.Placed && held[n.Path]:
+			w.sum.AtOnce++
+		case !n.Placed:
+			w.sum.Withdrawn++
+		}
+	}
 	for _, l := range w.locks {
 		w.sum.Refused += l.witness.Refused()
 	}
@@ -183,6 +208,7 @@ func (w *world) play() {
 	case <-time.After(time.Until(w.start.Add(w.h.Calm + 5*time.Minute))):
 		w.leave(sim.ResidueGoroutine, "calls that obey no context")
 	}
+	w.endObserving()
 	w.leftByActors()
 	w.closeAll()
 }
@@ -205,6 +231,8 @@ func (w *world) live(i int, n *node) {
 		return
 	}
 	n.c.Store(c)
+	n.semaphores, n.alone = values[*recipes.InterProcessSemaphoreV2]{}, values[*recipes.InterProcessSemaphoreMutex]{}
+	w.startObserving(n)
 	var actors sync.WaitGroup
 	for j := range actorsPerClient {
 		a := newActor(w, n, j)

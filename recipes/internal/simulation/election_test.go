@@ -1,0 +1,159 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	sim "github.com/docent-go/docent/recipes/internal/simulation"
+)
+
+const (
+	electionSeedsEnv         = "DOCENT_SIM_ELECTION_SEEDS"          // how many schedules TestElectionSchedules plays
+	ensembleElectionSeedsEnv = "DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS" // and TestEnsembleElectionSchedules
+)
+
+// electionsAlone and electionsEnsemble are the settings of elections.
+var (
+	electionsAlone    = alone.of("TestElectionSeed", elections)
+	electionsEnsemble = ensemble.of("TestEnsembleElectionSeed", elections)
+)
+
+// TestElectionSchedules plays many seeds of latches and selectors.
+func TestElectionSchedules(t *testing.T) {
+	t.Parallel()
+	count := number(t, electionSeedsEnv, electionSchedules)
+	if sum := playMany(t, electionsAlone, count); !t.Failed() {
+		sum.wantElections(t, int(count))
+	}
+}
+
+// TestEnsembleElectionSchedules does so on an ensemble.
+func TestEnsembleElectionSchedules(t *testing.T) {
+	t.Parallel()
+	count := number(t, ensembleElectionSeedsEnv, ensembleElectionSchedules)
+	if sum := playMany(t, electionsEnsemble, count); !t.Failed() {
+		sum.wantElections(t, int(count))
+	}
+}
+
+// TestElectionSeed plays one schedule and prints what happened in it.
+func TestElectionSeed(t *testing.T) {
+	t.Parallel()
+	playOne(t, electionsAlone)
+}
+
+// TestEnsembleElectionSeed does so on an ensemble.
+func TestEnsembleElectionSeed(t *testing.T) {
+	t.Parallel()
+	playOne(t, electionsEnsemble)
+}
+
+// election is an actor's way to an election. In some schedules two actors are
+// preferred.
+func (a *actor) election(l *resource) (*recipes.Election, error) {
+	opts := []recipes.ElectionOption{recipes.WithNodeData([]byte(a.name))}
+	if generator(a.w.seed, "preferred").IntN(3) == 0 {
+		opts = append(opts, recipes.WithPreferred("c1.0", "c0.0"))
+	}
+	if l.kind == selectors {
+		s, err := recipes.NewLeaderSelector(a.n.c.Load(), l.path, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return s.Election, nil
+	}
+	latch, err := recipes.NewLeaderLatch(a.n.c.Load(), l.path, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return latch.Election, nil
+}
+
+// succeeded gives a term up to a successor, now and then. It reports whether the term is
+// over; a term that has found no successor goes on.
+func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
+	way := a.r.IntN(6)
+	if way > 2 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(a.w.ctx, a.upTo(a.w.h.Timeout/2))
+	defer cancel()
+	var err error
+	if way < 2 {
+		heir := a.w.nodes[a.r.IntN(len(a.w.nodes))].name + "." + string(rune('0'+a.r.IntN(actorsPerClient)))
+		before := len(a.w.h.Standing(t.LockPath()))
+		if err = t.HandOver(ctx, heir); err == nil {
+			moved := before - len(a.w.h.Standing(t.LockPath())) - 1
+			a.w.h.Note(func() { a.w.sum.HandedOver++; a.w.sum.Moved += max(0, moved) })
+		}
+	} else if err = t.Drain(ctx); err == nil {
+		a.w.h.Note(func() { a.w.sum.Drained++ })
+	}
+	now := a.w.now()
+	a.w.trace.note(now, err, text(a.name+": looked for a successor"))
+	if !errors.Is(t.Err(), recipes.ErrReleased) { // it goes on, or the release will say why not
+		return false
+	}
+	a.w.h.Note(func() { s.released(now, err) })
+	return true
+}
+
+// observers are the goroutines that observe elections.
+type observers struct {
+	running sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+// startObserving lets a client observe all elections of the schedule.
+func (w *world) startObserving(n *node) {
+	for _, l := range w.locks {
+		if l.kind != latches && l.kind != selectors {
+			continue
+		}
+		w.watch.running.Go(func() { w.observeElection(n, l) })
+	}
+}
+
+// observeElection records what an observer sees, until it shall stop or its client is
+// closed.
+func (w *world) observeElection(n *node, l *resource) {
+	e, err := (&actor{w: w, n: n, name: "observer"}).election(l)
+	if err != nil {
+		w.leave(sim.ResidueClose, "observe: "+err.Error())
+		return
+	}
+	sight := sim.Sight{Observer: n.name + l.path, Client: n.name, Lock: l.path}
+	for now, err := range e.Observe(w.watch.ctx) {
+		if err != nil {
+			sight.Ended = errors.Is(err, client.ErrClosed)
+			if sight.Ended {
+				sight.Term, sight.At = 0, w.now()
+				w.h.Saw(sight)
+			}
+			continue
+		}
+		sight.Term, sight.InDoubt, sight.At = now.Term, now.InDoubt, w.now()
+		w.h.Saw(sight)
+		w.h.Note(func() {
+			w.sum.Sights++
+			if now.InDoubt {
+				w.sum.Doubts++
+			}
+		})
+	}
+}
+
+// endObserving lets the observers see that all have left.
+func (w *world) endObserving() {
+	if w.game.kinds[0] == latches || w.game.kinds[0] == selectors {
+		time.Sleep(w.h.Timeout)
+	}
+	w.watch.stop()
+	w.watch.running.Wait()
+}
