@@ -14,7 +14,8 @@
 // # Whose node it is
 //
 // An ephemeral node at the path counts as the caller's only if this object made it
-// in the present session. A node that it made in a lost session is replaced in one
+// in the present session. After a lost answer a node that another object of the same
+// client made counts as well; [WithProtection] tells them apart. A node that it made in a lost session is replaced in one
 // transaction. The node of another session is left alone; see [TakeOver].
 //
 // docs/persistentnode.md and docs/groupmember.md say what is true after each failure.

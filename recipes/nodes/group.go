@@ -23,10 +23,17 @@ type GroupMember struct {
 }
 
 // NewGroupMember returns a member that is not yet kept. It does no I/O. id is the name
-// of a node and differs from that of every other member. If data is nil, the
+// of a node and differs from that of every other member. A program that only follows the
+// group gives any id and never calls Start. If data is nil, the
 // member's data is the client's default data. Of the options, [WithProtection] is
 // refused: it would change the id.
 func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Option) (*GroupMember, error) {
+	if path == "" {
+		return nil, errors.New(`nodes: the path of the group is ""; give it a path like "/workers"`)
+	}
+	if id == "" {
+		return nil, errors.New("nodes: the id of a GroupMember is empty; give it a name, like \"w1\", also if it only follows the group")
+	}
 	at := path + "/" + id
 	if path == "/" {
 		at = path + id
@@ -38,7 +45,7 @@ func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Opti
 	case n.protected:
 		return nil, errors.New("nodes: a GroupMember takes no WithProtection, which would change its id")
 	case n.dir != path || n.name != id:
-		return nil, fmt.Errorf("nodes: the id %q is not the name of one node", id)
+		return nil, fmt.Errorf("nodes: the id %q is not the name of one node; it has no \"/\" in it", id)
 	}
 	return &GroupMember{PersistentNode: n, path: path, id: id}, nil
 }
@@ -63,21 +70,14 @@ func (g *GroupMember) Members(ctx context.Context) (Members, error) {
 	}
 	seen := make([]member, len(names))
 	errs := make([]error, len(names))
-	turns := make(chan struct{}, readers)
-	var all sync.WaitGroup
-	for i, id := range names {
-		turns <- struct{}{}
-		all.Go(func() { // ends with ctx or the answer; this call waits for it
-			defer func() { <-turns }()
-			data, stat, err := g.c.Get(ctx, g.child(id))
-			if err == nil {
-				seen[i] = member{data: data, czxid: stat.Czxid}
-			} else if !errors.Is(err, zk.ErrNoNode) {
-				errs[i] = err
-			}
-		})
-	}
-	all.Wait()
+	each(len(names), func(i int) {
+		data, stat, err := g.c.Get(ctx, g.child(names[i]))
+		if err == nil {
+			seen[i] = member{data: data, czxid: stat.Czxid}
+		} else if !errors.Is(err, zk.ErrNoNode) {
+			errs[i] = err
+		}
+	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -88,6 +88,20 @@ func (g *GroupMember) Members(ctx context.Context) (Members, error) {
 		}
 	}
 	return now, nil
+}
+
+// each calls read for 0 to n-1, several at once, and waits for all.
+func each(n int, read func(i int)) {
+	turns := make(chan struct{}, readers)
+	var all sync.WaitGroup
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() { // ends with read
+			defer func() { <-turns }()
+			read(i)
+		})
+	}
+	all.Wait()
 }
 
 // member is what was read of one node.

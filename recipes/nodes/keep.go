@@ -3,15 +3,17 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 )
 
 // run keeps the node until ctx ends, the client is closed or the node is removed for
-// good. Then it removes what is left.
+// good. Then it removes what is left. Those who wait are told before that.
 func (n *PersistentNode) run(ctx context.Context) {
 	defer close(n.done)
 	var end error
@@ -22,21 +24,30 @@ func (n *PersistentNode) run(ctx context.Context) {
 			n.enter(s)
 			end = n.inSession(ctx, s)
 		case ctx.Err() != nil, errors.Is(err, client.ErrClosed):
-			end = errors.Join(ErrClosed, err)
+			end = closed(ctx, err)
 		default: // the client's retry policy gave up
 			n.tell(Absent, err)
 			n.pause(ctx)
 		}
 	}
-	limited, cancel := n.limit()
-	n.err = n.remove(limited)
-	cancel()
 	if errors.Is(end, ErrRemoved) {
 		n.tell(Removed, end)
-		return
+	} else {
+		n.tell(Absent, end)
 	}
-	n.stood = time.Time{}
-	n.tell(Absent, errors.Join(end, n.err))
+	n.err = n.remove(context.WithoutCancel(ctx))
+}
+
+// closed is ErrClosed, with the reason unless it is a call of Close.
+func closed(ctx context.Context, why error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrClosed):
+		return ErrClosed
+	case cause != nil:
+		return fmt.Errorf("%w: the context of Start has ended: %w", ErrClosed, cause)
+	default:
+		return fmt.Errorf("%w: %w", ErrClosed, why)
+	}
 }
 
 // pastSessions is how many lost sessions are remembered. The servers keep a lost
@@ -54,7 +65,7 @@ func (n *PersistentNode) enter(s *client.Session) {
 	n.session = s
 	if n.mode.ephemeral() {
 		n.stood = time.Time{}
-		n.doubt = false // what was made in doubt is a ghost by now
+		n.czxid, n.doubt = 0, false // what was made, also in doubt, is a ghost by now
 	}
 }
 
@@ -62,10 +73,13 @@ func (n *PersistentNode) enter(s *client.Session) {
 // and otherwise why it is the end.
 func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error {
 	for {
+		if n.touch.isDue() {
+			n.touchChild(ctx, s)
+		}
 		err := n.round(ctx, s)
 		switch {
 		case ctx.Err() != nil:
-			return ErrClosed
+			return closed(ctx, context.Cause(ctx))
 		case errors.Is(err, ErrRemoved):
 			return err
 		case s.Err() != nil:
@@ -92,12 +106,11 @@ func refused(err error) bool {
 }
 
 // pause waits between two tries. New data does not cut it short.
-func (n *PersistentNode) pause(ctx context.Context) {
-	d := n.pauses.NextBackOff()
-	if d == backoff.Stop {
-		return
-	}
-	t := time.NewTimer(d)
+func (n *PersistentNode) pause(ctx context.Context) { wait(ctx, n.pauses) }
+
+// wait waits for the next of pauses, or until ctx ends.
+func wait(ctx context.Context, pauses backoff.BackOff) {
+	t := time.NewTimer(pauses.NextBackOff())
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -138,6 +151,9 @@ func (n *PersistentNode) round(ctx context.Context, s *client.Session) error {
 		return err
 	}
 	defer w.Stop()
+	if there && n.stopWhenRemoved && n.czxid != 0 && n.czxid != stat.Czxid {
+		return n.gone(ctx, s) // and replaced by another client
+	}
 	var whose owner
 	if there {
 		if whose, err = n.judge(ctx, s, n.path, stat); err != nil {
@@ -158,21 +174,31 @@ func (n *PersistentNode) round(ctx context.Context, s *client.Session) error {
 		return n.replace(ctx, s, stat.Version)
 	case foreign:
 		n.stood = time.Time{}
-		n.tell(Foreign, nil)
-		return n.idle(ctx, s, w)
-	}
-	if done, err := n.write(ctx, s, stat); !done {
-		return err
+		if n.mode.sequential() { // the parent was deleted, and its numbers began again
+			n.path, n.number, n.look = "", "", false
+			return nil
+		}
+		n.tell(Foreign, n.foreign(stat.EphemeralOwner))
+		if _, _, err := s.Get(ctx, n.path); errors.Is(err, zk.ErrNoAuth) {
+			n.pause(ctx) // no event comes of a node that may not be read (CVE-2024-23944)
+			return nil
+		}
+		n.idle(ctx, s, w)
+		return nil
 	}
 	if n.stood.IsZero() {
 		n.stood = time.Now()
 	}
+	if done, err := n.write(ctx, s, stat); !done {
+		return err
+	}
 	n.tell(Ours, nil)
-	return n.idle(ctx, s, w)
+	n.idle(ctx, s, w)
+	return nil
 }
 
 // idle waits until there is something to do.
-func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.OneShotWatch) error {
+func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.OneShotWatch) {
 	due, stop := n.touch.timer()
 	defer stop()
 	select {
@@ -181,24 +207,23 @@ func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.
 	case <-s.Context().Done():
 	case <-ctx.Done():
 	case <-due:
-		return n.touchChild(ctx, s)
 	}
-	return nil
 }
 
-// gone is called when there is no node at the path.
+// gone is called when the node that was ours is not at the path.
 func (n *PersistentNode) gone(ctx context.Context, s *client.Session) error {
-	n.czxid, n.made = 0, false
-	if n.stood.IsZero() {
-		return nil
-	}
-	if n.stopWhenRemoved {
+	if n.stopWhenRemoved && n.czxid != 0 && !n.touch.expired() {
 		// The end of the session deletes the node as well, and its events may arrive
 		// before this client hears of that. A session that is over is refused.
 		if err := s.Sync(ctx, n.path); err != nil {
 			return err
 		}
+		n.czxid, n.made = 0, false
 		return ErrRemoved
+	}
+	n.czxid, n.made = 0, false
+	if n.stood.IsZero() {
+		return nil
 	}
 	n.tell(Absent, errDeleted)
 	n.lost(ctx)

@@ -2,20 +2,24 @@ package nodes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"maps"
 	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/retry"
 )
 
 // MemberChanges yields the members at once, and then again whenever they or their data
 // have changed. Of changes that follow each other quickly it may show only the last.
-// Each map is the caller's own. It ends when ctx ends. It also ends when the client
+// Each map is the caller's own, with its data. It ends when ctx ends. It also ends when the client
 // is closed or a server refuses a read; its last pair is then the error. It yields
 // other errors as well and goes on.
 //
@@ -26,6 +30,7 @@ func (g *GroupMember) MemberChanges(ctx context.Context) iter.Seq2[Members, erro
 		v := view{GroupMember: g, seen: map[string]member{}}
 		defer v.stop()
 		var last Members
+		pauses := retry.Default().BackOff() // a client with another policy does not pause itself
 		for ctx.Err() == nil {
 			err := v.read(ctx)
 			g.mu.Lock()
@@ -38,17 +43,28 @@ func (g *GroupMember) MemberChanges(ctx context.Context) iter.Seq2[Members, erro
 				if !yield(nil, err) || refused(err) || errors.Is(err, client.ErrClosed) {
 					return
 				}
-				continue // the client has paused between its tries
+				wait(ctx, pauses)
+				continue
 			}
+			pauses.Reset()
 			if now := v.members(status); last == nil || !maps.EqualFunc(now, last, bytes.Equal) {
 				last = now
-				if !yield(maps.Clone(now), nil) {
+				if !yield(now.clone(), nil) {
 					return
 				}
 			}
 			v.wait(ctx, changed)
 		}
 	}
+}
+
+// clone returns a copy that shares nothing with m.
+func (m Members) clone() Members {
+	own := maps.Clone(m)
+	for id, data := range own {
+		own[id] = bytes.Clone(data)
+	}
+	return own
 }
 
 // view is what one reader of MemberChanges knows of the group.
@@ -74,29 +90,48 @@ func fired(w *client.OneShotWatch) bool {
 
 // read brings the view up to date.
 func (v *view) read(ctx context.Context) error {
-	if fired(v.list) {
-		if err := v.relist(ctx); err != nil {
+	for {
+		if fired(v.list) {
+			if err := v.relist(ctx); err != nil {
+				return err
+			}
+		}
+		if err := v.reread(ctx); err != nil || v.list != nil {
 			return err
 		}
 	}
+}
+
+// reread reads the members that have changed. If one is gone the list must be read.
+func (v *view) reread(ctx context.Context) error {
+	var ids []string
 	for id, m := range v.seen {
-		if !fired(m.w) {
-			continue
+		if fired(m.w) {
+			ids = append(ids, id)
 		}
-		data, stat, w, err := v.c.GetW(ctx, v.child(id))
+	}
+	now, errs := make([]member, len(ids)), make([]error, len(ids))
+	each(len(ids), func(i int) {
+		data, stat, w, err := v.c.GetW(ctx, v.child(ids[i]))
+		if err == nil {
+			now[i] = member{data: data, czxid: stat.Czxid, w: w}
+		}
+		errs[i] = err
+	})
+	var failed error
+	for i, id := range ids {
 		switch {
-		case err == nil:
-			v.seen[id] = member{data: data, czxid: stat.Czxid, w: w}
-		case errors.Is(err, zk.ErrNoNode): // the list tells of it too, and of its return
+		case errs[i] == nil:
+			v.seen[id] = now[i]
+		case errors.Is(errs[i], zk.ErrNoNode): // the list tells of it too, and of its return
 			delete(v.seen, id)
 			v.list.Stop()
 			v.list = nil
-			return v.read(ctx)
 		default:
-			return err
+			failed = cmp.Or(failed, errs[i])
 		}
 	}
-	return nil
+	return failed
 }
 
 // relist reads which members there are.
@@ -139,12 +174,24 @@ func (v *view) members(status Status) Members {
 
 // wait waits until something must be read, or the status of its own node changes.
 func (v *view) wait(ctx context.Context, changed <-chan struct{}) {
-	waits := []reflect.SelectCase{arrival(ctx.Done()), arrival(changed), arrival(v.list.Done())}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits := []reflect.SelectCase{arrival(changed), arrival(v.list.Done())}
 	for _, m := range v.seen {
 		waits = append(waits, arrival(m.w.Done()))
 	}
-	_, _, _ = reflect.Select(waits)
+	var all sync.WaitGroup
+	for part := range slices.Chunk(waits, most) {
+		all.Go(func() { // ends with the first arrival, or with ctx
+			defer cancel()
+			_, _, _ = reflect.Select(append(slices.Clip(part), arrival(ctx.Done())))
+		})
+	}
+	all.Wait()
 }
+
+// most is how many channels one goroutine waits for. reflect.Select takes 65,536.
+const most = 1 << 15
 
 func arrival(c <-chan struct{}) reflect.SelectCase {
 	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c)}

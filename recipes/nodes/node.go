@@ -39,8 +39,8 @@ type PersistentNode struct {
 
 	mu      sync.Mutex // guards what follows; never held across I/O
 	started bool
-	closing context.CancelCauseFunc // ends the goroutine
-	limit   func() (context.Context, context.CancelFunc)
+	closing context.CancelCauseFunc                      // ends the keeping
+	limit   func() (context.Context, context.CancelFunc) // of Close; nil before Start
 	status  Status
 	in      *client.Session // of an ephemeral node that stands
 	changed chan struct{}   // closed at the next change of status or written
@@ -56,13 +56,16 @@ type PersistentNode struct {
 // keeper is what the goroutine of a node knows. No other goroutine touches it.
 type keeper struct {
 	path    string          // of the node that stands, stood or may stand; "" if it is not known
+	prefix  string          // of the protected node that is to be made, until it is known to stand
+	next    string          // where a create in doubt has made the node, if it has
+	search  bool            // a create in doubt may have made a node whose number is not known
 	number  string          // the ten digits of a sequential node, once they are known
 	session *client.Session // in which the path was last looked at
 	past    []int64         // lost sessions of this object, the newest last
 	look    bool            // something may stand at path
 	stale   bool            // the server may not know yet what another server has passed on
 	doubt   bool            // a node of this session at path is ours: the answer to its create is lost
-	czxid   int64           // of the node that is ours
+	czxid   int64           // of the node that is ours, 0 if none is known
 	made    bool            // this object has made it
 	stood   time.Time       // since when it stands, zero if it does not
 	wrote   int             // the gen that it has
@@ -135,7 +138,7 @@ func (n *PersistentNode) Start(ctx context.Context) error {
 		return context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	}
 	ctx, n.closing = context.WithCancelCause(ctx)
-	go n.run(ctx) // ends with ctx, the client, or Close, which waits for it
+	go n.run(ctx) // ends when the node is removed after ctx or Close, and with the client
 	return nil
 }
 
@@ -153,7 +156,7 @@ func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
 	n.mu.Lock()
 	n.data = data
 	n.gen++
-	gen, started := n.gen, n.started
+	gen, started := n.gen, n.started || n.over
 	n.mu.Unlock()
 	if !started {
 		return nil
@@ -187,32 +190,36 @@ const closeLimit = 5 * time.Second
 func (n *PersistentNode) Close() error {
 	n.mu.Lock()
 	limit := n.limit
-	n.over = n.over || limit == nil
-	n.mu.Unlock()
 	if limit == nil {
-		return nil // it was not started
+		defer n.mu.Unlock()
+		n.neverStart()
+		return nil
 	}
+	n.mu.Unlock()
 	ctx, cancel := limit()
 	defer cancel()
 	return n.CloseContext(ctx)
 }
 
+// neverStart tells those who wait that the node will not be kept. The caller holds n.mu.
+func (n *PersistentNode) neverStart() { n.set(Status{Path: n.status.Path, Err: ErrClosed}, true) }
+
 // CloseContext stops keeping the node, removes it if this object has made it, and
 // waits for the goroutine. A node of another session is left alone.
 //
-// It returns within ctx. The error says why the node could not be removed. An
-// ephemeral node is then deleted with the session at the latest. If ctx ends first,
-// the goroutine goes on for at most 5 s after the call of CloseContext. A second call
-// waits too, and returns the same.
+// It returns within ctx. The error says why the node could not be removed. If ctx
+// ends first, the goroutine goes on: it tries until the node is deleted, a server
+// refuses that, the client is closed, or the session of an ephemeral node is over. A
+// second call waits too, and returns the same.
 func (n *PersistentNode) CloseContext(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	n.mu.Lock()
-	started := n.started
-	n.over = n.over || !started
-	n.mu.Unlock()
-	if !started {
+	if !n.started {
+		defer n.mu.Unlock()
+		n.neverStart()
 		return nil
 	}
+	n.mu.Unlock()
 	n.closing(ErrClosed)
 	select {
 	case <-n.done:

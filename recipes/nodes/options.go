@@ -35,8 +35,9 @@ func newSettings(opts []Option) (s settings, err error) {
 }
 
 // WithNodeACL sets the ACL of the node and of the parents that are made for it. The
-// default is the client's. Without an entry, the constructor fails with an error that
-// matches client.ErrInvalidACL.
+// default is the client's. It should let the client read the node: otherwise a server
+// refuses to look at it, or does not tell when it is deleted. Without an entry, the
+// constructor fails with an error that matches client.ErrInvalidACL.
 func WithNodeACL(acl ...zk.ACL) Option {
 	return optionFunc(func(s *settings) error {
 		if len(acl) == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/inside"
 )
 
 // owner says whose node stands at a path.
@@ -45,15 +45,31 @@ func (n *PersistentNode) judge(ctx context.Context, s *client.Session, path stri
 	}
 }
 
+// foreign says whose node is left alone, and what can be done.
+func (n *PersistentNode) foreign(session int64) error {
+	switch {
+	case !ofSession(session):
+		return errors.New("nodes: a node that no session owns stands at the path: delete it, or take another path")
+	case !n.mode.ephemeral():
+		return fmt.Errorf("nodes: an ephemeral node of session %#x stands at the path: take another path, or wait until it is deleted", session)
+	default:
+		return fmt.Errorf("nodes: the node of session %#x stands at the path: when it is deleted this one is made; TakeOver replaces it", session)
+	}
+}
+
 // claim notes that this object has made the node, with the data of the newest create.
 func (n *PersistentNode) claim(czxid int64) {
-	n.czxid, n.made, n.doubt, n.wrote = czxid, true, false, n.sent
+	n.czxid, n.made, n.doubt, n.wrote, n.prefix = czxid, true, false, n.sent, ""
 }
 
 // adopt takes a node without an owner for ours. It was made by this object if the
-// answer to a create was lost, and if it has the bytes and the version of that create
-// (Curator: IdempotentUtils).
+// answer to a create was lost, and if it has the UUID of that create, or its bytes and
+// its version (Curator: IdempotentUtils).
 func (n *PersistentNode) adopt(ctx context.Context, s *client.Session, path string, stat *zk.Stat) error {
+	if n.doubt && n.protected {
+		n.claim(stat.Czxid)
+		return nil
+	}
 	if n.doubt && stat.Version == 0 {
 		data, now, err := s.Get(ctx, path)
 		if err != nil {
@@ -68,19 +84,30 @@ func (n *PersistentNode) adopt(ctx context.Context, s *client.Session, path stri
 	return nil
 }
 
+// target is the path of the node that is to be made, as far as it is known before. A
+// protected node that is made again has another UUID.
+func (n *PersistentNode) target() (path string, whole bool) {
+	if n.protected {
+		if n.prefix == "" {
+			n.prefix = inner.ProtectedPrefix()
+		}
+		return n.sibling(n.prefix + n.name + n.number), !n.mode.sequential() || n.number != ""
+	}
+	if n.path != "" {
+		return n.path, true
+	}
+	return n.base, !n.mode.sequential()
+}
+
+// sibling is the path of another node of the same parent.
+func (n *PersistentNode) sibling(name string) string {
+	return strings.TrimSuffix(n.dir, "/") + "/" + name
+}
+
 // create makes the node.
 func (n *PersistentNode) create(ctx context.Context, s *client.Session) error {
-	path, numbered := n.base, n.number != ""
-	switch {
-	case n.protected:
-		path += n.number
-	case n.path != "":
-		path = n.path
-	}
-	opts := n.mode.options(numbered, n.ttl)
-	if n.protected {
-		opts = append(opts, client.Protected())
-	}
+	path, whole := n.target()
+	opts := n.mode.options(whole, n.ttl)
 	if !n.noParents {
 		opts = append(opts, client.WithParents())
 	}
@@ -88,26 +115,43 @@ func (n *PersistentNode) create(ctx context.Context, s *client.Session) error {
 		opts = append(opts, client.ACL(n.acl...), client.ParentACL(n.acl...))
 	}
 	n.bytes, n.sent = n.wanted()
+	n.touch.begins()
 	made, stat, err := s.CreateStat(ctx, path, n.bytes, opts...)
 	switch {
 	case err == nil:
 		n.stands(made, stat.Czxid)
 	case errors.Is(err, zk.ErrNodeExists):
-		n.look, n.stale = true, true
+		n.path, n.look, n.stale = path, true, true
+		n.doubt = n.doubt || n.protected // no other object has this UUID
 		return nil
-	case client.UnknownOutcome(err) && !n.protected: // else the client removes what it may have made
-		n.look, n.stale, n.doubt = true, true, true
+	case client.UnknownOutcome(err):
+		n.inDoubt(path, whole)
 	}
 	return err
 }
 
+// inDoubt notes that a create may have made the node at path.
+func (n *PersistentNode) inDoubt(path string, whole bool) {
+	n.stale, n.doubt = true, true
+	if whole {
+		n.next = path
+	} else {
+		n.search = true
+	}
+}
+
 // stands notes the node that was made.
 func (n *PersistentNode) stands(path string, czxid int64) {
+	n.at(path)
+	n.claim(czxid)
+}
+
+// at notes where the node stands, or may stand.
+func (n *PersistentNode) at(path string) {
 	n.path, n.look = path, true
 	if n.mode.sequential() {
 		n.number = path[len(path)-numberLength:]
 	}
-	n.claim(czxid)
 }
 
 // numberLength is that of a sequential node's number.
@@ -116,29 +160,19 @@ const numberLength = 10
 // replace makes the node and deletes a ghost, in one transaction: no reader sees a
 // moment without a node. The version makes sure that it is the node that was read.
 func (n *PersistentNode) replace(ctx context.Context, s *client.Session, version int32) error {
-	n.bytes, n.sent = n.wanted()
-	var err error
-	if n.protected {
-		var made []inside.Entry
-		made, err = inner.CreateGroup(ctx, s, []inside.Node[client.Client]{{
-			Dir: n.dir, Prefix: n.name + n.number, Plain: true, Data: n.bytes, ACL: n.acl,
-		}}, client.DeleteOp(n.path, version))
-		if err == nil {
-			n.stands(made[0].Path, made[0].Czxid)
-			return nil
-		}
-	} else {
-		opts := []client.CreateOption{client.Ephemeral()}
-		if n.acl != nil {
-			opts = append(opts, client.ACL(n.acl...))
-		}
-		_, err = s.Multi(ctx, client.DeleteOp(n.path, version), client.CreateOp(n.path, n.bytes, opts...))
+	opts := []client.CreateOption{client.Ephemeral()}
+	if n.acl != nil {
+		opts = append(opts, client.ACL(n.acl...))
 	}
+	path, _ := n.target()
+	n.bytes, n.sent = n.wanted()
+	_, err := s.Multi(ctx, client.DeleteOp(n.path, version), client.CreateOp(path, n.bytes, opts...))
 	switch {
 	case err == nil:
+		n.at(path)
 		n.doubt = true // its czxid is not known, its session is
 	case client.UnknownOutcome(err):
-		n.doubt, n.stale = !n.protected, true
+		n.inDoubt(path, true)
 	case errors.Is(err, zk.ErrNoNode): // the servers have deleted it meanwhile
 		n.look = false
 		return nil
@@ -149,8 +183,8 @@ func (n *PersistentNode) replace(ctx context.Context, s *client.Session, version
 	return err
 }
 
-// resolve finds out what has become of a create whose answer was lost, as far as the
-// path tells it not.
+// resolve finds out where a create whose answer was lost has made the node, also one
+// of a lost session. Whose that is, judge says.
 func (n *PersistentNode) resolve(ctx context.Context, s *client.Session) error {
 	if !n.stale {
 		return nil
@@ -158,38 +192,51 @@ func (n *PersistentNode) resolve(ctx context.Context, s *client.Session) error {
 	if err := s.Sync(ctx, n.dir); err != nil {
 		return err
 	}
-	if n.doubt && n.path == "" {
+	if n.search {
 		path, err := n.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		n.path, n.look, n.doubt = path, path != "", path != ""
-		n.number = path[max(0, len(path)-numberLength):]
+		if path != "" {
+			n.at(path)
+		}
+		n.search = false
+	}
+	if n.next != "" {
+		there, _, err := s.Exists(ctx, n.next)
+		if err != nil {
+			return err
+		}
+		if there {
+			n.at(n.next)
+		}
+		n.next = ""
 	}
 	n.stale = false
 	return nil
 }
 
-// find returns the newest node of this session at the base path with a number, or "".
+// find returns the newest node at the base path with a number that the create in doubt
+// may have made, or "". A protected one is known by its UUID, another by its session.
 // Two objects of one client at one base path, without protection, are not told apart.
 func (n *PersistentNode) find(ctx context.Context, s *client.Session) (path string, err error) {
 	names, _, err := s.Children(ctx, n.dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return "", err
 	}
-	numbered := regexp.MustCompile("^" + regexp.QuoteMeta(n.name) + `[0-9]{10}$`)
+	numbered := regexp.MustCompile("^" + regexp.QuoteMeta(n.prefix+n.name) + `[0-9]{10}$`)
 	var newest int64
 	for _, name := range names {
 		if !numbered.MatchString(name) {
 			continue
 		}
-		at := strings.TrimSuffix(n.dir, "/") + "/" + name
-		there, stat, err := s.Exists(ctx, at)
+		there, stat, err := s.Exists(ctx, n.sibling(name))
 		if err != nil {
 			return "", err
 		}
-		if there && stat.EphemeralOwner == s.ID() && stat.Czxid > newest {
-			path, newest = at, stat.Czxid
+		own := n.protected || stat != nil && (stat.EphemeralOwner == s.ID() || slices.Contains(n.past, stat.EphemeralOwner))
+		if there && own && stat.Czxid > newest {
+			path, newest = n.sibling(name), stat.Czxid
 		}
 	}
 	return path, nil

@@ -207,3 +207,29 @@ func (r *rig) vacancy() func() time.Duration {
 		return sum
 	}
 }
+
+// most watches the commits until the end of the test. It returns a function that
+// reports how many nodes have stood below /workers at most.
+func (r *rig) most() func() int {
+	var mu sync.Mutex
+	standing := map[string]bool{}
+	most := 0
+	r.srv.OnCommit(func(c zktest.Commit) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range c.Deleted {
+			delete(standing, p)
+		}
+		for _, p := range c.Created {
+			if strings.HasPrefix(p, "/workers/") {
+				standing[p] = true
+			}
+		}
+		most = max(most, len(standing))
+	})
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return most
+	}
+}

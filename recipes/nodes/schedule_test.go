@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,32 +16,14 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// seeds is how many schedules run: DOCENT_NODES_SEEDS, or 200.
-func seeds(t *testing.T) uint64 {
-	t.Helper()
-	text := os.Getenv("DOCENT_NODES_SEEDS")
-	if text == "" {
-		return 200
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // Random faults, one after the other and at once. After each the node stands again
 // within one session timeout and two round trips, with the newest data, and once.
 // At the end nothing is left. DOCENT_NODES_SEED repeats one schedule.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	first, last := uint64(1), seeds(t)
-	if text := os.Getenv("DOCENT_NODES_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, last = n, n
+	first, last := uint64(1), number(t, "DOCENT_NODES_SEEDS", 60)
+	if one := number(t, "DOCENT_NODES_SEED", 0); one != 0 {
+		first, last = one, one
 	}
 	all := modes()
 	for seed := first; seed <= last && !t.Failed(); seed++ {

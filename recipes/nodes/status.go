@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 var (
-	// ErrClosed says that Close was called, or that the context of Start has ended.
+	// ErrClosed says that Close was called, that the client was closed, or that the
+	// context of Start has ended. It comes with the cause of the latter two.
 	ErrClosed = errors.New("nodes: closed")
 	// ErrRemoved says that another client has deleted a node with [StopWhenRemoved].
 	ErrRemoved = errors.New("nodes: another client has deleted the node")
@@ -102,7 +104,8 @@ func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
 }
 
 // Wait waits until the node stands with the newest data. The error matches that of
-// ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved].
+// ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved]. If there is no
+// connection it matches client.ErrNotConnected and says why.
 func (n *PersistentNode) Wait(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	n.mu.Lock()
@@ -126,8 +129,25 @@ func (n *PersistentNode) await(ctx context.Context, gen int) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("nodes: %s is %v: %w", n.base, now.State, errors.Join(ctxerr.Ended(ctx), now.Err))
+			return fmt.Errorf("nodes: %s is %v: %w", n.base, now.State, n.missed(ctx, now.Err))
 		}
+	}
+}
+
+// missed says why the node did not stand before ctx ended. known is what the status says.
+func (n *PersistentNode) missed(ctx context.Context, known error) error {
+	n.mu.Lock()
+	started := n.started
+	n.mu.Unlock()
+	switch _, err := n.c.Session(ctx); {
+	case !started:
+		return fmt.Errorf("call Start first: %w", ctxerr.Ended(ctx))
+	case known != nil:
+		return fmt.Errorf("%w: %w", known, ctxerr.Ended(ctx))
+	case errors.Is(err, client.ErrNotConnected):
+		return err // says of every server why it was not reached, and matches the context's error
+	default:
+		return ctxerr.Ended(ctx)
 	}
 }
 
@@ -139,17 +159,24 @@ func (n *PersistentNode) tell(state State, err error) {
 	if state == Ours {
 		now.Czxid = n.czxid
 	}
-	if n.over || n.status.same(now) && (state != Ours || n.written == n.wrote) {
+	if n.status.same(now) && (state != Ours || n.written == n.wrote) {
 		return
 	}
-	n.status, n.in = now, nil
-	if state == Ours {
+	n.set(now, state == Removed || errors.Is(err, ErrClosed))
+}
+
+// set sets the status, unless the last was set already. The caller holds n.mu.
+func (n *PersistentNode) set(now Status, over bool) {
+	if n.over {
+		return
+	}
+	n.status, n.in, n.over = now, nil, over
+	if now.State == Ours {
 		n.written = n.wrote
 		if n.mode.ephemeral() {
 			n.in = n.session
 		}
 	}
-	n.over = state == Removed || errors.Is(err, ErrClosed)
 	close(n.changed)
 	n.changed = make(chan struct{})
 }

@@ -29,7 +29,7 @@ type PersistentTtlNode struct{ *PersistentNode }
 // least 2 ms. Of the options, [WithProtection] is refused.
 func NewPersistentTtlNode(c *client.Client, path string, ttl time.Duration, data []byte, opts ...Option) (*PersistentTtlNode, error) {
 	if ttl < touchFactor*time.Millisecond {
-		return nil, fmt.Errorf("nodes: a time to live of %v is too short", ttl)
+		return nil, fmt.Errorf("nodes: a time to live of %v is too short: give %v or more, such as 30*time.Second", ttl, touchFactor*time.Millisecond)
 	}
 	n, err := newNode(c, persistentTTL, ttl, path, data, opts)
 	if err != nil {
@@ -51,6 +51,21 @@ type touch struct {
 	path  string
 	every time.Duration
 	next  time.Time
+	since time.Time // when the request was sent that last began the time to live
+}
+
+// begins notes that a request is sent which begins the time to live.
+func (t *touch) begins() { t.since = time.Now() }
+
+// expired reports whether the servers may have deleted the nodes.
+func (t *touch) expired() bool { return t.every != 0 && time.Since(t.since) >= touchFactor*t.every }
+
+// isDue reports whether it is time to set the child.
+func (t *touch) isDue() bool {
+	if t.every != 0 && t.next.IsZero() {
+		t.next = time.Now().Add(t.every)
+	}
+	return t.every != 0 && !time.Now().Before(t.next)
 }
 
 // timer returns a channel that says when the child is due, nil if there is no child.
@@ -58,19 +73,17 @@ func (t *touch) timer() (due <-chan time.Time, stop func()) {
 	if t.every == 0 {
 		return nil, func() {}
 	}
-	if t.next.IsZero() {
-		t.next = time.Now().Add(t.every)
-	}
 	timer := time.NewTimer(time.Until(t.next))
 	return timer.C, func() { timer.Stop() }
 }
 
 // touchChild sets the child, or makes it. If that fails it is tried at the next time;
 // the node is looked at in between.
-func (n *PersistentNode) touchChild(ctx context.Context, s *client.Session) error {
-	n.touch.next = time.Now().Add(n.touch.every)
+func (n *PersistentNode) touchChild(ctx context.Context, s *client.Session) {
+	sent := time.Now()
+	n.touch.next = sent.Add(n.touch.every)
 	if n.stood.IsZero() {
-		return nil // another client's node stands at the path
+		return // another client's node stands at the path, or none
 	}
 	data := inner.DefaultData(n.c)
 	_, err := s.Set(ctx, n.touch.path, data, client.AnyVersion)
@@ -81,8 +94,9 @@ func (n *PersistentNode) touchChild(ctx context.Context, s *client.Session) erro
 		}
 		_, err = s.CreateOrSet(ctx, n.touch.path, data, opts...)
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
+	if err == nil {
+		n.touch.since = sent
+	} else if !errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
 		inner.Logger(n.c).Warn("zookeeper: the child that keeps a TTL node cannot be set", "path", n.touch.path, "reason", err)
 	}
-	return nil
 }

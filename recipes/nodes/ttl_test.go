@@ -109,3 +109,34 @@ func TestTtlUnsupported(t *testing.T) {
 		}, opt)
 	}
 }
+
+// The servers refuse new data, and the state says so. The child is set all the same, and
+// the node stands. If the servers refuse the child as well they delete both: that is not
+// taken for the work of another client.
+func TestTtlNodeWhoseDataIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, child := range []bool{true, false} {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.StopWhenRemoved())
+			r.check(err)
+			r.check(n.Start(r.ctx))
+			r.check(n.Wait(r.ctx))
+			stat := r.wantOurs(c, n.PersistentNode, "one")
+			m := zktest.Match{Op: zktest.OpSetData, Path: nodePath, Times: zktest.Always}
+			if !child {
+				m.Path, m.PathPrefix = "", nodePath
+			}
+			rule := r.srv.Fail(m, zktest.CodeNoAuth)
+			wantErr(t, n.Set(r.within(time.Second), []byte("two")), client.ErrNoAuth)
+			time.Sleep(5 * ttl)
+			if node, there := r.srv.Node(nodePath); !there || child && node.Stat.Czxid != stat.Czxid {
+				r.Errorf("child %v: the servers have deleted it: %v, %+v", child, there, n.Status())
+			}
+			rule.Remove()
+			r.check(n.Wait(r.within(time.Minute)))
+			r.wantOurs(c, n.PersistentNode, "two")
+			r.check(n.Close())
+		}, swept()...)
+	}
+}

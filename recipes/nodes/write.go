@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -18,10 +19,11 @@ func (n *PersistentNode) write(ctx context.Context, s *client.Session, stat *zk.
 	if n.wrote >= gen {
 		return true, nil
 	}
+	sent := time.Now()
 	now, err := s.Set(ctx, n.path, data, stat.Version, client.AcceptEqual())
 	switch {
 	case err == nil && now.Czxid == n.czxid:
-		n.wrote = gen
+		n.wrote, n.touch.since = gen, sent
 		return true, nil
 	case err == nil:
 		inner.Logger(n.c).Warn("zookeeper: the data of a persistent node was set in another client's node, which was made at that moment", "path", n.path)
@@ -34,30 +36,42 @@ func (n *PersistentNode) write(ctx context.Context, s *client.Session, stat *zk.
 	return false, err
 }
 
-// remove deletes the node if this object has made it.
+// remove deletes the node if this object has made it. It tries until that is done, a
+// server refuses it, the client is closed, or the session of an ephemeral node is over.
 func (n *PersistentNode) remove(ctx context.Context) error {
 	s := n.session
-	if s == nil || n.mode == persistentTTL || !n.made && !n.doubt {
+	if s == nil || n.mode == persistentTTL || !n.mayHaveMade() {
 		return nil
 	}
 	for {
 		again, err := n.removeIn(ctx, s)
 		switch {
-		case ctx.Err() != nil, s.Err() == nil && !again:
+		case s.Err() == nil && (err == nil && !again || refused(err) || errors.Is(err, client.ErrClosed)):
 			return err
 		case s.Err() == nil:
+			if !again {
+				n.pause(ctx)
+			}
 		case n.mode.ephemeral():
 			return nil // it is deleted with the session
 		default:
-			if s, err = n.c.Session(ctx); err != nil {
+			if s, err = n.c.Session(ctx); errors.Is(err, client.ErrClosed) {
 				return err
+			} else if err != nil {
+				s = n.session
+				n.pause(ctx)
 			}
 			n.stale = true
 		}
 	}
 }
 
-// removeIn is one try of remove.
+// mayHaveMade reports whether a node of this object may stand.
+func (n *PersistentNode) mayHaveMade() bool {
+	return n.made || n.doubt || n.search || n.next != ""
+}
+
+// removeIn is one try of remove. again says that the next may come at once.
 func (n *PersistentNode) removeIn(ctx context.Context, s *client.Session) (again bool, err error) {
 	if err := n.resolve(ctx, s); err != nil || n.path == "" {
 		return false, err
@@ -72,9 +86,13 @@ func (n *PersistentNode) removeIn(ctx context.Context, s *client.Session) (again
 		return false, err
 	}
 	err = s.Delete(ctx, n.path, stat.Version)
-	if errors.Is(err, zk.ErrNoNode) {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
 		return false, nil
+	case errors.Is(err, zk.ErrBadVersion):
+		n.stale = true
+		return true, nil
 	}
 	n.stale = true
-	return errors.Is(err, zk.ErrBadVersion) || client.UnknownOutcome(err), err
+	return client.UnknownOutcome(err), err
 }

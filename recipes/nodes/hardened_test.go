@@ -1,0 +1,233 @@
+package nodes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/nodes"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Who waits for a node that is closed before it was started is told so.
+func TestClosedBeforeStart(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		n, err := nodes.NewPersistentNode(r.connect("a"), nodes.Ephemeral, nodePath, nil)
+		r.check(err)
+		waited := make(chan error, 1)
+		go func() { waited <- n.Wait(r.within(time.Minute)) }()
+		time.Sleep(time.Second)
+		r.check(n.Close())
+		time.Sleep(time.Second)
+		select {
+		case err := <-waited:
+			wantErr(t, err, nodes.ErrClosed)
+		default:
+			r.Error("Wait goes on after Close")
+		}
+		wantErr(t, n.Wait(r.ctx), nodes.ErrClosed)
+		wantErr(t, n.Set(r.ctx, nil), nodes.ErrClosed)
+		for now := range n.Changes(r.ctx) {
+			wantErr(t, now.Err, nodes.ErrClosed)
+		}
+	})
+}
+
+// With StopWhenRemoved the deletion counts as well if another node stands at the path
+// before this client looks, and if it comes right after the create.
+func TestRemovedAndReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		replace := func(mode ...client.CreateOption) {
+			_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, []byte("foreign"), mode...))
+			r.check(err)
+		}
+		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
+			n := r.node(a, mode, nodes.StopWhenRemoved())
+			if mode == nodes.Ephemeral {
+				replace(client.Ephemeral())
+			} else {
+				replace()
+			}
+			time.Sleep(5 * time.Second)
+			if data, _ := r.data(nodePath); data != "foreign" || n.Status().State != nodes.Removed {
+				r.Errorf("%v: %q, %+v", mode, data, n.Status())
+			}
+			r.check(b.Delete(r.ctx, nodePath, client.AnyVersion))
+			time.Sleep(5 * time.Second)
+			if _, there := r.srv.Node(nodePath); there {
+				r.Errorf("%v: made again", mode)
+			}
+			r.closed(n)
+
+			rule := r.srv.BeforeReply(zktest.Match{Path: nodePath, Client: "a", Where: creates}, func(context.Context, zktest.Request) {
+				r.check(r.srv.Delete(nodePath))
+			})
+			n = r.started(a, mode, nodes.StopWhenRemoved())
+			time.Sleep(5 * time.Second)
+			if _, there := r.srv.Node(nodePath); there || n.Status().State != nodes.Removed || rule.Fired() != 1 {
+				r.Errorf("%v: there: %v, %+v", mode, there, n.Status())
+			}
+			rule.Remove()
+			r.closed(n)
+		}
+	})
+}
+
+// The servers delete a TTL node whose client was away for longer than its time to
+// live. No client has deleted it, so it is made again, also with StopWhenRemoved.
+func TestExpiredTtlNodeIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.StopWhenRemoved())
+		r.check(err)
+		r.check(n.Start(r.ctx))
+		for range 3 {
+			time.Sleep(3 * ttl)
+			r.wantOurs(c, n.PersistentNode, "one")
+			r.srv.Client("a").Partition()
+			time.Sleep(5 * ttl)
+			if _, there := r.srv.Node(nodePath); there {
+				r.Error("nothing was tested")
+			}
+			r.srv.Client("a").Heal()
+			time.Sleep(sessionTimeout)
+			r.wantOurs(c, n.PersistentNode, "one")
+		}
+		_ = r.srv.Delete(nodePath + "/touch")
+		r.check(r.srv.Delete(nodePath))
+		time.Sleep(5 * time.Second)
+		if n.Status().State != nodes.Removed {
+			r.Errorf("%+v", n.Status())
+		}
+		r.check(n.Close())
+	}, swept()...)
+}
+
+// Close gives up while no server answers, and the session goes on afterwards: the node
+// does not stay for as long as the client lives.
+func TestCloseInPartitionLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range modes() {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			n := r.node(c, tt.mode, tt.opts...)
+			s, err := c.Session(r.ctx)
+			r.check(err)
+			r.srv.Client("a").Partition()
+			if err := n.CloseContext(r.within(time.Second)); err == nil {
+				r.Error("closed without a server")
+			}
+			if n.Status().State != nodes.Absent {
+				r.Errorf("%+v after Close", n.Status())
+			}
+			wantErr(t, n.Wait(r.within(time.Millisecond)), nodes.ErrClosed)
+			time.Sleep(5 * time.Second)
+			r.srv.Client("a").Heal()
+			if s.Err() != nil {
+				r.Fatal("the session is over, nothing was tested")
+			}
+			time.Sleep(5 * time.Second)
+			r.closed(n)
+		})
+	}
+}
+
+// The answer to the first create is lost, and the session with it, while the servers
+// keep that session: there is never a second node beside the ghost (etcd 2128).
+func TestGhostOfLostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range modes() {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			r.check(r.srv.Create("/workers", nil))
+			most := r.most()
+			link := r.srv.Client("a")
+			rule := r.srv.BeforeReply(zktest.Match{
+				Client: "a", PathPrefix: "/workers/",
+				Where: func(q zktest.Request) bool { return q.Op != zktest.OpExists },
+			}, func(context.Context, zktest.Request) { link.PartitionReplies() })
+			n := r.started(c, tt.mode, tt.opts...)
+			s, err := c.Session(r.ctx)
+			r.check(err)
+			<-s.Context().Done()
+			link.Heal()
+			r.check(n.Wait(r.within(sessionTimeout)))
+			r.wantOurs(c, n, "one")
+			time.Sleep(2 * sessionTimeout)
+			r.wantOurs(c, n, "one")
+			if rule.Fired() != 1 || most() != 1 {
+				r.Errorf("%v: %d nodes at once, fired %d", tt.mode, most(), rule.Fired())
+			}
+			r.closed(n)
+		})
+	}
+}
+
+// A server whose limit is lower than this client's drops the connection on each try:
+// the tries have pauses.
+func TestTooLargeForTheServer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 64<<10))
+		r.check(err)
+		r.check(n.Start(r.ctx))
+		time.Sleep(100 * time.Second)
+		if tries := r.srv.Count(zktest.OpConnect); tries > 300 {
+			r.Errorf("%d connections in 100 s", tries)
+		}
+		wantErr(t, n.Set(r.within(time.Minute), []byte("small")))
+		r.wantOurs(c, n, "small")
+		r.closed(n)
+	}, zktest.WithMaxFrame(32<<10))
+}
+
+// Without a server MemberChanges does not spin, whatever the retry policy.
+func TestMemberChangesDoesNotSpin(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithRetry(retry.None()))
+		g, err := nodes.NewGroupMember(c, "/workers", "1", nil)
+		r.check(err)
+		r.srv.Stop()
+		pairs := 0
+		for range g.MemberChanges(r.within(100 * time.Second)) {
+			if pairs++; pairs > 1000 {
+				break
+			}
+		}
+		if pairs > 300 {
+			r.Errorf("more than %d pairs in 100 s", pairs)
+		}
+		r.srv.Resume()
+	})
+}
+
+// The parent is deleted with its counter, and another client gets the number of this
+// node: this one gets a new number. Curator writes into the other's node.
+func TestNumberTaken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		n := r.node(a, nodes.EphemeralSequential)
+		rule := r.srv.BeforeApply(zktest.Match{Client: "a", Where: creates, PathPrefix: nodePath}, func(context.Context, zktest.Request) {
+			_, err := b.Create(r.ctx, nodePath, []byte("b's"), client.Ephemeral(), client.Sequential(), client.WithParents())
+			r.check(err)
+		})
+		r.check(r.srv.Delete("/workers"))
+		time.Sleep(5 * time.Second)
+		if now := n.Status(); now.State != nodes.Ours || now.Path != nodePath+"0000000001" || rule.Fired() != 1 {
+			r.Errorf("%+v", now)
+		}
+		if data, stat := r.data(nodePath + "0000000000"); data != "b's" || stat.Version != 0 {
+			r.Errorf("%q, %+v", data, stat)
+		}
+		r.check(n.Close())
+	})
+}

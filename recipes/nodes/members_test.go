@@ -1,0 +1,82 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/nodes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Each map of MemberChanges is the caller's, with the data in it.
+func TestMembersAreTheCallers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		one := r.member(a, "1")
+		r.check(one.Wait(r.ctx))
+		var two *nodes.GroupMember
+		for now, err := range one.MemberChanges(r.ctx) {
+			r.check(err)
+			if two != nil {
+				if listed(now) != "1=of 1 2=of 2" {
+					r.Errorf("members %q", listed(now))
+				}
+				break
+			}
+			copy(now["1"], "XXXX")
+			two = r.member(b, "2")
+		}
+		r.check(two.Close())
+		r.check(one.Close())
+	})
+}
+
+// MemberChanges reads many members at once, and goes on among more of them than
+// reflect.Select takes channels.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{320, 66_000} {
+		bubble(t, func(r *rig) {
+			r.check(r.srv.Create("/workers", nil))
+			for i := range n {
+				r.check(r.srv.Create(fmt.Sprintf("/workers/%06d", i), nil))
+			}
+			watcher, err := nodes.NewGroupMember(r.connect("a"), "/workers", "none", nil)
+			r.check(err)
+			ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+			defer cancel()
+			begun, seen := time.Now(), 0
+			for now, err := range watcher.MemberChanges(ctx) {
+				r.check(err)
+				if seen++; seen == 1 {
+					if took := time.Since(begun); n < 1000 && took > time.Duration(n)*time.Millisecond/4 {
+						r.Errorf("%d members were read in %v", n, took)
+					}
+					r.check(r.srv.SetData("/workers/000007", []byte("x")))
+					continue
+				}
+				if string(now["000007"]) != "x" || len(now) != n {
+					r.Errorf("%q of %d members", now["000007"], len(now))
+				}
+				break
+			}
+			if seen != 2 {
+				r.Errorf("told %d times", seen)
+			}
+		}, zktest.WithLogSize(10))
+	}
+}
+
+// Without the path of a group the error says so, and does not blame the id.
+func TestGroupWithoutPath(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		_, err := nodes.NewGroupMember(r.connect("a"), "", "w1", nil)
+		if err == nil || err.Error() != `nodes: the path of the group is ""; give it a path like "/workers"` {
+			r.Error(err)
+		}
+	})
+}
