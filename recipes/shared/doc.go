@@ -1,5 +1,5 @@
 // Package shared holds values that processes share on ZooKeeper. They are
-// compatible on the wire with those of Apache Curator's package of the same
+// compatible on the wire with the recipes of Apache Curator's package of the same
 // name: Java and Go processes may use the same paths at the same time. Types
 // keep Curator's names.
 //

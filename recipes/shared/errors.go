@@ -7,45 +7,44 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// ErrCountData is matched by the [*CountDataError] of a [SharedCount] whose
-// node does not hold the four bytes of a count.
-var ErrCountData = errors.New("not the 4 bytes of a count")
+// ErrCountData is matched by the [*CountDataError] of a number whose node does not
+// hold the bytes of one.
+var ErrCountData = errors.New("not the bytes of a count")
 
-// CountDataError says that the node at the path of a [SharedCount] holds
-// something else than a count. It matches [ErrCountData]. Nothing was written:
-// the bytes may be another recipe's value. A node of 8 bytes is a
-// DistributedAtomicLong of Curator's. If the bytes are nobody's, delete the
-// node: Get then makes it again, with the seed.
+// CountDataError says that the node at the path of a number holds something else:
+// a [SharedCount] and a [DistributedAtomicInteger] have 4 bytes, a
+// [DistributedAtomicLong] has 8. It matches [ErrCountData]. Nothing was written:
+// the bytes may be another recipe's value. If the bytes are nobody's, delete the
+// node: the next write makes it again, and so does Get of a SharedCount.
 type CountDataError struct {
 	Path   string // of the node
 	Length int    // of its data, in bytes
+	Want   int    // the length of the data that was expected, in bytes
 }
 
 // Error names the node, its length, and the recipe that writes such a node.
 func (e *CountDataError) Error() string {
-	whose := ""
-	if e.Length == lengthOfLong {
-		whose = ", as those of a DistributedAtomicLong; give the count a path of its own"
+	whose := "; if it holds nothing of use, delete it"
+	switch e.Length {
+	case lengthOfLong:
+		whose = ", as those of a DistributedAtomicLong; give each number a path of its own"
+	case lengthOfCount:
+		whose = ", as those of a SharedCount or a DistributedAtomicInteger; give each number a path of its own"
 	}
-	return fmt.Sprintf("the node %s holds %d bytes, %v%s", e.Path, e.Length, ErrCountData, whose)
+	return fmt.Sprintf("the node %s holds %d bytes, not the %d bytes of this number%s", e.Path, e.Length, e.Want, whose)
 }
 
 // Is reports whether target is [ErrCountData].
 func (e *CountDataError) Is(target error) bool { return target == ErrCountData }
 
-// The lengths of the data, in bytes.
-const (
-	lengthOfCount = 4
-	lengthOfLong  = 8 // DistributedAtomicLong.valueToBytes
-)
+// ErrContended is matched by the error of an operation on an atomic value whose tries
+// were used up, because other clients wrote in between at each of them. Nothing was
+// applied. Give it more tries with [WithTries], or a lock with [PromotedToLock].
+var ErrContended = errors.New("other clients wrote in between at every try")
 
-// wanted returns a CountDataError unless length is that of a count.
-func (s *SharedCount) wanted(length int) error {
-	if length == lengthOfCount {
-		return nil
-	}
-	return fmt.Errorf("shared: count: %w", &CountDataError{Path: s.path, Length: length})
-}
+// ErrOverflow is matched by the error of an addition whose sum does not fit into the
+// number. Nothing was added. [WithWrapping] lets the sum wrap, as in Curator.
+var ErrOverflow = errors.New("the sum does not fit into the number")
 
 // refused reports whether a server answered the operation that failed with err,
 // and changed nothing.

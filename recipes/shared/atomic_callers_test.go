@@ -1,0 +1,132 @@
+package shared_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+type callerName struct{}
+
+// Each write has the values of the first of its own callers, not those of a caller
+// whose operation has ended.
+func TestAtomicContextOfAWrite(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var mu sync.Mutex
+		seen := map[any]int{}
+		n := r.long(r.connect("a", client.WithObserver(client.Observer{
+			Operation: func(ctx context.Context, op client.OperationInfo) (context.Context, func(client.OperationResult)) {
+				mu.Lock()
+				defer mu.Unlock()
+				if op.Op == "multi" {
+					seen[ctx.Value(callerName{})]++
+				}
+				return ctx, nil
+			},
+		})))
+		_, err := n.Increment(context.WithValue(r.ctx, callerName{}, "zero"))
+		r.check(err)
+		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always}, 100*time.Millisecond)
+		var wg sync.WaitGroup
+		for _, who := range []string{"one", "two", "three"} { // two and three go together
+			wg.Go(func() { _, err := n.Increment(context.WithValue(r.ctx, callerName{}, who)); r.check(err) })
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		if len(seen) != 3 || seen["zero"] != 1 || seen["one"] != 1 || seen["two"] != 1 {
+			r.Errorf("the writes were of %v", seen)
+		}
+	})
+}
+
+// A caller that holds the lock of PromotedToLock loses it. That is its own trouble: who
+// waits behind it, and who goes in the same write, is promoted all the same.
+func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
+	t.Parallel()
+	for name, merged := range map[string]bool{"the next write": false, "the same write": true} {
+		bubble(t, func(r *rig) {
+			c, other := r.connect("a"), r.long(r.connect("b"))
+			lock, err := recipes.NewInterProcessMutex(c, "/locks/long")
+			r.check(err)
+			n := r.long(c, shared.WithTries(retry.None()), shared.PromotedToLock(lock, 20*time.Second, retry.NTimes(20, time.Millisecond)))
+			_, err = n.Increment(r.ctx)
+			r.check(err)
+			hold, err := lock.Acquire(r.ctx)
+			r.check(err)
+			on := func(q zktest.Request) bool { return q.Path == longPath }
+			r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always, Where: on}, 100*time.Millisecond)
+			var wg sync.WaitGroup
+			if merged {
+				wg.Go(func() {
+					if v, err := n.Add(r.within(50*time.Millisecond), 1); err == nil {
+						r.Errorf("%s: added in a lost session: %+v", name, v)
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			wg.Go(func() {
+				if v, err := n.Add(hold.Context(), 10); err == nil {
+					r.Errorf("%s: added in the context of a lost hold: %+v", name, v)
+				}
+			})
+			time.Sleep(time.Millisecond)
+			wg.Go(func() {
+				if v, err := n.Add(r.ctx, 100); err != nil || v.Stats.PromotedTries == 0 {
+					r.Errorf("%s: %+v, %v", name, v, err)
+				}
+			})
+			time.Sleep(time.Millisecond)
+			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: on}, func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 50)) })
+			r.srv.ExpireSession(r.session(c))
+			wg.Wait()
+			if rule.Fired() != 1 {
+				r.Errorf("%s: %d lost races", name, rule.Fired())
+			}
+			r.rested()
+		})
+	}
+}
+
+// Another client deletes the node that a write has just made, and makes it with a
+// value: a CompareAndSet in that write compares with this value.
+func TestAtomicMadeAgainByAnother(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		n := r.long(r.connect("a"))
+		_, err := n.Increment(r.ctx)
+		r.check(err)
+		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a"}, 100*time.Millisecond)
+		r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
+			r.check(r.srv.Delete(longPath + "/" + r.srv.Children(longPath)[0]))
+			r.check(r.srv.Delete(longPath))
+		})
+		born := r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Client: "a", Path: longPath}, func(context.Context, zktest.Request) {
+			r.check(r.srv.Delete(longPath))
+			r.check(r.srv.Create(longPath, []byte{0, 0, 0, 0, 0, 0, 0, 77}))
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { _, err := n.Increment(r.ctx); r.check(err) }) // keeps the next two waiting
+		time.Sleep(time.Millisecond)
+		wg.Go(func() {
+			if v, err := n.CompareAndSet(r.ctx, 77, 78); err != nil || !v.Succeeded || v.PreValue != 77 {
+				r.Errorf("%+v, %v", v, err)
+			}
+		})
+		time.Sleep(time.Millisecond)
+		wg.Go(func() { _, err := n.Add(r.ctx, 1000); r.check(err) })
+		wg.Wait()
+		if born.Fired() != 1 {
+			r.Errorf("made again %d times", born.Fired())
+		}
+		r.wantLong(n, 1078)
+		r.rested()
+	})
+}

@@ -1,0 +1,59 @@
+package shared_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/shared"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A value that is too large is the error of its own operation. The others that go in
+// the same write are done.
+func TestAtomicMergedTooLarge(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]shared.AtomicOption{nil, {shared.WithoutMark()}} {
+		bubble(t, func(r *rig) {
+			n, err := shared.NewDistributedAtomicValue(r.connect("a"), longPath, opts...)
+			r.check(err)
+			_, err = n.TrySet(r.ctx, []byte("x"))
+			r.check(err)
+			for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpSetData} {
+				r.srv.Delay(zktest.Match{Op: op}, time.Second)
+			}
+			large := make([]byte, 3<<20)
+			var wg sync.WaitGroup
+			for _, v := range [][]byte{[]byte("first"), []byte("small"), large, large} {
+				wg.Go(func() {
+					if got, err := n.TrySet(r.ctx, v); got.Succeeded != (len(v) < 10) || errors.Is(err, client.ErrTooLarge) != (len(v) > 10) || got.Succeeded != (err == nil) {
+						r.Errorf("%d bytes: %v, %v", len(v), got.Succeeded, err)
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			wg.Wait()
+			r.srv.Delay(zktest.Match{Op: zktest.OpMulti}, time.Second)
+			r.srv.Delay(zktest.Match{Op: zktest.OpSetData}, time.Second)
+			wg.Go(func() { _, err := n.TrySet(r.ctx, []byte("small")); r.check(err) })
+			time.Sleep(time.Millisecond)
+			wg.Go(func() {
+				if v, err := n.CompareAndSet(r.ctx, []byte("other"), nil); v.Succeeded || err != nil || string(v.PreValue) != "small" {
+					r.Errorf("it has compared with %q, %v", v.PreValue, err)
+				}
+			})
+			time.Sleep(time.Millisecond)
+			wg.Go(func() { _, err := n.TrySet(r.ctx, large); wantErr(r.T, err, client.ErrTooLarge) })
+			wg.Wait()
+			if v, err := n.Get(r.ctx); string(v.PostValue) != "small" || err != nil {
+				r.Errorf("%d bytes, %v", len(v.PostValue), err)
+			}
+			if _, err := n.TrySet(r.ctx, large); !errors.Is(err, client.ErrTooLarge) || client.UnknownOutcome(err) {
+				r.Error(err)
+			}
+			r.rested()
+		})
+	}
+}
