@@ -1,0 +1,280 @@
+package barrier
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+)
+
+// readyName is the node that stands while a round is open (DistributedDoubleBarrier.READY_NODE).
+const readyName = "ready"
+
+// DistributedDoubleBarrier lets a number of members begin together and end together.
+// It is Curator's DistributedDoubleBarrier on the wire: a container at the path, an
+// ephemeral node with a UUID as its name for each member, and a persistent node "ready"
+// while a round is open.
+//
+// Every Enter is one member. Children with other names than UUIDs are not counted and
+// not waited for; Curator does both.
+//
+// It is safe for concurrent use and needs no Close.
+type DistributedDoubleBarrier struct {
+	settings
+
+	c       *client.Client
+	path    string
+	members int
+
+	mu   sync.Mutex // guards what follows; never held across I/O
+	left []string   // paths of nodes whose removal was begun and may not be done
+}
+
+// NewDistributedDoubleBarrier returns the barrier at path, for so many members. It does
+// no I/O.
+func NewDistributedDoubleBarrier(c *client.Client, path string, members int, opts ...Option) (*DistributedDoubleBarrier, error) {
+	set, err := validate(c, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	if members < 1 {
+		return nil, fmt.Errorf("barrier: %d members at %s; a barrier needs at least one", members, path)
+	}
+	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members}, nil
+}
+
+// Path is the path of the directory of the nodes.
+func (b *DistributedDoubleBarrier) Path() string { return b.path }
+
+func (b *DistributedDoubleBarrier) at(name string) string { return b.path + "/" + name }
+
+func (b *DistributedDoubleBarrier) ready() string { return b.at(readyName) }
+
+// data is what a member writes: the client's default data, as Curator does, and behind
+// it what members of this library can compare.
+func (b *DistributedDoubleBarrier) data() []byte {
+	text := countMark + strconv.Itoa(b.members)
+	if b.name != "" {
+		text += nameMark + b.name
+	}
+	return append(slices.Clone(inner.DefaultData(b.c)), text...)
+}
+
+const (
+	countMark = " members="
+	nameMark  = " name="
+)
+
+var (
+	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?$`)
+	// ofMember are the names of members' nodes (UUID.randomUUID).
+	ofMember = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+// Standing is a member whose node stands.
+type Standing struct {
+	Path    string // of its node
+	Name    string // that of [WithMemberName], if it has one
+	Data    []byte // of its node, as it was written
+	Count   int    // the number of members that it waits for; 0 for a member of Curator's
+	Session int64
+	Since   time.Time // when its node was made, by the server's clock
+}
+
+// View is a double barrier at one moment.
+type View struct {
+	Members []Standing // by their nodes' names
+	Open    bool       // whether the ready node stands: a round is open, or a crash has left the node
+	Needed  int        // the number of members that this barrier is for
+}
+
+// Missing returns those of names that no member has, by [WithMemberName]. Members
+// without a name cannot be told.
+func (v *View) Missing(names ...string) []string {
+	var missing []string
+	for _, name := range names {
+		if !slices.ContainsFunc(v.Members, func(m Standing) bool { return m.Name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// View asks the server who has entered, or has not left. Members that come or go
+// during the call may be missing or not. A barrier that was never used is empty. Of a
+// node that may not be read the data is missing, and since 3.8.4 and 3.9.2 all but the
+// path (ZOOKEEPER-2590).
+func (b *DistributedDoubleBarrier) View(ctx context.Context) (View, error) {
+	v := View{Needed: b.members}
+	names, _, err := b.c.Children(ctx, b.path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Open = slices.Contains(names, readyName)
+	for _, name := range members(names) {
+		there := true
+		data, stat, err := b.c.Get(ctx, b.at(name))
+		if errors.Is(err, zk.ErrNoAuth) {
+			there, stat, err = b.c.Exists(ctx, b.at(name))
+		}
+		if errors.Is(err, zk.ErrNoAuth) {
+			v.Members = append(v.Members, Standing{Path: b.at(name)})
+			continue
+		}
+		if errors.Is(err, zk.ErrNoNode) || err == nil && !there {
+			continue
+		}
+		if err != nil {
+			return v, err
+		}
+		m := Standing{Path: b.at(name), Data: data, Session: stat.EphemeralOwner, Since: time.UnixMilli(stat.Ctime)}
+		_, m.Count, m.Name = parse(data)
+		v.Members = append(v.Members, m)
+	}
+	return v, nil
+}
+
+// parse takes apart what a member wrote. A member of Curator's has no count.
+func parse(data []byte) (who string, count int, name string) {
+	parts := marks.FindSubmatch(data)
+	if parts == nil {
+		return string(data), 0, ""
+	}
+	count, err := strconv.Atoi(string(parts[2]))
+	if err != nil {
+		return string(data), 0, ""
+	}
+	return string(parts[1]), count, string(parts[3])
+}
+
+// members are the names of members' nodes among those of children, in order.
+func members(children []string) []string {
+	names := slices.DeleteFunc(slices.Clone(children), func(name string) bool { return !ofMember.MatchString(name) })
+	slices.Sort(names)
+	return names
+}
+
+// list returns the members, and the newest change of the directory.
+func (b *DistributedDoubleBarrier) list(ctx context.Context, s *client.Session) ([]string, int64, error) {
+	names, stat, err := s.Children(ctx, b.path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	return members(names), stat.Pzxid, nil
+}
+
+// forget removes the node of a member in the background. Until that is done the next
+// Enter does it, so that one process is never counted twice.
+func (b *DistributedDoubleBarrier) forget(s *client.Session, path string) {
+	b.mu.Lock()
+	b.left = append(b.left, path)
+	b.mu.Unlock()
+	if s != nil {
+		_ = inner.DeleteInBackground(s, path) // the path is valid
+	}
+}
+
+// leftovers are the nodes whose removal may not be done.
+func (b *DistributedDoubleBarrier) leftovers() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.left)
+}
+
+// settled notes that nodes are gone.
+func (b *DistributedDoubleBarrier) settled(paths []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = slices.DeleteFunc(b.left, func(path string) bool { return slices.Contains(paths, path) })
+}
+
+// clear removes the ready node of a round that is over. A delete can only name a
+// version, and a new ready node has the same as the old. So clear first writes the
+// bytes that are there: the answer says into which node, and the old one has a version
+// of its own then.
+func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
+	data := r.data
+	if data == nil { // it may not be read
+		data = inner.DefaultData(b.c)
+	}
+	now, err := s.Set(ctx, b.ready(), data, r.stat.Version)
+	if err == nil && now.Czxid == r.stat.Czxid {
+		err = s.Delete(ctx, b.ready(), now.Version)
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
+		return nil // another member does the same; the caller looks again
+	case client.UnknownOutcome(err) && s.Err() == nil && ctx.Err() == nil:
+		return s.Sync(ctx, b.ready())
+	}
+	return err
+}
+
+// readyNode is the ready node as it was read.
+type readyNode struct {
+	there bool
+	data  []byte // nil if it may not be read
+	stat  *zk.Stat
+}
+
+// readReady reads the ready node.
+func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Session) (r readyNode, err error) {
+	r.data, r.stat, err = s.Get(ctx, b.ready())
+	switch {
+	case err == nil:
+		r.there = true
+	case errors.Is(err, zk.ErrNoNode):
+		err = nil
+	case errors.Is(err, zk.ErrNoAuth):
+		r.there, r.stat, err = s.Exists(ctx, b.ready())
+	}
+	return r, err
+}
+
+// live returns a member that has stood since before the round was opened at zxid, other
+// than the one at own, and a watch on it. The watch is nil if there is none: the members
+// of that round are gone.
+func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, opened int64, own string) (path string, w *client.OneShotWatch, err error) {
+	names, _, err := b.list(ctx, s)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, name := range names {
+		if b.at(name) == own {
+			continue
+		}
+		there, stat, w, err := look(ctx, s, b.at(name))
+		if err != nil {
+			return "", nil, err
+		}
+		if there && stat.Czxid < opened {
+			return b.at(name), w, nil
+		}
+		w.Stop()
+	}
+	return "", nil, nil
+}
+
+// newName returns a UUID. Its version is 8, free form (RFC 9562), where Curator's is 4.
+func newName() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
+	b[6] = b[6]&0x0f | 0x80
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

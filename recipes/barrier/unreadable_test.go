@@ -1,0 +1,96 @@
+package barrier_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/zktest"
+)
+
+// hidden is an ACL without READ, as nodes of another user have it.
+var hidden = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}
+
+// Servers keep back the events of nodes that a client may not read (CVE-2024-23944). All
+// pass all the same: a waiter, and members in Enter and Leave.
+func TestUnreadableNodes(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		op := r.connect("op")
+		_, err := op.Create(r.ctx, path, nil, client.WithParents())
+		r.check(err)
+		_, err = op.Create(r.ctx, gate, nil, client.ACL(hidden...), client.WithParents())
+		r.check(err)
+		b := r.gate(r.connect("a"))
+		one := r.wait(r.ctx, b)
+		waiting(r, one)
+		r.check(b.Remove(r.ctx))
+		r.gone(one)
+
+		for range 3 { // each may be the lowest
+			first := r.enter(r.ctx, r.double(op, 3, barrier.WithNodeACL(hidden...)))
+			r.standing(1)
+			time.Sleep(time.Second) // another makes the ready node
+			ms := r.inside(first, r.enter(r.ctx, r.double(op, 3)), r.enter(r.ctx, r.double(r.connect("b"), 3)))
+			var left []<-chan error
+			for _, m := range ms {
+				left = append(left, r.leave(r.ctx, m))
+			}
+			r.gone(left...)
+			r.clean()
+		}
+	}, zktest.WithVersion(zktest.ZooKeeper380))
+}
+
+// Since 3.8.4 and 3.9.2 servers refuse to tell of such nodes (ZOOKEEPER-2590): the calls say
+// so, and View still lists them.
+func TestUnreadableNodesRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		_, err := r.connect("op").Create(r.ctx, path, nil, client.WithParents())
+		r.check(err)
+		b := r.double(r.connect("a"), 1, barrier.WithNodeACL(hidden...))
+		_, err = b.Enter(r.ctx)
+		wantErr(t, err, client.ErrNoAuth)
+		r.clean()
+		r.check(r.srv.Create(path+"/"+high, nil))
+		_, err = r.connect("b").SetACL(r.ctx, path+"/"+high, hidden, client.AnyVersion)
+		r.check(err)
+		v, err := b.View(r.ctx)
+		r.check(err)
+		if len(v.Members) != 1 || v.Members[0].Path != path+"/"+high {
+			r.Errorf("%+v", v)
+		}
+	})
+}
+
+// A member comes into an open round whose members it may not read: it withdraws, and comes
+// again when the round is over.
+func TestWithdrawalAmongUnreadable(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		rounds := barrier.WithRounds()
+		op := r.connect("op")
+		a, b, c := r.double(r.connect("a"), 2, rounds), r.double(r.connect("b"), 2, rounds), r.double(r.connect("c"), 2, rounds)
+		until := make(chan struct{})
+		r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate, PathPrefix: path}, func(context.Context, zktest.Request) { <-until })
+		late := r.enter(r.ctx, c)
+		time.Sleep(time.Second)
+		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		for _, m := range ms {
+			_, err := op.SetACL(r.ctx, m.Path(), hidden, client.AnyVersion)
+			r.check(err)
+		}
+		close(until)
+		waiting(r, late)
+		r.standing(2) // it has withdrawn
+		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		ms = r.inside(late, r.enter(r.ctx, a))
+		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.clean()
+	}, zktest.WithVersion(zktest.ZooKeeper380)) // before ZOOKEEPER-2590
+}
