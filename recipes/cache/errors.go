@@ -1,0 +1,61 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/client"
+)
+
+// ErrClosed says that the cache, or its client, is closed.
+var ErrClosed = fmt.Errorf("cache: %w", client.ErrClosed)
+
+// ErrLimit is matched by every [*LimitError].
+var ErrLimit = errors.New("cache: the tree exceeds a limit of the cache")
+
+// LimitError says that the tree is larger than [WithLimits] allows. The cache keeps its
+// last snapshot, which is stale, and looks again after a pause.
+type LimitError struct {
+	What  string // "nodes", "bytes" or "depth"
+	Limit int64
+	Path  string // the node that was one too many
+}
+
+// Error names the limit and the node.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: more than %d %s, at %s; raise it by WithLimits, or leave nodes out by WithDepth or WithFilter", ErrLimit, e.Limit, e.What, e.Path)
+}
+
+// Is reports whether target is ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == ErrLimit }
+
+// UndecodableError says that the codec has refused the data of a node.
+type UndecodableError struct {
+	Path  string
+	Mzxid int64 // of the data
+	Err   error // of the codec
+}
+
+// Error names the node.
+func (e *UndecodableError) Error() string {
+	return fmt.Sprintf("cache: the data of %s (mzxid %#x) cannot be decoded: %v", e.Path, e.Mzxid, e.Err)
+}
+
+// Unwrap returns the error of the codec.
+func (e *UndecodableError) Unwrap() error { return e.Err }
+
+// UnreadableError says that the client may not read a node. The cache tries again
+// every half minute, and after each reconnection. Until then the node may be another
+// one, or gone.
+type UnreadableError struct {
+	Path string
+	Err  error // matches zk.ErrNoAuth
+}
+
+// Error names the node.
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("cache: the client may not read %s: %v", e.Path, e.Err)
+}
+
+// Unwrap returns the answer of the server.
+func (e *UnreadableError) Unwrap() error { return e.Err }

@@ -1,0 +1,137 @@
+package cache_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// CuratorCache compares the version alone: a node that is deleted and made again with
+// the same version, while the connection is lost, is stored and not reported. One
+// child in place of another leaves cversion+2, and of equal cversion is missed for
+// ever there.
+func TestRecreatedWhileAway(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "old")
+		tree := r.tree("/app", opts...)
+		link := r.srv.Client("cache")
+		link.Refuse()
+		link.Cut()
+		time.Sleep(time.Second)
+		if state := tree.State(); state.Phase != cache.Stale {
+			r.Errorf("without a connection the state is %v", state)
+		}
+		r.remove("/app/a")
+		r.create("/app/a", "new")
+		r.create("/app/b", "b")
+		link.Accept()
+		var kinds []cache.Kind
+		for change, err := range tree.Changes(r.within(time.Minute)) {
+			r.check(err)
+			if kinds = append(kinds, change.Kind); change.Kind == cache.BecameSynced {
+				break
+			}
+		}
+		r.want(tree, "/app= /app/a=new /app/b=b")
+		if len(kinds) != 4 || kinds[1] != cache.Recreated || kinds[2] != cache.Created {
+			r.Errorf("changes %v", kinds)
+		}
+	})
+}
+
+// A reconnection without changes reads the root and nothing else: the server compares.
+// CuratorCache reads every node.
+func TestReconnectReadsWhatChanged(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			r.create("/app/"+name, name)
+		}
+		tree := r.tree("/app", opts...)
+		r.srv.ResetCounts()
+		r.srv.Client("cache").Cut()
+		time.Sleep(5 * time.Second)
+		if !tree.Synced() {
+			r.Errorf("state %v", tree.State())
+		}
+		if n := r.srv.Count(zktest.OpGetData); n > 2 {
+			r.Errorf("%d reads of data after a reconnection without changes", n)
+		}
+		if n := r.srv.Count(zktest.OpGetChildren2); n > 1 {
+			r.Errorf("%d lists after a reconnection without changes", n)
+		}
+		r.srv.ResetCounts()
+		r.set("/app/c", "C")
+		time.Sleep(time.Second)
+		if n := r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpGetChildren2); n > 1 {
+			r.Errorf("%d requests for one change", n)
+		}
+		r.want(tree, "/app= /app/a=a /app/b=b /app/c=C /app/d=d /app/e=e /app/f=f")
+	})
+}
+
+// A tree that is too large is a state, and the last snapshot stays.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "a")
+		tree := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Nodes: 3}))...)
+		r.create("/app/b", "b")
+		r.want(tree, "/app= /app/a=a /app/b=b")
+		r.create("/app/c", "c")
+		time.Sleep(time.Second)
+		var limit *cache.LimitError
+		if state := tree.State(); state.Phase != cache.Stale || !errors.As(state.Err, &limit) || !errors.Is(state.Err, cache.ErrLimit) || limit.What != "nodes" {
+			r.Errorf("state %v", state)
+		}
+		if got := text(tree.Snapshot()); got != "/app= /app/a=a /app/b=b" {
+			r.Errorf("snapshot %s", got)
+		}
+		r.remove("/app/b")
+		time.Sleep(time.Minute)
+		r.want(tree, "/app= /app/a=a /app/c=c")
+		tree.Close()
+		r.wantNothingLeft()
+	})
+}
+
+// A value that cannot be decoded is a change of its own, and the last good one stays.
+func TestUndecodable(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/n", "1")
+		value, err := cache.NewValue(r.c, "/n", cache.JSON[int]())
+		r.check(err)
+		r.check(value.Start(r.ctx))
+		_, err = value.WaitSynced(r.within(time.Minute))
+		r.check(err)
+		r.set("/n", "x")
+		_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
+		r.check(err)
+		n, there := value.Get()
+		var bad *cache.UndecodableError
+		if !there || n.Value != 1 || !errors.As(n.Err, &bad) || bad.Mzxid != n.Mzxid {
+			r.Errorf("%+v, %v", n, there)
+		}
+		r.set("/n", "2")
+		_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
+		r.check(err)
+		if n, _ := value.Get(); n.Value != 2 || n.Err != nil {
+			r.Errorf("%+v", n)
+		}
+		value.Close()
+		_, err = value.WaitSynced(r.ctx)
+		if !errors.Is(err, client.ErrClosed) || !errors.Is(err, cache.ErrClosed) {
+			r.Errorf("after Close: %v", err)
+		}
+		r.wantNothingLeft()
+	})
+}

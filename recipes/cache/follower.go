@@ -1,0 +1,155 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+// follower is what the three kinds of caches have in common.
+type follower[V any] struct {
+	settings
+
+	c     *client.Client
+	path  string
+	codec Codec[V]
+
+	latest atomic.Pointer[version[V]]
+	wanted atomic.Int64  // the largest zxid that a Wait waits for
+	waits  atomic.Int32  // how many Waits there are
+	asked  chan struct{} // holds a token when wanted has grown
+	done   chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex // guards the rest
+	started bool
+	closed  bool
+	cancel  context.CancelFunc
+}
+
+func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int, opts []Option) (*follower[V], error) {
+	switch {
+	case c == nil:
+		return nil, errors.New("cache: the client is nil; make one with client.Connect")
+	case codec == nil:
+		return nil, errors.New("cache: the codec is nil; Bytes, Text and JSON are some")
+	}
+	set, err := newSettings(depth, opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := inner.ServerPath(c, path); err != nil {
+		return nil, fmt.Errorf("cache: path: %w", err)
+	}
+	f := &follower[V]{settings: set, c: c, path: path, codec: codec, asked: make(chan struct{}, 1), done: make(chan struct{})}
+	f.latest.Store(&version[V]{
+		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now()}, superseded: make(chan struct{}),
+	})
+	return f, nil
+}
+
+// Start begins to follow the tree and returns at once; [Tree.WaitSynced] waits until
+// the tree is read. When ctx ends the cache ends, as by Close. A second call fails,
+// and so does one after Close.
+func (f *follower[V]) Start(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return fmt.Errorf("cache: start %s: %w", f.path, ErrClosed)
+	case f.started:
+		return fmt.Errorf("cache: start %s: it is started already", f.path)
+	}
+	f.started = true
+	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
+	k := newKeeper(f)
+	go k.run(ctx) // ends with ctx, the client, or Close, which waits for it
+	return nil
+}
+
+// Snapshot returns the newest snapshot. It costs a load of a pointer. It is empty
+// until the tree has been read for the first time, and stays after Close.
+func (f *follower[V]) Snapshot() *Snapshot[V] { return &f.latest.Load().Snapshot }
+
+// State returns the state. It looks at the connection itself, so it never says Synced
+// of a connection that is known to be gone.
+func (f *follower[V]) State() State { return f.latest.Load().at(inner.Standing(f.c)) }
+
+// Synced reports whether the state is Synced.
+func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
+
+// Wait waits for a snapshot with all transactions up to zxid, and returns it. The zxid
+// may come from any client: a write's Stat has it as Mzxid or Czxid, an entry of a
+// hold's token too. If no snapshot reaches zxid by itself, Wait makes the cache ask
+// the servers. With zxid 0 Wait waits for the first snapshot. The error is that of ctx,
+// or ErrClosed.
+func (f *follower[V]) Wait(ctx context.Context, zxid int64) (*Snapshot[V], error) {
+	f.waits.Add(1)
+	defer f.waits.Add(-1)
+	for now := f.wanted.Load(); now < zxid && !f.wanted.CompareAndSwap(now, zxid); {
+		now = f.wanted.Load()
+	}
+	return f.until(ctx, func(v *version[V]) bool {
+		if v.zxid < zxid {
+			select {
+			case f.asked <- struct{}{}:
+			default:
+			}
+		}
+		return v.zxid >= max(zxid, 1)
+	})
+}
+
+// WaitSynced waits until the state is Synced, and returns the snapshot. The error is
+// that of ctx, or ErrClosed. If ctx ends, its error says what the state is.
+func (f *follower[V]) WaitSynced(ctx context.Context) (*Snapshot[V], error) {
+	return f.until(ctx, func(v *version[V]) bool { return v.at(inner.Standing(f.c)).Phase == Synced })
+}
+
+func (f *follower[V]) until(ctx context.Context, ready func(*version[V]) bool) (*Snapshot[V], error) {
+	for {
+		v := f.latest.Load()
+		switch {
+		case ready(v):
+			return &v.Snapshot, nil
+		case v.over:
+			return nil, ErrClosed
+		}
+		select {
+		case <-v.superseded:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("cache: %s is %v: %w", f.path, f.State(), ctxerr.Ended(ctx))
+		}
+	}
+}
+
+// Close ends the cache and waits for its goroutine. The client removes the watches in
+// the background. The snapshot stays readable. A second call does nothing.
+func (f *follower[V]) Close() {
+	f.mu.Lock()
+	started, was := f.started, f.closed
+	f.closed = true
+	f.mu.Unlock()
+	switch {
+	case started:
+		f.cancel()
+		<-f.done
+	case !was:
+		f.end()
+	}
+}
+
+// end publishes the last version.
+func (f *follower[V]) end() {
+	v := f.latest.Load()
+	last := &version[V]{Snapshot: v.Snapshot, over: true, seq: v.seq, superseded: make(chan struct{})}
+	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
+	f.latest.Store(last)
+	close(v.superseded)
+}

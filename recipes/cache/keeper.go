@@ -1,0 +1,286 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
+)
+
+const (
+	leastBatch = 16        // requests in one write
+	mostBatch  = 1024      // and at most
+	batchBytes = 512 << 10 // of data that the answers to one write should have
+
+	leastPause  = 20 * time.Millisecond // after a fault
+	mostPause   = time.Second
+	limitPause  = 10 * time.Second // after a LimitError
+	refusedWait = 30 * time.Second // until nodes that may not be read are tried again
+)
+
+// errBehind says that a server has not seen what the snapshot shows.
+var errBehind = errors.New("cache: the server is behind the snapshot")
+
+// keeper is the goroutine of a cache. The package comment has its rules.
+type keeper[V any] struct {
+	*follower[V]
+
+	feed   inside.Feed // nil while there is none
+	root   *treap[V]   // the newest readings
+	bytes  int64       // of data in root
+	newest string      // the node that came into root last
+	dirty  map[task]*mark
+	queue  []task // those of dirty, in the order in which they are to be read
+	batch  int    // how many to read next
+
+	queued map[task]struct{} // those of queue, each there once
+
+	head  int64 // zxid of the newest answer on this connection
+	valid int64 // every event of a transaction up to this one has been taken
+	floor int64 // some reading in root is true from this transaction on, and not before
+	base  int64 // nodes made later than this are told of, with persistent watches
+
+	resync    bool // events may be missing after valid
+	comparing bool // events may be of transactions soon after valid
+	resynced  bool // since the newest version
+	refused   map[string]struct{}
+	fault     error
+	pause     time.Duration
+}
+
+func newKeeper[V any](f *follower[V]) *keeper[V] {
+	return &keeper[V]{follower: f, dirty: map[task]*mark{}, queued: map[task]struct{}{}, refused: map[string]struct{}{}, batch: leastBatch}
+}
+
+// run keeps the cache until ctx ends or the client is closed.
+func (k *keeper[V]) run(ctx context.Context) {
+	defer close(k.done)
+	defer k.cancel()
+	defer k.end()
+	defer k.leave()
+	for ctx.Err() == nil {
+		now := inner.Standing(k.c)
+		if now.Closed {
+			return
+		}
+		err := k.step(ctx, now)
+		switch {
+		case errors.Is(err, client.ErrClosed):
+			return
+		case errors.Is(err, errIdle):
+			k.fault, k.pause = nil, 0
+			k.wait(ctx, now, k.idle())
+		case err != nil:
+			k.stumble(ctx, now, err)
+		default:
+			k.fault, k.pause = nil, 0
+		}
+	}
+}
+
+var (
+	errIdle         = errors.New("cache: there is nothing to do")
+	errNotConnected = errors.New("cache: there is no connection")
+)
+
+// step does the next thing.
+func (k *keeper[V]) step(ctx context.Context, now inside.Standing) error {
+	if k.feed == nil {
+		return k.open(ctx)
+	}
+	if err := k.absorb(); err != nil {
+		k.leave()
+		if errors.Is(err, client.ErrUnsupported) {
+			k.oneShot = true // the client has come to older servers
+			return nil
+		}
+		return err
+	}
+	if err := k.publish(now); err != nil {
+		return err
+	}
+	switch {
+	case !now.Connected:
+		return errNotConnected
+	case k.resync:
+		return k.catchUp(ctx)
+	case len(k.dirty) > 0:
+		return k.read(ctx)
+	case k.waits.Load() > 0 && k.wanted.Load() > k.latest.Load().zxid:
+		return k.ask(ctx)
+	default:
+		return errIdle
+	}
+}
+
+// open makes a feed: of persistent watches, if the servers have them.
+func (k *keeper[V]) open(ctx context.Context) error {
+	mode := inside.FeedDeep
+	switch {
+	case k.oneShot:
+		mode = inside.FeedOneShot
+	case k.depth == 0:
+		mode = inside.FeedNode
+	}
+	feed, err := inner.Feed(ctx, k.c, k.path, mode)
+	if errors.Is(err, client.ErrUnsupported) && !k.oneShot {
+		k.oneShot = true
+		return nil
+	}
+	if err == nil {
+		k.feed, k.resync = feed, true
+	}
+	return err
+}
+
+// leave closes the feed.
+func (k *keeper[V]) leave() {
+	if k.feed != nil {
+		k.feed.Close()
+		k.feed, k.resync = nil, true
+	}
+}
+
+// stumble deals with a fault: it says what it was, and waits before the next try.
+func (k *keeper[V]) stumble(ctx context.Context, now inside.Standing, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	k.pause = min(max(2*k.pause, leastPause), mostPause)
+	pause := k.pause
+	if errors.Is(err, errNotConnected) {
+		pause = mostPause // the next state comes earlier
+	}
+	k.fault = err
+	if errors.Is(err, ErrLimit) {
+		pause = limitPause
+		k.leave()
+		k.forget()
+	}
+	_ = k.publish(now) // the next step sees its error
+	k.wait(ctx, now, pause)
+}
+
+// forget goes back to what the newest version has.
+func (k *keeper[V]) forget() {
+	v := k.latest.Load()
+	k.root, k.valid, k.floor, k.bytes = v.root, v.zxid, v.zxid, 0
+	k.root.walk("", "\xff", func(n *Node[V]) bool {
+		k.bytes += int64(n.size)
+		return true
+	})
+	clear(k.dirty)
+	clear(k.queued)
+	clear(k.refused)
+	k.queue = nil
+}
+
+// idle is how long to wait if nothing happens; 0 means for ever.
+func (k *keeper[V]) idle() time.Duration {
+	if len(k.refused) > 0 {
+		return refusedWait
+	}
+	return 0
+}
+
+// wait waits until there may be something to do.
+func (k *keeper[V]) wait(ctx context.Context, now inside.Standing, most time.Duration) {
+	var ready <-chan struct{}
+	if k.feed != nil {
+		ready = k.feed.Ready()
+	}
+	var late <-chan time.Time
+	if most > 0 {
+		t := time.NewTimer(most)
+		defer t.Stop()
+		late = t.C
+	}
+	var asked <-chan struct{}
+	if k.fault == nil {
+		asked = k.asked
+	} else if errors.Is(k.fault, ErrLimit) {
+		ready = nil
+	}
+	changed := now.Changed
+	if errors.Is(k.fault, ErrLimit) {
+		changed = nil
+	}
+	select {
+	case <-ready:
+	case <-changed:
+	case <-asked:
+	case <-late:
+		for path := range k.refused {
+			k.mark(task{path, ofData}, k.valid-1)
+		}
+	case <-ctx.Done():
+	}
+}
+
+// publish publishes a new version if the readings are a state that the tree had, or
+// if the state of the cache has changed. The error is that of a state that is too
+// large.
+func (k *keeper[V]) publish(now inside.Standing) error {
+	v := k.latest.Load()
+	here := k.feed != nil && !k.resync && now.Connected && now.Line == k.feed.Line()
+	zxid := k.head
+	for _, m := range k.dirty {
+		zxid = min(zxid, m.bounds[0])
+	}
+	switch {
+	case here && zxid > 0 && zxid >= k.floor && zxid >= v.zxid:
+		if k.root != v.root {
+			if err := k.exceeded(k.newest, 1); err != nil {
+				return err
+			}
+		}
+		if k.root != v.root || v.state.Phase != Synced || v.line != now.Line || zxid > v.zxid && k.waits.Load() > 0 {
+			k.issue(zxid, State{Phase: Synced})
+		}
+	case v.state.Phase == Synced && !here:
+		k.issue(v.zxid, State{Phase: Stale, Err: errors.Join(k.limit(), now.Err)})
+	case v.state.Phase != Synced && k.news(v.state.Err):
+		k.issue(v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: k.fault})
+	}
+	return nil
+}
+
+// news reports whether the fault says more than was said before. A limit counts for
+// more than what befell the cache as it looked again.
+func (k *keeper[V]) news(said error) bool {
+	return k.fault != nil && !errors.Is(said, k.fault) && !errors.Is(k.fault, errNotConnected) &&
+		(errors.Is(k.fault, ErrLimit) || !errors.Is(said, ErrLimit))
+}
+
+// limit is the fault if that is a LimitError.
+func (k *keeper[V]) limit() error {
+	if errors.Is(k.fault, ErrLimit) {
+		return k.fault
+	}
+	return nil
+}
+
+// issue makes a version the newest. If it is Synced, it has the readings, which are
+// the state at zxid.
+func (k *keeper[V]) issue(zxid int64, state State) {
+	v := k.latest.Load()
+	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, superseded: make(chan struct{})}
+	if state.Phase == Synced {
+		next.root, next.zxid, next.line = k.root, zxid, k.feed.Line()
+		if k.resynced {
+			next.cause, k.resynced = Resync, false
+		}
+	}
+	if next.root != v.root || state.Phase != v.state.Phase {
+		next.seq++
+	}
+	if state.Phase == v.state.Phase {
+		next.state.Since = v.state.Since
+	} else {
+		next.state.Since = time.Now()
+	}
+	k.latest.Store(next)
+	close(v.superseded)
+}

@@ -1,0 +1,53 @@
+package cache
+
+import (
+	"iter"
+
+	"github.com/docent-go/docent/client"
+)
+
+// Tree follows a node and the nodes below it.
+type Tree[V any] struct{ *follower[V] }
+
+// NewTree returns a cache of the tree below path, the node at path included. It does
+// no I/O before Start. The node need not exist.
+func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Tree[V], error) {
+	f, err := newFollower(c, path, codec, -1, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree[V]{f}, nil
+}
+
+// Children follows a directory: the node at path and the nodes right below it.
+type Children[V any] struct{ *follower[V] }
+
+// NewChildren returns a cache of a directory. It does no I/O before Start. The
+// directory need not exist.
+func NewChildren[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Children[V], error) {
+	f, err := newFollower(c, path, codec, 1, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Children[V]{f}, nil
+}
+
+// All yields the names and nodes right below the path, in the order of the names, as
+// the newest snapshot has them.
+func (c *Children[V]) All() iter.Seq2[string, Node[V]] { return c.Snapshot().Children(c.path) }
+
+// Value follows one node.
+type Value[V any] struct{ *follower[V] }
+
+// NewValue returns a cache of one node. It does no I/O before Start. The node need not
+// exist.
+func NewValue[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Value[V], error) {
+	f, err := newFollower(c, path, codec, 0, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Value[V]{f}, nil
+}
+
+// Get returns the node as the newest snapshot has it, and whether there is one.
+func (v *Value[V]) Get() (Node[V], bool) { return v.Snapshot().Root() }

@@ -1,0 +1,302 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// task is something to read.
+type task struct {
+	path string
+	what what
+}
+
+type what uint8
+
+const (
+	ofData     what = iota // the data of a node
+	ofChildren             // the names of its children
+	ofBirth                // whether it has been made; for one-shot watches
+)
+
+// mark says until when the last reading of a task is known to hold.
+type mark struct {
+	bounds []int64 // one for each event, in ascending order: less than its transaction
+	gone   int64   // if the last event is a deletion with a known transaction, that
+	fresh  bool    // something was noted since the reading was asked for
+}
+
+// absorb takes the events that have come, and marks what they make out of date.
+func (k *keeper[V]) absorb() error {
+	events, err := k.feed.Take()
+	for _, e := range events {
+		if e.Kind == inside.FeedMissed {
+			k.resync = true
+			continue
+		}
+		k.note(e)
+	}
+	if !k.resync {
+		k.valid = k.head
+	}
+	return err
+}
+
+// note marks what an event makes out of date.
+func (k *keeper[V]) note(e inside.FeedEvent) {
+	bound := e.After
+	if e.Zxid > 0 {
+		bound = e.Zxid - 1
+	}
+	if k.resync || k.comparing {
+		bound = min(bound, k.valid-1)
+	}
+	if !k.covers(e.Path) {
+		return
+	}
+	t := task{e.Path, ofData}
+	switch e.Kind {
+	case inside.FeedChildren:
+		if !k.oneShot && !k.comparing || !k.lists(e.Path) {
+			return // a persistent watch tells which child it was
+		}
+		t.what = ofChildren
+	case inside.FeedDeleted:
+		if k.dirty[t] == nil && k.root.get(e.Path) == nil && (!k.oneShot || e.Path != k.path) {
+			// It was not known, and needs not be. But if the one-shot watch waits for the
+			// node at the path of the cache, a comparison of another cache has ended it.
+			return
+		}
+	default:
+	}
+	k.mark(t, bound)
+	if m := k.dirty[t]; e.Kind == inside.FeedDeleted {
+		m.gone = e.Zxid
+	} else {
+		m.gone = 0
+	}
+}
+
+// mark notes that the last reading of t holds until bound, and perhaps no longer.
+func (k *keeper[V]) mark(t task, bound int64) {
+	m := k.dirty[t]
+	if m == nil {
+		m = &mark{}
+		k.dirty[t] = m
+		k.enqueue(t)
+	}
+	m.fresh = true
+	if i, found := slices.BinarySearch(m.bounds, bound); !found {
+		m.bounds = slices.Insert(m.bounds, i, bound)
+	}
+}
+
+// enqueue makes t one of the next to be read. A task that was settled may still be in
+// the queue when it is marked again.
+func (k *keeper[V]) enqueue(t task) {
+	if _, there := k.queued[t]; !there {
+		k.queue = append(k.queue, t)
+		k.queued[t] = struct{}{}
+	}
+}
+
+// settle notes that t was read at zxid: events before that are dealt with. An event
+// that came before the reading was asked for is dealt with in any case. If its bound
+// is zxid, it was no news: the comparison of another cache ended the watch.
+func (k *keeper[V]) settle(t task, zxid int64) {
+	m := k.dirty[t]
+	if m == nil {
+		return
+	}
+	i, _ := slices.BinarySearch(m.bounds, zxid)
+	if !m.fresh && i < len(m.bounds) && m.bounds[i] == zxid {
+		i++
+	}
+	if m.bounds = m.bounds[i:]; len(m.bounds) == 0 {
+		delete(k.dirty, t)
+	}
+}
+
+// finish notes that t was read. The reading holds at least until then; if no watch
+// stands, the next one has to follow.
+func (k *keeper[V]) finish(t task, a inside.Answer) {
+	k.settle(t, a.Zxid)
+	if a.Unwatched && (a.Err == nil || t.what == ofBirth) {
+		k.mark(t, a.Zxid)
+	}
+}
+
+// levels is how far path is below that of the cache.
+func (k *keeper[V]) levels(path string) int {
+	if path == k.path {
+		return 0
+	}
+	return strings.Count(strings.TrimPrefix(path, strings.TrimSuffix(k.path, "/")), "/")
+}
+
+// lists reports whether the children of path belong to the cache.
+func (k *keeper[V]) lists(path string) bool { return k.depth < 0 || k.levels(path) < k.depth }
+
+// covers reports whether path belongs to the cache.
+func (k *keeper[V]) covers(path string) bool {
+	switch {
+	case path == k.path:
+		return true
+	case !isBelow(path, k.path) || k.depth >= 0 && k.levels(path) > k.depth || path == "/zookeeper" || isBelow(path, "/zookeeper"):
+		return false
+	case k.filter == nil:
+		return true
+	}
+	for i := len(strings.TrimSuffix(k.path, "/")) + 1; i < len(path); i++ {
+		if path[i] == '/' && !k.filter(path[:i]) {
+			return false
+		}
+	}
+	return k.filter(path)
+}
+
+// ask asks the server how far it is.
+func (k *keeper[V]) ask(ctx context.Context) error {
+	zxid, err := k.feed.Sync(ctx)
+	if err != nil {
+		return err
+	}
+	k.head = max(k.head, zxid)
+	if err := k.absorb(); err != nil {
+		return err
+	}
+	if zxid < k.wanted.Load() {
+		return errBehind // the transaction may be yet to come
+	}
+	return nil
+}
+
+// catchUp finds out what has changed since valid, after events may have been missed.
+func (k *keeper[V]) catchUp(ctx context.Context) error {
+	zxid, err := k.feed.Sync(ctx)
+	if err != nil {
+		return err
+	}
+	if zxid < k.valid || zxid < k.latest.Load().zxid {
+		return errBehind
+	}
+	k.resync, k.comparing, k.resynced = false, true, k.latest.Load().zxid > 0
+	defer func() { k.comparing = false }()
+	k.head, k.base = zxid, zxid
+	k.mark(task{k.path, ofData}, k.valid-1)
+	if k.lists(k.path) {
+		k.mark(task{k.path, ofChildren}, k.valid-1)
+	}
+	asks := k.known()
+	if k.valid > 0 && len(asks) > 0 {
+		unasked, at, err := k.feed.Compare(ctx, k.valid, asks)
+		switch {
+		case errors.Is(err, client.ErrUnsupported):
+		case err != nil:
+			k.resync = true
+			return err
+		default:
+			asks, k.head = unasked, max(k.head, at)
+		}
+	}
+	for _, ask := range asks {
+		t := task{ask.Path, ofData}
+		if ask.Children {
+			t.what = ofChildren
+		}
+		k.mark(t, k.valid-1)
+	}
+	return k.absorb()
+}
+
+// known are the readings that a comparison is about. It marks those that none can be
+// about.
+func (k *keeper[V]) known() (asks []inside.Ask) {
+	k.root.walk("", "\xff", func(n *Node[V]) bool {
+		switch {
+		case n.Path == k.path:
+			return true
+		case n.unread():
+			// Servers would set a watch and then keep its event to themselves.
+			k.mark(task{n.Path, ofData}, k.valid-1)
+			return true
+		}
+		asks = append(asks, inside.Ask{Path: n.Path})
+		if k.lists(n.Path) {
+			asks = append(asks, inside.Ask{Path: n.Path, Children: true})
+		}
+		return true
+	})
+	return asks
+}
+
+// read reads the next marked nodes, all in one write.
+func (k *keeper[V]) read(ctx context.Context) error {
+	var tasks []task
+	for len(k.queue) > 0 && len(tasks) < k.batch {
+		if t := k.queue[0]; k.dirty[t] != nil {
+			tasks = append(tasks, t)
+		}
+		delete(k.queued, k.queue[0])
+		k.queue = k.queue[1:]
+	}
+	err := k.readAll(ctx, tasks)
+	for _, t := range tasks {
+		if k.dirty[t] != nil {
+			k.enqueue(t)
+		}
+	}
+	return err
+}
+
+func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {
+	asks := make([]inside.Ask, len(tasks))
+	for i, t := range tasks {
+		k.dirty[t].fresh = false
+		asks[i] = inside.Ask{Path: t.path, Children: t.what == ofChildren, Missing: t.what == ofBirth}
+	}
+	answers, err := k.feed.Read(ctx, asks)
+	if err != nil {
+		return err
+	}
+	bytes := 0
+	for _, a := range answers {
+		k.head = max(k.head, a.Zxid)
+		bytes += len(a.Data)
+	}
+	k.resize(len(tasks), bytes)
+	if err := k.absorb(); err != nil {
+		return err
+	}
+	var faults error
+	for i, a := range answers {
+		switch t := tasks[i]; {
+		case a.Err != nil && !errors.Is(a.Err, zk.ErrNoNode) && !errors.Is(a.Err, zk.ErrNoAuth):
+			faults = errors.Join(faults, a.Err)
+		case t.what == ofChildren:
+			faults = errors.Join(faults, k.children(t, a))
+		case t.what == ofBirth:
+			k.birth(t, a)
+		default:
+			faults = errors.Join(faults, k.data(t, a))
+		}
+	}
+	return faults
+}
+
+// resize chooses the size of the next batch.
+func (k *keeper[V]) resize(n, bytes int) {
+	switch {
+	case bytes > 2*batchBytes:
+		k.batch = max(leastBatch, k.batch/2)
+	case n == k.batch && bytes < batchBytes/2:
+		k.batch = min(mostBatch, 2*k.batch)
+	}
+}

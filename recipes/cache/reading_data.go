@@ -1,0 +1,201 @@
+package cache
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// data takes in what was read of a node.
+func (k *keeper[V]) data(t task, a inside.Answer) error {
+	old, m := k.root.get(t.path), k.dirty[t]
+	delete(k.refused, t.path)
+	switch {
+	case errors.Is(a.Err, zk.ErrNoNode):
+		since := a.Zxid                           // it is gone since then, or longer
+		if m != nil && m.gone > 0 && !k.oneShot { // a one-shot watch may have missed a short life
+			since = m.gone
+		}
+		k.floor = max(k.floor, since)
+		k.remove(t.path, a.Zxid)
+		if t.path == k.path && k.oneShot {
+			k.mark(task{t.path, ofBirth}, a.Zxid-1)
+		}
+		k.settle(t, a.Zxid)
+		return nil
+	case a.Err != nil: // the client may not read it
+		k.refused[t.path] = struct{}{}
+		n := &Node[V]{Path: t.path, Err: &UnreadableError{Path: t.path, Err: a.Err}}
+		if old != nil && !k.drop {
+			*n = *old
+			n.Err = &UnreadableError{Path: t.path, Err: a.Err}
+		}
+		if old == nil || !old.unread() {
+			k.root = k.root.put(n)
+			k.floor = max(k.floor, a.Zxid)
+		}
+		k.settle(t, a.Zxid)
+		return nil
+	}
+	k.finish(t, a)
+	k.floor = max(k.floor, a.Stat.Mzxid)
+	if old != nil && old.same(&a.Stat) {
+		return nil
+	}
+	n := k.decode(t.path, old, a)
+	if old != nil {
+		k.bytes -= int64(old.size)
+	}
+	k.bytes += int64(n.size)
+	k.root = k.root.put(n)
+	if old == nil || old.Czxid != n.Czxid || old.unread() {
+		k.begin(n, int(a.Stat.NumChildren))
+	}
+	k.newest = n.Path
+	return k.exceeded(n.Path, 2)
+}
+
+// same reports whether the data of n is that of stat. The version alone does not tell:
+// a node that was deleted and made again begins with 0.
+func (n *Node[V]) same(stat *zk.Stat) bool {
+	return n.Czxid == stat.Czxid && n.Mzxid == stat.Mzxid && n.Version == stat.Version && !n.unread()
+}
+
+// unread reports whether the client could not read n.
+func (n *Node[V]) unread() bool {
+	refused := (*UnreadableError)(nil)
+	return errors.As(n.Err, &refused)
+}
+
+func (k *keeper[V]) decode(path string, old *Node[V], a inside.Answer) *Node[V] {
+	n := &Node[V]{
+		Path: path, Czxid: a.Stat.Czxid, Mzxid: a.Stat.Mzxid, Version: a.Stat.Version,
+		ctime: a.Stat.Ctime, mtime: a.Stat.Mtime, EphemeralOwner: a.Stat.EphemeralOwner,
+		size: int32(len(a.Data)), //nolint:gosec // a reply is smaller
+	}
+	v, err := k.codec(a.Data)
+	if err == nil {
+		n.Value = v
+	} else {
+		n.Err = &UndecodableError{Path: path, Mzxid: n.Mzxid, Err: err}
+		if old != nil && !k.drop {
+			n.Value = old.Value
+		}
+	}
+	return n
+}
+
+// begin is called with a node that is new to the cache. Nodes that were below an
+// older one at its path are gone.
+func (k *keeper[V]) begin(n *Node[V], children int) {
+	var gone []*Node[V]
+	k.root.walk(n.Path, behind(n.Path), func(d *Node[V]) bool {
+		if d.Czxid < n.Czxid {
+			gone = append(gone, d)
+		}
+		return true
+	})
+	for _, d := range gone { // one by one: newer nodes may be below them
+		k.root = k.root.cut(d.Path, d.Path+"/")
+		k.bytes -= int64(d.size)
+		if d.unread() { // it may be newer
+			k.mark(task{d.Path, ofData}, n.Czxid-1)
+		}
+	}
+	// Children that are made after base are told of by a persistent watch.
+	if k.lists(n.Path) && (k.oneShot || children > 0 && n.Czxid <= k.base) {
+		k.mark(task{n.Path, ofChildren}, n.Czxid-1)
+	}
+}
+
+// children takes in the names of the children of a node.
+func (k *keeper[V]) children(t task, a inside.Answer) error {
+	since := a.Zxid - 1
+	if m := k.dirty[t]; m != nil {
+		since = min(since, m.bounds[0]) // what was below is not known after that
+	}
+	k.finish(t, a)
+	if a.Err != nil { // the reading of its data says why
+		if k.root.get(t.path) != nil {
+			k.mark(task{t.path, ofData}, since)
+		}
+		return nil
+	}
+	k.floor = max(k.floor, a.Stat.Pzxid)
+	there := make(map[string]struct{}, len(a.Names))
+	if k.limits.Nodes > 0 && len(a.Names) > 2*k.limits.Nodes {
+		return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: t.path}
+	}
+	for _, name := range a.Names {
+		path := t.path + "/" + name
+		if t.path == "/" {
+			path = t.path + name
+		}
+		if !k.covers(path) {
+			continue
+		}
+		there[path] = struct{}{}
+		if k.root.get(path) == nil {
+			k.mark(task{path, ofData}, a.Stat.Pzxid-1)
+		}
+	}
+	var gone []string
+	k.root.children(t.path, func(c *Node[V]) bool {
+		if _, ok := there[c.Path]; !ok && c.Czxid <= a.Zxid {
+			gone = append(gone, c.Path)
+		}
+		return true
+	})
+	for _, path := range gone {
+		k.remove(path, a.Zxid)
+	}
+	return nil
+}
+
+// birth takes in whether the node at the path of the cache has been made.
+func (k *keeper[V]) birth(t task, a inside.Answer) {
+	since := k.valid
+	if m := k.dirty[t]; m != nil {
+		since = m.bounds[0] // no watch has stood since then
+	}
+	k.finish(t, a)
+	if a.Err == nil {
+		k.mark(task{t.path, ofData}, min(since, a.Zxid-1))
+	} else {
+		k.floor = max(k.floor, a.Zxid) // it may have come and gone before
+	}
+}
+
+// remove removes a node and all below it. They were not there at zxid, the zxid of an
+// answer; marks of events before that answer are settled.
+func (k *keeper[V]) remove(path string, zxid int64) {
+	if k.root.get(path) == nil {
+		return
+	}
+	k.root.walk(path, behind(path), func(n *Node[V]) bool {
+		k.bytes -= int64(n.size)
+		delete(k.refused, n.Path)
+		k.settle(task{n.Path, ofData}, zxid)
+		k.settle(task{n.Path, ofChildren}, zxid)
+		return true
+	})
+	k.root = k.root.remove(path)
+}
+
+// exceeded is the error of a cache that has become too large. While it reads, the
+// cache may have up to one tree of old nodes that it does not know to be gone.
+func (k *keeper[V]) exceeded(path string, trees int64) error {
+	over := func(what string, limit, n int64) error {
+		if limit < 0 || n <= limit {
+			return nil
+		}
+		return &LimitError{What: what, Limit: limit, Path: path}
+	}
+	return errors.Join(
+		over("nodes", int64(k.limits.Nodes), (int64(k.root.size())+trees-1)/trees),
+		over("bytes", k.limits.Bytes, (k.bytes+trees-1)/trees),
+		over("depth", int64(k.limits.Depth), int64(k.levels(path))),
+	)
+}

@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"iter"
+	"strings"
+	"time"
+)
+
+// Node is one node of a [Snapshot]. It is shared by all readers: change nothing in it.
+type Node[V any] struct {
+	Path  string // in the client's namespace
+	Value V      // see Err
+	// Czxid and Mzxid are the transactions that made the node and that set its data
+	// last. Mzxid and not Version tells whether the data is the same: a node that was
+	// deleted and made again begins with version 0.
+	Czxid, Mzxid int64
+	// EphemeralOwner is the session of an ephemeral node, otherwise zero or negative.
+	EphemeralOwner int64
+	ctime, mtime   int64
+	Version        int32
+	size           int32
+	// Err says why Value is not that of Mzxid: an [*UndecodableError] or an
+	// [*UnreadableError]. Value is then the last good one. Without one, and with
+	// [DropUndecodable], it is zero. It is nil for other nodes.
+	Err error
+}
+
+// Created is when the node was made, by the clock of the servers.
+func (n *Node[V]) Created() time.Time { return time.UnixMilli(n.ctime) }
+
+// Modified is when the data was set last, by the clock of the servers.
+func (n *Node[V]) Modified() time.Time { return time.UnixMilli(n.mtime) }
+
+// Name is the last part of the path.
+func (n *Node[V]) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
+
+// Snapshot is a state that the tree had: exactly the nodes, and exactly the data,
+// that the server had after the transaction Zxid. It never changes, and any number of
+// goroutines may read it without a lock.
+//
+// A Snapshot has no counts of children and no ACLs: a change of those fires no
+// watch of the node.
+type Snapshot[V any] struct {
+	root *treap[V]
+	path string
+	zxid int64
+}
+
+// Zxid is the transaction after which the tree looked like this. It is 0 until the
+// cache has read the tree for the first time; the snapshot is empty then.
+func (s *Snapshot[V]) Zxid() int64 { return s.zxid }
+
+// Root returns the node at the path of the cache, and whether there is one.
+func (s *Snapshot[V]) Root() (Node[V], bool) { return s.Get(s.path) }
+
+// Get returns the node at a path, and whether there is one.
+func (s *Snapshot[V]) Get(path string) (Node[V], bool) {
+	if n := s.root.get(path); n != nil {
+		return *n, true
+	}
+	return Node[V]{}, false
+}
+
+// Len is the number of nodes, the root included.
+func (s *Snapshot[V]) Len() int { return s.root.size() }
+
+// All yields the nodes. A node comes before those below it.
+func (s *Snapshot[V]) All() iter.Seq2[string, Node[V]] {
+	return func(yield func(string, Node[V]) bool) {
+		s.root.walk("", "\xff", func(n *Node[V]) bool { return yield(n.Path, *n) })
+	}
+}
+
+// Children yields the names and nodes right below a path, in the order of the names.
+func (s *Snapshot[V]) Children(path string) iter.Seq2[string, Node[V]] {
+	return func(yield func(string, Node[V]) bool) {
+		s.root.children(path, func(n *Node[V]) bool { return yield(n.Name(), *n) })
+	}
+}

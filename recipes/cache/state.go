@@ -1,0 +1,74 @@
+package cache
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// Phase is what a cache is doing.
+type Phase int
+
+// The phases.
+const (
+	// Syncing: the tree has not been read yet. The snapshot is empty.
+	Syncing Phase = iota
+	// Synced: the cache hears of every change.
+	Synced
+	// Stale: the cache cannot hear of changes, or has not caught up yet. The last
+	// snapshot stays readable.
+	Stale
+)
+
+// String returns the phase in lower case.
+func (p Phase) String() string {
+	if p < Syncing || p > Stale {
+		return "unknown"
+	}
+	return [...]string{"syncing", "synced", "stale"}[p]
+}
+
+// State is the state of a cache.
+//
+// Synced is said of a connection that stands. A connection that is cut without a sign
+// is noticed after up to two thirds of the session timeout. Until then the snapshot
+// may be that old although the state is Synced; Wait tells, as it asks the servers.
+type State struct {
+	Phase Phase
+	// Since is when the cache has noticed that it is in this phase.
+	Since time.Time
+	// Err is why the cache is Stale or still Syncing, if that is known: the end of the
+	// connection or the session, a [*LimitError], or [ErrClosed].
+	Err error
+}
+
+// String is for logs.
+func (s State) String() string {
+	if s.Err != nil {
+		return fmt.Sprintf("%v since %s: %v", s.Phase, s.Since.Format(time.RFC3339), s.Err)
+	}
+	return fmt.Sprintf("%v since %s", s.Phase, s.Since.Format(time.RFC3339))
+}
+
+// version is what the goroutine of a cache publishes: a snapshot and a state.
+type version[V any] struct {
+	Snapshot[V]
+
+	state      State
+	cause      Cause // of its difference to the version before
+	line       int   // the connection on which it was synced
+	seq        int   // counts the versions that a reader can tell apart
+	over       bool
+	superseded chan struct{} // closed when there is a newer version
+}
+
+// at is the state of v, seen by a client that stands like that. It is not Synced
+// while the goroutine of the cache has yet to notice that the connection is gone.
+func (v *version[V]) at(now inside.Standing) State {
+	s := v.state
+	if s.Phase == Synced && (!now.Connected || now.Line != v.line) {
+		s = State{Phase: Stale, Since: now.Since, Err: now.Err}
+	}
+	return s
+}
