@@ -3,6 +3,7 @@ module github.com/docent-go/docent/integration
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/docent-go/docent v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4

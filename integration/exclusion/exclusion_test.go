@@ -65,10 +65,11 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	if lo, hi := extremes(turns); lo == 0 || hi > 2*lo {
 		t.Errorf("turns of a goroutine: %d to %d", lo, hi)
 	}
-	// Who gives up wakes one as well and leaves a watch to be told in vain, and
-	// a hold that lasts watches its own node; a waiter that comes too late for
-	// its predecessor needs no event.
-	if woken > frozen.closes+2*out.GaveUp+out.Long || woken < frozen.closes*9/10 {
+	// A deleted node wakes the next waiter, and its own client, which watched it while it
+	// waited. A waiter that gives up also leaves a watch to be told in vain, and a hold
+	// that lasts watches its own node. A waiter that comes too late for its predecessor
+	// needs no event.
+	if woken > 2*(frozen.closes+out.GaveUp)+out.GaveUp+out.Long || woken < frozen.closes*9/10 {
 		t.Errorf("%d releases and %d who gave up, %d of them holders that watched their own node, woke %d",
 			frozen.closes, out.GaveUp, out.Long, woken)
 	}

@@ -18,6 +18,9 @@
 // The other tests take one step after the other: who waits for whom, downgrades, what
 // Docent refuses, and what both libraries leave in ZooKeeper, node by node.
 //
+// TestBarriersMixed lets two members of each library pass a double barrier together, for 20 s
+// or as long as -barriers says.
+//
 // To see what a change does, a case may be shorter:
 //
 //	go test ./interop -run TestMatrix/rw -v -load 20s

@@ -30,6 +30,8 @@ func TestMatrix(t *testing.T) {
 		{"multi lock at once", atOnceLoad},
 		{"shared count", countLoad},
 		{"revocation", revocationLoad},
+		{"latch", latchLoad},
+		{"selector", selectorLoad},
 		{"kazoo", kazooLoad},
 	} {
 		// Not by t.Parallel, of which there are no more at once than processors: most of

@@ -58,7 +58,13 @@ func ourRecipes(t *testing.T, c *client.Client, path string) []ourRecipe {
 	check(t, err)
 	s, err := recipes.NewInterProcessSemaphoreMutex(c, path)
 	check(t, err)
+	latch, err := recipes.NewLeaderLatch(c, path)
+	check(t, err)
+	selector, err := recipes.NewLeaderSelector(c, path)
+	check(t, err)
 	return []ourRecipe{
+		{"latch", "LeaderLatch", closer(latch.Campaign), closer(latch.TryCampaign)},
+		{"selector", "mutex", closer(selector.Campaign), closer(selector.TryCampaign)},
 		{"mutex", "mutex", closer(m.Acquire), closer(m.TryAcquire)},
 		{"read", "read/write lock", closer(rw.ReadLock().Acquire), closer(rw.ReadLock().TryAcquire)},
 		{"write", "read/write lock", closer(rw.WriteLock().Acquire), closer(rw.WriteLock().TryAcquire)},

@@ -48,6 +48,24 @@ var scenes = []scene{
 		m, err := recipes.NewInterProcessSemaphoreMutex(p.client, path)
 		return twice(t, p, docentMutex(m, path), err)
 	}},
+	{name: "latch", waiter: true, counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+		t.Helper()
+		if p.side == curator {
+			return curators(ctx, t, curatorLeaders(path, "latch", path), p)
+		}
+		l, err := recipes.NewLeaderLatch(p.client, path, recipes.WithID("")) // Curator's default
+		check(t, err)
+		return twice(t, p, docentLeader(l.Election, path), nil)
+	}},
+	{name: "selector", waiter: true, counts: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
+		t.Helper()
+		if p.side == curator {
+			return curators(ctx, t, curatorLeaders(path, "selector", path), p)
+		}
+		s, err := recipes.NewLeaderSelector(p.client, path)
+		check(t, err)
+		return twice(t, p, docentLeader(s.Election, path), nil)
+	}},
 	// Docent's tries all locks in one transaction and withdraws behind the first that is taken.
 	{name: "multi lock", waiter: true, make: func(ctx context.Context, t *testing.T, p *party, path string) []*contender {
 		t.Helper()

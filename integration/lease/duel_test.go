@@ -45,7 +45,8 @@ type side struct {
 	name    string // in the table
 	servers string
 	policy  client.LeasePolicy
-	holders int // for each timeout
+	holders int  // for each timeout
+	leaders bool // of an election, in place of holders of a mutex
 }
 
 // duels makes holders of every timeout on each side, with a waiter each. The
@@ -72,23 +73,40 @@ func (w *world) begin(d *duel, waiter *client.Client) {
 	dir := w.directory()
 	var c *client.Client
 	c, d.close = w.connect(d.side.servers, d.timeout, client.WithLeasePolicy(d.side.policy))
-	holder := w.mutex(c, dir)
+	holder := w.contender(d.side, c, dir)
 	// A session of 4 s may be lost on a machine that starts other ensembles.
 	w.check(w.eventually(func() (err error) {
-		d.hold, err = holder.Acquire(w.ctx)
+		d.hold, err = holder(w.ctx)
 		return err
 	}))
 	go func() {
 		<-d.hold.Context().Done()
 		d.ended <- time.Now()
 	}()
-	next := w.mutex(waiter, dir)
+	next := w.contender(d.side, waiter, dir)
 	go func() {
-		h, err := next.Acquire(w.ctx)
+		h, err := next(w.ctx)
 		at := time.Now()
 		d.next <- grant{at, d.hold.Err() == nil, h, err}
 	}()
 	w.queue(dir, 2)
+}
+
+// contender returns what acquires on a side: a mutex, or a latch, whose term is a hold.
+func (w *world) contender(s side, c *client.Client, dir string) func(context.Context) (*recipes.Hold, error) {
+	w.Helper()
+	if !s.leaders {
+		return w.mutex(c, dir).Acquire
+	}
+	latch, err := recipes.NewLeaderLatch(c, dir)
+	w.check(err)
+	return func(ctx context.Context) (*recipes.Hold, error) {
+		t, err := latch.Campaign(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return t.Hold, nil
+	}
 }
 
 // age lets holds get as old as to be somewhere in the rhythm of heartbeats and

@@ -22,12 +22,13 @@ const (
 // trusting is the policy that takes pings for proof.
 var trusting = client.LeasePolicy{Heartbeat: client.HeartbeatPings}
 
-// both are holders with the default policy, and one for each timeout that
-// trusts pings, which shows that the fault is one.
+// both are holders and leaders with the default policy, and one holder for each timeout
+// that trusts pings, which shows that the fault is one.
 func both(fault, servers string, holders int) []side {
 	return []side{
-		{fault + byWrites, servers, client.LeasePolicy{}, holders},
-		{fault + byPings, servers, trusting, 1},
+		{fault + byWrites, servers, client.LeasePolicy{}, holders, false},
+		{fault + ", leaders", servers, client.LeasePolicy{}, holders, true},
+		{fault + byPings, servers, trusting, 1, false},
 	}
 }
 
@@ -105,7 +106,7 @@ func TestLeaderCutOff(t *testing.T) {
 	for range x.others() {
 		leader, followers := w.ready()
 		waiter, done := w.connect(addrs(followers...), 20*tick)
-		all := w.duels(waiter, x.timeouts, side{fault, leader.Addr(), client.LeasePolicy{}, x.holders})
+		all := w.duels(waiter, x.timeouts, side{fault, leader.Addr(), client.LeasePolicy{}, x.holders, false})
 		w.age(all)
 		w.check(leader.Partition(w.ctx))
 		w.judge(&seen, all)

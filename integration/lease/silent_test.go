@@ -49,7 +49,7 @@ func (w *world) silence(into *table, x extent, spared string, faults map[*harnes
 	defer done()
 	var sides []side
 	for n, f := range faults {
-		sides = append(sides, side{f.name, n.Addr(), client.LeasePolicy{}, x.holders})
+		sides = append(sides, side{f.name, n.Addr(), client.LeasePolicy{}, x.holders, false})
 	}
 	all := w.duels(waiter, x.timeouts, sides...)
 	defer over(all)

@@ -24,7 +24,7 @@ func TestKilledServerTLS(t *testing.T) {
 	leader, followers := w.ready()
 	waiter, done := w.connect(leader.SecureAddr(), 20*tick)
 	all := w.duels(waiter, []time.Duration{4 * time.Second, 6 * time.Second},
-		side{fault, followers[0].SecureAddr(), client.LeasePolicy{}, 3})
+		side{fault, followers[0].SecureAddr(), client.LeasePolicy{}, 3, false})
 	w.age(all)
 	w.check(followers[0].Kill(w.ctx))
 	w.judge(&seen, all)

@@ -103,7 +103,9 @@ func (p *Peer) Close(ctx context.Context, client string) error {
 //
 //	Curator  mutex path, revocable path, rw path (makes name.read and name.write),
 //	         semaphore path max, counted-semaphore path count, semaphore-mutex path,
-//	         latch path, selector path, multi lock..., count path seed
+//	         latch path, selector path, multi lock..., count path seed,
+//	         persistent-node mode protected path data, group-member path id data,
+//	         long path tries [lock path]
 //	kazoo    lock path pattern..., read path pattern..., write path pattern...,
 //	         semaphore path max
 func (p *Peer) Make(ctx context.Context, name, client, kind string, args ...string) error {

@@ -36,6 +36,15 @@ func (th *Thread) Release(ctx context.Context, lock string) error {
 	return err
 }
 
+// Leads reports whether a latch believes that it leads.
+func (th *Thread) Leads(ctx context.Context, latch string) (bool, error) {
+	_, err := th.peer.call(ctx, th.name, "leads "+latch)
+	if errors.Is(err, ErrTimeUp) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Revoked waits until somebody asks for a revocable lock that this thread holds, and
 // returns [ErrTimeUp] when nobody does.
 func (th *Thread) Revoked(ctx context.Context, lock string, wait time.Duration) error {

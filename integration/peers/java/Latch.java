@@ -10,7 +10,7 @@ final class Latch implements Lock {
 
     private final CuratorFramework client;
     private final String path;
-    private LeaderLatch latch;
+    private volatile LeaderLatch latch;
 
     Latch(CuratorFramework client, String path) {
         this.client = client;
@@ -28,8 +28,19 @@ final class Latch implements Lock {
             made.close();
             return null;
         }
+        String node = made.getOurPath();
+        if (node == null) {
+            made.close();
+            throw new IllegalStateException("the leadership is lost again");
+        }
         latch = made;
-        return List.of(made.getOurPath());
+        return List.of(node);
+    }
+
+    /** What the latch believes, also while another thread waits for it. */
+    boolean leads() {
+        LeaderLatch now = latch;
+        return now != null && now.hasLeadership();
     }
 
     /** Returns when the node is gone: close deletes it in the background. */

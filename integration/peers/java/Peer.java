@@ -24,6 +24,8 @@ public final class Peer {
     private final Map<String, Client> clients = new ConcurrentHashMap<>();
     private final Map<String, Lock> locks = new ConcurrentHashMap<>();
     private final Map<String, Count> counts = new ConcurrentHashMap<>();
+    private final Map<String, Registered> registered = new ConcurrentHashMap<>();
+    private final Map<String, Number> numbers = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         Peer peer = new Peer();
@@ -105,6 +107,8 @@ public final class Peer {
                 return "";
             case "participants":
                 return String.join(" ", found(locks, name).participants());
+            case "leads":
+                return ((Latch) found(locks, name)).leads() ? "" : null;
             case "revoked":
                 return found(locks, name).awaitRevocation(Long.parseLong(words.get(2))) ? "" : null;
             case "revoke":
@@ -119,6 +123,22 @@ public final class Peer {
                 return found(counts, name).trySet(Integer.parseInt(words.get(2)));
             case "await":
                 return found(counts, name).await(Integer.parseInt(words.get(2)), Long.parseLong(words.get(3))) ? "" : null;
+            case "registered-path":
+                return found(registered, name).path();
+            case "registered-set":
+                found(registered, name).set(words.get(2));
+                return "";
+            case "registered-members":
+                return found(registered, name).members();
+            case "registered-close":
+                found(registered, name).close();
+                return "";
+            case "add":
+                return found(numbers, name).add(Long.parseLong(words.get(2)));
+            case "next":
+                return found(numbers, name).next();
+            case "number":
+                return found(numbers, name).get();
             default:
                 throw new IllegalArgumentException("unknown command " + words.get(0));
         }
@@ -162,11 +182,26 @@ public final class Peer {
             case "selector":
                 locks.put(name, new Selector(client, args.get(0)));
                 break;
+            case "double-barrier":
+                locks.put(name, new Barriers.Twice(client, args.get(0), Integer.parseInt(args.get(1))));
+                break;
+            case "barrier":
+                locks.put(name, new Barriers.Once(client, args.get(0)));
+                break;
             case "multi":
                 locks.put(name, new Multi(args.stream().map(member -> found(locks, member)).toList()));
                 break;
+            case "persistent-node":
+                registered.put(name, Registered.node(client, args));
+                break;
+            case "group-member":
+                registered.put(name, Registered.member(client, args));
+                break;
             case "count":
                 counts.put(name, new Count(client, args.get(0), Integer.parseInt(args.get(1))));
+                break;
+            case "long":
+                numbers.put(name, new Number(client, args.get(0), Integer.parseInt(args.get(1)), args.size() > 2 ? args.get(2) : null));
                 break;
             default:
                 throw new IllegalArgumentException("unknown recipe " + kind);

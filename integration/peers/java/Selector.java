@@ -6,6 +6,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.zookeeper.data.Stat;
 
 /** A LeaderSelector: to acquire is to lead, and to release is to give the leadership up. */
 final class Selector implements Lock {
@@ -42,13 +43,31 @@ final class Selector implements Lock {
             made.close();
             return null;
         }
+        node = ownNode();
+        if (node == null) {
+            end.countDown();
+            made.close();
+            throw new IllegalStateException("the leadership is lost again");
+        }
         selector = made;
         done = end;
-        node = path + "/" + participants().stream()
-                .filter(name -> name.contains(TAG))
-                .min(Comparator.comparing(name -> name.substring(name.lastIndexOf(TAG))))
-                .orElseThrow();
         return List.of(node);
+    }
+
+    /** The first node in line of this client's session, null if there is none. */
+    private String ownNode() throws Exception {
+        long session = client.getZookeeperClient().getZooKeeper().getSessionId();
+        List<String> line = participants().stream()
+                .filter(name -> name.contains(TAG))
+                .sorted(Comparator.comparing(name -> name.substring(name.lastIndexOf(TAG))))
+                .toList();
+        for (String name : line) {
+            Stat stat = client.checkExists().forPath(path + "/" + name);
+            if (stat != null && stat.getEphemeralOwner() == session) {
+                return path + "/" + name;
+            }
+        }
+        return null;
     }
 
     /** Returns when the node is gone: the selector deletes it after takeLeadership has returned. */

@@ -1,0 +1,170 @@
+package caches_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/integration/harness"
+	"github.com/docent-go/docent/recipes/cache"
+)
+
+const (
+	directories = 500
+	inDirectory = 99 // each with its directory is one transaction
+	valueBytes  = 100
+	perNode     = 300 // bytes that a cache may keep for a node, besides its data
+)
+
+// TestLargeTree reads a tree of 50,000 nodes: several times faster than a loop that
+// reads one node after the other, with persistent watches, and within a bound of memory. One change costs a
+// read, and a reconnection without changes less than a request for each directory.
+func TestLargeTree(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	n := harness.StartServer(ctx, t, harness.WithHeap(512))
+	writer := connect(ctx, t, n.Addr())
+	raw := plant(ctx, t, writer)
+
+	loop, nodes := readInTurn(ctx, t, n)
+	if nodes != directories*(inDirectory+1)+1 {
+		t.Fatalf("%d nodes", nodes)
+	}
+	c := connect(ctx, t, n.Addr())
+	before := heap()
+	begun := time.Now()
+	tree, err := cache.NewTree(c, top, cache.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := tree.WaitSynced(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, used := time.Since(begun), heap()-before
+	if snapshot.Len() != nodes {
+		t.Errorf("%d nodes, want %d", snapshot.Len(), nodes)
+	}
+	change, reconnect := costs(ctx, t, n, writer, c, tree)
+	t.Logf("read in %v, one by one %v; %d bytes for %d nodes with %d bytes of paths and data; a change %d packets, a reconnection %d",
+		took.Round(time.Millisecond), loop.Round(time.Millisecond), used, nodes, raw, change, reconnect)
+	if took*3 > loop {
+		t.Errorf("read in %v, and one by one in %v", took, loop)
+	}
+	if most := raw*3/2 + perNode*int64(nodes); used > most {
+		t.Errorf("%d bytes, want at most %d", used, most)
+	}
+	// The server counts its own probes and pings too.
+	if change > 20 || reconnect > directories {
+		t.Errorf("a change cost %d packets, a reconnection %d", change, reconnect)
+	}
+	tree.Close()
+	runtime.KeepAlive(snapshot)
+}
+
+// plant makes the tree and returns the bytes of its paths and data.
+func plant(ctx context.Context, t *testing.T, c *client.Client) (raw int64) {
+	t.Helper()
+	if _, err := c.Create(ctx, top, nil); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte(strings.Repeat("x", valueBytes))
+	for d := range directories {
+		dir := fmt.Sprintf("%s/d%d", top, d)
+		ops := []client.Op{client.CreateOp(dir, nil)}
+		raw += int64(len(dir))
+		for i := range inDirectory {
+			path := dir + "/n" + strconv.Itoa(i)
+			ops = append(ops, client.CreateOp(path, data))
+			raw += int64(len(path) + len(data))
+		}
+		if _, err := c.Multi(ctx, ops...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return raw
+}
+
+// readInTurn reads the tree with go-zookeeper as programs do: a list and a read, with
+// a watch, for each node.
+func readInTurn(ctx context.Context, t *testing.T, n *harness.Node) (took time.Duration, nodes int) {
+	t.Helper()
+	conn, _ := harness.Dial(ctx, t, 10*time.Second, n.Addr())
+	begun := time.Now()
+	var visit func(path string)
+	visit = func(path string) {
+		if _, _, _, err := conn.GetW(path); err != nil {
+			t.Fatal(err)
+		}
+		names, _, _, err := conn.ChildrenW(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes++
+		for _, name := range names {
+			visit(path + "/" + name)
+		}
+	}
+	visit(top)
+	return time.Since(begun), nodes
+}
+
+// costs are the packets that the server received for one change, and for a
+// reconnection without any. The server's own probes and pings are among them.
+func costs(ctx context.Context, t *testing.T, n *harness.Node, writer, c *client.Client, tree *cache.Tree[[]byte]) (change, reconnect int) {
+	t.Helper()
+	received := func() int {
+		all, err := n.Mntr(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, err := strconv.Atoi(all["packets_received"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	before := received()
+	stat, err := writer.Set(ctx, top+"/d7/n7", []byte("new"), client.AnyVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.Wait(ctx, stat.Mzxid); err != nil {
+		t.Fatal(err)
+	}
+	change = received() - before
+	before = received()
+	if err := n.CutClients(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for tree.Synced() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := n.RestoreClients(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.WaitSynced(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Session(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return change, received() - before
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
