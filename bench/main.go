@@ -4,6 +4,7 @@
 //	cd bench && go run . -list
 //	cd bench && go run . -quick
 //	cd bench && go run . -setting one -workload 'lock.*' -peer 'docent|rawho|zklock' -out /tmp/out
+//	cd bench && go run . -sessions 1,100,1000,5000 -doc ../docs/scaling.md
 //
 // See docs/performance.md for the method and for how to read the tables.
 package main
@@ -18,6 +19,7 @@ import (
 
 	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/bench/internal/peers"
+	"github.com/docent-go/docent/bench/internal/sessions"
 )
 
 func main() {
@@ -33,6 +35,9 @@ func main() {
 func start(ctx context.Context, args []string) error {
 	if len(args) == 1 && args[0] == "worker" {
 		return load.Serve(context.WithoutCancel(ctx), os.Stdin, os.Stdout, peers.Open)
+	}
+	if len(args) == 1 && args[0] == sessions.Command {
+		return sessions.Serve(context.WithoutCancel(ctx), os.Stdin, os.Stdout)
 	}
 	o, err := parse(args, os.Stderr)
 	if errors.Is(err, errHelp) {

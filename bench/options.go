@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/bench/internal/plan"
 	"github.com/docent-go/docent/bench/internal/report"
 	"github.com/docent-go/docent/bench/internal/run"
+	"github.com/docent-go/docent/bench/internal/sessions"
 )
 
 // errHelp means that the usage was asked for and printed.
@@ -27,6 +28,7 @@ type options struct {
 	plan                *plan.Plan
 	list                bool
 	dir, out, doc, from string
+	sessions            *sessions.Runner // nil unless sessions are to be measured
 }
 
 func parse(args []string, usage io.Writer) (*options, error) {
@@ -52,6 +54,12 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	f.StringVar(&o.out, "out", "", "`directory` to write results.json, tables.md and plots to")
 	f.StringVar(&o.doc, "doc", "", "Markdown `file` whose generated part is to be replaced; its plots go to a directory of the file's name")
 	f.StringVar(&o.from, "from", "", "a results.json to report instead of measuring")
+	s := sessions.Runner{Servers: 1, Say: os.Stderr}
+	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills ../docs/scaling.md")
+	f.DurationVar(&s.Timeout, "session-timeout", 15*time.Second, "of -sessions")
+	f.DurationVar(&s.Period, "heartbeat-period", 0, "of -sessions; default that of the client")
+	f.IntVar(&s.Servers, "servers", 1, "of -sessions")
+	f.BoolVar(&s.Fsync, "fsync", false, "of the servers of -sessions")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -59,6 +67,11 @@ func parse(args []string, usage io.Writer) (*options, error) {
 		return nil, fmt.Errorf("what is %q? See -help", f.Args())
 	}
 	var err error
+	if *sizes != "" {
+		s.Dir, o.sessions = o.dir, &s
+		s.Sizes, err = numbers(*sizes)
+		return &o, err
+	}
 	if o.plan, err = plan.New(choice, quick); err != nil {
 		return nil, err
 	}
@@ -81,6 +94,9 @@ func parse(args []string, usage io.Writer) (*options, error) {
 func (o *options) do(ctx context.Context) error {
 	if o.list {
 		return list(os.Stdout)
+	}
+	if o.sessions != nil {
+		return o.doSessions(ctx)
 	}
 	results, err := o.results(ctx)
 	if results == nil || len(results.Cells) == 0 {

@@ -40,6 +40,15 @@ type floor struct {
 // dialFloor returns the floor of the server at addr. Its session expires after b.
 func dialFloor(ctx context.Context, b *testing.B, addr string) *floor {
 	b.Helper()
+	conn, in := dialBare(ctx, b, addr)
+	f := &floor{conn: conn, first: make([]byte, 0, 512), told: make(chan error, 1)}
+	go f.read(in) // ends when the connection is closed; nobody waits for the last word
+	return f
+}
+
+// dialBare makes a session of the server at addr, which expires after b.
+func dialBare(ctx context.Context, b *testing.B, addr string) (net.Conn, *bufio.Reader) {
+	b.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -57,9 +66,7 @@ func dialFloor(ctx context.Context, b *testing.B, addr string) *floor {
 	if _, err := frame(in, make([]byte, 512)); err != nil {
 		b.Fatal(err)
 	}
-	f := &floor{conn: conn, first: make([]byte, 0, 512), told: make(chan error, 1)}
-	go f.read(in) // ends when the connection is closed; nobody waits for the last word
-	return f
+	return conn, in
 }
 
 func (f *floor) read(in *bufio.Reader) {
@@ -94,6 +101,21 @@ func floorGet(ctx context.Context, b *testing.B, addr, path string) func(context
 	f := dialFloor(ctx, b, addr)
 	request := framed(append(requested(opGetData, path), 0)) // no watch
 	return func(context.Context) error { return f.ask(request, 1) }
+}
+
+// aloneGet gets the node at path, and its caller reads the answer itself: what a client
+// could spare whose goroutines did not share a connection.
+func aloneGet(ctx context.Context, b *testing.B, addr, path string) func(context.Context) error {
+	b.Helper()
+	conn, in := dialBare(ctx, b, addr)
+	request, body := framed(append(requested(opGetData, path), 0)), make([]byte, 512) // no watch
+	return func(context.Context) error {
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		_, err := answer(in, body)
+		return err
+	}
 }
 
 // floorLock makes an ephemeral sequential node in dir, has the directory listed by the

@@ -37,6 +37,7 @@ const (
 //
 //   - get: client.Get of one node, beside Conn.Get of the same node, and beside the
 //     floor: a Write, a Read on another goroutine and nothing else;
+//   - alone: the same, but the caller of the floor reads the answer itself;
 //   - lock: a free recipes.InterProcessMutex, acquired and released, beside an
 //     ephemeral sequential node, created and deleted;
 //   - listed: the create and list of a lock, and Delete, beside the same;
@@ -104,6 +105,8 @@ func races(ctx context.Context, b *testing.B, addr string) []*race {
 	}
 	get := &race{name: "get", calls: getsInRound}
 	get.docent, get.raw, get.floor = gets(ctx, b, c, conn, addr)
+	alone := &race{name: "alone", calls: getsInRound, docent: get.docent, raw: get.raw}
+	alone.floor = append(alone.floor, aloneGet(ctx, b, addr, "/"))
 	lock := &race{name: "lock", calls: cyclesInRound, cycles: true}
 	lock.docent, lock.raw = locks(1)
 	listed := &race{name: "listed", calls: cyclesInRound, cycles: true}
@@ -112,7 +115,7 @@ func races(ctx context.Context, b *testing.B, addr string) []*race {
 	listed.floor = append(listed.floor, floorLock(ctx, b, addr, directory(b, conn)))
 	many := &race{name: fmt.Sprintf("locks%d", manyCallers), calls: manyInRound, cycles: true}
 	many.docent, many.raw = locks(manyCallers)
-	return []*race{get, lock, listed, many}
+	return []*race{get, alone, lock, listed, many}
 }
 
 // gets read one node of some bytes.

@@ -33,6 +33,10 @@ const (
 	ReadWrite Kind = "rw"
 	Semaphore Kind = "semaphore"
 	Multi     Kind = "multi"
+	// Counter is a number that contenders add 1 to; Promoted is one that they lock after
+	// three tries.
+	Counter  Kind = "counter"
+	Promoted Kind = "promoted"
 )
 
 // MultiLocks is how many locks a multi-lock has.

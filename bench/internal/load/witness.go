@@ -28,6 +28,8 @@ func (s *Spec) weights() (limit, lock, write int64) {
 		return int64(s.Contenders), 1, int64(s.Contenders)
 	case Semaphore:
 		return int64(s.Limit), int64(s.Permits), 0
+	case Counter, Promoted:
+		return int64(s.Contenders), 1, 0
 	case Mutex, Multi:
 	}
 	return 1, 1, 0

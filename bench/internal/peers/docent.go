@@ -42,6 +42,10 @@ func docent(ctx context.Context, spec *load.Spec) (*load.Field, error) {
 		}
 		clients = append(clients, c)
 	}
+	if spec.Kind == load.Counter || spec.Kind == load.Promoted {
+		err := counters(field, spec, clients)
+		return field, err
+	}
 	for i := range spec.Contenders {
 		c, err := docentContender(clients[i%spec.Sessions], spec, i)
 		if err != nil {
@@ -80,6 +84,7 @@ func docentContender(c *client.Client, spec *load.Spec, i int) (load.Contender, 
 		}}}, nil
 	case load.Multi:
 		return docentMulti(c, path)
+	case load.Counter, load.Promoted: // the contenders of a session share one
 	}
 	return load.Contender{}, ErrNoSuch
 }

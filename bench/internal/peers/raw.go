@@ -2,6 +2,8 @@ package peers
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -68,6 +70,9 @@ func raw(spec *load.Spec) (*load.Field, error) {
 		return nil, err
 	}
 	field := &load.Field{Floor: true, Close: closing(all)}
+	if spec.Kind == load.Counter || spec.Kind == load.Promoted {
+		return field, rawNumbers(field, spec, all)
+	}
 	for i := range spec.Contenders {
 		dirs := rawDirs(spec, i)
 		for _, dir := range dirs {
@@ -95,7 +100,7 @@ func rawDirs(spec *load.Spec, i int) []string {
 			dirs = append(dirs, spec.Path(i))
 		}
 		return dirs
-	case load.Mutex, load.ReadWrite:
+	case load.Mutex, load.ReadWrite, load.Counter, load.Promoted:
 	}
 	return []string{spec.Path(i)}
 }
@@ -104,6 +109,46 @@ func rawDirs(spec *load.Spec, i int) []string {
 func rawWrite(spec *load.Spec, r *rawNodes) load.Locker {
 	if spec.Kind == load.ReadWrite {
 		return r
+	}
+	return nil
+}
+
+// rawNumber adds 1 by a get and a set of the version that was got, again and again until
+// no other contender has come in between.
+type rawNumber struct {
+	c    *zk.Conn
+	path string
+}
+
+// Acquire adds 1.
+func (r rawNumber) Acquire(ctx context.Context) error {
+	for ctx.Err() == nil {
+		data, stat, err := r.c.Get(r.path)
+		if err != nil {
+			return err
+		}
+		next := binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(data)+1)
+		if _, err = r.c.Set(r.path, next, stat.Version); !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Release does nothing.
+func (rawNumber) Release(context.Context) error { return nil }
+
+// rawNumbers adds the contenders of a number to field.
+func rawNumbers(field *load.Field, spec *load.Spec, all []*zk.Conn) error {
+	path := spec.Path(0)
+	if _, err := all[0].Create(path, make([]byte, 8), 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	if err := synced(all, path); err != nil {
+		return err
+	}
+	for i := range spec.Contenders {
+		field.Contenders = append(field.Contenders, load.Contender{Lock: rawNumber{all[i%spec.Sessions], path}})
 	}
 	return nil
 }

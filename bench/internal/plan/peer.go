@@ -33,11 +33,12 @@ const inFlight = 16
 
 // Peers is everybody.
 func Peers() []Peer {
-	every := []load.Kind{load.Mutex, load.ReadWrite, load.Semaphore, load.Multi}
+	locks := []load.Kind{load.Mutex, load.ReadWrite, load.Semaphore, load.Multi}
+	every := append(slices.Clone(locks), load.Counter, load.Promoted)
 	mutex := []load.Kind{load.Mutex}
 	return []Peer{
 		{"docent", "Docent", servers.ZooKeeper, Go, every, false},
-		{"raw", "floor: create and delete with go-zookeeper, no lock", servers.ZooKeeper, Go, every, true},
+		{"raw", "floor: create and delete with go-zookeeper, no lock; of a number: get and set", servers.ZooKeeper, Go, every, true},
 		{"pipe16", "floor: the same with 16 in flight", servers.ZooKeeper, Go, mutex, true},
 		{"rawho", "floor: a queue where each knows its predecessor", servers.ZooKeeper, Go, mutex, true},
 		{"zklock", "go-zookeeper's zk.Lock", servers.ZooKeeper, Go, mutex, false},
@@ -52,7 +53,7 @@ func Peers() []Peer {
 func (p *Peer) Does(w *Workload) bool {
 	switch p.Name {
 	case "raw":
-		return !w.Queue()
+		return !w.Queue() && slices.Contains(p.Kinds, w.Kind)
 	case "rawho":
 		return w.Queue()
 	case "pipe16":

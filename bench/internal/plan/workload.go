@@ -69,6 +69,14 @@ func Workloads() []Workload {
 			Name: "multi8", Title: fmt.Sprintf("%d locks as one, 8 contenders, one session", load.MultiLocks),
 			Kind: load.Multi, Contenders: 8, Sessions: 1, Locks: 1,
 		},
+		Workload{
+			Name: "counter", Title: "one atomic number, 64 add to it, eight in each of 8 sessions",
+			Kind: load.Counter, Contenders: 64, Sessions: 8, Locks: 1,
+		},
+		Workload{
+			Name: "counter-lock", Title: "the same, with a lock after three tries",
+			Kind: load.Promoted, Contenders: 64, Sessions: 8, Locks: 1,
+		},
 	)
 }
 

@@ -61,13 +61,22 @@ func savePictures(r *run.Results, dir string) ([]picture, error) {
 	return all, nil
 }
 
-// Document replaces the part of the Markdown file at path that is between the marks. The
-// plots go to a directory beside it that has the file's name without ".md".
-func Document(r *run.Results, path string) error {
+// Replace replaces the part of the Markdown file at path that is between the marks.
+func Replace(path, part string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
+	made, err := replace(string(text), part)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(made), 0o644) //nolint:gosec // holds nothing secret
+}
+
+// Document replaces the part of the Markdown file at path that is between the marks. The
+// plots go to a directory beside it that has the file's name without ".md".
+func Document(r *run.Results, path string) error {
 	name := strings.TrimSuffix(filepath.Base(path), ".md")
 	dir := filepath.Join(filepath.Dir(path), name)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // holds nothing secret
@@ -85,11 +94,7 @@ func Document(r *run.Results, path string) error {
 	for _, p := range plots {
 		fmt.Fprintf(&b, "\n![%s](%s/%s.svg)\n", p.title, name, p.name)
 	}
-	made, err := replace(string(text), b.String())
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, []byte(made), 0o644) //nolint:gosec // holds nothing secret
+	return Replace(path, b.String())
 }
 
 // replace puts a new part between the marks.

@@ -15,7 +15,7 @@ const none = "-"
 // Text is everything in tables of Markdown, padded for a terminal.
 func Text(r *run.Results) string {
 	var b strings.Builder
-	b.WriteString(conditions(r))
+	b.WriteString(Conditions(&r.Machine, fmt.Sprintf("%s. Medians of %d interleaved rounds of %s.", strings.Join(r.Versions, ", "), r.Rounds, r.Window)))
 	setting := ""
 	for _, one := range blocks(r) {
 		if one.setting.Name != setting {
@@ -33,13 +33,12 @@ func Text(r *run.Results) string {
 	return b.String()
 }
 
-// conditions says where and how it was measured.
-func conditions(r *run.Results) string {
+// Conditions says where it was measured, and how.
+func Conditions(m *run.Machine, how string) string {
 	var b strings.Builder
-	m := &r.Machine
 	fmt.Fprintf(&b, "Measured %s, %.0f minutes: %d processors (%s), memory %s, Linux %s, data on %s, %s, Docent %s.\n",
 		m.Begin.Format("2006-01-02 15:04 MST"), m.Minutes, m.Processors, m.Model, m.Memory, m.Kernel, m.Disk, m.Go, m.Revision)
-	fmt.Fprintf(&b, "%s. Medians of %d interleaved rounds of %s.\n", strings.Join(r.Versions, ", "), r.Rounds, r.Window)
+	b.WriteString(how + "\n")
 	const loaded = 0.05
 	if m.Others > loaded {
 		fmt.Fprintf(&b, "**The machine was loaded:** other programs had %.0f %% of its processors. Trust the ratios a little and the times not at all.\n", 100*m.Others)
@@ -68,19 +67,19 @@ func table(b *block) string {
 			name += " FAILED"
 		}
 		line := []string{
-			name, number(r.rate), span(r), ratio(r.rate, floor.rate), ratio(r.rate, zkLock.rate), ratio(r.rate, curator.rate),
-			number(r.cycle[0]), number(r.cycle[1]), number(r.cycle[2]),
-			number(r.handOver[0]), number(r.handOver[1]), number(r.handOver[2]), ratio(r.handOver[0], floor.handOver[0]),
-			hundredths(r.requests), hundredths(r.events), number(r.server), number(r.client), ratio(r.client, floor.client),
+			name, Number(r.rate), span(r), ratio(r.rate, floor.rate), ratio(r.rate, zkLock.rate), ratio(r.rate, curator.rate),
+			Number(r.cycle[0]), Number(r.cycle[1]), Number(r.cycle[2]),
+			Number(r.handOver[0]), Number(r.handOver[1]), Number(r.handOver[2]), ratio(r.handOver[0], floor.handOver[0]),
+			hundredths(r.requests), hundredths(r.events), Number(r.server), Number(r.client), ratio(r.client, floor.client),
 		}
 		lines = append(lines, line)
 	}
-	return markdown(lines)
+	return Markdown(lines)
 }
 
-// markdown makes a table of lines, the first of which is its head. The first column is
+// Markdown makes a table of lines, the first of which is its head. The first column is
 // text and the others are numbers.
-func markdown(lines [][]string) string {
+func Markdown(lines [][]string) string {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for i, cell := range line {
@@ -113,8 +112,8 @@ func markdown(lines [][]string) string {
 	return b.String()
 }
 
-// number has three digits that count.
-func number(v float64) string {
+// Number has three digits that count.
+func Number(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return none
@@ -137,7 +136,7 @@ func span(r row) string {
 	if math.IsNaN(r.low) {
 		return none
 	}
-	return number(r.low) + "-" + number(r.high)
+	return Number(r.low) + "-" + Number(r.high)
 }
 
 // ratio is of medians.

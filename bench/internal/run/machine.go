@@ -28,19 +28,20 @@ type Machine struct {
 	Others float64 `json:"others"`
 }
 
-// watcher knows what the machine had done before.
-type watcher struct {
+// Watcher knows what the machine had done before.
+type Watcher struct {
 	m     Machine
 	ticks float64
 	own   time.Duration
 }
 
-func watch(dir string) (*watcher, error) {
+// Watch begins to watch the machine, on which dir is for the data of servers.
+func Watch(dir string) (*Watcher, error) {
 	ticks, err := busy()
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{ticks: ticks, own: own(), m: Machine{
+	return &Watcher{ticks: ticks, own: own(), m: Machine{
 		Processors: runtime.NumCPU(),
 		Model:      line("/proc/cpuinfo", "model name"),
 		Kernel:     strings.TrimSpace(read("/proc/sys/kernel/osrelease")),
@@ -52,8 +53,8 @@ func watch(dir string) (*watcher, error) {
 	}}, nil
 }
 
-// done is the machine at the end of the run, when every child was waited for.
-func (w *watcher) done() Machine {
+// Done is the machine at the end of the run, when every child was waited for.
+func (w *Watcher) Done() Machine {
 	m := w.m
 	span := time.Since(m.Begin)
 	m.Minutes = span.Minutes()

@@ -71,7 +71,7 @@ func (r *Runner) Run(ctx context.Context) (*Results, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	r.results = Results{Rounds: r.Plan.Rounds, Window: r.Plan.Window.String()}
-	watched, err := watch(dir)
+	watched, err := Watch(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context) (*Results, error) {
 		}
 		_ = os.RemoveAll(below)
 	}
-	r.results.Machine = watched.done()
+	r.results.Machine = watched.Done()
 	return &r.results, err
 }
 

@@ -77,6 +77,11 @@ func (w *Worker) Do(ctx context.Context, command string) error {
 	return err
 }
 
+// Ask obeys a command and returns what its answer says behind "ok".
+func (w *Worker) Ask(ctx context.Context, command string) (string, error) {
+	return w.ask(ctx, command, answerTimeout)
+}
+
 // Count returns how many cycles have ended since begin.
 func (w *Worker) Count(ctx context.Context) (int, error) {
 	said, err := w.ask(ctx, "count", answerTimeout)

@@ -9,6 +9,9 @@ record Weights(long limit, long lock, long write) {
                 return new Weights(contenders, 1, contenders);
             case "semaphore":
                 return new Weights(Long.parseLong(spec.get("limit")), Long.parseLong(spec.get("permits")), 0);
+            case "counter":
+            case "promoted":
+                return new Weights(contenders, 1, 0);
             default:
                 return new Weights(1, 1, 0);
         }
