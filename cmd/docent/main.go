@@ -1,49 +1,127 @@
-// Docent is the command-line companion of the library.
+// Docent is the command of the library: it runs programs under a lock, shows who
+// holds the locks of an ensemble, and helps when a lock is stuck.
 //
-//	docent serve [-listen host:port] [-tick duration]
+//	docent run /locks/nightly -- backup.sh     # one at a time, on all hosts
+//	docent ls /locks                           # locks below a directory
+//	docent queue /locks/nightly                # holders and waiters, in order
+//	docent serve                               # a ZooKeeper for development
 //
-// starts a ZooKeeper server for development. It keeps everything in memory and
-// forgets it when it ends.
+// `docent help` lists all commands. Data goes to standard output, all else to standard
+// error.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of all commands. `docent run` has more, see run.go.
+const (
+	exitFailure = 1
+	exitUsage   = 2
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := execute(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "docent:", err)
-		os.Exit(2)
-	default:
-		fmt.Fprintln(os.Stderr, "docent:", err)
-		os.Exit(1)
-	}
+	os.Exit(code)
 }
 
-var errUsage = errors.New("usage: docent serve [-listen host:port] [-tick duration]")
+// streams are what a command reads and writes.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
 
-func run(ctx context.Context, args []string, out, usage io.Writer) error {
-	if len(args) == 0 {
-		return errUsage
+// exitError is an error with an exit code of its own. A nil Err is not reported.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
 	}
-	switch args[0] {
-	case "serve":
-		return serve(ctx, args[1:], out, usage)
-	case "help", "-h", "-help", "--help":
-		return serve(ctx, []string{"-help"}, out, usage) // there is no other command
-	default:
-		return fmt.Errorf("unknown command %q; %w", args[0], errUsage)
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a mistake in the command line.
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// execute runs the command that args name, and returns the exit code.
+func execute(ctx context.Context, args []string, io streams) int {
+	root := newRoot(io)
+	root.SetArgs(args)
+	ran, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var exit *exitError
+	switch {
+	case !errors.As(err, &exit):
+		exit = &exitError{exitFailure, err}
+	case exit.code == exitUsage:
+		exit = &exitError{exitUsage, fmt.Errorf("%w\nTry: %s --help", err, ran.CommandPath())}
+	}
+	if exit.err != nil {
+		_, _ = fmt.Fprintln(io.err, "docent:", exit.err)
+	}
+	return exit.code
+}
+
+// newRoot returns the command with all its subcommands.
+func newRoot(io streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "docent",
+		Short: "Locks on ZooKeeper: run programs under them, see who holds them, help when one is stuck",
+		Long: `Docent runs programs under locks on ZooKeeper, shows who holds the locks, and helps
+when one is stuck. It knows the locks of Docent and of Apache Curator.
+
+Every flag of the connection can also be an environment variable (--tls-ca is
+DOCENT_TLS_CA) or a line of the file that --config names (DOCENT_TLS_CA=/etc/ca.pem).
+A flag comes before a variable, and a variable before the file.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("name a command")
+			}
+			return usageError("unknown command %q", args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args has refused before
+	}
+	root.SetIn(io.in)
+	root.SetOut(io.out)
+	root.SetErr(io.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
+	to := newTarget(root.PersistentFlags())
+	root.AddCommand(
+		newRun(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
+		newAsk(to), newEvict(to, io), newDeadlocks(to), newCheck(to), newServe())
+	return root
+}
+
+// exactly returns a check for n arguments, which names say.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usageError("missing argument %s", names[len(args)])
+		case len(args) > len(names):
+			return usageError("unexpected argument %q", args[len(names)])
+		}
+		return nil
 	}
 }

@@ -1,43 +1,42 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/zktest"
 )
 
-// serve runs a development server until ctx ends.
-func serve(ctx context.Context, args []string, out, usage io.Writer) (err error) {
-	flags := flag.NewFlagSet("docent serve", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // a mistake is said once, by the caller
-	listen := flags.String("listen", "127.0.0.1:2181", "address for clients; port 0 takes a free one")
-	tick := flags.Duration("tick", 2*time.Second, "ZooKeeper's unit of time; sessions last 2 to 20 ticks")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(usage)
-		flags.Usage()
-		return err
-	case err != nil:
-		return fmt.Errorf("%w; %w", err, errUsage)
+func newServe() *cobra.Command {
+	var listen string
+	var tick time.Duration
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a ZooKeeper server for development, in memory",
+		Long: `Serve runs a ZooKeeper server for development until it gets a signal. It keeps
+everything in memory and forgets it at its end.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, listen, tick) },
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; %w", flags.Arg(0), errUsage)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:2181", "`address` for clients; port 0 takes a free one")
+	cmd.Flags().DurationVar(&tick, "tick", 2*time.Second, "ZooKeeper's unit of time; sessions last 2 to 20 ticks")
+	return cmd
+}
+
+// serve runs a development server until the command's context ends.
+func serve(cmd *cobra.Command, listen string, tick time.Duration) error {
+	if tick <= 0 {
+		return usageError("--tick %v is not positive", tick)
 	}
-	if *tick <= 0 {
-		return fmt.Errorf("-tick %v is not positive; %w", *tick, errUsage)
-	}
-	srv, err := zktest.Start(zktest.WithListen(*listen), zktest.WithTick(*tick), zktest.WithExtendedTypes())
+	srv, err := zktest.Start(zktest.WithListen(listen), zktest.WithTick(tick), zktest.WithExtendedTypes())
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "ZooKeeper for development on %s. Everything is in memory and is lost when this ends (Ctrl-C).\n", srv.Addr())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "ZooKeeper for development on %s. Everything is in memory and is lost when this ends (Ctrl-C).\n", srv.Addr())
 	if err == nil {
-		<-ctx.Done()
+		<-cmd.Context().Done()
 	}
 	if closeErr := srv.Close(); err == nil {
 		err = closeErr

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// find returns the contender that a command means: that with the node's name, or
+// without a name the only holder.
+func find(ctx context.Context, c *client.Client, args []string) (lock, recipes.Contender, error) {
+	l, err := mustLock(ctx, c, args[0])
+	if err != nil {
+		return l, recipes.Contender{}, err
+	}
+	queue, err := l.queue(ctx)
+	if err != nil {
+		return l, recipes.Contender{}, err
+	}
+	var found []recipes.Contender
+	for _, one := range queue {
+		if len(args) == 2 && path.Base(one.Path) == path.Base(args[1]) || len(args) == 1 && one.Holder {
+			found = append(found, one)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return l, found[0], nil
+	case len(found) > 1:
+		return l, recipes.Contender{}, usageError("%s has %d holders; name the NODE (docent who %s)", l.path, len(found), l.path)
+	case len(args) == 2:
+		return l, recipes.Contender{}, fmt.Errorf("no contender of %s has the node %s: it may have left (docent queue %s)", l.path, args[1], l.path)
+	}
+	return l, recipes.Contender{}, fmt.Errorf("%s has no holder (docent queue %s)", l.path, l.path)
+}
+
+// oneOrTwo checks for PATH [NODE].
+func oneOrTwo(_ *cobra.Command, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return usageError("the arguments are PATH [NODE]")
+	}
+	return nil
+}
+
+func newAsk(to *target) *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "ask PATH [NODE]",
+		Short: "Ask a holder to release its lock",
+		Long: `Ask writes a request into the node of a contender, in Curator's protocol. Without NODE it
+means the only holder. The holder decides. Nothing is taken from it. Holders of Docent
+hear of the request if their program looks (Hold.Revoked), holders of Curator if the
+lock was made revocable, holders of kazoo and go-zookeeper never.
+
+With --wait the command waits until the node is gone, and fails if it still stands then.`,
+		Args: oneOrTwo,
+	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the release")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
+			l, who, err := find(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			if err := l.ask(ctx, who); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "docent: asked %s\n", who)
+			if wait <= 0 {
+				return nil
+			}
+			return gone(ctx, c, who, wait)
+		})
+	}
+	return cmd
+}
+
+// gone waits until the node of a contender does not exist.
+func gone(ctx context.Context, c *client.Client, who recipes.Contender, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		exists, _, w, err := c.ExistsW(ctx, who.Path)
+		if err == nil && !exists {
+			w.Stop()
+			return nil
+		}
+		if err == nil {
+			select {
+			case <-w.Done():
+				continue
+			case <-ctx.Done():
+				w.Stop()
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("it still holds after %v: its program does not listen, or goes on; see docent evict --help", wait)
+		}
+		return err
+	}
+}
+
+func newEvict(to *target, io streams) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "evict PATH NODE",
+		Short: "Delete the node of a contender, so that the next one gets the lock",
+		Long: `Evict deletes the node of a contender. It shows what it will do and asks, unless --yes
+is given. It refuses if the node is not the one that it showed any more.
+
+The holder hears of it after the fact: it and the next holder may work at the same
+time. Ask first (docent ask). If that does not help, stop the holder's process. Its
+node is then deleted when its session times out, and nothing overlaps. A holder of
+Curator does not hear of it at all, and works on.`,
+		Args: exactly("PATH", "NODE"),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
+			l, who, err := find(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			if err := write(cmd.ErrOrStderr(), wide, rows(l, []recipes.Contender{who}, time.Now())); err != nil {
+				return err
+			}
+			if who.Holder && who.Family != recipes.FamilyDocent {
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "A holder of %s is not told: it works on beside the next holder. Stop its process first.\n", who.Family)
+			}
+			if !yes {
+				if err := confirm(cmd.ErrOrStderr(), io, "Delete this node? Type yes: "); err != nil {
+					return err
+				}
+			}
+			return evict(ctx, c, l, who)
+		})
+	}
+	return cmd
+}
+
+// confirm asks for a yes.
+func confirm(w io.Writer, from streams, question string) error {
+	if !terminal(from.in) {
+		return usageError("standard input is no terminal to ask on; give --yes")
+	}
+	_, _ = fmt.Fprint(w, question)
+	said, err := bufio.NewReader(from.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if said != "yes\n" {
+		return &exitError{exitFailure, errors.New("nothing was done")}
+	}
+	return nil
+}
+
+// evict deletes the node of who, unless it is another one by now, or says something else
+// than it did. The version is read before that is compared, so a later change is
+// refused by the servers.
+func evict(ctx context.Context, c *client.Client, l lock, who recipes.Contender) error {
+	_, stat, err := c.Get(ctx, who.Path)
+	switch {
+	case errors.Is(err, client.ErrNoNode):
+		return errors.New("the contender has left meanwhile; nothing was done")
+	case err != nil:
+		return err
+	case stat.Czxid != who.FencingToken || stat.EphemeralOwner != who.Session:
+		return errors.New("another node has that name meanwhile; nothing was done")
+	}
+	queue, err := l.queue(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(queue, func(now recipes.Contender) bool { return sameAs(now, who) }) {
+		return errors.New("the node says something else meanwhile (it may have been asked, or have become the holder); look again; nothing was done")
+	}
+	if err := c.Delete(ctx, who.Path, stat.Version); err != nil {
+		if errors.Is(err, client.ErrNoNode) {
+			return errors.New("the contender has left meanwhile; nothing was done")
+		}
+		return err
+	}
+	return nil
+}
+
+// sameAs reports whether a contender is still what was shown. A request to release that
+// was there before changes nothing.
+func sameAs(now, shown recipes.Contender) bool {
+	return now.Path == shown.Path && now.Holder == shown.Holder && string(now.Data) == string(shown.Data) &&
+		now.ReleaseRequested() == shown.ReleaseRequested()
+}

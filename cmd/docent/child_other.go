@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package main
+
+import "syscall"
+
+func withParent(*syscall.SysProcAttr) {} // only Linux can do it
+
+func adopt() {} // init does it

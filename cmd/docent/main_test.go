@@ -1,0 +1,498 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// The test binary is docent itself when this variable is set.
+const asDocent = "DOCENT_TEST_BINARY_IS_DOCENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDocent) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// said is what a command has written, and its exit code.
+type said struct {
+	out, err string
+	code     int
+}
+
+// do runs a command in this process, on srv.
+func do(t *testing.T, srv *zktest.Server, args ...string) said {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if srv != nil {
+		args = append([]string{"--servers", srv.Addr()}, args...)
+	}
+	none, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close() //nolint:errcheck // read only
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code := execute(ctx, args, streams{none, &out, &errs})
+	return said{out.String(), errs.String(), code}
+}
+
+// docent returns a command that runs docent in a process of its own, on srv.
+func docent(t *testing.T, srv *zktest.Server, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, self, append([]string{"--servers", srv.Addr()}, args...)...)
+	cmd.Env = append(os.Environ(), asDocent+"=1")
+	return cmd
+}
+
+// server is one that listens.
+func server(t *testing.T, opts ...zktest.Option) *zktest.Server {
+	t.Helper()
+	srv := zktest.NewServer(t, append([]zktest.Option{zktest.WithListen("127.0.0.1:0"), zktest.WithExtendedTypes()}, opts...)...)
+	return srv
+}
+
+func connect(t *testing.T, srv *zktest.Server, opts ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.Connect(t.Context(), srv.Addr(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func mutex(t *testing.T, c *client.Client, at string) *recipes.InterProcessMutex {
+	t.Helper()
+	m, err := recipes.NewInterProcessMutex(c, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func acquired(t *testing.T, c *client.Client, at string) *recipes.Hold {
+	t.Helper()
+	h, err := mutex(t, c, at).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// waiting acquires in the background, and returns when the node stands.
+func waiting(t *testing.T, c *client.Client, at string) {
+	t.Helper()
+	m := mutex(t, c, at)
+	before, err := m.Queue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the client
+		if h, err := m.Acquire(context.Background()); err == nil {
+			_ = h.Close()
+		}
+	}()
+	eventually(t, func() bool {
+		now, err := m.Queue(t.Context())
+		return err == nil && len(now) > len(before)
+	})
+}
+
+// eventually waits until ok.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	end := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-again.C:
+		case <-end:
+			t.Fatal("it did not happen within 20 s")
+		}
+	}
+}
+
+func TestMistakesAreUsage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args string
+		says string
+	}{
+		{"", "name a command"},
+		{"sing", `"sing"`},
+		{"serve now", `"now"`},
+		{"serve --tick -1s", "-1s"},
+		{"serve --port 2181", "--port"},
+		{"queue", "PATH"},
+		{"queue /a /b", `"/b"`},
+		{"ls -o xml", "jsonl"},
+		{"run /a ls", "the two dashes"},
+		{"run /a --", "COMMAND"},
+		{"run --try --timeout 1s /a -- ls", "--timeout"},
+		{"run --shared --permits 3 /a -- ls", "take one"},
+		{"run --permits 0 /a -- ls", "--permits 0"},
+		{"run --permits -1 /a -- ls", "--permits -1"},
+		{"run --on-loss cry /a -- ls", "warn"},
+		{"run --margin 0s /a -- ls", "--margin"},
+		{"ls --tls-cert c.pem", "--tls-key"},
+		{"ls --auth secret", "scheme:text"},
+		{"ls --config /nowhere", "--config"},
+		{"evict /a", "NODE"},
+		{"top --interval 0s", "--interval"},
+	} {
+		s := do(t, nil, strings.Fields(tt.args)...)
+		if s.code != exitUsage || !strings.Contains(s.err, tt.says) || !strings.Contains(s.err, "--help") || s.out != "" {
+			t.Errorf("%q: %+v", tt.args, s)
+		}
+	}
+}
+
+func TestHelpIsData(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"help", "-h", "--help", "help serve", "run --help", "completion bash"} {
+		s := do(t, nil, strings.Fields(args)...)
+		if s.code != 0 || s.err != "" || len(s.out) < 100 {
+			t.Errorf("%q: %+v", args, s)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	s := do(t, nil, "ls", "--servers", "127.0.0.1:1", "--connect-timeout", "200ms")
+	if s.code != exitFailure || !strings.Contains(s.err, "DOCENT_SERVERS") || !strings.Contains(s.err, "refused") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	srv := server(t)
+	acquired(t, connect(t, srv), "/locks/a")
+	file := filepath.Join(t.TempDir(), "docent.conf")
+	text := "# where\n\nDOCENT_SERVERS=" + srv.Addr() + "\nDOCENT_NAMESPACE=locks\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := do(t, nil, "ls", "--config", file); s.code != 0 || !strings.Contains(s.out, "\n/a ") {
+		t.Errorf("a file: %+v", s)
+	}
+	t.Setenv("DOCENT_CONFIG", file)
+	t.Setenv("DOCENT_NAMESPACE", "none")
+	if s := do(t, nil, "ls", "/"); strings.Contains(s.out, "/a ") {
+		t.Errorf("the environment comes before the file: %+v", s)
+	}
+	if s := do(t, nil, "ls", "--namespace", "locks"); !strings.Contains(s.out, "\n/a ") {
+		t.Errorf("a flag comes before the environment: %+v", s)
+	}
+	t.Setenv("DOCENT_SESSION_TIMEOUT", "soon")
+	if s := do(t, nil, "ls"); s.code != exitUsage || !strings.Contains(s.err, "DOCENT_SESSION_TIMEOUT in the environment") {
+		t.Errorf("a bad value: %+v", s)
+	}
+	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := do(t, nil, "ls"); s.code != exitUsage || !strings.Contains(s.err, ":1:") || strings.Contains(s.err, "secret") {
+		t.Errorf("a bad file: %+v", s)
+	}
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	if s := do(t, nil, "serve", "--listen", taken.Addr().String()); s.code != exitFailure || !strings.Contains(s.err, "in use") {
+		t.Errorf("a port in use: %+v", s)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan int, 1)
+	go func() { done <- execute(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, streams{nil, w, os.Stderr}) }()
+	line := make([]byte, 200)
+	n, err := r.Read(line)
+	if err != nil || !strings.Contains(string(line[:n]), "in memory") {
+		t.Fatalf("said %q, %v", line[:n], err)
+	}
+	addr, _, _ := strings.Cut(strings.TrimPrefix(string(line[:n]), "ZooKeeper for development on "), ". ")
+	c, err := client.Connect(t.Context(), addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if code := <-done; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestListQueueAndWho(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv, client.WithName("billing"))
+	hold := acquired(t, c, "/app/orders")
+	waiting(t, c, "/app/orders")
+	rw, err := recipes.NewInterProcessReadWriteLock(c, "/app/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := rw.ReadLock().Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sem, err := recipes.NewInterProcessSemaphoreV2(c, "/app/encoders", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sem.Acquire(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+
+	var locks []summary
+	s := do(t, srv, "ls", "/app", "-o", "json")
+	if err := json.Unmarshal([]byte(s.out), &locks); err != nil || s.code != 0 || len(locks) != 3 {
+		t.Fatalf("%v: %+v", err, s)
+	}
+	for i, want := range []summary{
+		{Path: "/app/encoders", Kind: kindSemaphore, Holders: 2},
+		{Path: "/app/orders", Kind: kindMutex, Holders: 1, Waiters: 1},
+		{Path: "/app/report", Kind: kindReadWrite, Holders: 2},
+	} {
+		got := locks[i]
+		if got.Path != want.Path || got.Kind != want.Kind || got.Holders != want.Holders || got.Waiters != want.Waiters || got.Holder != "billing" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if s := do(t, srv, "ls", "/app", "--depth", "0"); strings.Contains(s.out, "orders") {
+		t.Errorf("depth 0: %+v", s)
+	}
+	if s := do(t, srv, "top", "/app", "--count", "1"); s.code != 0 || !strings.Contains(s.out, "3 locks") {
+		t.Errorf("%+v", s)
+	}
+
+	s = do(t, srv, "queue", "/app/orders", "-o", "jsonl")
+	lines := strings.Split(strings.TrimSpace(s.out), "\n")
+	var first, second row
+	if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &first) != nil || json.Unmarshal([]byte(lines[1]), &second) != nil {
+		t.Fatalf("%+v", s)
+	}
+	if first.State != holds || second.State != waits || first.Token != hold.FencingToken() || first.Client != "billing" || second.QueuedSince == nil {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "who", "/app/orders"); strings.Count(s.out, "\n") != 2 || !strings.Contains(s.out, holds) {
+		t.Errorf("%+v", s)
+	}
+	for _, tt := range []struct{ path, says string }{{"/app/ordres", "does not exist"}, {"/app", "locks are below"}} {
+		if s := do(t, srv, "queue", tt.path); s.code != exitFailure || !strings.Contains(s.err, tt.says) {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A node's data is written by other clients. A terminal must not obey it.
+func TestDataDoesNotReachTheTerminal(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	m, err := recipes.NewInterProcessMutex(connect(t, srv), "/a", recipes.WithNodeData([]byte("\x1b[2J\tx\nforged")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := do(t, srv, "queue", "/a", "-o", "wide"); strings.Contains(s.out, "\x1b") || strings.Count(s.out, "\n") != 2 {
+		t.Errorf("%q", s.out)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv)
+	hold := acquired(t, c, "/a")
+	if s := do(t, srv, "ask", "/a", "--wait", "50ms"); s.code != exitFailure || !strings.Contains(s.err, "still holds") {
+		t.Errorf("%+v", s)
+	}
+	if err := hold.Err(); err != nil {
+		t.Error(err)
+	}
+	listens := acquired(t, c, "/b")
+	listens.OnRevoke(func() { _ = listens.Close() })
+	if s := do(t, srv, "ask", "/b", "--wait", "20s"); s.code != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "ask", "/b"); s.code != exitFailure || !strings.Contains(s.err, "the lock is free") {
+		t.Errorf("a free lock: %+v", s)
+	}
+}
+
+func TestEvict(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv)
+	hold := acquired(t, c, "/a")
+	node := filepath.Base(hold.Path())
+	if s := do(t, srv, "evict", "/a", node); s.code != exitUsage || !strings.Contains(s.err, "--yes") || hold.Err() != nil {
+		t.Errorf("without a yes: %+v", s)
+	}
+	if s := do(t, srv, "evict", "--yes", "/a", "_c_other-lock-0000000007"); s.code != exitFailure || hold.Err() != nil {
+		t.Errorf("no such node: %+v", s)
+	}
+	if s := do(t, srv, "evict", "--yes", "/a", node); s.code != 0 || !strings.Contains(s.err, node) {
+		t.Errorf("%+v", s)
+	}
+	<-hold.Context().Done()
+}
+
+// A holder that was asked and goes on is the one that an operator evicts.
+func TestEvictAfterAsk(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv)
+	hold := acquired(t, c, "/a")
+	if s := do(t, srv, "ask", "/a", "--wait", "50ms"); s.code != exitFailure {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "evict", "--yes", "/a", filepath.Base(hold.Path())); s.code != 0 {
+		t.Fatalf("%+v", s)
+	}
+	<-hold.Context().Done()
+}
+
+// An election is listed, and its participants are. No request overwrites their ids.
+func TestElection(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	latch, err := recipes.NewLeaderLatch(connect(t, srv), "/leaders/a", recipes.WithID("worker-7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := latch.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = term.Close() })
+	if s := do(t, srv, "ls", "/"); s.code != 0 || !strings.Contains(s.out, "/leaders/a") || !strings.Contains(s.out, "latch") {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "who", "/leaders/a", "-o", "wide"); s.code != 0 || !strings.Contains(s.out, "worker-7") || !strings.Contains(s.out, filepath.Base(term.Path())) {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "ask", "/leaders/a"); s.code != exitFailure || !strings.Contains(s.err, "hand over") {
+		t.Errorf("%+v", s)
+	}
+	if who, err := latch.Leader(t.Context()); err != nil || who.ID != "worker-7" {
+		t.Errorf("%+v, %v", who, err)
+	}
+}
+
+// The node changes between the look and the delete.
+func TestEvictLooksAgain(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv)
+	hold := acquired(t, c, "/a")
+	queue, err := mutex(t, c, "/a").Queue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := lockAt(t.Context(), c, "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := queue[0]
+	other.FencingToken++
+	if err := evict(t.Context(), c, l, other); err == nil || !strings.Contains(err.Error(), "another node") {
+		t.Error(err)
+	}
+	other = queue[0]
+	other.Session++
+	if err := evict(t.Context(), c, l, other); err == nil || !strings.Contains(err.Error(), "another node") {
+		t.Error(err)
+	}
+	if _, err := c.Set(t.Context(), hold.Path(), []byte("new"), client.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+	if err := evict(t.Context(), c, l, queue[0]); err == nil || !strings.Contains(err.Error(), "something else") {
+		t.Error(err)
+	}
+	if hold.Err() != nil {
+		t.Error(hold.Err())
+	}
+}
+
+func TestDeadlocks(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+	acquired(t, a, "/x")
+	acquired(t, b, "/y")
+	waiting(t, a, "/y")
+	if s := do(t, srv, "deadlocks"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
+		t.Errorf("a waits for b alone: %+v", s)
+	}
+	waiting(t, b, "/x")
+	if s := do(t, srv, "deadlocks", "/"); s.code != exitFailure || strings.Count(s.out, "\n") != 3 {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "deadlocks", "--dot"); s.code != 0 || strings.Count(s.out, "->") != 2 || !strings.HasPrefix(s.out, "digraph") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	acquired(t, connect(t, srv), "/locks/a")
+	s := do(t, srv, "check", "/locks")
+	if s.code != 0 || !strings.Contains(s.out, "may list, create and delete") || !strings.Contains(s.out, "1 locks") || !strings.Contains(s.out, "15s") {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "check"); !strings.Contains(s.out, "Apache ZooKeeper 3.9") || strings.Contains(s.out, "warn") {
+		t.Errorf("the product: %+v", s)
+	}
+	if got := srv.Children("/locks"); len(got) != 1 {
+		t.Errorf("check has left %v", got)
+	}
+	if s := do(t, srv, "check", "--session-timeout", "1s"); s.code != 0 || !strings.Contains(s.out, "warn") {
+		t.Errorf("a timeout that is not granted: %+v", s)
+	}
+	if err := srv.SetCounter("/locks/a", 1<<30+1); err != nil {
+		t.Fatal(err)
+	}
+	if s := do(t, srv, "check", "/locks"); !strings.Contains(s.out, "/locks/a with 107374182") || !strings.Contains(s.out, "near the end") {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, nil, "check", "--servers", srv.Addr()+",127.0.0.1:1", "--connect-timeout", "1s"); s.code != exitFailure || !strings.Contains(s.out, "server 127.0.0.1:1") {
+		t.Errorf("a server that is down: %+v", s)
+	}
+}

@@ -1,0 +1,312 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
+)
+
+// result runs a docent to its end.
+func result(t *testing.T, cmd *exec.Cmd) said {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return said{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+func TestRunExitCodes(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	acquired(t, connect(t, srv), "/held")
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"/a", "--", "true"}, 0, ""},
+		{[]string{"/a", "--", "sh", "-c", "exit 7"}, 7, ""},
+		{[]string{"/a", "--", "sh", "-c", "kill -9 $$"}, exitSignalled + 9, ""},
+		{[]string{"/a", "--", "no-such-command"}, exitNotFound, "no-such-command"},
+		{[]string{"/a", "--", "/no/such/command"}, exitNotFound, "/no/such/command"},
+		{[]string{"/a", "--", plain}, exitNotRun, "permission denied"},
+		{[]string{"--try", "/held", "--", "true"}, exitConflict, "not free"},
+		{[]string{"--timeout", "50ms", "/held", "--", "true"}, exitConflict, "waiting behind"},
+		{[]string{"--try", "-E", "0", "/held", "--", "true"}, 0, "not free"},
+		{[]string{"--shared", "/held", "--", "true"}, exitOwn, "held"},
+		{[]string{"relative", "--", "true"}, exitOwn, `starts with "/"`},
+		{[]string{"--shared", "/rw", "--", "true"}, 0, ""},
+		{[]string{"--exclusive", "/rw", "--", "true"}, 0, ""},
+		{[]string{"--permits", "2", "/sem", "--", "true"}, 0, ""},
+	} {
+		s := result(t, docent(t, srv, append([]string{"run"}, tt.args...)...))
+		if s.code != tt.code || !strings.Contains(s.err, tt.says) || tt.says == "" && s.err != "" {
+			t.Errorf("%v: %+v", tt.args, s)
+		}
+	}
+	s := result(t, docent(t, srv, "run", "--servers", "127.0.0.1:1", "--connect-timeout", "100ms", "/a", "--", "true"))
+	if s.code != exitOwn || !strings.Contains(s.err, "refused") {
+		t.Errorf("no server: %+v", s)
+	}
+}
+
+func TestRunEnvironmentAndStreams(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	cmd := docent(t, srv, "run", "/a", "--", "sh", "-c", `cat; echo; env | grep ^DOCENT_`)
+	cmd.Env = append(cmd.Env, "DOCENT_TOKEN=forged")
+	cmd.Stdin = strings.NewReader("from outside")
+	s := result(t, cmd)
+	if s.code != 0 || !strings.HasPrefix(s.out, "from outside\n") || strings.Contains(s.out, "forged") {
+		t.Fatalf("%+v", s)
+	}
+	for _, want := range []string{"DOCENT_PATH=/a\n", "DOCENT_NODE=_c_", "DOCENT_TOKEN=", "DOCENT_SESSION=0x", "DOCENT_DEADLINE_UNIX="} {
+		if !strings.Contains(s.out, want) {
+			t.Errorf("no %s in %s", want, s.out)
+		}
+	}
+	if got := srv.Children("/a"); len(got) != 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// One at a time, whatever the order.
+func TestRunExcludes(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	count := filepath.Join(t.TempDir(), "count")
+	const runs = 6
+	done := make(chan said, runs)
+	for range runs {
+		cmd := docent(t, srv, "run", "/a", "--", "sh", "-c", `n=$(cat "$0" 2>/dev/null || echo 0); echo $((n+1)) > "$0"`, count)
+		go func() { done <- result(t, cmd) }()
+	}
+	for range runs {
+		if s := <-done; s.code != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if got, err := os.ReadFile(count); err != nil || strings.TrimSpace(string(got)) != strconv.Itoa(runs) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// A signal while docent waits: no node stays, and the command has not run.
+func TestRunSignalWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		srv := server(t)
+		hold := acquired(t, connect(t, srv), "/a")
+		mark := filepath.Join(t.TempDir(), "ran")
+		cmd := docent(t, srv, "run", "/a", "--", "touch", mark)
+		errs := new(text)
+		cmd.Stderr = errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return len(srv.Children("/a")) == 2 })
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitSignalled+int(sig) || !strings.Contains(errs.String(), "queue was left") {
+			t.Errorf("%v: exit code %d: %s", sig, cmd.ProcessState.ExitCode(), errs)
+		}
+		if got := srv.Children("/a"); len(got) != 1 {
+			t.Errorf("%v: left %v", sig, got)
+		}
+		if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v: the command ran", sig)
+		}
+		if err := hold.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// text is what a command has written so far.
+type text struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+func (s *text) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes.Write(p)
+}
+
+func (s *text) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes.String()
+}
+
+// running starts a docent whose command writes a line when it has begun.
+func running(t *testing.T, cmd *exec.Cmd) *text {
+	t.Helper()
+	errs := new(text)
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "begun\n" {
+		t.Fatalf("said %q, %v", line, err)
+	}
+	return errs
+}
+
+func TestRunPassesSignals(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	cmd := docent(t, srv, "run", "/a", "--", "sh", "-c", `trap 'exit 33' USR1; echo begun; while :; do sleep 0.01; done`)
+	running(t, cmd)
+	if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 33 {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+}
+
+// The command ends, and has left a process that ignores SIGTERM: the lock is released
+// when that has gone.
+func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	pid := filepath.Join(t.TempDir(), "pid")
+	s := result(t, docent(t, srv, "run", "--grace", "100ms", "/a", "--", "sh", "-c",
+		`sh -c 'trap "" TERM; echo $$ > "$0.new"; mv "$0.new" "$0"; while :; do sleep 0.01; done' "$0" >/dev/null 2>&1 & until [ -e "$0" ]; do sleep 0.01; done`, pid))
+	if s.code != 0 {
+		t.Errorf("%+v", s)
+	}
+	dead(t, pid)
+}
+
+// dead checks that the process whose id is in file has ended.
+func dead(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(id, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d: %v", id, err)
+	}
+}
+
+// A loss that docent learns of after the fact: the whole pipeline is killed.
+func TestRunLosesItsSession(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*zktest.Server, string){
+		"session killed": func(srv *zktest.Server, _ string) { srv.ExpireSession(srv.Sessions()[0].ID) },
+		"evicted":        func(srv *zktest.Server, node string) { _ = srv.Delete(node) },
+	} {
+		srv := server(t)
+		pid := filepath.Join(t.TempDir(), "pid")
+		cmd := docent(t, srv, "run", "/a", "--", "sh", "-c",
+			`sh -c 'trap "" TERM; echo $$ > "$0"; echo begun; while :; do sleep 0.01; done' "$0" | cat`, pid)
+		errs := running(t, cmd)
+		lose(srv, "/a/"+srv.Children("/a")[0])
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitLost || !strings.Contains(errs.String(), "the lock was lost") {
+			t.Errorf("%s: exit code %d: %s", name, cmd.ProcessState.ExitCode(), errs)
+		}
+		dead(t, pid)
+	}
+}
+
+// The servers do not answer: SIGTERM first, and SIGKILL before another client can hold.
+func TestRunLosesItsServers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args  []string
+		child string
+		code  int
+		says  string
+	}{
+		{nil, `trap 'exit 5' TERM; echo begun; while :; do sleep 0.01; done`, exitLost, "SIGTERM"},
+		{nil, `trap 'exit 0' TERM; echo begun; while :; do sleep 0.01; done`, exitLost, "SIGTERM"},
+		{nil, `trap '' TERM; echo begun; while :; do sleep 0.01; done`, exitLost, "the command goes on; SIGKILL"},
+		{[]string{"--on-loss", "kill"}, `trap 'exit 5' TERM; echo begun; while :; do sleep 0.01; done`, exitLost, "SIGKILL"},
+	} {
+		srv := server(t)
+		args := append(append([]string{"run", "--session-timeout", "4s", "--grace", "300ms", "--margin", "300ms"}, tt.args...), "/a", "--", "sh", "-c", tt.child)
+		cmd := docent(t, srv, args...)
+		errs := running(t, cmd)
+		next := connect(t, srv, client.WithSessionTimeout(4*time.Second))
+		// The next holder is on another connection, which stays.
+		first := srv.Sessions()[0].ID
+		srv.Ignore(zktest.Match{Session: first, Times: zktest.Always})
+		granted := make(chan time.Time, 1)
+		m := mutex(t, next, "/a")
+		go func() {
+			if h, err := m.Acquire(t.Context()); err == nil {
+				granted <- time.Now()
+				_ = h.Close()
+			}
+		}()
+		_ = cmd.Wait()
+		ended := time.Now()
+		if cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(errs.String(), tt.says) {
+			t.Errorf("%v %s: exit code %d: %s", tt.args, tt.child, cmd.ProcessState.ExitCode(), errs)
+		}
+		select {
+		case at := <-granted:
+			if at.Before(ended) {
+				t.Errorf("%v: the next holder began %v before the command had ended", tt.args, ended.Sub(at))
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the next client does not get the lock")
+		}
+	}
+}
+
+func TestRunWarnsAndGoesOn(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	stop := filepath.Join(t.TempDir(), "stop")
+	cmd := docent(t, srv, "run", "--on-loss", "warn", "/a", "--", "sh", "-c", `echo begun; until [ -e "$0" ]; do sleep 0.01; done`, stop)
+	errs := running(t, cmd)
+	_ = srv.Delete("/a/" + srv.Children("/a")[0])
+	next := acquired(t, connect(t, srv), "/a") // while the command goes on
+	eventually(t, func() bool { return strings.Contains(errs.String(), "goes on without the lock") })
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitLost {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), errs)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+}
