@@ -19,24 +19,18 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test race lint fmt fuzz-short simulation determinism differential integration foreign bench compare cover check
+.PHONY: help test lint fmt fuzz-short simulation soak model linear determinism differential integration foreign command bench compare cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: ## test the core module, with the race detector where it works
+test: ## test the core module in random order, with the race detector where it works
 ifeq ($(HAVE_RACE),yes)
-	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+	$(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
 else
 	@echo 'make test: no race detector, because cgo is off or there is no C compiler (Debian: apt-get install gcc libc6-dev)'
 	$(GO) test -timeout $(TEST_TIMEOUT) ./...
 endif
-
-race: ## test again with the race detector, in random order
-ifneq ($(HAVE_RACE),yes)
-	@echo 'make race: needs cgo and a C compiler (Debian: apt-get install gcc libc6-dev)' >&2; exit 1
-endif
-	$(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
 
 lint: ## lint every module; the tools are pinned in tools/go.mod
 	@root=$$PWD; failed=; \
@@ -53,17 +47,43 @@ fmt: ## format every module
 fuzz-short: ## run every fuzz target for FUZZTIME (default 50000x)
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' .ci/fuzz.sh
 
-SIM_SEEDS ?= 20000
-ENSEMBLE_SEEDS ?= 5000
+SIM_SEEDS ?= 6000
+ENSEMBLE_SEEDS ?= 2000
 GAME_SEEDS ?= 3000
 ENSEMBLE_GAME_SEEDS ?= 800
-KEEPER_SEEDS ?= 1000
-WATCH_SEEDS ?= 2000
-simulation: ## play seeded schedules of faults, SIM_SEEDS (20000) on a server, ENSEMBLE_SEEDS (5000) on three, for locks other than mutexes GAME_SEEDS (3000), ENSEMBLE_GAME_SEEDS (800), on ClickHouse Keeper KEEPER_SEEDS (1000), for watches WATCH_SEEDS (2000); make test plays some hundred
+KEEPER_SEEDS ?= 300
+WATCH_SEEDS ?= 300
+CACHE_SEEDS ?= 3000
+ELECTION_SEEDS ?= 3000
+ENSEMBLE_ELECTION_SEEDS ?= 800
+BARRIER_SEEDS ?= 3000
+ENSEMBLE_BARRIER_SEEDS ?= 800
+NODE_SEEDS ?= 3000
+ENSEMBLE_NODE_SEEDS ?= 800
+simulation: ## play seeded schedules of faults, as many of each kind as the variables *_SEEDS say; make test plays some hundred
 	$(GO) test -count=1 -timeout 5m -run '^TestWaitersThatGiveUp$$' ./recipes
+	DOCENT_CACHE_SEEDS=$(CACHE_SEEDS) $(GO) test -count=1 -timeout 30m -run '^TestSchedules$$' -v ./recipes/cache
 	DOCENT_SIM_SEEDS=$(SIM_SEEDS) $(GO) test -count=1 -timeout 20m -run '^(TestSchedules|TestKnownSeeds)$$' -v ./recipes/internal/simulation
 	DOCENT_SIM_ENSEMBLE_SEEDS=$(ENSEMBLE_SEEDS) DOCENT_SIM_GAME_SEEDS=$(GAME_SEEDS) DOCENT_SIM_ENSEMBLE_GAME_SEEDS=$(ENSEMBLE_GAME_SEEDS) DOCENT_SIM_KEEPER_SEEDS=$(KEEPER_SEEDS) DOCENT_SIM_WATCH_SEEDS=$(WATCH_SEEDS) \
-		$(GO) test -count=1 -timeout 20m -run '(Ensemble|Game|Keeper).*(Schedules|Seeds)|TestWatchSchedules|TestAnswersProveNothing|TestSignsOfLifeTakeTime|TestUnrecognisedKeeper' -v ./recipes/internal/simulation
+		DOCENT_SIM_ELECTION_SEEDS=$(ELECTION_SEEDS) DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS=$(ENSEMBLE_ELECTION_SEEDS) \
+		$(GO) test -count=1 -timeout 20m -run '(Ensemble|Game|Keeper|Election).*(Schedules|Seeds)|TestWatchSchedules|TestAnswersProveNothing|TestSignsOfLifeTakeTime|TestUnrecognisedKeeper' -v ./recipes/internal/simulation
+	DOCENT_BARRIER_SEEDS=$(BARRIER_SEEDS) DOCENT_ENSEMBLE_BARRIER_SEEDS=$(ENSEMBLE_BARRIER_SEEDS) \
+		$(GO) test -count=1 -timeout 20m -run '^(TestSchedules|TestEnsembleSchedules)$$' -v ./recipes/barrier
+	DOCENT_NODES_SEEDS=$(NODE_SEEDS) DOCENT_NODES_RIVAL_SEEDS=$(NODE_SEEDS) DOCENT_NODES_ENSEMBLE_SEEDS=$(ENSEMBLE_NODE_SEEDS) \
+		$(GO) test -count=1 -timeout 20m -run 'Schedules$$' -v ./recipes/nodes
+
+soak: ## play many more seeds of everything; takes a night
+	$(MAKE) simulation SIM_SEEDS=50000 ENSEMBLE_SEEDS=50000 GAME_SEEDS=20000 ENSEMBLE_GAME_SEEDS=5000 KEEPER_SEEDS=5000 WATCH_SEEDS=5000 \
+		ELECTION_SEEDS=20000 ENSEMBLE_ELECTION_SEEDS=5000 BARRIER_SEEDS=20000 ENSEMBLE_BARRIER_SEEDS=5000 \
+		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000
+	$(MAKE) linear LINEAR_SEEDS=20000
+
+model: ## check the model of the queue's hand-over in all its states, and its planted bugs; needs spin
+	scripts/model.sh
+
+LINEAR_SEEDS ?= 3000
+linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (3000) schedules of faults, one in twenty on three servers; make integration plays 200
+	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout 20m -run 'Schedules$$' -v ./linear
 
 TRACE_SEEDS ?= 200
 SIM_AGAIN ?= 200
@@ -84,6 +104,9 @@ differential: ## compare zktest with real servers over DIFF_OPS (default 200000)
 foreign: ## run Curator's and kazoo's recipes on zktest and on a real server and compare; needs Docker
 	cd integration && $(GO) test -race -count=1 -timeout 10m -parallel 6 -tags foreign ./foreign
 
+command: ## test the command docent; needs Unix
+	cd cmd/docent && $(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
@@ -97,10 +120,12 @@ cover: ## print the coverage of each function; the profile is left in .cache/
 
 check: ## everything that CI runs
 	$(MAKE) test
-	$(MAKE) race
+	$(MAKE) command
 	$(MAKE) lint
 	$(MAKE) fuzz-short
+	$(MAKE) model
 	$(MAKE) simulation
+	$(MAKE) linear
 	$(MAKE) determinism
 	$(MAKE) differential
 	$(MAKE) foreign
