@@ -16,8 +16,8 @@ func (r *rig) noServer() {
 	time.Sleep(time.Second)
 }
 
-// A policy that gives up by itself bounds the wait for a connection as well: a
-// call without a deadline fails when the pauses are used up, and says why.
+// A policy that gives up by itself bounds the wait for a connection as well. A
+// call without a deadline fails when the pauses are used up. The error says why.
 func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 	t.Parallel()
 	const third = sessionTimeout / 3 // no pause is longer

@@ -33,9 +33,10 @@ func (r crew) depose(old *zktest.Member) {
 	}
 }
 
-// A leader that was deposed refuses a session that lives on under the next one.
-// Its owner, who held nothing and only waits in a line, ends it as soon as it has
-// another, so that its node is in nobody's way.
+// A leader that was deposed refuses a session that lives on under the next
+// leader. The client held nothing in it and only waits in a line. As soon as the
+// client has another session it ends the refused one, so that the old node is in
+// no other client's way.
 func TestSessionRefusedByADeposedLeader(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
@@ -189,8 +190,8 @@ func TestRefusalWithoutAQuorumIsNotBelieved(t *testing.T) {
 	})
 }
 
-// A session in which something is held is not ended before the deadline of what
-// is held, whoever refuses it: its holder may still rely on that.
+// A server refuses a session in which something is held. The client does not end
+// the session before the deadline of the hold: the holder may still rely on it.
 func TestHeldSessionIsNotEndedEarly(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -75,7 +75,7 @@ func notification(path string) []byte {
 	return append(b, path...)
 }
 
-// A notification of a path that is none harms nobody.
+// A notification of a path that is none harms no watch.
 func TestChangesOfNoPath(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", "p", "p/c", "/", "//", "/p//", "/p/"} {

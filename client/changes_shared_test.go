@@ -34,7 +34,7 @@ func TestChangesShared(t *testing.T) {
 	})
 }
 
-// wantNoWatches checks that watches which nobody wants are removed in time.
+// wantNoWatches checks that watches without a reader are removed in time.
 func (r *rig) wantNoWatches(c *client.Client) {
 	r.Helper()
 	time.Sleep(5 * time.Second)
@@ -43,8 +43,8 @@ func (r *rig) wantNoWatches(c *client.Client) {
 	}
 }
 
-// A server may keep one mode for a path: a one-shot watch must not take the
-// place of a persistent one, in whatever order they come.
+// A server may keep one mode for a path. A one-shot watch must not take the place
+// of a persistent one, whichever of the two comes first.
 func TestChangesBesideOneShots(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
@@ -78,7 +78,8 @@ func TestChangesBesideOneShots(t *testing.T) {
 			} else {
 				r.told(w, "created /p/c")
 			}
-			// Who shares the watch is woken when it goes.
+			// A one-shot watch that shares the persistent watch is woken when
+			// that is closed.
 			_, _, last, err := c.GetW(r.ctx, "/p")
 			r.check(err)
 			w.Close()

@@ -126,7 +126,7 @@ func TestChangesAfterLoss(t *testing.T) {
 	}
 }
 
-// A reader who is too slow is told so, and holds up nobody.
+// A reader that is too slow is told so, and holds up no other reader.
 func TestChangesOverflow(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -191,8 +191,9 @@ func TestCloseWaitsForAServer(t *testing.T) {
 	})
 }
 
-// Each of several callers keeps to its own context and all get one result. It
-// runs outside of a bubble, whose clock stops while somebody waits for a mutex.
+// Each of several callers keeps to its own context and all get one result. The
+// test runs outside of a bubble, whose clock stops while a goroutine waits for a
+// mutex.
 func TestCloseConcurrently(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)

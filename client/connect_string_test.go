@@ -130,9 +130,9 @@ func TestConnectRefusesConnectString(t *testing.T) {
 	}
 }
 
-// What is accepted can be dialed, and says what was meant: every server has a
-// host and a port, none is there twice, the chroot is a path, and writing it
-// out gives the same again.
+// A string that is accepted can be dialed. Every server has a host and a port, no
+// server is there twice, and the chroot is a path. Written out and parsed again,
+// the string gives the same.
 func FuzzConnectString(f *testing.F) {
 	for _, s := range []string{"a:1,b/c", "[::1]:2181", "[::1", "a:1//", "a:1/b/", "zk://a", "u@h", " a ,b", "::", "[a]b", "a:+1"} {
 		f.Add(s)

@@ -107,7 +107,7 @@ func TestConnectContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		ended, cancel := context.WithCancelCause(r.ctx)
-		gone := errors.New("nobody waits")
+		gone := errors.New("no caller waits")
 		cancel(gone)
 		start := time.Now()
 		c, err := r.with(ended).open("zk", "a")

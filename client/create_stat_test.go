@@ -58,8 +58,8 @@ func TestCreateStat(t *testing.T) {
 	}, zktest.WithExtendedTypes())
 }
 
-// The stat is that of the node that was made also if that is gone before the look,
-// or the look is lost; the create has succeeded all the same.
+// The stat is that of the node that was made, also if the node is gone before the
+// look, or the look is lost. In both cases the create has succeeded.
 func TestCreateStatWithoutALook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -198,7 +198,7 @@ func TestCreateOrSetThroughFaults(t *testing.T) {
 	}
 }
 
-// Many writers of one node, and one who deletes it: no call fails.
+// Many writers of one node, and one client that deletes it: no call fails.
 func TestCreateOrSetCrowd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -16,8 +16,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A waiter that becomes a holder while a former hold of its session lingers is
-// told in time if its lease cannot be proved again soon enough.
+// A waiter becomes a holder while a former hold of its session lingers. If its
+// lease cannot be proved again soon enough, the new holder is told in time.
 func TestHoldBesideALingeringOne(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{4 * time.Second, 5 * time.Second, 6 * time.Second} {
@@ -72,8 +72,8 @@ func (s *slowLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The requests that one user has queued cost nobody a lock: a heartbeat passes
-// them.
+// The requests that one user has queued cost no holder its lock: a heartbeat
+// passes them.
 func TestHeartbeatPassesABacklog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -101,8 +101,9 @@ func TestHeartbeatPassesABacklog(t *testing.T) {
 	})
 }
 
-// The node of a lock that was released is in nobody's way for what others have
-// given up, and the search for that lists a directory once.
+// The node of a released lock is deleted at once, although the client still
+// searches for nodes that other callers gave up. The search lists a directory
+// once.
 func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -142,8 +143,9 @@ func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 	}, zktest.WithLatency(25*time.Millisecond, 26*time.Millisecond))
 }
 
-// What was sent before Close is answered, and nothing is sent behind it: a server
-// that closes a connection with unread requests would take the answers along.
+// Requests that were sent before Close are answered, and nothing is sent after
+// it. A server that closes a connection with unread requests would drop the
+// answers.
 func TestNothingIsSentBehindClose(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -177,7 +179,7 @@ func TestNothingIsSentBehindClose(t *testing.T) {
 	})
 }
 
-// A context that ends while the answer arrives leaves the answer to nobody.
+// A context that ends while the answer arrives leaves the answer to no caller.
 func TestContextEndsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

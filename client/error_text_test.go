@@ -45,7 +45,7 @@ func TestConnectErrorTexts(t *testing.T) {
 		fault         func(*rig)
 		cause, remedy string
 	}{
-		"nobody listens": {
+		"no server listens": {
 			fault: func(r *rig) { r.srv.Refuse() },
 			cause: "connection refused", remedy: "nothing listens there: is ZooKeeper running, is the port right?",
 		},
@@ -150,8 +150,8 @@ func TestOperationErrorTexts(t *testing.T) {
 			"ephemeral parent":  {second(plain.Create(r.ctx, "/mortal/a", nil)), "ephemeral nodes may not have children", "the parent is such a node: take a path that is not below it"},
 			"too large":         {second(plain.Create(r.ctx, "/large", make([]byte, 2<<20))), "frame too large", "raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less"},
 			"TTL, not allowed":  {second(plain.Create(r.ctx, "/ttl", nil, client.TTL(time.Hour))), "not supported by these servers: TTL nodes", "(Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"},
-			"nobody, in time":   {func() error { r.srv.Refuse(); r.srv.CutAll(); return second(plain.Set(late, "/closed", nil, -1)) }(), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
-			"nobody, a session": {second(plain.Session(late)), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
+			"no server in time": {func() error { r.srv.Refuse(); r.srv.CutAll(); return second(plain.Set(late, "/closed", nil, -1)) }(), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
+			"no session either": {second(plain.Session(late)), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
 		} {
 			text := fmt.Sprint(tt.err)
 			if !strings.HasPrefix(text, "client: ") || !strings.Contains(text, tt.cause) || strings.Count(text, tt.remedy) != 1 {

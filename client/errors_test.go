@@ -105,7 +105,7 @@ func TestOperationContext(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
 		c := r.connect("a")
-		gone := errors.New("nobody waits")
+		gone := errors.New("no caller waits")
 		ended, cancel := context.WithCancelCause(r.ctx)
 		cancel(gone)
 		for _, tt := range []struct {
@@ -181,7 +181,7 @@ func TestOperationsAfterClose(t *testing.T) {
 		_, _, err := c.Get(r.ctx, "/")
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		if errors.Is(err, client.ErrSessionLost) {
-			t.Errorf("%v: nobody lost it", err)
+			t.Errorf("%v: no session was lost", err)
 		}
 	})
 }

@@ -31,9 +31,9 @@ func DeadSessions(c *Client) int {
 	return len(c.core.dead)
 }
 
-// Redials says how long the pause before a dial to the one server at addr is,
-// after so many that failed and connections that stood for so long each, and of
-// whose loss nobody has been told.
+// Redials says how long the pause before a dial to the one server at addr is.
+// Before it, so many dials failed, and connections stood for so long each. No
+// caller has been told of their loss.
 func Redials(ctx context.Context, addr string, failed int, stood ...time.Duration) (time.Duration, error) {
 	cfg, err := newConfig(addr, nil)
 	if err != nil {

@@ -22,11 +22,12 @@ const (
 	abandonedAfter = 100 * time.Millisecond // what a caller waits
 	abandonedEvery = 2 * time.Millisecond   // 500 calls in a second, fifty at a time
 
-	// tolerated is how many goroutines may be left, whatever the number of calls:
-	// those of a connection that is being made, and of former ones in the strait.
-	// toleratedBytes is how much memory may be left of each call. The client has
-	// to know which requests of the connection are not answered yet, and when it
-	// sent them. It need not keep the request, the caller or a goroutine.
+	// tolerated is how many goroutines may be left, whatever the number of calls.
+	// They belong to a connection that is being made, and to former ones in the
+	// strait. toleratedBytes is how much memory may be left of each call. The
+	// client has to know which requests of the connection are not answered yet,
+	// and when it sent them. It need not keep the request, the caller or a
+	// goroutine.
 	tolerated      = 20
 	toleratedBytes = 100
 )
@@ -39,7 +40,7 @@ func TestAbandonedCallsLeaveNothing(t *testing.T) { //nolint:paralleltest // cou
 	for _, tt := range []struct { //nolint:paralleltest // as above
 		name         string
 		silence, end func(*rig, *strait)
-		bytes        bool // nobody but the client keeps anything of a request
+		bytes        bool // only the client keeps anything of a request
 	}{
 		{
 			name:    "the server is frozen",
@@ -150,7 +151,7 @@ type standing struct {
 func (r *rig) standing() standing {
 	r.Helper()
 	synctest.Wait()
-	for range 3 { // what pools and finalizers hold goes with the second collection
+	for range 3 { // what pools and finalizers hold is freed by the second collection
 		runtime.GC()
 	}
 	var m runtime.MemStats

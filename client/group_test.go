@@ -231,8 +231,8 @@ func TestCreateGroupAbandoned(t *testing.T) {
 	}
 }
 
-// Somebody deletes a part of a group whose answer was lost: the rest is
-// removed, and the caller told.
+// Another client deletes a part of a group whose answer was lost: the rest is
+// removed, and the caller is told.
 func TestCreateGroupTorn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -77,8 +77,8 @@ func (r *rig) beats() *atomic.Int32 {
 	return &n
 }
 
-// One heartbeat every sixth of the timeout, for all holds of a session
-// together; none while nothing is held, nor when a write has just been
+// One heartbeat every sixth of the timeout, for all holds of a session together.
+// There is none while nothing is held, and none right after a write was
 // committed.
 func TestHeartbeatCost(t *testing.T) {
 	t.Parallel()
@@ -128,9 +128,9 @@ func TestHeartbeatCost(t *testing.T) {
 	})
 }
 
-// In silence a holding ends its margin before the deadline, with what was
-// known; the deadline is before the server's; and the session is given up at
-// the deadline unless the holder has given the holding up.
+// In silence a holding ends its margin before the deadline, with what was known.
+// The deadline is before the server's. At the deadline the session is given up,
+// unless the holder has given the holding up.
 func TestHoldingInSilence(t *testing.T) {
 	t.Parallel()
 	for _, polite := range []bool{true, false} {
@@ -184,8 +184,8 @@ func (r *rig) oldSessionGoneUnless(alive bool, c *client.Client, s *client.Sessi
 	}
 }
 
-// A heartbeat finds a node that somebody deleted, which ends the holdings that
-// rely on it and no other.
+// A heartbeat finds that another client deleted a node. The holdings that rely on
+// the node end, and no others.
 func TestHeartbeatFindsADeletedNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -212,8 +212,8 @@ func TestHeartbeatFindsADeletedNode(t *testing.T) {
 	})
 }
 
-// A node that may not be read is not lost for that, is complained of once, and
-// keeps nobody from hearing of another.
+// A node that may not be read does not count as lost. The log complains of it
+// once, and the holder of another node still hears of its loss.
 func TestHeartbeatOfAnUnreadableNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -261,8 +261,8 @@ func TestHeartbeatsTakeTurns(t *testing.T) {
 	})
 }
 
-// A waiter that is granted a lock long after it made its node has to prove the
-// session first; and finds out if the node is gone.
+// If a waiter is granted a lock long after it made its node, it has to prove the
+// session first. It also finds out if the node is gone.
 func TestHoldProvesAnOldNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -49,8 +49,8 @@ func (r *rig) held(c *client.Client) (s *client.Session, path string, lost func(
 	}
 }
 
-// A lost connection ends the session at once and says why, and nobody comes back
-// with the old id.
+// A lost connection ends the session at once and says why. The client does not
+// come back with the old id.
 func TestKeeperDisconnectEndsTheSession(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*rig){
@@ -105,8 +105,8 @@ func TestHoldWaitsForTheProduct(t *testing.T) {
 	})
 }
 
-// A connection that is lost before the server said what it is: the next one asks
-// again, and a session that comes back changed is over; the other one is closed.
+// A connection is lost before the server said what it is, so the next connection
+// asks again. A session that comes back changed is over; the other one is closed.
 func TestKeeperBeforeItIsKnown(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
@@ -154,7 +154,7 @@ func TestProductOfZooKeeper(t *testing.T) {
 	})
 }
 
-// Whoever may not read the node is careful: the node is there.
+// A client that may not read the node is careful: the node is there.
 func TestUnreadableProduct(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -167,8 +167,9 @@ func TestUnreadableProduct(t *testing.T) {
 	})
 }
 
-// The nodes that a lost session leaves on Keeper are deleted in the next one: a
-// held node at the deadline that its holder was promised, and not before.
+// The nodes that a lost session leaves on Keeper are deleted in the next one. A
+// held node is deleted at the deadline that its holder was promised, and not
+// before.
 func TestKeeperNodesOfALostSession(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
@@ -198,7 +199,7 @@ func TestKeeperNodesOfALostSession(t *testing.T) {
 	})
 }
 
-// A name that somebody else may use again is left to the server.
+// A name that another client may use again is left to the server.
 func TestKeeperKeepsNodesOfCommonNames(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
@@ -211,7 +212,7 @@ func TestKeeperKeepsNodesOfCommonNames(t *testing.T) {
 		r.check(inner.DeleteInBackground(s, "/leader"))
 		time.Sleep(5 * time.Second)
 		if _, ok := r.srv.Node("/leader"); !ok {
-			t.Error("somebody else's node may be deleted")
+			t.Error("another client's node may be deleted")
 		}
 	})
 }

@@ -67,8 +67,9 @@ func (f *fleet) only(name string, member int) {
 	}
 }
 
-// A client that has seen a transaction is not taken by a member that has not,
-// whichever request has seen it and whether its answer was awaited or not.
+// A member that lags does not take a client that has seen a newer transaction.
+// Any request may have seen it, and the caller need not have waited for the
+// answer.
 func TestLaggingMemberIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, see := range map[string]func(f *fleet, c, other *client.Client){

@@ -129,8 +129,8 @@ func TestLazyConnectChroot(t *testing.T) {
 	})
 }
 
-// The answer to the question for the chroot is lost: the call is sent once all the
-// same, and not taken for one that may have been applied.
+// The answer to the question for the chroot is lost. The call is sent once all
+// the same, and succeeds.
 func TestLazyConnectLostAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

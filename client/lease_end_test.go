@@ -32,9 +32,9 @@ func (r *rig) there(path string) bool {
 	return there
 }
 
-// A holder that is slow to stop costs its own node, and not the session, whose
-// lease was proved once more: by the next holding, or by a heartbeat if there
-// is none.
+// A holder that is slow to stop costs its own node, and not the session. The
+// session's lease was proved once more: by the next holding, or by a heartbeat if
+// there is none.
 func TestSlowHolderCostsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]bool{"something else is held": true, "nothing else is held": false} {
@@ -58,7 +58,7 @@ func TestSlowHolderCostsItsOwnNode(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 				if r.there("/slow") {
-					t.Error("the node is in everybody's way")
+					t.Error("the node still blocks every waiter")
 				}
 				time.Sleep(time.Minute)
 				r.check(slow.s.Err())
@@ -99,8 +99,8 @@ func TestPunctualHolderKeepsItsNode(t *testing.T) {
 	})
 }
 
-// A node that somebody holds anew is not in the way because an earlier holding
-// of it was not given up.
+// A node that is held again stays, although an earlier holding of it was not
+// given up.
 func TestNodeHeldAnewStays(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -144,8 +144,8 @@ func TestSessionIsGivenUpAtTheLastDeadline(t *testing.T) {
 	})
 }
 
-// stuck is a connection whose Write blocks while the gate is shut, whoever
-// closes it; with slowClose its Close does as well.
+// stuck is a connection whose Write blocks while the gate is shut, whichever side
+// closes it. With slowClose its Close blocks as well.
 type stuck struct {
 	net.Conn
 	gate      *gate
@@ -211,7 +211,7 @@ func TestStuckConnectionDoesNotDelayTheLoss(t *testing.T) {
 				case <-h.s.Context().Done():
 					r.Fatalf("the session was over first: %v", h.s.Err())
 				case <-r.ctx.Done():
-					r.Fatal("nobody was told")
+					r.Fatal("no observer was told")
 				}
 				if late := time.Since(end); late != 0 {
 					t.Errorf("told %v late", late)
@@ -302,7 +302,7 @@ func TestYoungHoldStartsNothing(t *testing.T) {
 	})
 }
 
-// After a reconnection nobody has to wait for the next heartbeat, although one
+// After a reconnection no holder has to wait for the next heartbeat, although one
 // has just failed for want of a connection.
 func TestReconnectionProvesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -48,8 +48,8 @@ func TestEveryPeriodLeavesTime(t *testing.T) {
 	}
 }
 
-// The longest period is enough to hold for ever, on an ensemble that has its slowest
-// way of telling the leader, and never leaves less than one period.
+// The longest period is enough to hold for ever, also on an ensemble with the
+// slowest way of telling the leader. It never leaves less than one period.
 func TestLongestPeriodKeepsTheHold(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{4 * time.Second, 15 * time.Second, 40 * time.Second} {

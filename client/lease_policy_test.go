@@ -15,9 +15,9 @@ func exact(p client.LeasePolicy) client.LeasePolicy {
 	return p
 }
 
-// How long a proof lasts that a heartbeat through a learner gives, if the
-// newest sign of life that is with the leader is one relay interval and one
-// period old: T - P - g with g the period.
+// How long a proof lasts that a heartbeat through a learner gives: T - P - g with
+// g the period. The newest sign of life with the leader is then one relay
+// interval and one period old.
 func TestLeaseLastsByTimeout(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ timeout, beat, lasts time.Duration }{

@@ -104,7 +104,7 @@ func (r *rig) oldSessionGone(c *client.Client, old *client.Session) {
 	}
 }
 
-// The old session is ended by its owner, not by its timeout: nobody waits for
+// The old session is ended by its owner, not by its timeout: no client waits for
 // its nodes.
 func TestLostSessionIsClosedOnTheServer(t *testing.T) {
 	t.Parallel()

@@ -102,8 +102,8 @@ func TestMultiInvalid(t *testing.T) {
 	})
 }
 
-// What is too large for a server is refused here, in every operation, and
-// costs nobody the connection.
+// The client refuses a request that is too large for a server, in every
+// operation. No caller loses the connection.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -98,7 +98,7 @@ func TestDialHook(t *testing.T) {
 		}
 		r.srv.Refuse()
 		time.Sleep(time.Second)
-		r.srv.CutAll() // whoever was let in
+		r.srv.CutAll() // every connection that was let in
 		time.Sleep(4 * time.Second)
 		got = told.take()
 		if last := len(got) - 1; last < 0 || got[last].Err == nil || got[last].Transport != 0 || got[last].Session != 0 {
@@ -156,8 +156,8 @@ func TestDialHookTLS(t *testing.T) {
 	}
 }
 
-// Hooks that never return cost nobody a lock, nor keep anybody from hearing of a
-// loss in time.
+// Hooks that never return cost no holder its lock. They do not keep a holder from
+// hearing of a loss in time.
 func TestHooksThatBlock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -32,7 +32,7 @@ func TestAllocationsWithoutHooks(t *testing.T) { //nolint:paralleltest // counts
 		})
 	}
 	if got := open(client.Observer{}); got > operationAllocations {
-		t.Errorf("an operation that nobody observes allocates %v times, want %d at most", got, operationAllocations)
+		t.Errorf("an operation without an observer allocates %v times, want %d at most", got, operationAllocations)
 	}
 	seen := func(ctx context.Context, _ client.OperationInfo) (context.Context, func(client.OperationResult)) {
 		return ctx, func(client.OperationResult) {}

@@ -219,7 +219,7 @@ func TestOperationHooks(t *testing.T) {
 	}
 }
 
-// Bytes are those of every request and answer, on the wire.
+// Bytes counts the bytes of every request and answer, on the wire.
 func TestOperationBytes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

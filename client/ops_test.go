@@ -257,8 +257,8 @@ func noPanic(t *testing.T, what string, op func() error) error {
 	return op()
 }
 
-// A list that is too long fails by itself: it is asked for once, and everything
-// else that is under way on the connection goes on, also a hold.
+// A list that is too long fails by itself: the client asks for it once.
+// Everything else that is under way on the connection goes on, also a hold.
 func TestReplyTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

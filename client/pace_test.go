@@ -28,7 +28,7 @@ func (d *dials) through(link *zktest.ClientLink) client.Option {
 		down := d.down
 		d.mu.Unlock()
 		if down {
-			return nil, errors.New("nobody listens")
+			return nil, errors.New("no server listens")
 		}
 		return link.DialContext(ctx, network, address)
 	})
@@ -174,7 +174,7 @@ func TestOneServerLost(t *testing.T) {
 }
 
 // While no server answers, a client without a session asks for one less and less
-// often: all that it asked for are made when the leader comes back.
+// often. All the sessions that it asked for are made when the leader comes back.
 func TestFewSessionsAreAskedForInAnOutage(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -66,7 +66,7 @@ func TestParentsWithoutContainers(t *testing.T) {
 			t.Errorf("%s was asked for %d containers", c.Product(), asked)
 		}
 		r.check(c.Close())
-		r.wantNode("/locks", true) // which somebody else had made
+		r.wantNode("/locks", true) // which another client had made
 	})
 }
 
@@ -89,8 +89,8 @@ func TestCloseRemovesEmptyParents(t *testing.T) {
 	})
 }
 
-// A node is not this client's any more when somebody has written to it, or has made
-// it again.
+// A node is not this client's any more when another client has written to it, or
+// has made it again.
 func TestParentsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	eachWithoutContainers(t, func(r *rig) {

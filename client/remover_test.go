@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A protected create whose caller gave up leaves nothing, whether its request
-// is applied while nobody waits, was applied before, or never is.
+// A protected create whose caller gave up leaves nothing. Its request is applied
+// after the caller left, was applied before, or never is.
 func TestAbandonedProtectedCreate(t *testing.T) {
 	t.Parallel()
 	kinds := map[string][]client.CreateOption{
@@ -24,7 +24,7 @@ func TestAbandonedProtectedCreate(t *testing.T) {
 			r.srv.StallReply(zktest.Match{Op: zktest.OpCreate})
 			return r.srv.Client("a").Heal
 		},
-		"applied, answer lost, nobody reachable": func(r *rig) func() {
+		"applied, answer lost, no server reachable": func(r *rig) func() {
 			r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate, Where: func(zktest.Request) bool { return true }})
 			r.srv.OnRequest(func(req zktest.Request) {
 				if req.Op == zktest.OpCreate && req.Client == "a" {

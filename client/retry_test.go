@@ -118,7 +118,7 @@ func TestSetAfterLostReply(t *testing.T) {
 				case !want:
 					wantOutcome(t, err, client.OutcomeUnknown)
 					if errors.Is(err, zk.ErrBadVersion) || stat != nil {
-						t.Errorf("%s, accept %v: %+v, %v: who tests for a conflict would try again", tt.name, accept, stat, err)
+						t.Errorf("%s, accept %v: %+v, %v: a caller that tests for a conflict would try again", tt.name, accept, stat, err)
 					}
 				}
 			}

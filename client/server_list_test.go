@@ -14,7 +14,8 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// dialLog is a dialer that notes whom it dials, and when a dial must be over.
+// dialLog is a dialer that notes which servers it dials, and when a dial must be
+// over.
 type dialLog struct {
 	dial func(context.Context, string, string) (net.Conn, error)
 
@@ -120,8 +121,8 @@ func TestSetServersPaced(t *testing.T) {
 	})
 }
 
-// A list that is set while no server is reached is what the next dial goes by, and
-// how long that may take follows from it. Errors name the new servers only.
+// If a list is set while no server is reached, the next dial goes by it. How long
+// that dial may take follows from the list. Errors name the new servers only.
 func TestSetServersWhileAway(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(r crew) {

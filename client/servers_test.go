@@ -35,8 +35,8 @@ func TestPausesFitTheGrantedTimeout(t *testing.T) {
 	})
 }
 
-// A start without trouble logs no warning, and an open ACL for those only who look
-// for it, with the remedy.
+// A start without trouble logs no warning. An open ACL is logged below the level
+// of warnings, with the remedy.
 func TestQuietStart(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -100,7 +100,7 @@ func TestShortenedTimeoutIsSaid(t *testing.T) {
 	})
 }
 
-// The servers are named alike by all who write the same ones, in any order.
+// Connect strings with the same servers give the same names, in any order.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -115,8 +115,8 @@ func TestServers(t *testing.T) {
 }
 
 // The first dial after the loss of a connection is made at once, also if it comes
-// before the loss is told, unless the connection took many dials and did not
-// stand, or did not stand again.
+// before the loss is told. There is a pause if the connection took many dials and
+// did not stand, or did not stand again.
 func TestRedialAtOnce(t *testing.T) {
 	t.Parallel()
 	const long, short = time.Hour, time.Millisecond

@@ -15,9 +15,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Requests that are under way while their session ends run in that session or
-// not at all, whatever instant it ends at: no node of a bound create belongs
-// to another session.
+// Requests that are under way while their session ends run in that session or not
+// at all, whatever instant it ends at. No node of a bound create belongs to
+// another session.
 func TestNoRequestInAnotherSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -245,9 +245,9 @@ func TestConn(t *testing.T) {
 	})
 }
 
-// A call of a session says that this is over also if it ended only after the
-// call had failed: who asks whether the session was lost is not told of a
-// connection.
+// A call of a session says that the session is over, also if the session ended
+// only after the call had failed. A caller that asks whether the session was lost
+// is not told of a connection.
 func TestSessionEndsBehindAFailedTry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -107,8 +107,8 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// A reader that stands still holds up nobody and misses nothing, and so does
-// an observer.
+// A reader that stands still holds up no other reader and misses nothing. The
+// same holds for an observer.
 func TestStatesStalledReader(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -19,9 +19,9 @@ func (m *suspended) clock() client.Option {
 		func() time.Duration { return time.Duration(m.slept.Load()) })
 }
 
-// The monotonic clock stands still while the machine is suspended, and timers
-// with it: the first question after it wakes finds the hold lost, and nobody
-// has to ask for its context to end.
+// The monotonic clock and the timers stand still while the machine is suspended.
+// The first question after the machine wakes finds the hold lost. Without a
+// question the hold ends a second later.
 func TestSuspensionCounts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -86,7 +86,7 @@ func TestClockSetBackProlongsNothing(t *testing.T) {
 }
 
 // A session whose timeout has passed while the machine was suspended is over at
-// the first question, whoever asks, and for its context a second later. A
+// the first question of any caller. Its context ends a second later at most. A
 // session that nothing was asked of lives through a shorter suspension.
 func TestSuspensionEndsTheSession(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// relayTLS puts TLS with a certificate for the given name in front of a
-// server, and returns its address and who trusts it.
+// relayTLS puts TLS with a certificate for the given name in front of a server,
+// and returns its port and the pool that trusts it.
 func relayTLS(t *testing.T, srv *zktest.Server, name string) (port string, trust *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -97,7 +97,7 @@ func TestEnsembleTracker(t *testing.T) {
 		if c.State() != client.Connected || got[len(got)-1] != "zk1:2181" || got[0] == "zk1:2181" {
 			t.Errorf("%v, dialed %v", c.State(), got)
 		}
-		// Those that are configured come first again, whoever was lost.
+		// The configured servers come first again, whichever server was lost.
 		r.e.Client("a").Accept()
 		for range 6 {
 			time.Sleep(time.Minute)

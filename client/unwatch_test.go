@@ -27,7 +27,7 @@ func (r *rig) asked(op zktest.Op) (n int) {
 // removals is how many removals were asked for.
 func (r *rig) removals() int { return r.asked(zktest.OpRemoveWatches) }
 
-// Whoever gives up leaves no watch on the server.
+// A reader that gives up leaves no watch on the server.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -64,8 +64,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// All but the last who share a watch may stop, and who comes back in time finds
-// it in place.
+// All readers of a shared watch but the last may stop. A reader that comes back
+// in time finds it in place.
 func TestStopShared(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -129,7 +129,8 @@ func TestStopOfLostRead(t *testing.T) {
 	})
 }
 
-// Whoever watches while the removal of the same watch is on its way is woken.
+// A reader that watches while the removal of the same watch is on its way is
+// woken.
 func TestStopRaces(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]func(*zktest.Server, zktest.Match){
@@ -190,7 +191,7 @@ func TestChangesBriefDuringRemoval(t *testing.T) {
 	})
 }
 
-// Many who watch, wait for a random while and give up miss nothing.
+// Many readers watch, wait for a random while and give up: none misses anything.
 func TestStopMissesNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -128,7 +128,7 @@ func TestWatchIsShared(t *testing.T) {
 	})
 }
 
-// Whoever waits is woken by a reconnection and by the end of the session.
+// A reader that waits is woken by a reconnection and by the end of the session.
 func TestWatchReconnectAndLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

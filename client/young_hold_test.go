@@ -9,8 +9,8 @@ import (
 )
 
 // A hold that is younger than one heartbeat hears of a suspension as early as an
-// older one: when the clocks are compared next, which happens once a second. The
-// session timeout does not matter.
+// older one: at the next comparison of the clocks. That happens once a second.
+// The session timeout does not matter.
 func TestYoungHoldHearsOfSuspension(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute} {
