@@ -14,9 +14,9 @@ import (
 )
 
 // moreAllocations is how many more allocations than go-zookeeper's own lock the
-// mutex may make, fewer if it is negative, to take a free lock and release it. Both
-// send the same three requests to the same server, so what the server and
-// go-zookeeper allocate for them, in the same process, is not in the difference.
+// mutex may make to take a free lock and release it. It is negative if the mutex
+// makes fewer. Both locks send the same three requests to the same server. So
+// what the server and go-zookeeper allocate for them is not in the difference.
 const moreAllocations = -38
 
 func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
@@ -63,7 +63,7 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	}
 }
 
-// An acquire that nobody observes allocates nothing for it.
+// An acquire without an observer allocates nothing for hooks.
 func TestAllocationsWithoutHooks(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
 	link := srv.Client("docent")

@@ -52,7 +52,7 @@ func TestContenderTells(t *testing.T) {
 		} {
 			if i == 0 {
 				r.check(r.held(m).Release(r.ctx))    // makes the directory
-				r.standing("__lock__0000000007", "") // a name of nobody's: no contender
+				r.standing("__lock__0000000007", "") // a name of no recipe: no contender
 			}
 			path := r.standing(fmt.Sprintf("%s%010d", tt.name, 7), tt.data)
 			q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
@@ -61,7 +61,7 @@ func TestContenderTells(t *testing.T) {
 			}
 			got := q[0]
 			if got.Path != path || got.Sequence != 7 || got.Family != tt.family || got.Mode != tt.mode || got.Owner != tt.owner ||
-				got.QueuedSince.IsZero() || got.HeldSince != got.QueuedSince || // nobody has come or gone since
+				got.QueuedSince.IsZero() || got.HeldSince != got.QueuedSince || // no contender has come or gone since
 				!got.Holder || got.Session != 0 || string(got.Data) != tt.data || got.ReleaseRequested() != (tt.data == "__REVOKE__") {
 				t.Errorf("%s with %q: %+v, want %v, %v, %+v", tt.name, tt.data, got, tt.family, tt.mode, tt.owner)
 			}
@@ -89,8 +89,8 @@ func TestContenderTells(t *testing.T) {
 	})
 }
 
-// Modes, names and ages of those who really stand there, and those in the way
-// of a TryAcquire are named with all of it.
+// Modes, names and ages of contenders that stand in the queue. A refused
+// TryAcquire names the contender in its way with all of it.
 func TestContenderOfOurs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

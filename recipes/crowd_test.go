@@ -90,9 +90,9 @@ func TestWaitersThatGiveUp(t *testing.T) {
 	})
 }
 
-// A thousand waiters get the lock one after the other: each hand-over takes at most three
-// requests, and wakes one of them once and the one that leaves once. No more nodes of a
-// client stand in line than the default allows.
+// A thousand waiters get the lock one after the other. Each hand-over takes at
+// most three requests. It wakes one waiter once, and the holder that leaves once.
+// No more nodes of a client stand in line than the default allows.
 func TestLongQueueDrains(t *testing.T) {
 	t.Parallel()
 	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {

@@ -211,7 +211,7 @@ func TestDoTellsALossFromACancellation(t *testing.T) {
 	})
 }
 
-// TryDo runs fn or says at once who is in the way.
+// TryDo runs fn or names at once the holder in the way.
 func TestTryDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -14,9 +14,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// TestInterProcessReadWriteLock.testContendingDowngrading (CURATOR-621): a
-// writer that waits stays behind the read hold; and those who read before it
-// share.
+// TestInterProcessReadWriteLock.testContendingDowngrading (CURATOR-621): a writer
+// that waits stays behind the read hold, and the readers before the writer share.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -157,8 +156,8 @@ func TestDowngradeOver(t *testing.T) {
 	})
 }
 
-// A downgrade that gets no answer ends with the write hold, so that this is
-// released in time and the session lives on, with its other holds.
+// A downgrade that gets no answer ends with the write hold. So the write hold is
+// released in time, and the session lives on with its other holds.
 func TestDowngradeEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -189,8 +188,8 @@ func TestDowngradeEndsWithTheLease(t *testing.T) {
 	})
 }
 
-// Somebody deletes the write node while the read node is on its way, and a
-// writer comes: there is no read hold, not even for a moment.
+// The write node is deleted while the read node is on its way, and a writer
+// comes. There is no read hold, not even for a moment.
 func TestDowngradeRacesDeletion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -215,8 +214,8 @@ func TestDowngradeRacesDeletion(t *testing.T) {
 	})
 }
 
-// Somebody releases the write hold while it is downgraded: the node stays until
-// the read node is there, so no writer gets in between.
+// A goroutine releases the write hold while it is downgraded: the node stays
+// until the read node is there, so no writer gets in between.
 func TestDowngradeRacesRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

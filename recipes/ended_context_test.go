@@ -9,8 +9,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A context that has ended acquires nothing, also if it descends from a hold: it
-// re-enters neither a lock nor the write lock for reading, nor within a multi-lock.
+// A context that has ended acquires nothing, also if it descends from a hold. It
+// does not re-enter a lock, alone or within a multi-lock, nor the write lock for
+// reading.
 func TestEndedContextAcquiresNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -136,13 +136,13 @@ func ExampleElection_Observe() {
 			fmt.Println(err)
 			return
 		case now.Vacant && term == nil:
-			fmt.Println("nobody leads")
+			fmt.Println("there is no leader")
 			if term, err = latch.Campaign(ctx); err != nil {
 				fmt.Println(err)
 				return
 			}
 		case now.Vacant:
-			fmt.Println("nobody leads any more")
+			fmt.Println("there is no leader any more")
 			return
 		default:
 			fmt.Println(now.Leader.ID, "leads", now.Term == term.FencingToken())
@@ -150,9 +150,9 @@ func ExampleElection_Observe() {
 		}
 	}
 	// Output:
-	// nobody leads
+	// there is no leader
 	// worker-7 leads true
-	// nobody leads any more
+	// there is no leader any more
 }
 
 func ExampleTerm_HandOver() {

@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// Move goods from one stock to another while nobody else touches either.
+// Move goods from one stock to another while no other client touches either.
 func ExampleInterProcessMultiLock() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -30,7 +30,7 @@ func ExampleInterProcessMultiLock() {
 		fmt.Println(err)
 		return
 	}
-	// Somebody else may name them the other way round.
+	// Another program may name them the other way round.
 	both, err := recipes.NewInterProcessMultiLock(from, to)
 	if err != nil {
 		fmt.Println(err)

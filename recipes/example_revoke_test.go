@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// Ask whoever holds the lock to let go of it, and wait for it.
+// Ask the holder of the lock to let go of it, and wait for the lock.
 func ExampleInterProcessMutex_RequestRelease() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

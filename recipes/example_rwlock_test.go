@@ -36,7 +36,7 @@ func ExampleInterProcessReadWriteLock() {
 	}
 	_, err = lock.WriteLock().TryAcquire(ctx) // and keep writers out
 	fmt.Println(errors.Is(err, recipes.ErrBusy))
-	_, err = lock.WriteLock().Acquire(one.Context()) // who reads cannot wait to write
+	_, err = lock.WriteLock().Acquire(one.Context()) // a reader cannot wait to write
 	fmt.Println(errors.Is(err, recipes.ErrWouldDeadlock))
 	fmt.Println(one.Release(ctx), two.Release(ctx))
 	// Output:
@@ -45,7 +45,7 @@ func ExampleInterProcessReadWriteLock() {
 	// <nil> <nil>
 }
 
-// Write something, and go on reading it before anybody else can write.
+// Write something, and go on reading it before another client can write.
 func ExampleWriteHold_Downgrade() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -55,8 +55,8 @@ func foreignAcquires(r *rig, c *client.Client, opts ...recipes.LockOption) map[s
 	}
 }
 
-// Where kazoo contends and nobody said that it knows of us, nothing is granted
-// and no node stays; the error names the node and the library.
+// If kazoo contends on the path and the lock was made without WithKazoo, nothing
+// is granted and no node stays. The error names the node and the library.
 func TestKazooIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -103,8 +103,9 @@ func TestKazooIsRefused(t *testing.T) {
 	})
 }
 
-// A holder who came before kazoo keeps the lock. The waiter directly behind it is granted
-// without a look when it leaves. Every acquire that looks is refused.
+// A holder that came before kazoo keeps the lock. When the holder leaves, the
+// waiter directly behind it is granted without a look. Every acquire that looks
+// is refused.
 func TestKazooComesLater(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -115,7 +116,7 @@ func TestKazooComesLater(t *testing.T) {
 		kazoo := r.standing(fmt.Sprintf("%s%010d", kazooName(0, false), 2), "")
 		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
 		if len(q) != 3 || !q[0].Holder || q[1].Holder || !q[2].Holder {
-			t.Errorf("queue, with two who hold: %v", q)
+			t.Errorf("queue, with two holders: %v", q)
 		}
 		r.check(h.Err())
 		r.check(h.Release(r.ctx))
@@ -178,7 +179,7 @@ func TestKazooInLine(t *testing.T) {
 				if watched != 1 {
 					t.Errorf("%s: %d watches on %s", name, watched, second)
 				}
-				later := kazoo(5, false) // who comes later is nobody's business
+				later := kazoo(5, false) // a node behind the waiter's own delays no grant
 				r.check(r.srv.Delete(first))
 				time.Sleep(time.Second)
 				select {

@@ -24,7 +24,7 @@ func (r *rig) goLock(name string) *zk.Lock {
 	return zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
 }
 
-// zk.Lock and the mutex wait for each other, whoever came first, in one line.
+// zk.Lock and the mutex wait for each other in one line, whichever came first.
 func TestGoZookeeperLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -95,9 +95,9 @@ func TestGoZookeeperLock(t *testing.T) {
 	})
 }
 
-// What zk.Lock does with a child that it cannot read, which is why one path is
-// for one recipe: it fails and leaves its node, behind which everybody waits
-// until its session is over.
+// zk.Lock fails at a child that it cannot read, and leaves its node. All later
+// contenders wait behind that node until its session is over. That is why one
+// path is for one recipe.
 func TestGoZookeeperLockAndStrangers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -121,8 +121,8 @@ func TestGoZookeeperLockAndStrangers(t *testing.T) {
 	})
 }
 
-// A read/write lock is not seen as such by zk.Lock, which counts its nodes,
-// while those of zk.Lock are none of the read/write lock's: refused.
+// zk.Lock does not know a read/write lock, and counts its nodes as locks. The
+// read/write lock refuses to stand beside a node of zk.Lock.
 func TestGoZookeeperLockBesideReadWriteLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -70,8 +70,9 @@ func TestDirectoryMadeAnew(t *testing.T) {
 	})
 }
 
-// Who stands right behind a holder of the same client is granted when that releases,
-// before the delete is answered, and needs neither a list nor a watch on the holder.
+// A waiter stands right behind a holder of the same client. When the holder
+// releases, the waiter is granted before the delete is answered. The waiter needs
+// no list and no watch on the holder.
 func TestHandOverBeforeTheDelete(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -233,8 +234,8 @@ func TestDowngradeHandsNothingOver(t *testing.T) {
 	})
 }
 
-// A writer behind readers waits for those of other clients, also if the node of the
-// writer ahead of all was deleted just before it looked.
+// A writer behind readers waits for the readers of other clients. It does so too
+// if the node of the writer ahead of all was deleted just before the look.
 func TestWriterBehindReadersOfAnEvictedWriter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

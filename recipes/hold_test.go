@@ -121,7 +121,7 @@ func TestReentryAfterLoss(t *testing.T) {
 	})
 }
 
-// Everybody gets the first result, and the node goes once.
+// Every call gets the first result, and the node is deleted once.
 func TestReleaseIsIdempotent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -138,8 +138,8 @@ func TestReleaseIsIdempotent(t *testing.T) {
 	})
 }
 
-// It runs outside of a bubble, whose clock stops while somebody waits for a
-// mutex.
+// The test runs outside of a bubble, whose clock stops while a goroutine waits
+// for a mutex.
 func TestReleaseConcurrently(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)

@@ -71,7 +71,7 @@ func TestContainerAmongLeases(t *testing.T) {
 	})
 }
 
-// A holder hears of a lost connection at once, and the next one gets the lock when
+// A holder hears of a lost connection at once. The next waiter gets the lock when
 // the holder has released it, long before the session would have expired.
 func TestMutexOnKeeper(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// Locks of a client that has no server yet are made, waited for and granted when
-// there is one, and their nodes say whose they are as ever.
+// Locks of a client without a server can be made and waited for. They are granted
+// when there is a server, and their nodes name their owner as usual.
 func TestLazyClient(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*rig, *client.Client) func() (string, error){

@@ -11,13 +11,13 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// What Curator's tests of the two recipes prove, and the bugs of elections that others
-// have had. The rest of both is in locktest, which runs for latch and selector: order of
-// start, lost answers (TestLeaderSelectorEdges, CURATOR-62, -202), killed sessions,
-// never two leaders (TestLeaderLatch.testWaiting).
+// What Curator's tests of the two recipes prove, and the bugs of other elections.
+// The rest of both is in locktest, which runs for latch and selector. It has the
+// order of start, lost answers (TestLeaderSelectorEdges, CURATOR-62, -202),
+// killed sessions, and never two leaders (TestLeaderLatch.testWaiting).
 
-// TestLeaderLatch.testCorrectWatching: when a middle participant leaves, nobody leads
-// because of that.
+// TestLeaderLatch.testCorrectWatching: when a middle participant leaves, no other
+// participant leads because of that.
 func TestMiddleParticipantLeaves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -76,7 +76,7 @@ func TestServerGoesAndReturns(t *testing.T) {
 		case next = <-led[1]:
 		case next = <-led[2]:
 		case <-time.After(3 * sessionTimeout):
-			r.Fatal("nobody leads")
+			r.Fatal("no participant leads")
 		}
 		r.check(next.Err())
 		cancel()
@@ -114,8 +114,9 @@ func TestOldNodeDoesNotLead(t *testing.T) {
 	})
 }
 
-// A leader is read by a request that fails (CURATOR-346; Curator's latch resets itself, and
-// fabric8 leads): the campaign fails or waits, and nobody leads beside the leader.
+// A leader is read by a request that fails: the campaign fails or waits, and no
+// second participant leads (CURATOR-346). Curator's latch resets itself, and
+// fabric8 leads.
 func TestNoLeaderFromFailedRead(t *testing.T) {
 	t.Parallel()
 	for _, op := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} {

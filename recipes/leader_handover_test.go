@@ -13,8 +13,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A term is handed over to a named participant. Those in between go behind all others,
-// and lead in their turn; every term has a greater token.
+// A term is handed over to a named participant. The participants in between go
+// behind all others, and lead in their turn. Every term has a greater token.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -38,7 +38,7 @@ func TestHandOver(t *testing.T) {
 		r.check(term.HandOver(r.ctx, "c3"))
 		wantErr(t, term.Err(), recipes.ErrReleased)
 		token := term.FencingToken()
-		for i, want := range []int{2, 3} { // c3, and c4 who stood behind it
+		for i, want := range []int{2, 3} { // c3, and c4 that stood behind it
 			next := <-waits[want]
 			if r.check(next.err); next.term.FencingToken() <= token {
 				r.Errorf("turn %d: token %d after %d", i, next.term.FencingToken(), token)
@@ -96,7 +96,8 @@ func TestHandOverPassesNoStranger(t *testing.T) {
 	})
 }
 
-// The answers of a hand-over are lost: it succeeds, and moves nobody twice.
+// The answers of a hand-over are lost: it succeeds, and moves no participant
+// twice.
 func TestHandOverLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpDelete} {
@@ -143,7 +144,7 @@ func TestHandOverContextEnds(t *testing.T) {
 	})
 }
 
-// A term that is over is not handed over, and moves nobody.
+// A term that is over is not handed over, and moves no participant.
 func TestHandOverAfterTheTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -199,8 +200,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A participant gives way to a preferred one that stands in line, and leads if that one
-// goes (in Kubernetes nobody leads then).
+// A participant gives way to a preferred one that stands in line. It leads if the
+// preferred one leaves (in Kubernetes there is no leader then).
 func TestPreferred(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -246,7 +247,7 @@ func TestPreferredEachOther(t *testing.T) {
 				r.check(got.err)
 				r.check(got.term.Close())
 			case <-time.After(10 * time.Second):
-				r.Fatal("nobody leads")
+				r.Fatal("no participant leads")
 			}
 		}
 		r.inElection(0)
@@ -268,7 +269,8 @@ func TestPreferredUnknown(t *testing.T) {
 	})
 }
 
-// The term is lost between the look at the line and the transaction: nobody is moved.
+// The term is lost between the look at the line and the transaction: no
+// participant is moved.
 func TestHandOverOfALostTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

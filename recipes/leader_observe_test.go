@@ -52,7 +52,7 @@ func (s *seer) next() recipes.Leadership {
 	return recipes.Leadership{}
 }
 
-// want checks who is seen next: "" is nobody.
+// want checks the leader that is seen next: "" is none.
 func (s *seer) want(id string, term *recipes.Term, doubt bool) {
 	s.r.Helper()
 	now := s.next()
@@ -65,8 +65,8 @@ func (s *seer) want(id string, term *recipes.Term, doubt bool) {
 	}
 }
 
-// An observer sees who leads and that nobody does, from before the first campaign on, and
-// leaves no watch.
+// An observer sees each leader and each time without a leader, from before the
+// first campaign on. It leaves no watch.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -96,8 +96,9 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// An observer that was cut off says that it is in doubt, and sees then what is true: the
-// leader has changed, and its own session was lost (etcd's watchers keep a dead leader).
+// An observer that was cut off says that it is in doubt. Then it sees what is
+// true: the leader has changed, and the observer's own session was lost. (etcd's
+// watchers keep a dead leader.)
 func TestObserveGap(t *testing.T) {
 	t.Parallel()
 	for _, long := range []bool{false, true} {
@@ -235,7 +236,7 @@ func TestObserveEnds(t *testing.T) {
 	})
 }
 
-// Nobody leads: Leader says so, also on a path that is not there
+// Without a leader, Leader says so, also on a path that is not there
 // (TestLeaderLatch.testUncreatedPathGetLeader).
 func TestNoLeader(t *testing.T) {
 	t.Parallel()

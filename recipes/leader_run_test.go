@@ -73,8 +73,8 @@ func TestRunEndsWithTheOuterHold(t *testing.T) {
 	})
 }
 
-// A participant that stands in line for long and then loses its session has not failed
-// in a row: no policy gives up because of that.
+// A participant that stands in line for long and then loses its session has not
+// failed in a row. No policy gives up because of that.
 func TestRunForgetsOldFailures(t *testing.T) {
 	t.Parallel()
 	for _, p := range []retry.Policy{retry.NTimes(2, time.Second), retry.UntilElapsed(time.Minute, time.Second)} {
@@ -100,8 +100,9 @@ func TestRunForgetsOldFailures(t *testing.T) {
 	}
 }
 
-// If the program releases a term while fn runs, and fn returns the end of its context, the
-// participant stands in line again, as after any term that it gave up.
+// The program releases a term while fn runs, and fn returns the end of its
+// context. The participant stands in line again, as after any term that it gave
+// up.
 func TestRunGoesOnAfterARelease(t *testing.T) {
 	t.Parallel()
 	for _, end := range []func(context.Context) error{context.Context.Err, context.Cause} {

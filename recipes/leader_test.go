@@ -63,7 +63,7 @@ func (r *rig) inElection(n int) {
 	r.Fatalf("in line: %v, want %d", r.srv.Children(leaders), n)
 }
 
-// ids are those in line, in order.
+// ids are the identities of the participants in line, in order.
 func (r *rig) ids(e *recipes.Election) (all []string) {
 	r.Helper()
 	found, err := e.Participants(r.ctx)
@@ -370,8 +370,9 @@ func TestLeaderNodeDeleted(t *testing.T) {
 	})
 }
 
-// A participant whose node is deleted while it waits stands in line again, behind the
-// others; also when the directory is removed with all nodes (CURATOR-724).
+// If its node is deleted while it waits, a participant stands in line again,
+// behind the others. That also holds if the directory is removed with all nodes
+// (CURATOR-724).
 func TestParticipantNodeDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

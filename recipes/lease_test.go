@@ -25,8 +25,8 @@ func (r *rig) told(h *recipes.Hold) {
 	}
 }
 
-// The deadline moves on while the lock is held, is never beyond what the
-// server would allow, and is no more once the hold is over.
+// The deadline moves on while the lock is held, and is never beyond what the
+// server would allow. Once the hold is over there is no deadline.
 func TestHoldDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -50,9 +50,9 @@ func TestHoldDeadline(t *testing.T) {
 	})
 }
 
-// The context ends its margin before the deadline, whose cause says what was
-// known; the node is left alone until the holder has released, and at once
-// after that if the session lives.
+// The context ends its margin before the deadline, and its cause says what was
+// known. The node stays until the holder has released. If the session lives, the
+// node is deleted at once after that.
 func TestHoldEndsBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -89,8 +89,8 @@ func TestHoldEndsBeforeItsDeadline(t *testing.T) {
 	})
 }
 
-// After a loss every method says so, and re-entry does not bring the hold
-// back, even though its node still stands and its session has recovered.
+// After a loss every method says so. Re-entry does not bring the hold back,
+// although its node still stands and its session has recovered.
 func TestLostHoldStaysLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A holder hears of its loss, whatever the loss is, before anybody else can
+// A holder hears of its loss, whatever the loss is, before another client can
 // hold the lock, and its release says so.
 func TestLossWhileHolding(t *testing.T) {
 	t.Parallel()
@@ -26,7 +26,7 @@ func TestLossWhileHolding(t *testing.T) {
 		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
 		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
 		"client closed": {func(r *rig, c *client.Client, _ *recipes.Hold) {
-			go func() { // who is first is seen only while it runs
+			go func() { // the order of the two is seen only while the close runs
 				if err := c.CloseContext(r.ctx); err != nil {
 					r.Error(err)
 				}
@@ -49,7 +49,7 @@ func TestLossWhileHolding(t *testing.T) {
 						case <-h.Context().Done():
 							told = true
 						case res = <-next:
-							// Those whose node is taken away by force hear of it with
+							// A holder whose node is taken away by force hears of it with
 							// the event, as fast as the next in line.
 							if !errors.Is(tt.want, recipes.ErrNodeDeleted) && name != "expired" {
 								r.Error("the next holder was first")
@@ -126,7 +126,7 @@ func TestLossWhileWaiting(t *testing.T) {
 	}
 }
 
-// second is who waits first.
+// second is the node of the first waiter.
 func (r *rig) second() string {
 	all := r.srv.Children(dir)
 	if len(all) != 2 {
@@ -167,7 +167,7 @@ func TestExpiryAtTheGrant(t *testing.T) {
 	})
 }
 
-// A blip is no loss, for a holder nor for those who wait.
+// A blip is no loss, neither for a holder nor for a waiter.
 func TestBlipsAreNoLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -218,8 +218,8 @@ func TestLostRequests(t *testing.T) {
 	})
 }
 
-// A node of the own one's name that somebody else has made does not stand in
-// for it.
+// If another client makes a node with the name of the holder's deleted node, the
+// hold is still lost.
 func TestNodeReplacedWhileHolding(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{0, time.Minute} {

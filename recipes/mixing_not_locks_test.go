@@ -88,8 +88,8 @@ func TestMixingSemaphoreOutOfUse(t *testing.T) {
 	})
 }
 
-// A child that is called as the directory of a semaphore's leases costs each look one
-// more list, and each child of it that is called as a lease one more request.
+// A child with the name of a semaphore's lease directory costs each look one more
+// list. Each child of it with the name of a lease costs one more request.
 func TestMixingLeasesCostAList(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -116,8 +116,8 @@ func TestMixingLeasesCostAList(t *testing.T) {
 	})
 }
 
-// It costs no request to look for others, but for a semaphore, which lists its path
-// behind its leases, in the same write, and its value once before it makes a node.
+// To look for other recipes costs no request. A semaphore alone lists its path
+// behind its leases, in the same write, and once before it makes a node.
 func TestMixingCostsNoRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

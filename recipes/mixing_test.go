@@ -90,9 +90,10 @@ func (r *rig) lives(held io.Closer) {
 	}
 }
 
-// Each recipe of ours beside each: those of one line exclude each other, or
-// share, and all others are refused while the first is held. The holder is not
-// disturbed, and once it is gone, with its directories, the other has the path.
+// Each recipe of ours beside each. Recipes of one line exclude each other, or
+// share. All others are refused while the first is held. The holder is not
+// disturbed. Once the holder and its directories are gone, the other recipe has
+// the path.
 func TestMixingOurOwn(t *testing.T) {
 	t.Parallel()
 	for _, first := range kinds {
@@ -147,8 +148,8 @@ const (
 	kazoosID   = "0c7080916d5443208594f6fdb71d5f95"
 )
 
-// foreignNodes are the nodes that other recipes and libraries make on a path, with
-// the kinds that are refused beside them and what the refusal says.
+// foreignNodes are the nodes that other recipes and libraries make on a path.
+// With each are the kinds that are refused beside it, and what the refusal says.
 var foreignNodes = []struct {
 	name    string
 	child   string // an ephemeral sequential node; the number is appended
@@ -157,7 +158,7 @@ var foreignNodes = []struct {
 	refused []string
 }{
 	{"Curator's LeaderLatch", curatorsID + "latch-", "LeaderLatch", "Curator", kinds},
-	{"a LeaderLatch of somebody's", "_c_0c708091-6d54-1320-8594-f6fdb71d5f95-latch-", "LeaderLatch", "an unknown library", kinds},
+	{"another program's LeaderLatch", "_c_0c708091-6d54-1320-8594-f6fdb71d5f95-latch-", "LeaderLatch", "an unknown library", kinds},
 	{"Curator's mutex", curatorsID + "lock-", "mutex", "Curator", kinds[2:]},
 	{"our mutex", oursID + "lock-", "mutex", "Docent", kinds[2:]},
 	{"go-zookeeper's lock", goID + "lock-", "mutex", "go-zookeeper", kinds[2:]},

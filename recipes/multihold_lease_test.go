@@ -53,8 +53,8 @@ func TestMultiHoldDeadline(t *testing.T) {
 	})
 }
 
-// Any lock in doubt puts all of them in doubt, and the channel is as good as
-// each lock's own: it is closed at once while there is doubt, and new after it.
+// Any lock in doubt puts all of them in doubt. The channel is as good as each
+// lock's own: it is closed at once while there is doubt, and new after it.
 func TestMultiHoldJeopardy(t *testing.T) {
 	t.Parallel()
 	for _, shaken := range []string{"a", "b"} {
@@ -94,7 +94,7 @@ func TestMultiHoldJeopardy(t *testing.T) {
 	}
 }
 
-// Who asks for the first time in the midst of a doubt is told at once.
+// A caller that asks for the first time in the midst of a doubt is told at once.
 func TestMultiHoldJeopardyAskedLate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -41,7 +41,7 @@ func (r *rig) multiOf(locks ...recipes.Lock) *recipes.InterProcessMultiLock {
 	return m
 }
 
-// multiHeld waits for nobody.
+// multiHeld acquires a multi-lock that is free.
 func (r *rig) multiHeld(m *recipes.InterProcessMultiLock) *recipes.MultiHold {
 	r.Helper()
 	h, err := m.Acquire(r.ctx)
@@ -64,7 +64,7 @@ func multiAcquire(ctx context.Context, m *recipes.InterProcessMultiLock) <-chan 
 	return done
 }
 
-// The nodes are those of each lock alone, for peers on the same paths.
+// The nodes are the same as each lock makes alone, for peers on the same paths.
 func TestMultiLockOfEveryKind(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -20,8 +20,8 @@ func (r *rig) mutexOn(c *client.Client, path string) *recipes.InterProcessMutex 
 	return m
 }
 
-// With one order of locks everywhere nobody waits in a circle: a caller that takes
-// the locks one within the other meets a multi-lock that came in between.
+// With one order of locks everywhere no callers wait in a circle. A caller that
+// takes the locks one within the other meets a multi-lock that came in between.
 func TestMultiLockBesideNestedLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -52,8 +52,8 @@ func TestMultiLockBesideNestedLocks(t *testing.T) {
 	})
 }
 
-// A multi-lock that waits in the middle holds the locks before and stands in the
-// queue of none behind, so that another one, which holds those, gets on.
+// A multi-lock that waits in the middle holds the locks before, and stands in no
+// queue behind. So a holder of the locks behind gets on.
 func TestMultiLockBesideAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -70,7 +70,7 @@ func TestMultiLockBesideAnother(t *testing.T) {
 		r.check(middle.Close())
 		time.Sleep(time.Second)
 		if len(first) != 0 || len(second) != 0 {
-			t.Error("somebody holds what is held")
+			t.Error("a multi-lock was granted a lock that is held")
 		}
 		r.check(last.Close())
 		got := <-first

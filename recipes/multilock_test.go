@@ -127,9 +127,9 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 	wantNoGoroutine(r.T)
 }
 
-// While it waits for a lock it stands in no queue behind, in the order named,
-// whatever the paths; then a Curator that takes its locks in the same order is
-// either ahead or behind in all of them.
+// While a multi-lock waits for a lock it stands in no queue behind, in the order
+// named, whatever the paths. So a Curator client that takes its locks in the same
+// order is ahead in all of them, or behind in all.
 func TestMultiLockWithdraws(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

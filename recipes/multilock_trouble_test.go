@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// One lock that fails fails all, none stays held, and those named behind it are
-// not entered (TestInterProcessMultiMutex.testSomeLocksFailToLock; Curator's
+// One lock that fails fails all, none stays held, and the locks named behind it
+// are not entered (TestInterProcessMultiMutex.testSomeLocksFailToLock; Curator's
 // goes on and acquires them).
 func TestMultiLockSomeLocksFailToLock(t *testing.T) {
 	t.Parallel()
@@ -142,8 +142,8 @@ func TestMultiLockReleaseWithOwnContext(t *testing.T) {
 	})
 }
 
-// A lock that is held already and lost while waiting for another one fails the
-// acquire at once; one whose turn has yet to come is found missing then.
+// If a held lock is lost while the caller waits for another lock, the acquire
+// fails at once. A lost place in a queue is found when its turn comes.
 func TestMultiLockLostWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -405,7 +405,8 @@ func TestMultiLockLostRequests(t *testing.T) {
 }
 
 // A session that ends between the transaction and its answer takes the places
-// with it: they are not believed in, and taken again in the next.
+// with it. The multi-lock does not believe in them, and takes places again in the
+// next session.
 func TestMultiLockExpiryAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

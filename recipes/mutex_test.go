@@ -16,7 +16,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// One at a time: the race detector sees who touches the counter together.
+// One holder at a time: the race detector sees holders that touch the counter
+// together.
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -55,7 +56,7 @@ func TestExclusion(t *testing.T) {
 	})
 }
 
-// Who asked first gets it first, and one release wakes one waiter.
+// The first to ask is the first to hold, and one release wakes one waiter.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -133,7 +134,8 @@ func TestTryAcquire(t *testing.T) {
 	})
 }
 
-// Of many who try in the same moment at most one gets it, and no node stays.
+// Of many callers that try in the same moment at most one gets the lock, and no
+// node stays.
 func TestTryAcquireTogether(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -166,8 +168,8 @@ func TestTryAcquireTogether(t *testing.T) {
 	})
 }
 
-// Who waits for himself, because he did not pass on the hold's context, is told
-// so; who waits for somebody else is not.
+// A caller that waits for itself, because it did not pass on the hold's context,
+// is told so. A caller that waits for another holder is not.
 func TestWaitingBehindOneself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -195,7 +197,8 @@ func TestWaitingBehindOneself(t *testing.T) {
 	})
 }
 
-// Who waits when the client is closed is told that, and not how to re-enter.
+// A caller that waits when the client is closed is told that, and not how to
+// re-enter.
 func TestWaitingBehindOneselfAtTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -280,7 +283,7 @@ func TestQueue(t *testing.T) {
 		c := r.connect("a")
 		m := r.mutex(c, recipes.WithNodeData([]byte("10.0.0.1")))
 		if q, err := m.Queue(r.ctx); err != nil || len(q) != 0 {
-			r.Errorf("nobody: %v, %v", q, err)
+			r.Errorf("of a free lock: %v, %v", q, err)
 		}
 		first := r.held(m)
 		waits := acquire(r.ctx, r.mutex(r.connect("b"), recipes.WithNodeData([]byte{0, 1, 2})))

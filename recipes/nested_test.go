@@ -114,7 +114,8 @@ func TestDoInAPartition(t *testing.T) {
 	})
 }
 
-// A right that is missing for a while blinds nobody for longer.
+// If the right to read its node is missing for a while, the holder is blind for
+// no longer.
 func TestOwnNodeIsWatchedAgainWhenItMayBe(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -144,7 +144,7 @@ func TestQueuePlacesOfReaders(t *testing.T) {
 	})
 }
 
-// A downgrade is an acquire of the read lock and the end of the write hold, and so is
+// A downgrade is an acquire of the read lock and the end of the write hold. So is
 // the read lock that is taken within a write hold.
 func TestLockHooksOfADowngrade(t *testing.T) {
 	t.Parallel()

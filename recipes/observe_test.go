@@ -103,8 +103,8 @@ func (r *rig) as(span string) context.Context { return context.WithValue(r.ctx, 
 
 const mutexName = "InterProcessMutex exclusive " + dir
 
-// One waiter's story: its places in the queue, its acquire, its hold, each once and
-// in order, and the operations in the spans where they belong.
+// One waiter's story: its places in the queue, its acquire, its hold, each once
+// and in order. The operations are in the spans where they belong.
 func TestLockHooks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -135,7 +135,7 @@ func TestLockHooks(t *testing.T) {
 		r.check(h.Release(r.ctx))
 		d.want(t)
 		time.Sleep(time.Minute)
-		d.want(t, "w: get") // the own node is watched
+		d.want(t, "w: get") // its own node is watched
 		wantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
 		r.check(inner.Release(r.as("r")))
 		d.want(t, "r: delete", "w held "+dir+": released")
@@ -322,8 +322,8 @@ func TestLockHooksOfDo(t *testing.T) {
 	}
 }
 
-// Hooks that never return keep no holder from hearing of a loss, and the lock from
-// nobody for longer than its lease.
+// Hooks that never return keep no holder from hearing of a loss. They keep no
+// waiter from the lock for longer than the holder's lease.
 func TestLockHooksThatBlock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -348,7 +348,7 @@ func TestLockHooksThatBlock(t *testing.T) {
 			holds = append(holds, h)
 		}
 		block = true
-		stuck := acquire(r.ctx, r.mutex(c)) // held, and never given to anybody
+		stuck := acquire(r.ctx, r.mutex(c)) // held, and never given to the caller
 		time.Sleep(time.Minute)
 		deadline := holds[0].Deadline()
 		r.srv.Client("a").Partition()

@@ -65,8 +65,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// An inner hold, of whatever kind and client, ends when an outer one is lost, at
-// whatever distance, and its nodes are deleted with its release.
+// An inner hold of any kind and client ends when an outer one is lost, at any
+// distance. Its nodes are deleted with its release.
 func TestInnerEndsWhenAnOuterIsLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -145,7 +145,7 @@ func TestInnerOutlivesTheReleaseOfAnOuter(t *testing.T) {
 }
 
 // A lease and each part of a multi-lock are outer holds too. The parts are not
-// those of each other: each tells its own loss.
+// outer holds of each other: each tells its own loss.
 func TestInnerOfALeaseAndOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A lease of many permits is watched by few goroutines, with few reads at a time,
-// and every node of it is watched all the same.
+// Few goroutines, with few reads at a time, watch a lease of many permits. Every
+// node of the lease is watched all the same.
 func TestManyPermitsAreWatchedByFew(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -35,7 +35,7 @@ func TestManyPermitsAreWatchedByFew(t *testing.T) {
 			case <-l.Context().Done():
 				wantErr(t, l.Err(), recipes.ErrNodeDeleted)
 			case <-time.After(100 * time.Millisecond):
-				t.Errorf("node %d was deleted, and nobody was told", lost)
+				t.Errorf("node %d was deleted, and the holder was not told", lost)
 			}
 			wantErr(t, l.Close(), recipes.ErrLost)
 			time.Sleep(time.Minute)

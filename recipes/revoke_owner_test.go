@@ -175,7 +175,7 @@ func TestHeldSince(t *testing.T) {
 		}
 		about := func(at time.Time, ago time.Duration) bool { return (time.Since(at) - ago).Abs() < 2*time.Second }
 
-		h := r.held(m) // of number 0: nobody was there before
+		h := r.held(m) // of number 0: no holder was there before
 		waits := acquire(r.ctx, other)
 		time.Sleep(time.Hour / 2)
 		if q := list(); len(q) != 2 || q[0].HeldSince != q[0].QueuedSince || !about(q[0].HeldSince, time.Hour/2) || !q[1].HeldSince.IsZero() || !about(q[1].QueuedSince, time.Hour/2) {
@@ -276,8 +276,9 @@ func TestRequestReleaseOfNoContender(t *testing.T) {
 	})
 }
 
-// A reader that a downgrade lets in holds since then, not since it asked: the read
-// node that is left has the number of the write node, and is younger.
+// A reader that a downgrade lets in holds since the downgrade, not since it
+// asked. The read node that is left has the number of the write node, and is
+// younger.
 func TestHeldSinceAfterDowngrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// asked reports whether somebody has asked for h. A new hold watches its node
-// after 20 ms.
+// asked reports whether a program has asked for the release of h. A new hold
+// watches its node after 20 ms.
 func asked(h *recipes.Hold) bool {
 	select {
 	case <-h.Revoked():
@@ -34,9 +34,9 @@ func (r *rig) ask(c *client.Client, path string) {
 	r.check(m.RequestRelease(r.ctx, recipes.Contender{Path: path}))
 }
 
-// Who is asked still holds, and decides. It is asked again at every acquire.
-// (Curator: TestInterProcessMutex.testRevoking; there the second acquire is not
-// told.)
+// A holder that is asked still holds, and decides. The next holder can be asked
+// again. (Curator: TestInterProcessMutex.testRevoking; there the second acquire
+// is not told.)
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -58,7 +58,7 @@ func TestRevocation(t *testing.T) {
 				h, err := acquire(r.ctx)
 				r.check(err)
 				if asked(h) {
-					t.Fatalf("%s: nobody has asked", name)
+					t.Fatalf("%s: told, and no program has asked", name)
 				}
 				var told atomic.Int32
 				h.OnRevoke(func() { told.Add(1) })
@@ -74,7 +74,7 @@ func TestRevocation(t *testing.T) {
 				}
 				h.OnRevoke(func() { told.Add(1) })
 				if time.Sleep(time.Second); told.Load() != 2 {
-					t.Errorf("%s: who comes after the request is not told", name)
+					t.Errorf("%s: a function that is set after the request is not called", name)
 				}
 				r.check(h.Err())
 				r.check(h.Context().Err())
@@ -96,7 +96,7 @@ func TestRevocationOfSeveralNodes(t *testing.T) {
 			l, err := s.Acquire(r.ctx, 3)
 			r.check(err)
 			if asked(l.Hold) {
-				t.Fatal("nobody has asked")
+				t.Fatal("told, and no program has asked")
 			}
 			r.ask(c, l.Paths()[i])
 			if !asked(l.Hold) {
@@ -118,7 +118,7 @@ func TestRevocationOfSeveralNodes(t *testing.T) {
 	})
 }
 
-// The holder's way: give up when asked, and the one who asked is next.
+// The holder's way: give up when asked, and the client that asked is next.
 func TestRevocationHandsOver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -145,8 +145,8 @@ func TestRevocationHandsOver(t *testing.T) {
 	})
 }
 
-// A request that was written before the holder looked for one counts: in the
-// moment of the grant, before the node was watched, and while it waited.
+// A request that was written before the holder looked for one counts. It may come
+// in the moment of the grant, before the node was watched, or during the wait.
 // (Curator ignores what the first read finds.)
 func TestRevocationBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestRevocationIsNotAnyChange(t *testing.T) {
 		}
 		r.check(r.srv.SetData(h.Path(), []byte("never mind")))
 		if !asked(h) {
-			t.Error("a request cannot be taken back: who has heard may have begun")
+			t.Error("a request cannot be taken back: a holder that has heard may have begun")
 		}
 		r.srv.CutAll()
 		time.Sleep(time.Second)
@@ -260,12 +260,12 @@ func TestRevocationOfReentrantHolds(t *testing.T) {
 		late, err := m.Acquire(outer.Context())
 		r.check(err)
 		if !asked(late) {
-			t.Error("who enters later is not told")
+			t.Error("a hold that enters later is not told")
 		}
 		for _, h := range []*recipes.Hold{late, inner, outer} {
 			r.check(h.Release(r.ctx))
 		}
-		// After the end nobody is told.
+		// After its end a hold is not told.
 		h := r.held(m)
 		ran := false
 		h.OnRevoke(func() { ran = true })

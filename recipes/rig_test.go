@@ -92,7 +92,7 @@ func (r *rig) session(c *client.Client) int64 {
 
 var contender = regexp.MustCompile(`^_c_[0-9a-f-]{36}-lock-\d{10}$`)
 
-// line is who stands in the queue.
+// line is the nodes of the contenders in the queue.
 func (r *rig) line() (in []string) {
 	for _, name := range r.srv.Children(dir) {
 		if contender.MatchString(name) {
@@ -102,8 +102,8 @@ func (r *rig) line() (in []string) {
 	return in
 }
 
-// empty checks that nobody is left once removals have had their time, and
-// that the lock can be had.
+// empty checks that no contender is left once removals have had their time, and
+// that the lock is free.
 func (r *rig) empty() {
 	r.Helper()
 	time.Sleep(5 * time.Second)

@@ -51,8 +51,8 @@ func TestRWLockBasic(t *testing.T) {
 	})
 }
 
-// TestInterProcessReadWriteLock.testThatDowngradingRespectsThreads: the place
-// of a write hold is that of its context's descendants and of nobody else.
+// TestInterProcessReadWriteLock.testThatDowngradingRespectsThreads: the place of
+// a write hold is for its context's descendants alone.
 func TestRWLockDowngradeIsForOwnContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

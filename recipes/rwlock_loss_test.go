@@ -29,7 +29,8 @@ func TestRWLockLossWhileHolding(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose func(r *rig, c *client.Client, h *recipes.Hold)
 		want error
-		// Who is robbed by force hears of it as fast as the next in line.
+		// A holder that is robbed by force hears of it as fast as the next in
+		// line.
 		forced bool
 	}{
 		"expired":   {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost, true},
@@ -86,8 +87,8 @@ func TestRWLockLossWhileHolding(t *testing.T) {
 	}
 }
 
-// A place in the queue that is lost is not taken again in silence, and nobody
-// else's is.
+// A place in the queue that is lost is not taken again in silence, and no other
+// contender's place is.
 func TestRWLockLossWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -134,9 +135,9 @@ func TestRWLockLossWhileWaiting(t *testing.T) {
 	}
 }
 
-// The session ends in the moment of the grant, after the list that would have granted a
-// writer, or after the event that would have granted a reader. No hold comes of it that is
-// not lost.
+// The session ends in the moment of the grant. For a writer that is after the
+// list that would have granted it, for a reader after the event. Any hold that
+// comes of it is lost.
 func TestRWLockLossAtTheGrant(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
@@ -213,7 +214,7 @@ func TestRWLockLostWhileWaiting(t *testing.T) {
 				time.Sleep(sessionTimeout)
 				r.check(w.Err())
 				r.check(w.Release(r.ctx))
-				r.check(r.rwGranted(waits, "who lost a request").Release(r.ctx))
+				r.check(r.rwGranted(waits, "a waiter that lost a request").Release(r.ctx))
 				if rule.Fired() != 1 {
 					r.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
 				}

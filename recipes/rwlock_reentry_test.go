@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A context that reads may read again, also while a writer waits, and one that
+// A context that reads may read again, also while a writer waits. A context that
 // writes may write again (Curator: one count per thread and half).
 func TestRWLockReentry(t *testing.T) {
 	t.Parallel()
@@ -54,8 +54,8 @@ func TestRWLockReentry(t *testing.T) {
 }
 
 // TestInterProcessReadWriteLock.testThatUpgradingIsDisallowed, which Curator
-// shows by a time-out: here it is refused at once, without a node, so that two
-// readers who want to write cannot wait for each other.
+// shows by a time-out. Here it is refused at once, without a node. So two readers
+// that want to write cannot wait for each other.
 func TestRWLockUpgrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -149,8 +149,8 @@ func TestRWLockReentryAfterLoss(t *testing.T) {
 	})
 }
 
-// bounded is the context of a hold, which has no end of its own, with one: who
-// waits for itself fails then, and does not hang.
+// bounded is the context of a hold, which has no end of its own, with an end. A
+// caller that waits for itself then fails, and does not hang.
 func (r *rig) bounded(h *recipes.Hold) context.Context {
 	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	r.Cleanup(cancel)
@@ -170,8 +170,8 @@ func (r *rig) wouldDeadlock(err error, begun time.Time, want int) {
 	}
 }
 
-// Nobody waits for a hold that its own context descends from, whichever
-// client that is of, nor for a writer who waits for it.
+// No caller waits for a hold that its own context descends from, whichever client
+// made the hold. No caller waits for a writer that waits for such a hold.
 func TestWouldWaitForItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -104,7 +104,7 @@ func (r *rig) rwGranted(waits <-chan result, what string) *recipes.Hold {
 
 var rwNode = regexp.MustCompile(`^_c_[0-9a-f-]{36}-(__READ__|__WRIT__)\d{10}$`)
 
-// rwLine is who stands in the queue, in order: tag and number.
+// rwLine is the contenders in the queue, in order: tag and number.
 func (r *rig) rwLine() (in []string) {
 	r.Helper()
 	for _, name := range r.srv.Children(dir) {
@@ -138,9 +138,9 @@ func (r *rig) rwEmpty() {
 	wantNoGoroutine(r.T)
 }
 
-// Readers share, a writer is alone, and who asked first is first: a writer
-// that waits lets no later reader pass (TestInterProcessReadWriteLock does
-// not look at that).
+// Readers share, a writer is alone, and the first to ask is first. A writer that
+// waits lets no later reader pass (TestInterProcessReadWriteLock does not look at
+// that).
 func TestRWLockOrder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -171,7 +171,7 @@ func TestRWLockOrder(t *testing.T) {
 	})
 }
 
-// A waiting writer that gives up lets those behind it share again.
+// When a waiting writer gives up, the readers behind it share again.
 func TestRWLockWriterGivesUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -232,7 +232,8 @@ func TestRWLockRequests(t *testing.T) {
 	})
 }
 
-// Those who wait cost one watch each, and a release wakes those who can go on.
+// Waiters cost one watch each on the nodes ahead, and a release wakes only the
+// waiters that can go on.
 func TestRWLockWatches(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -318,8 +319,8 @@ func TestRWLockTryAcquire(t *testing.T) {
 	})
 }
 
-// TestInterProcessReadWriteLock.testGetParticipantNodes, and what Curator
-// cannot tell: who holds.
+// TestInterProcessReadWriteLock.testGetParticipantNodes, and what Curator cannot
+// tell: which contenders hold.
 func TestRWLockQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -9,8 +9,9 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// A request to release that was written while the contender waited for permits goes
-// over to its leases: the hold hears of it, and operators still see the owner.
+// A request to release that was written while the contender waited for permits
+// goes over to its leases. The hold hears of the request, and operators still see
+// the owner.
 func TestSemaphoreAskedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]recipes.SemaphoreOption{
@@ -53,8 +54,9 @@ func TestSemaphoreAskedWhileWaiting(t *testing.T) {
 	}
 }
 
-// Data that another program writes to the node of a waiter for permits, and that is no
-// request, keeps nobody from the permits, and is not taken for a request.
+// Another program writes data to the node of a waiter for permits, and the data
+// is no request. The waiter still gets the permits, and the data is not taken for
+// a request.
 func TestSemaphoreWrittenWhileWaiting(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -11,8 +11,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// An acquire whose leases stand already sees who leaves the queue with leases of its own
-// while it lists: the queue first and the leases behind. Both are never held.
+// An acquire whose leases stand already lists the queue first and the leases
+// behind. So it sees a contender that leaves the queue for a lease between the
+// two lists. The two never hold at once.
 func TestSemaphoreAtOnceBesideAGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -51,9 +52,9 @@ func TestSemaphoreAtOnceBesideAGrant(t *testing.T) {
 	})
 }
 
-// Leases that are made at once are withdrawn if a contender stands in the queue, also if
-// there is room for them, in the transaction that joins the queue. Who was there first is
-// served first.
+// If a contender stands in the queue, leases that were made at once are
+// withdrawn, also if there is room for them. The transaction that joins the queue
+// does that. The first to ask is served first.
 func TestSemaphoreWithdraws(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct {

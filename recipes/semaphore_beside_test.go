@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// The leases are listed together with the queue, and behind it: somebody ahead
+// The leases are listed together with the queue, and behind it. A contender ahead
 // may take a permit and leave the queue just before the list that finds the next
 // one first.
 func TestSemaphoreStaleLeases(t *testing.T) {

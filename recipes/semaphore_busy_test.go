@@ -46,8 +46,8 @@ func TestSemaphoreTryAcquire(t *testing.T) {
 	})
 }
 
-// Of many who try in the same moment no more than fit get it, and no node
-// stays.
+// Of many callers that try in the same moment no more than fit get a permit, and
+// no node stays.
 func TestSemaphoreTryAcquireTogether(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -80,14 +80,14 @@ func TestSemaphoreTryAcquireTogether(t *testing.T) {
 	})
 }
 
-// The leases are listed, and behind them who waits (testGetParticipantNodes).
+// The leases are listed, and behind them the waiters (testGetParticipantNodes).
 func TestSemaphoreQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		s := r.semaphore(c, 3, recipes.WithNodeData([]byte("10.0.0.1")))
 		if q, err := s.Queue(r.ctx); err != nil || len(q) != 0 {
-			r.Errorf("nobody: %v, %v", q, err)
+			r.Errorf("of a free semaphore: %v, %v", q, err)
 		}
 		l := r.lease(s, 2)
 		r.check(r.srv.Create(poolLeases+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-lease-0000000007", nil))

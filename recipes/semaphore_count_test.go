@@ -11,8 +11,9 @@ import (
 	"github.com/docent-go/docent/recipes/shared"
 )
 
-// A count of another client that is out of reach keeps nobody waiting whose own
-// place is lost, nor past the end of the context, and makes no room by itself.
+// A count of another client is out of reach. A waiter whose own place is lost is
+// told, and no waiter waits past the end of its context. The count makes no room
+// by itself.
 func TestSemaphoreCountOutOfReach(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -33,7 +34,7 @@ func TestSemaphoreCountOutOfReach(t *testing.T) {
 		r.srv.Client("b").Freeze()
 		began := time.Now()
 		wantErr(t, <-late, context.DeadlineExceeded)
-		r.check(l.Release(r.ctx)) // there is room, and the one who is first cannot know
+		r.check(l.Release(r.ctx)) // there is room, and the first waiter cannot know
 		time.Sleep(3 * sessionTimeout)
 		select {
 		case err := <-lost:

@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Children that are no leases take no room, and those that would take it for
-// ever neither; leases of Curator do.
+// Children that are no leases take no room. Persistent nodes named as leases take
+// none, for they would take it for ever. Leases of Curator take room.
 func TestSemaphoreForeignChildren(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -21,7 +21,7 @@ func TestSemaphoreForeignChildren(t *testing.T) {
 		for _, child := range []string{
 			"", "/config", "/lease-0000000001", "/_c_0c708091-lease-0000000001", "/_c_0c7080916d5443208594f6fdb71d5f95-lease-0000000001",
 			"/" + id + "lease-1", "/" + id + "lock-0000000001", "/" + id + "lease-000000000x", "/x" + id + "lease-0000000001",
-			"/" + id + "lease-0000000007", // persistent: nobody's
+			"/" + id + "lease-0000000007", // persistent: of no session
 		} {
 			if child == "" {
 				r.check(r.srv.Create("/pools", nil))
@@ -108,8 +108,8 @@ func TestSemaphoreBesideKazoo(t *testing.T) {
 	})
 }
 
-// The rights of the leases are those of WithNodeACL; a refusal is an error and
-// leaves nothing.
+// WithNodeACL sets the rights of the leases. A refusal is an error and leaves
+// nothing.
 func TestSemaphoreACL(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -9,9 +9,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A lock that comes to the path between the look of a semaphore's first acquire and its
-// node in the queue is seen behind the leases. So is one that comes after the server has
-// swept the directories of a semaphore that was idle.
+// A lock may come to the path between the look of a semaphore's first acquire and
+// its node in the queue. It is seen behind the leases. So is one that comes after
+// the server has swept the directories of a semaphore that was idle.
 func TestSemaphoreSeesALockThatComesLate(t *testing.T) {
 	t.Parallel()
 	for _, gap := range []string{"after the look", "after a sweep"} {

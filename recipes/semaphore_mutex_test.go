@@ -71,9 +71,9 @@ func TestSemaphoreMutexExclusion(t *testing.T) {
 	})
 }
 
-// It is not re-entrant: a second acquire by the holder, which in Curator waits
-// for ever, is refused at once, and does no harm to the first; any goroutine
-// may release it (TestInterProcessSemaphoreMutex, CURATOR-376).
+// The lock is not re-entrant. A second acquire by the holder is refused at once,
+// and does no harm to the first; in Curator it waits for ever. Any goroutine may
+// release the lock (TestInterProcessSemaphoreMutex, CURATOR-376).
 func TestSemaphoreMutexIsNotReentrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -100,7 +100,7 @@ func TestSemaphoreMutexIsNotReentrant(t *testing.T) {
 		released := make(chan error)
 		go func() { released <- h.Release(r.ctx) }()
 		r.check(<-released)
-		// A hold of the past stands in nobody's way.
+		// A hold of the past blocks no acquire.
 		h, err = m.Acquire(context.WithoutCancel(h.Context()))
 		r.check(err)
 		r.srv.ExpireSession(r.session(c))

@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// Concurrency reaches the number of permits and never exceeds it, with one
-// permit each and with several, in threads of one client and in many clients
+// Concurrency reaches the number of permits and never exceeds it. That holds with
+// one permit each and with several, in threads of one client and in many clients
 // (testRelease1AtATime, testReleaseInChunks, testThreads, testMaxPerSession).
 func TestSemaphoreNeverTooMany(t *testing.T) {
 	t.Parallel()
@@ -63,8 +63,8 @@ func TestSemaphoreNeverTooMany(t *testing.T) {
 	}
 }
 
-// Who asked first gets theirs first, also who asked for many: nobody passes
-// somebody who waits for room.
+// The first caller to ask gets its permits first, also if it asks for many. No
+// caller passes one that waits for room.
 func TestSemaphoreFIFO(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -87,7 +87,7 @@ func TestSemaphoreFIFO(t *testing.T) {
 		time.Sleep(time.Second)
 		mu.Lock()
 		if len(order) != 0 {
-			r.Errorf("passed who was first: %v", order)
+			r.Errorf("passed the first caller: %v", order)
 		}
 		mu.Unlock()
 		r.check(first.Release(r.ctx))

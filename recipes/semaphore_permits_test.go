@@ -26,8 +26,8 @@ func (r *rig) mixed(c *client.Client, backwards bool) *recipes.InterProcessMulti
 	return m
 }
 
-// Permits are held together with other locks, all or none, in either order
-// while nobody else is there.
+// Permits are held together with other locks, all or none, in either order, while
+// there is no other client.
 func TestSemaphorePermitsInMultiLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

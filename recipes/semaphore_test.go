@@ -120,8 +120,8 @@ func (r *rig) wantWaiting(waits <-chan leased) {
 	}
 }
 
-// The nodes are those of Curator's InterProcessSemaphoreV2: a mutex in locks,
-// a lease for each permit in leases, containers above.
+// The nodes are the same as Curator's InterProcessSemaphoreV2 makes: a mutex in
+// locks, a lease for each permit in leases, containers above.
 func TestSemaphoreNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -288,8 +288,8 @@ func TestSemaphoreSimple(t *testing.T) {
 	})
 }
 
-// The number of permits is a shared count: raising it wakes who waits,
-// lowering it takes nothing away (testThreadedLeaseIncrease).
+// The number of permits is a shared count: raising it wakes the waiters, lowering
+// it takes nothing away (testThreadedLeaseIncrease).
 func TestSemaphoreCount(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -316,7 +316,7 @@ func TestSemaphoreCount(t *testing.T) {
 		got = <-waits
 		r.check(got.err)
 
-		// Somebody waits for what there will never be.
+		// A caller waits for permits that there will never be.
 		r.check(count.Set(r.ctx, 2))
 		waits = acquireLease(r.ctx, s, 2)
 		r.wantWaiting(waits)
@@ -326,7 +326,7 @@ func TestSemaphoreCount(t *testing.T) {
 		_, err = s.Acquire(r.ctx, 1)
 		wantErr(t, err, shared.ErrCountData)
 
-		// The count is deleted while somebody waits: the seed it is.
+		// The count is deleted while a caller waits: the seed holds again.
 		r.check(r.srv.SetData(countPath, []byte{0, 0, 0, 1}))
 		waits = acquireLease(r.ctx, r.countedSemaphore(c, r.sharedCount(c, 3)), 1)
 		r.wantWaiting(waits)

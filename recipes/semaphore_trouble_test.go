@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Every request of an acquire and of a release may be lost, before or after it
-// is applied: as many leases as asked for, and none after the release.
+// Every request of an acquire and of a release may be lost, before or after it is
+// applied. There are as many leases as asked for, and none after the release.
 func TestSemaphoreLostRequests(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct {
@@ -67,8 +67,8 @@ func TestSemaphoreLostRequests(t *testing.T) {
 	}
 }
 
-// loses acquires and releases n permits while a fault strikes, and checks that exactly
-// those were there.
+// loses acquires and releases n permits while a fault strikes, and checks that
+// exactly n leases were there.
 func (r *rig) loses(s *recipes.InterProcessSemaphoreV2, n int, name string, fault func(zktest.Match) *zktest.Rule, at zktest.Match) {
 	r.Helper()
 	if at.Op == zktest.OpCreateContainer {
@@ -129,8 +129,8 @@ func TestSemaphoreCancelledAtEveryStep(t *testing.T) {
 	})
 }
 
-// A holder hears of the loss of any of its leases, the others go with its
-// release, and a waiter gets them. Closing a client frees its leases
+// A holder hears of the loss of any of its leases. The others are deleted with
+// its release, and a waiter gets the permits. Closing a client frees its leases
 // (testClientClose).
 func TestSemaphoreLossWhileHolding(t *testing.T) {
 	t.Parallel()
@@ -173,8 +173,8 @@ func TestSemaphoreLossWhileHolding(t *testing.T) {
 	}
 }
 
-// A lease that somebody deletes before the hold has looked is missed by the
-// release, which removes the others.
+// If a lease is deleted before the hold has looked, the release finds that it is
+// missing, and removes the others.
 func TestSemaphoreReleaseFindsTheLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -329,9 +329,10 @@ func TestSemaphoreRefusedList(t *testing.T) {
 	})
 }
 
-// The server is away for less than the session's timeout, which is nothing, and
-// for longer: one holder before and after, none in between
-// (TestInterProcessSemaphoreCluster.testKilledServerWithEnsembleProvider, testCluster).
+// The server is away for less than the session's timeout: nothing happens. It is
+// away for longer: one holder before and after, none in between
+// (TestInterProcessSemaphoreCluster.testKilledServerWithEnsembleProvider,
+// testCluster).
 func TestSemaphoreServerAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -353,7 +354,7 @@ func TestSemaphoreServerAway(t *testing.T) {
 			return n
 		}
 		var semaphores [clients]*recipes.InterProcessSemaphoreV2
-		again := func(i int) { // as those who lose their session do
+		again := func(i int) { // as a client that loses its session does
 			done := make(chan leased, 1)
 			ends[i] = done
 			go func() {
@@ -421,8 +422,8 @@ func TestSemaphoreReleaseInTrouble(t *testing.T) {
 	})
 }
 
-// The counter of the leases may pass its end: their order is of no matter, and
-// those with a negative number take room, and are listed, like all others.
+// The counter of the leases may pass its end, for their order does not matter.
+// Leases with a negative number take room, and are listed, like all others.
 func TestSemaphoreLeasesPastTheEndOfTheCounter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -449,8 +450,8 @@ func TestSemaphoreLeasesPastTheEndOfTheCounter(t *testing.T) {
 	})
 }
 
-// Waiters that give up leave one watch, no node and no goroutine, those that
-// wait in the queue and those that are first.
+// Waiters that give up leave one watch, no node and no goroutine. That is so for
+// waiters in the queue and for the first.
 func TestSemaphoreWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

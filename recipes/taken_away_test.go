@@ -8,9 +8,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Of nodes that were made together, in a transaction whose answer was lost, one
-// is deleted before they are looked for: the error says so, as that of one node
-// does, and the others go.
+// A transaction makes several nodes together, and its answer is lost. One node is
+// deleted before the client looks for them. The error says so, as for a single
+// node, and the other nodes are deleted.
 func TestOneOfSeveralNodesDeleted(t *testing.T) {
 	t.Parallel()
 	type way struct {

@@ -66,7 +66,7 @@ func TestShrinkingTimeout(t *testing.T) {
 	})
 }
 
-// The own node stays watched when the client's retry policy gives up.
+// The holder's own node stays watched when the client's retry policy gives up.
 func TestOwnNodeIsWatchedThroughABlip(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -85,7 +85,8 @@ func TestOwnNodeIsWatchedThroughABlip(t *testing.T) {
 	})
 }
 
-// Those ahead of a TryAcquire leave while it asks who they are: then it holds.
+// The contender ahead of a TryAcquire leaves while TryAcquire asks for its name:
+// then TryAcquire holds.
 func TestTryAcquireDoesNotNameItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -101,7 +102,7 @@ func TestTryAcquireDoesNotNameItself(t *testing.T) {
 		h, err := r.mutex(a).TryAcquire(r.ctx)
 		r.check(err)
 		if left.Fired() != 1 {
-			t.Fatal("nobody left: nothing is tested")
+			t.Fatal("the holder did not leave: nothing is tested")
 		}
 		r.check(h.Close())
 		r.empty()
@@ -140,8 +141,8 @@ func TestAcquireAfterUnnoticedLoss(t *testing.T) {
 	})
 }
 
-// A refusal near the end of the counter is not repeated at the cost of one
-// more number each time, and ends when the directory is made anew.
+// Repeated refusals near the end of the counter do not use one more number each
+// time. The refusal ends when the directory is made again.
 func TestRefusalUsesNoNumbers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// strangers runs f on servers of every kind, with contenders who give nobody else
+// strangers runs f on servers of every kind. The contenders give no other client
 // a right on their nodes, in directories that are open to all.
 func strangers(t *testing.T, f func(*rig)) {
 	t.Helper()
@@ -48,8 +48,8 @@ func (r *rig) stranger(name string) (*client.Client, recipes.NodeOption) {
 	return r.connect(name, client.WithAuth("digest", name+":"+name)), recipes.WithNodeACL(zk.AuthACL(zk.PermAll)...)
 }
 
-// A waiter behind a node that it may not read is granted in its turn, whether the
-// node is deleted or goes with its session.
+// A waiter behind a node that it may not read is granted in its turn. A release
+// may delete the node, or the end of its session.
 func TestMutexBehindUnreadableNode(t *testing.T) {
 	t.Parallel()
 	strangers(t, func(r *rig) {
@@ -102,7 +102,7 @@ func TestMutexBehindUnreadableNodeGivesUp(t *testing.T) {
 	})
 }
 
-// Who holds is said as far as the name of the node tells.
+// The holder is named as far as the name of its node tells.
 func TestUnreadableContenders(t *testing.T) {
 	t.Parallel()
 	strangers(t, func(r *rig) {
@@ -164,8 +164,8 @@ func TestSemaphoreUnreadableLeases(t *testing.T) {
 	})
 }
 
-// A lease that may be read later is looked at then: what goes with no session
-// takes no permit. ZooKeeper 3.8.0 tells of a node's owner without READ.
+// A lease that may be read later is looked at then: a persistent node takes no
+// permit. ZooKeeper 3.8.0 tells of a node's owner without READ.
 func TestSemaphoreLeaseBecomesReadable(t *testing.T) {
 	t.Parallel()
 	strangersOn(t, func(r *rig) {
@@ -185,7 +185,7 @@ func TestSemaphoreLeaseBecomesReadable(t *testing.T) {
 	}, zktest.ZooKeeper384, zktest.ZooKeeper39)
 }
 
-// Readers and writers who may not read each other's nodes keep each other out.
+// Readers and writers that may not read each other's nodes keep each other out.
 func TestRWLockUnreadableNodes(t *testing.T) {
 	t.Parallel()
 	strangers(t, func(r *rig) {

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A wait that times out says who is ahead, from what the waiter has read before:
-// no request is sent after its end but the delete of its node.
+// A wait that times out names the contender ahead, from what the waiter has read
+// before. After its end only the delete of its node is sent.
 func TestWaitSaysWhoIsAhead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -27,7 +27,7 @@ func TestWaitSaysWhoIsAhead(t *testing.T) {
 			m := r.mutex(c, data)
 			_, err := m.Acquire(ctx)
 			cancel()
-			if reads := r.srv.Count(zktest.OpGetData); reads > 2 { // those with the watches, of the node ahead and of its own
+			if reads := r.srv.Count(zktest.OpGetData); reads > 2 { // the reads with watches: of the node ahead and of its own
 				t.Errorf("%d reads", reads)
 			}
 			var wait *recipes.WaitError
@@ -88,8 +88,9 @@ func TestWaitHint(t *testing.T) {
 	})
 }
 
-// A wait for permits that times out says how many are free and who holds one: a lease
-// of the caller's own client if there is one. No request is sent for that.
+// A wait for permits that times out says how many are free, and names a holder.
+// If the caller's own client has a lease, that is the one. No request is sent for
+// that.
 func TestWaitSaysWhoHoldsPermits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

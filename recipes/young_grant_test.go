@@ -9,10 +9,10 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Another client deletes the node of an acquire whose turn has come, before the lease is
-// known to stand: the servers have not said yet what they are. The acquire fails with
-// ErrNodeDeleted and not with ErrLost, which would be the loss of an outer hold. A
-// campaign stands in line again.
+// Another client deletes the node of an acquire whose turn has come, before the
+// lease is known to stand. The servers have not said yet what they are. The
+// acquire fails with ErrNodeDeleted and not with ErrLost, which would be the loss
+// of an outer hold. A campaign stands in line again.
 func TestNodeDeletedBeforeTheHold(t *testing.T) {
 	t.Parallel()
 	late := func(r *rig, path string, acquire func(context.Context) error) error {
