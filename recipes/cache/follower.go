@@ -19,6 +19,7 @@ type follower[V any] struct {
 	c     *client.Client
 	path  string
 	codec Codec[V]
+	whole bool // the path is the root of the servers
 
 	latest atomic.Pointer[version[V]]
 	wanted atomic.Int64  // the largest zxid that a Wait waits for
@@ -43,10 +44,11 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	if err != nil {
 		return nil, err
 	}
-	if _, err := inner.ServerPath(c, path); err != nil {
+	full, err := inner.ServerPath(c, path)
+	if err != nil {
 		return nil, fmt.Errorf("cache: path: %w", err)
 	}
-	f := &follower[V]{settings: set, c: c, path: path, codec: codec, asked: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", asked: make(chan struct{}, 1), done: make(chan struct{})}
 	f.latest.Store(&version[V]{
 		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now()}, superseded: make(chan struct{}),
 	})

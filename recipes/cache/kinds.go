@@ -10,7 +10,8 @@ import (
 type Tree[V any] struct{ *follower[V] }
 
 // NewTree returns a cache of the tree below path, the node at path included. It does
-// no I/O before Start. The node need not exist.
+// no I/O before Start. The node need not exist. A tree of the servers' own root leaves
+// out /zookeeper, where the servers keep their own nodes.
 func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Tree[V], error) {
 	f, err := newFollower(c, path, codec, -1, opts)
 	if err != nil {

@@ -149,7 +149,7 @@ func (k *keeper[V]) covers(path string) bool {
 	switch {
 	case path == k.path:
 		return true
-	case !isBelow(path, k.path) || k.depth >= 0 && k.levels(path) > k.depth || path == "/zookeeper" || isBelow(path, "/zookeeper"):
+	case !isBelow(path, k.path) || k.depth >= 0 && k.levels(path) > k.depth || k.whole && (path == "/zookeeper" || isBelow(path, "/zookeeper")):
 		return false
 	case k.filter == nil:
 		return true
