@@ -26,8 +26,9 @@ func (r *rig) wait(ctx context.Context, b *barrier.DistributedBarrier) <-chan er
 	return done
 }
 
-// Without a barrier all pass (TestDistributedBarrier.testNoBarrier). While it stands
-// nobody does, and all do when it is removed (testBasic, testMultiClient).
+// Without a barrier all pass (TestDistributedBarrier.testNoBarrier). While it
+// stands no waiter passes, and all pass when it is removed (testBasic,
+// testMultiClient).
 func TestBarrier(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -106,8 +106,9 @@ func TestOverSubscribed(t *testing.T) {
 	})
 }
 
-// Wake-ups without a cause let nobody pass: a lost connection, a session event, a
-// foreign child, another member that comes and goes (testSpuriousWakeup, GH-1290).
+// Wake-ups without a cause let no member pass: a lost connection, a session
+// event, a foreign child, another member that comes and goes (testSpuriousWakeup,
+// GH-1290).
 func TestSpuriousWakeUps(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -272,7 +273,7 @@ func TestGiveUpAtEveryMoment(t *testing.T) {
 	})
 }
 
-// A ready node that a crash has left lets nobody pass.
+// A ready node that a crash has left lets no member pass.
 func TestStaleReady(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {

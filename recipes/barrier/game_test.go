@@ -294,8 +294,9 @@ func (g *game) judge() {
 	}
 }
 
-// wasOpen reports whether a round was opened during the Enter, or, for a barrier
-// without rounds, before it with a member that stood at the time of the call.
+// wasOpen reports whether a round was opened during the Enter. For a barrier
+// without rounds it may also have been opened before, with a member that stood at
+// the time of the call.
 func (g *game) wasOpen(s *stay) bool {
 	for _, o := range g.opened {
 		switch {
@@ -313,8 +314,9 @@ func (g *game) wasOpen(s *stay) bool {
 	return false
 }
 
-// insideFor reports whether other worked on after the Leave of s had passed, although
-// its node stood when that began. If an operator ends it nobody can know in advance.
+// insideFor reports whether other worked on after the Leave of s had passed,
+// although its node stood when that began. If an operator ends the session, no
+// member can know in advance.
 func (g *game) insideFor(other, s *stay) bool {
 	one := g.nodes[other.path].at(s.leaving)
 	return one != nil && one == g.nodes[other.path].at(other.passed) && !one.operator && !g.forced[one.session] && other.passed.Before(s.left) && other.over.After(s.left)

@@ -75,7 +75,8 @@ func TestSessionsLostWhenOpened(t *testing.T) {
 	}
 }
 
-// A wait that ends before the members were listed does not say that nobody has come.
+// A wait that ends before the members were listed does not say that no member has
+// come.
 func TestGiveUpBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

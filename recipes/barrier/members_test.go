@@ -48,7 +48,7 @@ func (r *rig) java(name string) {
 
 const low, high = "00000000-0000-4000-8000-000000000001", "ffffffff-ffff-4fff-bfff-fffffffffff1"
 
-// View lists who stands, and by their names who is missing.
+// View lists the members that stand, and the names of the missing ones.
 func TestView(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -114,8 +114,8 @@ func TestMemberCount(t *testing.T) {
 	})
 }
 
-// With rounds a member that comes too early waits for the next round; a member of
-// Curator's among them passes as it does there, and is waited for.
+// With rounds a member that comes too early waits for the next round. A member of
+// Curator's among them passes as in Curator, and the others wait for it.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -155,8 +155,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A member passes Leave only when all have left that stood, whatever their place among
-// the names is; and one that comes with a later node does not hold it up.
+// A member passes Leave only when all members that stood have left, wherever
+// their names sort. A member that comes with a later node does not hold it up.
 func TestLeaveOrder(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{low, high} {

@@ -22,8 +22,8 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Random faults of clients and of a server, DOCENT_BARRIER_SEEDS schedules or 60: nobody
-// passes early, and at the end all pass and nothing is left.
+// Random faults of clients and of a server, DOCENT_BARRIER_SEEDS schedules or 60.
+// No member passes early, and at the end all pass and nothing is left.
 // DOCENT_BARRIER_SEED repeats one schedule.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
