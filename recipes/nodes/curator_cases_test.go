@@ -214,9 +214,10 @@ func TestNeverGivesUp(t *testing.T) {
 	})
 }
 
-// A process is killed and starts again within its session timeout (dubbo-go 2220): with
-// TakeOver its node stands at once, without it when the servers have ended the old
-// session. A killed process leaves nothing for longer than that (go-micro 2649).
+// A process is killed and starts again within its session timeout (dubbo-go
+// 2220). With TakeOver its node stands at once. Without TakeOver it stands when
+// the servers have ended the old session. A killed process leaves nothing for
+// longer than that (go-micro 2649).
 func TestRestartWithinTheSession(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]nodes.Option{nil, {nodes.TakeOver()}} {

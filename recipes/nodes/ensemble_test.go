@@ -14,9 +14,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// The answer to a create is lost, and the client comes to a server that does not know
-// the node yet: there is no second node. The same after a lost session. Close leaves
-// nothing, also if the new session's server did not know the node.
+// The answer to a create is lost, and the client comes to a server that does not
+// know the node yet. There is no second node, also after a lost session. Close
+// leaves nothing, also if the new session's server did not know the node.
 func TestLaggingServer(t *testing.T) {
 	t.Parallel()
 	all := modes()

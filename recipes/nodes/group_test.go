@@ -122,8 +122,8 @@ func TestGroupMember(t *testing.T) {
 	})
 }
 
-// This member is among the members only while its node stands: not while a foreign
-// node has its id, and not while only the node of its lost session stands.
+// This member is among the members only while its node stands. A foreign node
+// with its id does not count, nor the node of its lost session.
 func TestSelfOnlyWhileItStands(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -218,7 +218,7 @@ func TestMembersUnreadable(t *testing.T) {
 	})
 }
 
-// Who is no member can follow as well, and the group may come and go.
+// A client that is no member can follow as well, and the group may come and go.
 func TestFollowMissingGroup(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

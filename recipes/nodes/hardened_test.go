@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// Who waits for a node that is closed before it was started is told so.
+// A caller that waits for a node that is closed before its start is told so.
 func TestClosedBeforeStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -36,8 +36,8 @@ func TestClosedBeforeStart(t *testing.T) {
 	})
 }
 
-// With StopWhenRemoved the deletion counts as well if another node stands at the path
-// before this client looks, and if it comes right after the create.
+// With StopWhenRemoved the deletion also counts if another node stands at the
+// path before this client looks. It also counts right after the create.
 func TestRemovedAndReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -138,8 +138,9 @@ func TestCloseInPartitionLeavesNothing(t *testing.T) {
 	}
 }
 
-// The answer to the first create is lost, and the session with it, while the servers
-// keep that session: there is never a second node beside the ghost (etcd 2128).
+// The client loses the answer to the first create, and its session, while the
+// servers keep that session. There is never a second node beside the ghost (etcd
+// 2128).
 func TestGhostOfLostAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {

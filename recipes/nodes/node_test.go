@@ -155,7 +155,7 @@ func TestStopWhenRemoved(t *testing.T) {
 }
 
 // The servers delete the node with its session, and the event may come before the
-// client knows of the end: that is no removal by another client.
+// client knows of the end. That is no removal by another client.
 func TestDeletedWithSessionIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -79,7 +79,7 @@ type life struct {
 
 const forever = int64(1) << 62
 
-// lives are those of all nodes below /workers.
+// lives are the lives of all nodes below /workers.
 func (h *record) lives() (all []*life) {
 	standing := map[string]*life{}
 	slices.SortStableFunc(h.commits, func(a, b commit) int { return int(a.Zxid - b.Zxid) })

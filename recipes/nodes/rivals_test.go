@@ -28,12 +28,12 @@ func number(t *testing.T, name string, n uint64) uint64 {
 	return n
 }
 
-// Two clients keep a node each at one path, or are members of one group, and a
-// stranger's node is in the way now and then. Faults hit the clients, the server and the
-// tree. Judged are: each stands again within a session timeout and two round trips;
-// never twice; nothing is written into, and nothing deleted of another's; a ghost's
-// replacement leaves no moment without the node; nothing is left. DOCENT_NODES_SEED
-// repeats one schedule.
+// Two clients keep a node each at one path, or are members of one group. A
+// stranger's node is in the way now and then. Faults hit the clients, the server
+// and the tree. Each node must stand again within a session timeout and two round
+// trips, and never twice. No client writes into or deletes the node of another. A
+// ghost's replacement leaves no moment without the node. Nothing is left at the
+// end. DOCENT_NODES_SEED repeats one schedule.
 func TestRivalSchedules(t *testing.T) {
 	t.Parallel()
 	playRivals(t, 1, number(t, "DOCENT_NODES_RIVAL_SEEDS", 40))
@@ -121,7 +121,8 @@ func (g *game) play() {
 		g.end(v)
 	}
 	time.Sleep(sessionTimeout)
-	// If two share a persistent node, and both write, nobody can tell who made it.
+	// If two clients share a persistent node, and both write, neither can tell
+	// which of them made it.
 	if left := g.tree().Children("/workers"); len(left) != 0 && (g.distinct() || g.ephemeral()) {
 		g.Errorf("left behind: %v", left)
 	}

@@ -35,9 +35,9 @@ func modes() (all []struct {
 	return all
 }
 
-// The answer to any request is lost, or the request, or the session ends at that
-// moment: the node stands, once, and nothing is left (CURATOR-297, etcd 2128, "a second
-// node after a lost answer").
+// Any request or its answer is lost, or the session ends at that moment. The node
+// stands, once, and nothing is left (CURATOR-297, etcd 2128, "a second node after
+// a lost answer").
 func TestAnswerLostAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
