@@ -15,8 +15,8 @@ import (
 
 type callerName struct{}
 
-// Each write has the values of the first of its own callers, not those of a caller
-// whose operation has ended.
+// Each write has the context values of the first of its own callers, and none of
+// a caller whose operation has ended.
 func TestAtomicContextOfAWrite(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -47,8 +47,9 @@ func TestAtomicContextOfAWrite(t *testing.T) {
 	})
 }
 
-// A caller that holds the lock of PromotedToLock loses it. That is its own trouble: who
-// waits behind it, and who goes in the same write, is promoted all the same.
+// A caller that holds the lock of PromotedToLock loses it. That concerns this
+// caller alone: a caller behind it, or in the same write, is promoted all the
+// same.
 func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
 	t.Parallel()
 	for name, merged := range map[string]bool{"the next write": false, "the same write": true} {
@@ -96,7 +97,7 @@ func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
 }
 
 // Another client deletes the node that a write has just made, and makes it with a
-// value: a CompareAndSet in that write compares with this value.
+// value. A CompareAndSet in that write compares with this value.
 func TestAtomicMadeAgainByAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -72,8 +72,8 @@ func TestAtomicLostToTheSameValue(t *testing.T) {
 	})
 }
 
-// The session ends, or the context does, at every step: an error says that nothing was
-// added, or that it is not known, and it is true.
+// The session ends, or the context does, at every step. The error says that
+// nothing was added, or that this is not known, and the error is true.
 func TestAtomicInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]shared.AtomicOption{nil, {shared.WithoutMark()}} {
@@ -142,7 +142,7 @@ func TestAtomicMergedCallerLeaves(t *testing.T) {
 		wg.Go(func() { _, late = n.Add(r.within(1500*time.Millisecond), 1000) }) // gives up in the write
 		wg.Go(func() {
 			if v, err := n.Add(r.ctx, 10000); err != nil || v.PostValue-v.PreValue != 10000 || v.Stats.Merged != 2 {
-				r.Errorf("who stays: %+v, %v", v, err)
+				r.Errorf("the caller that stays: %+v, %v", v, err)
 			}
 		})
 		wg.Wait()

@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// No server is reached, and the client gives up at once: who follows a value asks
-// again, after pauses, and goes on when a server is back.
+// No server is reached, and the client gives up at once. A follower of a value
+// asks again, after pauses, and goes on when a server is back.
 func TestSharedCountFollowedWithoutPatience(t *testing.T) {
 	t.Parallel()
 	for _, p := range []retry.Policy{retry.None(), retry.NTimes(3, 0)} {

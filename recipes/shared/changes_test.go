@@ -38,8 +38,8 @@ func (f *followed) want(r *rig, values ...int32) {
 	f.all = nil
 }
 
-// Everybody hears of every value, once, wherever it is set, also after the
-// connection was lost, and after the session was (TestSharedCount.testMultiClients,
+// Every follower hears of every value, once, wherever it is set. So it is after a
+// lost connection and after a lost session (TestSharedCount.testMultiClients,
 // testMultiClientDifferentSeed, testDisconnectEventOnWatcherDoesNotRetry,
 // testDisconnectReconnectEventDoesNotFireValueWatcher).
 func TestSharedCountFollowed(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSharedCountFollowed(t *testing.T) {
 		one.want(r, 1)
 		r.wantCount(b, 1) // the first seed is the value
 		if n := r.srv.WatchCount(); n != 1 {
-			r.Errorf("%d watches for two who listen", n)
+			r.Errorf("%d watches for two listeners", n)
 		}
 		for v := range int32(10) {
 			r.check(b.Set(r.ctx, v))
@@ -90,8 +90,8 @@ func TestSharedCountFollowed(t *testing.T) {
 	})
 }
 
-// A node that is deleted and made anew is followed; Curator's goes blind
-// (curator-layout: shared values). It is not made anew by who follows it.
+// A node that is deleted and made again is followed; Curator's follower goes
+// blind (curator-layout: shared values). A follower does not make the node again.
 func TestSharedCountSurvivesDeletion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -105,7 +105,7 @@ func TestSharedCountSurvivesDeletion(t *testing.T) {
 			time.Sleep(time.Second)
 			got.want(r)
 			if _, there := r.srv.Node(countPath); there {
-				r.Error("made anew by who follows it")
+				r.Error("a follower has made the node again")
 			}
 			if n := r.srv.WatchCount(); n != 1 {
 				r.Errorf("%d watches", n)

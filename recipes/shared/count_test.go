@@ -121,9 +121,10 @@ func TestSharedCountInvalid(t *testing.T) {
 	})
 }
 
-// A node whose data is not four bytes long is somebody else's, such as a
-// DistributedAtomicLong's. It is refused with its length and left as it is, by
-// Get, Set and TrySet, and to who follows it, which goes on when it is repaired.
+// A node whose data is not four bytes long belongs to another recipe, such as a
+// DistributedAtomicLong. Get, Set and TrySet refuse it with its length and leave
+// it as it is. A follower is told the same, and goes on when the node is
+// repaired.
 func TestSharedCountData(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -41,7 +41,7 @@ func ExampleSharedCount_TrySet() {
 		fmt.Println(err)
 		return
 	}
-	for done := false; !done; { // until nobody came in between
+	for done := false; !done; { // until no other client came in between
 		now, err := count.Get(ctx)
 		if err != nil {
 			fmt.Println(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// TrySet is about what was read: whoever wrote since stands in its way, also
-// by writing the same (TestSharedCount.testSimpleVersioned,
+// TrySet compares with what was read. Any write since stands in its way, also one
+// of the same value (TestSharedCount.testSimpleVersioned,
 // testMultiClientVersioned).
 func TestTrySet(t *testing.T) {
 	t.Parallel()
@@ -53,8 +53,8 @@ func TestTrySet(t *testing.T) {
 	})
 }
 
-// A node that is deleted and made anew in the very moment of the set is not
-// confused with the one that was read: the mark keeps it.
+// A node that is deleted and made again in the very moment of the set is not
+// confused with the node that was read. The mark prevents it.
 func TestTrySetIdentityAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -105,8 +105,9 @@ func TestTrySetLostRequests(t *testing.T) {
 	})
 }
 
-// The answer is lost, and somebody else has set the same value of the same
-// version: whose it is decides, not what it looks like.
+// The answer is lost, and another client has set the same value of the same
+// version. TrySet goes by which client set the value, not by what the value looks
+// like.
 func TestTrySetLostToTheSameValue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -127,7 +128,7 @@ func TestTrySetLostToTheSameValue(t *testing.T) {
 		}})
 		set, err = a.TrySet(r.ctx, prev, 3)
 		if !set || err != nil {
-			r.Errorf("the own set, overwritten: TrySet = %v, %v", set, err)
+			r.Errorf("a's set, overwritten: TrySet = %v, %v", set, err)
 		}
 		r.wantCount(a, 9)
 		r.noMarks()
@@ -153,8 +154,8 @@ func TestTrySetVersionComesRound(t *testing.T) {
 	})
 }
 
-// The session ends at every step: false or an error never stands for a set
-// that was applied unless the error says that it may have been.
+// The session ends at every step. TrySet never returns false for a set that was
+// applied. Its error may stand for an applied set only if it says so.
 func TestTrySetSessionLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

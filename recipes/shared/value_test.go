@@ -26,7 +26,7 @@ func (r *rig) value(c *client.Client, seed string) *shared.SharedValue {
 	return s
 }
 
-// The node holds the bytes, and is made with the seed by who comes first
+// The node holds the bytes, and the first client makes it with the seed
 // (TestSharedCount's cases, of the mechanism that both have).
 func TestSharedValue(t *testing.T) {
 	t.Parallel()
@@ -64,8 +64,8 @@ func TestSharedValue(t *testing.T) {
 	})
 }
 
-// Who follows it hears of each value once, after lost connections and sessions too,
-// and after the node was deleted, where Curator's goes blind.
+// A follower hears of each value once, after lost connections and sessions too.
+// It also does after the node was deleted, where Curator's goes blind.
 func TestSharedValueFollowed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
