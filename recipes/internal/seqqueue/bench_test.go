@@ -27,7 +27,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// BenchmarkLine is the whole order, for those who look at a queue.
+// BenchmarkLine orders a whole line, as a look at a queue does.
 func BenchmarkLine(b *testing.B) {
 	for _, n := range []int{64, 4096} {
 		children := contenders(n)

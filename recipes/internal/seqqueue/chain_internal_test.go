@@ -79,8 +79,9 @@ const (
 	writer   = "__WRIT__"
 )
 
-// A member whose number follows that of a member knows its place: it waits for that one,
-// and has the turn when a member that was first leaves.
+// A member whose number follows another member's number knows its place: it waits
+// for that member. If that member was first, the next has the turn when it
+// leaves.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
@@ -98,8 +99,8 @@ func TestChain(t *testing.T) {
 	p.want("behind one that is over", p.make(8, mutexTag), first, nil)
 }
 
-// A member that was only waiting gives no turn: who waits for it waits for what it waited
-// for, or lists.
+// A member that was only waiting gives no turn. The next member waits for the
+// node that it waited for, or lists.
 func TestChainGivesUp(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
@@ -164,8 +165,9 @@ func TestChainBroken(t *testing.T) {
 	p.want("behind one that was broken and is over", p.make(8, writer), unknown, nil)
 }
 
-// The answer of a create may come when the client has given the connection up. If the
-// client then finds no node, it makes another, which stands behind those that follow.
+// The answer of a create may come when the client has given the connection up. If
+// the client then finds no node, it makes another node, which stands behind the
+// members that follow.
 func TestChainRepeatedCreate(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)

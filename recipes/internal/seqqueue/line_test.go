@@ -15,8 +15,8 @@ const prefix = "lock-"
 
 var tags = seqqueue.Tags{Contenders: []string{prefix}}
 
-// sorted is the queue as Curator sorts it, those left out that are no
-// contenders: by the text after the last prefix, compared as text.
+// sorted is the queue as Curator sorts it: by the text after the last prefix,
+// compared as text. Children that are no contenders are left out.
 func sorted(children []string) []string {
 	var in []string
 	for _, name := range children {
@@ -90,7 +90,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Who is not in the list is told so, whatever is in it.
+// A member that is not in the list is told so, whatever is in the list.
 func TestJudgeNotListed(t *testing.T) {
 	t.Parallel()
 	own := seqqueue.Node{Name: "me-lock-0000000005", Key: "0000000005"}
@@ -101,8 +101,9 @@ func TestJudgeNotListed(t *testing.T) {
 	}
 }
 
-// Who goes by other rules is in the line, but nobody is granted anything
-// beside them; whom the tags make one of us is waited for by number.
+// A contender of other rules is in the line, but no member is granted a turn
+// beside it. If the tags name it among our contenders, members wait for it by
+// number.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	children := []string{"a-lock-0000000003", "k__lock__0000000002", "b-lock-0000000001", "k__lock__x", "k__rlock__0000000000"}

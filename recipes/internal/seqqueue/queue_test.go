@@ -62,7 +62,7 @@ func (w *world) join() *seqqueue.Member {
 	return m
 }
 
-// empty checks that nobody stands in line once removals have had their time.
+// empty checks that no member stands in line once removals have had their time.
 func (w *world) empty() {
 	w.Helper()
 	time.Sleep(5 * time.Second)
@@ -104,8 +104,8 @@ func TestQueueIsFIFO(t *testing.T) {
 	})
 }
 
-// Near the end of the counter nobody is granted anything, and half way there
-// everybody is warned.
+// Near the end of the counter no member is granted a turn, and half way there
+// every member is warned.
 func TestSequenceEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -146,8 +146,8 @@ func TestSequenceEnd(t *testing.T) {
 	}
 }
 
-// A negative number in the line means that the order is not safe for anybody,
-// also for those who came before.
+// A negative number in the line means that the order is not safe for any member,
+// also for members that came before.
 func TestWrappedNeighbour(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(w *world) {
