@@ -25,11 +25,11 @@ var ensemble = setting{
 	tick: 2 * time.Second, timeout: anyTimeout,
 }
 
-// anyTimeout draws a timeout that the default lease policy accepts. Members
-// tell each other of signs of life at multiples of half a tick, and sessions end
-// at multiples of a tick: with whole seconds every session would have one more
-// than it was promised. Short ones are drawn more often, as more of them end in
-// a schedule.
+// anyTimeout draws a timeout that the default lease policy accepts. Members tell
+// each other of signs of life at multiples of half a tick, and sessions end at
+// multiples of a tick. With whole seconds every session would live a second
+// longer than it was promised. Short timeouts are drawn more often, as more of
+// such sessions end in a schedule.
 func anyTimeout(r *rand.Rand) time.Duration {
 	return 4*time.Second + time.Duration(r.IntN(1+r.IntN(12_000)))*time.Millisecond
 }
@@ -125,8 +125,8 @@ func depose(e *zktest.Ensemble, old *zktest.Member) {
 	}
 }
 
-// member is a fault of a member that the plan draws, or of one that serves
-// whoever is first in the line of a lock then.
+// member is a fault of a member that the plan draws, or of one that serves the
+// first contender of a lock then.
 func member(name string, do, undo func(*zktest.Ensemble, *zktest.Member)) fault {
 	return fault{name, func(p *plan, w *world, _ *node, at, to time.Duration) {
 		m := w.ensemble.Server(1 + p.r.IntN(members))
@@ -134,7 +134,7 @@ func member(name string, do, undo func(*zktest.Ensemble, *zktest.Member)) fault 
 		var l *resource
 		if p.r.IntN(4) > 0 {
 			l = w.locks[p.r.IntN(len(w.locks))]
-			what = name + " who serves the first of " + l.path
+			what = name + " that serves the first of " + l.path
 		}
 		p.during(at, to, what, func() {
 			if l != nil {
@@ -159,7 +159,7 @@ func (w *world) serving(l *resource, otherwise *zktest.Member) *zktest.Member {
 	return otherwise
 }
 
-// leader is a fault of whoever leads then, if anybody does.
+// leader is a fault of the member that leads then, if there is one.
 func leader(name string, do, undo func(*zktest.Ensemble, *zktest.Member)) fault {
 	return fault{name, func(p *plan, w *world, _ *node, at, to time.Duration) {
 		var struck *zktest.Member
@@ -202,30 +202,30 @@ func TestEnsembleStretchedSchedules(t *testing.T) {
 	}
 }
 
-// TestEnsembleStretchedSeed plays one of those.
+// TestEnsembleStretchedSeed plays one of these schedules.
 func TestEnsembleStretchedSeed(t *testing.T) {
 	t.Parallel()
 	playOne(t, stretched)
 }
 
-// TestAnswersProveNothing checks that the faults of an ensemble are bad enough:
-// a lease that believes in answers breaks the promise of one holder, and nothing
-// that a fenced resource relies on.
+// TestAnswersProveNothing checks that the faults of an ensemble are bad enough. A
+// lease that believes in answers breaks the promise of one holder. It breaks
+// nothing that a fenced resource relies on.
 func TestAnswersProveNothing(t *testing.T) {
 	t.Parallel()
 	wantBroken(t, trusting, sim.ErrOverlap, 11)
 }
 
-// TestSignsOfLifeTakeTime checks that the clocks of an ensemble are sharp enough:
-// a lease that takes a committed write for a sign of life which the leader has
-// names deadlines that are not kept.
+// TestSignsOfLifeTakeTime checks that the clocks of an ensemble are sharp enough.
+// A lease may take a committed write for a sign of life which the leader has.
+// Such a lease names deadlines that are not kept.
 func TestSignsOfLifeTakeTime(t *testing.T) {
 	t.Parallel()
 	wantBroken(t, hasty, sim.ErrDeadline, 157)
 }
 
-// wantBroken plays schedules until one breaks a promise, and none may break what
-// holds whatever anybody believes.
+// wantBroken plays schedules until one breaks a promise. No schedule may break
+// what holds whatever clients believe.
 func wantBroken(t *testing.T, k setting, promise error, first uint64) {
 	t.Helper()
 	first = number(t, seedEnv, first)
@@ -242,8 +242,8 @@ func wantBroken(t *testing.T, k setting, promise error, first uint64) {
 	t.Errorf("no schedule breaks it: %v", promise)
 }
 
-// healEnsemble ends every fault of members and waits for a leader, without whom
-// an operator can do nothing.
+// healEnsemble ends every fault of members and waits for a leader. Without a
+// leader an operator can do nothing.
 func (w *world) healEnsemble() {
 	w.ensemble.Heal()
 	for i := 1; i <= members; i++ {

@@ -37,9 +37,9 @@ type step struct {
 	do   func()
 }
 
-// span is a time in which a client, or everybody, was cut off.
+// span is a time in which a client, or every client, was cut off.
 type span struct {
-	client   string // "" is everybody
+	client   string // "" is every client
 	from, to time.Duration
 	hit      bool
 }
@@ -150,7 +150,7 @@ var requests = []zktest.Op{
 	zktest.OpSync, zktest.OpExists, zktest.OpCreateContainer, zktest.OpConnect, zktest.OpPing, 0,
 }
 
-// requestsOfMany are those of locks that need transactions.
+// requestsOfMany are the requests of locks that need transactions.
 var requestsOfMany = append(slices.Clone(requests), zktest.OpMulti, zktest.OpMulti, zktest.OpMulti)
 
 // ruled is a fault of single requests. It strikes from at to to.

@@ -9,9 +9,10 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// keeper is a server that behaves as ClickHouse Keeper without containers: who comes
-// back is given a new session, a stop ends the sessions of those who are connected,
-// and a request that it does not know costs the connection.
+// keeper is a server that behaves as ClickHouse Keeper without containers. A
+// client that comes back is given a new session. A stop ends the sessions of the
+// connected clients, and a request that the server does not know costs the
+// connection.
 var keeper = setting{
 	test: "TestKeeperSeed", start: startKeeper, check: sim.Check, games: []game{mutexGame},
 	tick: alone.tick, timeout: alone.timeout,
@@ -38,9 +39,9 @@ func startUnrecognised(t *testing.T, opts ...zktest.Option) cluster {
 }
 
 // keeperCluster has the faults of Keeper in one menu, and its stops in another. A
-// client that hears nothing while the server stops does not hear that its session is
-// over, and nothing but the token helps then: docs/servers.md says so. So no fault
-// comes with the stops that silences a connection without closing it.
+// client that hears nothing while the server stops does not hear that its session
+// is over. Only the token helps then: docs/servers.md says so. So no fault comes
+// with the stops that silences a connection without closing it.
 func keeperCluster(c cluster) cluster {
 	c.menu = slices.DeleteFunc(slices.Clone(aloneMenu), func(f fault) bool { return f.name == "restart" || f.name == "move" })
 	silent := []string{

@@ -14,7 +14,7 @@ type kind struct {
 	dirs    []string // of nodes, below its path
 	of      func(r *rand.Rand) int
 	role    func(below string) (sim.Role, bool) // of a node, by its path below the lock's
-	place   *regexp.Regexp                      // names of those who wait or hold in turn; nil if leases hold
+	place   *regexp.Regexp                      // names of nodes that wait or hold in turn; nil if leases hold
 	foreign []string                            // children that are not ours: some look like contenders
 }
 
@@ -146,8 +146,8 @@ func (w *world) locate(node string) (*resource, sim.Role, bool) {
 	return nil, 0, false
 }
 
-// ahead returns the contenders that stand now, are older than a hold and
-// exclude it. Those of permits are found in the log.
+// ahead returns the contenders that stand now, are older than a hold and exclude
+// it. The contenders of permits are found in the log.
 func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 	if l.kind.place == nil {
 		return nil
@@ -167,8 +167,8 @@ func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 	return paths
 }
 
-// before reports whether a reader or writer excludes a hold and is older. Who
-// reads in a writer's place has its number and a younger node.
+// before reports whether a reader or writer excludes a hold and is older. A
+// reader in a writer's place has the writer's number and a younger node.
 func before(n zktest.Node, g *sim.Hold) bool {
 	theirs, own := readOrWrite.FindStringSubmatch(n.Path), readOrWrite.FindStringSubmatch(g.Path)
 	if n.Path == g.Path || g.From != nil && n.Path == g.From.Path || own == nil || own[1] == "READ" && theirs[1] == "READ" {

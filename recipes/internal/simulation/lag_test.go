@@ -9,8 +9,8 @@ import (
 var lags = [actorsPerClient]time.Duration{211, 307, 401}
 
 // lagging is the context of one actor. The library asks it for its end before
-// most of its requests, and there the actor falls behind by a few nanoseconds
-// of its own: those who are woken by the same event go on one after the other.
+// most requests. There each actor falls behind by its own few nanoseconds. So
+// actors that the same event wakes go on one after the other.
 type lagging struct {
 	context.Context
 	lag time.Duration

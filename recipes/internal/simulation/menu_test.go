@@ -109,8 +109,8 @@ func move(p *plan, w *world, n *node, at, _ time.Duration) {
 	})
 }
 
-// deleteContender is an operator who deletes the node of a holder, of a
-// waiter, or all of them.
+// deleteContender is an operator that deletes the node of a holder, of a waiter,
+// or all of them.
 func deleteContender(p *plan, w *world, _ *node, at, _ time.Duration) {
 	l := w.locks[p.r.IntN(len(w.locks))]
 	place := p.r.IntN(5)
@@ -128,9 +128,10 @@ func deleteContender(p *plan, w *world, _ *node, at, _ time.Duration) {
 	})
 }
 
-// sweepDirectory is an operator who deletes the contenders of a lock and, as soon as they
-// are gone, its directory. The next contender makes that anew, and its numbers begin at 0.
-// The operator does so again and again for a while.
+// sweepDirectory is an operator that deletes the contenders of a lock and, as
+// soon as they are gone, its directory. The next contender makes the directory
+// again, and its numbers begin at 0. The operator does so again and again for a
+// while.
 func sweepDirectory(p *plan, w *world, _ *node, at, _ time.Duration) {
 	l := w.locks[p.r.IntN(len(w.locks))]
 	all := p.r.IntN(2) == 0
@@ -153,7 +154,7 @@ func sweepDirectory(p *plan, w *world, _ *node, at, _ time.Duration) {
 // and only one is.
 var foreign = []string{"lock-", "lock--1", "lock-12", "notes", "read-0000000001", foreignContender}
 
-// addForeign lets somebody else put nodes in a lock's directory for a while.
+// addForeign lets another program put nodes in a lock's directory for a while.
 func addForeign(p *plan, w *world, _ *node, at, to time.Duration) {
 	l := w.locks[p.r.IntN(len(w.locks))]
 	name := l.kind.foreign[p.r.IntN(len(l.kind.foreign))]

@@ -12,8 +12,8 @@ const (
 	nameLength = 36 // of a UUID
 )
 
-// names maps the UUIDs that a client draws to those that go over the wire,
-// which the seed decides, and back.
+// names maps the UUIDs that a client draws to UUIDs that go over the wire, and
+// back. The seed decides the latter.
 type names struct {
 	client string
 	seed   uint64

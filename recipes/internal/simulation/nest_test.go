@@ -8,8 +8,9 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// nest is several locks that were taken one within the other, each in the context of
-// the hold before, as nested calls of ordinary code take them. It stands for all.
+// nest is several locks that were taken one within the other, each in the context
+// of the hold before. Nested calls of ordinary code take locks so. A nest stands
+// for all its holds.
 type nest struct {
 	recipes.AnyHold // the innermost, which is lost with each of the others
 
@@ -43,8 +44,8 @@ func (n *nest) both(end func(recipes.AnyHold) error) error {
 	return errors.Join(end(n.AnyHold), <-outer)
 }
 
-// nested calls one after the other, each within what was granted before. If one is
-// refused it releases those.
+// nested calls one after the other, each within what was granted before. If one
+// is refused it releases the others.
 func nested(calls []call) call {
 	return func(ctx context.Context) (recipes.AnyHold, error) {
 		var all recipes.AnyHold

@@ -61,8 +61,8 @@ func (c *nic) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close takes what has just been written with it: whether it comes before or
-// after that is anybody's guess too.
+// Close drops what has just been written: the order of the two is as little
+// decided as that of the writes.
 func (c *nic) Close() error {
 	c.mu.Lock()
 	c.frames = nil
@@ -97,7 +97,7 @@ func (c *nic) flush() {
 }
 
 // meaning is a frame without its length, its xid and its own names. It starts
-// with the type, so a create comes before the list that goes with it, and the
+// with the type, so a create comes before the list that is sent with it, and the
 // end of a session last.
 func meaning(frame []byte) []byte {
 	if len(frame) < 8 {

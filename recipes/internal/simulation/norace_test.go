@@ -2,7 +2,7 @@
 
 package simulation_test
 
-// What runs when nobody asks for more.
+// How many schedules run if no variable asks for more.
 const (
 	schedules                 = 300
 	ensembleSchedules         = 100

@@ -7,8 +7,8 @@ import (
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
-// saw adds what an observer of the peaceful history saw: a's term 10 from 1 s, b's term
-// 11 from 5 s, nobody from 8 s.
+// saw adds what an observer of the peaceful history saw. That is a's term 10 from
+// 1 s, b's term 11 from 5 s, and no leader from 8 s.
 func saw(p *peace, sights ...sim.Sight) {
 	p.Healed, p.Calm, p.Finished = -20*second, second, 20*second // no node stands for too long
 	p.Nodes = []*sim.Node{
@@ -23,7 +23,7 @@ func saw(p *peace, sights ...sim.Sight) {
 	}
 }
 
-// sights are those of an observer who misses nothing.
+// sights are what an observer sees that misses nothing.
 func sights() []sim.Sight {
 	return []sim.Sight{
 		{At: 500 * time.Millisecond},

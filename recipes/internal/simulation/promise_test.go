@@ -88,7 +88,7 @@ var cases = map[string]struct {
 		p.force("", 1, 7*second)
 	}, []error{sim.ErrOverlap}},
 	"granted while another believes": {func(p *peace) { p.a.ContextEnded, p.nodeA.Gone = 6*second, 7*second }, []error{sim.ErrBelief, sim.ErrFalseRelease}},
-	"granted to another who never heard": {func(p *peace) {
+	"granted to another that never heard": {func(p *peace) {
 		p.a.ContextEnded = sim.Never
 	}, []error{sim.ErrBelief, sim.ErrLateLoss}},
 	"told too late":          {func(p *peace) { p.b.ContextEnded = 9 * second }, []error{sim.ErrLateLoss}},
@@ -182,8 +182,8 @@ var cases = map[string]struct {
 	"false deletion found": {func(p *peace) { p.b.ReleaseErr = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
 	"busy":                 {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/a") }, nil},
 	"busy without a name":  {func(p *peace) { p.cs.Call, p.cs.Err = "try", failed(recipes.ErrBusy) }, nil},
-	"busy who waits":       {func(p *peace) { p.cs.Err = busy("/l/a") }, []error{sim.ErrFalseBusy}},
-	"busy with nobody":     {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/x") }, []error{sim.ErrFalseBusy}},
+	"busy in a wait":       {func(p *peace) { p.cs.Err = busy("/l/a") }, []error{sim.ErrFalseBusy}},
+	"busy with no holder":  {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/x") }, []error{sim.ErrFalseBusy}},
 	"busy with one gone": {func(p *peace) {
 		p.cs.Call, p.cs.Err, p.cs.Begun, p.cs.Ended = "try", busy("/l/a"), 6*second, 6*second
 		p.cs.ContextEnded = sim.Never

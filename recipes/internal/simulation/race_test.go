@@ -2,8 +2,9 @@
 
 package simulation_test
 
-// What runs when nobody asks for more. The race detector makes a schedule
-// about ten times as long; make simulation and make determinism play many more.
+// How many schedules run if no variable asks for more. The race detector makes a
+// schedule about ten times as long; make simulation and make determinism play
+// many more.
 const (
 	schedules                 = 40
 	ensembleSchedules         = 32

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// jitter is the randomness of one client. Several of its goroutines may draw
-// at one instant, in an order that nobody controls, so what they get depends
-// on the seed, the client and the instant, and not on who came first. Those who
-// draw together get the same; what they then send together is ordered by nic.
+// jitter is the randomness of one client. Several of its goroutines may draw at
+// one instant, in an order that the test cannot control. So what they get depends
+// on the seed, the client and the instant, and not on their order. Goroutines
+// that draw together get the same, and nic orders what they then send together.
 func (w *world) jitter(client string) func() float64 {
 	base := generator(w.seed, client).Uint64()
 	return func() float64 {

@@ -22,7 +22,7 @@ func shares(p *peace, a, b, of int) {
 	p.a.Of, p.inner.Of, p.b.Of = of, of, of
 }
 
-// permitted makes the nodes those of permits.
+// permitted makes the nodes nodes of permits.
 func permitted(p *peace) {
 	for _, n := range p.Nodes {
 		n.Role, n.Of, n.Placed = sim.RolePermit, 3, true
@@ -30,14 +30,14 @@ func permitted(p *peace) {
 	shares(p, 1, 1, 3)
 }
 
-// downgraded lets b read in the place of a, who wrote.
+// downgraded lets b read in the place of a, which wrote.
 func downgraded(p *peace) {
 	shares(p, 1000, 1, 1000)
 	p.Attempts = []*sim.Attempt{p.takeA, p.again, p.cs}
 	p.b.From, p.b.Token, p.nodeB.Made, p.b.Granted = p.a, p.a.Token, 3*second, 6*second
 }
 
-// between is a writer who was granted then.
+// between is a writer that was granted then.
 func between(p *peace) {
 	n := &sim.Node{Path: "/l/d", Lock: "/l", Session: 3, Czxid: 11, Made: 5 * second, Gone: 6 * second}
 	g := &sim.Hold{
@@ -73,7 +73,7 @@ var shareCases = map[string]struct {
 		p.force("/l/a", 0, 5*second)
 	}, nil},
 	"too many inside": {func(p *peace) { meet(p); shares(p, 2, 2, 3) }, []error{sim.ErrOverlap}},
-	"not all of those inside believe": {func(p *peace) {
+	"not every visitor believes": {func(p *peace) {
 		meet(p)
 		shares(p, 2, 1, 3)
 		p.Visits[0].In = append(p.Visits[0].In, &sim.Hold{Path: "/l/c", Units: 1, Of: 3})
@@ -232,7 +232,7 @@ func TestPermitsAreCounted(t *testing.T) {
 		t.Errorf("the first: %+v", n)
 	}
 	if n := permit("/s/b", "/s/2"); !n.Placed || len(n.Ahead) != 1 {
-		t.Errorf("one who overtakes: %+v", n)
+		t.Errorf("a permit that overtakes: %+v", n)
 	}
 	if n := permit("/s/c"); n.Placed || len(n.Ahead) != 2 {
 		t.Errorf("one from nowhere: %+v", n)
@@ -285,7 +285,7 @@ func TestWitnessOfShares(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if !w.Open(ctx, &sim.Hold{Token: 9, Units: 9, Of: 9}, 0) || len(h.Visits) != 0 {
-		t.Errorf("one who knows of the loss: %v", h.Visits)
+		t.Errorf("a holder that knows of the loss: %v", h.Visits)
 	}
 }
 

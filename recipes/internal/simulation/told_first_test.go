@@ -77,9 +77,9 @@ func acquires(ctx context.Context, m *recipes.InterProcessMutex) <-chan error {
 	return done
 }
 
-// slack lets one client hold and another wait, strikes when the hold is that
-// old, and returns how long the first had been told before the second held,
-// and how long its deadline had passed.
+// slack lets one client hold and another wait, and strikes when the hold is that
+// old. It returns how long the holder had been told before the waiter held, and
+// how long the holder's deadline had passed.
 func (f *fleet) slack(ft separation, age time.Duration) (told, deadline time.Duration) {
 	f.Helper()
 	a, b := f.mutex("a", ft.holder), f.mutex("b", ft.waiter)
@@ -132,9 +132,9 @@ func slacks(t *testing.T, ft separation, timeout time.Duration, policy client.Le
 
 var measuredTimeouts = []time.Duration{4 * time.Second, 6 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second}
 
-// A holder that is parted from its leader, and can still read its own node,
-// hears of it before the next one holds; and that one never holds before the
-// deadline of the first.
+// A holder is parted from its leader, and can still read its own node. It hears
+// of that before the next waiter holds. The waiter never holds before the
+// holder's deadline.
 func TestHolderIsToldFirst(t *testing.T) {
 	t.Parallel()
 	for name, ft := range map[string]separation{"partitioned follower": partitionedFollower, "deposed leader": deposedLeader} {
@@ -183,8 +183,8 @@ func TestPingsLetTwoHold(t *testing.T) {
 	}
 }
 
-// If another server can be reached in time, the hold is kept: the connection
-// whose heartbeat is not answered is given up for one to that server.
+// If another server can be reached in time, the hold is kept. The client gives up
+// the connection whose heartbeat is not answered for one to that server.
 func TestHoldSurvivesAPartitionedFollower(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range measuredTimeouts[2:] {

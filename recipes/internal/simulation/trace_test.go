@@ -24,7 +24,7 @@ type trace struct {
 	lines []event
 }
 
-// event is one line of a trace. It is written out when somebody asks.
+// event is one line of a trace. It is written out on demand.
 type event struct {
 	at   time.Duration
 	what fmt.Stringer // without errors and without what is drawn from crypto/rand
@@ -55,8 +55,8 @@ func (tr *trace) note(at time.Duration, err error, what fmt.Stringer) {
 	tr.lines = append(tr.lines, event{at, what, err})
 }
 
-// request adds a request. The nodes that a heartbeat checks stand in the order in
-// which they were granted; of those granted at one instant any may be the first.
+// request adds a request. The nodes that a heartbeat checks stand in the order of
+// their grants. Of nodes granted at one instant any may be the first.
 func (tr *trace) request(at time.Duration, r zktest.Request) {
 	r.Xid = 0
 	if r.Op == zktest.OpMulti {
@@ -87,7 +87,8 @@ func matched(err error) string {
 	return strings.Join(kinds, ", ")
 }
 
-// canonical returns the lines, those of one instant in order of what they say.
+// canonical returns the lines. The lines of one instant are in order of what they
+// say.
 func (tr *trace) canonical() []string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

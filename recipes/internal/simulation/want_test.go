@@ -57,7 +57,7 @@ type want struct {
 	parts        []part
 	acquire, try call
 	do           doing
-	within       call  // what is asked for by who holds; nil for nothing
+	within       call  // what the holder asks for; nil for nothing
 	more         int   // permits that within asks for
 	hopeless     bool  // that within can never be granted
 	asks         bool  // the servers, before within is refused

@@ -89,7 +89,7 @@ func (m *mirror) read(path string, anew bool) {
 	m.note(path, stat, err)
 	switch {
 	case m.deep && anew:
-		for _, name := range below(path) { // those that are gone too
+		for _, name := range below(path) { // also nodes that are gone
 			m.read(path+"/"+name, true)
 		}
 	case !m.deep && anew && err == nil:

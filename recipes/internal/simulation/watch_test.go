@@ -25,8 +25,8 @@ const (
 	watchSession  = 6 * time.Second
 )
 
-// watchWorld is one schedule for watches: a writer changes nodes, a client that
-// faults strike mirrors them and has waiters who give up, and in pauses of the
+// watchWorld is one schedule for watches. A writer changes nodes. A client that
+// faults strike mirrors them, and has waiters that give up. In pauses of the
 // faults nothing may have been missed.
 type watchWorld struct {
 	t       *testing.T
@@ -35,7 +35,7 @@ type watchWorld struct {
 	named   bool // the servers name the transaction of an event
 	seed    uint64
 	c       *client.Client // of the mirrors
-	waiting *client.Client // of the waiters, who would hear of everything by a mirror's watch
+	waiting *client.Client // of the waiters, which would hear of everything by a mirror's watch
 	mirrors []*mirror
 	waiters []*waiter
 
@@ -184,7 +184,8 @@ func (w *watchWorld) play() {
 	}
 }
 
-// compare checks, while nothing changes, that everybody knows what is there.
+// compare checks, while nothing changes, that every mirror and waiter knows what
+// is there.
 func (w *watchWorld) compare() {
 	lead := w.e.Leader()
 	if lead == nil {

@@ -48,7 +48,7 @@ func (a *waiter) wait(ctx context.Context) {
 		if a.hasty {
 			limit = time.Duration(a.r.IntN(2000)) * time.Millisecond
 		}
-		if a.r.IntN(4) == 0 { // whoever is forgotten waits to this day
+		if a.r.IntN(4) == 0 { // a waiter that is forgotten waits to this day
 			limit = time.Hour
 		}
 		patience := time.NewTimer(limit)

@@ -30,7 +30,7 @@ const (
 	latencyLo        = 50 * time.Microsecond
 	latencyHi        = 2 * time.Millisecond
 	closeWithin      = time.Second
-	foreignContender = "lock-0000000000" // sorts before everybody
+	foreignContender = "lock-0000000000" // sorts before every contender
 )
 
 // world is one schedule: a server, its clients and what they did.
@@ -75,8 +75,8 @@ type resource struct {
 	witness *sim.Witness
 }
 
-// generator returns random numbers of one user: nobody shares them, so what
-// one draws never shifts what another gets.
+// generator returns random numbers of one user. No other user shares them, so
+// what one draws never shifts what another gets.
 func generator(seed uint64, user string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(user))
