@@ -34,9 +34,9 @@ func (r *rig) ask(c *client.Client, path string) {
 	r.check(m.RequestRelease(r.ctx, recipes.Contender{Path: path}))
 }
 
-// A holder that is asked still holds, and decides. The next holder can be asked
-// again. (Curator: TestInterProcessMutex.testRevoking; there the second acquire
-// is not told.)
+// A holder that is asked still holds, and decides. The hold of a later acquire
+// can be asked again. (Curator: TestInterProcessMutex.testRevoking; there the
+// second acquire is not told.)
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
