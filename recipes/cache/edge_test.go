@@ -1,8 +1,14 @@
 package cache_test
 
 import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes/cache"
@@ -33,5 +39,69 @@ func TestNodesOfTheServers(t *testing.T) {
 		app := r.connect("app", client.WithNamespace("app"))
 		r.want(r.start(app, "/", opts...), "/= /zookeeper=mine /zookeeper/x=too")
 		r.want(r.start(app, "/zookeeper", opts...), "/zookeeper=mine /zookeeper/x=too")
+	})
+}
+
+// Nodes that the filter leaves out do not count towards the limits, however many they
+// are.
+func TestFilterUnderLimit(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		for i := range 12 {
+			r.create(fmt.Sprintf("/app/n%d", i), "")
+		}
+		seven := cache.WithFilter(func(path string) bool { return strings.HasSuffix(path, "7") })
+		r.want(r.tree("/app", append(opts, seven, cache.WithLimits(cache.Limits{Nodes: 4}))...), "/app= /app/n7=")
+	})
+}
+
+// A cache looks again at a node that it may not read every half minute, also while it
+// hears of other changes all the time.
+func TestUnreadableIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/busy", "")
+		_, err := r.w.Create(r.ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.check(err)
+		tree := r.tree("/app", opts...)
+		if n, _ := tree.Snapshot().Get("/app/secret"); !errors.Is(n.Err, zk.ErrNoAuth) {
+			r.Fatalf("nothing is tested: %+v", n)
+		}
+		_, err = r.w.SetACL(r.ctx, "/app/secret", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		for i := range 6 {
+			time.Sleep(10 * time.Second)
+			r.set("/app/busy", strconv.Itoa(i))
+		}
+		r.want(tree, "/app= /app/busy=5 /app/secret=s")
+	})
+}
+
+// The bytes of a value that is dropped, as the client may not read it any more, are
+// not counted any longer.
+func TestBytesOfUnreadable(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", strings.Repeat("x", 1000))
+		tree := r.tree("/app", append(opts, cache.DropUndecodable(), cache.WithLimits(cache.Limits{Bytes: 1500}))...)
+		for range 4 {
+			_, err := r.w.SetACL(r.ctx, "/app/a", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+			r.check(err)
+			r.set("/app/a", strings.Repeat("y", 1000))
+			r.srv.Client("cache").Cut()
+			time.Sleep(5 * time.Second)
+			if n, _ := tree.Snapshot().Get("/app/a"); !errors.Is(n.Err, zk.ErrNoAuth) {
+				r.Fatalf("nothing is tested: %+v", n)
+			}
+			_, err = r.w.SetACL(r.ctx, "/app/a", zk.WorldACL(zk.PermAll), client.AnyVersion)
+			r.check(err)
+			time.Sleep(31 * time.Second)
+			if n, _ := tree.Snapshot().Get("/app/a"); n.Err != nil || len(n.Value) != 1000 || !tree.Synced() {
+				r.Errorf("%+v, %v", n, tree.State())
+			}
+		}
 	})
 }

@@ -46,6 +46,7 @@ type keeper[V any] struct {
 	comparing bool // events may be of transactions soon after valid
 	resynced  bool // since the newest version
 	refused   map[string]struct{}
+	again     time.Time // when those that were refused are read again
 	fault     error
 	pause     time.Duration
 }
@@ -180,7 +181,7 @@ func (k *keeper[V]) forget() {
 // idle is how long to wait if nothing happens; 0 means for ever.
 func (k *keeper[V]) idle() time.Duration {
 	if len(k.refused) > 0 {
-		return refusedWait
+		return max(time.Until(k.again), 1)
 	}
 	return 0
 }
@@ -212,10 +213,18 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Standing, most time.Dur
 	case <-changed:
 	case <-asked:
 	case <-late:
+		k.retryRefused()
+	case <-ctx.Done():
+	}
+}
+
+// retryRefused marks the nodes that may not be read, if it is time.
+func (k *keeper[V]) retryRefused() {
+	if now := time.Now(); !now.Before(k.again) {
+		k.again = now.Add(refusedWait)
 		for path := range k.refused {
 			k.mark(task{path, ofData}, k.valid-1)
 		}
-	case <-ctx.Done():
 	}
 }
 

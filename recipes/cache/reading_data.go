@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -26,6 +27,9 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 		k.settle(t, a.Zxid)
 		return nil
 	case a.Err != nil: // the client may not read it
+		if len(k.refused) == 0 {
+			k.again = time.Now().Add(refusedWait)
+		}
 		k.refused[t.path] = struct{}{}
 		n := &Node[V]{Path: t.path, Err: &UnreadableError{Path: t.path, Err: a.Err}}
 		if old != nil && !k.drop {
@@ -33,6 +37,9 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 			n.Err = &UnreadableError{Path: t.path, Err: a.Err}
 		}
 		if old == nil || !old.unread() {
+			if old != nil {
+				k.bytes += int64(n.size - old.size)
+			}
 			k.root = k.root.put(n)
 			k.floor = max(k.floor, a.Zxid)
 		}
@@ -125,9 +132,6 @@ func (k *keeper[V]) children(t task, a inside.Answer) error {
 	}
 	k.floor = max(k.floor, a.Stat.Pzxid)
 	there := make(map[string]struct{}, len(a.Names))
-	if k.limits.Nodes > 0 && len(a.Names) > 2*k.limits.Nodes {
-		return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: t.path}
-	}
 	for _, name := range a.Names {
 		path := t.path + "/" + name
 		if t.path == "/" {
@@ -137,6 +141,9 @@ func (k *keeper[V]) children(t task, a inside.Answer) error {
 			continue
 		}
 		there[path] = struct{}{}
+		if k.limits.Nodes > 0 && len(there) > 2*k.limits.Nodes {
+			return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: path}
+		}
 		if k.root.get(path) == nil {
 			k.mark(task{path, ofData}, a.Stat.Pzxid-1)
 		}
