@@ -44,17 +44,17 @@ func (e *UndecodableError) Error() string {
 // Unwrap returns the error of the codec.
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// UnreadableError says that the client may not read a node. The cache tries again
-// every half minute, and after each reconnection. Until then the node may be another
-// one, or gone.
+// UnreadableError says that the client may not read a node, or that its data is larger
+// than [client.WithMaxReply] allows. The cache tries again every half minute, and after
+// each reconnection. Until then the node may be another one, or gone.
 type UnreadableError struct {
 	Path string
-	Err  error // matches zk.ErrNoAuth
+	Err  error // matches zk.ErrNoAuth or client.ErrReplyTooLarge
 }
 
 // Error names the node.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("cache: the client may not read %s: %v", e.Path, e.Err)
+	return fmt.Sprintf("cache: the client cannot read %s: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the answer of the server.

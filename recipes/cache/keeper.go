@@ -233,7 +233,7 @@ func (k *keeper[V]) retryRefused() {
 // large.
 func (k *keeper[V]) publish(now inside.Standing) error {
 	v := k.latest.Load()
-	here := k.feed != nil && !k.resync && now.Connected && now.Line == k.feed.Line()
+	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Line == k.feed.Line()
 	zxid := k.head
 	for _, m := range k.dirty {
 		zxid = min(zxid, m.bounds[0])
@@ -249,7 +249,7 @@ func (k *keeper[V]) publish(now inside.Standing) error {
 			k.issue(zxid, State{Phase: Synced})
 		}
 	case v.state.Phase == Synced && !here:
-		k.issue(v.zxid, State{Phase: Stale, Err: errors.Join(k.limit(), now.Err)})
+		k.issue(v.zxid, State{Phase: Stale, Err: errors.Join(k.reason(), now.Err)})
 	case v.state.Phase != Synced && k.news(v.state.Err):
 		k.issue(v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: k.fault})
 	}
@@ -263,12 +263,15 @@ func (k *keeper[V]) news(said error) bool {
 		(errors.Is(k.fault, ErrLimit) || !errors.Is(said, ErrLimit))
 }
 
-// limit is the fault if that is a LimitError.
-func (k *keeper[V]) limit() error {
-	if errors.Is(k.fault, ErrLimit) {
-		return k.fault
+// stuck reports whether the cache knows of changes that it cannot read.
+func (k *keeper[V]) stuck() bool { return len(k.dirty) > 0 && k.reason() != nil }
+
+// reason is the fault, if that says more than how the client stands.
+func (k *keeper[V]) reason() error {
+	if errors.Is(k.fault, errNotConnected) || errors.Is(k.fault, errBehind) {
+		return nil
 	}
-	return nil
+	return k.fault
 }
 
 // issue makes a version the newest. If it is Synced, it has the readings, which are

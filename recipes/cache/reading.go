@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -278,8 +279,9 @@ func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {
 	var faults error
 	for i, a := range answers {
 		switch t := tasks[i]; {
-		case a.Err != nil && !errors.Is(a.Err, zk.ErrNoNode) && !errors.Is(a.Err, zk.ErrNoAuth):
-			faults = errors.Join(faults, a.Err)
+		case a.Err != nil && !errors.Is(a.Err, zk.ErrNoNode) && !errors.Is(a.Err, zk.ErrNoAuth) &&
+			(t.what != ofData || !errors.Is(a.Err, client.ErrReplyTooLarge)):
+			faults = errors.Join(faults, fmt.Errorf("cache: read %s: %w", t.path, a.Err))
 		case t.what == ofChildren:
 			faults = errors.Join(faults, k.children(t, a))
 		case t.what == ofBirth:

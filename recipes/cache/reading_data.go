@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
 )
 
@@ -26,7 +27,7 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 		}
 		k.settle(t, a.Zxid)
 		return nil
-	case a.Err != nil: // the client may not read it
+	case a.Err != nil: // the client may not read it, or takes no answer of that size
 		if len(k.refused) == 0 {
 			k.again = time.Now().Add(refusedWait)
 		}
@@ -42,6 +43,9 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 			}
 			k.root = k.root.put(n)
 			k.floor = max(k.floor, a.Zxid)
+			if m != nil && k.lists(t.path) && errors.Is(a.Err, client.ErrReplyTooLarge) {
+				k.mark(task{t.path, ofChildren}, m.bounds[0]) // they may be read all the same
+			}
 		}
 		k.settle(t, a.Zxid)
 		return nil

@@ -1,0 +1,65 @@
+package cache_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A value that is too large for the client is a state of its node. It hides no other
+// change, and the nodes below it are there.
+func TestValueTooLarge(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/old", strings.Repeat("x", 10_000))
+		r.create("/app/old/below", "b")
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		r.create("/app/new", strings.Repeat("x", 10_000))
+		r.create("/app/new/below", "b")
+		r.create("/app/a", "a")
+		time.Sleep(time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/a=a /app/new= /app/new/below=b /app/old= /app/old/below=b" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+		for _, path := range []string{"/app/old", "/app/new"} {
+			unread := (*cache.UnreadableError)(nil)
+			if n, _ := tree.Snapshot().Get(path); !errors.As(n.Err, &unread) || !errors.Is(n.Err, client.ErrReplyTooLarge) {
+				r.Errorf("%s: %v", path, n.Err)
+			}
+			r.set(path, "small")
+		}
+		time.Sleep(31 * time.Second) // one-shot watches: no watch stands on such a node
+		r.want(tree, "/app= /app/a=a /app/new=small /app/new/below=b /app/old=small /app/old/below=b")
+		tree.Close()
+		r.wantNothingLeft()
+	})
+}
+
+// A cache that knows of a change and cannot read it is not synced, and says why.
+func TestStuckIsStale(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "a")
+		tree := r.tree("/app", opts...)
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/app/a", Times: zktest.Always}, -1)
+		r.set("/app/a", "b")
+		time.Sleep(time.Second)
+		if state := tree.State(); state.Phase != cache.Stale || state.Err == nil || !strings.Contains(state.Err.Error(), "/app/a") {
+			r.Errorf("%v after %d answers without the data", state, rule.Fired())
+		}
+		r.srv.ClearRules()
+		time.Sleep(2 * time.Second)
+		if !tree.Synced() {
+			r.Errorf("%v", tree.State())
+		}
+		r.want(tree, "/app= /app/a=b")
+	})
+}
