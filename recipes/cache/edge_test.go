@@ -105,3 +105,40 @@ func TestBytesOfUnreadable(t *testing.T) {
 		}
 	})
 }
+
+// What a reconnection brings to light is told as such also to a reader that takes its
+// time, while the cache goes on without changes.
+func TestCauseLasts(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/else", "")
+		tree := r.tree("/app", opts...)
+		link := r.srv.Client("cache")
+		var told []string
+		for change, err := range tree.Changes(r.within(time.Hour)) {
+			r.check(err)
+			told = append(told, fmt.Sprintf("%v %v", change.Kind, change.Cause))
+			switch change.Kind {
+			case cache.Began:
+				link.Refuse()
+				link.Cut()
+				continue
+			case cache.BecameStale:
+				r.create("/app/new", "x")
+				link.Accept()
+				time.Sleep(5 * time.Second)
+				r.set("/else", "1")
+				_ = r.now(tree) // a version with the same nodes and a larger zxid
+				continue
+			case cache.BecameSynced:
+			default:
+				continue
+			}
+			break
+		}
+		if got := strings.Join(told, ", "); got != "began live, stale live, created resync, synced resync" {
+			r.Error(got)
+		}
+	})
+}

@@ -150,7 +150,7 @@ func (f *follower[V]) Close() {
 // end publishes the last version.
 func (f *follower[V]) end() {
 	v := f.latest.Load()
-	last := &version[V]{Snapshot: v.Snapshot, over: true, seq: v.seq, superseded: make(chan struct{})}
+	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, superseded: make(chan struct{})}
 	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
 	f.latest.Store(last)
 	close(v.superseded)

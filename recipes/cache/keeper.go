@@ -287,6 +287,8 @@ func (k *keeper[V]) issue(zxid int64, state State) {
 	}
 	if next.root != v.root || state.Phase != v.state.Phase {
 		next.seq++
+	} else {
+		next.cause = v.cause // a reader may see this version in place of v
 	}
 	if state.Phase == v.state.Phase {
 		next.state.Since = v.state.Since
