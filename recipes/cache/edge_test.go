@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -140,5 +141,39 @@ func TestCauseLasts(t *testing.T) {
 		if got := strings.Join(told, ", "); got != "began live, stale live, created resync, synced resync" {
 			r.Error(got)
 		}
+	})
+}
+
+// A Wait for a transaction that never comes costs other Waits no time, while it lasts
+// and after it.
+func TestWaitForTheFuture(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/else", "")
+		tree := r.tree("/app", opts...)
+		quick := func(when string) {
+			for i := range 20 {
+				r.set("/else", strconv.Itoa(i))
+				begun := time.Now()
+				_ = r.now(tree)
+				if took := time.Since(begun); took > 100*time.Millisecond {
+					r.Errorf("%s: %v", when, took)
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(r.ctx)
+		ended := make(chan error)
+		go func() { // ends with ctx
+			_, err := tree.Wait(ctx, 1<<40)
+			ended <- err
+		}()
+		time.Sleep(10 * time.Second)
+		quick("beside it")
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			r.Error(err)
+		}
+		quick("after it")
 	})
 }

@@ -22,12 +22,11 @@ type follower[V any] struct {
 	whole bool // the path is the root of the servers
 
 	latest atomic.Pointer[version[V]]
-	wanted atomic.Int64  // the largest zxid that a Wait waits for
-	waits  atomic.Int32  // how many Waits there are
-	asked  chan struct{} // holds a token when wanted has grown
+	asked  chan struct{} // holds a token when there is a new Wait
 	done   chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex    // guards the rest
+	wanted  map[int64]int // the zxids that Waits wait for, and how many each
 	started bool
 	closed  bool
 	cancel  context.CancelFunc
@@ -48,7 +47,7 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	if err != nil {
 		return nil, fmt.Errorf("cache: path: %w", err)
 	}
-	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", asked: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1), done: make(chan struct{})}
 	f.latest.Store(&version[V]{
 		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now()}, superseded: make(chan struct{}),
 	})
@@ -92,20 +91,43 @@ func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
 // the servers. With zxid 0 Wait waits for the first snapshot. The error is that of ctx,
 // or ErrClosed.
 func (f *follower[V]) Wait(ctx context.Context, zxid int64) (*Snapshot[V], error) {
-	f.waits.Add(1)
-	defer f.waits.Add(-1)
-	for now := f.wanted.Load(); now < zxid && !f.wanted.CompareAndSwap(now, zxid); {
-		now = f.wanted.Load()
+	if v := f.latest.Load(); v.zxid >= max(zxid, 1) {
+		return &v.Snapshot, nil
 	}
-	return f.until(ctx, func(v *version[V]) bool {
-		if v.zxid < zxid {
-			select {
-			case f.asked <- struct{}{}:
-			default:
-			}
+	defer f.want(zxid)()
+	return f.until(ctx, func(v *version[V]) bool { return v.zxid >= max(zxid, 1) })
+}
+
+// want notes that a Wait waits for zxid, and wakes the goroutine of the cache.
+func (f *follower[V]) want(zxid int64) (done func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted[zxid]++
+	select {
+	case f.asked <- struct{}{}:
+	default:
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.wanted[zxid]--; f.wanted[zxid] == 0 {
+			delete(f.wanted, zxid)
 		}
-		return v.zxid >= max(zxid, 1)
-	})
+	}
+}
+
+// next is the smallest zxid larger than that of the newest version that a Wait waits
+// for, or 0.
+func (f *follower[V]) next() (zxid int64) {
+	now := f.latest.Load().zxid
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for z := range f.wanted {
+		if z > now && (zxid == 0 || z < zxid) {
+			zxid = z
+		}
+	}
+	return zxid
 }
 
 // WaitSynced waits until the state is Synced, and returns the snapshot. The error is

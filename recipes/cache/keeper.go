@@ -109,7 +109,7 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Standing) error {
 		return k.catchUp(ctx)
 	case len(k.dirty) > 0:
 		return k.read(ctx)
-	case k.waits.Load() > 0 && k.wanted.Load() > k.latest.Load().zxid:
+	case k.next() > 0:
 		return k.ask(ctx)
 	default:
 		return errIdle
@@ -199,7 +199,7 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Standing, most time.Dur
 		late = t.C
 	}
 	var asked <-chan struct{}
-	if k.fault == nil {
+	if k.fault == nil || errors.Is(k.fault, errBehind) {
 		asked = k.asked
 	} else if errors.Is(k.fault, ErrLimit) {
 		ready = nil
@@ -245,7 +245,7 @@ func (k *keeper[V]) publish(now inside.Standing) error {
 				return err
 			}
 		}
-		if k.root != v.root || v.state.Phase != Synced || v.line != now.Line || zxid > v.zxid && k.waits.Load() > 0 {
+		if k.root != v.root || v.state.Phase != Synced || v.line != now.Line || zxid > v.zxid && k.next() > 0 {
 			k.issue(zxid, State{Phase: Synced})
 		}
 	case v.state.Phase == Synced && !here:

@@ -165,6 +165,7 @@ func (k *keeper[V]) covers(path string) bool {
 
 // ask asks the server how far it is.
 func (k *keeper[V]) ask(ctx context.Context) error {
+	wanted := k.next()
 	zxid, err := k.feed.Sync(ctx)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 	if err := k.absorb(); err != nil {
 		return err
 	}
-	if zxid < k.wanted.Load() {
+	if zxid < wanted {
 		return errBehind // the transaction may be yet to come
 	}
 	return nil
