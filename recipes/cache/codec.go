@@ -1,14 +1,26 @@
 package cache
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 )
 
 // Codec decodes the data of a node. It runs on the goroutine of the cache, so it must
-// not block. It may keep data. An error makes the node undecodable; see
-// [UndecodableError].
+// not block, and must not close the cache. It may keep data. An error makes the node
+// undecodable; see [UndecodableError]. A panic does the same.
 type Codec[V any] func(data []byte) (V, error)
+
+// try calls the codec, and makes an error of its panic: one bad value must not end every
+// program that follows it.
+func (c Codec[V]) try(data []byte) (v V, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = *new(V), fmt.Errorf("the codec panics: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return c(data)
+}
 
 // Bytes is the codec of raw bytes. Readers share the bytes and must not change them.
 func Bytes(data []byte) ([]byte, error) { return data, nil }
@@ -17,11 +29,10 @@ func Bytes(data []byte) ([]byte, error) { return data, nil }
 func Text(data []byte) (string, error) { return string(data), nil }
 
 // JSON returns the codec of JSON documents. Fields that V lacks are ignored. An empty
-// node is undecodable.
+// node is undecodable, and so is one with more than one document.
 func JSON[V any]() Codec[V] {
 	return func(data []byte) (v V, err error) {
-		d := json.NewDecoder(bytes.NewReader(data))
-		if err := d.Decode(&v); err != nil {
+		if err := json.Unmarshal(data, &v); err != nil {
 			return *new(V), err
 		}
 		return v, nil

@@ -86,7 +86,7 @@ func (k *keeper[V]) decode(path string, old *Node[V], a inside.Answer) *Node[V] 
 		ctime: a.Stat.Ctime, mtime: a.Stat.Mtime, EphemeralOwner: a.Stat.EphemeralOwner,
 		size: int32(len(a.Data)), //nolint:gosec // a reply is smaller
 	}
-	v, err := k.codec(a.Data)
+	v, err := k.codec.try(a.Data)
 	if err == nil {
 		n.Value = v
 	} else {

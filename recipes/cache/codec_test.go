@@ -1,0 +1,56 @@
+package cache_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes/cache"
+)
+
+// The codec of JSON takes whole documents only: what a writer left behind a document is
+// a sign of a write that went wrong.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	decode := cache.JSON[map[string]int]()
+	if v, err := decode([]byte(" {\"a\": 1}\n")); err != nil || v["a"] != 1 {
+		t.Errorf("%v, %v", v, err)
+	}
+	for _, bad := range []string{"", `{"a":1}{"b":2}`, `{"a":1}x`, `{"a":1`, `{"a":"1"}`} {
+		if v, err := decode([]byte(bad)); err == nil || v != nil {
+			t.Errorf("%q: %v, %v", bad, v, err)
+		}
+	}
+}
+
+// A codec that panics makes its node undecodable, and the cache goes on.
+func TestCodecPanics(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/n", "1")
+		value, err := cache.NewValue(r.c, "/n", func(data []byte) (string, error) {
+			if string(data) == "bad" {
+				panic("the codec's own words")
+			}
+			return string(data), nil
+		})
+		r.check(err)
+		r.check(value.Start(r.ctx))
+		for _, data := range []string{"2", "bad", "3"} {
+			r.set("/n", data)
+			_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
+			r.check(err)
+			n, _ := value.Get()
+			var bad *cache.UndecodableError
+			switch {
+			case data != "bad" && (n.Value != data || n.Err != nil):
+				r.Errorf("%s: %+v", data, n)
+			case data == "bad" && (n.Value != "2" || !errors.As(n.Err, &bad) || !strings.Contains(n.Err.Error(), "the codec's own words")):
+				r.Errorf("%+v", n)
+			}
+		}
+		value.Close()
+		r.wantNothingLeft()
+	})
+}
