@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/client"
@@ -49,27 +50,38 @@ func oneOrTwo(_ *cobra.Command, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return usageError("the arguments are PATH [NODE]")
 	}
-	return nil
+	return validPath(args[0])
 }
 
-func newAsk(to *target) *cobra.Command {
+func newAsk(to *target, io streams) *cobra.Command {
 	var wait time.Duration
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "ask PATH [NODE]",
 		Short: "Ask a holder to release its lock",
 		Long: `Ask writes a request into the node of a contender, in Curator's protocol. Without NODE it
 means the only holder. The holder decides. Nothing is taken from it. Holders of Docent
-hear of the request if their program looks (Hold.Revoked), holders of Curator if the
+hear of the request if their program looks (Hold.Revoked; docent run --on-ask), holders of Curator if the
 lock was made revocable, holders of kazoo and go-zookeeper never.
 
+Ask shows the node and asks for a yes, unless --yes is given. It refuses if another
+node has that name by then.
+
 With --wait the command waits until the node is gone, and fails if it still stands then.`,
-		Args: oneOrTwo,
+		Args: oneOrTwo, ValidArgsFunction: to.completeNode(),
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the release")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for a yes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
 			l, who, err := find(ctx, c, args)
 			if err != nil {
+				return err
+			}
+			if err := approve(cmd, io, l, who, yes, "Write a request to release into this node? Type yes: "); err != nil {
+				return err
+			}
+			if _, err := unchanged(ctx, c, who); err != nil {
 				return err
 			}
 			if err := l.ask(ctx, who); err != nil {
@@ -122,7 +134,7 @@ The holder hears of it after the fact: it and the next holder may work at the sa
 time. Ask first (docent ask). If that does not help, stop the holder's process. Its
 node is then deleted when its session times out, and nothing overlaps. A holder of
 Curator does not hear of it at all, and works on.`,
-		Args: exactly("PATH", "NODE"),
+		Args: onPath("NODE"), ValidArgsFunction: to.completeNode(),
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -131,21 +143,24 @@ Curator does not hear of it at all, and works on.`,
 			if err != nil {
 				return err
 			}
-			if err := write(cmd.ErrOrStderr(), wide, rows(l, []recipes.Contender{who}, time.Now())); err != nil {
-				return err
-			}
 			if who.Holder && who.Family != recipes.FamilyDocent {
 				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "A holder of %s is not told: it works on beside the next holder. Stop its process first.\n", who.Family)
 			}
-			if !yes {
-				if err := confirm(cmd.ErrOrStderr(), io, "Delete this node? Type yes: "); err != nil {
-					return err
-				}
+			if err := approve(cmd, io, l, who, yes, "Delete this node? Type yes: "); err != nil {
+				return err
 			}
 			return evict(ctx, c, l, who)
 		})
 	}
 	return cmd
+}
+
+// approve shows the contender that something is to be done to, and asks for a yes.
+func approve(cmd *cobra.Command, io streams, l lock, who recipes.Contender, yes bool, question string) error {
+	if err := write(cmd.ErrOrStderr(), wide, rows(l, []recipes.Contender{who}, time.Now())); err != nil || yes {
+		return err
+	}
+	return confirm(cmd.ErrOrStderr(), io, question)
 }
 
 // confirm asks for a yes.
@@ -168,14 +183,9 @@ func confirm(w io.Writer, from streams, question string) error {
 // than it did. The version is read before that is compared, so a later change is
 // refused by the servers.
 func evict(ctx context.Context, c *client.Client, l lock, who recipes.Contender) error {
-	_, stat, err := c.Get(ctx, who.Path)
-	switch {
-	case errors.Is(err, client.ErrNoNode):
-		return errors.New("the contender has left meanwhile; nothing was done")
-	case err != nil:
+	stat, err := unchanged(ctx, c, who)
+	if err != nil {
 		return err
-	case stat.Czxid != who.FencingToken || stat.EphemeralOwner != who.Session:
-		return errors.New("another node has that name meanwhile; nothing was done")
 	}
 	queue, err := l.queue(ctx)
 	if err != nil {
@@ -191,6 +201,21 @@ func evict(ctx context.Context, c *client.Client, l lock, who recipes.Contender)
 		return err
 	}
 	return nil
+}
+
+// unchanged returns the stat of the node of a contender, and refuses another node of the
+// same name.
+func unchanged(ctx context.Context, c *client.Client, who recipes.Contender) (*zk.Stat, error) {
+	exists, stat, err := c.Exists(ctx, who.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !exists:
+		return nil, errors.New("the contender has left meanwhile; nothing was done")
+	case stat.Czxid != who.FencingToken || stat.EphemeralOwner != who.Session:
+		return nil, errors.New("another node has that name meanwhile; nothing was done")
+	}
+	return stat, nil
 }
 
 // sameAs reports whether a contender is still what was shown. A request to release that

@@ -38,7 +38,7 @@ session timeout they grant, and whether a lock is safe with it. With DIR it chec
 rights there, without leaving a node, and the counters of the locks at or below it.
 
 It exits with 1 if a check fails.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	form := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,9 +15,9 @@ import (
 // child is the command that runs under the lock, in a process group of its own.
 type child struct {
 	cmd    *exec.Cmd
-	done   chan struct{} // closed when the command has ended
-	killed bool          // this process has sent a signal because of a loss
-	tty    int           // the terminal that the group was given, or -1
+	done   chan struct{}      // closed when the command has ended
+	status syscall.WaitStatus // how, once done is closed
+	tty    int                // the terminal that the group was given, or -1
 }
 
 // start runs the command in a process group of its own. If standard input is a
@@ -42,7 +41,8 @@ func start(program string, command, env []string, io streams) (*child, error) {
 		err := c.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = c.cmd.Wait()
+			c.status = bury(c.cmd.Process.Pid)
+			_ = c.cmd.Wait() // for its streams: the command itself is buried
 			close(c.done)
 		}
 	}()
@@ -52,19 +52,33 @@ func start(program string, command, env []string, io streams) (*child, error) {
 	return c, nil
 }
 
+// bury waits for the command, and for what it leaves behind meanwhile.
+func bury(command int) (status syscall.WaitStatus) {
+	for {
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if pid == command || err != nil && !errors.Is(err, syscall.EINTR) {
+			return status
+		}
+	}
+}
+
 // signal signals the command's process group.
 func (c *child) signal(s syscall.Signal) {
 	_ = syscall.Kill(-c.cmd.Process.Pid, s)
 }
 
-// end signals the group because the lock was lost.
-func (c *child) end(s syscall.Signal) {
-	c.killed = true
-	c.signal(s)
+// running reports whether the command has not ended.
+func (c *child) running() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // empty reports whether no process of the group is left. It buries those that have
-// ended and whose parent is gone.
+// ended and whose parent is gone. It is for a command that has ended.
 func (c *child) empty() bool {
 	for {
 		pid, err := syscall.Wait4(-c.cmd.Process.Pid, nil, syscall.WNOHANG, nil)
@@ -75,33 +89,18 @@ func (c *child) empty() bool {
 	return errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
-// finish ends what the command has left of its process group: SIGTERM, and after the
-// grace SIGKILL. It returns when no process is left.
-func (c *child) finish(grace time.Duration) {
+// leaveTerminal takes the terminal back from the group.
+func (c *child) leaveTerminal() {
 	if c.tty >= 0 {
 		signal.Ignore(syscall.SIGTTOU) // a background group may not write to the terminal's settings
 		_ = unix.IoctlSetPointerInt(c.tty, unix.TIOCSPGRP, unix.Getpgrp())
-	}
-	if c.empty() {
-		return
-	}
-	c.signal(syscall.SIGTERM)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	kill := time.After(grace)
-	for !c.empty() {
-		select {
-		case <-again.C:
-		case <-kill:
-			c.signal(syscall.SIGKILL)
-		}
 	}
 }
 
 // code is the exit code of a command that has ended.
 func (c *child) code() int {
-	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exitSignalled + int(status.Signal())
+	if c.status.Signaled() {
+		return exitSignalled + int(c.status.Signal())
 	}
-	return c.cmd.ProcessState.ExitCode()
+	return c.status.ExitStatus()
 }

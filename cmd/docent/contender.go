@@ -100,7 +100,7 @@ func newQueue(to *target) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue PATH",
 		Short: "List the holders and the waiters of a lock, in order",
-		Args:  exactly("PATH"),
+		Args:  onPath(), ValidArgsFunction: to.completePath(),
 	}
 	form := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func newWho(to *target) *cobra.Command {
 		Use:   "who PATH",
 		Short: "List the holders of a lock",
 		Long:  "Who lists the holders of a lock: of a mutex one, of a read lock or a semaphore several.",
-		Args:  exactly("PATH"),
+		Args:  onPath(), ValidArgsFunction: to.completePath(),
 	}
 	form := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ if there are any.
 A session is a process or a part of one. Several goroutines of a session may each
 hold and wait on their own, so a circle need not be a deadlock. If it stays when you look
 again, it is one. With --dot the command writes all waits, for Graphviz.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
 	cmd.Flags().BoolVar(&dot, "dot", false, "write the graph of all waits")

@@ -76,7 +76,7 @@ func newList(to *target) *cobra.Command {
 		Short: "List the locks at or below a directory",
 		Long: `Ls lists the locks at or below a directory, by default all of them. A lock shows if a
 contender is there, or if a semaphore's directories are.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
 	form := formatFlag(cmd)
@@ -106,7 +106,7 @@ func newTop(to *target) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [DIR]",
 		Short: "Show the locks at or below a directory again and again",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
 	cmd.Flags().IntVar(&count, "count", 0, "stop after so many pictures; 0 is never")

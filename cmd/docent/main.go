@@ -108,8 +108,8 @@ A flag comes before a variable, and a variable before the file.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	to := newTarget(root.PersistentFlags())
 	root.AddCommand(
-		newRun(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
-		newAsk(to), newEvict(to, io), newDeadlocks(to), newCheck(to), newServe())
+		newRun(to, io), newElect(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
+		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newCheck(to), newServe())
 	return root
 }
 

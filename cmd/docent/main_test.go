@@ -339,7 +339,7 @@ func TestAsk(t *testing.T) {
 	srv := server(t)
 	c := connect(t, srv)
 	hold := acquired(t, c, "/a")
-	if s := do(t, srv, "ask", "/a", "--wait", "50ms"); s.code != exitFailure || !strings.Contains(s.err, "still holds") {
+	if s := do(t, srv, "ask", "--yes", "/a", "--wait", "50ms"); s.code != exitFailure || !strings.Contains(s.err, "still holds") {
 		t.Errorf("%+v", s)
 	}
 	if err := hold.Err(); err != nil {
@@ -347,10 +347,10 @@ func TestAsk(t *testing.T) {
 	}
 	listens := acquired(t, c, "/b")
 	listens.OnRevoke(func() { _ = listens.Close() })
-	if s := do(t, srv, "ask", "/b", "--wait", "20s"); s.code != 0 {
+	if s := do(t, srv, "ask", "--yes", "/b", "--wait", "20s"); s.code != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := do(t, srv, "ask", "/b"); s.code != exitFailure || !strings.Contains(s.err, "the lock is free") {
+	if s := do(t, srv, "ask", "--yes", "/b"); s.code != exitFailure || !strings.Contains(s.err, "the lock is free") {
 		t.Errorf("a free lock: %+v", s)
 	}
 }
@@ -379,7 +379,7 @@ func TestEvictAfterAsk(t *testing.T) {
 	srv := server(t)
 	c := connect(t, srv)
 	hold := acquired(t, c, "/a")
-	if s := do(t, srv, "ask", "/a", "--wait", "50ms"); s.code != exitFailure {
+	if s := do(t, srv, "ask", "--yes", "/a", "--wait", "50ms"); s.code != exitFailure {
 		t.Errorf("%+v", s)
 	}
 	if s := do(t, srv, "evict", "--yes", "/a", filepath.Base(hold.Path())); s.code != 0 {
@@ -407,7 +407,7 @@ func TestElection(t *testing.T) {
 	if s := do(t, srv, "who", "/leaders/a", "-o", "wide"); s.code != 0 || !strings.Contains(s.out, "worker-7") || !strings.Contains(s.out, filepath.Base(term.Path())) {
 		t.Errorf("%+v", s)
 	}
-	if s := do(t, srv, "ask", "/leaders/a"); s.code != exitFailure || !strings.Contains(s.err, "hand over") {
+	if s := do(t, srv, "ask", "--yes", "/leaders/a"); s.code != exitFailure || !strings.Contains(s.err, "hand over") {
 		t.Errorf("%+v", s)
 	}
 	if who, err := latch.Leader(t.Context()); err != nil || who.ID != "worker-7" {

@@ -40,10 +40,13 @@ func (f *format) Type() string { return "table|wide|json|jsonl" }
 func formatFlag(cmd *cobra.Command) *format {
 	f := table
 	cmd.Flags().VarP(&f, "output", "o", "how to write")
-	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"table", "wide", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp
-	})
+	choices(cmd, "output", string(table), string(wide), string(asJSON), string(jsonl))
 	return &f
+}
+
+// choices lets a shell complete the values of a flag.
+func choices(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // write writes rows, structs with a text for each field. A field has a tag `col` with

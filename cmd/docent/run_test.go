@@ -56,7 +56,7 @@ func TestRunExitCodes(t *testing.T) {
 		{[]string{"--timeout", "50ms", "/held", "--", "true"}, exitConflict, "waiting behind"},
 		{[]string{"--try", "-E", "0", "/held", "--", "true"}, 0, "not free"},
 		{[]string{"--shared", "/held", "--", "true"}, exitOwn, "held"},
-		{[]string{"relative", "--", "true"}, exitOwn, `starts with "/"`},
+		{[]string{"relative", "--", "true"}, exitUsage, `starts with "/"`},
 		{[]string{"--shared", "/rw", "--", "true"}, 0, ""},
 		{[]string{"--exclusive", "/rw", "--", "true"}, 0, ""},
 		{[]string{"--permits", "2", "/sem", "--", "true"}, 0, ""},
@@ -212,6 +212,15 @@ func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
 // dead checks that the process whose id is in file has ended.
 func dead(t *testing.T, file string) {
 	t.Helper()
+	if !gonePID(t, file) {
+		t.Errorf("the process of %s has not ended", file)
+	}
+}
+
+// gonePID reports whether there is no process with the id in file, dead and unburied ones
+// included.
+func gonePID(t *testing.T, file string) bool {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -220,9 +229,7 @@ func dead(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(id, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d: %v", id, err)
-	}
+	return errors.Is(syscall.Kill(id, 0), syscall.ESRCH)
 }
 
 // A loss that docent learns of after the fact: the whole pipeline is killed.

@@ -1,0 +1,368 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/retry"
+)
+
+// The exit codes of `docent run` and `docent elect`, beside the child's own. Those of a
+// child that a signal ended are 128 and the signal's number.
+const (
+	exitLost      = 123 // the lock was lost while the child ran
+	exitConflict  = 124 // the lock was not obtained: busy, or the time was over (-E)
+	exitOwn       = 125 // docent itself failed
+	exitNotRun    = 126 // the command could not be run
+	exitNotFound  = 127 // the command was not found
+	exitSignalled = 128
+)
+
+// What becomes of the child when the lock is lost, or its release is asked for.
+const (
+	doTerm   = "term"
+	doKill   = "kill"
+	doWarn   = "warn"
+	doIgnore = "ignore"
+)
+
+// job is a command that runs while something is held: `docent run` and `docent elect`
+// differ in what that is.
+type job struct {
+	to      *target
+	io      streams
+	signals chan os.Signal
+
+	try, again             bool
+	conflict               int
+	timeout, grace, margin time.Duration
+	settle                 time.Duration
+	onLoss, onAsk          string
+}
+
+// opener prepares what is taken. It does no I/O.
+type opener func(*client.Client) (taker, error)
+
+// taker takes it. Without wait it fails with recipes.ErrBusy instead of waiting.
+type taker func(ctx context.Context, wait bool) (*recipes.Hold, error)
+
+// either returns a taker of two methods of a recipe.
+func either[H any](acquire, try func(context.Context) (H, error), hold func(H) *recipes.Hold) taker {
+	return func(ctx context.Context, wait bool) (*recipes.Hold, error) {
+		take := try
+		if wait {
+			take = acquire
+		}
+		h, err := take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return hold(h), nil
+	}
+}
+
+// addFlags adds the flags that all jobs have.
+func (j *job) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&j.try, "try", false, "do not wait: exit with 124 if another client holds")
+	flags.DurationVar(&j.timeout, "timeout", 0, "wait so long at most, then exit with 124; 0 is no limit")
+	flags.DurationVar(&j.grace, "grace", 3*time.Second, "time between SIGTERM and SIGKILL")
+	flags.DurationVar(&j.margin, "margin", time.Second, "how long before another client can hold the command is killed")
+	flags.DurationVar(&j.settle, "settle", defaultSettle, "if docent had to wait: how long after the other holder has gone the command begins")
+	flags.StringVar(&j.onLoss, "on-loss", doTerm, "what becomes of the command if the lock is lost: `term|kill|warn`")
+	flags.StringVar(&j.onAsk, "on-ask", doIgnore, "what becomes of the command if its release is asked for (docent ask): `ignore|term`")
+	flags.IntVarP(&j.conflict, "conflict-exit-code", "E", exitConflict, "exit code if the lock is not obtained")
+	choices(cmd, "on-loss", doTerm, doKill, doWarn)
+	choices(cmd, "on-ask", doIgnore, doTerm)
+}
+
+// defaultSettle is longer than an evicted holder of docent takes to kill its command, see
+// docs/command.md.
+const defaultSettle = 0
+
+// pathAndCommand checks the arguments PATH -- COMMAND [ARGUMENT...].
+func pathAndCommand(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash != 1:
+		return usageError("the arguments are PATH -- COMMAND [ARGUMENT...]; the two dashes are needed")
+	case len(args) < 2:
+		return usageError("missing argument COMMAND behind the dashes")
+	}
+	return validPath(args[0])
+}
+
+// check refuses flags that do not go together.
+func (j *job) check() error {
+	switch {
+	case j.try && j.timeout != 0:
+		return usageError("--try does not wait; leave out --timeout")
+	case j.try && j.again:
+		return usageError("--again waits for its next turn; leave out --try")
+	case j.timeout < 0 || j.grace < 0 || j.settle < 0:
+		return usageError("--timeout, --grace and --settle are not negative")
+	case j.margin <= 0:
+		return usageError("--margin %v is not positive", j.margin)
+	case !slices.Contains([]string{doTerm, doKill, doWarn}, j.onLoss):
+		return usageError("--on-loss %s: take term, kill or warn", j.onLoss)
+	case !slices.Contains([]string{doIgnore, doTerm}, j.onAsk):
+		return usageError("--on-ask %s: take ignore or term", j.onAsk)
+	case j.conflict < 0 || j.conflict > 255:
+		return usageError("-E %d is no exit code", j.conflict)
+	}
+	return nil
+}
+
+// run runs the command while what open prepares is held.
+func (j *job) run(cmd *cobra.Command, open opener, command []string) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	program, err := lookup(command[0])
+	if err != nil {
+		return err
+	}
+	j.signals = make(chan os.Signal, 16)
+	signal.Notify(j.signals, passed...)
+	defer signal.Stop(j.signals)
+	ctx := context.WithoutCancel(cmd.Context())
+	var c *client.Client
+	var take taker
+	err = j.interruptible(ctx, func(ctx context.Context) (err error) {
+		cmd.SetContext(ctx)
+		if c, err = j.to.dial(cmd, client.WithLeasePolicy(client.LeasePolicy{SafetyMargin: j.safety()})); err == nil {
+			take, err = open(c)
+		}
+		return err
+	})
+	if c != nil {
+		defer c.Close() //nolint:errcheck // what was held is released before, or lost
+	}
+	if errors.Is(err, client.ErrUnsafeTimeout) {
+		err = fmt.Errorf("%w (raise --session-timeout, or lower --grace or --margin)", err)
+	}
+	if err != nil {
+		return ownFailure(err)
+	}
+	for {
+		begun := time.Now()
+		more, err := j.turn(ctx, take, program, command, c)
+		if !more {
+			return err
+		}
+		if err != nil {
+			say(j.io.err, "%v; waiting for the next turn", err)
+		}
+		// A command that ends at once must not keep the servers busy.
+		if err := j.interruptible(ctx, func(ctx context.Context) error { return sleep(ctx, time.Until(begun.Add(leastTurn))) }); err != nil {
+			return err
+		}
+	}
+}
+
+// leastTurn is the time from the beginning of one turn to that of the next, at least.
+const leastTurn = time.Second
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lookup finds the program of a command.
+func lookup(name string) (string, error) {
+	program, err := exec.LookPath(name)
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return "", &exitError{exitNotFound, err}
+	case err != nil:
+		return "", &exitError{exitNotRun, err}
+	}
+	return program, nil
+}
+
+// turn takes, runs the command and releases. more says whether another turn shall follow.
+func (j *job) turn(ctx context.Context, take taker, program string, command []string, c *client.Client) (more bool, err error) {
+	hold, err := j.obtain(ctx, take)
+	if err != nil {
+		return false, err
+	}
+	s, err := c.Session(hold.Context())
+	if err != nil {
+		return j.again, &exitError{exitLost, fmt.Errorf("the lock was lost before the command began: %w", err)}
+	}
+	child, err := start(program, command, environment(hold, s.ID()), j.io)
+	if err != nil {
+		_ = hold.Close()
+		return false, &exitError{exitNotRun, err}
+	}
+	w := &warden{job: j, hold: hold, child: child}
+	w.supervise()
+	err = w.outcome(hold.Close())
+	var exit *exitError
+	failed := errors.As(err, &exit) && exit.code != exitLost
+	return j.again && !w.stopped && !failed, err
+}
+
+// passed are the signals that the command gets.
+var passed = []os.Signal{
+	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// signalled is the cause of a wait that a signal has ended.
+type signalled struct{ syscall.Signal }
+
+func (s signalled) Error() string { return "signal: " + s.String() }
+
+// interruptible calls f with a context that ends when a signal comes. It returns when f
+// has returned; after a signal the error is that, whatever f returned.
+func (j *job) interruptible(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }() // ends with ctx at the latest
+	select {
+	case err := <-done:
+		return err
+	case s := <-j.signals:
+		stop := signalled{s.(syscall.Signal)} //nolint:forcetypeassert,errcheck // on Unix it is one
+		cancel(stop)
+		<-done
+		return &exitError{exitSignalled + int(stop.Signal), fmt.Errorf("%w while waiting; the queue was left", stop)}
+	}
+}
+
+// obtain waits for the hold. If it had to wait for another client, it lets that one's
+// command end.
+func (j *job) obtain(ctx context.Context, take taker) (*recipes.Hold, error) {
+	var hold *recipes.Hold
+	err := j.interruptible(ctx, func(ctx context.Context) (err error) {
+		if j.timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, j.timeout, errTimeUp)
+			defer cancel()
+		}
+		waited := false
+		hold, waited, err = j.take(ctx, take)
+		if err == nil && waited {
+			err = j.settled(ctx, hold)
+		}
+		if err != nil && errors.Is(context.Cause(ctx), errTimeUp) || errors.Is(err, recipes.ErrBusy) {
+			err = &exitError{j.conflict, err}
+		}
+		return err
+	})
+	if err == nil {
+		return hold, nil
+	}
+	if hold != nil {
+		_ = hold.Close()
+	}
+	return nil, ownFailure(err)
+}
+
+// errTimeUp is the cause of the context that --timeout has ended.
+var errTimeUp = errors.New("the time of --timeout is over")
+
+// take takes at once if that is possible. Otherwise it waits, if it may.
+func (j *job) take(ctx context.Context, take taker) (hold *recipes.Hold, waited bool, err error) {
+	hold, err = take(ctx, false)
+	if err == nil || j.try {
+		return hold, false, err
+	}
+	if j.to.verbose && errors.Is(err, recipes.ErrBusy) {
+		say(j.io.err, "waiting: %v", err)
+	}
+	// What else has failed may be one try's bad luck, as that it was sent behind others.
+	hold, err = take(ctx, true)
+	if err == nil || !j.again {
+		return hold, true, err
+	}
+	err = retry.Do(ctx, retry.Default(), func(ctx context.Context) error {
+		if hold, err = take(ctx, true); err != nil && hopeless(err) {
+			return retry.Permanent(err)
+		}
+		return err
+	}, retry.OnRetry(func(a retry.Attempt) { say(j.io.err, "%v; trying again", a.Err) }))
+	return hold, true, err
+}
+
+// hopeless reports whether another try to take fails as well.
+func hopeless(err error) bool {
+	for _, final := range []error{
+		client.ErrClosed, client.ErrNoAuth, client.ErrInvalidACL, client.ErrInvalidPath, client.ErrUnsafeTimeout,
+		recipes.ErrForeignLock, recipes.ErrSequenceExhausted,
+	} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
+// settled lets the time of --settle pass while the hold lasts.
+func (j *job) settled(ctx context.Context, hold *recipes.Hold) error {
+	select {
+	case <-time.After(j.settle):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-hold.Context().Done():
+		return &exitError{exitLost, fmt.Errorf("the lock was lost before the command began: %w", context.Cause(hold.Context()))}
+	}
+}
+
+// ownFailure gives an error without an exit code that of docent's own failures.
+func ownFailure(err error) error {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return err
+	}
+	return &exitError{exitOwn, err}
+}
+
+// safety is how long before its deadline a hold ends: then the grace begins.
+func (j *job) safety() time.Duration {
+	if j.onLoss == doTerm {
+		return j.margin + j.grace
+	}
+	return j.margin
+}
+
+// environment is the command's: this process's, and what it may know of the hold.
+func environment(hold *recipes.Hold, session int64) []string {
+	own := map[string]string{
+		"DOCENT_PATH":          hold.LockPath(),
+		"DOCENT_NODE":          path.Base(hold.Path()),
+		"DOCENT_SESSION":       fmt.Sprintf("%#x", session),
+		"DOCENT_TOKEN":         strconv.FormatInt(hold.FencingToken(), 10),
+		"DOCENT_DEADLINE_UNIX": strconv.FormatInt(hold.Deadline().Unix(), 10),
+	}
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		_, ours := own[name]
+		return ours
+	})
+	for name, value := range own {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
