@@ -1,0 +1,5 @@
+package page
+
+import "context"
+
+func schedule(context.Context, int64) error
