@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -194,17 +192,12 @@ const (
 
 // up is called when a server has accepted the session; reattached says that it is not
 // the first. A change may have happened while there was no connection, and the server
-// has dropped the watches. So all readers read again. A quick reader may have armed a
-// watch on the new connection before this call. If no reader asks for that watch
-// again, it is removed like any other without readers.
+// has dropped the watches. So all readers read again. The read of a quick reader may
+// have left on the new connection before this call; see armed.
 func (h *hub) up(reattached bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	left := slices.Collect(maps.Keys(h.watches))
 	h.fireAllLocked(errReconnected)
-	for _, key := range left {
-		h.unwanted[key] = time.Now()
-	}
 	h.all.upLocked(h, reattached)
 	h.wakeLocked()
 }
