@@ -5,6 +5,7 @@
 //	cd bench && go run . -quick
 //	cd bench && go run . -setting one -workload 'lock.*' -peer 'docent|rawho|zklock' -out /tmp/out
 //	cd bench && go run . -sessions 1,100,1000,5000 -doc ../docs/scaling.md
+//	cd bench && go run . -caches 50000 -doc ../docs/cache.md
 //
 // See docs/performance.md for the method and for how to read the tables.
 package main
@@ -17,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/docent-go/docent/bench/internal/caches"
 	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/bench/internal/peers"
 	"github.com/docent-go/docent/bench/internal/sessions"
@@ -38,6 +40,9 @@ func start(ctx context.Context, args []string) error {
 	}
 	if len(args) == 1 && args[0] == sessions.Command {
 		return sessions.Serve(context.WithoutCancel(ctx), os.Stdin, os.Stdout)
+	}
+	if len(args) == 1 && args[0] == caches.Command {
+		return caches.Serve(context.WithoutCancel(ctx), os.Stdin, os.Stdout)
 	}
 	o, err := parse(args, os.Stderr)
 	if errors.Is(err, errHelp) {

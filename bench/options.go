@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/docent-go/docent/bench/internal/caches"
 	"github.com/docent-go/docent/bench/internal/plan"
 	"github.com/docent-go/docent/bench/internal/report"
 	"github.com/docent-go/docent/bench/internal/run"
@@ -29,6 +30,7 @@ type options struct {
 	list                bool
 	dir, out, doc, from string
 	sessions            *sessions.Runner // nil unless sessions are to be measured
+	caches              *caches.Runner   // nil unless caches are
 }
 
 func parse(args []string, usage io.Writer) (*options, error) {
@@ -60,6 +62,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	f.DurationVar(&s.Period, "heartbeat-period", 0, "of -sessions; default that of the client")
 	f.IntVar(&s.Servers, "servers", 1, "of -sessions")
 	f.BoolVar(&s.Fsync, "fsync", false, "of the servers of -sessions")
+	nodes := f.Int("caches", 0, "measure instead caches of a tree of so many `nodes`, such as 50000; with -doc fills ../docs/cache.md; -rounds are the loads of each")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -67,6 +70,14 @@ func parse(args []string, usage io.Writer) (*options, error) {
 		return nil, fmt.Errorf("what is %q? See -help", f.Args())
 	}
 	var err error
+	if *nodes > 0 {
+		const loads = 4
+		o.caches = &caches.Runner{Nodes: *nodes, Rounds: loads, Dir: o.dir, Say: os.Stderr}
+		if rounds > 0 {
+			o.caches.Rounds = rounds
+		}
+		return &o, nil
+	}
 	if *sizes != "" {
 		s.Dir, o.sessions = o.dir, &s
 		s.Sizes, err = numbers(*sizes)
@@ -97,6 +108,9 @@ func (o *options) do(ctx context.Context) error {
 	}
 	if o.sessions != nil {
 		return o.doSessions(ctx)
+	}
+	if o.caches != nil {
+		return o.doCaches(ctx)
 	}
 	results, err := o.results(ctx)
 	if results == nil || len(results.Cells) == 0 {

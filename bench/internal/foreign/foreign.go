@@ -43,6 +43,17 @@ func jars() (string, error) {
 // Curator compiles the Java peer below dir and returns the arguments that run it, and
 // Curator's version.
 func Curator(ctx context.Context, dir string) (args []string, version string, err error) {
+	return java(ctx, dir, "Peer")
+}
+
+// CuratorCaches is the same of the program that has Curator's caches, which obeys the
+// commands that package caches describes.
+func CuratorCaches(ctx context.Context, dir string) (args []string, version string, err error) {
+	return java(ctx, dir, "Caching")
+}
+
+// java compiles all the Java sources, and runs one class of them.
+func java(ctx context.Context, dir, class string) (args []string, version string, err error) {
 	path, err := jars()
 	if err != nil {
 		return nil, "", err
@@ -67,7 +78,7 @@ func Curator(ctx context.Context, dir string) (args []string, version string, er
 	}
 	args = []string{
 		"java", "-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-		"-cp", classes + ":" + path, "Peer",
+		"-cp", classes + ":" + path, class,
 	}
 	return args, "Curator " + curatorVersion(), nil
 }
