@@ -80,8 +80,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The late write of an old holder lands after the next holder has read, and
-// before that one has written: the update of the next holder must not be lost.
+// The late write of an old holder lands between the next holder's read and its
+// write. The update of the next holder must not be lost.
 func TestDoLateWriteAfterRead(t *testing.T) {
 	t.Parallel()
 	tr := &trace{}
@@ -161,8 +161,8 @@ func (c checker) Do(ctx context.Context, resource string, token int64, fn func(c
 	return fn(ctx)
 }
 
-// A Checker of one's own needs not know how a context carries a token, and is
-// never called with what is no token or no name.
+// A caller's own Checker need not know how a context carries a token. It is never
+// called without a token or without a name.
 func TestDoOwnChecker(t *testing.T) {
 	t.Parallel()
 	l := newLock(t.Context())

@@ -167,8 +167,8 @@ func TestSharedHoldsRefused(t *testing.T) {
 	})
 }
 
-// Do and Tx release as the lock's own Do does: once ctx has ended, the caller
-// does not wait a session timeout for servers that do not answer.
+// Do and Tx release as the lock's own Do does. If servers do not answer once ctx
+// has ended, the caller does not wait a session timeout for them.
 func TestReleaseAfterEnd(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(context.Context, *recipes.InterProcessMutex, fence.Database, func(context.Context) error) error{

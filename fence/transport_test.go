@@ -97,8 +97,8 @@ func TestTransportSendsWhereItIsMeant(t *testing.T) {
 	stock.want(t, "PUT /c  ")
 }
 
-// A redirect keeps the token on the same host and loses it to another one, from
-// which it does not come back, even if Resource does not look at the host.
+// A redirect to the same host keeps the token. A redirect to another host drops
+// it, also for a redirect back, even if Resource does not look at the host.
 func TestTransportRedirect(t *testing.T) {
 	t.Parallel()
 	a, b := newHost(t), newHost(t)
