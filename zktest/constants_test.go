@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The package converts its constants to those of the engine by their numbers. So both
-// lists have the same names, with the same values, in the same order.
+// The package converts its constants to the engine's constants by their numbers.
+// So both lists have the same names, with the same values, in the same order.
 func TestConstantsAgreeWithTheEngine(t *testing.T) {
 	t.Parallel()
 	const engine = "../internal/zkserver/"

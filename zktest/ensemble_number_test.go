@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// A number that no member has is named, with those that there are.
+// A number that no member has is named, with the numbers that there are.
 func TestEnsembleMissingMember(t *testing.T) {
 	t.Parallel()
 	e := zktest.NewEnsemble(t, 3)
