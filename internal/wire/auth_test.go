@@ -73,7 +73,7 @@ func TestAuthIsSentAfterEveryHandshake(t *testing.T) {
 			p.write(event)
 			p.write(reply(-4, 0, 0))
 			p.write(reply(7, 1, 0))
-			p.write(reply(-4, 0, -4)) // nobody asked: not the Link's
+			p.write(reply(-4, 0, -4)) // an answer without a request: not the Link's
 		}()
 		r.wantRead(c, event)
 		r.wantRead(c, reply(7, 1, 0))

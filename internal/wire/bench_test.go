@@ -98,7 +98,8 @@ func TestFramesDoNotAllocate(t *testing.T) { //nolint:paralleltest // counts the
 	}
 }
 
-// What a connection remembers of requests is bounded by those not answered.
+// What a connection remembers of requests is bounded by the requests that are not
+// answered.
 func TestAnsweredRequestsAreForgotten(t *testing.T) { //nolint:paralleltest // measures the memory of the process
 	for _, request := range [][]byte{frame(-2, 11), frame(1, 4, "/a", false)} {
 		e := &echo{}

@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// A peer that reads nothing, or stops within a frame, keeps nobody beyond the
-// end of his context, to the moment, and costs nobody the connection.
+// A peer that reads nothing, or stops within a frame, keeps no caller beyond the
+// end of its context, to the moment. It costs no caller the connection.
 func TestBlockedWriteKeepsNobody(t *testing.T) {
 	t.Parallel()
 	for _, read := range []int{0, 1, 5, 12} { // bytes of the first frame
@@ -107,7 +107,7 @@ func TestWriteThatDoesNotReturn(t *testing.T) {
 			t.Errorf("Do = %v after %v", err, time.Since(begun))
 		}
 		wantFate(t, "waiting", given, false, false)
-		wantFate(t, "being written", lost, true, false) // who knows
+		wantFate(t, "being written", lost, true, false) // the peer may have it
 		close(now.release)
 	})
 }

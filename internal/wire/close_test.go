@@ -41,7 +41,7 @@ func TestCloseSession(t *testing.T) {
 			p.expect(closeRequest(1))
 			p.write(reply(8, 1, 0))
 			p.write(reply(ownXid(1), 9, code))
-			for n := 2; ; n++ { // those of the other callers
+			for n := 2; ; n++ { // the requests of the other callers
 				b, err := p.next()
 				if err != nil {
 					return

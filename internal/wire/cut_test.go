@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// A connection that is lost in the middle of a write: requests of which the end
-// did not leave were never sent, the others may have been run.
+// A connection is lost in the middle of a write. Requests whose end did not leave
+// were never sent; the others may have been run.
 func TestWriteCutByALostConnection(t *testing.T) {
 	t.Parallel()
 	xs := func() []*wire.Exchange {
@@ -28,7 +28,7 @@ func TestWriteCutByALostConnection(t *testing.T) {
 	for cut := range len(all) + 1 {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
-			_, p := r.establish() // nobody reads, who could notice first
+			_, p := r.establish() // without a reader, which could notice first
 			xs := xs()
 			xs[1].Keep = true
 			done := r.do(t.Context(), xs...)
@@ -56,8 +56,8 @@ func TestWriteCutByALostConnection(t *testing.T) {
 	}
 }
 
-// Whoever notices the loss first: what the server has in full is never said not
-// to have been sent.
+// Reader or writer may notice the loss first. A request that the server has in
+// full never counts as not sent.
 func TestWriteCutWhileReading(t *testing.T) {
 	t.Parallel()
 	for cut := range 60 {
@@ -153,8 +153,8 @@ func TestFailedWriteOfSeveralCallers(t *testing.T) {
 	}
 }
 
-// A reply that is cut off is no answer: its request has an unknown outcome, and
-// those that were answered before stay so.
+// A reply that is cut off is no answer: its request has an unknown outcome.
+// Requests that were answered before stay so.
 func TestReplyCutByALostConnection(t *testing.T) {
 	t.Parallel()
 	const limit = 100 << 10

@@ -176,8 +176,8 @@ func TestMalformedReplyFailsItsOwnRequest(t *testing.T) {
 	}
 }
 
-// A reply over the limit fails its own request as well, and says so; one of just
-// the limit does not, nor one that is larger than the buffer.
+// A reply over the limit fails its own request as well, and says so. A reply of
+// just the limit does not, also if it is larger than the buffer.
 func TestLargeReplyToAnExchange(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{100, 16 << 10, 100 << 10, 4 << 20} {

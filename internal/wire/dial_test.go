@@ -38,7 +38,7 @@ func TestFailedAttempts(t *testing.T) {
 	paceErr = nil
 	r.wantCalls("down", "down")
 	old, _ := r.establish()
-	r.establish() // a connection that nobody closed goes down first
+	r.establish() // a connection that is still open goes down first
 	if _, err := old.Read(make([]byte, 1)); err == nil {
 		t.Error("the old connection is still readable")
 	}
@@ -104,8 +104,8 @@ func TestDialStartsNoGoroutine(t *testing.T) { //nolint:paralleltest // counts t
 	}
 }
 
-// A request for a new session that nobody answers is given more time with every
-// round, so that few are under way when the leader comes back. A session that
+// A request for a new session that no server answers is given more time with
+// every round. So few are under way when the leader comes back. A session that
 // exists cannot wait.
 func TestUnansweredHandshakesGetRarer(t *testing.T) {
 	t.Parallel()

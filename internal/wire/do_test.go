@@ -209,8 +209,8 @@ func TestDoWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A request that is too large is refused before anything is sent, with all that
-// were to go with it; the connection is not the worse for it.
+// A request that is too large is refused before anything is sent, with all
+// requests of the same Do. The connection is not the worse for it.
 func TestDoTooLarge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ var (
 	errLate  = errors.New("late")
 )
 
-// The session that a server makes instead of restoring the one asked for is closed
-// there, after everybody heard that the old one is over.
+// A server may make a new session instead of restoring the one asked for. It is
+// closed there, after every caller heard that the old one is over.
 func TestForeignSessionIsClosed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -33,7 +33,7 @@ func TestForeignSessionIsClosed(t *testing.T) {
 		p.write(connectResponse(sessionID+1, timeout))
 		frame, err := p.next()
 		got <- closing{frame, err, r.link.Cause()}
-		p.write(reply(-1, 9, 0)) // an event that nobody asked for
+		p.write(reply(-1, 9, 0)) // an event that no request asked for
 		p.write(reply(ownXid(1), 10, 0))
 		if _, err := p.next(); err == nil {
 			p.t.Error("the connection stayed open")

@@ -41,7 +41,7 @@ func noting(w **writes) func(*wire.Config) {
 	}
 }
 
-// The requests of one Do leave in one write and in their order, each reply goes
+// The requests of one Do leave in one write and in their order. Each reply goes
 // to its exchange with its zxid, and go-zookeeper sees none of it.
 func TestDoSendsInOneWrite(t *testing.T) {
 	t.Parallel()
@@ -227,7 +227,7 @@ func TestRepliesGoToTheirExchange(t *testing.T) {
 	}
 }
 
-// An answer that nobody can have asked for, or a second one, goes nowhere.
+// An answer that no request can have, or a second answer, goes nowhere.
 func TestUnknownReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

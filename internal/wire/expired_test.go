@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// An answer that says that the session has expired, in its header or about a
-// part of a transaction, ends the Link before its caller is told, and is
-// neither evidence nor proof. OnOver has returned by then.
+// An answer may say that the session has expired, in its header or about a part
+// of a transaction. Such an answer ends the Link before its caller is told, and
+// is neither evidence nor proof. OnOver has returned by then.
 func TestExpiredAnswerEndsTheLink(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

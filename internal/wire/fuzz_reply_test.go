@@ -21,7 +21,7 @@ var replyOps = []wire.Op{
 	wire.OpSync, wire.OpGetChildren, wire.OpMulti, wire.OpCreateContainer, wire.OpCreateTTL,
 }
 
-// unknownOps are those that go-zookeeper does not know.
+// unknownOps are the operations that go-zookeeper does not know.
 var unknownOps = []wire.Op{wire.OpAddWatch, wire.OpRemoveWatches}
 
 // asZK is the reply to op that go-zookeeper decodes from the script's body.

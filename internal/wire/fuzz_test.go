@@ -60,8 +60,9 @@ func notifies(f []byte) bool {
 }
 
 // delivered is what go-zookeeper may read of a server's bytes after the
-// handshake, when auths answers to setAuth are to be swallowed, and those to
-// exchanges, which nobody awaits, however long they are.
+// handshake. The Link swallows the answers to auths requests of setAuth. It also
+// swallows the answers to exchanges, which no caller awaits, however long they
+// are.
 func delivered(in []byte, auths int) (out []byte) {
 	for len(in) > 0 {
 		f, _, ok := cutFrame(in, 16, math.MaxInt32)

@@ -14,8 +14,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// A request whose context ends while it waits to be written is never sent,
-// whoever holds the connection up; what is sent later is not mixed up with it.
+// If its context ends while a request waits to be written, it is never sent,
+// whichever writer holds the connection up. What is sent later is not mixed up
+// with it.
 func TestGivenUpInTheQueueIsNeverSent(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]func(r *rig, c net.Conn) (first [][]byte){
@@ -79,8 +80,8 @@ func nextWithin(p *peer, d time.Duration) ([]byte, error) {
 	return p.next()
 }
 
-// An answer to a request that was given up after it had left goes nowhere:
-// neither to go-zookeeper nor to another exchange nor into the one given up.
+// An answer to a request that was given up after it had left goes nowhere. It
+// reaches neither go-zookeeper, nor another exchange, nor the one given up.
 func TestGivenUpAfterItLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

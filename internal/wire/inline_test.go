@@ -35,7 +35,7 @@ func sockets(t testing.TB, network, address string) (near, far net.Conn) {
 	return near, far
 }
 
-// wrapped is somebody's connection around another, which it owns up to.
+// wrapped is a connection around another one, which its NetConn returns.
 type wrapped struct{ net.Conn }
 
 func (w wrapped) NetConn() net.Conn { return w.Conn }
@@ -81,8 +81,8 @@ func overTCP(t *testing.T) (*rig, net.Conn, *peer) {
 	return r, c, p
 }
 
-// A socket whose buffers are full, with whosever bytes, keeps nobody beyond his
-// context.
+// A socket whose buffers are full, with the bytes of any writer, keeps no caller
+// beyond the end of its context.
 func TestFullSocketKeepsNobody(t *testing.T) {
 	t.Parallel()
 	for name, fill := range map[string]func(r *rig, c net.Conn){
@@ -147,8 +147,8 @@ func TestFullSocketKeepsNobody(t *testing.T) {
 	}
 }
 
-// What go-zookeeper has sent and no answer is known to counts as on its way, like
-// the Link's own requests: the socket may be full of it.
+// Requests of go-zookeeper without a known answer count as on their way, like the
+// Link's own requests. The socket may be full of them.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	r, c, p := overTCP(t)
@@ -173,7 +173,7 @@ func TestBacklog(t *testing.T) {
 	p.expect(request(1, x))
 	want("an exchange's", len(big)+len(ping)+len(request(1, x)))
 	p.write(reply(1, 5, 0, make([]byte, 68)))
-	p.write(reply(ownXid(9), 5, 0)) // to nobody
+	p.write(reply(ownXid(9), 5, 0)) // to no exchange
 	p.write(reply(ownXid(1), 5, 0, "/a"))
 	if err := <-done; err != nil {
 		t.Fatal(err)

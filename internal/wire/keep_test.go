@@ -32,8 +32,8 @@ func keptAndGivenUp(t *testing.T, r *rig, p *peer) (kept, list *wire.Exchange) {
 	return kept, list
 }
 
-// The answer to a request with Keep is taken when it comes, before or while
-// somebody waits for it.
+// The answer to a request with Keep is taken when it comes, before Settle or
+// during it.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	for _, early := range []bool{true, false} {
@@ -138,8 +138,8 @@ func TestSettleOfWhatWasNotSent(t *testing.T) {
 	})
 }
 
-// A request with Keep that is given up while it is written, in a write that then
-// fails, turns out not to have been sent; asking meanwhile is no race.
+// A request with Keep is given up while it is written, and the write then fails.
+// The request turns out not to have been sent. Asking meanwhile is no race.
 func TestKeptRequestWhoseWriteFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -131,7 +131,7 @@ func killedWhileConnected() []killCase {
 			go p.swallowAll()
 			return r.link.Do(r.t.Context(), asked(wire.OpSync, "/"))
 		}, []string{"up", "down", "over"}},
-		{"exchange that nobody reads", nil, func(r *rig) error {
+		{"exchange that no peer reads", nil, func(r *rig) error {
 			r.establish()
 			return r.link.Do(r.t.Context(), asked(wire.OpSync, "/"))
 		}, []string{"up", "down", "over"}},

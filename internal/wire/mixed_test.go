@@ -19,7 +19,7 @@ import (
 )
 
 // checker is a server that takes nothing but whole requests to set the data of
-// /<writer>/<number>, of which each writer's numbers must rise, and answers each.
+// /<writer>/<number>, and answers each. The numbers of each writer must rise.
 type checker struct {
 	t    testing.TB
 	last map[string]int
@@ -78,8 +78,9 @@ func pattern(writer string, n, size int) []byte {
 	return bytes.Repeat([]byte{writer[0] ^ byte(n)}, size)
 }
 
-// Writers of all kinds at once, those that write by themselves, those that queue
-// and go-zookeeper, never mix up their frames, and each one's stay in order.
+// Callers that write by themselves, callers that queue, and go-zookeeper all
+// write at once. They never mix up their frames, and each writer's frames stay in
+// order.
 func TestMixedWriters(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"tcp", "unix", "tls", "pipe"} {
@@ -108,7 +109,7 @@ func TestMixedWriters(t *testing.T) {
 			}
 			all.Go(func() { raw(t, c, "z", 2*rounds) })
 			all.Wait()
-			r.writer("last", 1) // its answer comes behind those of the others
+			r.writer("last", 1) // its answer comes behind the others' answers
 			r.wantCalls("up")
 			_ = far.Close()
 			serving.Wait()

@@ -27,8 +27,8 @@ func (r *rig) wantProof(when string, kind wire.ProofKind, sent, alive time.Time)
 	}
 }
 
-// A committed write that a learner passed on vouches for the signs of life
-// that the learner had answered one relay interval earlier, by their send time.
+// A committed write that a learner passed on vouches for earlier signs of life,
+// by their send time. The learner had answered them one relay interval earlier.
 func TestProofOfAWriteThroughALearner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,8 +104,9 @@ func TestProofWithoutRelay(t *testing.T) {
 	})
 }
 
-// Coming back to the session shows that a leader has it, not that this leader
-// has a quorum; with a write behind it, it counts from the handshake.
+// Coming back to the session shows that a leader has it, not that this leader has
+// a quorum. With a write behind the handshake, the proof counts from the
+// handshake.
 func TestProofAfterAReconnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

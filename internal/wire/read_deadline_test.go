@@ -11,8 +11,8 @@ import (
 )
 
 // The deadline that go-zookeeper sets for its next frame does not run out while
-// answers to exchanges arrive, whether anybody still waits for them or not, and
-// does, as long after the last as it was given, when they cease.
+// answers to exchanges arrive. It does not matter whether callers still wait for
+// them. When the answers cease, the deadline runs out one span after the last.
 func TestReadDeadlineIsProlonged(t *testing.T) {
 	t.Parallel()
 	for _, awaited := range []bool{true, false} {

@@ -43,8 +43,8 @@ func tlsConfigs(t *testing.T) (server, client *tls.Config) {
 		&tls.Config{RootCAs: pool, ServerName: "s"}
 }
 
-// The kill switch must not wait for the alert with which TLS says goodbye: a
-// peer that does not read would hold it up for five seconds.
+// The kill switch must not wait for the alert with which TLS says goodbye. A peer
+// that does not read would hold it up for five seconds.
 func TestKillSwitchOverTLSIsPrompt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
