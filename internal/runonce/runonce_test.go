@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/internal/runonce"
 )
 
-// Whoever comes later gets the result of the first, or the end of the own
-// context, whichever comes first; the first is not disturbed by either.
+// A later caller gets the result of the first, or the end of its own context,
+// whichever comes first. Neither disturbs the first caller.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestDo(t *testing.T) {
 	})
 }
 
-// A nil context is a mistake of the caller and panics, but what has to be done
-// once is still to be done: a deferred Close of a lock does it.
+// A nil context is a mistake of the caller and panics. What has to be done once
+// is then still to be done: a deferred Close of a lock does it.
 func TestNilContextBeginsNothing(t *testing.T) {
 	t.Parallel()
 	o := runonce.New()
