@@ -168,10 +168,10 @@ func (g *gen) create(op int32) []byte {
 }
 
 // inBatch reports requests whose answer does not depend on how fast the server
-// is: an auth packet overtakes others, a write is allowed or not by the ACL that the
-// tree has when it arrives, and a node in flight has the kind that its flags promise,
-// which need not be the one it gets. For the same reason a container made in a batch
-// has a container's flags.
+// is. The others do depend: an auth packet overtakes other requests. The ACL that
+// the tree has when a write arrives decides whether it is allowed. A node in
+// flight has the kind that its flags promise, which need not be the kind it gets.
+// For the same reason a container made in a batch has a container's flags.
 func inBatch(op int32) bool {
 	switch op {
 	case 7, 16, 20, 77, 100, 102, -11:

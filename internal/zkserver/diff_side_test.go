@@ -194,8 +194,9 @@ func kindOfError(err error) string {
 }
 
 // hangUp closes a connection and returns when the server has noticed. The real
-// server, told of the end of an older connection after the session has come
-// back over another, forgets that one: it would stay open beside a third.
+// server may hear of the end of an older connection after the session has come
+// back over another. It then forgets the newer connection, which would stay open
+// beside a third.
 func hangUp(tb testing.TB, c *raw) {
 	tb.Helper()
 	closeWrite(tb, c)

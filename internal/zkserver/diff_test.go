@@ -11,8 +11,8 @@ func digestOf(cred string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// newGen returns the steps of a seed. All names of a run are as long as those of
-// any other, so that lengths compare.
+// newGen returns the steps of a seed. The names of all runs have the same length,
+// so that lengths compare.
 func newGen(seed uint64, base string) *gen {
 	return &gen{r: rand.New(rand.NewPCG(seed, 1)), base: base}
 }

@@ -211,7 +211,7 @@ func TestEnsembleChangesLeader(t *testing.T) {
 }
 
 // TestHealKeepsTheOrder lets two followers be cut off while both have news for
-// the other: what one sends now must not overtake what waits for the other.
+// the other. News sent now must not overtake news that waits.
 func TestHealKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -249,8 +249,8 @@ func TestHealKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// TestExpiryToldBeforeItIsSeen replays hazard M6: the leader has ended a
-// session and says so to the client that comes back, while the member it comes
+// TestExpiryToldBeforeItIsSeen replays hazard M6. The leader has ended a session
+// and says so to the client that comes back. The member that the client comes
 // back to still shows the session's node.
 func TestExpiryToldBeforeItIsSeen(t *testing.T) {
 	t.Parallel()

@@ -129,9 +129,9 @@ func TestCrashedMemberCatchesUp(t *testing.T) {
 	})
 }
 
-// TestCrashOfAMajorityLosesWrites crashes members that do not wait for their disks:
-// the quorum forgets a write that was answered, and the member that still has it
-// must forget it too.
+// TestCrashOfAMajorityLosesWrites crashes members that do not wait for their
+// disks. The quorum forgets a write that was answered. The member that still has
+// the write must forget it too.
 func TestCrashOfAMajorityLosesWrites(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {
@@ -157,8 +157,8 @@ func TestCrashOfAMajorityLosesWrites(t *testing.T) {
 }
 
 // TestProposalsOutliveTheLeader checks both fates of a write whose leader dies
-// before it is committed: what others have logged happens, what only the leader
-// has does not.
+// before it is committed. A write that other members have logged happens; a write
+// that only the leader has does not.
 func TestProposalsOutliveTheLeader(t *testing.T) {
 	t.Parallel()
 	for _, logged := range []bool{true, false} {

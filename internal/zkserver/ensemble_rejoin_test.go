@@ -7,9 +7,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// TestLeaderRestartsBehindACut lets a leader end while a follower is cut off, and
-// come back when it is not any more: the follower does not go on with a process
-// that is no leader.
+// TestLeaderRestartsBehindACut lets a leader end while a follower is cut off. The
+// process comes back when the cut is over. The follower does not go on with a
+// process that is no leader.
 func TestLeaderRestartsBehindACut(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {
@@ -29,7 +29,8 @@ func TestLeaderRestartsBehindACut(t *testing.T) {
 }
 
 // TestHaltEndsBehindACut lets a follower go on that hears its leader and cannot
-// answer it: it gets what was decided meanwhile, and before what comes after it.
+// answer it. The follower gets what was decided meanwhile, before what was
+// decided later.
 func TestHaltEndsBehindACut(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {

@@ -201,8 +201,8 @@ func TestHeldCommits(t *testing.T) {
 	})
 }
 
-// TestSelfGhostThroughLaggingMember replays hazard D2: a client that comes
-// back to a member behind does not find the node it has just made, unless it
+// TestSelfGhostThroughLaggingMember replays hazard D2. A client that comes back
+// to a member behind does not find the node it has just made, unless the client
 // syncs first.
 func TestSelfGhostThroughLaggingMember(t *testing.T) {
 	t.Parallel()

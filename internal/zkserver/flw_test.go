@@ -14,18 +14,20 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// recordedWords returns where it stands what a real server answered to the
-// four-letter words, a file each, as masked says: first the folder of the release,
-// which may have only what differs, then that of all.
+// recordedWords returns the folders with a real server's answers to the
+// four-letter words, a file each, as masked writes them. The first is the folder
+// of the release, which may have only what differs. The second is the folder of
+// all releases.
 func recordedWords(v zktest.Version) [2]string {
 	return [2]string{"testdata/words-" + v.String(), "testdata/words-3.8.0"}
 }
 
-// TestWords puts a server without other users into a known state and compares
-// its answers to the four-letter words with those that a real server gave: the
-// same lines with the same keys, and the same numbers wherever they follow from the
-// state. It runs on zktest as each release, and on a new real server when DOCENT_ZK
-// names one; WORDS_RECORD=1 then writes down what that server answers otherwise.
+// TestWords puts a server without other users into a known state. Then it
+// compares the answers to the four-letter words with a real server's answers.
+// Wanted are the same lines with the same keys, and the same numbers wherever
+// they follow from the state. It runs on zktest as each release, and on a new
+// real server when DOCENT_ZK names one. WORDS_RECORD=1 then writes down what that
+// server answers otherwise.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	if addr := os.Getenv(realServer); addr != "" {
@@ -220,8 +222,8 @@ func maskedDump(text string) string {
 }
 
 // maskedMntr keeps the numbers that follow from the state, and leaves out the
-// statistics of single paths, which come and go with them. The lines are sorted:
-// theirs is the order of a hash table.
+// statistics of single paths, which exist only as long as the paths. The lines
+// are sorted: theirs is the order of a hash table.
 func maskedMntr(text string) string {
 	keep := strings.Fields(`zk_server_state zk_ephemerals_count zk_num_alive_connections
 		zk_outstanding_requests zk_znode_count zk_global_sessions zk_local_sessions zk_packets_sent

@@ -15,8 +15,9 @@ const fuzzLimit = 1 << 16
 
 // FuzzFrames sends a client's bytes as they come, with and without a proper
 // handshake before them. The server must close the connection for a length out of
-// range, answer in whole frames, serve others meanwhile, and let go of the
-// connection when its client does, in the middle of a frame too.
+// range, answer in whole frames, and serve others meanwhile. When its client
+// closes the connection, in the middle of a frame too, the server must let go of
+// it.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("ruok"), false)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, true)
@@ -70,8 +71,9 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// drain reads what the server has sent, in a session whole replies, and returns how
-// it ends: with the end of the stream, or with nothing more to come.
+// drain reads what the server has sent, which in a session is whole replies. It
+// returns how that ends: with the end of the stream, or with nothing more to
+// come.
 func drain(t *testing.T, c *raw, greet bool) string {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(time.Second))

@@ -15,9 +15,9 @@ func requestFrame(op int32, payload []byte) []byte {
 	return frame(append(body(int32(7), op), payload...))
 }
 
-// malformed is what a client must not send, and what the real server does about it:
-// the codes of its replies, then whether it closes the connection or still answers a
-// ping.
+// malformed is what a client must not send, and what the real server does about
+// it. The latter is the codes of its replies, then whether it closes the
+// connection or still answers a ping.
 type malformed struct {
 	name  string
 	bytes []byte

@@ -133,8 +133,8 @@ func TestHaltedLeaderWakesUp(t *testing.T) {
 }
 
 // TestHealedCutTellsSignsOfLifeFirst heals a cut just before a session would be
-// over at the leader: the pings that were held back are answered before
-// anything else, with the signs of life of the meantime.
+// over at the leader. The pings that were held back are answered before anything
+// else, with the signs of life of the meantime.
 func TestHealedCutTellsSignsOfLifeFirst(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {

@@ -53,9 +53,9 @@ func compareReleases(t *testing.T, addr string) {
 	}
 }
 
-// told sends a request and returns its code, the shape or the bytes of what came
-// with it, which zxid it showed, counted from the last write's, and how many zxids
-// it took.
+// told sends a request and returns its code, and the shape or the bytes of what
+// came with the code. It also returns the zxid shown, counted from the last
+// write's, and how many zxids the request took.
 func told(t *testing.T, c *raw, root string, op int32, payload []byte) string {
 	t.Helper()
 	count := func() int64 { return must(t, c, 5, body(root, []byte{}, int32(-1)), 0).zxid }

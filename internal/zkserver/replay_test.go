@@ -71,9 +71,9 @@ func granted(t *testing.T, b *zk.Conn, gone <-chan zk.Event) time.Time {
 	return at
 }
 
-// TestR1PartitionedFollower replays run r1: the client of a follower that has
-// lost its leader goes on reading its own lock node for seconds after another
-// client got the lock.
+// TestR1PartitionedFollower replays run r1. A client of a follower that has lost
+// its leader goes on reading its own lock node, for seconds after another client
+// got the lock.
 func TestR1PartitionedFollower(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {
@@ -99,9 +99,9 @@ func TestR1PartitionedFollower(t *testing.T) {
 	}, zktest.WithTick(measuredTick))
 }
 
-// TestR13DeposedLeader replays run r13: the leader is cut off, its followers
-// are restarted and elect another, which expires a's session while a goes on
-// reading its own node from the deposed leader.
+// TestR13DeposedLeader replays run r13. The leader is cut off, its followers are
+// restarted and elect another. The new leader expires a's session, while a goes
+// on reading its own node from the deposed leader.
 func TestR13DeposedLeader(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(t *testing.T, e *zktest.Ensemble) {

@@ -12,8 +12,8 @@ import (
 
 // The TestConform tests hold for any server of the releases that zktest knows.
 // They run on zktest as each of them, and on a real server alone when DOCENT_ZK
-// names one: standalone, tick one second, extended types and all four-letter words
-// enabled, containers checked every second.
+// names one. That server is standalone, with a tick of one second and containers
+// checked every second. Extended types and all four-letter words are enabled.
 
 // realServer names the environment variable with the host:port of a real server.
 const realServer = "DOCENT_ZK"
