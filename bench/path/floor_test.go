@@ -26,10 +26,11 @@ const (
 	opGetChildren2 = 12
 )
 
-// A floor is a session of its own with the least that a client costs whose
-// goroutines share a connection: a Write by the caller, a Read by another goroutine,
-// which wakes the caller. Of an answer it decodes the error code. It sends no pings:
-// use it more often than once in a session timeout.
+// A floor is a session of its own with the least cost of a client whose
+// goroutines share a connection. The caller makes the Write, and another
+// goroutine makes the Read and wakes the caller. Of an answer a floor decodes the
+// error code. It sends no pings: use it more often than once in a session
+// timeout.
 type floor struct {
 	conn  net.Conn
 	await atomic.Int32 // answers that the caller waits for
@@ -42,7 +43,7 @@ func dialFloor(ctx context.Context, b *testing.B, addr string) *floor {
 	b.Helper()
 	conn, in := dialBare(ctx, b, addr)
 	f := &floor{conn: conn, first: make([]byte, 0, 512), told: make(chan error, 1)}
-	go f.read(in) // ends when the connection is closed; nobody waits for the last word
+	go f.read(in) // ends when the connection is closed; no caller waits for the last word
 	return f
 }
 
@@ -118,8 +119,9 @@ func aloneGet(ctx context.Context, b *testing.B, addr, path string) func(context
 	}
 }
 
-// floorLock makes an ephemeral sequential node in dir, has the directory listed by the
-// same write, and deletes the node: the three requests that a free lock takes.
+// floorLock makes an ephemeral sequential node in dir, has the directory listed
+// by the same write, and deletes the node. A free lock takes these three
+// requests.
 func floorLock(ctx context.Context, b *testing.B, addr, dir string) func(context.Context) error {
 	b.Helper()
 	f := dialFloor(ctx, b, addr)

@@ -46,11 +46,11 @@ const (
 //
 // Every figure is the median over the rounds. A ratio compares the two of one
 // race in one round. "get-p50-x-raw" is the client's median time by that of the
-// Conn: less is better. "...-rate-x-raw" is the client's cycles in a second by those
-// of the Conn: more is better. "-q1" and "-q3" are the quartiles of a ratio.
-// Allocations and wake-ups are those of this process for one call or cycle, while
-// only that caller is at work. A wake-up is a goroutine that begins to run. Of
-// each goroutine the runtime counts every eighth, so a figure is true to a tenth.
+// Conn: less is better. "...-rate-x-raw" is the client's cycles in a second by
+// the Conn's: more is better. "-q1" and "-q3" are the quartiles of a ratio.
+// Allocations and wake-ups are this process's for one call or cycle, while only
+// that caller is at work. A wake-up is a goroutine that begins to run. Of each
+// goroutine the runtime counts every eighth, so a figure is true to a tenth.
 func BenchmarkPath(b *testing.B) {
 	ctx := b.Context()
 	races := races(ctx, b, server(ctx, b))
@@ -69,7 +69,7 @@ func BenchmarkPath(b *testing.B) {
 		}
 	}
 	b.StopTimer()
-	b.ReportMetric(0, "ns/op") // of a round of everybody: says nothing
+	b.ReportMetric(0, "ns/op") // of a round of every caller: says nothing
 	for _, r := range races {
 		r.report(b)
 	}
@@ -87,7 +87,7 @@ type race struct {
 	docentCosts, rawCosts, floorCosts []cost // by round
 }
 
-// races connects everybody to the server at addr.
+// races connects every caller to the server at addr.
 func races(ctx context.Context, b *testing.B, addr string) []*race {
 	b.Helper()
 	c := connect(ctx, b, addr)

@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/bench/internal/load"
 )
 
-// mutex is a lock of this process; a broken one lets everybody in.
+// mutex is a lock of this process; a broken one lets every contender in.
 type mutex struct {
 	place  chan struct{}
 	broken bool
@@ -113,7 +113,7 @@ func (d *dialogue) end() load.Result {
 	return r
 }
 
-// patience is for what goroutines do that nobody waits for.
+// patience is how long the test waits for goroutines that signal no end.
 const patience = 20 * time.Second
 
 const setup = "setup peer=x addrs=h:1 kind=mutex root=/r contenders=4 sessions=1 locks=1 permits=0 limit=0 timeout=1000"

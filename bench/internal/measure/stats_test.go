@@ -64,8 +64,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestTurns: in each round everybody has one turn, and none always follows the same one
-// or is always first.
+// TestTurns: in each round every peer has one turn. No peer always follows the
+// same one or is always first.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	const n, rounds = 5, 10

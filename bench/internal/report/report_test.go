@@ -41,7 +41,7 @@ func results() *run.Results {
 	}
 }
 
-// cells are those of the table's line of a peer below a heading.
+// cells are the cells of a peer's line in the table below a heading.
 func cells(t *testing.T, text, heading, peer string) []string {
 	t.Helper()
 	_, text, ok := strings.Cut(text, heading)

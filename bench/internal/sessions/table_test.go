@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/bench/internal/sessions"
 )
 
-// The prices come from the runs of one size, and the model of another size is made of
-// them; results that were saved say the same.
+// The prices come from the runs of one size, and the model of another size is
+// made of them. Results that were saved say the same.
 func TestText(t *testing.T) {
 	t.Parallel()
 	const timeout = 15 * time.Second
