@@ -21,9 +21,10 @@ const (
 	perNode     = 300 // bytes that a cache may keep for a node, besides its data
 )
 
-// TestLargeTree reads a tree of 50,000 nodes: several times faster than a loop that
-// reads one node after the other, with persistent watches, and within a bound of memory. One change costs a
-// read, and a reconnection without changes less than a request for each directory.
+// TestLargeTree reads a tree of 50,000 nodes with persistent watches. It must be
+// several times faster than a loop that reads one node after the other, and stay
+// within a bound of memory. One change costs a read, and a reconnection without
+// changes less than a request for each directory.
 func TestLargeTree(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -107,7 +107,8 @@ func (o *order) read(ctx context.Context, path string, oneShot bool) {
 		}
 	}
 	o.events = append(o.events, events...)
-	// Persistent watches tell each transaction: those up to the head have come.
+	// Persistent watches tell each transaction: all events up to the head have
+	// come.
 	if told := len(o.events); !oneShot && mzxid > o.since {
 		o.collect()
 		if shown := o.upTo(o.head); told < shown {
@@ -137,9 +138,9 @@ func (o *order) upTo(zxid int64) int {
 	return n
 }
 
-// check compares the bounds of events with their transactions: the events of a
-// persistent watch are those of all transactions, one by one. Between two events of a
-// one-shot watch there may be some without an event, so each has one that fits.
+// check compares the bounds of events with their transactions. A persistent watch
+// has an event for each transaction, one by one. A one-shot watch may miss
+// transactions between two events, so each event has a transaction that fits.
 func (o *order) check(oneShot bool) {
 	o.Helper()
 	for i, event := range o.events {
