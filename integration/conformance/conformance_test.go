@@ -1,7 +1,7 @@
-// Package conformance_test runs the conformance suite of zktest on a real
-// server, which the suite asks for its release. Random sequences are compared by `make differential`: that needs a
-// server that sees its clients under their own addresses, which a container's port
-// proxy does not give.
+// Package conformance_test runs the conformance suite of zktest on a real server,
+// which the suite asks for its release. `make differential` compares random
+// sequences. It needs a server that sees its clients under their own addresses,
+// which a container's port proxy does not give.
 package conformance_test
 
 import (
@@ -45,7 +45,7 @@ func server(ctx context.Context, t *testing.T) *harness.Node {
 		harness.WithProperty("reconfigEnabled", "false"))
 }
 
-// measure runs those tests of the engine of zktest in the core module, and wants
+// measure runs the given tests of zktest's engine in the core module, and wants
 // them to have run.
 func measure(ctx context.Context, t *testing.T, tests string, env ...string) {
 	t.Helper()
