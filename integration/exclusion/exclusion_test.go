@@ -1,6 +1,5 @@
 // Package exclusion_test lets many processes contend for one lock on a real
-// ensemble, and has a witness outside of the lock say whether they excluded
-// each other.
+// ensemble. A witness outside of the lock says whether they excluded each other.
 package exclusion_test
 
 import (
@@ -31,8 +30,8 @@ func TestExclusion(t *testing.T) {
 // span is how long a case lasts.
 const span = 30 * time.Second
 
-// least is a number of holds that shows that there was contention: 1 ms of
-// work and five requests of 3 ms each, on a machine that is busy with others.
+// least is a number of holds that shows that there was contention. Each hold is 1
+// ms of work and five requests of 3 ms, on a machine that is busy with others.
 const least = int(span / (16 * time.Millisecond))
 
 // peace wants everything of the lock, since nothing is in its way.
@@ -53,7 +52,7 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	seen, turns, _ := f.witness.now()
 	t.Logf("workers: %v", &out)
 	t.Logf("witness: %d opens, %d closes, %d goroutines; %s", seen.opens, seen.closes, len(turns), fairness(turns))
-	t.Logf("%d releases, and at most %d who gave up, woke %d waiters", frozen.closes, out.GaveUp, woken)
+	t.Logf("%d releases, and at most %d waiters that gave up, woke %d waiters", frozen.closes, out.GaveUp, woken)
 
 	f.judge(t, out)
 	if seen.overlaps+seen.refused+out.Lost > 0 || len(out.Errors) > 0 {
@@ -70,7 +69,7 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	// that lasts watches its own node. A waiter that comes too late for its predecessor
 	// needs no event.
 	if woken > 2*(frozen.closes+out.GaveUp)+out.GaveUp+out.Long || woken < frozen.closes*9/10 {
-		t.Errorf("%d releases and %d who gave up, %d of them holders that watched their own node, woke %d",
+		t.Errorf("%d releases and %d waiters that gave up, %d of them holders that watched their own node, woke %d",
 			frozen.closes, out.GaveUp, out.Long, woken)
 	}
 	clean(ctx, t, e, raw, lock)
@@ -101,7 +100,7 @@ func spread(ctx context.Context, t *testing.T, e *harness.Ensemble, raw *zk.Conn
 		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sequence(a), sequence(b)) })
 		for i, name := range names {
 			if i < len(names)-1 && !watched[lock+"/"+name] {
-				return fmt.Errorf("nobody watches number %d of %d in line", i+1, len(names))
+				return fmt.Errorf("no waiter watches number %d of %d in line", i+1, len(names))
 			}
 		}
 		if len(names) != workers*routines {
@@ -158,7 +157,7 @@ func (f *fleet) during(ctx context.Context, t *testing.T, d time.Duration) {
 	}
 }
 
-// freeze keeps the next holder waiting, so that nobody moves while f looks.
+// freeze keeps the next holder waiting, so that no contender moves while f looks.
 // It returns the tally of that moment.
 func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 	t.Helper()
@@ -174,15 +173,15 @@ func (f *fleet) freeze(ctx context.Context, t *testing.T, look func()) tally {
 	select {
 	case <-frozen:
 	case <-ctx.Done():
-		t.Fatal("nobody takes the lock any more: ", context.Cause(ctx))
+		t.Fatal("no contender takes the lock any more: ", context.Cause(ctx))
 	}
 	look()
 	seen, _, _ := f.witness.now()
 	return seen
 }
 
-// stuck is after how long without what is waited for nobody is believed to
-// move any more: well over what it takes to lose a server and a session.
+// stuck is after how long a wait counts as hopeless, because no contender moves.
+// It is well over what it takes to lose a server and a session.
 const stuck = 30 * time.Second
 
 func limit(ctx context.Context) (context.Context, context.CancelFunc) {

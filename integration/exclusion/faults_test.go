@@ -64,7 +64,7 @@ func faults(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 		seen.overlaps, len(seen.deceived), seen.refused, seen.lateRefused, seen.lateAccepted)
 	s.judge(t, out)
 	if out.Lost == 0 || seen.overlaps == 0 {
-		t.Errorf("%d holds lost, %d taken over: the faults hit nobody", out.Lost, seen.overlaps)
+		t.Errorf("%d holds lost, %d taken over: the faults hit no holder", out.Lost, seen.overlaps)
 	}
 	clean(ctx, t, e, raw, lock)
 }
@@ -83,7 +83,7 @@ func (s *storm) whileHeld(ctx context.Context, t *testing.T, f func(report) erro
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		t.Fatal("nobody takes the lock any more")
+		t.Fatal("no contender takes the lock any more")
 		return nil
 	}
 }
@@ -158,8 +158,8 @@ func (s *storm) stopHolder(ctx context.Context, t *testing.T) {
 }
 
 // stopBusyHolder stops the holder in the middle of a computation on the only
-// processor of its process, so that it asks its hold before anything else in
-// there, a timer say, can run.
+// processor of its process. So the holder asks its hold before a timer or
+// anything else in the process can run.
 func (s *storm) stopBusyHolder(ctx context.Context, t *testing.T) {
 	for {
 		holder := make(chan int, 1)
@@ -180,7 +180,7 @@ func (s *storm) stopBusyHolder(ctx context.Context, t *testing.T) {
 			s.wake(ctx, t, victim)
 			return
 		case <-ctx.Done():
-			t.Fatal("nobody takes the lock any more")
+			t.Fatal("no contender takes the lock any more")
 		}
 	}
 }

@@ -36,8 +36,8 @@ type witness struct {
 type tally struct {
 	opens, closes int
 	refused       int      // opens with an old token
-	overlaps      int      // opens while somebody had not closed
-	deceived      []string // of those, who believed to hold when it closed
+	overlaps      int      // opens while another holder had not closed
+	deceived      []string // of such opens: the other believed to hold when it closed
 	disorder      []string // a greater token with a lower sequence number
 	lateRefused   int
 	lateAccepted  int
@@ -46,7 +46,7 @@ type tally struct {
 // witnessed is one open that is not closed.
 type witnessed struct {
 	report
-	overlap string // by whom
+	overlap string // by which goroutine
 }
 
 func startWitness(t *testing.T) *witness {
@@ -137,7 +137,7 @@ func (w *witness) judge(in *witnessed, r report) (*witnessed, bool) {
 			w.tally.lateRefused++
 			return nil, false
 		}
-		w.tally.lateAccepted++ // nobody else has come
+		w.tally.lateAccepted++ // no other holder has come
 		return nil, true
 	}
 }
@@ -163,8 +163,8 @@ func (w *witness) deceived(r report, by string) {
 		fmt.Sprintf("worker %d routine %d believed to hold with token %d after %s", r.Worker, r.Routine, r.Token, by))
 }
 
-// atNextOpen runs f in the time of the next holder: its worker hears that it
-// may work when f has returned, and spins as long as f says.
+// atNextOpen runs f in the time of the next holder. The holder's worker hears
+// that it may work when f has returned, and spins as long as f says.
 func (w *witness) atNextOpen(f func(report) time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

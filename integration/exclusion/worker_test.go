@@ -145,8 +145,8 @@ func (w *worker) routine(ctx context.Context, id int, lock *recipes.InterProcess
 
 var errImpatient = errors.New("gave up waiting")
 
-// acquire waits for the lock. One time in eight it may give up, so that who
-// waits behind it is woken without being the first.
+// acquire waits for the lock. One time in eight it may give up, so that the
+// waiter behind it is woken without being the first.
 func (w *worker) acquire(ctx context.Context, lock *recipes.InterProcessMutex) (*recipes.Hold, error) {
 	if rand.N(8) > 0 {
 		return lock.Acquire(ctx)
@@ -183,7 +183,7 @@ func (w *worker) hold(hold *recipes.Hold, id int, l *line) error {
 		<-time.After(rand.N(2 * time.Millisecond))
 	}
 	for began := time.Now(); time.Since(began) < v.Spin; {
-		// Who is stopped here goes on before any timer can.
+		// A process that is stopped here goes on before any timer can.
 	}
 	r.Kind, r.Believes = closed, !w.lost(hold)
 	if _, err = l.tell(r); err != nil || r.Believes {
