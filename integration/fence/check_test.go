@@ -70,9 +70,9 @@ func (w world) testRollback(t *testing.T) {
 	}
 }
 
-// A check waits for the transaction that checked before it, and sees what
-// became of it: on a resource that is known and on a new one, for an older
-// token and a newer one.
+// A check waits for the transaction that checked before it, and sees what became
+// of that. So it is on a known resource and on a new one, for an older token and
+// a newer one.
 func (w world) testWait(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -17,7 +17,7 @@ import (
 var errLost = errors.New("lost")
 
 // lock is a lock, and its own hold, that any number of holders have at once, as
-// after a pause or in a partition: what the resource must withstand.
+// after a pause or in a partition. The resource must withstand that.
 type lock struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
@@ -50,10 +50,10 @@ func (a *tally) add(n *int) {
 	*n++
 }
 
-// Many holders at once, on resources that are new. Each reads the
-// last entry of a list and adds one to it, protected by nothing but the check:
-// no entry may be overwritten or stand in the wrong order, and the token stored
-// at the end must be the last one in the list.
+// Many holders at once, on resources that are new. Each reads the last entry of a
+// list and adds one to it, protected by nothing but the check. No entry may be
+// overwritten or stand in the wrong order. The token stored at the end must be
+// the last one in the list.
 func (w world) testRace(t *testing.T) {
 	const resources, holders, writes = 4, 8, 12
 	w.exec(t, createEntries)
