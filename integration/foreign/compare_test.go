@@ -38,8 +38,9 @@ func differences(want, got *report) []string {
 	return out
 }
 
-// diff lists the lines that only one side has, in the order of the sides: the steps say
-// things in an order of their own, so a line in another place is a difference too.
+// diff lists the lines that only one side has, in the order of the sides. The
+// order of the steps is part of what is compared, so a line in another place is a
+// difference too.
 func diff(want, got []string) string {
 	if slices.Equal(want, got) {
 		return ""

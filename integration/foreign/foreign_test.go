@@ -1,16 +1,18 @@
 //go:build foreign
 
-// Package foreign_test lets clients in other languages run their own recipes against
-// zktest and against a real server, and compares what they see and leave there.
+// Package foreign_test lets clients in other languages run their own recipes
+// against zktest and against a real server. It compares what they see and leave
+// there.
 //
-// A program of named steps, one for Curator and one for kazoo, runs twice. What it
-// reports in each step, the tree at chosen instants and at its end, and the server's
-// table of watches must be equal on both servers. The programs connect through a proxy,
-// which cuts connections and loses replies the same way on either side.
+// A program of named steps, one for Curator and one for kazoo, runs twice. Both
+// servers must give the same reports in each step, tree at chosen instants and at
+// the end, and table of watches. The programs connect through a proxy, which cuts
+// connections and loses replies the same way on either side.
 //
-// A step reports only what the protocol determines. It waits for a condition before it
-// looks, never for a time, and asks for a looser comparison, with the reason, where a
-// client's own threads decide how often it asks the server for something.
+// A step reports only what the protocol determines. It waits for a condition
+// before it looks, never for a time. Where a client's own threads decide how
+// often it asks the server, the step asks for a looser comparison, with the
+// reason.
 package foreign_test
 
 import (

@@ -105,8 +105,8 @@ func brief(data []byte) string {
 	return string(data)
 }
 
-// awaitWatches waits until the server's own table has n pairs of a connection and a path
-// at or below root, and returns them: each path with its number of connections.
+// awaitWatches waits until the server's own table has n pairs of a connection and
+// a path at or below root. It returns each path with its number of connections.
 func (s *server) awaitWatches(ctx context.Context, root string, n int) ([]string, error) {
 	end := time.Now().Add(15 * time.Second) // as long as the programs wait for a condition
 	for {
