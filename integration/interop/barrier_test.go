@@ -134,7 +134,7 @@ func (s *barrierScene) java(ctx context.Context, t *testing.T, name string, memb
 
 var uuidName = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// children are those of the barrier, with UUIDs as "member".
+// children are the names below the barrier, with UUIDs as "member".
 func (s *barrierScene) children(ctx context.Context, t *testing.T) []string {
 	t.Helper()
 	names, _, err := s.c.Children(ctx, s.path)
@@ -173,11 +173,11 @@ func (s *barrierScene) stands(ctx context.Context, t *testing.T, n int, old int6
 	}
 }
 
-// TestBarriersMixed lets two processes of each library pass a double barrier on one path
-// again and again, while sessions and processes are killed before all have come and while all are
-// inside. No Docent may enter before the last has come or leave before the last leaves,
-// and all must pass. Curator 5.4 does both after session events (GH-1290), which is
-// counted, and reported.
+// TestBarriersMixed lets two processes of each library pass a double barrier on
+// one path again and again. Sessions and processes are killed before all have
+// come and while all are inside. No Docent may enter before the last has come or
+// leave before the last leaves. All must pass. Curator 5.4 does both after
+// session events (GH-1290), which is counted, and reported.
 func TestBarriersMixed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), *barrierTime+3*time.Minute)
 	defer cancel()

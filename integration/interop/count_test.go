@@ -19,8 +19,8 @@ import (
 // seed is the first value of the count. All others are written by one attempt each.
 const seed = -7
 
-// chain is what is known of the values of a count: which of those that were to follow a
-// version did, and which were said not to have been written.
+// chain is what is known of the values of a count. It has the value that followed
+// each version, and the values that were said not to have been written.
 type chain struct {
 	mu      sync.Mutex // guards the rest
 	next    map[int32]int32
@@ -128,8 +128,9 @@ func follow(ctx context.Context, t *testing.T, count *shared.SharedCount, ch *ch
 	return &last
 }
 
-// setter sets a value and reports whether it did. calm asks whether nobody has meddled
-// with the session since it began: with a lost answer a write may be repeated.
+// setter sets a value and reports whether it did. calm asks whether the session
+// has been left alone since the set began: with a lost answer a write may be
+// repeated.
 type setter func(ctx context.Context, v int32, calm func() bool) (bool, error)
 
 // docentSet returns how a goroutine of Docent's sets a value, and whether it did.

@@ -16,9 +16,10 @@ func curatorLock(lock, kind string, args ...string) foreign {
 	}}
 }
 
-// curatorSemaphoreMutex makes contenders that use Curator's InterProcessSemaphoreMutex, each
-// its own: with one between them, a thread that does not know that its session is over
-// releases the lease that another got in the next.
+// curatorSemaphoreMutex makes contenders that use Curator's
+// InterProcessSemaphoreMutex, each its own. If threads share one, a thread may
+// not know that its session is over. It then releases the lease that another
+// thread got in the next session.
 func curatorSemaphoreMutex(lock, path string) foreign {
 	f := curatorLock(lock, "semaphore-mutex", path)
 	f.limit, f.perThread = true, true
@@ -44,8 +45,8 @@ func curatorCountedSemaphore(lock string, most int, path, count string, seed int
 	return f
 }
 
-// curatorReadWrite makes contenders of which so many percent write, and some of those
-// read on after writing.
+// curatorReadWrite makes contenders of which so many percent write, and some of
+// the writers read on after writing.
 func curatorReadWrite(ctx context.Context, lock, path string, writers int, parties []*party) ([]*contender, error) {
 	var all []*contender
 	for _, p := range parties {

@@ -15,8 +15,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// layout compares what two libraries leave in ZooKeeper, node by node: names, who owns
-// them, versions, data, ACLs, and what remains when all is released and swept.
+// layout compares what two libraries leave in ZooKeeper, node by node: names,
+// owners, versions, data and ACLs. It also compares what remains when all is
+// released and swept.
 type layout struct {
 	arena *arena
 	at    string         // the path below which all happens
@@ -97,7 +98,7 @@ func (a *arena) swept(ctx context.Context, t *testing.T, path string) {
 // scene is a lock whose nodes are compared.
 type scene struct {
 	name string
-	// waiter says that somebody who waits has the same nodes in both libraries.
+	// waiter says that a waiting contender has the same nodes in both libraries.
 	waiter bool
 	// counts says that both libraries make the same number of nodes. Where one makes
 	// more and deletes them at once, the directories' counters differ for good.

@@ -16,11 +16,11 @@ import (
 	"github.com/docent-go/docent/integration/peers"
 )
 
-// loadTime may be less where somebody only looks whether a change is caught.
+// loadTime may be less to see whether a change is caught.
 var loadTime = flag.Duration("load", 60*time.Second, "how long each case of the matrix lasts")
 
 const (
-	quiet = 12 * time.Second // of the load, at its end: nobody kills any more
+	quiet = 12 * time.Second // of the load, at its end: no session is killed any more
 	stuck = 45 * time.Second // a wait in which something must have happened
 )
 
@@ -35,8 +35,8 @@ type grant struct {
 	err  func() error    // Docent's opinion whether it still holds
 	lost <-chan struct{} // and its signal that it does not
 
-	// downgrade, if any, makes a writer a reader, for whom the grant that it returns
-	// stands; finish is called when the witness knows the reader.
+	// downgrade, if any, makes a writer a reader, and returns the reader's grant;
+	// finish is called when the witness knows the reader.
 	downgrade func(ctx context.Context, token int64) (reader *grant, finish func(context.Context) error, err error)
 	// during, if any, is what a holder does instead of working for a short while.
 	during func(ctx context.Context)
@@ -48,12 +48,13 @@ type contender struct {
 	who     string
 	acquire acquirer
 	turn    func(ctx context.Context, c *contender) error // instead of an acquire and what follows
-	// limited means that it must not wait for ever: two threads of Curator's that take
-	// several permits or several locks can wait for each other, and so can two that take
-	// one permit, if a session ends in the middle.
+	// limited means that the contender must not wait for ever. Two threads of
+	// Curator's that take several permits or several locks can wait for each
+	// other. So can two threads that take one permit, if a session ends in the
+	// middle.
 	limited bool
 
-	turns, late atomic.Int64 // all, and those after the last kill
+	turns, late atomic.Int64 // all, and the ones after the last kill
 	gaveUp      atomic.Int64
 	failed      atomic.Int64 // acquires and releases around a kill
 	longest     atomic.Int64 // wait that brought something
@@ -86,8 +87,9 @@ func (a *arena) run(ctx context.Context, t *testing.T, all []*contender) {
 	a.report(t, all)
 }
 
-// killer kills the sessions of all parties in turns until it shall be calm, each second
-// time in the middle of a hold if there is one before the next time.
+// killer kills the sessions of all parties in turns until it shall be calm. Each
+// second time it kills in the middle of a hold, if there is one before the next
+// time.
 func (a *arena) killer(ctx context.Context, t *testing.T) {
 	t.Helper()
 	calm, cancel := context.WithDeadline(ctx, a.calm)
@@ -122,7 +124,8 @@ func (a *arena) turn(ctx context.Context, c *contender) error {
 	patience := stuck
 	switch {
 	case rand.N(6) == 0:
-		// Who waits behind somebody that gives up is woken without being the first.
+		// A waiter behind a contender that gives up is woken without being the
+		// first.
 		patience = rand.N(time.Second)
 	case c.limited:
 		patience = time.Second + rand.N(2*time.Second)
@@ -177,9 +180,9 @@ func (a *arena) leave(ctx context.Context, c *contender, g *grant, entries []*en
 	switch {
 	case c.party.doomed.CompareAndSwap(true, false):
 		if err := c.party.kill(ctx, a.witness, a.node.Addr()); err != nil {
-			return fmt.Errorf("kill the own session: %w", err)
+			return fmt.Errorf("kill the contender's own session: %w", err)
 		}
-		<-time.After(rand.N(60 * time.Millisecond)) // others get in, and wait for nobody
+		<-time.After(rand.N(60 * time.Millisecond)) // others get in, and need not wait
 	case g.during != nil:
 		g.during(ctx)
 	default:
@@ -230,9 +233,10 @@ func (a *arena) downgraded(ctx context.Context, c *contender, g *grant, entries 
 	return a.leave(ctx, c, r, readers, epoch, calm)
 }
 
-// told waits until Docent's holder knows that its session is over. It takes longest when
-// the client comes back while the session is being killed: the server closes the session
-// and leaves the new connection open, and only the next heartbeat finds out.
+// told waits until Docent's holder knows that its session is over. It takes
+// longest when the client comes back while the session is being killed. Then the
+// server closes the session and leaves the new connection open, and only the next
+// heartbeat finds out.
 func (a *arena) told(ctx context.Context, c *contender, g *grant, e *entry) error {
 	limit := time.NewTimer(2 * matrixTimeout)
 	defer limit.Stop()
@@ -267,7 +271,7 @@ func (c *contender) excuse(op string, err error, calm bool) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// inLine lists who stands below the arena's path.
+// inLine lists the nodes below the arena's path.
 func (a *arena) inLine() string {
 	var out []string
 	var list func(path string)

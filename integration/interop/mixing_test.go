@@ -72,9 +72,9 @@ func ourRecipes(t *testing.T, c *client.Client, path string) []ourRecipe {
 	}
 }
 
-// TestMixing puts each recipe of Curator's beside each of Docent's on one path, whichever
-// came first. Those that wait in one line exclude each other. All others are refused by
-// Docent, and a hold that was there before is not disturbed.
+// TestMixing puts each recipe of Curator's beside each of Docent's on one path,
+// whichever came first. Recipes that wait in one line exclude each other. Docent
+// refuses all others, and a hold that was there before is not disturbed.
 func TestMixing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

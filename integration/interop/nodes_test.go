@@ -54,7 +54,7 @@ func (a *arena) children(ctx context.Context, t *testing.T, dir string, want int
 			}
 		}
 		select {
-		case <-time.After(10 * time.Millisecond): // nobody tells of all that is waited for
+		case <-time.After(10 * time.Millisecond): // no event tells of all that is waited for
 		case <-ctx.Done():
 			t.Fatalf("%s has the children %v: %v", dir, names, err)
 		}

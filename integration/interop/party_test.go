@@ -18,8 +18,8 @@ import (
 	"github.com/docent-go/docent/integration/sessions"
 )
 
-// matrixTimeout is that of sessions in the matrix: the longest that the server grants, so
-// that only a kill ends one, however busy the machine is.
+// matrixTimeout is the session timeout in the matrix: the longest that the server
+// grants. So only a kill ends a session, however busy the machine is.
 const matrixTimeout = 10 * time.Second
 
 // side says whose library a client uses.
@@ -74,7 +74,7 @@ func (p *party) at() (epoch int, calm bool) {
 	return p.epoch, !p.dying
 }
 
-// calmSince reports whether nobody has meddled with the session since epoch.
+// calmSince reports whether the session has been left alone since epoch.
 func (p *party) calmSince(epoch int, calm bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,8 +141,8 @@ type arena struct {
 	witness  *witness
 	path     string
 	parties  []*party
-	calm     time.Time     // from here on nobody kills
-	holdless bool          // nobody holds anything
+	calm     time.Time     // from here on no session is killed
+	holdless bool          // no contender holds anything
 	work     time.Duration // of a holder, at most
 	fewest   int           // turns that each contender must have had to mean anything
 }

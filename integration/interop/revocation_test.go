@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// holdOut is how long a holder waits for somebody to ask for the lock.
+	// holdOut is how long a holder waits for a request to release the lock.
 	holdOut = 3 * time.Second
 	// hearing is how long it may take until a holder hears that it was asked.
 	hearing = 2 * time.Second
 )
 
-// revocations is who asked whom to release.
+// revocations are the requests to release, each from one side to another.
 type revocations struct {
 	mu       sync.Mutex // guards the rest
 	asking   map[string]side
 	asked    map[string]time.Time // when a request had been written
-	heard    map[[2]side]int      // of whom by whom
+	heard    map[[2]side]int      // by the side that asks and the side that holds
 	unheard  map[side]int
-	mistaken int // Curators who heard of a request that was another's
+	mistaken int // Curators that heard of a request to another holder
 	faults   []string
 }
 
-// ask writes a request for a node by ask, unless there is one: a second would be heard by
-// who was deaf to the first.
+// ask writes a request for a node by ask, unless there is one: a holder that was
+// deaf to the first would hear a second.
 func (r *revocations) ask(node string, by side, ask func() error) error {
 	r.mu.Lock()
 	_, asked := r.asked[node]
@@ -66,14 +66,14 @@ func (r *revocations) over(node string, holder side, heard, sure bool) {
 		// Curator's listener may be called in the next acquire of the same thread.
 		r.mistaken++
 	case heard && !asking:
-		r.faults = append(r.faults, fmt.Sprintf("%s was asked for %s, and nobody did", holder, node))
+		r.faults = append(r.faults, fmt.Sprintf("%s was asked for %s, and no client did", holder, node))
 	case heard:
 		r.heard[[2]side{by, holder}]++
 	case sure && asked && time.Since(at) > hearing:
 		// Curator ignores what was written before it first looked at its node.
 		r.unheard[holder]++
 		if holder == docent {
-			r.faults = append(r.faults, fmt.Sprintf("nobody heard that %s asked for %s", by, node))
+			r.faults = append(r.faults, fmt.Sprintf("no holder heard that %s asked for %s", by, node))
 		}
 	}
 }
@@ -164,7 +164,7 @@ func curatorRevocable(c *contender, r *revocations) {
 	}
 }
 
-// asker asks for the lock again and again, the holder or somebody who waits.
+// asker asks for the lock again and again, the holder or a waiter.
 func (a *arena) asker(ctx context.Context, t *testing.T, p *party, r *revocations) {
 	t.Helper()
 	from := a.parties[0].client
@@ -197,8 +197,8 @@ func (a *arena) asker(ctx context.Context, t *testing.T, p *party, r *revocation
 }
 
 // TestRevocationData compares what a request to release writes, on a node whose
-// owner does not answer: of a Docent holder that has heard, the data stands there
-// again with the request behind it.
+// owner does not answer. On the node of a Docent holder that has heard, the data
+// stands again with the request behind it.
 func TestRevocationData(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

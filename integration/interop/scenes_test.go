@@ -153,8 +153,8 @@ func TestLayoutSwept(t *testing.T) {
 	a.swept(ctx, t, "/layout")
 }
 
-// TestLayoutCount compares the nodes of shared counts, also those with a value that the
-// other side reads.
+// TestLayoutCount compares the nodes of shared counts, also nodes with a value
+// that the other side reads.
 func TestLayoutCount(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -37,9 +37,9 @@ func docentSemaphore(s *recipes.InterProcessSemaphoreV2, name string, most int) 
 	}
 }
 
-// enough permits for four threads of Curator's that have one each and want two, and for
-// one of them, or of Docent's, to get two more. With fewer they wait for each other till
-// they give up.
+// enough permits for four threads of Curator's that have one each and want two.
+// One of them, or of Docent's, can then get two more. With fewer permits they
+// wait for each other till they give up.
 const enough = 6
 
 // semaphoreLoad lets both sides take one or two permits at a time.

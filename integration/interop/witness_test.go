@@ -11,7 +11,7 @@ import (
 type mode int
 
 const (
-	exclusive mode = iota // nobody else
+	exclusive mode = iota // no other
 	sharing               // others that share
 	permits               // as many as there are
 )
@@ -24,23 +24,25 @@ type claim struct {
 	nodes   []string // that stand for it in ZooKeeper
 	token   int64    // its fencing token; 0 means its node's czxid
 
-	// late marks a read lock that Curator took while it held the write lock. Before 5.5.0
-	// its node has a place behind writers that are queued already, who get in when the
-	// write lock is released (CURATOR-621).
+	// late marks a read lock that Curator took while it held the write lock.
+	// Before 5.5.0 its node has a place behind writers that are queued already.
+	// They get in when the write lock is released (CURATOR-621).
 	late bool
 }
 
-// witness is the resource that the locks protect. It stands outside of them and sees in
-// one order, its own, who comes, who goes, and whose session is about to be killed.
+// witness is the resource that the locks protect. It stands outside of them. It
+// sees in one order, its own, each contender that comes or goes, and each session
+// that is about to be killed.
 //
-// A claim whose node was made by a session that nobody has begun to kill is sound:
-// nothing excuses another sound claim beside it. Nothing is said of the others: neither
-// Docent nor Curator can know in advance that somebody kills their session, and Curator
-// does not tell its holders even afterwards. What they do is counted.
+// A claim is sound if its node was made by a session that the test has not begun
+// to kill. Nothing excuses another sound claim beside it. Nothing is said of the
+// others: neither Docent nor Curator can know in advance that their session is
+// killed. Curator does not tell its holders even afterwards. What they do is
+// counted.
 type witness struct {
 	mu     sync.Mutex // guards the rest
 	locks  map[string]*ledger
-	killed map[int64]time.Time // sessions, and when somebody began to kill them
+	killed map[int64]time.Time // sessions, and when the test began to kill them
 	faults []string
 	tally  tally
 }
@@ -109,9 +111,9 @@ func (w *witness) ledger(lock string) *ledger {
 	return l
 }
 
-// open lets a claim in. found is what its nodes are: of which session, and with which
-// czxid; session 0 says that one is not there. calm says that nobody has meddled with
-// the party's session since it began to acquire.
+// open lets a claim in. found is what its nodes are: of which session, and with
+// which czxid. Session 0 says that one is not there. calm says that the party's
+// session has been left alone since it began to acquire.
 func (w *witness) open(e *entry, found nodes, calm bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,11 +127,12 @@ func (w *witness) open(e *entry, found nodes, calm bool) {
 	_, killed := w.killed[found.session]
 	switch {
 	case found.session == 0 && calm:
-		w.fault("%v holds without a node, and nobody killed its session", e)
+		w.fault("%v holds without a node, and its session was not killed", e)
 		return
 	case found.session == 0, killed, !calm && e.party.side != docent:
-		// The last: Curator goes on in its next session in the middle of an acquire,
-		// with one node of a semaphore in the old session and one in the new.
+		// The last case is Curator's: it goes on in its next session in the
+		// middle of an acquire. One node of a semaphore is then in the old
+		// session and one in the new.
 		w.tally.ghosts[e.party.side]++
 		return
 	}
@@ -158,7 +161,7 @@ func (w *witness) open(e *entry, found nodes, calm bool) {
 	}
 }
 
-// judge looks at a newcomer beside somebody who is there. w.mu is held.
+// judge looks at a newcomer beside a contender that is there. w.mu is held.
 func (w *witness) judge(e, o *entry) {
 	switch {
 	case e.mode == permits || e.mode == sharing && o.mode == sharing:
@@ -184,7 +187,8 @@ func (w *witness) fenced(l *ledger, e *entry) {
 	}
 }
 
-// settle is how long a change of the number of permits may take to reach everybody.
+// settle is how long a change of the number of permits may take to reach every
+// contender.
 const settle = 3 * time.Second
 
 // count compares the permits taken with the most that were allowed of late. w.mu is held.
@@ -241,13 +245,13 @@ func (w *witness) close(e *entry, believes func() error) bool {
 	_, killed := w.killed[e.session]
 	if e.party.side == docent && !killed && e.session != 0 {
 		if err := believes(); err != nil {
-			w.fault("%v lost its hold, and nobody killed its session: %v", e, err)
+			w.fault("%v lost its hold, and its session was not killed: %v", e, err)
 		}
 	}
 	return killed || e.session == 0
 }
 
-// kill tells that somebody begins to kill a session.
+// kill tells that the test begins to kill a session.
 func (w *witness) kill(session int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
