@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// duel is one holder that a fault will strike and one waiter whom it spares.
-// Both live in this process, so that their instants are of one clock.
+// duel is one holder that a fault will strike and one waiter that it spares. Both
+// live in this process, so that their instants are of one clock.
 type duel struct {
 	side    side
 	timeout time.Duration
@@ -185,7 +185,7 @@ func (t *table) add(d *duel, v verdict) {
 }
 
 // each calls f with every row: the name, the timeout, and the two slacks in
-// ascending order; deadline has only those that a lease ended.
+// ascending order. deadline has only the slacks of holds that a lease ended.
 func (t *table) each(f func(name string, timeout time.Duration, told, deadline []time.Duration)) {
 	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
 		for _, timeout := range slices.Sorted(maps.Keys(t.rows[name])) {
@@ -215,11 +215,11 @@ func (t *table) deceived(name string) (n int) {
 	return n
 }
 
-// safe prints the table and wants every holder to have been told, by its
-// lease, before the next one held, and that one not to have held before the
-// deadline. Names that are in pings are those of holders that trust pings: of
-// them at least one must not have been told in time, or the fault was none,
-// and none later than the policy says.
+// safe prints the table. Every holder must have been told, by its lease, before
+// the next one held, and the next one must not have held before the deadline. The
+// holders whose names are in pings trust pings. At least one of them must not
+// have been told in time, or the fault was none. None may have been told later
+// than the policy says.
 func (t *table) safe(w *world, pings ...string) {
 	w.Helper()
 	t.each(func(name string, timeout time.Duration, told, deadline []time.Duration) {
@@ -251,7 +251,7 @@ func (t *table) safe(w *world, pings ...string) {
 	})
 	for _, name := range pings {
 		if t.deceived(name) == 0 {
-			w.Errorf("%s: nobody was deceived, so the fault is none and the rest proves nothing", name)
+			w.Errorf("%s: no holder was deceived, so the fault is none and the rest proves nothing", name)
 		}
 	}
 }

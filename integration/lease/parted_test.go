@@ -1,5 +1,5 @@
-// Package lease_test looks, on real ensembles, at the promise that a holder
-// hears that it lost its lock before anybody else can get it.
+// Package lease_test looks, on real ensembles, at the promise that a holder hears
+// that it lost its lock before another client can get it.
 //
 // Every test prints a table: for each fault and session timeout by how much
 // the holder was told before the next one held.
@@ -62,10 +62,10 @@ func TestPartitionedFollower(t *testing.T) {
 	seen.safe(w, fault+byPings)
 }
 
-// Run r13: the holders' leader is cut off from its followers, which are
-// killed and started again, so that they need not miss it before they elect
+// Run r13: the holders' leader is cut off from its followers. These are killed
+// and started again, so that they need not miss the leader before they elect
 // another. If they are slow to start, as on a busy machine, the leader is gone
-// before anybody is deceived: then there are more rounds.
+// before a holder is deceived. Then there are more rounds.
 func TestDeposedLeader(t *testing.T) {
 	t.Parallel()
 	const fault = "deposed leader"

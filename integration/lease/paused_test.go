@@ -11,14 +11,14 @@ import (
 	"github.com/docent-go/docent/fence"
 )
 
-// wakeUp is how long after it goes on a stopped process may need, on a busy
-// machine, until the timer behind a hold's context has run.
+// wakeUp bounds the time from when a stopped process goes on until the timer
+// behind a hold's context has run, on a busy machine.
 const wakeUp = time.Second
 
-// A process that is stopped for a part of its session keeps its holds. One
-// that is stopped for longer finds them lost when it goes on, before it can
-// take them for good, if it asks them; and a resource that checks tokens
-// refuses what it had begun to write.
+// A process that is stopped for a part of its session keeps its holds. A process
+// that is stopped for longer finds them lost when it goes on. If it asks its
+// holds, it never takes a lost one for good. A resource that checks tokens
+// refuses what the process had begun to write.
 func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 10*time.Minute)
@@ -103,7 +103,7 @@ func (w *world) pause(waiter *client.Client, server string, timeout time.Duratio
 	slices.Sort(asked)
 	slices.Sort(looked)
 	slices.Sort(deceived)
-	w.Logf("T=%v: kept for a pause of %v; stopped past its session the context ended %v to %v after waking for who asks Err, %v to %v for who does not; of those %d took it for good after waking, the last %v later",
+	w.Logf("T=%v: kept for a pause of %v; stopped past its session the context ended %v to %v after waking for holders that ask Err, %v to %v for the others; of the others %d took it for good after waking, the last %v later",
 		timeout, bearable(timeout), ms(asked[0]), ms(asked[len(asked)-1]), ms(looked[0]), ms(looked[len(looked)-1]),
 		len(deceived), ms(last(deceived)))
 	if d := max(asked[len(asked)-1], looked[len(looked)-1]); d > wakeUp {

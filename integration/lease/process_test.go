@@ -156,7 +156,7 @@ func (w *world) granted(next <-chan grant, limit time.Duration) grant {
 		w.check(g.err)
 		return g
 	case <-time.After(limit):
-		w.Fatalf("nobody was granted the lock within %v", limit)
+		w.Fatalf("no waiter was granted the lock within %v", limit)
 		return grant{}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// shiftWallClock sets the wall clock of this process, not of the machine, to
-// that much more than the machine's. Go reads its clocks through the vDSO, a
-// library that the kernel maps into every process and no preloaded one can
-// replace: so its clock_gettime is overwritten, in this process's own copy.
-// The monotonic clock is left alone.
+// shiftWallClock sets the wall clock of this process, not of the machine, to that
+// much more than the machine's. Go reads its clocks through the vDSO, a library
+// that the kernel maps into every process and no preloaded one can replace. So
+// shiftWallClock overwrites its clock_gettime, in this process's own copy. The
+// monotonic clock is left alone.
 func shiftWallClock(by time.Duration) error {
 	at, err := vdsoFunction("__vdso_clock_gettime")
 	if err != nil {

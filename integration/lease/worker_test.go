@@ -68,7 +68,7 @@ type speaker struct {
 func (s *speaker) say(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.enc.Encode(e) // without the parent there is nobody to tell
+	_ = s.enc.Encode(e) // without the parent there is no process to tell
 }
 
 func (tk task) run(ctx context.Context) error {
@@ -137,8 +137,8 @@ func listen(in io.Reader, out *speaker, users []*user) error {
 	return lines.Err()
 }
 
-// work looks at the hold again and again. The moment is taken before the look,
-// so that who is stopped between the two has not believed anything yet.
+// work looks at the hold again and again. The moment is taken before the look, so
+// that a user that is stopped between the two has not believed anything yet.
 func (u *user) work() {
 	again := time.NewTicker(2 * time.Millisecond)
 	defer again.Stop()
