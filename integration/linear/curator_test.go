@@ -143,10 +143,10 @@ func (a *adders) curator(ctx context.Context, t *testing.T, th *peers.Thread, id
 	}
 }
 
-// Curator and Docent add to one number on three servers, optimistically and under one
-// lock, while answers to Docent are lost and its connections are cut: what all are told
-// is linearizable. Then answers to Curator are lost as well: the sum is right up to
-// those, each of which may count one addition twice.
+// Curator and Docent add to one number on three servers, optimistically and under
+// one lock. Meanwhile answers to Docent are lost and its connections are cut.
+// What all callers are told is linearizable. Then answers to Curator are lost as
+// well. For each of them the sum may count one addition twice.
 func TestCuratorBeside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// TestEnsembleSchedules is TestSchedules on three servers: followers are behind, servers
-// stop, are cut off from each other or lead in turn, and a client that has lost an
-// answer asks another server. One in twenty seeds is played.
+// TestEnsembleSchedules is TestSchedules on three servers. Followers are behind;
+// servers stop, are cut off from each other, or lead in turn. A client that has
+// lost an answer asks another server. One in twenty seeds is played.
 func TestEnsembleSchedules(t *testing.T) {
 	t.Parallel()
 	schedules(t, 20, ensemble)
