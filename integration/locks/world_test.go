@@ -21,7 +21,7 @@ import (
 	"github.com/docent-go/docent/recipes/locktest"
 )
 
-// sessionTimeout is twenty ticks of the servers, the most they grant: a session
+// sessionTimeout is twenty ticks of the servers, the most they grant. A session
 // is good for less than that, and for more than a machine under load may pause.
 const sessionTimeout = 20 * tick
 
@@ -88,8 +88,8 @@ func (w *world) Connect(name string) *client.Client {
 	return c
 }
 
-// ways are those that differ for a real server: it has served the request. One
-// that it never saw is the in-process server's business.
+// ways are the ways to lose an answer that a real server has given. The
+// in-process server loses requests before they are served.
 var ways = map[string]proxy.Action{"answer": proxy.SwallowReplyAndCut, "after": proxy.CutAfterSend}
 
 func (*world) Ways() []string { return slices.Sorted(maps.Keys(ways)) }
@@ -118,9 +118,9 @@ func (w *world) AtAnswer(name string, nth int, f func()) locktest.Fault {
 	return fault{rule}
 }
 
-// Kill shows the session's id and password to a server and closes it, as
-// anybody can who knows them. The server may close the connection before its
-// answer has left: then it is asked again.
+// Kill shows the session's id and password to a server and closes it, as any
+// program can that knows them. The server may close the connection before its
+// answer has left. Then Kill asks again.
 func (w *world) Kill(session int64) {
 	w.Helper()
 	for {
@@ -178,8 +178,8 @@ func (w *world) Watched(path string) (all []string) {
 	return all
 }
 
-// Goroutines cannot be told from those of tests beside this one; all are looked
-// at when these are over.
+// Goroutines cannot be told from the goroutines of tests beside this one. When
+// the tests are over, all goroutines are looked at.
 func (*world) Goroutines() []string { return nil }
 
 func (*world) RoundTrip() time.Duration { return 4 * time.Millisecond }
