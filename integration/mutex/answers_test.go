@@ -26,7 +26,7 @@ func TestFaults(t *testing.T) {
 		run  func(context.Context, *testing.T, *world)
 	}{
 		{"one request at a time is lost", lostRequests},
-		{"create answered to nobody, then silence", ghost},
+		{"answer to a create lost, then silence", ghost},
 		{"predecessor goes between list and watch", predecessorGone},
 		{"session killed while waiting", killedWaiting},
 		{"session killed while holding", killedHolding},
@@ -93,8 +93,8 @@ func lostRequests(ctx context.Context, t *testing.T, base *world) {
 	}
 }
 
-// ghost loses the answer to the create and every server with it: the caller
-// is told in time, and the node goes when a server is back.
+// ghost loses the answer to the create, and every server with it. The caller is
+// told in time, and the node is deleted when a server is back.
 func ghost(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
 	check(t, held(ctx, t, w.mutex(t, c)).Release(ctx)) // makes the directory

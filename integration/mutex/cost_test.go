@@ -14,8 +14,8 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// wakeUps puts ten waiters, each with a session and a proxy of its own, in
-// line and releases one after the other: each release wakes exactly the next,
+// wakeUps puts ten waiters, each with a session and a proxy of its own, in line
+// and releases one after the other. Each release wakes exactly the next waiter,
 // in the order they came.
 func wakeUps(ctx context.Context, t *testing.T, base *world) {
 	const waiters = 10
@@ -166,7 +166,7 @@ func reentry(ctx context.Context, t *testing.T, w *world) {
 	if inner.FencingToken() != outer.FencingToken() || inner.Path() != outer.Path() {
 		t.Error("a re-entered hold is another hold")
 	}
-	// A context that does not come from the hold waits like anybody else.
+	// A context that does not come from the hold waits like any other caller.
 	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
 	_, err = m.Acquire(short)
@@ -189,8 +189,8 @@ func reentry(ctx context.Context, t *testing.T, w *world) {
 	check(t, h.Close())
 }
 
-// tokens takes many locks of one directory and of many at once: a token is
-// always the czxid of the node, which the wire reads from the answer.
+// tokens takes many locks of one directory and of many at once. A token is always
+// the czxid of the node, which the wire reads from the answer.
 func tokens(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
 	const workers, rounds = 8, 25
@@ -224,9 +224,9 @@ func tokens(ctx context.Context, t *testing.T, w *world) {
 	}
 }
 
-// exhausted stands a node with a number near the end in the directory. A real
-// server's counter cannot be set from outside, so a foreign node with a
-// negative number stands for a directory that is past its end.
+// exhausted stands a node with a number near the end in the directory. A test
+// cannot set a real server's counter. So a foreign node with a negative number
+// stands for a directory that is past its end.
 func exhausted(ctx context.Context, t *testing.T, w *world) {
 	m := w.mutex(t, connect(ctx, t, w.node.Addr()))
 	check(t, held(ctx, t, m).Release(ctx))

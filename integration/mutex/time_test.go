@@ -12,9 +12,9 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// cancelledEverywhere cancels an acquire at each of its requests, once before
-// the server has it and once when the server has it and the answer does not
-// come: whatever the call returns, nothing remains, and it returns at once.
+// cancelledEverywhere cancels an acquire at each of its requests. It does so once
+// before the server has the request, and once when the answer does not come.
+// Whatever the call returns, nothing remains, and the call returns at once.
 func cancelledEverywhere(ctx context.Context, t *testing.T, base *world) {
 	for _, contended := range []bool{false, true} {
 		for _, action := range []proxy.Action{proxy.StallRequests, proxy.StallReplies} {
@@ -88,9 +88,9 @@ func cancelAt(ctx context.Context, t *testing.T, w *world, contended bool, actio
 	return fired
 }
 
-// partitions silences the connection of a holder while somebody waits: the
-// holder's context ends before the lock can be another's, and within the
-// session timeout of the last answer.
+// partitions silences the connection of a holder while another client waits. The
+// holder's context ends before another client can hold the lock. It ends within
+// the session timeout of the last answer.
 func partitions(ctx context.Context, t *testing.T, base *world) {
 	for name, cut := range map[string]func(*proxy.Proxy){
 		"both ways":     (*proxy.Proxy).Stall,

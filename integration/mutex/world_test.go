@@ -90,7 +90,7 @@ func (w *world) children(t *testing.T) []string {
 
 var contender = regexp.MustCompile(`^_c_[0-9a-f-]{36}-lock-\d{10}$`)
 
-// contenders are those children that stand in line.
+// contenders are the children that stand in line.
 func (w *world) contenders(t *testing.T) []string {
 	t.Helper()
 	var in []string
@@ -102,7 +102,7 @@ func (w *world) contenders(t *testing.T) []string {
 	return in
 }
 
-// empty waits until nobody stands in line any more. What is removed in the
+// empty waits until no contender stands in line any more. What is removed in the
 // background has five seconds from when a server is reachable.
 func (w *world) empty(t *testing.T) {
 	t.Helper()
@@ -180,8 +180,8 @@ func held(ctx context.Context, t *testing.T, m *recipes.InterProcessMutex) *reci
 	return h
 }
 
-// free takes and releases the lock through a client of its own: nobody is in
-// the way.
+// free takes and releases the lock through a client of its own: no contender is
+// in the way.
 func (w *world) free(ctx context.Context, t *testing.T) {
 	t.Helper()
 	c := connect(ctx, t, w.node.Addr())
