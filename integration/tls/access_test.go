@@ -106,7 +106,7 @@ func named(c *tls.Config, name string) *tls.Config {
 	return c
 }
 
-// Who may come in, and what those hear who may not.
+// Some clients may come in; the others hear why they may not.
 func TestAccess(t *testing.T) {
 	for _, v := range versions() {
 		t.Run(v.name, func(t *testing.T) {

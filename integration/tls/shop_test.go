@@ -199,6 +199,6 @@ func (s *shop) server(t *testing.T, l *line) *harness.Node {
 			return n
 		}
 	}
-	t.Fatalf("nobody is %s", to)
+	t.Fatalf("no server is %s", to)
 	return nil
 }

@@ -1,6 +1,7 @@
-// Package tls_test uses real servers by TLS: who is let in and what the others
-// hear, ACLs for certificates, and certificates that are replaced while locks are
-// held. The keys are made by the commands of docs/tls.md.
+// Package tls_test uses real servers by TLS: which clients are let in, and what
+// the others hear. It tests ACLs for certificates, and certificates that are
+// replaced while locks are held. The keys are made by the commands of
+// docs/tls.md.
 //
 // The suite of the mutex by TLS is in integration/locks, the promise to be told in
 // time in integration/lease.
@@ -40,7 +41,7 @@ type names map[string]string
 func (n names) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	at, ok := n[address]
 	if !ok {
-		return nil, fmt.Errorf("nobody is %s", address)
+		return nil, fmt.Errorf("no server is %s", address)
 	}
 	return new(net.Dialer).DialContext(ctx, network, at)
 }
