@@ -167,7 +167,7 @@ func eventually(ctx context.Context, t *testing.T, what string, ask func() strin
 }
 
 // TestChangesOnServers cuts clients from each server, and restarts each, while a
-// tree changes: whoever follows it ends up with the tree.
+// tree changes. Every follower ends up with the tree.
 func TestChangesOnServers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -229,7 +229,7 @@ func TestChangesOnServers(t *testing.T) {
 
 func nothingLeft(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	t.Helper()
-	eventually(ctx, t, "watches that nobody wants", func() string { return strings.Join(watched(ctx, t, e), ", ") })
+	eventually(ctx, t, "watches without a reader", func() string { return strings.Join(watched(ctx, t, e), ", ") })
 }
 
 // TestWatchesAreRemoved gives up watches of every kind on a server that keeps one
@@ -263,7 +263,7 @@ func TestWatchesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := watched(ctx, t, e); len(left) != 2 {
-		t.Errorf("watches %v, want those of %s and of a missing node", left, root)
+		t.Errorf("watches %v, want watches of %s and of a missing node", left, root)
 	}
 	// A one-shot watch must not have taken the place of the persistent ones.
 	for range 3 {
