@@ -72,10 +72,12 @@ func (b *DistributedBarrier) Set(ctx context.Context) error {
 }
 
 // Remove removes the barrier, which may be gone already, and so lets all pass. It
-// removes one barrier: after a lost answer it does not remove what another client has
-// set since (Curator's retry does). If another client removes the barrier and sets it
-// again between the look and the removal, Remove removes the new one, as the server
-// compares versions and both have the same. After an error that matches client.UnknownOutcome the barrier may have been removed.
+// removes one barrier: after a lost answer it does not remove what another client
+// has set since (Curator's retry does). There is one exception: another client
+// removes the barrier and sets it again between the look and the removal. Then
+// Remove removes the new one, as the server compares versions and both have the
+// same. After an error that matches client.UnknownOutcome the barrier may have
+// been removed.
 func (b *DistributedBarrier) Remove(ctx context.Context) error {
 	if err := b.c.Sync(ctx, b.path); err != nil {
 		return err
@@ -101,10 +103,10 @@ func (b *DistributedBarrier) Remove(ctx context.Context) error {
 	}
 }
 
-// Wait blocks while the barrier stands. It returns nil if there was a moment during
-// the call at which it did not, and at once if there is no barrier. It asks the server
-// to catch up first, so it sees every Set that returned before the call began; a
-// Curator on a server that lags behind passes there.
+// Wait blocks while the barrier stands. It returns nil if there was a moment
+// during the call at which it did not, and at once if there is no barrier. It
+// asks the server to catch up first, so it sees every Set that returned before
+// the call began. A Curator on a server that lags behind passes there.
 //
 // A lost connection or session changes nothing, unless the client's retry policy gives
 // up. The error matches that of ctx, is the server's refusal, or says why the policy

@@ -1,5 +1,5 @@
-// Package barrier lets processes wait for each other on ZooKeeper. Its barriers are
-// compatible on the wire with those of Apache Curator's package barriers: Java and Go
+// Package barrier lets processes wait for each other on ZooKeeper. Its barriers
+// are compatible on the wire with Apache Curator's package barriers. Java and Go
 // processes may use the same paths at the same time. Types keep Curator's names.
 //
 //	start, err := barrier.NewDistributedDoubleBarrier(c, "/jobs/night/start", 5)

@@ -19,10 +19,10 @@ import (
 // readyName is the node that stands while a round is open (DistributedDoubleBarrier.READY_NODE).
 const readyName = "ready"
 
-// DistributedDoubleBarrier lets a number of members begin together and end together.
-// It is Curator's DistributedDoubleBarrier on the wire: a container at the path, an
-// ephemeral node with a UUID as its name for each member, and a persistent node "ready"
-// while a round is open.
+// DistributedDoubleBarrier lets a number of members begin together and end
+// together. It is Curator's DistributedDoubleBarrier on the wire, with a
+// container at the path. Each member has an ephemeral node with a UUID as its
+// name. While a round is open there is a persistent node "ready".
 //
 // Every Enter is one member. Children with other names than UUIDs are not counted and
 // not waited for; Curator does both.
@@ -97,8 +97,8 @@ type View struct {
 	Needed  int        // the number of members that this barrier is for
 }
 
-// Missing returns those of names that no member has, by [WithMemberName]. Members
-// without a name cannot be told.
+// Missing returns the names, of the given ones, that no member has by
+// [WithMemberName]. Members without a name cannot be told.
 func (v *View) Missing(names ...string) []string {
 	var missing []string
 	for _, name := range names {
@@ -109,10 +109,10 @@ func (v *View) Missing(names ...string) []string {
 	return missing
 }
 
-// View asks the server who has entered, or has not left. Members that come or go
-// during the call may be missing or not. A barrier that was never used is empty. Of a
-// node that may not be read the data is missing, and since 3.8.4 and 3.9.2 all but the
-// path (ZOOKEEPER-2590).
+// View asks the server for the members that have entered and have not left.
+// Members that come or go during the call may be missing or not. A barrier that
+// was never used is empty. Of a node that may not be read the data is missing,
+// and since 3.8.4 and 3.9.2 all but the path (ZOOKEEPER-2590).
 func (b *DistributedDoubleBarrier) View(ctx context.Context) (View, error) {
 	v := View{Needed: b.members}
 	names, _, err := b.c.Children(ctx, b.path)
@@ -159,7 +159,7 @@ func parse(data []byte) (who string, count int, name string) {
 	return string(parts[1]), count, string(parts[3])
 }
 
-// members are the names of members' nodes among those of children, in order.
+// members are the names among children that are members' nodes, in order.
 func members(children []string) []string {
 	names := slices.DeleteFunc(slices.Clone(children), func(name string) bool { return !ofMember.MatchString(name) })
 	slices.Sort(names)
@@ -204,9 +204,9 @@ func (b *DistributedDoubleBarrier) settled(paths []string) {
 }
 
 // clear removes the ready node of a round that is over. A delete can only name a
-// version, and a new ready node has the same as the old. So clear first writes the
-// bytes that are there: the answer says into which node, and the old one has a version
-// of its own then.
+// version, and a new ready node has the same as the old. So clear first writes
+// the bytes that are there. The answer says into which node, and the old node has
+// a version of its own then.
 func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
 	data := r.data
 	if data == nil { // it may not be read
@@ -246,9 +246,9 @@ func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Sess
 	return r, err
 }
 
-// live returns a member that has stood since before the round was opened at zxid, other
-// than the one at own, and a watch on it. The watch is nil if there is none: the members
-// of that round are gone.
+// live returns a member that has stood since before the round was opened at zxid,
+// and a watch on it. The member at own does not count. The watch is nil if there
+// is none: the members of that round are gone.
 func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, opened int64, own string) (path string, w *client.OneShotWatch, err error) {
 	names, _, err := b.list(ctx, s)
 	if err != nil {

@@ -14,14 +14,15 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// Enter waits until as many members stand as the barrier is for, and opens a round with
-// them. The one that opens it does so in a transaction which checks that they all still
-// stand. So no member passes before there was a moment at which all stood, its own node
-// included. A ready node that a crash has left lets nobody pass: it is removed.
+// Enter waits until as many members stand as the barrier is for, and opens a
+// round with them. The one that opens it does so in a transaction which checks
+// that they all still stand. So no member passes before there was a moment at
+// which all stood, its own node included. A ready node that a crash has left lets
+// no member pass: it is removed.
 //
 // While a round is open, a further member passes at once, as in Curator; see
-// [WithRounds]. A ready node that Curator's members have made lets pass whom it lets
-// pass there.
+// [WithRounds]. A ready node that Curator's members have made lets the same
+// members pass as in Curator.
 //
 // ctx bounds the waiting, and nothing after it. If it ends, the member's node is removed
 // in the background and not counted any more, where Curator's stays (CURATOR-318,
@@ -136,9 +137,9 @@ func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error)
 	}
 }
 
-// join makes the node of this member in this session. It first removes what earlier
-// entries of this barrier have left, and its own node of a lost session, in the same
-// transaction: the others never count this process twice.
+// join makes the node of this member in this session. In the same transaction it
+// removes what earlier entries of this barrier have left, and its own node of a
+// lost session. So the others never count this process twice.
 func (e *entry) join(ctx context.Context, s *client.Session) error {
 	for {
 		if e.sent {
@@ -149,7 +150,7 @@ func (e *entry) join(ctx context.Context, s *client.Session) error {
 			if err != nil {
 				return err
 			}
-			if there && stat.EphemeralOwner == s.ID() { // nobody else can know the name
+			if there && stat.EphemeralOwner == s.ID() { // no other client can know the name
 				e.czxid = stat.Czxid
 				return nil
 			}
@@ -228,9 +229,10 @@ func (e *entry) late(ctx context.Context, s *client.Session, r readyNode) (pass 
 	return true, e.agrees(readyName, r.data)
 }
 
-// withdraw deletes the node of this member and returns errOpen, if another member of the
-// open round stands at path. If that has left, the round may be over and the next one
-// opened with this member counted: then withdraw returns nil, and the caller looks again.
+// withdraw deletes the node of this member and returns errOpen, if another member
+// of the open round stands at path. If that member has left, the round may be
+// over and the next one opened with this member counted. Then withdraw returns
+// nil, and the caller looks again.
 func (e *entry) withdraw(ctx context.Context, s *client.Session, path string) error {
 	own := client.DeleteOp(e.path, client.AnyVersion)
 	_, err := s.Multi(ctx, client.CheckOp(path, client.AnyVersion), own)
@@ -294,9 +296,9 @@ func either(ctx context.Context, one, other *client.OneShotWatch) error {
 	return nil
 }
 
-// await opens the round if all have come, and otherwise waits until the ready node or
-// the member's own node changes. The last member to come sees all others, as its list is
-// newer than its node: so nobody else needs to be woken.
+// await opens the round if all have come, and otherwise waits until the ready
+// node or the member's own node changes. The last member to come sees all others,
+// as its list is newer than its node. So no other member needs to be woken.
 func (e *entry) await(ctx context.Context, s *client.Session) error {
 	there, _, ready, err := s.ExistsW(ctx, e.b.ready())
 	if err != nil {

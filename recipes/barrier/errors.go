@@ -44,10 +44,10 @@ func (e *MemberCountError) Is(target error) bool { return target == ErrMemberCou
 // WaitError says how many members stood at the last look of an Enter or a Leave that gave
 // up. It matches what ended the wait.
 //
-// An Enter looks when its own node is made, and is not woken by those that come later. So
-// of members that wait together the last one has the right number, and the first may
-// have 1. [DistributedDoubleBarrier.View] tells who stands now. Members with one deadline
-// leave together: call View a little before it.
+// An Enter looks when its own node is made, and is not woken by members that come
+// later. So of members that wait together the last one has the right number, and
+// the first may have 1. [DistributedDoubleBarrier.View] tells which members stand
+// now. Members with one deadline leave together: call View a little before it.
 type WaitError struct {
 	Path    string // of the barrier
 	Leaving bool   // whether it was a Leave
@@ -56,7 +56,7 @@ type WaitError struct {
 	Err     error  // why the wait has ended
 }
 
-// Error says who was waited for.
+// Error says how many members the wait was for.
 func (e *WaitError) Error() string {
 	if e.Stood < 0 {
 		return fmt.Sprintf("barrier: the wait at %s ended before the members were listed; View names them: %v", e.Path, e.Err)
@@ -64,7 +64,7 @@ func (e *WaitError) Error() string {
 	if e.Leaving {
 		return fmt.Sprintf("barrier: waiting for %d other members to leave %s; View names them: %v", e.Stood, e.Path, e.Err)
 	}
-	return fmt.Sprintf("barrier: %d of %d members stood at %s when this one came; View names those that stand now: %v",
+	return fmt.Sprintf("barrier: %d of %d members stood at %s when this one came; View names the members that stand now: %v",
 		e.Stood, e.Members, e.Path, e.Err)
 }
 

@@ -12,18 +12,20 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// Leave ends the member's work and waits until all members have left that stood when it
-// began. It follows Curator's order: the member with the lowest name keeps its node
-// until it is the last, the others remove theirs and wait. The node of a member that
-// dies is deleted with its session, and nobody waits for it longer. A member
-// that enters later, with a node made after the call began, is not waited for.
+// Leave ends the member's work and waits until all members have left that stood
+// when it began. It follows Curator's order. The member with the lowest name
+// keeps its node until it is the last; the others remove theirs and wait. The
+// node of a member that dies is deleted with its session, and the others wait no
+// longer. A member that enters later, with a node made after the call began, is
+// not waited for.
 //
-// Leave may be called once. If ctx ends, the member has left all the same: its node is
-// removed in the background, where Curator's stays, and the error is a [*WaitError].
-// If the member had been lost before, the error is that of [Member.Err]: the others may
-// have left without it. If its session is lost while it waits and its node still stands,
-// the error matches client.ErrSessionLost. If all have left and the ready node may not be
-// deleted, the error matches client.ErrNoAuth; the next Enter tries again.
+// Leave may be called once. If ctx ends, the member has left all the same: its
+// node is removed in the background, where Curator's stays, and the error is a
+// [*WaitError]. If the member had been lost before, Leave returns the error of
+// [Member.Err], and the others may have left without it. If its session is lost
+// while it waits and its node still stands, the error matches
+// client.ErrSessionLost. If all have left and the ready node may not be deleted,
+// the error matches client.ErrNoAuth; the next Enter tries again.
 func (m *Member) Leave(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	if err := m.end(); err != nil {

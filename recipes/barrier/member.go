@@ -29,12 +29,13 @@ type Member struct {
 // Path is the path of the member's node.
 func (m *Member) Path() string { return m.path }
 
-// Context ends when the member is inside no more: when it leaves, when its session can
-// no longer be relied upon, and within a few seconds after another client has deleted
-// its node. If the session is lost it ends before any other member can see the node
-// gone, so no Leave passes while a member works on. Its cause is [ErrLeft], matches
-// client.ErrLeaseExpired, client.ErrSessionLost or client.ErrClosed, or matches
-// [ErrNodeDeleted]. It has the values of the context of Enter, and not its deadline.
+// Context ends when the member is inside no more. That is when it leaves, and
+// when its session can no longer be relied upon. It is also within a few seconds
+// after another client has deleted its node. If the session is lost it ends
+// before any other member can see the node gone, so no Leave passes while a
+// member works on. Its cause is [ErrLeft], matches client.ErrLeaseExpired,
+// client.ErrSessionLost or client.ErrClosed, or matches [ErrNodeDeleted]. It has
+// the values of the context of Enter, and not its deadline.
 func (m *Member) Context() context.Context { return m.ctx }
 
 // Err is nil while the member is inside, and otherwise the cause of the end of
