@@ -35,8 +35,8 @@ func beliefs(f *facts) (errs []error) {
 	return errs
 }
 
-// lateLosses: the context of a hold has ended when its node is gone, for
-// anybody may be granted then.
+// lateLosses: the context of a hold has ended when its node is gone, for another
+// contender may be granted then.
 func lateLosses(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		end := g.ContextEnded
@@ -55,9 +55,9 @@ func lateLosses(f *facts) (errs []error) {
 	return errs
 }
 
-// deadlines: nobody takes the node of a hold before the latest deadline that the
-// hold ever named. Its client may: by a release, also in its next session, or by
-// closing its session.
+// deadlines: no other client takes the node of a hold before the latest deadline
+// that the hold ever named. Its client may: by a release, also in its next
+// session, or by closing its session.
 func deadlines(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		for _, n := range f.standing(g) {

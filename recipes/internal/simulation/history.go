@@ -127,7 +127,7 @@ type Closing struct {
 	Err          error
 }
 
-// Meeting is a visit to a resource that others had not left although they still
+// Meeting is a visit to a resource that other visitors had not left. They still
 // believed to hold the lock, and together it is more than the lock allows.
 type Meeting struct {
 	Lock    string

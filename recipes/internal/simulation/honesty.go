@@ -96,7 +96,8 @@ func (f *facts) closed(client string, by time.Duration) bool {
 	return false
 }
 
-// deletionErrors: a node that is said to be deleted by somebody was.
+// deletionErrors: if an error says that another client deleted a node, that
+// client did.
 func deletionErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if errors.Is(a.Err, recipes.ErrNodeDeleted) && !f.deleted(a) {
@@ -153,8 +154,9 @@ func (f *facts) few(a *Attempt) bool {
 	return false
 }
 
-// busyErrors: only who does not want to wait hears who stands in the way, and
-// that one stood there during the call, or before it if servers lag.
+// busyErrors: only a caller that does not want to wait hears of a contender in
+// the way. The contender named stood there during the call, or before it if
+// servers lag.
 func busyErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if !errors.Is(a.Err, recipes.ErrBusy) {

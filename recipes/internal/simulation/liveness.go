@@ -6,8 +6,8 @@ import "time"
 // than any request does.
 const prompt = 20 * time.Microsecond
 
-// stuck: every call comes back, those that waited when everything was healed
-// until it is calm, later ones in the same time.
+// stuck: every call comes back. Calls that waited when everything was healed come
+// back until it is calm, later calls in the same time.
 func stuck(f *facts) (errs []error) {
 	bound := f.Calm - f.Healed
 	for _, a := range f.Attempts {
@@ -50,7 +50,7 @@ func closings(f *facts) (errs []error) {
 	return errs
 }
 
-// refusals: in peace, who has time gets the lock.
+// refusals: in peace, a caller that has time gets the lock.
 func refusals(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && a.Call != "try" && !a.Hopeless {

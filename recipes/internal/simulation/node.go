@@ -25,9 +25,10 @@ type Node struct {
 	Given      bool          // it was deleted by its own session
 	Inherited  bool          // it was deleted by a later session of its client
 
-	// Of a permit: how many there are, whether it came from a place in the queue, the
-	// older places that stood then, and whether the same transaction ended another permit.
-	// A permit without a place may stand for a moment without being granted.
+	// Of a permit: how many there are, and whether it came from a place in the
+	// queue. Also the older places that stood then, and whether the same
+	// transaction ended another permit. A permit without a place may stand for a
+	// moment without being granted.
 	Of     int
 	Placed bool
 	Ahead  []string
@@ -66,8 +67,8 @@ func (h *History) PermitMade(n Node, removed []string) {
 	h.made(&n)
 }
 
-// NodesGone records the end of all nodes that match, which a session has
-// deleted; 0 stands for nobody, as when their own session has ended.
+// NodesGone records the end of all nodes that match, which a session has deleted;
+// 0 stands for none, as when their own session has ended.
 func (h *History) NodesGone(at time.Duration, by int64, match func(*Node) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 // Sight is what an observer of an election has seen.
 type Sight struct {
 	Observer, Client, Lock string
-	Term                   int64 // 0: nobody stands in line
+	Term                   int64 // 0: no participant stands in line
 	InDoubt                bool
 	At                     time.Duration
 	Ended                  bool // and then the observer saw no more
@@ -21,7 +21,7 @@ func (h *History) Saw(s Sight) {
 	h.Sights = append(h.Sights, &s)
 }
 
-// seeing is how long an observer may take, in peace, to see who leads.
+// seeing is how long an observer may take, in peace, to see the leader.
 const seeing = 100 * time.Millisecond
 
 // sightOrder: what an observer sees is true, and terms only grow.
@@ -60,8 +60,8 @@ type reign struct {
 // number is by what the nodes of a line are ordered.
 func number(path string) string { return path[max(0, len(path)-10):] }
 
-// reigns returns who was the first in the line of an election, and when. From the last
-// change on nobody is, or the one who is left.
+// reigns returns which node was the first in the line of an election, and when.
+// From the last change on it is the node that is left, or none.
 func (f *facts) reigns(lock string) (all []reign) {
 	var line []*Node
 	times := []time.Duration{0}
@@ -98,7 +98,8 @@ func (f *facts) reigns(lock string) (all []reign) {
 	return all
 }
 
-// unseen: in peace, an observer sees every leader that stays, and that nobody is left.
+// unseen: in peace, an observer sees every leader that stays, and that no leader
+// is left.
 func unseen(f *facts) (errs []error) {
 	by := map[string][]*Sight{}
 	for _, s := range f.Sights {

@@ -29,8 +29,8 @@ var (
 	ErrFalseContext  = errors.New("dishonest: an error of a context that had not ended")
 	ErrFalseLoss     = errors.New("dishonest: a session that was not lost is said to be")
 	ErrFalseCause    = errors.New("dishonest: a hold that was lost before is said to be released")
-	ErrFalseClosed   = errors.New("dishonest: a client that nobody closed is said to be")
-	ErrFalseDeletion = errors.New("dishonest: a node that nobody deleted is said to be")
+	ErrFalseClosed   = errors.New("dishonest: a client is said to be closed and was not")
+	ErrFalseDeletion = errors.New("dishonest: a node is said to be deleted and was not")
 	ErrFalseFew      = errors.New("dishonest: a semaphore is said to have fewer permits than it had")
 	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
 	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
@@ -38,7 +38,7 @@ var (
 
 	ErrSightBack   = errors.New("observed backwards: an observer of an election saw an older term after a newer one")
 	ErrSightForged = errors.New("observed nothing: an observer saw the leader of a term that had not begun")
-	ErrUnseen      = errors.New("unseen: an observer did not see a leader that stayed, or that nobody was left")
+	ErrUnseen      = errors.New("unseen: an observer did not see a leader that stayed, or that no leader was left")
 
 	ErrNodeLeft      = errors.New("left behind: a contender's node")
 	ErrWatchLeft     = errors.New("left behind: a watch")
@@ -53,7 +53,7 @@ func beliefChecks() []func(*facts) []error {
 	return []func(*facts) []error{overlaps, beliefs, lateLosses, deadlines, tokenOrder}
 }
 
-// checks know the promises that hold whatever anybody believes.
+// checks know the promises that hold whatever holders believe.
 func checks() []func(*facts) []error {
 	return []func(*facts) []error{
 		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
@@ -113,14 +113,13 @@ func (f *facts) forced(g *Hold) time.Duration {
 	return first
 }
 
-// hearing is how long a holder may take to hear of force: a connection that
-// hangs is given up after two thirds of the timeout, then there is another one
-// and the node is read again; without connection the session ends in one
-// timeout.
+// hearing is how long a holder may take to hear of force. A connection that hangs
+// is given up after two thirds of the timeout. Then there is another one and the
+// node is read again. Without a connection the session ends in one timeout.
 func (f *facts) hearing() time.Duration { return 2 * f.Timeout }
 
-// excused reports whether g may believe at t to hold the lock because it was
-// struck by force so recently that it need not have heard of it.
+// excused reports whether g may believe at t to hold the lock. It may if force
+// struck it so recently that it need not have heard of that.
 func (f *facts) excused(g *Hold, t time.Duration) bool {
 	at := f.forced(g)
 	return at != Never && at <= t && t <= at+f.hearing()

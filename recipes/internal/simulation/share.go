@@ -16,8 +16,8 @@ func (g *Hold) conflicts(other *Hold) bool {
 	return g.From != other && other.From != g && g.units()+other.units() > g.of()
 }
 
-// crowd returns those whom newcomer is one too many for: all, or nobody. The
-// writer whose place it takes does not count.
+// crowd returns the holds inside if newcomer is one too many beside them, and
+// else none. The writer whose place newcomer takes does not count.
 func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 	sum := newcomer.units()
 	var others []*Hold
@@ -33,7 +33,7 @@ func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 	return others
 }
 
-// standing returns the nodes that a hold stands on: its own, and those of the
+// standing returns the nodes that a hold stands on: its own, and the nodes of the
 // other permits that were made with it.
 func (f *facts) standing(g *Hold) []*Node {
 	n := f.nodes[g.Path]
@@ -52,7 +52,8 @@ func (f *facts) standing(g *Hold) []*Node {
 	return all
 }
 
-// whole: who asked for several permits, or several locks, has all of them.
+// whole: a caller that asked for several permits, or several locks, has all of
+// them.
 func whole(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		if n := f.nodes[g.Path]; n != nil && n.Role == RolePermit && len(f.standing(g)) != g.units() {
@@ -67,9 +68,9 @@ func whole(f *facts) (errs []error) {
 	return errs
 }
 
-// permits: when permits are granted, no more than there are stand of those granted so
-// far, by the server's log. A permit that is not granted, and soon withdrawn, does not
-// count: no holder believes in it.
+// permits: when permits are granted, no more granted permits stand than there
+// are, by the server's log. A permit that is not granted, and soon withdrawn,
+// does not count: no holder believes in it.
 func permits(f *facts) (errs []error) {
 	for _, line := range f.grants() {
 		for i, g := range line {
@@ -93,7 +94,7 @@ func permits(f *facts) (errs []error) {
 const withdrawn = time.Second
 
 // kept: what no hold ever stood on is gone soon after everything was healed. The
-// last who waited had until then.
+// last waiter had until then.
 func kept(f *facts) (errs []error) {
 	held := map[string]bool{}
 	for _, g := range f.Holds {
@@ -115,7 +116,7 @@ func kept(f *facts) (errs []error) {
 }
 
 // downgrades: a reader that took a writer's place was there before the writer had
-// gone, and nobody was granted whom it excludes since.
+// gone, and no hold that excludes the reader was granted in between.
 func downgrades(f *facts) (errs []error) {
 	lines := f.grants()
 	for _, r := range f.Holds {

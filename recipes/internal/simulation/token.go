@@ -40,10 +40,10 @@ func newer(a, b *Hold) *Hold {
 	return b
 }
 
-// turns: nobody is granted while an older contender stands, unless that is of the same
-// session and through: its client hands a lock over before it deletes the node. Whoever
-// believes what, this is what makes a fenced resource safe: when a token is granted, no
-// smaller one will be.
+// turns: no contender is granted while an older one stands. An older one of the
+// same session may stand if it is through: its client hands a lock over before it
+// deletes the node. This makes a fenced resource safe, whatever holders believe.
+// When a token is granted, no smaller one will be.
 func turns(f *facts) (errs []error) {
 	for _, g := range f.Holds {
 		ahead := slices.DeleteFunc(slices.Clone(g.Ahead), func(path string) bool { return f.through(path, g) })
@@ -61,7 +61,7 @@ func turns(f *facts) (errs []error) {
 		if n == nil || n.Role != RolePermit || n.Placed {
 			continue
 		}
-		for _, path := range n.Ahead { // those that left before the grant need not have been seen
+		for _, path := range n.Ahead { // nodes that left before the grant need not have been seen
 			if o := f.nodes[path]; o != nil && !endedBy(o.Gone, g.Granted+1) {
 				errs = append(errs, broken(ErrOutOfTurn, "%s stood before %v, which had no place in the queue", path, g))
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Witness is a resource guarded by a lock, which sees who works on it. It
+// Witness is a resource guarded by a lock. It sees which holders work on it. It
 // does not trust the lock. It is safe for concurrent use.
 type Witness struct {
 	lock string
@@ -14,7 +14,7 @@ type Witness struct {
 
 	mu      sync.Mutex             // guards the rest
 	newest  int64                  // token that ever worked here
-	alone   int64                  // the newest of those who worked alone
+	alone   int64                  // the newest token of a holder that worked alone
 	inside  map[*Hold]func() error // why they no longer believe
 	refused int
 }
@@ -24,10 +24,10 @@ func NewWitness(lock string, h *History) *Witness {
 	return &Witness{lock: lock, h: h, inside: map[*Hold]func() error{}}
 }
 
-// Open lets a holder in. It records a meeting if those inside that still believe,
-// by their holds' contexts, to hold the lock are too many beside the one that
-// enters and believes so too. It reports false for a token older than one that
-// has been here and excludes it: a fenced resource serves it no longer.
+// Open lets a holder in. If the holder believes to hold the lock, by its hold's
+// context, Open counts the visitors that believe so too. It records a meeting if
+// they are too many beside the holder. It reports false for a token older than
+// one that has been here and excludes it: a fenced resource serves it no longer.
 func (w *Witness) Open(belief context.Context, g *Hold, at time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
