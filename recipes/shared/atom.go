@@ -18,7 +18,7 @@ import (
 // atom is the node of an atomic value and the one goroutine that writes it.
 //
 // Operations that come while a write is under way wait, and go together in the next
-// one: each is applied to what the one before it has left, and has its own value
+// one. Each is applied to what the one before it has left, and has its own value
 // before and after. So however many goroutines add, the process sends one write at
 // a time.
 type atom[T any] struct {
@@ -261,7 +261,7 @@ func (a *atom[T]) marked(ctx context.Context) error {
 	return err
 }
 
-// write sets the value, if nobody has written since prev.
+// write sets the value, if no client has written since prev.
 func (a *atom[T]) write(ctx context.Context, b *batch[T], prev Versioned[T], next T) error {
 	if prev.Version == client.AnyVersion {
 		return a.failed("set", client.OutcomeNeverSent, errVersionAny)

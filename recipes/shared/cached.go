@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// CachedAtomicLong hands out the numbers of a [DistributedAtomicLong] in blocks: one
-// addition reserves a block, and [CachedAtomicLong.Next] then takes no request until
-// the block is used up. It is Curator's CachedAtomicLong, and may share the path with
+// CachedAtomicLong hands out the numbers of a [DistributedAtomicLong] in blocks. One
+// addition reserves a block. [CachedAtomicLong.Next] then takes no request until the
+// block is used up. It is Curator's CachedAtomicLong, and may share the path with
 // Java processes. What a process has reserved and not handed out is lost with it.
 //
 // It is safe for concurrent use, where Curator's is not. For ids that must never come
@@ -29,9 +29,9 @@ func NewCachedAtomicLong(number *DistributedAtomicLong, cacheFactor int) (*Cache
 
 // Next returns the next number of this process, as an increment would: PostValue is
 // one more than PreValue. Numbers of all processes differ, as long as all use either
-// PreValue or PostValue. The Stats are those of the addition, if Next made one.
+// PreValue or PostValue. The Stats describe the addition, if Next made one.
 //
-// An error is that of the addition. After one that matches client.UnknownOutcome a
+// An error comes from the addition. After one that matches client.UnknownOutcome a
 // block may have been skipped.
 func (n *CachedAtomicLong) Next(ctx context.Context) (AtomicValue[int64], error) {
 	return n.blocks.next(ctx)

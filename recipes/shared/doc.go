@@ -1,7 +1,7 @@
 // Package shared holds values that processes share on ZooKeeper. They are
 // compatible on the wire with the recipes of Apache Curator's package of the same
-// name: Java and Go processes may use the same paths at the same time. Types
-// keep Curator's names.
+// name. Java and Go processes may use the same paths at the same time. Types keep
+// Curator's names.
 //
 //	count, err := shared.NewSharedCount(c, "/pools/db-size", 10)
 //	now, err := count.Get(ctx)

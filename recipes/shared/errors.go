@@ -11,11 +11,11 @@ import (
 // hold the bytes of one.
 var ErrCountData = errors.New("not the bytes of a count")
 
-// CountDataError says that the node at the path of a number holds something else:
-// a [SharedCount] and a [DistributedAtomicInteger] have 4 bytes, a
+// CountDataError says that the node at the path of a number holds something else.
+// A [SharedCount] and a [DistributedAtomicInteger] have 4 bytes, a
 // [DistributedAtomicLong] has 8. It matches [ErrCountData]. Nothing was written:
-// the bytes may be another recipe's value. If the bytes are nobody's, delete the
-// node: the next write makes it again, and so does Get of a SharedCount.
+// the bytes may be another recipe's value. If no recipe needs the bytes, delete
+// the node: the next write makes it again, and so does Get of a SharedCount.
 type CountDataError struct {
 	Path   string // of the node
 	Length int    // of its data, in bytes
@@ -27,9 +27,9 @@ func (e *CountDataError) Error() string {
 	whose := "; if it holds nothing of use, delete it"
 	switch e.Length {
 	case lengthOfLong:
-		whose = ", as those of a DistributedAtomicLong; give each number a path of its own"
+		whose = ", as many as a DistributedAtomicLong has; give each number a path of its own"
 	case lengthOfCount:
-		whose = ", as those of a SharedCount or a DistributedAtomicInteger; give each number a path of its own"
+		whose = ", as many as a SharedCount or a DistributedAtomicInteger has; give each number a path of its own"
 	}
 	return fmt.Sprintf("the node %s holds %d bytes, not the %d bytes of this number%s", e.Path, e.Length, e.Want, whose)
 }
@@ -38,8 +38,8 @@ func (e *CountDataError) Error() string {
 func (e *CountDataError) Is(target error) bool { return target == ErrCountData }
 
 // ErrContended is matched by the error of an operation on an atomic value whose tries
-// were used up, because other clients wrote in between at each of them. Nothing was
-// applied. Give it more tries with [WithTries], or a lock with [PromotedToLock].
+// were used up. Other clients wrote in between at each try. Nothing was applied. Give
+// it more tries with [WithTries], or a lock with [PromotedToLock].
 var ErrContended = errors.New("other clients wrote in between at every try")
 
 // ErrOverflow is matched by the error of an addition whose sum does not fit into the

@@ -12,11 +12,11 @@ import (
 // as 0. The first change makes the node, and missing parents as containers.
 //
 // An addition counts once, also when its answer was lost; Curator's may count twice.
-// If an error matches client.UnknownOutcome, it may or may not have been applied:
-// the session or the context ended before the answer came, or another client deleted
-// the mark that would tell. After any other error nothing was applied; a missing node
-// may have been made, with the zero value. With the default of [WithTries] an
-// operation tries until its context ends.
+// If an error matches client.UnknownOutcome, the change may or may not have been
+// applied. The session or the context ended before the answer came, or another client
+// deleted the mark that would tell. After any other error nothing was applied; a
+// missing node may have been made, with the zero value. With the default of
+// [WithTries] an operation tries until its context ends.
 //
 // The mark is an ephemeral child of the node. It stands while operations go on and a
 // second longer. Meanwhile the node cannot be deleted. It takes the rights to create

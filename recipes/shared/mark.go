@@ -12,8 +12,8 @@ import (
 // mark is an ephemeral child of a node that holds a value. It does two things that a
 // version cannot do. A version starts again at 0 with every node of that name, but
 // while the mark stands the node cannot be deleted and made again. A version does
-// not say who wrote, but the transaction that sets the value also writes the mark,
-// which only its owner writes, and one transaction after the other.
+// not say which client wrote. But the transaction that sets the value also writes
+// the mark, and only its owner writes the mark, one transaction after the other.
 type mark struct {
 	session *client.Session
 	path    string
@@ -86,12 +86,12 @@ func (m *mark) write(ctx context.Context, prev place, data []byte) (stat *zk.Sta
 }
 
 // written reports whether a transaction was applied whose answer was lost. The
-// mark tells: it is written in that transaction and never else. If another
-// client deleted the mark, the node tells whether anything was written at all:
-// if nothing was, the error is errMarkDeleted, and no transaction can be
-// applied any more. After any other error nothing is known.
+// mark tells: it is written in that transaction and never else. If another client
+// deleted the mark, the node tells whether anything was written at all. If
+// nothing was, the error is errMarkDeleted, and no transaction can be applied any
+// more. After any other error nothing is known.
 //
-// The Sync makes this server show what the server that was lost had passed on.
+// The Sync makes this server show what the lost server had passed on.
 func (m *mark) written(ctx context.Context, prev place) (bool, error) {
 	if err := m.session.Sync(ctx, m.path); err != nil {
 		return false, err
@@ -110,5 +110,5 @@ func (m *mark) written(ctx context.Context, prev place) (bool, error) {
 	case there && stat.Czxid == prev.czxid && stat.Mzxid == prev.mzxid:
 		return false, errMarkDeleted
 	}
-	return false, errors.New("another client deleted the mark below the node, and the node was written or deleted since: by whom is not known")
+	return false, errors.New("another client deleted the mark below the node, and the node was written or deleted since, by a client that is not known")
 }

@@ -46,7 +46,8 @@ type option struct{ atomicOption }
 
 func (option) everywhere() {}
 
-// defaultTries are short, because who lost a race need not wait for anything to mend.
+// defaultTries are short, because a client that lost a race need not wait for
+// anything to mend.
 func defaultTries() retry.Policy { return retry.Exponential(time.Millisecond, 50*time.Millisecond) }
 
 func newSettings[O AtomicOption](opts []O) (settings, error) {
@@ -113,7 +114,7 @@ type Lock[H any] interface {
 }
 
 // PromotedToLock lets an operation that has used up the tries of [WithTries] wait for a
-// lock and try again under it. It is Curator's PromotedToLock: an InterProcessMutex on
+// lock and try again under it. It is Curator's PromotedToLock. An InterProcessMutex on
 // the lock path of Java processes contends with them.
 //
 //	mutex, err := recipes.NewInterProcessMutex(c, "/locks/orders")
@@ -123,10 +124,9 @@ type Lock[H any] interface {
 //
 // timeout bounds the wait for the lock and the tries under it; 0 leaves it to the
 // context of the operation. A try that has begun is not cut short: its write would be
-// in doubt. If the lock is not acquired, the error matches
-// [ErrContended] and the lock's own error. Clients that have not been promoted do not
-// wait for the lock, so a try under it may still lose: tries says how often it is
-// repeated.
+// in doubt. If the lock is not acquired, the error matches [ErrContended] and the
+// lock's own error. Clients that have not been promoted do not wait for the lock. So a
+// try under it may still lose: tries says how often it is repeated.
 func PromotedToLock[H any](lock Lock[H], timeout time.Duration, tries retry.Policy) AtomicOption {
 	return atomicOption(func(s *settings) error {
 		if v := reflect.ValueOf(lock); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -142,7 +142,7 @@ func PromotedToLock[H any](lock Lock[H], timeout time.Duration, tries retry.Poli
 	})
 }
 
-// createOptions are those of the node and of a mark below it.
+// createOptions are the options for the node and for a mark below it.
 func (s *settings) createOptions() []client.CreateOption {
 	if s.acl == nil {
 		return nil

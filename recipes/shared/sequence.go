@@ -11,25 +11,27 @@ import (
 )
 
 // ErrSequenceReplaced is matched by the error of a [Sequence] whose node was deleted
-// and made again: the numbers of the new node may have been handed out before. Set the
-// node to a number above all of those, and make a new Sequence.
+// and made again. The numbers of the new node may have been handed out before. Set the
+// node to a number above all ids handed out, and make a new Sequence.
 var ErrSequenceReplaced = errors.New("the node of the sequence was deleted and made again: set it to a number above all ids handed out, and make a new Sequence")
 
 // Sequence hands out ids: positive numbers that never come twice, in this process or
 // another, whatever answers are lost and whichever processes crash. The ids that Next
-// returns grow; those of Reserve may come before smaller ones of Next. Its node is that of a [DistributedAtomicLong]: the highest id that is
-// reserved, by which process ever. Processes with a CachedAtomicLong or an increment,
-// of Curator's too, may share the node if they take PostValue.
+// returns grow; ids of Reserve may come before smaller ids of Next. Its node is that of
+// a [DistributedAtomicLong], and holds the highest id that any process has reserved.
+// Processes with a CachedAtomicLong or an increment, of Curator's too, may share the
+// node if they take PostValue.
 //
-// Ids are reserved in blocks, by one write each. Some are skipped and never come: what
-// a process has reserved and not handed out when it ends, and a block whose write was
-// sent and not answered. So ids have gaps, and those of two processes do not tell which
-// was handed out first. A block of 1 keeps gaps rare and costs a write for each id.
+// Ids are reserved in blocks, by one write each. Some are skipped and never come. These
+// are the ids that a process has reserved and not handed out when it ends, and a block
+// whose write was sent and not answered. So ids have gaps, and ids of two processes do
+// not tell which was handed out first. A block of 1 keeps gaps rare and costs a write
+// for each id.
 //
-// Two things can bring an id twice: an operator who deletes the node or sets a lower
+// Two things can bring an id twice: an operator that deletes the node or sets a lower
 // number, and an ensemble that is restored from a backup. If the node is deleted, a
-// Sequence finds that out when it reserves the next block, and from then on fails with
-// [ErrSequenceReplaced]; a process that begins later cannot know.
+// Sequence finds that out when it reserves the next block. From then on it fails with
+// [ErrSequenceReplaced]. A process that begins later cannot know.
 //
 // Of the options [WithWrapping] and [WithoutMark] change nothing.
 //
@@ -70,7 +72,7 @@ func (s *Sequence) Next(ctx context.Context) (int64, error) {
 }
 
 // Reserve returns n ids that follow each other, the first and the last. They do not
-// come from the block of Next. Its errors are those of Next.
+// come from the block of Next. Its errors are the same as Next's.
 func (s *Sequence) Reserve(ctx context.Context, n int) (first, last int64, err error) {
 	if n < 1 {
 		return 0, 0, fmt.Errorf("shared: Reserve of %d ids; give 1 or more", n)
