@@ -1,6 +1,6 @@
-// Package nodes keeps nodes on ZooKeeper registered over lost connections, lost
-// sessions and lost answers. Its nodes are those of Apache Curator's package of the
-// same name, and types keep Curator's names.
+// Package nodes keeps nodes on ZooKeeper registered over lost connections, lost sessions
+// and lost answers. Its nodes are the same as Apache Curator's package of that name
+// makes, and types keep Curator's names.
 //
 //	node, err := nodes.NewPersistentNode(c, nodes.Ephemeral, "/workers/w1", []byte("10.0.0.7:80"))
 //	err = node.Start(ctx)

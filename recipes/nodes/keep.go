@@ -13,7 +13,7 @@ import (
 )
 
 // run keeps the node until ctx ends, the client is closed or the node is removed for
-// good. Then it removes what is left. Those who wait are told before that.
+// good. Then it removes what is left. Waiting callers are told before that.
 func (n *PersistentNode) run(ctx context.Context) {
 	defer close(n.done)
 	var end error
@@ -118,8 +118,8 @@ func wait(ctx context.Context, pauses backoff.BackOff) {
 	}
 }
 
-// calm is how long a node must have stood so that the next loss is not taken for the
-// work of a rival that goes on.
+// calm is how long a node must have stood before its loss. A node that stood for
+// less is taken for the victim of a rival that goes on.
 const calm = 10 * time.Second
 
 // lost notes that the node is gone from the path, and pauses if it did not stand for

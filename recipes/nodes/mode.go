@@ -20,8 +20,8 @@ const (
 	// Persistent: the node stays until it is deleted.
 	Persistent
 	// PersistentSequential: a persistent node with a number. It takes
-	// [WithProtection]: without the UUID in its name, nobody could tell whose node a
-	// lost answer has left, and it would stay for ever.
+	// [WithProtection]: without the UUID in its name, no client could tell which
+	// object made a node whose answer was lost. The node would stay for ever.
 	PersistentSequential
 	// Container: the server removes the node some time after its last child is gone.
 	Container
@@ -42,8 +42,8 @@ func (m Mode) ephemeral() bool { return m == Ephemeral || m == EphemeralSequenti
 
 func (m Mode) sequential() bool { return m == EphemeralSequential || m == PersistentSequential }
 
-// options are those of a create. A node that has its number is made without another
-// (PersistentNode.getCreateMode).
+// options are the options of a create. A node that has its number is made without
+// another (PersistentNode.getCreateMode).
 func (m Mode) options(numbered bool, ttl time.Duration) (opts []client.CreateOption) {
 	if m.ephemeral() {
 		opts = append(opts, client.Ephemeral())

@@ -201,14 +201,15 @@ func (n *PersistentNode) Close() error {
 	return n.CloseContext(ctx)
 }
 
-// neverStart tells those who wait that the node will not be kept. The caller holds n.mu.
+// neverStart tells waiting callers that the node will not be kept. The caller holds
+// n.mu.
 func (n *PersistentNode) neverStart() { n.set(Status{Path: n.status.Path, Err: ErrClosed}, true) }
 
 // CloseContext stops keeping the node, removes it if this object has made it, and
 // waits for the goroutine. A node of another session is left alone.
 //
 // It returns within ctx. The error says why the node could not be removed. If ctx
-// ends first, the goroutine goes on: it tries until the node is deleted, a server
+// ends first, the goroutine goes on. It tries until the node is deleted, a server
 // refuses that, the client is closed, or the session of an ephemeral node is over. A
 // second call waits too, and returns the same.
 func (n *PersistentNode) CloseContext(ctx context.Context) error {

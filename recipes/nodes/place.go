@@ -62,9 +62,9 @@ func (n *PersistentNode) claim(czxid int64) {
 	n.czxid, n.made, n.doubt, n.wrote, n.prefix = czxid, true, false, n.sent, ""
 }
 
-// adopt takes a node without an owner for ours. It was made by this object if the
-// answer to a create was lost, and if it has the UUID of that create, or its bytes and
-// its version (Curator: IdempotentUtils).
+// adopt takes a node without an owner for ours. This object made the node if the
+// answer to a create was lost, and the node has the UUID of that create. Without a
+// UUID its bytes and version 0 tell the same (Curator: IdempotentUtils).
 func (n *PersistentNode) adopt(ctx context.Context, s *client.Session, path string, stat *zk.Stat) error {
 	if n.doubt && n.protected {
 		n.claim(stat.Czxid)

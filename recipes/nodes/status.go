@@ -63,7 +63,7 @@ func (s Status) same(as Status) bool {
 }
 
 // Status returns what is known now. It asks no server, but it looks at the clocks
-// itself: a node of a session whose time is over does not stand, even if the
+// itself. A node of a session whose time is over does not stand, even if the
 // goroutine has not noticed yet.
 func (n *PersistentNode) Status() Status {
 	n.mu.Lock()
@@ -81,9 +81,9 @@ func (n *PersistentNode) now() Status {
 	return n.status
 }
 
-// Changes yields the status at once, and then every newer one, until ctx ends, the
-// node is closed, or another client has removed it for good. A reader that is slow
-// may miss a status, never the last.
+// Changes yields the status at once, and then every newer one. It ends when ctx
+// ends, the node is closed, or another client has removed the node for good. A
+// reader that is slow may miss a status, never the last.
 func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		var last Status
@@ -151,7 +151,7 @@ func (n *PersistentNode) missed(ctx context.Context, known error) error {
 	}
 }
 
-// tell sets the status, and wakes all who wait for a change.
+// tell sets the status, and wakes all callers that wait for a change.
 func (n *PersistentNode) tell(state State, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

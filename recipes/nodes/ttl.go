@@ -16,7 +16,7 @@ import (
 // It is Curator's PersistentTtlNode, with the layout of Curator 5.9.
 //
 // The node and its child "touch" are TTL nodes. Every half of the time to live the
-// child is set, or made, which keeps the servers from deleting either. So readers who
+// child is set, or made, which keeps the servers from deleting either. So readers that
 // watch the node see no change. Close and the end of the context of Start leave both
 // nodes to the servers.
 //
