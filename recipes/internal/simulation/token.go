@@ -98,10 +98,10 @@ func tokenOrigin(f *facts) (errs []error) {
 	return errs
 }
 
-// reentries: re-entering a hold that lives takes no time, no new node, and
-// succeeds, or is refused if it can never be granted. To refuse permits beside
-// permits takes the time of an answer. If force has struck the hold and its actor does
-// not know yet, its permits are free, and the servers may give them to the actor again.
+// reentries: re-entering a hold that lives takes no time and no new node. It succeeds,
+// or is refused if it can never be granted. To refuse permits beside permits takes the
+// time of an answer. If force has struck the hold and its actor does not know yet, its
+// permits are free, and the servers may give them to the actor again.
 func reentries(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Outer == nil {
