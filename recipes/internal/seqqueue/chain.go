@@ -54,19 +54,20 @@ import (
 //
 // The number of a sequential node is the count of creates in its directory, of children
 // of whatever name (PrepRequestProcessor: the parent's cversion). So if one session made
-// n-1 and n in one incarnation of a directory, no child was made in between, and every
+// n-1 and n in one incarnation of a directory, no child was made in between. Every
 // contender that stood before n is n-1, or stood before n-1. Only a directory that was
-// deleted and made again counts from 0 again. A guard tells: a data watch on the directory. Changes of its
-// children do not fire that. A server applies transactions one at a time, in
-// their order. It queues the events of each to the connections before it answers it
-// (CommitProcessor.processWrite, in 3.5 its currentlyCommitting; FinalRequestProcessor,
-// DataTree.deleteNode, ServerCnxn.process; 3.5 to 3.9). Reads of the session, such as the one that set the watch,
-// keep their place among its writes. A follower does the same with what the leader has
-// committed. So if the guard has not fired when the answer to a create is read, on the
-// connection on which the guard was set, then the directory is the one in which the
-// guard was set. The wire reads events and answers on one goroutine, in the order of the
-// connection, and calls made there. Numbers that end one incarnation of the
-// directory and begin in the next have different guards.
+// deleted and made again counts from 0 again. A guard tells: a data watch on the
+// directory. Changes of its children do not fire that. A server applies transactions one
+// at a time, in their order. It queues the events of each to the connections before it
+// answers it (CommitProcessor.processWrite, in 3.5 its currentlyCommitting;
+// FinalRequestProcessor, DataTree.deleteNode, ServerCnxn.process; 3.5 to 3.9). Reads of
+// the session, such as the read that set the watch, keep their place among its writes. A
+// follower does the same with what the leader has committed. An answer to a create may
+// be read on the connection on which the guard was set. If the guard has not fired by
+// then, the directory is the one in which the guard was set. The wire reads events and
+// answers on one goroutine, in the order of the connection, and calls made there.
+// Numbers that end one incarnation of the directory and begin in the next have different
+// guards.
 //
 // The guard does not see one case: since 3.8.4 and 3.9.2 no event goes to a client that
 // may not read the node any more. If an operator takes that right away, deletes the
@@ -76,8 +77,9 @@ import (
 //
 // While the node of a member that is over stands, every contender of another client
 // waits behind it or behind its follower, whose node stands as well. When it is gone,
-// the follower is the first. So at each moment the only believer is the front, before leave, or its
-// follower, after it. If the delete fails, other clients wait longer, and none overtakes.
+// the follower is the first. So at each moment there is one believer: the front before
+// leave, its follower after it. If the delete fails, other clients wait longer, and none
+// overtakes.
 type chain struct {
 	key    chainKey
 	window window
@@ -224,11 +226,11 @@ func (c *chain) blocked(m *Member, ahead int) {
 }
 
 // follow links m behind the contender with the given name, if that is a member that can
-// tell of its end. list has shown it as the nearest that blocks m, and how many do. All of
-// them must be members up to one that is first, and list must show all of those. A reader
-// of another client may stand between members. So may a node that was made with a number
-// of its own, by an operator. It must not be counted in the place of a member's node that
-// was deleted.
+// tell of its end. list has shown it as the nearest that blocks m, and how many do. All
+// of them must be members up to one that is first, and list must show all these members.
+// A reader of another client may stand between members. So may a node that was made with
+// a number of its own, by an operator. It must not be counted in the place of a member's
+// node that was deleted.
 func (c *chain) follow(m *Member, name string, ahead int, list []string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,14 +16,14 @@ const hot = time.Second
 const mostIdle = 256
 
 // chainKey tells the chains of one client apart. Members of two recipes do not stand in
-// one chain, also if a program gives both the same directory: each lists then, and
+// one chain, also if a program gives both the same directory. Each lists then, and
 // finds the nodes of the other.
 type chainKey struct {
 	dir    string // its path on the server
 	shared string // the tag of members that do not block each other, or ""
 }
 
-// chains are those of one client.
+// chains are the chains of one client.
 type chains struct {
 	mu   sync.Mutex // guards the rest; never held across I/O
 	all  map[chainKey]*chain
@@ -96,9 +96,9 @@ func (c *chain) join(n int) {
 	c.joining += n
 }
 
-// ready prepares the chain for another member of s, and reports whether the create
-// should be followed by a list: the number of the node will not tell its place, by
-// what is known.
+// ready prepares the chain for another member of s. It reports whether a list
+// should follow the create, because the number of the node will not tell its
+// place.
 func (c *chain) ready(ctx context.Context, s *client.Session, dir string) (list bool) {
 	c.mu.Lock()
 	stands := c.guard != nil && c.guard.Stands()

@@ -11,10 +11,11 @@ import (
 )
 
 // WatchAfter is how long the node of a holder, or of a member that is linked, counts as
-// standing after it was seen: in the answer to its create, or in a list. From then on the
-// node is watched. So a wait or a hold that is shorter costs the server nothing. If
-// another client deletes the node before, that is noticed at the end of this time at the
-// latest. A member that waits for another client watches its own node from the beginning.
+// standing after it was seen: in the answer to its create, or in a list. From then on
+// the node is watched. So a wait or a hold that is shorter costs the server nothing. If
+// another client deletes the node before, the member notices at the end of this time at
+// the latest. A member that waits for another client watches its own node from the
+// beginning.
 const WatchAfter = 20 * time.Millisecond
 
 // awaitFront waits until m is first, or has to list the directory.
@@ -123,9 +124,10 @@ func (m *Member) watched() bool {
 }
 
 // succeed makes m the first, now that n is gone, if n was the only one that blocked it,
-// and the watch on m's own node has not fired. ClickHouse Keeper sends events of sessions
-// that it ends with their connections, so there m lists. Numbers only grow while m's own node stands, so no other contender has come ahead since. A
-// writer has to list: the writer ahead may have left a reader in its place.
+// and the watch on m's own node has not fired. ClickHouse Keeper sends events of
+// sessions that it ends with their connections, so there m lists. Numbers only grow
+// while m's own node stands. So no other contender has come ahead since. A writer has to
+// list: the writer ahead may have left a reader in its place.
 func (m *Member) succeed(n Node) {
 	if m.chain != nil && m.behind == 1 && m.watched() && inner.Orderly(m.Session) && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared) {
 		m.chain.listed(m)
@@ -145,8 +147,8 @@ func (m *Member) isFirst() bool {
 	return m.state == first
 }
 
-// awaited says behind whom m waits in the process, and how many have to leave before it
-// is m's turn. It returns nil if m does not wait there.
+// awaited says behind which member m waits in the process, and how many have to leave
+// before it is m's turn. It returns nil if m does not wait there.
 func (m *Member) awaited() (ahead int, behind *WaitError) {
 	c := m.chain
 	if c == nil {

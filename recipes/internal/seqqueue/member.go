@@ -55,7 +55,7 @@ func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Mem
 	return q.joinWith(ctx, node, false)
 }
 
-// JoinPast is Join past those that wait in the process.
+// JoinPast is Join past the acquires that wait in the process.
 func (q *Queue) JoinPast(ctx context.Context, node inside.Node[client.Client]) (*Member, error) {
 	return q.joinWith(ctx, node, true)
 }
@@ -110,7 +110,7 @@ func (q *Queue) enter(ctx context.Context, c *chain, past bool) error {
 	}
 }
 
-// waiting says behind whom an acquire has waited in the process: one of the members.
+// waiting names a member behind which an acquire has waited in the process.
 func (q *Queue) waiting(c *chain, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,11 +199,11 @@ func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *ch
 }
 
 // Room refuses to enter a queue that has a foreign child, if it had one when this
-// value looked last: the node of an entrant would refuse the other recipe, too.
+// value looked last. The node of an entrant would refuse the other recipe, too.
 //
 // Room also refuses a queue whose counter was seen near its end. It asks for the
-// counter without using up one of the numbers that are left: what servers show
-// as cversion is 2 x creates - children, in 32 bits.
+// counter without using up one of the numbers that are left. What servers show as
+// cversion is 2 x creates - children, in 32 bits.
 func (q *Queue) Room(ctx context.Context) error {
 	if q.mixed.Load() {
 		if _, err := q.Unmixed(ctx); err != nil {
@@ -444,15 +444,15 @@ func (m *Member) wait(ctx context.Context, w *client.OneShotWatch) error {
 	}
 }
 
-// goneUnread is gone for a contender whose node this client may not read, and
-// so may not watch: a server takes READ for both, and sends no event about such
-// a node. The list of the directory, which every contender may read, says as
-// well that the node is gone. Watching it costs a list for each contender that
-// comes or goes, so the queue logs a warning once. Curator's acquire fails here.
+// goneUnread is gone for a contender whose node this client may not read, and so
+// may not watch. A server wants READ for both, and sends no event about such a
+// node. The list of the directory, which every contender may read, says as well
+// that the node is gone. Watching it costs a list for each contender that comes
+// or goes, so the queue logs a warning once. Curator's acquire fails here.
 func (m *Member) goneUnread(ctx context.Context, n Node) error {
 	if m.q.blind.CompareAndSwap(false, true) {
 		inner.Logger(m.q.c).Warn("zookeeper: a contender ahead may not be read, so that the whole directory is watched instead",
-			"node", m.q.Path(n), "remedy", "give all who contend READ on each other's nodes")
+			"node", m.q.Path(n), "remedy", "give every contender READ on the others' nodes")
 	}
 	children, _, w, err := m.Session.ChildrenW(ctx, m.q.dir)
 	switch {
@@ -461,7 +461,7 @@ func (m *Member) goneUnread(ctx context.Context, n Node) error {
 	case err != nil:
 		return err
 	case !slices.Contains(children, n.Name):
-		m.children = children // says who is ahead now
+		m.children = children // says which contender is ahead now
 		return nil
 	default:
 		return m.wait(ctx, w)

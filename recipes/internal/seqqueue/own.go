@@ -19,7 +19,7 @@ type Own struct {
 }
 
 // Break says that the end of a hold of the nodes does not make room for the contender
-// behind: the hold was lost, or other nodes stand in their place.
+// behind. The hold was lost, or other nodes stand in their place.
 func (o Own) Break() {
 	if o.member != nil {
 		o.member.chain.breakOff(o.member)

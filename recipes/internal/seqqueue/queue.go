@@ -54,9 +54,9 @@ func (q *Queue) Beside(dir string) *Queue {
 const MostMembers = 64
 
 // Chained lets members of one session that stand behind each other hand their turn over
-// in the process, and bounds how many there are; see chain. Those with the shared tag,
-// if that is not "", do not block each other. Every member must leave by its Own. It is
-// for the maker of the queue, before its use.
+// in the process. It also bounds how many there are; see chain. Members with the shared
+// tag, if that is not "", do not block each other. Every member must leave by its Own.
+// It is for the maker of the queue, before its use.
 func (q *Queue) Chained(full, shared string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{full, shared}, most
 	return q

@@ -11,8 +11,8 @@ import (
 // window bounds how many nodes one client has in one directory. Acquires beyond that
 // wait in the process, first come, first served. They cost the server nothing.
 //
-// A member that others may share the lock with counts until its turn has come, and every
-// other member until its node is deleted, or its hold is lost.
+// A member that others may share the lock with counts until its turn has come. Every
+// other member counts until its node is deleted, or its hold is lost.
 type window struct {
 	mu      sync.Mutex // guards the rest; never held across I/O
 	inside  int
@@ -56,7 +56,7 @@ func (w *window) enter(ctx context.Context, e *entrant, over <-chan struct{}) (b
 	}
 }
 
-// queue takes the last place among those who wait.
+// queue takes the last place among the waiting acquires.
 func (w *window) queue(most int) *entrant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,8 @@ func (w *window) exit() {
 	w.admit()
 }
 
-// admit lets in those for whom there is room, in order. The caller holds w.mu.
+// admit lets in waiting acquires while there is room, in order. The caller holds
+// w.mu.
 func (w *window) admit() {
 	for len(w.waiting) > 0 && w.inside < w.waiting[0].most {
 		w.inside++
