@@ -11,8 +11,9 @@
 //  3. A participant whose turn has come goes behind the others by itself if a preferred
 //     one stands in line.
 //
-// So the line alone decides who leads, and its order is that of the nodes. For that
-// reason tokens grow from term to term, and participants of Curator are never passed.
+// So the line alone decides which participant leads, and its order is that of the nodes.
+// For that reason tokens grow from term to term, and participants of Curator are never
+// passed.
 
 package recipes
 
@@ -118,12 +119,13 @@ func (e *Election) Path() string { return e.l.path }
 // stands in line again, behind the others. That is how [Term.HandOver] moves it. The
 // participant finds out when the node before its own is deleted as well.
 //
-// On error the participant does not lead and no node remains, or its removal goes on in
-// the background until it succeeds or the session is over. The error is a [*LockError]
-// and matches what happened: ctx's error, client.ErrSessionLost if the session was lost
-// during the wait and the place in line with it, client.ErrClosed, client.ErrNoAuth,
-// [ErrSequenceExhausted], [ErrForeignLock]. With a context of a term of the same election
-// it matches [ErrWouldDeadlock], and with one of a hold that was lost [ErrLost].
+// On error the participant does not lead and no node remains. If the node cannot be
+// removed at once, its removal goes on in the background until it succeeds or the
+// session is over. The error is a [*LockError] and matches what happened: ctx's error,
+// client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted] or [ErrForeignLock]. It
+// matches client.ErrSessionLost if the session was lost during the wait, and the place
+// in line with it. With a context of a term of the same election it matches
+// [ErrWouldDeadlock], and with one of a hold that was lost [ErrLost].
 //
 // Campaign may be called again after any error. [Election.Run] does that.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
@@ -228,10 +230,10 @@ func (e *Election) rank(id string) int {
 }
 
 // outranked reports whether a participant behind m is preferred to it. If that cannot be
-// read, nobody is: an election without a leader is worse than one with the wrong leader.
+// read, none is: an election without a leader is worse than one with the wrong leader.
 func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
 	own := c.rank(string(c.l.nodeData(c.l.c)))
-	if own == 0 { // also if nobody is preferred
+	if own == 0 { // also if no participant is preferred
 		return false
 	}
 	all, err := c.Participants(ctx)

@@ -16,9 +16,9 @@ import (
 
 // Leadership is what an observer of an election knows.
 type Leadership struct {
-	// Leader is the first in line. It is the zero Participant if nobody stands in line.
+	// Leader is the first in line. It is the zero Participant if the line is empty.
 	Leader Participant
-	// Vacant is set if nobody stands in line.
+	// Vacant is set if the line is empty.
 	Vacant bool
 	// Term is the token of the leader's term, which grows with every term. It is 0 if
 	// there is no leader, or if its node may not be read.
@@ -40,17 +40,17 @@ func (l Leadership) String() string {
 	return text
 }
 
-// same reports whether there is no news in l for one who knows old.
+// same reports whether there is no news in l for an observer that knows old.
 func (l Leadership) same(old Leadership) bool {
 	return l.Leader.Path == old.Leader.Path && l.Leader.ID == old.Leader.ID &&
 		l.Vacant == old.Vacant && l.Term == old.Term && l.InDoubt == old.InDoubt
 }
 
-// Observe yields who leads, at once and then whenever that changes, until ctx ends. It
-// takes no part in the election. Terms only grow. When the connection is lost it yields
-// what it knew last, with InDoubt. After that, in the next session too, it asks the
-// servers again, and yields what is true then. It may miss a leader whose term ends before
-// it has read it, never one that stays.
+// Observe yields the leadership, at once and then whenever it changes, until ctx ends.
+// It takes no part in the election. Terms only grow. When the connection is lost it
+// yields what it knew last, with InDoubt. After that, in the next session too, it asks
+// the servers again, and yields what is true then. It may miss a leader whose term ends
+// before it has read it, never one that stays.
 //
 // It ends when ctx ends. It also ends when the client is closed or a server refuses a
 // read; its last pair is then the error. It yields other errors as well and goes on.

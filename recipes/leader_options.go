@@ -25,8 +25,8 @@ func (f nodeFunc) applyElection(s *electionSettings) { f(&s.nodes) }
 
 // WithID names the participant (Curator: the id of LeaderLatch, LeaderSelector.setId).
 // The id is the data of its node, as text, and nothing else is. Ids need not be unique.
-// Without the option the id is the client's default data: the address of this host, and
-// its process and name if the client has one by client.WithName.
+// Without the option the id is the client's default data. That is the address of this
+// host, and its process and name if the client has one by client.WithName.
 func WithID(id string) ElectionOption {
 	return electionFunc(func(s *electionSettings) { s.nodes.data, s.nodes.named = []byte(id), true })
 }
@@ -34,14 +34,14 @@ func WithID(id string) ElectionOption {
 // WithPreferred names the participants that shall lead rather than this one, the most
 // wanted first. When this participant's turn comes while a preferred one stands in line,
 // this participant goes behind the others instead. It asks once for each term, and reads
-// the node of every participant for that. If its own id is among the ids, only those
-// before that are preferred to it.
+// the node of every participant for that. If its own id is among the ids, only the ids
+// before its own are preferred to it.
 //
 // Give all participants the same ids. While these differ, as in a rolling update, two
 // participants may each prefer the other. So a participant gives way 20 times at most in
-// one campaign, and leads then. A participant of Curator gives way to nobody. A
-// leader is not asked to stop: use [Term.HandOver] for that. If the preferred participant
-// goes before it leads, the next one in line leads.
+// one campaign, and leads then. A participant of Curator never gives way. A leader is
+// not asked to stop: use [Term.HandOver] for that. If the preferred participant goes
+// before it leads, the next one in line leads.
 func WithPreferred(ids ...string) ElectionOption {
 	return electionFunc(func(s *electionSettings) { s.preferred = slices.Clone(ids) })
 }

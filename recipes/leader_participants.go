@@ -20,13 +20,14 @@ type Participant struct {
 	// may not be read, and while only a request to release stands there.
 	ID string
 	// InDoubt is set if the participant is one of this value's own campaigns, and its
-	// session is lost: the servers are about to delete the node, and it does not lead.
+	// session is lost. The servers are about to delete the node, and the participant
+	// does not lead.
 	InDoubt bool
 }
 
-// Participants lists who leads and who waits, in order. A path that no participant
-// uses is an empty line. A participant that leaves while Participants reads is left out.
-// The servers are asked, and one that lags may answer from the past.
+// Participants lists the leader and the waiting participants, in order. A path that no
+// participant uses is an empty line. A participant that leaves while Participants reads
+// is left out. The servers are asked, and one that lags may answer from the past.
 func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 	line, changed, err := e.line(ctx)
 	if err != nil {
@@ -39,7 +40,7 @@ func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 	all := make([]Participant, len(found))
 	for i, c := range found {
 		all[i] = e.participant(c)
-		all[i].Holder = i == 0 // those before it have left meanwhile
+		all[i].Holder = i == 0 // participants before it have left meanwhile
 	}
 	return all, nil
 }
@@ -82,8 +83,8 @@ func (e *Election) participant(c Contender) Participant {
 	return p
 }
 
-// ownSessions are those in which an election has campaigned of late. The older ones are
-// forgotten: the servers have deleted their nodes long since.
+// ownSessions are the sessions in which an election has campaigned of late. The older
+// ones are forgotten: the servers have deleted their nodes long since.
 type ownSessions struct {
 	mu  sync.Mutex
 	all []*client.Session

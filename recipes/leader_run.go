@@ -15,23 +15,22 @@ import (
 // lead, or when ctx ends; fn must return then.
 //
 // If fn returns nil, the participant gives the term up and goes behind the others. So
-// participants whose fn returns lead in turns. If fn returns an error while it leads, Run
-// gives the term up and returns that error. If the term was lost, Run goes on, whatever fn
-// returned. It also goes on if the program has released the term while fn ran, by HandOver
-// for one, and fn returns the error of its context.
+// participants whose fn returns lead in turns. If fn returns an error while it leads,
+// Run gives the term up and returns that error. If the term was lost, Run goes on,
+// whatever fn returned. The program may release the term while fn runs, by HandOver for
+// one. If fn then returns the error of its context, Run goes on too.
 //
 // When ctx ends while fn runs, Run returns what fn returns. If that is nil, or if ctx ends
 // while Run waits, the error matches that of ctx.
 //
 // If a campaign fails, or a term is lost soon after it has begun, Run pauses by the
-// policy of [WithCampaignRetry] before it campaigns again. If the session is lost after
-// the participant has led, or stood in line, for longer than the session's timeout, Run
-// campaigns again at once, and no earlier failure counts. A pause ends with ctx. Run
-// ends with an error that no other try can change: client.ErrClosed,
-// [ErrWouldDeadlock], client.ErrInvalidACL, client.ErrUnsafeTimeout, or the loss of a
-// hold that ctx descends from. It logs the first failure of a series. A missing right
-// and a path that another recipe uses ([ErrForeignLock]) end no Run: look at the log, or
-// campaign once before.
+// policy of [WithCampaignRetry] before it campaigns again. The session may be lost after
+// the participant has led, or stood in line, for longer than the session's timeout. Then
+// Run campaigns again at once, and no earlier failure counts. A pause ends with ctx. Run
+// ends with an error that no other try can change: client.ErrClosed, [ErrWouldDeadlock],
+// client.ErrInvalidACL, client.ErrUnsafeTimeout, or the loss of a hold that ctx descends
+// from. It logs the first failure of a series. A missing right and a path that another
+// recipe uses ([ErrForeignLock]) end no Run: look at the log, or campaign once before.
 func (e *Election) Run(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
 	ctxerr.Require(ctx)
 	outer := around(ctx)

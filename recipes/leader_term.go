@@ -12,20 +12,20 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// Term is one time of leading. It is a [Hold]: its context ends before another
-// participant can lead, Deadline says when that is, FencingToken tells this term from all
-// others and grows with each, and Guard writes to ZooKeeper only while the term lasts.
-// Every term must be released, also after it was lost.
+// Term is one time of leading. It is a [Hold]. Its context ends before another
+// participant can lead, and Deadline says when that is. FencingToken tells this term
+// from all others and grows with each. Guard writes to ZooKeeper only while the term
+// lasts. Every term must be released, also after it was lost.
 type Term struct {
 	*Hold
 
 	e *Election
 }
 
-// HandOver gives the term up in favor of the participant with that id. If several
-// have the id, it is the first in line. Participants of this library that stand before
-// the successor are sent behind all others: their nodes are deleted, in a transaction
-// that commits only while the term lasts, and their campaigns go on.
+// HandOver gives the term up in favor of the participant with that id. If several have
+// the id, it is the first in line. Participants of this library that stand before the
+// successor are sent behind all others. Their nodes are deleted, in a transaction that
+// commits only while the term lasts. Their campaigns go on.
 //
 // Call it as the last thing of the function of [Election.Run]. That function may return its
 // error, which then ends Run, or nil: the term is given up either way.
@@ -60,7 +60,7 @@ func (t *Term) HandOver(ctx context.Context, id string) error {
 		case t.Err() == nil && errors.As(err, &refused) && errors.Is(err, zk.ErrNoNode):
 			// One of them has left meanwhile: look again.
 		case client.UnknownOutcome(err) && ctx.Err() == nil:
-			// If they were deleted, nobody stands in between.
+			// If they were deleted, no participant stands in between.
 		default:
 			return t.e.fail("hand over", reason(err))
 		}
@@ -99,7 +99,7 @@ func (t *Term) between(ctx context.Context, id string) ([]Participant, error) {
 		if self == id {
 			return nil, fmt.Errorf("%w: %q is the leader itself, and no other participant has that id", ErrNoParticipant, id)
 		}
-		return nil, fmt.Errorf("%w: %q; Participants lists those that do", ErrNoParticipant, id)
+		return nil, fmt.Errorf("%w: %q; Participants lists the participants that do", ErrNoParticipant, id)
 	}
 	for _, p := range all[:i] {
 		if p.Family != FamilyDocent {
@@ -110,11 +110,11 @@ func (t *Term) between(ctx context.Context, id string) ([]Participant, error) {
 }
 
 // Drain goes on leading until another participant can take over, and then gives the term
-// up: as soon as a participant of another session stands in line. One whose node may not
-// be read does not count. It is for a process that is to be stopped. If an operation
-// fails, or ctx ends, before the release has begun, the error matches that, and the term
-// goes on. If the term is lost first, the error says so. Otherwise the result is that of
-// [Hold.Release], and the term is over.
+// up. Another can as soon as a participant of another session stands in line. A
+// participant whose node may not be read does not count. It is for a process that is to
+// be stopped. If an operation fails, or ctx ends, before the release has begun, the
+// error matches that, and the term goes on. If the term is lost first, the error says
+// so. Otherwise the result is that of [Hold.Release], and the term is over.
 func (t *Term) Drain(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	err := t.awaitNext(ctx)

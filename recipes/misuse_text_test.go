@@ -24,7 +24,7 @@ func TestMisuseTexts(t *testing.T) {
 				r.check(err)
 				_, err = r.semaphore(c, 2).Acquire(l.Context(), 2)
 				return err
-			}, "recipes: acquire /pools/db: would wait for itself: the caller holds 1 of the 2 permits and asks for 2 more; acquire all of them at once, or release those first",
+			}, "recipes: acquire /pools/db: would wait for itself: the caller holds 1 of the 2 permits and asks for 2 more; acquire all of them at once, or release the held ones first",
 		},
 		"behind a waiter": {
 			func(r *rig, c *client.Client) error {

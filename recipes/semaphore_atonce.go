@@ -32,13 +32,14 @@ func (p permits) learn(free bool) {
 	}
 }
 
-// atOnce makes the leases before it looks, if the last acquires did not have to wait. The
-// lists leave with them. If no contender stands in the queue, all leases together are no
-// more than there are permits, and no younger one is gone, the permits are taken. That
-// takes no look at the owners of other nodes. Otherwise the leases are deleted in the
-// transaction that joins the queue.
+// atOnce makes the leases before it looks, if the last acquires did not have to wait.
+// The lists leave with them. The permits are taken if no contender stands in the queue,
+// all leases together are no more than there are permits, and no younger lease is gone.
+// That takes no look at the owners of other nodes. Otherwise the leases are deleted in
+// the transaction that joins the queue.
 //
-// So leases may stand that nobody holds. Whoever counts them sees too many, never too few:
+// So leases may stand without a holder. An acquire that counts them sees too many, never
+// too few:
 //   - Of two acquires that come at once, the one whose leases are younger lists both.
 //   - The first in the queue lists the leases behind its own node in the queue. A younger
 //     lease is one whose acquire sees that node, and withdraws.
@@ -53,7 +54,8 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 		return place{}, false, nil, err
 	}
 	nodes := p.nodes(p.nodeData(p.c))
-	// The queue comes first: who leaves it with leases is in the second list.
+	// The queue comes first: a contender that leaves it with leases is in the
+	// second list.
 	nodes[0].Beside, nodes[0].More = p.gate.path, []string{p.leases.dir, p.path}
 	made, err := inner.CreateGroup(ctx, session, nodes)
 	if err != nil {
@@ -74,8 +76,8 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	return place{}, false, m, err
 }
 
-// sole reports whether the lists that came with leases show nobody in the queue and room
-// for all leases, those made included.
+// sole reports whether the lists that came with leases show an empty queue, and room for
+// all leases, the new ones included.
 //
 // It also wants every lease to stand that was made since. Otherwise a hold may have come
 // and gone before the lists, and its token would be greater than that of these leases.

@@ -16,21 +16,22 @@ import (
 )
 
 // A release hands its permits to the first in the queue, if that is a waiter of the same
-// semaphore value, in one transaction: it deletes the leases, makes those of the waiter,
+// semaphore value. One transaction deletes the leases, makes the leases of the waiter,
 // and deletes the waiter's node in the queue. That is a claim without a new list. The
 // waiter has listed the leases since it became the first. No other acquire was granted
-// any since, so no more than those can be held, less those that the transaction deletes.
-// If one of these nodes is missing, or one request cannot carry all that, nothing is
-// applied, and both go on alone.
+// any since. So no more than the listed leases can be held, less the ones that the
+// transaction deletes. If one of these nodes is missing, or one request cannot carry all
+// that, nothing is applied, and both go on alone.
 //
 // The waiter right behind it becomes the first then, and what the leases are is known. So
 // it is the heir at once, before it has asked a server.
 
-// succession says who in this process is served when permits are released.
+// succession says which waiter of this process is served when permits are
+// released.
 type succession struct {
 	mu   sync.Mutex       // guards all of it; never held across I/O
 	heir *heir            // the first in the queue, if it waits for room; or nil
-	next map[string]*heir // those that wait for their turn, by the name of the node ahead
+	next map[string]*heir // waiters for their turn, by the name of the node ahead
 }
 
 // heir is a waiter of a semaphore that has a fixed number of permits.
@@ -81,7 +82,7 @@ func (h *heir) follow(behind string) {
 	}
 }
 
-// forget takes h out of those that wait for their turn. The caller holds s.mu.
+// forget takes h out of the waiters for their turn. The caller holds s.mu.
 func (s *succession) forget(h *heir) {
 	if s.next[h.after] == h {
 		delete(s.next, h.after)
@@ -127,9 +128,9 @@ func (h *heir) offer(taken []lease) <-chan struct{} {
 	return h.done
 }
 
-// settle reports whether the wait for room is over. It is if there is room, and no release
-// will hand over to h any more, or if one has: then got is what h was handed. If a release
-// is about to, settle waits for that.
+// settle reports whether the wait for room is over. It is over if there is room and no
+// release will hand over to h any more. It is also over if a release has handed over:
+// then got is what h was handed. If a release is about to, settle waits for that.
 func (h *heir) settle(ctx context.Context, room bool) (got place, over bool, err error) {
 	if h == nil {
 		return place{}, room, nil
@@ -180,8 +181,8 @@ func (h *heir) leave(served bool) {
 	}
 }
 
-// promise chooses the heir of leases that are to be released, nil if there is none to
-// whom they can be handed over.
+// promise chooses the heir of leases that are to be released, nil if there is no
+// waiter that can take them over.
 func (s *succession) promise(own seqqueue.Own) *heir {
 	s.mu.Lock()
 	defer s.mu.Unlock()

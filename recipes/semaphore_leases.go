@@ -135,7 +135,7 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 
 // occupied is what the first in the queue has seen of the permits.
 type occupied struct {
-	others int     // permits that others may hold beside those asked for
+	others int     // permits that others may hold beside the ones asked for
 	taken  []lease // that are held; none are looked for if there is certainly room
 }
 
@@ -247,7 +247,7 @@ func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
 			return err
 		case len(line) == 0 || line[0].Name == m.Node.Name: // its turn has come
 		case line[0].Name == first:
-			return fmt.Errorf("%w: the caller holds permits of this semaphore, and %s, the first in its queue, may wait for them; acquire all permits at once, or release those first",
+			return fmt.Errorf("%w: the caller holds permits of this semaphore, and %s, the first in its queue, may wait for them; acquire all permits at once, or release the held ones first",
 				ErrWouldDeadlock, p.gate.queue.Path(line[0]))
 		default:
 			first = line[0].Name
@@ -292,7 +292,7 @@ func (p permits) nested(ctx context.Context) (own int, err error) {
 func insteadOfWaiting(err error) error {
 	var busy *BusyError
 	if errors.As(err, &busy) { // which the refusal does not match: trying again is no way out
-		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release those first", ErrWouldDeadlock, busy.Holder)
+		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release the held ones first", ErrWouldDeadlock, busy.Holder)
 	}
 	return err
 }

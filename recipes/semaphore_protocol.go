@@ -72,7 +72,7 @@ func (p permits) reenter(ctx context.Context) (*Hold, bool, error) {
 	}
 	own, err := p.nested(ctx)
 	if err == nil && own > others {
-		err = fmt.Errorf("%w: the caller holds %d of the %d permits and asks for %d more; acquire all of them at once, or release those first",
+		err = fmt.Errorf("%w: the caller holds %d of the %d permits and asks for %d more; acquire all of them at once, or release the held ones first",
 			ErrWouldDeadlock, own, others+p.n, p.n)
 	}
 	return nil, false, err
