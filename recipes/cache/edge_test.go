@@ -177,3 +177,29 @@ func TestWaitForTheFuture(t *testing.T) {
 		quick("after it")
 	})
 }
+
+// The end of the client ends a cache at once, also one that waits as its tree is too
+// large.
+func TestClientClosedFirst(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		for _, nodes := range []int{1, 10} {
+			c := r.connect("other")
+			tree := r.start(c, "/app", append(opts, cache.WithLimits(cache.Limits{Nodes: nodes}))...)
+			r.create("/app/a", "")
+			time.Sleep(time.Second)
+			if state := tree.State(); (state.Phase == cache.Synced) != (nodes > 1) {
+				r.Fatalf("nothing is tested: %v", state)
+			}
+			r.check(c.Close())
+			begun := time.Now()
+			_, err := tree.Wait(r.ctx, 1<<40)
+			if took := time.Since(begun); took > time.Second || !errors.Is(err, cache.ErrClosed) {
+				r.Errorf("%v after %v", err, took)
+			}
+			r.wantNothingLeft()
+			r.remove("/app/a")
+		}
+	})
+}

@@ -161,7 +161,14 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Standing, err error)
 		k.forget()
 	}
 	_ = k.publish(now) // the next step sees its error
+	until := time.Now().Add(pause)
 	k.wait(ctx, now, pause)
+	for errors.Is(err, ErrLimit) && ctx.Err() == nil && time.Now().Before(until) {
+		if now = inner.Standing(k.c); now.Closed {
+			return
+		}
+		k.wait(ctx, now, time.Until(until)) // no news shortens this pause
+	}
 }
 
 // forget goes back to what the newest version has.
@@ -204,13 +211,9 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Standing, most time.Dur
 	} else if errors.Is(k.fault, ErrLimit) {
 		ready = nil
 	}
-	changed := now.Changed
-	if errors.Is(k.fault, ErrLimit) {
-		changed = nil
-	}
 	select {
 	case <-ready:
-	case <-changed:
+	case <-now.Changed:
 	case <-asked:
 	case <-late:
 		k.retryRefused()
