@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -201,5 +202,41 @@ func TestClientClosedFirst(t *testing.T) {
 			r.wantNothingLeft()
 			r.remove("/app/a")
 		}
+	})
+}
+
+// A state says why there is nothing yet, and the error of a wait says it too.
+func TestWhyNotSynced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		tree, err := cache.NewTree(r.c, "/app", cache.Text)
+		r.check(err)
+		_, err = tree.WaitSynced(r.within(time.Second))
+		if err == nil || !strings.Contains(err.Error(), "it is not started; call Start") {
+			r.Errorf("before Start: %v", err)
+		}
+		link := r.srv.Client("cache")
+		link.Refuse()
+		link.Cut()
+		time.Sleep(time.Second)
+		waited := make(chan error)
+		go func() { // ends when the cache is synced
+			_, err := tree.WaitSynced(r.ctx)
+			waited <- err
+		}()
+		synctest.Wait()
+		r.check(tree.Start(r.ctx))
+		for _, pause := range []time.Duration{time.Second, time.Minute} { // suspended, then without a session
+			time.Sleep(pause)
+			if state := tree.State(); state.Phase != cache.Syncing || state.Err == nil || strings.Contains(state.Err.Error(), "Start") {
+				r.Errorf("without a connection: %v", state)
+			}
+		}
+		link.Accept()
+		r.check(<-waited)
+		if state := tree.State(); state.Phase != cache.Synced || state.Err != nil {
+			r.Error(state)
+		}
+		tree.Close()
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
+var errNotStarted = errors.New("cache: it is not started; call Start")
+
 // follower is what the three kinds of caches have in common.
 type follower[V any] struct {
 	settings
@@ -49,7 +51,7 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	}
 	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1), done: make(chan struct{})}
 	f.latest.Store(&version[V]{
-		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now()}, superseded: make(chan struct{}),
+		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now(), Err: errNotStarted}, superseded: make(chan struct{}),
 	})
 	return f, nil
 }
@@ -69,6 +71,9 @@ func (f *follower[V]) Start(ctx context.Context) error {
 	}
 	f.started = true
 	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
+	begun := *f.latest.Load() // with its channel, which those wait for who came before Start
+	begun.state = State{Since: time.Now()}
+	f.latest.Store(&begun)
 	k := newKeeper(f)
 	go k.run(ctx) // ends with ctx, the client, or Close, which waits for it
 	return nil

@@ -83,7 +83,7 @@ func (k *keeper[V]) run(ctx context.Context) {
 
 var (
 	errIdle         = errors.New("cache: there is nothing to do")
-	errNotConnected = errors.New("cache: there is no connection")
+	errNotConnected = errors.New("cache: the client has no connection")
 )
 
 // step does the next thing.

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -39,7 +40,8 @@ type State struct {
 	// Since is when the cache has noticed that it is in this phase.
 	Since time.Time
 	// Err is why the cache is Stale or still Syncing, if that is known: the end of the
-	// connection or the session, a [*LimitError], or [ErrClosed].
+	// connection or the session, a [*LimitError], an answer of the servers, or
+	// [ErrClosed].
 	Err error
 }
 
@@ -69,6 +71,9 @@ func (v *version[V]) at(now inside.Standing) State {
 	s := v.state
 	if s.Phase == Synced && (!now.Connected || now.Line != v.line) {
 		s = State{Phase: Stale, Since: now.Since, Err: now.Err}
+	}
+	if s.Phase != Synced && s.Err == nil && !now.Connected {
+		s.Err = cmp.Or(now.Err, errNotConnected)
 	}
 	return s
 }
