@@ -7,8 +7,17 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// ErrClosed says that the cache, or its client, is closed.
-var ErrClosed = fmt.Errorf("cache: %w", client.ErrClosed)
+// ErrClosed says that the cache has ended: by Close, with its client, or with the
+// context that was given to Start. It matches [client.ErrClosed].
+var ErrClosed error = closedError{}
+
+type closedError struct{}
+
+func (closedError) Error() string {
+	return "cache: it has ended: by Close, with its client, or with the context given to Start"
+}
+
+func (closedError) Is(target error) bool { return target == client.ErrClosed }
 
 // ErrLimit is matched by every [*LimitError].
 var ErrLimit = errors.New("cache: the tree exceeds a limit of the cache")
@@ -23,7 +32,11 @@ type LimitError struct {
 
 // Error names the limit and the node.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%v: more than %d %s, at %s; raise it by WithLimits, or leave nodes out by WithDepth or WithFilter", ErrLimit, e.Limit, e.What, e.Path)
+	what := e.What
+	if what == "depth" {
+		what = "levels"
+	}
+	return fmt.Sprintf("%v: more than %d %s, at %s; raise it by WithLimits, or leave nodes out by WithDepth or WithFilter", ErrLimit, e.Limit, what, e.Path)
 }
 
 // Is reports whether target is ErrLimit.

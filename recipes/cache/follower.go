@@ -65,9 +65,9 @@ func (f *follower[V]) Start(ctx context.Context) error {
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
-		return fmt.Errorf("cache: start %s: %w", f.path, ErrClosed)
+		return fmt.Errorf("start %s: %w", f.path, ErrClosed)
 	case f.started:
-		return fmt.Errorf("cache: start %s: it is started already", f.path)
+		return fmt.Errorf("cache: start %s: it was started before; make a new cache", f.path)
 	}
 	f.started = true
 	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it

@@ -10,7 +10,8 @@ type Option interface{ apply(*settings) error }
 
 // settings are what the options say.
 type settings struct {
-	depth   int // below the path; -1 for all
+	depth   int  // below the path; -1 for all
+	fixed   bool // the kind of the cache says the depth
 	filter  func(path string) bool
 	limits  Limits
 	oneShot bool
@@ -22,7 +23,7 @@ type optionFunc func(*settings) error
 func (f optionFunc) apply(s *settings) error { return f(s) }
 
 func newSettings(depth int, opts []Option) (settings, error) {
-	s := settings{depth: depth, limits: DefaultLimits}
+	s := settings{depth: depth, fixed: depth >= 0, limits: DefaultLimits}
 	var err error
 	for _, o := range opts {
 		if o != nil {
@@ -69,7 +70,7 @@ func WithDepth(n int) Option {
 		if n < 0 {
 			return fmt.Errorf("cache: depth %d is negative", n)
 		}
-		if s.depth < 0 {
+		if !s.fixed {
 			s.depth = n
 		}
 		return nil

@@ -290,6 +290,9 @@ func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {
 		default:
 			faults = errors.Join(faults, k.data(t, a))
 		}
+		if errors.Is(faults, ErrLimit) {
+			return faults // the others would say the same
+		}
 	}
 	return faults
 }

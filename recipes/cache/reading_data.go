@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -204,7 +205,7 @@ func (k *keeper[V]) exceeded(path string, trees int64) error {
 		}
 		return &LimitError{What: what, Limit: limit, Path: path}
 	}
-	return errors.Join(
+	return cmp.Or(
 		over("nodes", int64(k.limits.Nodes), (int64(k.root.size())+trees-1)/trees),
 		over("bytes", k.limits.Bytes, (k.bytes+trees-1)/trees),
 		over("depth", int64(k.limits.Depth), int64(k.levels(path))),
