@@ -1,11 +1,12 @@
 // Command config is a service whose configuration reloads itself: each node below
 // /config/shop is one setting. A bad value is reported, and the last good one stays in
-// force. Without -servers it runs on an in-process server, on which an operator changes
-// the settings.
+// force. Without -servers it runs on an in-process server. An operator in the same
+// process changes the setting cart, on any server.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -69,19 +70,18 @@ func follow(ctx context.Context, operator *client.Client, settings *cache.Tree[s
 		if err != nil {
 			return err
 		}
+		if change.Path == top {
+			continue // the directory is no setting
+		}
 		switch change.Kind {
-		case cache.Began:
-			_, _ = fmt.Fprintln(out, "settings:", change.Snapshot.Len())
-			if _, err := operator.Create(ctx, top, []byte(`{}`), client.WithParents()); err != nil {
-				return err
+		case cache.Began: // what there is already
+			for name, s := range change.Snapshot.Children(top) {
+				_, _ = fmt.Fprintf(out, "%s begins as %+v, error %v\n", name, s.Value, s.Err)
 			}
-			if _, err := operator.Create(ctx, top+"/cart", []byte(`{"limit":10,"on":true}`)); err != nil {
+			if err := begin(ctx, operator); err != nil {
 				return err
 			}
 		case cache.Created, cache.Recreated:
-			if change.Path == top {
-				continue
-			}
 			_, _ = fmt.Fprintf(out, "%s is %+v\n", change.New.Name(), change.New.Value)
 			if _, err := operator.Set(ctx, change.Path, []byte(`{"limit":`), client.AnyVersion); err != nil {
 				return err
@@ -101,4 +101,13 @@ func follow(ctx context.Context, operator *client.Client, settings *cache.Tree[s
 		}
 	}
 	return ctx.Err()
+}
+
+// begin makes the setting cart anew.
+func begin(ctx context.Context, operator *client.Client) error {
+	if err := operator.Delete(ctx, top+"/cart", client.AnyVersion); err != nil && !errors.Is(err, client.ErrNoNode) {
+		return err
+	}
+	_, err := operator.Create(ctx, top+"/cart", []byte(`{"limit":10,"on":true}`), client.WithParents())
+	return err
 }
