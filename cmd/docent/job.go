@@ -260,7 +260,7 @@ func (j *job) obtain(ctx context.Context, take taker) (*recipes.Hold, error) {
 			ctx, cancel = context.WithTimeoutCause(ctx, j.timeout, errTimeUp)
 			defer cancel()
 		}
-		waited := false
+		var waited bool
 		hold, waited, err = j.take(ctx, take)
 		if err == nil && waited {
 			err = j.settled(ctx, hold)

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/docent-go/docent/client"
 )
@@ -158,10 +156,4 @@ func picture(ctx context.Context, cmd *cobra.Command, c *client.Client, dir stri
 		_, err = out.Write(text.Bytes())
 	}
 	return err
-}
-
-// terminal reports whether w is a terminal that pictures may be drawn on.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }

@@ -109,7 +109,7 @@ A flag comes before a variable, and a variable before the file.`,
 	to := newTarget(root.PersistentFlags())
 	root.AddCommand(
 		newRun(to, io), newElect(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
-		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newCheck(to), newServe())
+		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newWatch(to), newCheck(to), newServe())
 	return root
 }
 

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // format is how a command writes rows.
@@ -52,35 +54,107 @@ func choices(cmd *cobra.Command, flag string, values ...string) {
 // write writes rows, structs with a text for each field. A field has a tag `col` with
 // its heading, and ",wide" behind it if only the wide table has it.
 func write[T any](w io.Writer, f format, rows []T) error {
-	switch f {
-	case asJSON:
+	if f == asJSON {
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
 		if rows == nil {
 			rows = []T{}
 		}
 		return out.Encode(rows)
-	case jsonl:
-		out := json.NewEncoder(w)
+	}
+	return newListing[T](w, f).add(rows...)
+}
+
+// A level of attention that a row wants, on a terminal with colors.
+type level int
+
+const (
+	usual level = iota
+	doubtful
+	bad
+)
+
+// leveled is a row that says how much attention it wants.
+type leveled interface{ level() level }
+
+// listing writes rows as they come, as lines of JSON or of a table.
+type listing[T any] struct {
+	out     io.Writer
+	lines   *json.Encoder // nil for a table
+	columns []int
+	heads   []string
+	widths  []int
+	begun   bool
+	colors  bool
+}
+
+func newListing[T any](w io.Writer, f format) *listing[T] {
+	l := &listing[T]{out: w, colors: terminal(w) && os.Getenv("NO_COLOR") == ""}
+	if f == jsonl {
+		l.lines = json.NewEncoder(w)
+		return l
+	}
+	l.columns, l.heads = headings(reflect.TypeFor[T](), f == wide)
+	l.widths = make([]int, len(l.heads))
+	return l
+}
+
+// add writes more rows. The columns of a table fit all rows so far, and these.
+func (l *listing[T]) add(rows ...T) error {
+	if l.lines != nil {
 		for _, row := range rows {
-			if err := out.Encode(row); err != nil {
+			if err := l.lines.Encode(row); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	tab := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	columns, heads := headings(reflect.TypeFor[T](), f == wide)
-	_, _ = fmt.Fprintln(tab, strings.Join(heads, "\t"))
-	for _, row := range rows {
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
 		v := reflect.ValueOf(row)
-		cells := make([]string, len(columns))
-		for i, column := range columns {
-			cells[i] = cell(v.Field(column))
+		for _, column := range l.columns {
+			cells[i] = append(cells[i], cell(v.Field(column)))
 		}
-		_, _ = fmt.Fprintln(tab, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+		l.fit(cells[i])
 	}
-	return tab.Flush()
+	var text strings.Builder
+	if !l.begun {
+		l.begun = true
+		l.fit(l.heads)
+		l.line(&text, l.heads, "1")
+	}
+	for i, row := range rows {
+		color := ""
+		if of, ok := any(row).(leveled); ok {
+			color = [...]string{usual: "", doubtful: "33", bad: "31"}[of.level()]
+		}
+		l.line(&text, cells[i], color)
+	}
+	_, err := io.WriteString(l.out, text.String())
+	return err
+}
+
+// fit widens the columns for a row. The last column needs no width.
+func (l *listing[T]) fit(cells []string) {
+	for i, c := range cells[:len(cells)-1] {
+		l.widths[i] = max(l.widths[i], utf8.RuneCountInString(c))
+	}
+}
+
+// line writes a row, in a color of the terminal if there is one.
+func (l *listing[T]) line(text *strings.Builder, cells []string, color string) {
+	var row strings.Builder
+	for i, c := range cells {
+		row.WriteString(c)
+		if i < len(cells)-1 {
+			row.WriteString(strings.Repeat(" ", l.widths[i]-utf8.RuneCountInString(c)+2))
+		}
+	}
+	line := strings.TrimRight(row.String(), " ")
+	if l.colors && color != "" {
+		line = "\x1b[" + color + "m" + line + "\x1b[0m"
+	}
+	text.WriteString(line + "\n")
 }
 
 // headings are the columns of a table.
@@ -101,9 +175,15 @@ func cell(v reflect.Value) string {
 	}
 	s := fmt.Sprint(v.Interface())
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return '?' // other clients wrote it: it must not move the cursor
 		}
 		return r
 	}, s)
+}
+
+// terminal reports whether w is a terminal that may be drawn on.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
