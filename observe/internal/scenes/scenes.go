@@ -1,0 +1,329 @@
+// Package scenes plays what metrics and spans tell of, for tests of observers: on a
+// server in a bubble, and in a process that Prometheus scrapes.
+package scenes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
+	"github.com/docent-go/docent/zktest"
+)
+
+// SessionTimeout is that of the clients.
+const SessionTimeout = 2 * time.Second
+
+// Orders is the path of the mutex of the scenes.
+const Orders = "/orders/4711"
+
+// Fact says how often something has happened. For a histogram Count is its number of
+// values.
+type Fact struct {
+	Metric string
+	Labels map[string]string
+	Count  int64
+}
+
+// Play plays all scenes with clients that have observers of the given function, and closes
+// the clients. It returns what has happened then.
+func Play(ctx context.Context, srv *zktest.Server, observer func() client.Observer) (_ []Fact, err error) {
+	p := &play{srv: srv}
+	for _, c := range []struct {
+		name string
+		to   **client.Client
+	}{{"a", &p.a}, {"b", &p.b}} {
+		*c.to, err = client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(observer()),
+			client.WithDialer(srv.Client(c.name).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, (*c.to).CloseContext(context.WithoutCancel(ctx))) }()
+	}
+	for _, scene := range []struct {
+		name string
+		play func(context.Context) error
+	}{
+		{"re-entry", p.reentry},
+		{"queue", p.queue},
+		{"giving up", p.givingUp},
+		{"errors", p.errors},
+		{"numbers", p.numbers},
+		{"leadership", p.leadership},
+		{"removal", p.removal},
+		{"node deleted", p.deleted},
+		{"session expired", p.expired},
+		{"partition", p.partition},
+		{"closed", p.closed},
+	} {
+		if err := scene.play(ctx); err != nil {
+			return nil, fmt.Errorf("scene %q: %w", scene.name, err)
+		}
+	}
+	return p.facts, nil
+}
+
+type play struct {
+	srv   *zktest.Server
+	a, b  *client.Client
+	facts []Fact
+}
+
+// fact notes what has happened; pairs are label and value in turn.
+func (p *play) fact(metric string, count int64, pairs ...string) {
+	f := Fact{Metric: metric, Labels: map[string]string{}, Count: count}
+	for pair := range slices.Chunk(pairs, 2) {
+		f.Labels[pair[0]] = pair[1]
+	}
+	p.facts = append(p.facts, f)
+}
+
+// lock notes the facts of one kind of lock: acquires by outcome, and holds by end.
+func (p *play) lock(recipe string, acquired, held map[string]int64) {
+	for outcome, n := range acquired {
+		p.fact("docent.lock.acquire.duration", n, "recipe", recipe, "outcome", outcome)
+	}
+	for end, n := range held {
+		p.fact("docent.lock.hold.duration", n, "recipe", recipe, "end", end)
+	}
+}
+
+// reentry takes a lock twice, the second time within the first: one acquire, one hold.
+func (p *play) reentry(ctx context.Context) error {
+	s, err := recipes.NewInterProcessSemaphoreMutex(p.a, "/sem")
+	if err != nil {
+		return err
+	}
+	h, err := s.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.Release(ctx); err != nil {
+		return err
+	}
+	rw, err := recipes.NewInterProcessReadWriteLock(p.a, "/rw")
+	if err != nil {
+		return err
+	}
+	outer, err := rw.WriteLock().Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	inner, err := rw.WriteLock().Acquire(outer.Context())
+	if err != nil {
+		return err
+	}
+	p.lock("InterProcessSemaphoreMutex", map[string]int64{"acquired": 1}, map[string]int64{"released": 1})
+	p.lock("InterProcessReadWriteLock", map[string]int64{"acquired": 1}, map[string]int64{"released": 1})
+	return errors.Join(inner.Release(ctx), outer.Release(ctx))
+}
+
+// queue has b wait for a.
+func (p *play) queue(ctx context.Context) error {
+	held, err := p.take(ctx, p.a, Orders)
+	if err != nil {
+		return err
+	}
+	got := make(chan error, 1)
+	go func() {
+		h, err := p.take(ctx, p.b, Orders)
+		if err == nil {
+			err = h.Release(ctx)
+		}
+		got <- err
+	}()
+	if err := p.await(func() bool { return len(p.srv.Children(Orders)) == 2 }); err != nil {
+		return err
+	}
+	if err := held.Release(ctx); err != nil {
+		return err
+	}
+	return <-got
+}
+
+// givingUp has b end its acquires without the lock in every way.
+func (p *play) givingUp(ctx context.Context) error {
+	held, err := p.take(ctx, p.a, Orders)
+	if err != nil {
+		return err
+	}
+	m, err := recipes.NewInterProcessMutex(p.b, Orders)
+	if err != nil {
+		return err
+	}
+	if _, err := m.TryAcquire(ctx); !errors.Is(err, recipes.ErrBusy) {
+		return fmt.Errorf("a TryAcquire of a held lock returned %w", err)
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if _, err := m.Acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("an Acquire with a deadline returned %w", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := m.Acquire(canceled); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("an Acquire that was canceled returned %w", err)
+	}
+	return held.Release(ctx)
+}
+
+// errors has operations fail, and one be repeated.
+func (p *play) errors(ctx context.Context) error {
+	for range 3 {
+		if _, err := p.a.Set(ctx, "/none", nil, client.AnyVersion); !errors.Is(err, client.ErrNoNode) {
+			return fmt.Errorf("a set of no node returned %w", err)
+		}
+	}
+	p.fact("db.client.operation.duration", 3, "db.operation.name", "set", "error.type", "NONODE", "db.system.name", "zookeeper")
+	p.srv.Fail(zktest.Match{Op: zktest.OpExists, Times: 2}, zktest.CodeSessionMoved)
+	if _, _, err := p.a.Exists(ctx, "/"); err != nil {
+		return err
+	}
+	p.fact("docent.client.retries", 2, "db.operation.name", "exists")
+	return nil
+}
+
+// numbers adds twice, and compares without success once.
+func (p *play) numbers(ctx context.Context) error {
+	n, err := shared.NewDistributedAtomicLong(p.a, "/numbers/n")
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if _, err := n.Increment(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := n.CompareAndSet(ctx, 7, 8); err != nil {
+		return err
+	}
+	p.fact("docent.atomic.operation.duration", 2, "recipe", "DistributedAtomicLong", "operation", "add", "outcome", "done")
+	p.fact("docent.atomic.operation.duration", 1, "recipe", "DistributedAtomicLong", "operation", "compare and set", "outcome", "unchanged")
+	p.fact("docent.atomic.operation.tries", 2, "recipe", "DistributedAtomicLong", "operation", "add")
+	return nil
+}
+
+// leadership has b lead.
+func (p *play) leadership(ctx context.Context) error {
+	latch, err := recipes.NewLeaderLatch(p.b, "/leaders")
+	if err != nil {
+		return err
+	}
+	h, err := latch.Campaign(ctx)
+	if err != nil {
+		return err
+	}
+	p.lock("LeaderLatch", map[string]int64{"acquired": 1}, map[string]int64{"released": 1})
+	return h.Release(ctx)
+}
+
+// removal has a server refuse a delete, so that the client removes the node in the
+// background.
+func (p *play) removal(ctx context.Context) error {
+	held, err := p.take(ctx, p.a, "/removal/x")
+	if err != nil {
+		return err
+	}
+	p.srv.Fail(zktest.Match{Op: zktest.OpDelete, Path: held.Path(), Times: 2}, zktest.CodeNoAuth)
+	if err := held.Release(ctx); err == nil {
+		return errors.New("a release that a server refused returned no error")
+	}
+	return p.await(func() bool { return len(p.srv.Children("/removal/x")) == 0 })
+}
+
+// deleted has an operator delete the node of a hold.
+func (p *play) deleted(ctx context.Context) error {
+	held, err := p.take(ctx, p.a, "/deleted/x")
+	if err != nil {
+		return err
+	}
+	if err := p.srv.Delete(held.Path()); err != nil {
+		return err
+	}
+	<-held.Context().Done()
+	return released(held.Release(ctx))
+}
+
+// expired has a server expire the session of a hold.
+func (p *play) expired(ctx context.Context) error {
+	held, err := p.take(ctx, p.a, "/expired/x")
+	if err != nil {
+		return err
+	}
+	s, err := p.a.Session(ctx)
+	if err != nil {
+		return err
+	}
+	p.srv.ExpireSession(s.ID())
+	<-held.Context().Done()
+	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "session")
+	return released(held.Release(ctx))
+}
+
+// partition has b hold a lock while no server is reached.
+func (p *play) partition(ctx context.Context) error {
+	held, err := p.take(ctx, p.b, "/partition/x")
+	if err != nil {
+		return err
+	}
+	p.srv.Partition()
+	<-held.Context().Done()
+	p.srv.Heal()
+	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "lease")
+	return released(held.Release(ctx))
+}
+
+// closed closes a while it holds a lock.
+func (p *play) closed(ctx context.Context) error {
+	if _, err := p.take(ctx, p.a, "/closed/x"); err != nil {
+		return err
+	}
+	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "closed")
+	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "deleted")
+	p.lock("InterProcessMutex", map[string]int64{"acquired": 8, "busy": 1, "timeout": 1, "canceled": 1, "error": 0},
+		map[string]int64{"released": 4, "deleted": 1, "session": 1, "lease": 1, "closed": 1})
+	p.fact("docent.background.pending", 0)
+	p.fact("docent.background.removals", 0, "result", "given up")
+	p.fact("docent.lock.holds", 0)
+	p.fact("docent.lock.waiters", 0)
+	p.fact("docent.session.state", 0)
+	p.fact("docent.session.transitions", 2, "state", "closed")
+	return errors.Join(p.a.CloseContext(ctx), p.b.CloseContext(ctx))
+}
+
+func (p *play) take(ctx context.Context, c *client.Client, path string) (*recipes.Hold, error) {
+	m, err := recipes.NewInterProcessMutex(c, path)
+	if err != nil {
+		return nil, err
+	}
+	return m.Acquire(ctx)
+}
+
+// await waits for a state of the server.
+func (p *play) await(reached func() bool) error {
+	limit := time.NewTimer(10 * time.Second)
+	defer limit.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !reached() {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return errors.New("it did not come in 10 s:\n" + p.srv.Dump())
+		}
+	}
+	return nil
+}
+
+// released is the error of a release, unless that says that the hold was lost.
+func released(err error) error {
+	if errors.Is(err, recipes.ErrLost) {
+		return nil
+	}
+	return err
+}

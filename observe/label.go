@@ -1,0 +1,79 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/docent-go/docent/client"
+)
+
+// Other is the value of a label in place of the values beyond a limit.
+const Other = "other"
+
+// maxValues is how many values a label may have whose values the program gives.
+const maxValues = 100
+
+// LockName maps an acquire to the value of the label "lock"; "" is no label. It is
+// called once for each acquire, and must be safe for concurrent use.
+//
+// The values must be few. [LockInfo.Path] itself is right only if the program has a
+// fixed set of locks, and wrong if there is one lock per order or per user.
+//
+// [LockInfo.Path]: https://pkg.go.dev/github.com/docent-go/docent/client#LockInfo
+type LockName func(client.LockInfo) string
+
+// NoName gives no acquire a name: locks differ by recipe and mode alone.
+func NoName(client.LockInfo) string { return "" }
+
+// FirstElement names a lock after the first element of its path: "orders" for
+// "/orders/4711". A multi-lock is named after its first lock.
+func FirstElement(lock client.LockInfo) string {
+	path := lock.Path
+	if lock.Mode == "multi" {
+		path, _, _ = strings.Cut(path, "+/")
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return name
+}
+
+// Listed names the locks with the given paths after their paths, and all others
+// [Other].
+func Listed(paths ...string) LockName {
+	listed := slices.Clone(paths)
+	return func(lock client.LockInfo) string {
+		if slices.Contains(listed, lock.Path) {
+			return lock.Path
+		}
+		return Other
+	}
+}
+
+// limit lets the first maxValues values pass, and returns [Other] for any other. So a
+// label that is mapped badly costs a limited number of series.
+type limit struct {
+	mu   sync.RWMutex
+	seen map[string]struct{}
+}
+
+func (l *limit) value(v string) string {
+	l.mu.RLock()
+	_, ok := l.seen[v]
+	l.mu.RUnlock()
+	if ok || v == "" {
+		return v
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.seen[v]; ok {
+		return v
+	}
+	if len(l.seen) >= maxValues {
+		return Other
+	}
+	if l.seen == nil {
+		l.seen = map[string]struct{}{}
+	}
+	l.seen[v] = struct{}{}
+	return v
+}

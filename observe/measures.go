@@ -1,0 +1,237 @@
+package observe
+
+import (
+	"context"
+
+	"github.com/docent-go/docent/client"
+)
+
+// Measures gives clients the observers that keep the metrics of a [Sink].
+type Measures struct {
+	name    LockName
+	locks   limit // of values of the label "lock"
+	servers limit // of values of the label "server.address"
+
+	operations *series[operation, func(context.Context, float64)]
+	retries    *series[string, func(context.Context, int64)]
+	states     [client.Closed + 1]state
+	lease      func(context.Context, float64)
+	heartbeats *series[string, func(context.Context, float64)]
+	failures   func(context.Context, int64)
+	dials      *series[dial, func(context.Context, float64)]
+	of         *series[kind, *lock]
+	pending    func(context.Context, int64)
+	removals   [client.RemovalGivenUp + 1]func(context.Context, int64)
+	atomics    *series[atomicEnd, func(context.Context, float64)]
+	tries      *series[atomicKind, func(context.Context, float64)]
+}
+
+type (
+	operation struct{ op, errorType string }
+	dial      struct{ server, errorType string }
+	kind      struct{ recipe, mode, lock string }
+	state     struct{ in, to func(context.Context, int64) }
+
+	atomicKind struct{ recipe, op string }
+	atomicEnd  struct {
+		atomicKind
+		outcome string
+	}
+)
+
+// lock has the series of the locks of one kind.
+type lock struct {
+	acquired [client.AcquireCanceled + 1]func(context.Context, float64)
+	ended    [client.HoldLostClosed + 1]func(context.Context, float64)
+	lost     [client.HoldLostClosed + 1]func(context.Context, int64)
+	holds    func(context.Context, int64)
+	waiters  func(context.Context, int64)
+	position func(context.Context, float64)
+}
+
+// NewMeasures returns the measures that go to the sink, and makes the series that need no
+// event: those are 0 from the beginning. name gives the value of the label "lock"; nil is
+// [NoName]. After a hundred different names any other name is [Other].
+func NewMeasures(sink Sink, name LockName) *Measures {
+	if name == nil {
+		name = NoName
+	}
+	metrics := map[string]Metric{}
+	for _, m := range Metrics() {
+		metrics[m.Name] = m
+	}
+	histogram := func(name string, values ...string) func(context.Context, float64) {
+		return sink.Histogram(metrics[name], values...)
+	}
+	sum := func(name string, values ...string) func(context.Context, int64) {
+		return sink.Sum(metrics[name], values...)
+	}
+	m := &Measures{
+		name:     name,
+		lease:    histogram(LeaseRemaining),
+		failures: sum(HeartbeatFailures),
+		pending:  sum(Pending),
+	}
+	m.operations = newSeries(func(o operation) func(context.Context, float64) {
+		return histogram(OperationDuration, "zookeeper", o.op, o.errorType)
+	})
+	m.retries = newSeries(func(op string) func(context.Context, int64) { return sum(Retries, op) })
+	m.heartbeats = newSeries(func(errorType string) func(context.Context, float64) { return histogram(HeartbeatDuration, errorType) })
+	m.dials = newSeries(func(d dial) func(context.Context, float64) { return histogram(DialDuration, d.server, d.errorType) })
+	m.atomics = newSeries(func(a atomicEnd) func(context.Context, float64) {
+		return histogram(AtomicDuration, a.recipe, a.op, a.outcome)
+	})
+	m.tries = newSeries(func(a atomicKind) func(context.Context, float64) { return histogram(AtomicTries, a.recipe, a.op) })
+	for s := range m.states {
+		m.states[s].to = sum(Transitions, client.State(s).String())
+		if client.State(s) != client.Closed {
+			m.states[s].in = sum(SessionState, client.State(s).String())
+		}
+	}
+	for s := client.RemovalDone; s <= client.RemovalGivenUp; s++ {
+		m.removals[s] = sum(Removals, s.String())
+	}
+	m.of = newSeries(func(k kind) *lock {
+		l := &lock{
+			holds:    sum(Holds, k.recipe, k.mode, k.lock),
+			waiters:  sum(Waiters, k.recipe, k.mode, k.lock),
+			position: histogram(QueuePosition, k.recipe, k.mode, k.lock),
+		}
+		for o := range l.acquired {
+			l.acquired[o] = histogram(AcquireDuration, k.recipe, k.mode, k.lock, client.AcquireOutcome(o).String())
+		}
+		for e := range l.ended {
+			l.ended[e] = histogram(HoldDuration, k.recipe, k.mode, k.lock, client.HoldEnd(e).String())
+			if client.HoldEnd(e).Lost() { // from 0 on, so that the first loss is an increase
+				l.lost[e] = sum(Lost, k.recipe, k.mode, k.lock, client.HoldEnd(e).String())
+			}
+		}
+		return l
+	})
+	return m
+}
+
+// Observer returns the hooks for one client. Each client needs its own observer: an
+// observer knows the state that its client is in. The hooks never block.
+func (m *Measures) Observer() client.Observer {
+	return client.Observer{
+		Operation:   m.operation,
+		Retry:       func(ctx context.Context, again client.RetryInfo) { m.retries.of(again.Op)(ctx, 1) },
+		StateChange: m.stateChanges(),
+		Heartbeat:   m.heartbeat,
+		Dial:        m.dial,
+		Removal:     m.removal,
+		Lock:        m.lock,
+		Atomic:      m.atomic,
+	}
+}
+
+func (m *Measures) operation(ctx context.Context, _ client.OperationInfo) (context.Context, func(client.OperationResult)) {
+	return ctx, func(r client.OperationResult) {
+		m.operations.of(operation{r.Op, ErrorType(r.Err)})(ctx, r.Duration.Seconds())
+	}
+}
+
+// stateChanges returns the hook for the changes of one client. They come in order, on one
+// goroutine.
+func (m *Measures) stateChanges() func(client.StateChange) {
+	ctx := unspanned()
+	var leave func(context.Context, int64)
+	return func(now client.StateChange) {
+		if leave != nil {
+			leave(ctx, -1)
+		}
+		leave = m.states[now.State].in
+		if leave != nil {
+			leave(ctx, 1)
+		}
+		m.states[now.State].to(ctx, 1)
+	}
+}
+
+func (m *Measures) heartbeat(b client.HeartbeatInfo) {
+	ctx := unspanned()
+	m.heartbeats.of(ErrorType(b.Err))(ctx, b.Duration.Seconds())
+	m.lease(ctx, max(0, b.Left.Seconds()))
+	if b.Err != nil {
+		m.failures(ctx, 1)
+	}
+}
+
+func (m *Measures) dial(d client.DialInfo) {
+	m.dials.of(dial{m.servers.value(d.Server), ErrorType(d.Err)})(unspanned(), d.Duration.Seconds())
+}
+
+func (m *Measures) removal(r client.RemovalInfo) {
+	ctx := unspanned()
+	switch r.State {
+	case client.RemovalOwed:
+		m.pending(ctx, 1)
+	case client.RemovalFailed:
+	default:
+		m.pending(ctx, -1)
+		m.removals[r.State](ctx, 1)
+	}
+}
+
+func (m *Measures) atomic(ctx context.Context, op client.AtomicInfo) (context.Context, func(client.AtomicResult)) {
+	return ctx, func(r client.AtomicResult) {
+		k := atomicKind{op.Recipe, op.Op}
+		outcome := "done"
+		switch {
+		case r.Err != nil:
+			outcome = "error"
+		case !r.Succeeded:
+			outcome = "unchanged"
+		}
+		m.atomics.of(atomicEnd{k, outcome})(ctx, r.Duration.Seconds())
+		m.tries.of(k)(ctx, float64(r.OptimisticTries+r.PromotedTries))
+	}
+}
+
+// lock hears of an acquire.
+func (m *Measures) lock(ctx context.Context, info client.LockInfo) (context.Context, client.LockHooks) {
+	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(m.name(info))})
+	l.waiters(ctx, 1)
+	a := &acquire{lock: l, ctx: ctx}
+	return ctx, client.LockHooks{Queued: a.queued, Acquired: a.acquired, Held: a.held, Ended: a.ended}
+}
+
+// acquire is one acquire, and the hold that comes of it.
+type acquire struct {
+	*lock
+
+	ctx    context.Context //nolint:containedctx // the span that an exemplar of the acquire points at
+	placed bool            // it has had its first place
+}
+
+func (a *acquire) queued(p client.QueuePlace) {
+	if !a.placed {
+		a.placed = true
+		a.position(a.ctx, float64(p.Ahead))
+	}
+}
+
+func (a *acquire) acquired(r client.AcquireResult) {
+	a.waiters(a.ctx, -1)
+	a.lock.acquired[r.Outcome](a.ctx, r.Duration.Seconds())
+}
+
+func (a *acquire) held(ctx context.Context, _ client.HoldInfo) context.Context {
+	a.ctx = ctx // of the hold from now on
+	a.holds(ctx, 1)
+	return ctx
+}
+
+func (a *acquire) ended(r client.HoldResult) {
+	a.holds(a.ctx, -1)
+	a.lock.ended[r.End](a.ctx, r.Duration.Seconds())
+	if r.End.Lost() {
+		a.lost[r.End](a.ctx, 1)
+	}
+}
+
+// unspanned is the context of what no caller asked for.
+func unspanned() context.Context {
+	return context.Background() //nolint:forbidigo // these hooks are given no context
+}

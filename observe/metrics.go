@@ -1,0 +1,103 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind says how the values of a metric come together.
+type Kind int
+
+// The kinds of metrics.
+const (
+	Histogram Kind = iota // how often there was a value up to each of some bounds
+	Counter               // a sum that only grows
+	Gauge                 // a sum that grows and shrinks; in OpenTelemetry an up-down counter
+)
+
+// Metric describes a metric.
+type Metric struct {
+	Name    string // with dots, as in OpenTelemetry
+	Kind    Kind
+	Unit    string // as in OpenTelemetry: "s", or a word in braces
+	Help    string
+	Labels  []string  // with dots; their values come in this order
+	Buckets []float64 // upper bounds, of a histogram
+}
+
+// The names of the metrics.
+const (
+	OperationDuration = "db.client.operation.duration"
+	Retries           = "docent.client.retries"
+	SessionState      = "docent.session.state"
+	Transitions       = "docent.session.transitions"
+	LeaseRemaining    = "docent.session.lease.remaining"
+	HeartbeatDuration = "docent.session.heartbeat.duration"
+	HeartbeatFailures = "docent.session.heartbeat.failures"
+	DialDuration      = "docent.dial.duration"
+	AcquireDuration   = "docent.lock.acquire.duration"
+	HoldDuration      = "docent.lock.hold.duration"
+	Holds             = "docent.lock.holds"
+	Waiters           = "docent.lock.waiters"
+	QueuePosition     = "docent.lock.queue.position"
+	Lost              = "docent.lock.lost"
+	Pending           = "docent.background.pending"
+	Removals          = "docent.background.removals"
+	AtomicDuration    = "docent.atomic.operation.duration"
+	AtomicTries       = "docent.atomic.operation.tries"
+)
+
+// Metrics lists every metric of [Measures]. The caller may change the list.
+func Metrics() []Metric {
+	// A request takes from a tenth of a millisecond on; these are the bounds of
+	// OpenTelemetry's conventions for databases.
+	request := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10}
+	// A wait or a hold takes from a round trip to hours.
+	work := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200}
+	lock := []string{"recipe", "mode", "lock"}
+	with := func(label string) []string { return append(slices.Clone(lock), label) }
+	return []Metric{
+		{OperationDuration, Histogram, "s", "Duration of the client's operations, with their retries.", []string{"db.system.name", "db.operation.name", "error.type"}, request},
+		{Retries, Counter, "{retry}", "Tries of operations that failed and were repeated.", []string{"db.operation.name"}, nil},
+		{SessionState, Gauge, "{client}", "Clients of this process in each state. A closed client is in none.", []string{"state"}, nil},
+		{Transitions, Counter, "{transition}", "Changes of clients to each state.", []string{"state"}, nil},
+		{LeaseRemaining, Histogram, "s", "Time that holds had left at the end of each heartbeat, 0 once they are lost.", nil, []float64{0, .25, .5, 1, 2, 4, 8, 15, 30, 60}},
+		{HeartbeatDuration, Histogram, "s", "Duration of heartbeats. There are heartbeats only while something is held.", []string{"error.type"}, request},
+		{HeartbeatFailures, Counter, "{failure}", "Heartbeats without a useful answer.", nil, nil},
+		{DialDuration, Histogram, "s", "Duration of dials with their handshakes.", []string{"server.address", "error.type"}, request},
+		{AcquireDuration, Histogram, "s", "Duration of acquires until the lock was held, or until they ended without it.", with("outcome"), work},
+		{HoldDuration, Histogram, "s", "Duration of holds.", with("end"), work},
+		{Holds, Gauge, "{hold}", "Holds of this process. A hold that re-enters another is part of that one.", lock, nil},
+		{Waiters, Gauge, "{acquire}", "Acquires of this process that have not ended.", lock, nil},
+		{QueuePosition, Histogram, "{waiter}", "How many waiters were ahead when an acquire got its first place in the queue.", lock, []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}},
+		{Lost, Counter, "{hold}", "Holds that ended before their release.", with("end"), nil},
+		{Pending, Gauge, "{node}", "Nodes that clients of this process have still to remove in the background.", nil, nil},
+		{Removals, Counter, "{node}", "Removals in the background that have ended.", []string{"result"}, nil},
+		{AtomicDuration, Histogram, "s", "Duration of operations on atomic values.", []string{"recipe", "operation", "outcome"}, request},
+		{AtomicTries, Histogram, "{try}", "Tries of operations on atomic values, without and under a lock.", []string{"recipe", "operation"}, []float64{1, 2, 3, 5, 10, 20, 50, 100}},
+	}
+}
+
+// PrometheusName is the name of the metric in Prometheus: with underscores, with the
+// unit if that is seconds, and with _total for a counter.
+func (m Metric) PrometheusName() string {
+	name := underscores(m.Name)
+	if m.Unit == "s" {
+		name += "_seconds"
+	}
+	if m.Kind == Counter {
+		name += "_total"
+	}
+	return name
+}
+
+// PrometheusLabels are the labels of the metric in Prometheus, in the order of Labels.
+func (m Metric) PrometheusLabels() []string {
+	labels := make([]string, 0, len(m.Labels))
+	for _, l := range m.Labels {
+		labels = append(labels, underscores(l))
+	}
+	return labels
+}
+
+func underscores(name string) string { return strings.ReplaceAll(name, ".", "_") }
