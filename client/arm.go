@@ -105,9 +105,13 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 			if !e.recursive() || e.deep {
 				delete(a.due, e.path)
 			}
-			if w := h.watches[watchKey{wire.OpGetChildren, e.path}]; w != nil && e.deep {
-				// Before ZooKeeper 3.9 the server has forgotten it, or it relied on e.
-				h.fireLocked(w, zk.EventNotWatching, errDisarmed)
+			if e.deep {
+				// Before ZooKeeper 3.9 the server has forgotten this watch, or it relied
+				// on e.
+				if w := h.watches[watchKey{wire.OpGetChildren, e.path}]; w != nil {
+					h.fireLocked(w, zk.EventNotWatching, errDisarmed)
+				}
+				h.fireAudienceLocked(e.path, childSide, (*feed).missed)
 			}
 			for _, c := range e.readers {
 				if e.deep || !c.recursive {

@@ -14,14 +14,15 @@ var ParseConnectString = parseConnectString
 // ParseEnsemble lets tests judge configurations without an ensemble.
 var ParseEnsemble = parseEnsemble
 
-// HubSize is the number of watches that the present session of c keeps.
+// HubSize is the number of watches that the present session of c keeps. It counts those
+// of feeds on a path as one.
 func HubSize(c *Client) int {
 	c.core.mu.Lock()
 	h := c.core.current.hub
 	c.core.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.watches)
+	return len(h.watches) + len(h.audiences)
 }
 
 // DeadSessions is how many sessions c still means to end on a server.

@@ -26,10 +26,9 @@ type sharedWatch struct {
 	event zk.EventType  // set before done is closed
 	err   error         // set before done is closed
 
-	conn   uint64  // the connection that it was set on, 0 if not by a read of its own; guarded by hub.mu
-	wanted int     // readers that joined and have not given up; guarded by hub.mu
-	stands bool    // armed is closed; guarded by hub.mu
-	feeds  []*feed // told when it fires; guarded by hub.mu
+	conn   uint64 // the connection that it was set on, 0 if not by a read of its own; guarded by hub.mu
+	wanted int    // readers that joined and have not given up; guarded by hub.mu
+	stands bool   // armed is closed; guarded by hub.mu
 }
 
 // hub holds the watches of one session. It does not use go-zookeeper's own watch
@@ -47,20 +46,22 @@ type hub struct {
 	all *lastingWatches // of the client
 	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
 
-	watches  map[watchKey]*sharedWatch
-	unwanted map[watchKey]time.Time   // on the server, and without a reader since then
-	busy     map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
-	arming   bool                     // arm runs
-	sweeping bool                     // sweep runs
-	over     error                    // why no more watches are possible
-	event    wire.Event               // that dispatch deals with
+	watches   map[watchKey]*sharedWatch
+	audiences map[string]audience      // of the one-shot watches of feeds; each has somebody
+	asking    map[string]int           // how many requests are to arm watches of feeds there
+	unwanted  map[watchKey]time.Time   // on the server, and without a reader since then
+	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
+	arming    bool                     // arm runs
+	sweeping  bool                     // sweep runs
+	over      error                    // why no more watches are possible
 }
 
 func newHub(s *sessionState) *hub {
 	all := s.core.lasting
 	return &hub{
 		s: s, all: all, mu: &all.mu,
-		watches: map[watchKey]*sharedWatch{}, unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
+		watches: map[watchKey]*sharedWatch{}, audiences: map[string]audience{}, asking: map[string]int{},
+		unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
 	}
 }
 
@@ -147,9 +148,6 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	delete(h.unwanted, w.key)
 	w.event, w.err = event, err
 	close(w.done)
-	for _, f := range w.feeds {
-		f.firedLocked(w)
-	}
 }
 
 // dispatch runs on the reading goroutine. The replies that the server sent after the
@@ -157,8 +155,8 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 func (h *hub) dispatch(ev wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.event = ev
 	h.all.tellLocked(h, ev)
+	h.fireAudienceLocked(ev.Path, sides(ev.Type), func(f *feed) { f.hear(ev) })
 	for _, op := range firedBy(ev.Type) {
 		if w, ok := h.watches[watchKey{op, ev.Path}]; ok {
 			h.fireLocked(w, ev.Type, nil)
@@ -198,6 +196,7 @@ func (h *hub) up(reattached bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fireAllLocked(errReconnected)
+	h.audiences = map[string]audience{}
 	h.all.upLocked(h, reattached)
 	h.wakeLocked()
 }
@@ -209,6 +208,7 @@ func (h *hub) end(err error) {
 	if h.over == nil {
 		h.over = err
 	}
+	h.audiences = map[string]audience{}
 	h.fireAllLocked(err)
 }
 
@@ -220,6 +220,7 @@ func (h *hub) fireAllLocked(err error) {
 
 // firePathLocked wakes all readers of one-shot watches on path.
 func (h *hub) firePathLocked(path string, err error) {
+	h.fireAudienceLocked(path, dataSide|childSide, (*feed).missed)
 	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
 		if w, ok := h.watches[watchKey{op, path}]; ok {
 			h.fireLocked(w, zk.EventNotWatching, err)
@@ -230,7 +231,7 @@ func (h *hub) firePathLocked(path string, err error) {
 // free reports whether a request may change the watches of path: no other request is
 // about to, and no read that arms a one-shot watch on path is on its way.
 func (h *hub) free(path string) bool {
-	if h.busy[path] != nil {
+	if h.busy[path] != nil || h.asking[path] > 0 {
 		return false
 	}
 	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {

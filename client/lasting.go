@@ -23,7 +23,7 @@ type lastingWatches struct {
 	due        map[string]*lasting  // to be armed on the newest connection
 	readerless map[string]time.Time // armed there, and without readers since
 	over       error                // the client is closed
-	feeds      map[*feed]struct{}   // that use one-shot watches
+	feeds      map[*feed]struct{}
 }
 
 // lasting is the persistent watch on a path, shared by all its readers: a server may
@@ -115,7 +115,9 @@ func (a *lastingWatches) upLocked(h *hub, reattached bool) {
 	a.line++
 	clear(a.readerless)
 	for f := range a.feeds {
-		f.missed()
+		if f.watches = 0; f.changes == nil {
+			f.missed()
+		}
 	}
 	for path, e := range a.paths {
 		if len(e.readers) > 0 {
@@ -137,7 +139,9 @@ func (a *lastingWatches) end(err error) {
 		}
 	}
 	for f := range a.feeds {
-		f.end(err)
+		if f.changes == nil {
+			f.end(err)
+		}
 	}
 	clear(a.feeds)
 	clear(a.paths)

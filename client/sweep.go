@@ -86,7 +86,7 @@ func (h *hub) nextRemoval() (wait time.Duration, more bool) {
 // of getData and exists are one watch there, and a persistent watch on the path might
 // be removed with it.
 func (h *hub) removable(key watchKey) bool {
-	if h.all.paths[key.path] != nil || !h.free(key.path) {
+	if h.all.paths[key.path] != nil || !h.free(key.path) || h.heard(key) {
 		return false
 	}
 	return !slices.ContainsFunc(sameWatch(key), h.isWanted)
