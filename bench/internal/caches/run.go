@@ -272,8 +272,5 @@ func (s *subject) meter(ctx context.Context, addr string, writer *client.Client)
 	return err
 }
 
-// Later is the median of the loads after the first, or the first if there is no other.
-func (r *Result) Later() time.Duration {
-	later := slices.Sorted(slices.Values(r.Loads[min(1, len(r.Loads)-1):]))
-	return later[len(later)/2]
-}
+// Best is the fastest load, on which other programs had the least effect.
+func (r *Result) Best() time.Duration { return slices.Min(r.Loads) }

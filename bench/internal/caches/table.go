@@ -22,10 +22,10 @@ func Text(r *Results) string {
 		"%s, one server, no fsync. %s. The tree has %d nodes: %d directories, and %d nodes of %d bytes in each. Its paths and data are %s MiB.",
 		r.Version, r.Curator, r.Shape.Nodes(), r.Shape.Directories, r.Shape.In, r.Shape.Value, report.Number(float64(r.Raw)/mib))))
 	lines := [][]string{{
-		"", "first load s", "later loads s", "x loop", "heap MiB", "bytes per node", "of the bound %", "requests to load",
+		"", "first load s", "fastest load s", "x loop", "heap MiB", "bytes per node", "of the bound %", "requests to load",
 		"for a change", "to reconnect", "KiB",
 	}}
-	basis := r.of(loop)
+	basis := r.best(loop)
 	for _, one := range r.All {
 		lines = append(lines, r.line(&one, basis))
 	}
@@ -35,11 +35,11 @@ func Text(r *Results) string {
 	return b.String()
 }
 
-// of is the later loads of the kind of this name, 0 if it was not measured.
-func (r *Results) of(name string) time.Duration {
+// best is the fastest load of the kind of this name, 0 if it was not measured.
+func (r *Results) best(name string) time.Duration {
 	for _, one := range r.All {
 		if one.Kind.Name == name {
-			return one.Later()
+			return one.Best()
 		}
 	}
 	return 0
@@ -49,8 +49,8 @@ func (r *Results) line(one *Result, basis time.Duration) []string {
 	const percent = 100
 	heap := float64(one.Heap)
 	line := []string{
-		one.Kind.Title, report.Number(one.Loads[0].Seconds()), report.Number(one.Later().Seconds()),
-		report.Number(basis.Seconds() / one.Later().Seconds()), report.Number(heap / mib),
+		one.Kind.Title, report.Number(one.Loads[0].Seconds()), report.Number(one.Best().Seconds()),
+		report.Number(basis.Seconds() / one.Best().Seconds()), report.Number(heap / mib),
 		report.Number(heap / float64(r.Shape.Nodes())), report.Number(percent * heap / r.Shape.Bound(r.Raw)), fmt.Sprint(one.Load.Requests),
 	}
 	if !one.Kind.Follows {
