@@ -27,9 +27,9 @@ func (e *CountDataError) Error() string {
 	whose := "; if it holds nothing of use, delete it"
 	switch e.Length {
 	case lengthOfLong:
-		whose = ", as many as a DistributedAtomicLong has; give each number a path of its own"
+		whose = ", as many as the data of a DistributedAtomicLong; give each number a path of its own"
 	case lengthOfCount:
-		whose = ", as many as a SharedCount or a DistributedAtomicInteger has; give each number a path of its own"
+		whose = ", as many as the data of a SharedCount or a DistributedAtomicInteger; give each number a path of its own"
 	}
 	return fmt.Sprintf("the node %s holds %d bytes, not the %d bytes of this number%s", e.Path, e.Length, e.Want, whose)
 }
