@@ -48,9 +48,9 @@ func leave(ctx context.Context, hold AnyHold, ended bool) error {
 }
 
 // summed joins what fn returned with the error of the release. After a loss the
-// error matches that of no context: fn's context was cancelled by the loss, and
-// the caller that tests for context.Canceled first would take the loss for its
-// own cancellation.
+// error does not match the error of any context. The loss cancelled fn's context.
+// A caller that tests for context.Canceled first would take the loss for its own
+// cancellation.
 func summed(err, released error) error {
 	switch {
 	case released == nil: // fn's error stays itself

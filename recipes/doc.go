@@ -1,5 +1,5 @@
-// Package recipes holds distributed locks and elections on ZooKeeper that are compatible on
-// the wire with Apache Curator's: Java and Go processes may contend on the
+// Package recipes holds distributed locks and elections on ZooKeeper. They are
+// compatible on the wire with Apache Curator's: Java and Go processes may contend on the
 // same paths at the same time. Types keep Curator's names.
 //
 // Acquiring returns a value, the [Hold]:
@@ -23,25 +23,24 @@
 //
 // # Losing the lock
 //
-// A hold ends when it is released, when the client's session is over, and when
-// another client deletes its node. It also ends if the ensemble has not confirmed the
-// session for too long, a safety margin before another client could hold the lock.
-// Then the hold's context ends, and [context.Cause] says why. No server needs to
-// say so: the hold ends in a partition too. Work must stop then; docs/losing-a-lock.md
-// says what that rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard].
-// What is already on its way to another system when that happens cannot be
-// called back: hand [Hold.FencingToken] to that system, and let it refuse a
-// token older than the newest it has seen.
+// A hold ends when it is released, when the client's session is over, and when another
+// client deletes its node. It also ends if the ensemble has not confirmed the session
+// for too long, a safety margin before another client could hold the lock. Then the
+// hold's context ends, and [context.Cause] says why. No server needs to say so: the hold
+// ends in a partition too. Work must stop then; docs/losing-a-lock.md says what that
+// rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard]. What is already on its
+// way to another system when that happens cannot be called back. Hand
+// [Hold.FencingToken] to that system, and let it refuse a token older than the newest it
+// has seen.
 //
 // # Re-entry
 //
-// Curator's locks are re-entrant per thread. Here the call tree is the
-// thread: an Acquire whose context descends from [Hold.Context] of a hold of
-// the same lock returns another counted hold at once, without I/O. Goroutines
-// that share such a context share the lock. The lock is free when every hold
-// of it is released. If an Acquire would wait for a hold that its context descends
-// from, it is refused with [ErrWouldDeadlock]. Examples are a write lock within a
-// read hold, and the same lock by another client.
+// Curator's locks are re-entrant per thread. Here the call tree is the thread. An
+// Acquire whose context descends from [Hold.Context] of a hold of the same lock returns
+// another counted hold at once, without I/O. Goroutines that share such a context share
+// the lock. The lock is free when every hold of it is released. If an Acquire would wait
+// for a hold that its context descends from, it is refused with [ErrWouldDeadlock].
+// Examples are a write lock within a read hold, and the same lock by another client.
 //
 // # Errors
 //

@@ -21,20 +21,20 @@ type WriteHold struct {
 	read *ReadLock
 }
 
-// Downgrade turns the write hold into a read hold: it takes the read lock in
-// the write hold's place and then releases the write hold. No writer holds the
-// lock in between, however long it has been waiting. Readers that stand before
-// the first waiting writer are let in. The read hold has the write hold's fencing
+// Downgrade turns the write hold into a read hold. It takes the read lock in the
+// write hold's place and then releases the write hold. No writer holds the lock
+// in between, however long it has been waiting. Readers that stand before the
+// first waiting writer are let in. The read hold has the write hold's fencing
 // token. ctx bounds both requests, and the read hold carries its values.
 //
-// If the write lock was re-entered, this hold of it ends and the others stay:
-// the read hold counts beside them from now on, and outlasts them.
+// If the write lock was re-entered, this hold of it ends and the others stay. The
+// read hold counts beside them from now on, and outlasts them.
 //
-// On error there is no read hold, and the write hold is as it was: held, and
-// to be released, unless the error matches [ErrLost] or [ErrReleased]. Without
-// error the write hold is over. If ctx ended in between, the write node is still
-// being removed in the background, and [Hold.Release] of the write hold says so.
-// Until the node is gone, other readers wait.
+// On error there is no read hold, and the write hold is as it was. It is held,
+// and to be released, unless the error matches [ErrLost] or [ErrReleased].
+// Without error the write hold is over. If ctx ended in between, the write node
+// is still being removed in the background, and [Hold.Release] of the write hold
+// says so. Until the node is gone, other readers wait.
 //
 // There is no way back: see [WriteLock.Acquire].
 func (h *WriteHold) Downgrade(ctx context.Context) (*Hold, error) {

@@ -43,8 +43,8 @@ type endable interface {
 	confirm(ctx context.Context) error
 }
 
-// context returns the hold's context, which has the values of e.values, and makes it
-// first if that is the first call: many a short hold needs none.
+// context returns the hold's context, which has the values of e.values. The first
+// call makes the context: many a short hold needs none.
 func (e *ending) context() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +110,7 @@ func (e *ending) release(ctx context.Context) error {
 	err, done := e.released.Do(ctx, func() error {
 		lost, begun := e.err(), ctx.Err()
 		e.outer.leave()
-		e.cancel(cmp.Or(lost, ErrReleased))   // who waits on the context learns what Release returns
+		e.cancel(cmp.Or(lost, ErrReleased))   // a goroutine that waits on the context learns what Release returns
 		if begun == nil && ctx.Err() != nil { // it descends from the hold's
 			longer, stop := e.outlived(ctx)
 			defer stop()

@@ -40,8 +40,8 @@ var (
 	// the recipes that are known by their names.
 	ErrForeignLock = seqqueue.ErrForeign
 
-	// ErrWouldDeadlock says that an acquire was refused because it would wait for
-	// its own caller: for a hold that its context descends from, or for a waiter
+	// ErrWouldDeadlock says that an acquire was refused because it would wait for its own
+	// caller. It would wait for a hold that its context descends from, or for a waiter
 	// that waits for that hold. Permits of a semaphore, of which the context holds others,
 	// are refused whenever they are not free at once.
 	ErrWouldDeadlock = errors.New("would wait for itself")

@@ -25,7 +25,7 @@ type place struct {
 
 	lock  string         // path of the lock
 	key   heldKey        // finds the grant in the contexts of its holds
-	c     *client.Client // whose paths those of the nodes are
+	c     *client.Client // the paths of the nodes are in its namespace
 	set   *settings      // of the lock
 	token int64
 
@@ -66,9 +66,9 @@ func (s *stoppable) get(g *grant) context.Context {
 	return s.ctx
 }
 
-// watchAfter is how long a hold lasts before its own nodes are watched:
-// shorter ones cost the server nothing, and a node that was deleted before is
-// found missing. The time runs from the moment at which the nodes were seen last.
+// watchAfter is how long a hold lasts before its own nodes are watched. Shorter
+// holds cost the server nothing, and a node that was deleted before is found
+// missing. The time runs from the moment at which the nodes were seen last.
 const watchAfter = seqqueue.WatchAfter
 
 // take begins to hold a place, as soon as the session is known to be good for

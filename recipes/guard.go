@@ -9,17 +9,16 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// Guard applies ops in one transaction that is committed only while the lock
-// is held: it checks the hold's own nodes as well. Paths are as the client of the lock
-// has them, within its namespace. It is the way to write to ZooKeeper under a lock: no
-// pause and no partition can let a write of a hold that is over through.
+// Guard applies ops in one transaction that is committed only while the lock is held:
+// the transaction checks the hold's own nodes as well. Paths are as the client of the
+// lock has them, within its namespace. Guard is the way to write to ZooKeeper under a
+// lock. No pause and no partition can let a write of a hold that is over through.
 //
-// If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing
-// was written. If it matches client.UnknownOutcome all of the ops were applied
-// or none; they may still be applied after the call, as long as the lock's node
-// stands, and not once another contender holds the lock. Otherwise nothing was
-// written; if one of ops was refused there is a [*client.MultiError] whose
-// Index counts them.
+// If the error matches [ErrLost] or [ErrReleased] the hold is over and nothing was
+// written. If it matches client.UnknownOutcome all of the ops were applied or none.
+// They may still be applied after the call, as long as the lock's node stands, and not
+// once another contender holds the lock. Otherwise nothing was written. If one of ops
+// was refused there is a [*client.MultiError] whose Index counts them.
 func (h *Hold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
 	results, err := guard(ctx, h.Err, ops, h.grant)
 	if err != nil {

@@ -36,10 +36,10 @@ func (h *Hold) Path() string { return h.grant.Paths[0] }
 // Restoring an ensemble from a backup may take tokens back.
 func (h *Hold) FencingToken() int64 { return h.grant.token }
 
-// Exclusive reports whether the lock gives one hold at a time. It is false for
-// a read hold, also after a downgrade, and for the permits of a semaphore:
-// others hold beside it, so their fencing tokens cannot order writes. Package
-// fence refuses such a hold.
+// Exclusive reports whether the lock gives one hold at a time. It is false for a
+// read hold, also after a downgrade, and for the permits of a semaphore. Other
+// holds stand beside such a hold, so fencing tokens cannot order their writes.
+// Package fence refuses such a hold.
 func (h *Hold) Exclusive() bool { return !h.grant.shared }
 
 // Err is nil while the lock is held. Afterwards it matches [ErrReleased] or
@@ -66,10 +66,10 @@ func (h *Hold) Close() error {
 
 // Deadline returns the instant before which no other contender holds the lock, by
 // what is known now; heartbeats move it on. The hold's context ends the safety
-// margin of the client's client.LeasePolicy earlier, unless there is better
-// news until then. What else the policy assumes, and what no client can
-// promise, is in docs/losing-a-lock.md: a process that was paused between
-// looking at the deadline and writing still needs the fencing token.
+// margin of the client's client.LeasePolicy earlier, unless there is better news
+// until then. What else the policy assumes, and what no client can promise, is in
+// docs/losing-a-lock.md. A process that was paused between looking at the
+// deadline and writing still needs the fencing token.
 //
 // It is zero once the hold is over.
 func (h *Hold) Deadline() time.Time {

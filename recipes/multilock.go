@@ -9,23 +9,23 @@ import (
 )
 
 // InterProcessMultiLock holds several locks as one, all of them or none. Use one
-// order of locks everywhere: it takes its locks in the order in which they are
-// named, as Curator's InterProcessMultiLock does. So it cannot deadlock with
-// single locks taken one within the other, with Curator's or with another
-// multi-lock, as long as all of them take the locks that they share in the same
-// order. Where orders differ, two acquires can wait for each other until one of
-// their contexts ends.
+// order of locks everywhere. It takes its locks in the order in which they are
+// named, as Curator's InterProcessMultiLock does. As long as all contenders take
+// the locks that they share in the same order, it cannot deadlock. That holds
+// beside single locks taken one within the other, beside Curator's and beside
+// another multi-lock. Where orders differ, two acquires can wait for each other
+// until one of their contexts ends.
 //
 // It has no nodes of its own. The nodes of each lock are as if that were acquired
 // alone, so any contender for one of the locks sees what it always sees.
 //
-// An acquire first enters the queues of all locks of one client in one
-// transaction. If all are free that is all it takes. At the first lock that is
-// not free the acquire withdraws from the queues of the locks behind, and only
-// then it waits: it never stands in the queue of a lock while it waits for one
-// that is named before. It takes the locks behind one by one. For the moment in
-// between, contenders for these locks may see its nodes, and a TryAcquire that sees
-// them returns a [*BusyError].
+// An acquire first enters the queues of all locks of one client in one transaction.
+// If all are free that is all it takes. At the first lock that is not free the
+// acquire withdraws from the queues of the locks behind, and only then it waits. It
+// never stands in the queue of a lock while it waits for one that is named before.
+// It takes the locks behind one by one. For the moment in between, contenders for
+// these locks may see its nodes, and a TryAcquire that sees them returns a
+// [*BusyError].
 //
 // The locks of different clients cannot be entered in one transaction. They are
 // taken in the order in which they are named as well.
@@ -68,9 +68,9 @@ func pathOf(parts []part) string {
 	return strings.Join(paths, "+")
 }
 
-// Acquire waits until all locks are held. ctx bounds the waiting for all of
-// them together and nothing after it; the hold lasts until it is released or
-// one of the locks is lost.
+// Acquire waits until all locks are held. ctx bounds the waiting for all of them
+// together and nothing after it. The hold lasts until it is released or one of the
+// locks is lost.
 //
 // On error none is held and no node remains, or its removal goes on in the
 // background until it succeeds or the session is over. The error is a

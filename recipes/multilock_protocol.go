@@ -109,10 +109,10 @@ func (c *collecting) free(ctx context.Context, some []int) error {
 	return cmp.Or(errs...)
 }
 
-// take enters the queues of some locks of one client in one transaction, and takes
-// their turns in order. At the first lock whose turn has not come it withdraws from
-// the queues behind: a place there, while the acquire waits here, is a lock that is held out of
-// order. It returns how many locks it has taken, and a context that descends from
+// take enters the queues of some locks of one client in one transaction, and takes their
+// turns in order. At the first lock whose turn has not come it withdraws from the queues
+// behind. While the acquire waits here, a place there would be a lock that is held out
+// of order. It returns how many locks it has taken, and a context that descends from
 // their holds.
 func (c *collecting) take(ctx context.Context, some []int) (taken int, within context.Context, err error) {
 	members, err := c.join(ctx, some)

@@ -68,8 +68,8 @@ func NewInterProcessMutex(c *client.Client, path string, opts ...LockOption) (*I
 //     client.
 //
 // Acquire may be called again after any error, also after one that matches
-// client.UnknownOutcome: the new call waits behind a node that is still being
-// removed. An error of misuse, such as [ErrWouldDeadlock], comes again.
+// client.UnknownOutcome. The new call waits behind a node that is still being removed.
+// An error of misuse, such as [ErrWouldDeadlock], comes again.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) { return m.acquire(ctx, true) }
 
 // TryAcquire takes the lock if no other contender holds it or waits for it. It never
@@ -98,9 +98,9 @@ func (m *InterProcessMutex) Do(ctx context.Context, fn func(ctx context.Context,
 	return do(ctx, m.Acquire, fn)
 }
 
-// TryDo is Do for a lock that is free: it runs fn if [InterProcessMutex.TryAcquire]
-// obtains the lock, and otherwise returns its error at once, a [*BusyError] if
-// another contender is ahead.
+// TryDo is Do for a lock that is free. It runs fn if [InterProcessMutex.TryAcquire]
+// obtains the lock, and otherwise returns its error at once. That is a [*BusyError]
+// if another contender is ahead.
 func (m *InterProcessMutex) TryDo(ctx context.Context, fn func(ctx context.Context, hold *Hold) error) error {
 	return do(ctx, m.TryAcquire, fn)
 }
@@ -139,8 +139,8 @@ const mostLooks = 8
 
 // join makes a node, unless others wait for room in the process. Their nodes are in the
 // list that free makes. If it shows none, they come in a moment. It never shows any if
-// another client has deleted the node of a holder that may not read it, and so does not
-// know that yet. Then join goes past those who wait.
+// another client has deleted the node of a holder that may not read its own node. The
+// holder does not know that yet. Then join goes past the waiting acquires.
 func (t tries) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, t.c); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, l.c); err != nil {
 		return nil, err
 	}
-	if _, nested := ctx.Value(l.key.on).(*held); nested { // those that wait in the process may wait for its hold
+	if _, nested := ctx.Value(l.key.on).(*held); nested { // acquires that wait in the process may wait for its hold
 		return l.queue.JoinPast(ctx, l.node())
 	}
 	m, err := l.queue.Join(ctx, l.node())

@@ -119,15 +119,15 @@ func (s *settings) check() error {
 
 // WithoutReentry lets an acquire inside a hold compete like any other client's,
 // though its context descends from a hold of the lock. So holds of the lock are not
-// shared with the goroutines that work under them: the goroutines of an errgroup, or
-// the handlers of a server whose base context is a hold's.
+// shared with the goroutines that work under them. Such are the goroutines of an
+// errgroup, or the handlers of a server whose base context is a hold's.
 //
 // An acquire that would wait for a hold that its context descends from is refused
 // with [ErrWouldDeadlock], at once and without a node. On a mutex, and for writing,
 // that is every such acquire. A reader whose context descends from a read hold takes
 // a read hold with a node of its own. It is refused only if a writer has come in
 // between. The option counts for the locks that are made with it, and for the holds
-// that they have given: another lock on the path does not re-enter these holds.
+// that they have given. Another lock on the path does not re-enter these holds.
 func WithoutReentry() LockOption {
 	return lockFunc(func(s *settings) { s.noReentry = true })
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // A hold that is acquired in the context of another, of whatever lock, is an inner
-// hold. Its work is work of the outer hold too, so it ends when the outer one is
-// lost, and not when that is only released: the program has decided that then.
+// hold. Its work is work of the outer hold too, so the inner hold ends when the
+// outer one is lost. It does not end when the outer one is only released, for the
+// program has decided that.
 
 // anyHold is the key in a context of the innermost hold that it descends from.
 type anyHold struct{}

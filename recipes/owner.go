@@ -8,9 +8,9 @@ import (
 )
 
 // Owner is the process that made a contender's node, as far as its data tells. Data that
-// says nothing of the kind leaves it zero: kazoo's is whatever its user calls
-// an identifier, go-zookeeper's is empty, and a request to release may replace
-// it, see [Contender.ReleaseRequested].
+// says nothing of the kind leaves it zero. kazoo's data is whatever its user calls an
+// identifier, and go-zookeeper's is empty. A request to release may replace the data,
+// see [Contender.ReleaseRequested].
 type Owner struct {
 	Host   string // its address, "" if not known
 	PID    int    // process id, 0 if not told

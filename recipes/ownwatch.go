@@ -63,10 +63,10 @@ type ownNode struct {
 	stop  func() // ends what look has begun
 }
 
-// look reads the node and returns a channel that says when to look again. It
-// ends the hold when another client has deleted the node, which takes no right
-// on the node itself, only on its parent; and it hears of a request to release,
-// also of one that was written before it looked.
+// look reads the node and returns a channel that says when to look again. It ends
+// the hold when another client has deleted the node. That takes no right on the
+// node itself, only on its parent. It also hears of a request to release, even of
+// one that was written before it looked.
 func (n *ownNode) look(ctx context.Context) reflect.Value {
 	data, stat, w, err := n.Session.GetW(ctx, n.path)
 	switch {

@@ -32,13 +32,13 @@ func cutRevocation(data []byte) (own []byte, asked bool) {
 	return bytes.CutSuffix(data, []byte(answered))
 }
 
-// RequestRelease asks the owner of a contender of this lock to release the lock
-// or to give up waiting, in Curator's protocol (Revoker.attemptRevoke): it
+// RequestRelease asks the owner of a contender of this lock to release the lock or
+// to give up waiting. It does so in Curator's protocol (Revoker.attemptRevoke): it
 // replaces the data of the contender's node. Nothing is taken from the owner, which
-// decides; see [Hold.Revoked]. A contender that is gone is no error. A contender
-// of another lock, or of one in another namespace, is refused with
-// [ErrOtherLock]. Locks of Curator answer if they were made revocable. Locks of
-// kazoo and go-zookeeper do not.
+// decides; see [Hold.Revoked]. A contender that is gone is no error. A contender of
+// another lock, or of one in another namespace, is refused with [ErrOtherLock].
+// Locks of Curator answer if they were made revocable. Locks of kazoo and
+// go-zookeeper do not.
 //
 // After an error it is not known whether the owner will hear of it, unless the
 // server refused the request, as with client.ErrNoAuth. Asking again does no harm.
@@ -127,10 +127,10 @@ func nodeOf(c *client.Client, of Contender, dirs []directory) (string, error) {
 // written while it waited count.
 func (h *Hold) Revoked() <-chan struct{} { return h.grant.request().Done() }
 
-// OnRevoke runs f on a goroutine of its own when the release of the lock is
-// asked for, at once if that has happened; once at most, and not after the
-// hold has ended. The returned function keeps f from being started and reports
-// whether it did, as that of [context.AfterFunc].
+// OnRevoke runs f on a goroutine of its own when the release of the lock is asked
+// for, at once if that has happened. f runs once at most, and not after the hold
+// has ended. The returned function keeps f from being started and reports whether
+// it did, like the function that [context.AfterFunc] returns.
 func (h *Hold) OnRevoke(f func()) (stop func() bool) {
 	over := h.context() // and not h, which may become garbage
 	return context.AfterFunc(h.grant.request(), func() {

@@ -15,10 +15,10 @@ import (
 var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 
 // InterProcessSemaphoreV2 is Curator's InterProcessSemaphoreV2, and not Curator's
-// InterProcessSemaphore (V1), which is another, incompatible layout: the two on one
-// path share nothing. It hands out a number of permits across processes and hosts.
-// The acquire that asked first is served first, also if it asked for more than one
-// behind it. Java and Go processes share the permits.
+// InterProcessSemaphore (V1). V1 has another, incompatible layout: the two on one path
+// share nothing. It hands out a number of permits across processes and hosts. The
+// acquire that asked first is served first, also if it asked for more than one behind
+// it. Java and Go processes share the permits.
 //
 // An acquire makes a node in the queue "<path>/locks", which is a mutex like
 // [InterProcessMutex]. The first in the queue counts the children of
@@ -28,11 +28,11 @@ var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 // or none, and only if the acquire was still the first. Two acquires that ask for
 // several permits cannot each hold half, as two of Curator's acquire(2) can.
 //
-// All who use the path must give the same number of permits, which nothing checks,
-// or the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
-// its own. With a context that descends from a lease of the semaphore an acquire
-// never waits for permits: if they are not free at once it is refused with
-// [ErrWouldDeadlock]. It is safe for concurrent use and needs no Close.
+// All clients of the path must give the same number of permits, which nothing checks, or
+// the same count; see [PermitCount]. It is not re-entrant: each acquire takes permits of
+// its own. With a context that descends from a lease of the semaphore an acquire never
+// waits for permits. If they are not free at once it is refused with [ErrWouldDeadlock].
+// It is safe for concurrent use and needs no Close.
 type InterProcessSemaphoreV2 struct {
 	settings
 
@@ -76,10 +76,10 @@ type PermitCount interface {
 }
 
 // NewInterProcessSemaphoreV2FromCount returns the semaphore on path that has as
-// many permits as count says. Raising the count wakes who waits for it.
-// Lowering it takes nothing from those who hold. It binds the acquires that read
-// it afterwards: one that asks for more permits than there are then fails with
-// [ErrTooManyPermits]. count may be of another client.
+// many permits as count says. Raising the count wakes the acquires that wait for
+// it. Lowering it takes nothing from holders. It binds the acquires that read it
+// afterwards. An acquire that asks for more permits than there are then fails
+// with [ErrTooManyPermits]. count may be of another client.
 func NewInterProcessSemaphoreV2FromCount(c *client.Client, path string, count PermitCount, opts ...SemaphoreOption) (*InterProcessSemaphoreV2, error) {
 	if count == nil {
 		return nil, errors.New("recipes: the count of a semaphore is nil; make one with shared.NewSharedCount")
@@ -111,16 +111,16 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 // Acquire waits until n permits are held. ctx bounds the waiting and nothing
 // after it; the lease lasts until it is released or lost.
 //
-// On error none is held and no node remains, or its removal goes on in the
-// background until it succeeds or the session is over. The error is a
-// [*LockError] and matches what happened: [ErrTooManyPermits], at once;
-// [ErrWouldDeadlock] if ctx descends from a lease of the semaphore and n permits
-// are not free now, or a waiter ahead may wait for that lease; client.ErrTooLarge, if one request cannot make
-// n nodes, which may show only when there is room; ctx's error,
-// client.ErrSessionLost if the session was lost during the wait and the place
-// in the queue with it, [ErrNodeDeleted] if another client deleted the waiting node,
-// client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted], [ErrForeignLock],
-// and the error of the [PermitCount].
+// On error none is held and no node remains, or its removal goes on in the background
+// until it succeeds or the session is over. The error is a [*LockError] and matches what
+// happened. It matches [ErrTooManyPermits] at once. It matches [ErrWouldDeadlock] if ctx
+// descends from a lease of the semaphore and n permits are not free now, or a waiter
+// ahead may wait for that lease. It matches client.ErrTooLarge if one request cannot
+// make n nodes, which may show only when there is room. If the session was lost during
+// the wait, and the place in the queue with it, it matches client.ErrSessionLost. If
+// another client deleted the waiting node, it matches [ErrNodeDeleted]. Otherwise it
+// matches ctx's error, client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted],
+// [ErrForeignLock], or the error of the [PermitCount].
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, true)
 }
@@ -149,8 +149,9 @@ func (s *InterProcessSemaphoreV2) TryDo(ctx context.Context, n int, fn func(ctx 
 func (s *InterProcessSemaphoreV2) Path() string { return s.path }
 
 // Queue lists the leases, one for each permit, in the order in which they were
-// made, and behind them who waits. Who gets its permits while it reads may be
-// listed twice, and who leaves is left out. See [InterProcessMutex.Queue].
+// made, and behind them the waiters. A waiter that gets its permits while Queue
+// reads may be listed twice, and a contender that leaves is left out. See
+// [InterProcessMutex.Queue].
 func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error) {
 	waiting, err := s.gate.contenders(ctx)
 	if err != nil {
@@ -226,7 +227,7 @@ func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error)
 	return only(m.semaphore.Acquire(ctx, 1))
 }
 
-// TryAcquire takes the lock if nobody holds it or waits for it; see
+// TryAcquire takes the lock if no other contender holds it or waits for it; see
 // [InterProcessSemaphoreV2.TryAcquire].
 func (m *InterProcessSemaphoreMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 	return only(m.semaphore.TryAcquire(ctx, 1))
@@ -250,7 +251,7 @@ func (m *InterProcessSemaphoreMutex) TryDo(ctx context.Context, fn func(ctx cont
 	return do(ctx, m.TryAcquire, fn)
 }
 
-// Queue lists who holds the lock and who waits for it, in order; see
+// Queue lists the holder of the lock and its waiters, in order; see
 // [InterProcessSemaphoreV2.Queue].
 func (m *InterProcessSemaphoreMutex) Queue(ctx context.Context) ([]Contender, error) {
 	return m.semaphore.Queue(ctx)

@@ -16,9 +16,9 @@ import (
 // without the lock. It is part of the [*LockError] then.
 type WaitError struct {
 	// Ahead is the contender whose leaving was waited for, as the waiter read it when
-	// it began to watch it: no request is sent once the wait has ended. It is
-	// the direct predecessor. Its Holder is set if it certainly held the lock; it
-	// may also hold if that is not set.
+	// it began to watch it. No request is sent once the wait has ended. Ahead is the
+	// direct predecessor. Its Holder is set if it certainly held the lock; it may also
+	// hold if that is not set.
 	//
 	// The first waiter for permits of a semaphore waits for a lease. Ahead is then a
 	// lease of the waiter's own session, if there is one, and otherwise any lease. Its
@@ -97,9 +97,9 @@ func waiter(c Contender) Contender {
 	return c
 }
 
-// waited makes the end of a wait for permits say how many were free, and who held
-// one, of what the waiter has read before: a lease of its own session if there is
-// one, otherwise the oldest.
+// waited makes the end of a wait for permits say how many were free, and name one
+// lease. It goes by what the waiter has read before. The lease is one of the
+// waiter's own session if there is one, otherwise the oldest.
 func (p permits) waited(session *client.Session, seen occupied, err error) error {
 	own := func(l lease) bool { return l.stat != nil && l.stat.EphemeralOwner == session.ID() }
 	ahead := slices.MinFunc(seen.taken, func(a, b lease) int {
