@@ -32,8 +32,7 @@ func grown(r *rig, opts ...cache.Option) *cache.Tree[string] {
 	return r.tree("/app", opts...)
 }
 
-// counted is how many requests the server has had, without those that keep a session
-// alive.
+// counted is how many requests the server has had, without the pings of a session.
 func (r *rig) counted() (all int) {
 	for op, n := range r.srv.Counts() {
 		if op != zktest.OpPing {
@@ -43,8 +42,8 @@ func (r *rig) counted() (all int) {
 	return all
 }
 
-// The watches of the connection before are gone with it. A client that compares late
-// has none of them removed one by one.
+// The watches of a connection are gone when the connection is. A client that
+// compares late has none of them removed one by one.
 func TestReconnectRemovesNoWatches(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {

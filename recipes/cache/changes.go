@@ -86,8 +86,8 @@ type Change[V any] struct {
 //
 // Every reader has its own pace. A reader that is slower than the cache misses
 // snapshots. It is told of that by a Gap, and then of the difference between the
-// snapshot that it knows and the newest. So a slow reader delays nobody, and costs no
-// more memory than the snapshot that it knows.
+// snapshot that it knows and the newest. So a slow reader delays no other reader, and
+// costs no more memory than the snapshot that it knows.
 //
 // The last pair has ErrClosed, unless ctx ended first; the end of ctx ends the loop
 // without a word. The loop runs on the caller's goroutine.

@@ -15,7 +15,7 @@ import (
 )
 
 // The tests of this file are named after faults of Curator's caches, and of other
-// caches. integration/caches shows those of them that Curator 5.4 has on a real server.
+// caches. integration/caches shows the faults that Curator 5.4 has on a real server.
 
 // heard reads the changes of a cache on a goroutine of its own.
 type heard struct {

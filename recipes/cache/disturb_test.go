@@ -47,8 +47,8 @@ func (w *world) write(ctx context.Context, r *rand.Rand, n int) {
 	}
 }
 
-// guard changes a node that nobody may read at first. Servers tell nobody of such a
-// node, and of new rights. So no right is taken away.
+// guard changes a node that no client may read at first. Servers tell no client of
+// such a node, and of new rights. So no right is taken away.
 func (w *world) guard(ctx context.Context, r *rand.Rand, path string, data []byte) {
 	switch r.IntN(5) {
 	case 0, 1:

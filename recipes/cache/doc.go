@@ -23,8 +23,9 @@
 //
 // A snapshot with Zxid Z has exactly the nodes, and exactly the data, that the servers
 // had after the transaction Z. Snapshots of one cache never go back. Only of nodes that
-// the client may not read a snapshot promises nothing: servers keep the events of those
-// to themselves. So that this holds, the goroutine of a cache keeps to a few rules.
+// the client may not read a snapshot promises nothing: servers keep the events of such
+// nodes to themselves. So that this holds, the goroutine of a cache keeps to a few
+// rules.
 //
 //  1. An answer carries the zxid of the last transaction that the server had applied
 //     (its head). An event of a transaction z comes before every answer with a head of
@@ -45,15 +46,15 @@
 //     ended the watch.
 //
 // The cache takes all events that came before an answer, and then computes T, the
-// smallest of the newest head and all bounds. It publishes its readings as the state
-// at T if no floor is larger than T. Then each reading holds at T: T lies between its
+// smallest of the newest head and all bounds. It publishes its readings as the state at
+// T if no floor is larger than T. Then each reading holds at T. T lies between its
 // floor and its bound, or between its floor and the newest head, before which no event
-// has marked it. A node that the cache does not have is not there at T: its creation
+// has marked it. A node that the cache does not have is not there at T. Its creation
 // would have been an event of its own, or of its parent's list, with a bound below T.
 //
 // After a reconnection, or after an overflow of the events, the cache sends a sync. It
 // goes on only if the server's head is not below the last T. It then asks the server
-// what has changed since the last head whose events were all taken (setWatches).
-// The server answers with events for exactly the nodes with a larger Mzxid or Pzxid,
-// and for those that are gone. Their bound is that head. Everything else still holds.
+// what has changed since the last head whose events were all taken (setWatches). The
+// server answers with events for exactly the nodes with a larger Mzxid or Pzxid, and
+// for nodes that are gone. Their bound is that head. Everything else still holds.
 package cache

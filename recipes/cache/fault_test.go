@@ -10,10 +10,10 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// CuratorCache compares the version alone: a node that is deleted and made again with
-// the same version, while the connection is lost, is stored and not reported. One
-// child in place of another leaves cversion+2, and of equal cversion is missed for
-// ever there.
+// CuratorCache compares the version alone. If a node is deleted and made again with
+// the same version, while the connection is lost, CuratorCache stores it and does not
+// report it. One child in place of another leaves cversion+2. With an equal cversion
+// it is missed for ever there.
 func TestRecreatedWhileAway(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {

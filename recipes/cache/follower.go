@@ -71,7 +71,7 @@ func (f *follower[V]) Start(ctx context.Context) error {
 	}
 	f.started = true
 	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
-	begun := *f.latest.Load() // with its channel, which those wait for who came before Start
+	begun := *f.latest.Load()               // with the channel that callers before Start wait for
 	begun.state = State{Since: time.Now()}
 	f.latest.Store(&begun)
 	k := newKeeper(f)

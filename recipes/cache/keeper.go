@@ -32,10 +32,10 @@ type keeper[V any] struct {
 	bytes  int64       // of data in root
 	newest string      // the node that came into root last
 	dirty  map[task]*mark
-	queue  []task // those of dirty, in the order in which they are to be read
+	queue  []task // the tasks of dirty, in the order in which they are to be read
 	batch  int    // how many to read next
 
-	queued map[task]struct{} // those of queue, each there once
+	queued map[task]struct{} // the tasks of queue, each there once
 
 	head  int64 // zxid of the newest answer on this connection
 	valid int64 // every event of a transaction up to this one has been taken
@@ -46,7 +46,7 @@ type keeper[V any] struct {
 	comparing bool // events may be of transactions soon after valid
 	resynced  bool // since the newest version
 	refused   map[string]struct{}
-	again     time.Time // when those that were refused are read again
+	again     time.Time // when refused nodes are read again
 	fault     error
 	pause     time.Duration
 }

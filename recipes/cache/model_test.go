@@ -37,7 +37,7 @@ func (m *model) commit(c zktest.Commit) {
 type seen struct {
 	zxid   int64
 	nodes  map[string]modelNode
-	unread map[string]bool // those of nodes that the client may not read
+	unread map[string]bool // paths of nodes that the client may not read
 }
 
 func seenOf[V any](s *cache.Snapshot[V]) seen {

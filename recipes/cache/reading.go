@@ -218,8 +218,8 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	return k.absorb()
 }
 
-// known are the readings that a comparison is about. It marks those that none can be
-// about.
+// known are the readings that a comparison is about. It marks the readings that no
+// comparison can be about.
 func (k *keeper[V]) known() (asks []inside.Ask) {
 	k.root.walk("", "\xff", func(n *Node[V]) bool {
 		switch {

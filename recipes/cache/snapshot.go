@@ -38,8 +38,8 @@ func (n *Node[V]) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/
 // that the server had after the transaction Zxid. It never changes, and any number of
 // goroutines may read it without a lock.
 //
-// A Snapshot has no counts of children and no ACLs: a change of those fires no
-// watch of the node.
+// A Snapshot has no counts of children and no ACLs: a change of either fires no watch
+// of the node.
 type Snapshot[V any] struct {
 	root *treap[V]
 	path string
@@ -64,7 +64,7 @@ func (s *Snapshot[V]) Get(path string) (Node[V], bool) {
 // Len is the number of nodes, the root included.
 func (s *Snapshot[V]) Len() int { return s.root.size() }
 
-// All yields the nodes. A node comes before those below it.
+// All yields the nodes. A node comes before the nodes below it.
 func (s *Snapshot[V]) All() iter.Seq2[string, Node[V]] {
 	return func(yield func(string, Node[V]) bool) {
 		s.root.walk("", "\xff", func(n *Node[V]) bool { return yield(n.Path, *n) })

@@ -39,8 +39,8 @@ type State struct {
 	Phase Phase
 	// Since is when the cache has noticed that it is in this phase.
 	Since time.Time
-	// Err is why the cache is Stale or still Syncing, if that is known: the end of the
-	// connection or the session, a [*LimitError], an answer of the servers, or
+	// Err is why the cache is Stale or still Syncing, if that is known. It is the end
+	// of the connection or the session, a [*LimitError], an answer of the servers, or
 	// [ErrClosed].
 	Err error
 }

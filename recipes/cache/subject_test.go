@@ -62,8 +62,8 @@ func openValue(c *client.Client, opts ...cache.Option) (picture, error) {
 	return cache.NewValue(c, inner, cache.Text, opts...)
 }
 
-// allShapes are the caches of a schedule. Those of the inner node have a root whose
-// own parent comes and goes.
+// allShapes are the caches of a schedule. The caches of the inner node have a root
+// whose own parent comes and goes.
 func allShapes() []shape {
 	noX := func(path string) bool { return !strings.HasSuffix(path, "/n1") }
 	ofInner := func(p string) bool { return p == inner }

@@ -196,8 +196,8 @@ func (t *treap[V]) children(path string, yield func(*Node[V]) bool) {
 	}
 }
 
-// difference yields the nodes in which a and b differ, in order: the old one, nil if
-// there was none, and the new one, nil if there is none.
+// difference yields the nodes in which a and b differ, in order. Of each it yields
+// the old one, nil if there was none, and the new one, nil if there is none.
 func difference[V any](a, b *treap[V], yield func(before, now *Node[V]) bool) bool {
 	switch {
 	case a == b:

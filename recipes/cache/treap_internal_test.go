@@ -100,7 +100,8 @@ func differs(a, b *treap[int], before, after plain) string {
 	return ""
 }
 
-// The children of a node are those right below it, whatever stands between them.
+// The children of a node are the nodes right below it, whatever stands between
+// them.
 func TestTreapChildren(t *testing.T) {
 	t.Parallel()
 	var tree *treap[int]

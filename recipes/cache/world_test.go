@@ -166,7 +166,7 @@ func (w *world) compare() {
 				want[path] = n
 			}
 		}
-		sure := len(want) // those of which the servers tell
+		sure := len(want) // nodes of which the servers tell
 		for path := range want {
 			if strings.HasSuffix(path, guarded) {
 				sure--
