@@ -199,7 +199,7 @@ func (a *attempt) request() *wire.Exchange {
 }
 
 // lists returns x, the create, and behind it the lists and looks that the nodes ask
-// for. Those of other directories come last.
+// for. The lists of other directories come last.
 func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
 	xs = append(a.sent[:0], x)
 	for i := range a.nodes {

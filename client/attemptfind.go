@@ -86,7 +86,7 @@ func listed(ctx context.Context, s *sessionState, dir string) ([]string, error) 
 	return x.Reply.Names, nil
 }
 
-// withPrefix are those of names that start with prefix.
+// withPrefix are the names, of the given ones, that start with prefix.
 func withPrefix(names []string, prefix string) (found []string) {
 	for _, name := range names {
 		if strings.HasPrefix(name, prefix) {

@@ -83,9 +83,9 @@ type Changes struct {
 // Between two ChangeMissed the reader gets every change, once and in its order. After
 // every reconnection, and in every new session, the client asks the server for the
 // watch and then says ChangeMissed. The reader gets every change after that. Changes
-// wait in a queue ([WatchQueue]), so a slow reader delays nobody. An overflow empties
-// the queue and leaves one ChangeMissed. A reader may see a change that it has read
-// already.
+// wait in a queue ([WatchQueue]), so a slow reader delays no other reader. An
+// overflow empties the queue and leaves one ChangeMissed. A reader may see a change
+// that it has read already.
 //
 // Watch returns when the watch stands on the server. It waits for a connection as
 // every call does: until ctx ends, or until a retry policy that gives up by itself

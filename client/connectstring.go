@@ -76,7 +76,7 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 }
 
 // noChroot says what to do about a chroot that does not exist. A comma is allowed in
-// a chroot. But a user who writes a comma there has most likely repeated the chroot
+// a chroot. But a user that writes a comma there has most likely repeated the chroot
 // behind every server.
 func noChroot(chroot string) error {
 	remedy := "create it first, or use WithNamespace, which creates what is missing"

@@ -183,7 +183,7 @@ func (spec *createSpec) flags() int32 {
 // Without [Protected], a create whose outcome is unknown is not repeated. The error
 // matches [UnknownOutcome], and the caller has to look whether the node exists. After
 // any other error there is no node of this name from this call. Parents that were
-// made stay; the server removes those that are containers.
+// made stay; the server removes the ones that are containers.
 func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	return o.createOne(ctx, path, data, nil, opts)
 }

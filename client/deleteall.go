@@ -101,7 +101,7 @@ func (d *deleteAll) below(ctx context.Context, full string) error {
 	return nil
 }
 
-// nodes deletes nodes, all in one write. It returns those that have children.
+// nodes deletes nodes, all in one write. It returns the nodes that have children.
 func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, err error) {
 	xs := make([]*wire.Exchange, len(full))
 	for i, node := range full {

@@ -27,20 +27,19 @@
 //
 // # Sessions
 //
-// One [zk.Conn] is one session. go-zookeeper starts a new session silently on
-// the same Conn and lets queued requests run in it; here a Conn whose session
-// is over never dials again, and the client makes a new Conn for the next
-// session. A request can therefore never run in a session that it was not
-// meant for. [Client.Session] returns the current one as a value whose context
-// ends with it; operations called on a [Session] fail once it is over instead
-// of moving to its successor.
+// One [zk.Conn] is one session. go-zookeeper starts a new session silently on the same
+// Conn and lets queued requests run in it. Here a Conn whose session is over never dials
+// again, and the client makes a new Conn for the next session. So a request can never
+// run in a session that it was not meant for. [Client.Session] returns the current one
+// as a value whose context ends with it. Operations called on a [Session] fail once it
+// is over instead of moving to its successor.
 //
-// A session is over when the server says so, when the client closes it, or,
-// whatever the server or go-zookeeper says, when the negotiated timeout has
-// passed since the send time of the newest request that was answered. The
-// server may expire it from then on, so nothing that hangs on it can be
-// trusted any more. ClickHouse Keeper restores no session: there it is over when
-// its connection is lost. docs/servers.md says which servers keep which promise.
+// A session is over when the server says so, or when the client closes it. It is also
+// over when the negotiated timeout has passed since the send time of the newest request
+// that was answered, whatever the server or go-zookeeper says. The server may expire it
+// from then on, so nothing that hangs on it can be trusted any more. ClickHouse Keeper
+// restores no session: there it is over when its connection is lost. docs/servers.md
+// says which servers keep which promise.
 //
 // # The lease
 //

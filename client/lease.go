@@ -69,9 +69,9 @@ func (l *lease) up() {
 	}
 }
 
-// add makes h rely on the lease. It reads the clocks itself: the process may have
-// been stopped since the caller found that the lease stands, and a timer that is
-// set by the older reading would fire too late.
+// add makes h rely on the lease. It reads the clocks itself. The process may have
+// been stopped since the caller found that the lease stands. A timer that is set
+// by the older reading would fire too late.
 func (l *lease) add(h *holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +224,7 @@ func (l *lease) expire() (stands bool) {
 }
 
 // inTheWay returns the nodes of unreleased holdings whose deadline has come, if the
-// lease stands again at t, and forgets those holdings. It leaves out a node on which
+// lease stands again at t, and forgets these holdings. It leaves out a node on which
 // a newer holding relies. The caller holds l.mu.
 func (l *lease) inTheWay(t standing) (nodes []string) {
 	if t.left <= 0 {

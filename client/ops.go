@@ -15,9 +15,9 @@ import (
 // AnyVersion stands for every version.
 const AnyVersion int32 = -1
 
-// ops are the operations of a [Client] and of a [Session]. Those of a Client run in
-// the current session, whichever that is. Those of a Session run in that session or
-// not at all.
+// ops are the operations of a [Client] and of a [Session]. Operations of a Client
+// run in the current session, whichever that is. Operations of a Session run in
+// that session or not at all.
 //
 // The client tries an operation again by the retry policy, within its context, when
 // nothing of it reached a server or when repeating it is harmless. Each operation
@@ -165,8 +165,8 @@ type SetOption func(*setSpec)
 type setSpec struct{ equalIsMine bool }
 
 // AcceptEqual lets a [Client.Set] with a version succeed after a lost answer if the
-// node has the next version and the same bytes. Another client may have written
-// those. So it suits a value that is the same whichever client writes it, but neither
+// node has the next version and the same bytes. Another client may have written these
+// bytes. So it suits a value that is the same whichever client writes it, but neither
 // counters nor ids.
 func AcceptEqual() SetOption { return func(s *setSpec) { s.equalIsMine = true } }
 

@@ -195,8 +195,8 @@ func WithDefaultData(data []byte) Option {
 	})
 }
 
-// WithName names the client for people who look at its nodes. Recipes then write into
-// them
+// WithName names the client for people that look at its nodes. Recipes then write
+// into them
 //
 //	<address of this host> pid=<process id> client=<name>
 //

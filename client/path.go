@@ -7,9 +7,10 @@ import (
 )
 
 // ValidatePath returns nil if a server would accept path for a create. Otherwise it
-// says what is wrong, and the error matches [ErrInvalidPath]. The rules are those of
-// ZooKeeper's PathUtils. That counts UTF-16 units, so characters outside the Basic
-// Multilingual Plane are refused as well; go-zookeeper's own check accepts them.
+// says what is wrong, and the error matches [ErrInvalidPath]. The rules are the same
+// as in ZooKeeper's PathUtils. That counts UTF-16 units, so characters outside the
+// Basic Multilingual Plane are refused as well; go-zookeeper's own check accepts
+// them.
 func ValidatePath(path string) error {
 	if path == "" {
 		return fmt.Errorf("%w: it is empty; a path is absolute, like \"/locks/orders\"", ErrInvalidPath)

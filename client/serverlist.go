@@ -22,7 +22,7 @@ var errLeaving = errors.New("it is not among the servers any more")
 // The session goes on. If the server that the client is connected to is in the list
 // the client stays there: connections are not spread over new servers. If it is not,
 // the client closes the connection after a random pause of up to a third of the
-// session timeout, so that not all clients move at once. It attaches its session to a
+// session timeout. So not all clients move at once. It attaches its session to a
 // server of the list; until then its state is [Suspended]. On ClickHouse Keeper that
 // would end the session: there a client that holds something stays until its
 // connection ends.
@@ -132,7 +132,7 @@ func (s *servers) shuffle(addrs []string) {
 	}
 }
 
-// named are the servers in the order in which they were named, those of the
+// named are the servers in the order in which they were named, the servers of the
 // configuration first. The caller holds s.mu.
 func (s *servers) named() []string {
 	all := slices.Clone(s.tracked)

@@ -266,8 +266,8 @@ func (s *sessionState) dispose() {
 		close(closed)
 	}()
 	// Close does two things. It notes that the Conn is closed, and it sends a request
-	// and waits up to a second for the answer. The loop is held in Next, so nobody
-	// answers. Sync returns when the Conn counts as closed. A millisecond later the
+	// and waits up to a second for the answer. The loop is held in Next, so no answer
+	// comes. Sync returns when the Conn counts as closed. A millisecond later the
 	// request is queued. Then the loop goes on, drops the request, and ends.
 	_, _ = s.conn.Sync("/")
 	t := time.NewTimer(time.Millisecond)
@@ -278,8 +278,8 @@ func (s *sessionState) dispose() {
 	s.dismiss()
 }
 
-// begin counts the calling goroutine among those that dispose waits for, until it
-// calls running.Done. It reports false once the session is disposed of.
+// begin counts the calling goroutine among the goroutines that dispose waits for,
+// until it calls running.Done. It reports false once the session is disposed of.
 func (s *sessionState) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

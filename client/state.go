@@ -119,8 +119,8 @@ func (c *core) state() State {
 	return newest.State
 }
 
-// States yields the present state and then every change in order, until ctx
-// ends or after Closed. A slow reader misses nothing and delays nobody.
+// States yields the present state and then every change in order, until ctx ends
+// or after Closed. A slow reader misses nothing and delays no other reader.
 func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 	_ = c.State() // a session whose time is over does not come first
 	return c.core.states.from(ctx, c.core.states.newest())

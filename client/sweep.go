@@ -21,7 +21,7 @@ type unwantedWatch struct {
 	path string
 	kind int32
 	keys []watchKey // the one-shot watches
-	all  *lasting   // or the persistent watch; all others on the path go with it
+	all  *lasting   // or the persistent watch; with it all others on the path are removed
 }
 
 // sweep removes watches without readers from the server. It ends when there are none,

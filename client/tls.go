@@ -62,7 +62,7 @@ const noCertificate = "the server got no client certificate: give tls.Config one
 	"has signed; crypto/tls sends no other"
 
 // alertRemedy explains what a server says about the client. crypto/tls does not
-// export the type of an alert; the texts are those of RFC 8446, section 6.2. A server
+// export the type of an alert; the texts come from RFC 8446, section 6.2. A server
 // that speaks TLS 1.3 refuses a certificate after the client's handshake has
 // succeeded.
 func alertRemedy(err error) string {
