@@ -71,7 +71,8 @@ type Change[V any] struct {
 	Path string
 	// Old is the node before, nil if it is new. New is the node now, nil if it is gone.
 	Old, New *Node[V]
-	// Snapshot has all changes that have the same Snapshot.
+	// Snapshot is the state after this change and after all others with the same
+	// Snapshot. The changes of one transaction have the same.
 	Snapshot *Snapshot[V]
 	// Zxid is that of Snapshot. The transaction of the change itself is at most that;
 	// for data it is New.Mzxid.
@@ -80,9 +81,9 @@ type Change[V any] struct {
 	State State
 }
 
-// Changes yields Began with the first snapshot, as soon as there is one. Then it
-// yields what changes: node by node, parents before children. The changes of one
-// transaction have the same Snapshot.
+// Changes yields Began with the first snapshot, as soon as there is one. The reader takes
+// the nodes that are there already from that snapshot. Then Changes yields what changes:
+// node by node, parents before children, also for nodes that are gone.
 //
 // Every reader has its own pace. A reader that is slower than the cache misses
 // snapshots. It is told of that by a Gap, and then of the difference between the

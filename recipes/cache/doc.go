@@ -16,7 +16,11 @@
 //		if err != nil {
 //			return err
 //		}
-//		log.Print(change.Kind, change.Path)
+//		if change.Kind == cache.Began {
+//			useAll(change.Snapshot) // what is there already
+//			continue
+//		}
+//		log.Println(change.Kind, change.Path)
 //	}
 //
 // # What a snapshot is

@@ -71,7 +71,8 @@ func (f *follower[V]) Start(ctx context.Context) error {
 	}
 	f.started = true
 	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
-	begun := *f.latest.Load()               // with the channel that callers before Start wait for
+	// Waits that began before Start wait for the channel of the first version.
+	begun := *f.latest.Load()
 	begun.state = State{Since: time.Now()}
 	f.latest.Store(&begun)
 	k := newKeeper(f)
@@ -91,10 +92,10 @@ func (f *follower[V]) State() State { return f.latest.Load().at(inner.Standing(f
 func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
 
 // Wait waits for a snapshot with all transactions up to zxid, and returns it. The zxid
-// may come from any client: a write's Stat has it as Mzxid or Czxid, an entry of a
-// hold's token too. If no snapshot reaches zxid by itself, Wait makes the cache ask
+// may come from any client: the Stat of client.Set has it as Mzxid, that of
+// client.CreateStat as Czxid, and the fencing token of a hold is one. If no snapshot reaches zxid by itself, Wait makes the cache ask
 // the servers. With zxid 0 Wait waits for the first snapshot. The error is that of ctx,
-// or ErrClosed.
+// or ErrClosed. After an error the cache asks no more for that zxid.
 func (f *follower[V]) Wait(ctx context.Context, zxid int64) (*Snapshot[V], error) {
 	if v := f.latest.Load(); v.zxid >= max(zxid, 1) {
 		return &v.Snapshot, nil
