@@ -92,9 +92,9 @@ func (j *job) addFlags(cmd *cobra.Command) {
 	choices(cmd, "on-ask", doIgnore, doTerm)
 }
 
-// defaultSettle is longer than an evicted holder of docent takes to kill its command, see
-// docs/command.md.
-const defaultSettle = 0
+// defaultSettle is ten times what the slowest of 40 holders took to kill its command, that
+// were evicted or whose session was killed, on a busy machine (integration/command).
+const defaultSettle = 500 * time.Millisecond
 
 // pathAndCommand checks the arguments PATH -- COMMAND [ARGUMENT...].
 func pathAndCommand(cmd *cobra.Command, args []string) error {
@@ -140,7 +140,7 @@ func (j *job) run(cmd *cobra.Command, open opener, command []string) error {
 	j.signals = make(chan os.Signal, 16)
 	signal.Notify(j.signals, passed...)
 	defer signal.Stop(j.signals)
-	ctx := context.WithoutCancel(cmd.Context())
+	ctx := cmd.Context() // a signal ends it that came before those of the line above
 	var c *client.Client
 	var take taker
 	err = j.interruptible(ctx, func(ctx context.Context) (err error) {
@@ -227,11 +227,6 @@ var passed = []os.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// signalled is the cause of a wait that a signal has ended.
-type signalled struct{ syscall.Signal }
-
-func (s signalled) Error() string { return "signal: " + s.String() }
-
 // interruptible calls f with a context that ends when a signal comes. It returns when f
 // has returned; after a signal the error is that, whatever f returned.
 func (j *job) interruptible(ctx context.Context, f func(context.Context) error) error {
@@ -239,15 +234,18 @@ func (j *job) interruptible(ctx context.Context, f func(context.Context) error) 
 	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }() // ends with ctx at the latest
+	var stop signalled
 	select {
 	case err := <-done:
-		return err
+		if !errors.As(context.Cause(ctx), &stop) {
+			return err
+		}
 	case s := <-j.signals:
-		stop := signalled{s.(syscall.Signal)} //nolint:forcetypeassert,errcheck // on Unix it is one
+		stop = signalled{s.(syscall.Signal)} //nolint:forcetypeassert,errcheck // on Unix it is one
 		cancel(stop)
 		<-done
-		return &exitError{exitSignalled + int(stop.Signal), fmt.Errorf("%w while waiting; the queue was left", stop)}
 	}
+	return &exitError{exitSignalled + int(stop.Signal), fmt.Errorf("%w while waiting; the queue was left", stop)}
 }
 
 // obtain waits for the hold. If it had to wait for another client, it lets that one's

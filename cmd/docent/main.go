@@ -29,10 +29,35 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := notified(context.Background())
 	code := execute(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
+}
+
+// signalled is the cause of a context, or of a wait, that a signal has ended.
+type signalled struct{ syscall.Signal }
+
+func (s signalled) Error() string { return "signal: " + s.String() }
+
+// notified returns a context that ends with the first signal to end, which is its cause.
+func notified(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // ends with the context
+		select {
+		case s := <-signals:
+			if sig, ok := s.(syscall.Signal); ok {
+				cancel(signalled{sig})
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
 }
 
 // streams are what a command reads and writes.

@@ -42,6 +42,9 @@ If the lock is lost, the command must end before another client can hold the loc
 With --on-loss kill there is no SIGTERM. With --on-loss warn the command goes on, and must
 itself do what keeps its late writes harmless (DOCENT_TOKEN).
 
+If docent had to wait, the command begins --settle after the other holder has gone: one
+that was evicted, or whose session was killed, hears of that only then.
+
 If another client asks for the release (docent ask), the command goes on. With --on-ask
 term its process group gets SIGTERM, and the lock is released when it has ended.
 

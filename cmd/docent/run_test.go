@@ -53,7 +53,7 @@ func TestRunExitCodes(t *testing.T) {
 		{[]string{"/a", "--", "/no/such/command"}, exitNotFound, "/no/such/command"},
 		{[]string{"/a", "--", plain}, exitNotRun, "permission denied"},
 		{[]string{"--try", "/held", "--", "true"}, exitConflict, "not free"},
-		{[]string{"--timeout", "50ms", "/held", "--", "true"}, exitConflict, "waiting behind"},
+		{[]string{"--timeout", "1s", "/held", "--", "true"}, exitConflict, "waiting behind"},
 		{[]string{"--try", "-E", "0", "/held", "--", "true"}, 0, "not free"},
 		{[]string{"--shared", "/held", "--", "true"}, exitOwn, "held"},
 		{[]string{"relative", "--", "true"}, exitUsage, `starts with "/"`},

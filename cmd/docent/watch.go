@@ -159,7 +159,7 @@ func (v viewer) nodes(s *cache.Snapshot[[]byte], state cache.State) (all []event
 	for _, n := range s.All() {
 		e := v.row(exists, "", s.Zxid(), state)
 		e.Path = n.Path
-		e.describe(&n, v.form)
+		v.describe(&e, &n)
 		all = append(all, e)
 	}
 	return all
@@ -190,7 +190,7 @@ func (v viewer) follow(ctx context.Context, p pictures) error {
 			}
 			err = out.add(append([]event{e}, v.nodes(change.Snapshot, change.State)...)...)
 		default:
-			e.describe(change.New, v.form)
+			v.describe(&e, change.New)
 			if change.Kind == cache.BecameStale && change.State.Err != nil {
 				e.Error = change.State.Err.Error()
 				e.Short = e.Error
@@ -210,7 +210,7 @@ func (v viewer) row(kind, cause string, zxid int64, state cache.State) event {
 }
 
 // describe fills in what an event says of its node, which is nil if it is gone.
-func (e *event) describe(n *cache.Node[[]byte], form format) {
+func (v viewer) describe(e *event, n *cache.Node[[]byte]) {
 	if n == nil {
 		return
 	}
@@ -221,7 +221,7 @@ func (e *event) describe(n *cache.Node[[]byte], form format) {
 	e.Modified, e.Changed = moment(n.Modified()), n.Modified().UTC().Format(time.RFC3339)
 	text, encoding := readable(n.Value)
 	e.Size, e.Data, e.Encoding = len(n.Value), &text, encoding
-	e.Short = shortened(text, encoding, form)
+	e.Short = shortened(text, encoding, v.form)
 	var hidden *cache.UnreadableError
 	if errors.As(n.Err, &hidden) {
 		e.Error = n.Err.Error()
