@@ -1,8 +1,5 @@
 package page
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
-func sellOne(context.Context, *sql.DB, int64) error
+func sellOne(context.Context, int64) error

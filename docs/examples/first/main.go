@@ -1,0 +1,42 @@
+// Command first takes a lock, does its work and releases the lock.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, "127.0.0.1:2181"); err != nil { // or "zk1:2181,zk2:2181,zk3:2181"
+		log.Print(err)
+	}
+}
+
+func run(ctx context.Context, servers string) error {
+	c, err := client.Connect(ctx, servers, client.WithName("first"))
+	if err != nil {
+		return err // names every server and why it was not reached
+	}
+	defer c.Close()
+
+	lock, err := recipes.NewInterProcessMutex(c, "/locks/orders")
+	if err != nil {
+		return err
+	}
+	return lock.Do(ctx, func(ctx context.Context, hold *recipes.Hold) error {
+		return sellOne(ctx, hold.FencingToken()) // ctx ends when the lock is lost
+	})
+}
+
+func sellOne(ctx context.Context, token int64) error {
+	fmt.Println("sold one item, with token", token)
+	return ctx.Err()
+}

@@ -1,0 +1,85 @@
+package docs_test
+
+import (
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every page is on the index.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	index := read(t, "README.md")
+	for _, path := range pages(t) {
+		if path != "README.md" && !strings.Contains(index, "]("+path) {
+			t.Errorf("docs/README.md does not link %s", path)
+		}
+	}
+}
+
+// Every example that is a program is on the index or in README.md.
+func TestIndexOfExamples(t *testing.T) {
+	t.Parallel()
+	index := read(t, "README.md") + read(t, "../README.md")
+	programs, err := filepath.Glob("examples/*/main.go")
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("programs %v, error %v", programs, err)
+	}
+	for _, program := range programs {
+		if dir := filepath.Dir(program); !strings.Contains(index, dir) {
+			t.Errorf("neither docs/README.md nor README.md names docs/%s", dir)
+		}
+	}
+}
+
+// docs/client.md names every option of package client.
+func TestClientPage(t *testing.T) {
+	t.Parallel()
+	pkg, err := packagesOf(t, token.NewFileSet()).Import(qualifiers["client"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := read(t, "client.md")
+	kinds := []string{"Option", "CreateOption", "SetOption", "WatchOption"}
+	found := 0
+	for _, name := range pkg.Scope().Names() {
+		f, isFunction := pkg.Scope().Lookup(name).(*types.Func)
+		if !isFunction || !f.Exported() || f.Signature().Results().Len() != 1 {
+			continue
+		}
+		result, isNamed := f.Signature().Results().At(0).Type().(*types.Named)
+		if !isNamed || !slices.Contains(kinds, result.Obj().Name()) {
+			continue
+		}
+		if found++; !strings.Contains(page, "`client."+name+"`") {
+			t.Errorf("docs/client.md does not name client.%s, a %s", name, result.Obj().Name())
+		}
+	}
+	if found < len(kinds) {
+		t.Errorf("package client has %d options", found)
+	}
+}
+
+// Every file of names is for a page.
+func TestBlockFiles(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/blocks/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	for _, file := range files {
+		page := strings.TrimSuffix(filepath.Base(file), ".go") + ".md"
+		if page == "common.md" {
+			continue
+		}
+		if _, err := os.Stat(page); err != nil {
+			if _, err := os.Stat(filepath.Join(root, page)); err != nil {
+				t.Errorf("docs/%s is for no page", file)
+			}
+		}
+	}
+}

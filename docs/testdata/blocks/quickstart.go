@@ -1,0 +1,5 @@
+package page
+
+import "log"
+
+var say *log.Logger
