@@ -1,8 +1,12 @@
 package page
 
-import "github.com/docent-go/docent/recipes"
+import (
+	"github.com/docent-go/docent/fence"
+	"github.com/docent-go/docent/recipes"
+)
 
 var (
+	shop    fence.Database
 	orders  *recipes.InterProcessMutex
 	stock   *recipes.InterProcessReadWriteLock
 	pool    *recipes.InterProcessSemaphoreV2
