@@ -58,7 +58,7 @@ func summed(err, released error) error {
 	case err == nil, errors.Is(released, err): // fn returned the cause of its context, which need not be said twice
 		return released
 	case errors.Is(released, ErrLost):
-		return errors.Join(&uncancelled{err}, released)
+		return fmt.Errorf("%w; the function returned: %w", released, &uncancelled{err}) // one line for a log
 	default:
 		return errors.Join(err, released)
 	}

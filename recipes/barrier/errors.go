@@ -34,8 +34,12 @@ type MemberCountError struct {
 
 // Error names the other member and both numbers.
 func (e *MemberCountError) Error() string {
-	return fmt.Sprintf("barrier: %s is for %d members here and for %d in %s (%s); give all members the same number",
-		e.Path, e.Ours, e.Theirs, e.Node, e.Member)
+	where := e.Node
+	if e.Member != "" {
+		where += " (" + e.Member + ")"
+	}
+	return fmt.Sprintf("barrier: %s is for %d members here and for %d in %s; give all members the same number",
+		e.Path, e.Ours, e.Theirs, where)
 }
 
 // Is reports whether target is [ErrMemberCount].
