@@ -159,12 +159,14 @@ const (
 )
 
 // enlist makes the watches on keys tell f. It comes before the requests that arm them,
-// so no event comes too early. If relies is false, a watch that is covered does not
-// tell f. The caller calls enlisted, unless there is an error.
-func (h *hub) enlist(ctx context.Context, f *feed, keys []watchKey, relies bool) (*enlistment, error) {
+// so no event comes too early. Reads arm watches that stand too: of a node that the
+// client could not read for a while, a server may have kept the event to itself. A
+// comparison arms no such watch, and none that is covered. If a request has to arm a
+// watch, the caller calls done.
+func (h *hub) enlist(ctx context.Context, f *feed, keys []watchKey, compares bool) (*enlistment, error) {
 	e := &enlistment{h: h, f: f, keys: keys, how: make([]how, len(keys))}
 	for {
-		busy, err := e.try(relies)
+		busy, err := e.try(compares)
 		if busy == nil {
 			return e, err
 		}
@@ -186,7 +188,7 @@ type enlistment struct {
 }
 
 // try enlists, unless the watches on one of the paths are about to be changed.
-func (e *enlistment) try(relies bool) (busy chan struct{}, err error) {
+func (e *enlistment) try(compares bool) (busy chan struct{}, err error) {
 	h := e.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,11 +203,11 @@ func (e *enlistment) try(relies bool) (busy chan struct{}, err error) {
 	e.line = h.all.line
 	for i, key := range e.keys {
 		switch {
-		case h.hears(e.f, key) && h.asking[key.path] == 0:
+		case compares && h.hears(e.f, key):
 			e.how[i] = stands
 			continue
 		case h.covered(key):
-			if e.how[i] = covered; !relies {
+			if e.how[i] = covered; compares {
 				continue
 			}
 		default:

@@ -96,7 +96,7 @@ func (f *feed) Read(ctx context.Context, asks []inside.Ask) ([]inside.Answer, er
 // watched is exchange for reads that leave watches. It returns which of the watches
 // stand, for all that is known.
 func (f *feed) watched(ctx context.Context, h *hub, keys []watchKey, xs []*wire.Exchange) ([]bool, error) {
-	e, err := h.enlist(ctx, f, keys, true)
+	e, err := h.enlist(ctx, f, keys, false)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (f *feed) compare(ctx context.Context, h *hub, since int64, asks []inside.A
 	if err != nil {
 		return nil, 0, err
 	}
-	e, err := h.enlist(ctx, f, keys, false)
+	e, err := h.enlist(ctx, f, keys, true)
 	if err != nil {
 		return nil, 0, err
 	}

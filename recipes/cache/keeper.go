@@ -36,15 +36,19 @@ type keeper[V any] struct {
 	batch  int    // how many to read next
 
 	queued map[task]struct{} // the tasks of queue, each there once
+	leaves []task            // perhaps in dirty, and bare
+	large  bool              // dirty and queued have been large
 
 	head  int64 // zxid of the newest answer on this connection
 	valid int64 // every event of a transaction up to this one has been taken
 	floor int64 // some reading in root is true from this transaction on, and not before
 	base  int64 // nodes made later than this are told of, with persistent watches
 
-	resync    bool // events may be missing after valid
-	comparing bool // events may be of transactions soon after valid
-	resynced  bool // since the newest version
+	resync    bool  // events may be missing after valid
+	comparing bool  // events may be of transactions soon after since
+	since     int64 // of the comparison
+	plain     bool  // the servers cannot compare
+	resynced  bool  // since the newest version
 	refused   map[string]struct{}
 	again     time.Time // when refused nodes are read again
 	fault     error
@@ -72,6 +76,7 @@ func (k *keeper[V]) run(ctx context.Context) {
 			return
 		case errors.Is(err, errIdle):
 			k.fault, k.pause = nil, 0
+			k.shrink()
 			k.wait(ctx, now, k.idle())
 		case err != nil:
 			k.stumble(ctx, now, err)
@@ -182,7 +187,7 @@ func (k *keeper[V]) forget() {
 	clear(k.dirty)
 	clear(k.queued)
 	clear(k.refused)
-	k.queue = nil
+	k.queue, k.leaves = nil, nil
 }
 
 // idle is how long to wait if nothing happens; 0 means for ever.
@@ -239,7 +244,9 @@ func (k *keeper[V]) publish(now inside.Standing) error {
 	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Line == k.feed.Line()
 	zxid := k.head
 	for _, m := range k.dirty {
-		zxid = min(zxid, m.bounds[0])
+		if zxid = min(zxid, m.bounds[0]); zxid < k.floor {
+			break
+		}
 	}
 	switch {
 	case here && zxid > 0 && zxid >= k.floor && zxid >= v.zxid:

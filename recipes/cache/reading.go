@@ -32,6 +32,7 @@ type mark struct {
 	bounds []int64 // one for each event, in ascending order: less than its transaction
 	gone   int64   // if the last event is a deletion with a known transaction, that
 	fresh  bool    // something was noted since the reading was asked for
+	bare   int64   // if not 0, there were no children after this transaction; see compareLeaves
 }
 
 // absorb takes the events that have come, and marks what they make out of date.
@@ -56,8 +57,11 @@ func (k *keeper[V]) note(e inside.FeedEvent) {
 	if e.Zxid > 0 {
 		bound = e.Zxid - 1
 	}
-	if k.resync || k.comparing {
+	switch {
+	case k.resync:
 		bound = min(bound, k.valid-1)
+	case k.comparing:
+		bound = min(bound, k.since)
 	}
 	if !k.covers(e.Path) {
 		return
@@ -92,10 +96,20 @@ func (k *keeper[V]) mark(t task, bound int64) {
 		m = &mark{}
 		k.dirty[t] = m
 		k.enqueue(t)
+		k.large = k.large || len(k.dirty) > mostBatch
 	}
 	m.fresh = true
+	k.readNext(t)
 	if i, found := slices.BinarySearch(m.bounds, bound); !found {
 		m.bounds = slices.Insert(m.bounds, i, bound)
+	}
+}
+
+// readNext makes sure that t is read.
+func (k *keeper[V]) readNext(t task) {
+	if m := k.dirty[t]; m != nil && m.bare > 0 {
+		m.bare = 0
+		k.enqueue(t)
 	}
 }
 
@@ -190,8 +204,10 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 		return errBehind
 	}
 	k.resync, k.comparing, k.resynced = false, true, k.latest.Load().zxid > 0
+	k.since = k.valid - 1
 	defer func() { k.comparing = false }()
 	k.head, k.base = zxid, zxid
+	k.readLeaves()
 	k.mark(task{k.path, ofData}, k.valid-1)
 	if k.lists(k.path) {
 		k.mark(task{k.path, ofChildren}, k.valid-1)
@@ -231,7 +247,7 @@ func (k *keeper[V]) known() (asks []inside.Ask) {
 			return true
 		}
 		asks = append(asks, inside.Ask{Path: n.Path})
-		if k.lists(n.Path) {
+		if k.mayHaveChildren(n) {
 			asks = append(asks, inside.Ask{Path: n.Path, Children: true})
 		}
 		return true
@@ -241,21 +257,33 @@ func (k *keeper[V]) known() (asks []inside.Ask) {
 
 // read reads the next marked nodes, all in one write.
 func (k *keeper[V]) read(ctx context.Context) error {
+	if n := len(k.leaves); n >= mostLeaves || n > 0 && len(k.queue) == 0 {
+		return k.compareLeaves(ctx)
+	}
 	var tasks []task
 	for len(k.queue) > 0 && len(tasks) < k.batch {
-		if t := k.queue[0]; k.dirty[t] != nil {
+		if t := k.queue[0]; k.due(t) {
 			tasks = append(tasks, t)
 		}
 		delete(k.queued, k.queue[0])
 		k.queue = k.queue[1:]
 	}
+	if len(tasks) == 0 {
+		return nil
+	}
 	err := k.readAll(ctx, tasks)
 	for _, t := range tasks {
-		if k.dirty[t] != nil {
+		if k.due(t) {
 			k.enqueue(t)
 		}
 	}
 	return err
+}
+
+// due reports whether t is to be read.
+func (k *keeper[V]) due(t task) bool {
+	m := k.dirty[t]
+	return m != nil && m.bare == 0
 }
 
 func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {

@@ -62,8 +62,12 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 	}
 	k.bytes += int64(n.size)
 	k.root = k.root.put(n)
-	if old == nil || old.Czxid != n.Czxid || old.unread() {
-		k.begin(n, int(a.Stat.NumChildren))
+	switch {
+	case old == nil || old.Czxid != n.Czxid:
+		k.begin(n, a)
+	case old.unread():
+		k.begin(n, a)
+		k.readNext(task{n.Path, ofChildren}) // the watch may be gone without a word
 	}
 	k.newest = n.Path
 	return k.exceeded(n.Path, 2)
@@ -101,7 +105,7 @@ func (k *keeper[V]) decode(path string, old *Node[V], a inside.Answer) *Node[V] 
 
 // begin is called with a node that is new to the cache. Nodes that were below an
 // older one at its path are gone.
-func (k *keeper[V]) begin(n *Node[V], children int) {
+func (k *keeper[V]) begin(n *Node[V], a inside.Answer) {
 	var gone []*Node[V]
 	k.root.walk(n.Path, behind(n.Path), func(d *Node[V]) bool {
 		if d.Czxid < n.Czxid {
@@ -116,9 +120,13 @@ func (k *keeper[V]) begin(n *Node[V], children int) {
 			k.mark(task{d.Path, ofData}, n.Czxid-1)
 		}
 	}
-	// Children that are made after base are told of by a persistent watch.
-	if k.lists(n.Path) && (k.oneShot || children > 0 && n.Czxid <= k.base) {
-		k.mark(task{n.Path, ofChildren}, n.Czxid-1)
+	t := task{n.Path, ofChildren}
+	switch {
+	case !k.mayHaveChildren(n):
+	case k.oneShot && !k.plain && a.Stat.NumChildren == 0 && k.dirty[t] == nil:
+		k.leaf(t, a)
+	case k.oneShot, a.Stat.NumChildren > 0 && n.Czxid <= k.base: // of later ones a persistent watch tells
+		k.mark(t, n.Czxid-1)
 	}
 }
 
