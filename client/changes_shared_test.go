@@ -87,7 +87,7 @@ func TestChangesBesideOneShots(t *testing.T) {
 			_, _, last, err = c.GetW(r.ctx, "/p")
 			r.check(err)
 			r.check(r.srv.SetData("/p", nil))
-			r.await("the watch left anew", last.Done())
+			r.await("the watch that was left again", last.Done())
 			r.check(r.srv.Delete("/p/c"))
 			r.wantNoWatches(c)
 		}

@@ -172,7 +172,7 @@ func TestOperationHooks(t *testing.T) {
 			},
 			wantErr: client.ErrSessionLost,
 		},
-		"what is in doubt stays in doubt": { // the node is looked for in vain, and the caller gives up
+		"what is in doubt stays in doubt": { // the search for the node fails, and the caller gives up
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
 				r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate})
 				r.srv.Fail(zktest.Match{Op: zktest.OpSync}, zktest.CodeNoAuth)

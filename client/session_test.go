@@ -260,7 +260,7 @@ func TestSessionEndsBehindAFailedTry(t *testing.T) {
 	})
 }
 
-// A session is not to be had with the paths of a stranger, and says so there.
+// A session refuses the paths of another client, and says so.
 func TestSessionInAStranger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

@@ -55,7 +55,7 @@ func TestStop(t *testing.T) {
 		if n := r.removals(); n != 3 {
 			r.Errorf("%d removals, want one for each watch", n)
 		}
-		// A watch that was removed can be left anew.
+		// A watch that was removed can be left again.
 		_, _, again, err := c.GetW(r.ctx, "/a")
 		r.check(err)
 		r.check(r.srv.SetData("/a", nil))

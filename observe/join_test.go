@@ -85,7 +85,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// What nobody observes costs nothing, and an observer alone is not wrapped.
+// No observers cost nothing, and an observer alone is not wrapped.
 func TestJoinOfNone(t *testing.T) {
 	t.Parallel()
 	if got := fmt.Sprintf("%+v", observe.Join(client.Observer{}, client.Observer{})); got != fmt.Sprintf("%+v", client.Observer{}) {

@@ -45,8 +45,8 @@ func TestFreeMutexInTwoRequests(t *testing.T) {
 	})
 }
 
-// A directory that was deleted and made again counts anew. The same number as before
-// tells nothing there: another client may stand ahead.
+// A directory that was deleted and made again counts from 0. The same number as
+// before tells nothing there: another client may stand ahead.
 func TestDirectoryMadeAnew(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

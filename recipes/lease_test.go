@@ -221,7 +221,7 @@ func TestGuard(t *testing.T) {
 		}
 		want("one")
 
-		// A part of the caller's is refused: he is told which.
+		// A part of the caller's is refused: the caller is told which.
 		_, err = h.Guard(r.ctx, set("two"), client.CreateOp("/y", nil))
 		var refused *client.MultiError
 		if !errors.As(err, &refused) || refused.Index != 1 || !errors.Is(err, zk.ErrNodeExists) || errors.Is(err, recipes.ErrLost) {

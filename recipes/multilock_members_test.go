@@ -176,7 +176,7 @@ func TestMultiLockRequests(t *testing.T) {
 		began = time.Now()
 		_, err = m.TryAcquire(r.ctx)
 		wantErr(t, err, recipes.ErrBusy)
-		did("try in vain", 2, map[zktest.Op]int{zktest.OpGetChildren2: 3, zktest.OpGetData: 1})
+		did("a try that fails", 2, map[zktest.Op]int{zktest.OpGetChildren2: 3, zktest.OpGetData: 1})
 		r.check(one.Close())
 		r.nothingIn("/x", "/y", "/z")
 		if n := r.srv.WatchCount(); n != 0 {
@@ -333,7 +333,7 @@ func TestNewInterProcessMultiLockInvalid(t *testing.T) {
 		_, err = r.multiOf(mutex, semaphore.Permits(3)).Acquire(r.ctx)
 		wantErr(t, err, recipes.ErrTooManyPermits)
 		if len(r.srv.Children("/ns/l")) != 0 {
-			t.Error("entered in vain")
+			t.Error("entered a queue for nothing")
 		}
 	})
 }

@@ -65,9 +65,9 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 		t.Errorf("turns of a goroutine: %d to %d", lo, hi)
 	}
 	// A deleted node wakes the next waiter, and its own client, which watched it while it
-	// waited. A waiter that gives up also leaves a watch to be told in vain, and a hold
-	// that lasts watches its own node. A waiter that comes too late for its predecessor
-	// needs no event.
+	// waited. A waiter that gives up also leaves a watch, whose event wakes no waiter,
+	// and a hold that lasts watches its own node. A waiter that comes too late for its
+	// predecessor needs no event.
 	if woken > 2*(frozen.closes+out.GaveUp)+out.GaveUp+out.Long || woken < frozen.closes*9/10 {
 		t.Errorf("%d releases and %d waiters that gave up, %d of them holders that watched their own node, woke %d",
 			frozen.closes, out.GaveUp, out.Long, woken)

@@ -13,7 +13,7 @@ const (
 
 // poll calls ask until it returns nil or ctx ends. A server outside the process
 // cannot signal, so asking again is the only way to wait for it. The error of a wait
-// in vain holds both ctx's cause and the last answer.
+// that fails holds both ctx's cause and the last answer.
 func poll(ctx context.Context, ask func(context.Context) error) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

@@ -72,9 +72,9 @@ func inUse(prefix netip.Prefix) bool {
 	return false
 }
 
-// freePort is a port of 127.0.0.1 that nobody listens on. It lies below the range
-// that the kernel takes for outgoing connections, so that it is still free when its
-// node is started again.
+// freePort is a port of 127.0.0.1 without a listener. It lies below the range that
+// the kernel takes for outgoing connections, so that it is still free when its node
+// is started again.
 func freePort(ctx context.Context) (int, error) {
 	var last error
 	for range 50 {

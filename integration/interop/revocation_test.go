@@ -187,7 +187,7 @@ func (a *arena) asker(ctx context.Context, t *testing.T, p *party, r *revocation
 		if rand.N(4) == 0 {
 			whom = line[rand.N(len(line))]
 		}
-		_ = r.ask(whom.Path, p.side, func() error { // again if it was in vain
+		_ = r.ask(whom.Path, p.side, func() error { // again if it failed
 			if p.side == docent {
 				return look.RequestRelease(ctx, whom)
 			}

@@ -26,7 +26,7 @@ const (
 // Forever is how long to wait for what may take as long as it takes.
 const Forever time.Duration = -1
 
-// ErrTimeUp means that a peer waited in vain as long as it was told to.
+// ErrTimeUp means that a peer waited as long as it was told to, and got nothing.
 var ErrTimeUp = errors.New("peers: time is up")
 
 // Error is an exception that the peer caught.

@@ -95,7 +95,8 @@ func (s *Script) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// Tell writes one line to the program. The error is ErrEnded when nobody reads it.
+// Tell writes one line to the program. The error is ErrEnded when the program does
+// not read it any more.
 func (s *Script) Tell(line string) error {
 	if _, err := io.WriteString(s.stdin, line+"\n"); err != nil {
 		return fmt.Errorf("%w: %w", ErrEnded, err)

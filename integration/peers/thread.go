@@ -45,8 +45,8 @@ func (th *Thread) Leads(ctx context.Context, latch string) (bool, error) {
 	return err == nil, err
 }
 
-// Revoked waits until somebody asks for a revocable lock that this thread holds, and
-// returns [ErrTimeUp] when nobody does.
+// Revoked waits until a client asks for a revocable lock that this thread holds, and
+// returns [ErrTimeUp] when none does.
 func (th *Thread) Revoked(ctx context.Context, lock string, wait time.Duration) error {
 	_, err := th.peer.call(ctx, th.name, fmt.Sprintf("revoked %s %d", lock, wait.Milliseconds()))
 	return err

@@ -2,7 +2,7 @@ package proxy
 
 import "sync"
 
-// gate lets frames of one direction pass, unless somebody holds it.
+// gate lets frames of one direction pass, unless a caller holds it.
 type gate struct {
 	mu      sync.Mutex
 	holders map[any]bool
@@ -41,7 +41,7 @@ func (g *gate) releaseAll() {
 	}
 }
 
-// pass waits until nobody holds the gate; false when done closed first.
+// pass waits until no caller holds the gate; false when done closed first.
 func (g *gate) pass(done <-chan struct{}) bool {
 	for {
 		g.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// address is a port of 127.0.0.1 that stays ours while nobody listens on it, so that
-// a refusing proxy really refuses and nobody else gets the port meanwhile: a bound
-// socket that never listens shares it with the listener.
+// address is a port of 127.0.0.1 that stays ours while no socket listens on it. So a
+// refusing proxy really refuses, and no other process gets the port meanwhile. A
+// bound socket that never listens shares the port with the listener.
 type address struct {
 	fd   int
 	port int

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// reconnect cuts c and shakes hands anew, where go-zookeeper says that it has
+// reconnect cuts c and shakes hands again, where go-zookeeper says that it has
 // seen theirs. It returns what the ConnectRequest on the wire says.
 func (r *rig) reconnect(c interface{ Close() error }, theirs int64) int64 {
 	r.t.Helper()

@@ -7,8 +7,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// The xids of exchanges are never one that means something else, nor
-// go-zookeeper's, nor one in use, also where the numbers begin anew.
+// The xid of an exchange never has another meaning, is never one of
+// go-zookeeper's, and is never in use. That holds also where the numbers begin
+// again.
 func TestOwnXids(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int64{0, 1<<28 - 4, 1<<29 - 4, 1<<31 - 4, 1<<31 + 1<<28 - 4, 1<<32 - 4} {

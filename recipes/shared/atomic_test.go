@@ -88,7 +88,7 @@ func TestDistributedAtomicLong(t *testing.T) {
 			v, err = n.CompareAndSet(r.ctx, -42, 77)
 			is("compare", v, err, true, -42, 77)
 			v, err = n.CompareAndSet(r.ctx, -42, 78)
-			is("compare in vain", v, err, false, 77, 0)
+			is("compare with another value", v, err, false, 77, 0)
 			v, err = n.TrySet(r.ctx, 5)
 			is("try", v, err, true, 77, 5)
 			r.check(n.ForceSet(r.ctx, 6))

@@ -117,7 +117,7 @@ func TestSharedCountSurvivesDeletion(t *testing.T) {
 			time.Sleep(time.Second)
 			got.want(r, 3)
 		}
-		// Deleted and made anew in one moment, and between two reads.
+		// Deleted and made again in one moment, and between two reads.
 		r.check(r.srv.Delete(countPath))
 		r.check(r.srv.Create(countPath, []byte{0, 0, 0, 4}))
 		time.Sleep(time.Second)

@@ -29,7 +29,7 @@ func TestTrySet(t *testing.T) {
 			"set twice":    {func() { r.check(b.Set(r.ctx, 2)); r.check(b.Set(r.ctx, 1)) }, prev, false},
 			"never read":   {func() {}, shared.VersionedCount{Value: 1}, false},
 			"deleted":      {func() { r.check(r.srv.Delete(countPath)) }, prev, false},
-			"made anew": {func() {
+			"made again": {func() {
 				r.check(r.srv.Delete(countPath))
 				r.wantCount(b, 1) // the same value, of the same version
 			}, prev, false},

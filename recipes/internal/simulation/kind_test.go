@@ -159,7 +159,8 @@ func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 		if !ok || !l.kind.place.MatchString(name) || l.kind == readWrite && !before(n, g) {
 			continue
 		}
-		// In a directory that was made after the hold's node the numbers began anew.
+		// In a directory that was made after the hold's node the numbers began
+		// again.
 		if n.Stat.Czxid < g.Token || l.kind == readWrite && dir.Stat.Czxid < g.Token {
 			paths = append(paths, n.Path)
 		}

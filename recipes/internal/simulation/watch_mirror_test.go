@@ -83,7 +83,8 @@ func below(path string) []string {
 	}
 }
 
-// read reads a node, and all below it if the mirror has that and is to read anew.
+// read reads a node, and all below it if the mirror has that and is to read it
+// again.
 func (m *mirror) read(path string, anew bool) {
 	_, stat, err := m.w.c.Get(m.w.ctx, path)
 	m.note(path, stat, err)
