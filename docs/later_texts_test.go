@@ -56,7 +56,7 @@ var laterOn = []mistake{
 		_, err = n.Increment(h.ctx)
 		return err
 	}, "client: add /orders: the sum does not fit into the number: it is 9223372036854775807, too close to the limit to add 1; set a new value, or pass WithWrapping"},
-	{"barrier, alone", func(h *hour) error { return h.enter(3) }, "barrier: 2 of 3 members stood at /start when this one came; View names those that stand now: context deadline exceeded"},
+	{"barrier, alone", func(h *hour) error { return h.enter(3) }, "barrier: 2 of 3 members stood at /start when this one came; View names the members that stand now: context deadline exceeded"},
 	{"barrier, other number", func(h *hour) error { return h.enter(2) }, "barrier: /start is for 2 members here and for 3 in *; give all members the same number"},
 	{"nobody campaigns", func(h *hour) error {
 		latch, err := recipes.NewLeaderLatch(h.client("a"), "/leader")
@@ -70,7 +70,7 @@ var laterOn = []mistake{
 		term, err := latch.Campaign(h.ctx)
 		h.check(err)
 		return errors.Join(term.HandOver(h.ctx, "b"), term.Release(h.ctx))
-	}, `recipes: hand over /leader: no such participant stands in line: "b"; Participants lists those that do`},
+	}, `recipes: hand over /leader: no such participant stands in line: "b"; Participants lists the participants that do`},
 	{"watch on an old server", func(h *hour) error {
 		h.srv = zktest.NewServer(h.T, zktest.WithVersion(zktest.ZooKeeper35), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
 		_, err := h.client("a").Watch(h.ctx, "/orders")
