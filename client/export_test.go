@@ -14,8 +14,8 @@ var ParseConnectString = parseConnectString
 // ParseEnsemble lets tests judge configurations without an ensemble.
 var ParseEnsemble = parseEnsemble
 
-// HubSize is the number of watches that the present session of c keeps. It counts those
-// of feeds on a path as one.
+// HubSize is the number of watches that the present session of c keeps. It counts the
+// watches of feeds on a path as one.
 func HubSize(c *Client) int {
 	c.core.mu.Lock()
 	h := c.core.current.hub

@@ -14,7 +14,7 @@ import (
 )
 
 // What the command leaves in its group is killed before another client can hold, also if
-// the command itself has ended by then: the grace does not begin again.
+// the command itself has ended by then. The grace does not begin again.
 func TestWhatIsLeftAfterALoss(t *testing.T) {
 	t.Parallel()
 	const stubborn = `sh -c 'trap "" TERM; echo $$ > "$0"; echo begun; while :; do sleep 0.01; done' "$0" & `

@@ -51,8 +51,9 @@ func exitCodes(w *world) {
 	w.queue(free, 1) // the election's directory
 }
 
-// SIGTERM before the lock is acquired, in every moment of a run: docent ends with its code, the
-// command has not run, and no node is left, ghosts of lost answers included.
+// SIGTERM comes before the lock is acquired, in every moment of a run. docent ends with
+// its code, and the command has not run. No node is left, ghosts of lost answers
+// included.
 func signalBeforeTheLock(w *world) {
 	dir := w.directory()
 	holder := w.start(w.e.Node(1), dir, filepath.Join(w.TempDir(), "lock"), "run")

@@ -1,6 +1,6 @@
-// Package command_test plays the command docent, as a program, on a real ensemble of three
-// servers: whether the command under a lost lock is gone before the next holder's begins,
-// what is left by a signal, and each exit code.
+// Package command_test plays the command docent, as a program, on a real ensemble of
+// three servers. The command under a lost lock must be gone before the next holder's
+// begins. The tests also look at what a signal leaves, and at each exit code.
 package command_test
 
 import (
@@ -165,8 +165,8 @@ func (w *world) eventually(what string, ok func() bool) {
 	}
 }
 
-// docent is a docent that runs, whose command says by a pipe when it begins and by its
-// end when the last process of it has ended.
+// docent is a docent that runs. Its command says by a pipe when it begins, and by the
+// pipe's end when its last process has ended.
 type docent struct {
 	*world
 	cmd   *exec.Cmd

@@ -39,8 +39,8 @@ func TestCommitsAreSeenBeforeAnswers(t *testing.T) {
 	})
 }
 
-// TestCommitsOfAServerAlone checks what a server on its own tells: what a multi
-// made, what a failed one did not, and what was deleted with a session.
+// TestCommitsOfAServerAlone checks what a server on its own tells. It tells what
+// a multi made, what a failed one did not, and what was deleted with a session.
 func TestCommitsOfAServerAlone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, srv *zktest.Server) {

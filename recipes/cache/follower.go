@@ -92,10 +92,11 @@ func (f *follower[V]) State() State { return f.latest.Load().at(inner.Standing(f
 func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
 
 // Wait waits for a snapshot with all transactions up to zxid, and returns it. The zxid
-// may come from any client: the Stat of client.Set has it as Mzxid, that of
-// client.CreateStat as Czxid, and the fencing token of a hold is one. If no snapshot reaches zxid by itself, Wait makes the cache ask
-// the servers. With zxid 0 Wait waits for the first snapshot. The error is that of ctx,
-// or ErrClosed. After an error the cache asks no more for that zxid.
+// may come from any client. The Stat of client.Set has it as Mzxid, the Stat of
+// client.CreateStat as Czxid, and the fencing token of a hold is one. If no snapshot
+// reaches zxid by itself, Wait makes the cache ask the servers. With zxid 0 Wait waits
+// for the first snapshot. The error is that of ctx, or ErrClosed. After an error the
+// cache asks no more for that zxid.
 func (f *follower[V]) Wait(ctx context.Context, zxid int64) (*Snapshot[V], error) {
 	if v := f.latest.Load(); v.zxid >= max(zxid, 1) {
 		return &v.Snapshot, nil

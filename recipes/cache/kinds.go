@@ -25,8 +25,8 @@ type Children[V any] struct{ *follower[V] }
 
 // NewChildren returns a cache of a directory. It does no I/O before Start. The
 // directory need not exist. The codec decodes the data of the directory too. A
-// directory without data is therefore [Undecodable] to [JSON], which matters to nobody
-// who looks at its children alone.
+// directory without data is therefore [Undecodable] to [JSON], which does not matter
+// to a reader that looks at its children alone.
 func NewChildren[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Children[V], error) {
 	f, err := newFollower(c, path, codec, 1, opts)
 	if err != nil {

@@ -79,9 +79,10 @@ func WithDepth(n int) Option {
 
 // WithFilter leaves out the nodes for which accept is false, and all below them. The
 // node at the path of the cache is never left out. accept must always say the same of
-// the same path: if it changes its mind, nodes that it now refuses stay as they were,
-// and others are missing, until the cache reads their directory again. It runs on the goroutine of the cache, so it must not block or
-// close the cache. Its panic ends the program.
+// the same path. If it changes its mind, nodes that it now refuses stay as they were,
+// and others are missing, until the cache reads their directory again. It runs on the
+// goroutine of the cache, so it must not block or close the cache. Its panic ends the
+// program.
 func WithFilter(accept func(path string) bool) Option {
 	return optionFunc(func(s *settings) error {
 		if accept == nil {

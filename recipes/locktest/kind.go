@@ -7,9 +7,9 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// Kind is a kind of lock. Holds are counted in units: a hold takes Weight of
-// the Capacity, one of its Rival RivalWeight, and all that are out together
-// never exceed the Capacity.
+// Kind is a kind of lock. Holds are counted in units. A hold takes Weight of the
+// Capacity, and a hold of its Rival takes RivalWeight. All holds that are out
+// together never exceed the Capacity.
 type Kind struct {
 	Name  string
 	Make  func(c *client.Client, path string) (Lock, error)

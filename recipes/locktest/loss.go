@@ -11,9 +11,9 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-// lostRequests loses each request of an acquire of a new path and of a wait
-// behind another holder, and of the releases, in every way: the lock is had
-// once, and nothing stays.
+// lostRequests loses each request of an acquire of a new path, of a wait behind
+// another holder, and of the releases, in every way. The lock is held once, and
+// nothing stays.
 func lostRequests(s *suite) {
 	a, b := s.Connect("a"), s.Connect("b")
 	for _, way := range s.Ways() {
@@ -44,8 +44,8 @@ func lostRequests(s *suite) {
 	}
 }
 
-// killedAtEveryAnswer ends the session in the moment between each answer and
-// the client's reading it: a hold that is returned is one, or says that it is
+// killedAtEveryAnswer ends the session in the moment between each answer and the
+// client's reading it. A hold that is returned holds the lock, or says that it is
 // lost.
 func killedAtEveryAnswer(s *suite) {
 	a, b := s.Connect("a"), s.Connect("b")

@@ -209,7 +209,7 @@ func (s *suite) nodes(path string, n int) {
 }
 
 // nothingLeft waits until no node and no watch is left of what was done below
-// path, and takes and releases the lock by way of proof. A watch on a
+// path. Then it takes and releases the lock by way of proof. A watch on a
 // directory, which a client cannot take back, may stay; it is one for all.
 func (s *suite) nothingLeft(path string, free Lock) {
 	s.Helper()

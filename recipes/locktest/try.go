@@ -41,8 +41,8 @@ func tryAcquire(s *suite) {
 	s.nothingLeft(path, theirs)
 }
 
-// cancelled ends the context at every moment of an acquire, of a free lock and
-// of one that is held: it returns then, and nothing stays.
+// cancelled ends the context at every moment of an acquire, of a free lock and of
+// one that is held. The acquire returns then, and nothing stays.
 func cancelled(s *suite) {
 	const steps = 48
 	path := s.Path()

@@ -17,9 +17,9 @@ type World interface {
 
 	// Ways are the ways of [World.Lose].
 	Ways() []string
-	// Lose breaks the client's connection at its nth request from now on, in
-	// one of the ways: before the server has it, or so that the answer is lost.
-	// Pings do not count.
+	// Lose breaks the client's connection at its nth request from now on, in one
+	// of the ways. It does so before the server has the request, or so that the
+	// answer is lost. Pings do not count.
 	Lose(client string, nth int, way string) Fault
 	// AtAnswer runs f when the server has answered the client's nth request
 	// from now on, before the client has the answer.

@@ -123,11 +123,11 @@ func (m *Member) watched() bool {
 	}
 }
 
-// succeed makes m the first, now that n is gone, if n was the only one that blocked it,
-// and the watch on m's own node has not fired. ClickHouse Keeper sends events of
-// sessions that it ends with their connections, so there m lists. Numbers only grow
-// while m's own node stands. So no other contender has come ahead since. A writer has to
-// list: the writer ahead may have left a reader in its place.
+// succeed makes m the first, now that n is gone. It does so if n was the only contender
+// that blocked m, and the watch on m's own node has not fired. ClickHouse Keeper sends
+// events of sessions that it ends with their connections, so there m lists. Numbers only
+// grow while m's own node stands. So no other contender has come ahead since. A writer
+// has to list: the writer ahead may have left a reader in its place.
 func (m *Member) succeed(n Node) {
 	if m.chain != nil && m.behind == 1 && m.watched() && inner.Orderly(m.Session) && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared) {
 		m.chain.listed(m)

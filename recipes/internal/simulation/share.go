@@ -116,7 +116,7 @@ func kept(f *facts) (errs []error) {
 }
 
 // downgrades: a reader that took a writer's place was there before the writer had
-// gone, and no hold that excludes the reader was granted in between.
+// gone. No hold that excludes the reader was granted in between.
 func downgrades(f *facts) (errs []error) {
 	lines := f.grants()
 	for _, r := range f.Holds {
