@@ -99,6 +99,7 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 		case !xs[i].Answered() || err != nil && passing(err):
 		case err != nil:
 			h.failLocked(e, err)
+			h.firePathLocked(e.path, errDisarmed)
 			continue
 		case a.hub == h && a.line == line:
 			e.line = line
@@ -146,7 +147,9 @@ func (h *hub) refuse(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.all.due {
-		h.failLocked(e, err)
+		if h.failLocked(e, err); h.all.stands(e) { // otherwise no one-shot watch relies on it
+			h.firePathLocked(e.path, errDisarmed)
+		}
 	}
 }
 
@@ -162,5 +165,4 @@ func (h *hub) failLocked(e *lasting, err error) {
 	delete(a.paths, e.path)
 	delete(a.due, e.path)
 	delete(a.readerless, e.path)
-	h.firePathLocked(e.path, errDisarmed)
 }

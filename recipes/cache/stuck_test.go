@@ -2,7 +2,9 @@ package cache_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,5 +63,38 @@ func TestStuckIsStale(t *testing.T) {
 			r.Errorf("%v", tree.State())
 		}
 		r.want(tree, "/app= /app/a=b")
+	})
+}
+
+// Caches that share one-shot watches wait for each other now and then. None of them
+// says stale of that.
+func TestSharedWatchesStaySynced(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		for i := range 5 {
+			r.create("/app/n"+strconv.Itoa(i), "")
+		}
+		var followed sync.WaitGroup
+		var trees []*cache.Tree[string]
+		for range 4 {
+			tree := r.tree("/app", opts...)
+			trees = append(trees, tree)
+			followed.Go(func() {
+				for change := range tree.Changes(r.ctx) {
+					if change.Kind == cache.BecameStale && !errors.Is(change.State.Err, cache.ErrClosed) {
+						r.Errorf("%v", change.State)
+					}
+				}
+			})
+		}
+		for i := range 200 {
+			r.set("/app/n"+strconv.Itoa(i%5), strconv.Itoa(i))
+		}
+		for _, tree := range trees {
+			r.want(tree, "/app= /app/n0=195 /app/n1=196 /app/n2=197 /app/n3=198 /app/n4=199")
+			tree.Close()
+		}
+		followed.Wait()
 	})
 }
