@@ -25,10 +25,29 @@ func headings(page string) map[string]bool {
 	return anchors
 }
 
+// allPages are those of every module.
+func allPages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, ".md") {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("pages %v, error %v", all, err)
+	}
+	return all
+}
+
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, path := range append(pages(t), "../CHANGELOG.md") {
+	for _, path := range allPages(t) {
 		page := read(t, path)
 		for _, found := range link.FindAllStringSubmatch(page, -1) {
 			target, anchor, _ := strings.Cut(found[1], "#")

@@ -1,0 +1,149 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// figure is a number that pages quote and a file of the repository decides. Both
+// patterns have one group, the number.
+type figure struct {
+	what, file, decides string
+	quotes              []quote
+}
+
+type quote struct{ page, pattern string }
+
+var figures = []figure{
+	{
+		"the default session timeout", "client/options.go", `DefaultSessionTimeout = (\d+) \* time\.Second`, []quote{
+			{"../README.md", `session times out, (\d+) s by default`},
+			{"losing-a-lock.md", `client\.WithSessionTimeout., (\d+) s by default`},
+			{"client.md", `client\.WithSessionTimeout. \| (\d+) s \|`},
+			{"operations.md", `session timeout .T. \| (\d+) s \|`},
+		},
+	},
+	{
+		"the least release of Go", "go.mod", `(?m)^go (\d+\.\d+)`, []quote{
+			{"../README.md", `Go (\d+\.\d+) or later`},
+			{"quickstart.md", `Go (\d+\.\d+) or later`},
+			{"compatibility.md", `go\.mod. and later: (\d+\.\d+)`},
+		},
+	},
+	{
+		"go-zookeeper's release", "go.mod", `go-zookeeper/zk v([\d.]+)`, []quote{
+			{"compatibility.md", `go-zookeeper \| v([\d.]+),`},
+			{"comparison.md", `go-zookeeper v([\d.]+),`},
+		},
+	},
+	{
+		"how many nodes of a client stand in line", "recipes/internal/seqqueue/queue.go", `MostMembers = (\d+)`, []quote{
+			{"../README.md", `Of one process (\d+) acquires stand in line`},
+			{"interprocessmutex.md", `At most (\d+) nodes of one client`},
+			{"architecture.md", `while (\d+) nodes of the client stand in line`},
+			{"decisions.md", `At most (\d+) nodes of one client`},
+			{"glossary.md", `at most (\d+) nodes that one client has`},
+		},
+	},
+	{
+		"when a waiter and a holder watch their own nodes", "recipes/internal/seqqueue/front.go", `WatchAfter = (\d+) \* time\.Millisecond`, []quote{
+			{"interprocessmutex.md", `own node with a watch after (\d+) ms`},
+			{"interprocessmutex.md", `held for longer than (\d+) ms`},
+			{"interprocessmutex.md", `within (\d+) ms of the deletion`},
+			{"inspection.md", `within (\d+) ms of the grant`},
+			{"architecture.md", `a timer, (\d+) ms after the grant`},
+			{"decisions.md", `watches its own node after (\d+) ms`},
+		},
+	},
+	{
+		"how many goroutines watch the nodes of holds", "recipes/ownwatch.go", `ownWatchers = (\d+)`, []quote{
+			{"architecture.md", `with at most (\d+) goroutines`},
+		},
+	},
+	{
+		"how long the first of a semaphore may stay the same", "recipes/semaphore_leases.go", `patience = (\d+) \* time\.Millisecond`, []quote{
+			{"interprocesssemaphore.md", `(\d+) ms, the inner acquire is refused`},
+			{"decisions.md", `and (\d+) ms allow for a lost packet`},
+		},
+	},
+	{
+		"how often a participant gives way", "recipes/leader.go", `mostWays = (\d+)`, []quote{
+			{"leaderlatch.md", `gives way (\d+) times at most`},
+		},
+	},
+	{
+		"schedules on ClickHouse Keeper", "Makefile", `(?m)^KEEPER_SEEDS \?= (\d+)`, []quote{
+			{"servers.md", `make simulation. plays ([\d,]+) seeded schedules`},
+		},
+	},
+	{
+		"schedules of linear", "Makefile", `(?m)^LINEAR_SEEDS \?= (\d+)`, []quote{
+			{"../CONTRIBUTING.md", `linearizable: ([\d,]+) schedules of faults`},
+		},
+	},
+	{
+		"seeds of determinism", "Makefile", `(?m)^TRACE_SEEDS \?= (\d+)`, []quote{
+			{"../CONTRIBUTING.md", `make determinism. \| (\d+) seeds`},
+		},
+	},
+	{
+		"requests of differential", ".ci/differential.sh", `DIFF_OPS:-(\d+)`, []quote{
+			{"../CONTRIBUTING.md", `as their release, ([\d,]+) random requests`},
+		},
+	},
+	{
+		"inputs of the fuzz targets", "Makefile", `(?m)^FUZZTIME \?= (\d+)x`, []quote{
+			{"../CONTRIBUTING.md", `FUZZTIME., default (\d+)x`},
+		},
+	},
+	{
+		"processes of the flash sale", "docs/examples/flashsale/main.go", `"workers", (\d+)`, []quote{
+			{"../README.md", `# (\d+) processes x`}, {"README.md", `\| (\d+) processes sell`},
+		},
+	},
+	{
+		"buyers of the flash sale", "docs/examples/flashsale/main.go", `"buyers", (\d+)`, []quote{
+			{"../README.md", `processes x (\d+) buyers`},
+		},
+	},
+	{
+		"items of the flash sale", "docs/examples/flashsale/main.go", `"stock", (\d+)`, []quote{
+			{"../README.md", `buyers sell (\d+) items`}, {"README.md", `processes sell (\d+) items`},
+		},
+	},
+}
+
+// quoted returns the numbers that a text has where the pattern says.
+func quoted(text, pattern string) []string {
+	text = strings.Join(strings.Fields(text), " ") // a page breaks its lines anywhere
+	var found []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, strings.ReplaceAll(m[1], ",", ""))
+	}
+	return found
+}
+
+// A number that a page quotes is the one that the code has.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for _, f := range figures {
+		m := regexp.MustCompile(f.decides).FindStringSubmatch(read(t, filepath.Join(root, f.file)))
+		if m == nil {
+			t.Errorf("%s: %s has no %s", f.what, f.file, f.decides)
+			continue
+		}
+		for _, q := range f.quotes {
+			found := quoted(read(t, q.page), q.pattern)
+			if len(found) == 0 {
+				t.Errorf("%s: %s has no %s", f.what, q.page, q.pattern)
+			}
+			for _, number := range found {
+				if number != m[1] {
+					t.Errorf("%s: %s says %s, and %s says %s", f.what, q.page, number, f.file, m[1])
+				}
+			}
+		}
+	}
+}
