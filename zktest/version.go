@@ -51,7 +51,7 @@ var releaseNumber = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)`)
 func ParseVersion(text string) (Version, error) {
 	m := releaseNumber.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("zktest: no release number in %q", text)
+		return 0, fmt.Errorf("zktest: no release number in %q; it has three parts, like 3.9.5", text)
 	}
 	var n [3]int
 	for i := range n {
@@ -60,7 +60,7 @@ func ParseVersion(text string) (Version, error) {
 	minor, patch := n[1], n[2]
 	switch {
 	case n[0] != 3 || minor < 5:
-		return 0, fmt.Errorf("zktest: %s is not a release from 3.5 on", m[0])
+		return 0, fmt.Errorf("zktest: %s is not a release that is imitated: those are 3.5 to 3.9", m[0])
 	case minor >= 9:
 		return ZooKeeper39, nil
 	case minor == 8 && patch >= 4:
