@@ -75,3 +75,28 @@ func ExamplePolicy_WithRand() {
 	// 150ms
 	// 150ms
 }
+
+// The policies by what they say of themselves. Bounded ones give up by themselves.
+func ExamplePolicy() {
+	for _, p := range []retry.Policy{
+		retry.Default(),
+		retry.Exponential(100*time.Millisecond, 10*time.Second),
+		retry.Forever(time.Second),
+		retry.BoundedExponential(100*time.Millisecond, 10*time.Second, 3),
+		retry.NTimes(3, time.Second),
+		retry.UntilElapsed(time.Minute, time.Second),
+		retry.Once(time.Second),
+		retry.None(),
+	} {
+		fmt.Println(p, p.Bounded())
+	}
+	// Output:
+	// Exponential(50ms, 2s) false
+	// Exponential(100ms, 10s) false
+	// Forever(1s) false
+	// BoundedExponential(100ms, 10s, 3) true
+	// NTimes(3, 1s) true
+	// UntilElapsed(1m0s, 1s) true
+	// NTimes(1, 1s) true
+	// None() true
+}

@@ -1,4 +1,4 @@
-package ported
+package ported_test
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/docs/examples/ported"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
 
-func start(t *testing.T, srv *zktest.Server, id string) (*Service, *client.Client) {
+func start(t *testing.T, srv *zktest.Server, id string) (*ported.Service, *client.Client) {
 	t.Helper()
 	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.Client(id).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 	check(t, err)
-	s, err := New(t.Context(), c, id, 2)
+	s, err := ported.New(t.Context(), c, id, 2)
 	check(t, err)
 	t.Cleanup(func() { s.Limits.Close(); _, _ = s.Worker.Close(), c.Close() })
 	return s, c
@@ -77,7 +78,7 @@ func TestService(t *testing.T) {
 		t.Errorf("workers %v: %v", members, err)
 	}
 	ended := make(chan error, 2)
-	for _, s := range []*Service{a, b} {
+	for _, s := range []*ported.Service{a, b} {
 		go func() {
 			member, err := s.Start.Enter(t.Context())
 			if err == nil {
