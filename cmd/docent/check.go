@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,12 +27,24 @@ const (
 	fail = "fail"
 )
 
+// level colors the findings that an operator has to look at.
+func (f finding) level() level {
+	switch f.Result {
+	case fail:
+		return bad
+	case warn:
+		return doubtful
+	}
+	return usual
+}
+
 func newCheck(to *target) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check whether this host can lock: servers, rights, timeouts, counters",
-		Long: `Check connects to the ensemble and to each server alone, says what the servers are and what
-session timeout they grant, and whether a lock is safe with it. With DIR it checks the
+		Long: `Check connects to the ensemble and to each server alone. It says what the servers are,
+whether the connection is encrypted and until when the certificates are valid, what session
+timeout the servers grant, and whether a lock is safe with it. With DIR it checks the
 rights there, without leaving a node, and the counters of the locks at or below it.
 
 It exits with 1 if a check fails.`,
@@ -72,36 +82,20 @@ func (t *target) check(cmd *cobra.Command, dir []string) ([]finding, error) {
 	}
 	defer c.Close() //nolint:errcheck // nothing was changed
 	all := []finding{{"ensemble", good, "connected to " + t.servers}}
-	all = append(all, t.each(cmd)...)
-	all = append(all, t.kind(ctx, c), t.granted(ctx, c))
+	if root := t.chroot(); root != "" {
+		all = append(all, finding{"chroot", good, root + " exists; paths are below it"})
+	}
+	all = append(all, t.each(cmd, c)...)
+	all = append(all, t.kind(ctx, c), t.encryption(ctx, c))
+	if s, err := c.Session(ctx); err != nil {
+		all = append(all, finding{"session timeout", fail, err.Error()})
+	} else {
+		all = append(all, t.granted(s.Timeout()), t.lease(cmd, c, s.Timeout()))
+	}
 	if len(dir) == 1 {
 		all = append(all, rights(ctx, c, dir[0]), counters(ctx, c, dir[0], cmd.ErrOrStderr()))
 	}
 	return all, nil
-}
-
-// each connects to one server after the other.
-func (t *target) each(cmd *cobra.Command) (all []finding) {
-	list, chroot := t.servers, ""
-	if i := strings.IndexByte(t.servers, '/'); i >= 0 {
-		list, chroot = t.servers[:i], t.servers[i:]
-	}
-	servers := strings.Split(list, ",")
-	if len(servers) == 1 {
-		return nil
-	}
-	for _, server := range servers {
-		one := *t
-		one.servers = strings.TrimSpace(server) + chroot
-		f := finding{"server " + one.servers, good, "answers"}
-		if c, err := one.dial(cmd); err != nil {
-			f.Result, f.Detail = fail, err.Error()
-		} else {
-			_ = c.Close()
-		}
-		all = append(all, f)
-	}
-	return all
 }
 
 // kind says what the servers are.
@@ -111,8 +105,11 @@ func (t *target) kind(ctx context.Context, c *client.Client) finding {
 	if err != nil {
 		return finding{f.Check, fail, err.Error()}
 	}
-	if version := t.version(ctx, c.Servers()); version != "" {
-		f.Detail += " " + version
+	for _, server := range c.Servers() {
+		if what := t.about(ctx, server); what != "" {
+			f.Detail += " " + what
+			break
+		}
 	}
 	if product != "Apache ZooKeeper" {
 		f.Result = warn
@@ -134,39 +131,11 @@ func recognised(ctx context.Context, c *client.Client) (string, error) {
 	}
 }
 
-// version asks the servers with the command srvr, which they may not be configured to
-// answer.
-func (t *target) version(ctx context.Context, servers []string) string {
-	for _, server := range servers {
-		var d net.Dialer
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		conn, err := d.DialContext(ctx, "tcp", server)
-		cancel()
-		if err != nil {
-			continue
-		}
-		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-		_, _ = conn.Write([]byte("srvr"))
-		text, _ := io.ReadAll(io.LimitReader(conn, 4096))
-		_ = conn.Close()
-		if _, rest, ok := strings.Cut(string(text), "Zookeeper version: "); ok {
-			line, _, _ := strings.Cut(rest, "\n")
-			version, _, _ := strings.Cut(line, ",")
-			return version
-		}
-	}
-	return ""
-}
-
 // granted says what session timeout the servers grant. A timeout that no lock is safe
 // with has refused the connection before.
-func (t *target) granted(ctx context.Context, c *client.Client) finding {
-	s, err := c.Session(ctx)
-	if err != nil {
-		return finding{"session timeout", fail, err.Error()}
-	}
-	f := finding{"session timeout", good, fmt.Sprintf("%v: so long a crashed holder keeps its lock", s.Timeout())}
-	if s.Timeout() != t.timeout {
+func (t *target) granted(timeout time.Duration) finding {
+	f := finding{"session timeout", good, fmt.Sprintf("%v: so long a crashed holder keeps its lock", timeout)}
+	if timeout != t.timeout {
 		f.Result = warn
 		f.Detail += fmt.Sprintf("; %v was asked for (--session-timeout), and the servers' minSessionTimeout and maxSessionTimeout allow what they grant", t.timeout)
 	}

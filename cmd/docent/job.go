@@ -52,7 +52,7 @@ type job struct {
 	try, again             bool
 	conflict               int
 	timeout, grace, margin time.Duration
-	settle                 time.Duration
+	settle, tick           time.Duration
 	onLoss, onAsk          string
 }
 
@@ -82,9 +82,10 @@ func (j *job) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&j.try, "try", false, "do not wait: exit with 124 if another client holds")
 	flags.DurationVar(&j.timeout, "timeout", 0, "wait so long at most, then exit with 124; 0 is no limit")
-	flags.DurationVar(&j.grace, "grace", 3*time.Second, "time between SIGTERM and SIGKILL")
-	flags.DurationVar(&j.margin, "margin", time.Second, "how long before another client can hold the command is killed")
+	flags.DurationVar(&j.grace, "grace", defaultGrace, "time between SIGTERM and SIGKILL")
+	flags.DurationVar(&j.margin, "margin", defaultMargin, "how long before another client can hold the command is killed")
 	flags.DurationVar(&j.settle, "settle", defaultSettle, "if docent had to wait: how long after the other holder has gone the command begins")
+	flags.DurationVar(&j.tick, "tick-time", 0, "the servers' tickTime, if it is more than 2s (docent check)")
 	flags.StringVar(&j.onLoss, "on-loss", doTerm, "what becomes of the command if the lock is lost: `term|kill|warn`")
 	flags.StringVar(&j.onAsk, "on-ask", doIgnore, "what becomes of the command if its release is asked for (docent ask): `ignore|term`")
 	flags.IntVarP(&j.conflict, "conflict-exit-code", "E", exitConflict, "exit code if the lock is not obtained")
@@ -114,8 +115,8 @@ func (j *job) check() error {
 		return usageError("--try does not wait; leave out --timeout")
 	case j.try && j.again:
 		return usageError("--again waits for its next turn; leave out --try")
-	case j.timeout < 0 || j.grace < 0 || j.settle < 0:
-		return usageError("--timeout, --grace and --settle are not negative")
+	case j.timeout < 0 || j.grace < 0 || j.settle < 0 || j.tick < 0:
+		return usageError("--timeout, --grace, --settle and --tick-time are not negative")
 	case j.margin <= 0:
 		return usageError("--margin %v is not positive", j.margin)
 	case !slices.Contains([]string{doTerm, doKill, doWarn}, j.onLoss):
@@ -145,7 +146,7 @@ func (j *job) run(cmd *cobra.Command, open opener, command []string) error {
 	var take taker
 	err = j.interruptible(ctx, func(ctx context.Context) (err error) {
 		cmd.SetContext(ctx)
-		if c, err = j.to.dial(cmd, client.WithLeasePolicy(client.LeasePolicy{SafetyMargin: j.safety()})); err == nil {
+		if c, err = j.to.dial(cmd, client.WithLeasePolicy(client.LeasePolicy{SafetyMargin: j.safety(), TickTime: j.tick})); err == nil {
 			take, err = open(c)
 		}
 		return err

@@ -17,6 +17,12 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
+// Defaults of --grace and --margin, which `docent check` looks at as well.
+const (
+	defaultGrace  = 3 * time.Second
+	defaultMargin = time.Second
+)
+
 // target is the ensemble that a command talks to, and how.
 type target struct {
 	flags *pflag.FlagSet
@@ -121,7 +127,7 @@ func (t *target) options(log *slog.Logger, more ...client.Option) ([]client.Opti
 		}
 		opts = append(opts, client.WithAuth(scheme, text))
 	}
-	if t.tls || t.ca != "" || t.cert != "" || t.key != "" || t.serverName != "" {
+	if t.encrypted() {
 		cfg, err := t.tlsConfig()
 		if err != nil {
 			return nil, err
@@ -132,6 +138,11 @@ func (t *target) options(log *slog.Logger, more ...client.Option) ([]client.Opti
 		opts = append(opts, client.WithNamespace(t.namespace))
 	}
 	return append(opts, more...), nil
+}
+
+// encrypted reports whether any flag asks for TLS.
+func (t *target) encrypted() bool {
+	return t.tls || t.ca != "" || t.cert != "" || t.key != "" || t.serverName != ""
 }
 
 func (t *target) tlsConfig() (*tls.Config, error) {
