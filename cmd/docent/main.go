@@ -2,8 +2,10 @@
 // holds the locks of an ensemble, and helps when a lock is stuck.
 //
 //	docent run /locks/nightly -- backup.sh     # one at a time, on all hosts
+//	docent elect /leaders/indexer -- indexer   # one leads, the others wait
 //	docent ls /locks                           # locks below a directory
 //	docent queue /locks/nightly                # holders and waiters, in order
+//	docent watch /config                       # nodes, and their changes as they come
 //	docent serve                               # a ZooKeeper for development
 //
 // `docent help` lists all commands. Data goes to standard output, all else to standard
