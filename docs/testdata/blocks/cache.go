@@ -1,0 +1,4 @@
+package page
+
+func write(any)
+func remove(path string)
