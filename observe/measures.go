@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"sync"
 
 	"github.com/docent-go/docent/client"
 )
@@ -39,10 +40,13 @@ type (
 	}
 )
 
+// lazy makes a series when its first value comes.
+type lazy = func() func(context.Context, float64)
+
 // lock has the series of the locks of one kind.
 type lock struct {
-	acquired [client.AcquireCanceled + 1]func(context.Context, float64)
-	ended    [client.HoldLostClosed + 1]func(context.Context, float64)
+	acquired [client.AcquireCanceled + 1]lazy // most outcomes never come
+	ended    [client.HoldLostClosed + 1]lazy
 	lost     [client.HoldLostClosed + 1]func(context.Context, int64)
 	holds    func(context.Context, int64)
 	waiters  func(context.Context, int64)
@@ -98,10 +102,14 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 			position: histogram(QueuePosition, k.recipe, k.mode, k.lock),
 		}
 		for o := range l.acquired {
-			l.acquired[o] = histogram(AcquireDuration, k.recipe, k.mode, k.lock, client.AcquireOutcome(o).String())
+			l.acquired[o] = sync.OnceValue(func() func(context.Context, float64) {
+				return histogram(AcquireDuration, k.recipe, k.mode, k.lock, client.AcquireOutcome(o).String())
+			})
 		}
 		for e := range l.ended {
-			l.ended[e] = histogram(HoldDuration, k.recipe, k.mode, k.lock, client.HoldEnd(e).String())
+			l.ended[e] = sync.OnceValue(func() func(context.Context, float64) {
+				return histogram(HoldDuration, k.recipe, k.mode, k.lock, client.HoldEnd(e).String())
+			})
 			if client.HoldEnd(e).Lost() { // from 0 on, so that the first loss is an increase
 				l.lost[e] = sum(Lost, k.recipe, k.mode, k.lock, client.HoldEnd(e).String())
 			}
@@ -214,7 +222,7 @@ func (a *acquire) queued(p client.QueuePlace) {
 
 func (a *acquire) acquired(r client.AcquireResult) {
 	a.waiters(a.ctx, -1)
-	a.lock.acquired[r.Outcome](a.ctx, r.Duration.Seconds())
+	a.lock.acquired[r.Outcome]()(a.ctx, r.Duration.Seconds())
 }
 
 func (a *acquire) held(ctx context.Context, _ client.HoldInfo) context.Context {
@@ -225,7 +233,7 @@ func (a *acquire) held(ctx context.Context, _ client.HoldInfo) context.Context {
 
 func (a *acquire) ended(r client.HoldResult) {
 	a.holds(a.ctx, -1)
-	a.lock.ended[r.End](a.ctx, r.Duration.Seconds())
+	a.lock.ended[r.End]()(a.ctx, r.Duration.Seconds())
 	if r.End.Lost() {
 		a.lost[r.End](a.ctx, 1)
 	}

@@ -61,7 +61,7 @@ func Metrics() []Metric {
 		{Retries, Counter, "{retry}", "Tries of operations that failed and were repeated.", []string{"db.operation.name"}, nil},
 		{SessionState, Gauge, "{client}", "Clients of this process in each state. A closed client is in none.", []string{"state"}, nil},
 		{Transitions, Counter, "{transition}", "Changes of clients to each state.", []string{"state"}, nil},
-		{LeaseRemaining, Histogram, "s", "Time that holds had left at the end of each heartbeat, 0 once they are lost.", nil, []float64{0, .25, .5, 1, 2, 4, 8, 15, 30, 60}},
+		{LeaseRemaining, Histogram, "s", "Time that holds had left at the end of each heartbeat, 0 once they are lost.", nil, []float64{0, .25, .5, 1, 2.5, 5, 10, 20, 40}},
 		{HeartbeatDuration, Histogram, "s", "Duration of heartbeats. There are heartbeats only while something is held.", []string{"error.type"}, request},
 		{HeartbeatFailures, Counter, "{failure}", "Heartbeats without a useful answer.", nil, nil},
 		{DialDuration, Histogram, "s", "Duration of dials with their handshakes.", []string{"server.address", "error.type"}, request},

@@ -177,7 +177,7 @@ func (r *receiver) checkMetrics(t *testing.T, facts []scenes.Fact) {
 		m := r.metrics[f.Metric]
 		for _, p := range m.GetHistogram().GetDataPoints() {
 			if has(p, f.Labels) {
-				n += int64(p.GetCount()) //nolint:gosec // a small number
+				n += int64(p.GetCount())
 			}
 		}
 		for _, p := range m.GetSum().GetDataPoints() {

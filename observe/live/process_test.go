@@ -2,7 +2,6 @@ package live_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,11 +61,11 @@ func observed() error {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Println(l.Addr()); err != nil {
+	if _, err := fmt.Fprintln(os.Stdout, l.Addr()); err != nil {
 		return err
 	}
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}

@@ -47,7 +47,7 @@ func startPrometheus(t *testing.T, target string) *prom {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), //nolint:gosec // ours
+	cmd := exec.CommandContext(t.Context(), binary, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address=127.0.0.1:0", "--log.format=json")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

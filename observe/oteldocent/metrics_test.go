@@ -26,7 +26,7 @@ func points(data metricdata.Aggregation) (all []point) {
 	switch d := data.(type) {
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {
-			all = append(all, point{p.Attributes, int64(p.Count)}) //nolint:gosec // a small number
+			all = append(all, point{p.Attributes, int64(p.Count)})
 		}
 	case metricdata.Sum[int64]:
 		for _, p := range d.DataPoints {
