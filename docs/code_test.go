@@ -24,7 +24,7 @@ const module = "github.com/docent-go/docent/"
 // qualifiers are the packages that a block of code may use without an import.
 var qualifiers = map[string]string{
 	"barrier": module + "recipes/barrier", "cache": module + "recipes/cache", "client": module + "client",
-	"fence": module + "fence", "nodes": module + "recipes/nodes", "recipes": module + "recipes",
+	"fence": module + "fence", "nodes": module + "recipes/nodes", "observe": module + "observe", "recipes": module + "recipes",
 	"retry": module + "retry", "secure": module + "docs/examples/secure", "shared": module + "recipes/shared",
 	"zktest": module + "zktest", "zk": "github.com/go-zookeeper/zk",
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "json": "encoding/json",
@@ -36,7 +36,9 @@ var qualifiers = map[string]string{
 // foreign are packages of modules that the core module does not depend on. Of
 // them a block's syntax is checked, and of everything else in it the types too.
 var foreign = map[string]string{
-	"codes": "go.opentelemetry.io/otel/codes", "trace": "go.opentelemetry.io/otel/trace",
+	"codes": "go.opentelemetry.io/otel/codes", "trace": "go.opentelemetry.io/otel/trace", "otel": "go.opentelemetry.io/otel",
+	"prometheus": "github.com/prometheus/client_golang/prometheus",
+	"oteldocent": module + "observe/oteldocent", "promdocent": module + "observe/promdocent",
 }
 
 // exported reads what the compiler has exported of the packages above.

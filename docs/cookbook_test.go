@@ -6,20 +6,28 @@ import (
 	"testing"
 )
 
-// The code of these pages is taken from the programs in docs/examples, which tests run.
+// The code of these pages, from a heading on, is taken from the programs in docs/examples,
+// which tests run.
 func TestCodeIsTaken(t *testing.T) {
 	t.Parallel()
 	indent := regexp.MustCompile(`(?m)^\t+`)
 	programs := indent.ReplaceAllString(sourceOf(t, "examples"), "")
-	for _, page := range []string{"cookbook.md", "curator-migration.md"} {
+	for page, heading := range map[string]string{"cookbook.md": "# ", "curator-migration.md": "## A whole service"} {
 		blocks := 0
-		for _, b := range codeBlocks(read(t, page)) {
+		before, part, found := strings.Cut(read(t, page), heading)
+		if !found {
+			t.Errorf("%s has no part %q", page, heading)
+		}
+		if strings.HasPrefix(heading, "## ") {
+			part, _, _ = strings.Cut(part, "\n## ")
+		}
+		for _, b := range codeBlocks(part) {
 			if b.language != "go" {
 				continue
 			}
 			blocks++
 			if !strings.Contains(programs, indent.ReplaceAllString(b.text, "")) {
-				t.Errorf("%s:%d: no program in docs/examples has this code", page, b.line)
+				t.Errorf("%s:%d: no program in docs/examples has this code", page, strings.Count(before, "\n")+b.line)
 			}
 		}
 		if blocks == 0 {

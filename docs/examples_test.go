@@ -118,7 +118,7 @@ func TestExamples(t *testing.T) {
 	looked := slices.Collect(maps.Values(qualifiers))
 	for dir := range packages(t) {
 		// The functions of locktest take a *testing.T, which an example does not have.
-		hidden := strings.Contains(dir, "internal") || dir == "recipes/locktest" || strings.HasPrefix(dir, "cmd") || dir == "observe"
+		hidden := strings.Contains(dir, "internal") || dir == "recipes/locktest" || strings.HasPrefix(dir, "cmd")
 		if !hidden && !slices.Contains(looked, module+dir) {
 			t.Errorf("this test does not look for the examples of %s: add it to the qualifiers of code_test.go", dir)
 		}
