@@ -331,6 +331,16 @@ func (k *keeper[V]) resize(n, bytes int) {
 	case bytes > 2*batchBytes:
 		k.batch = max(leastBatch, k.batch/2)
 	case n == k.batch && bytes < batchBytes/2:
-		k.batch = min(mostBatch, 2*k.batch)
+		k.batch = min(k.mostBatch(), 2*k.batch)
 	}
+}
+
+// mostBatch is how many nodes are read at most in one write. The nodes that come next
+// may be as large as servers allow by default, 1 MiB, and all answers to one write are in
+// memory at once. So the answers to one write stay below the limit, or are leastBatch.
+func (k *keeper[V]) mostBatch() int {
+	if k.limits.Bytes < 0 {
+		return mostBatch
+	}
+	return int(min(max(k.limits.Bytes>>20, leastBatch), mostBatch))
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,5 +97,35 @@ func TestSharedWatchesStaySynced(t *testing.T) {
 			tree.Close()
 		}
 		followed.Wait()
+	})
+}
+
+// A cache that has read many small nodes does not take any number of large ones into its
+// memory before it sees that they exceed its limit.
+func TestLargeBehindSmall(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.check(r.srv.Create("/app/large", nil))
+		for i := range 2000 {
+			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+		}
+		data := []byte(strings.Repeat("x", 100_000))
+		for i := range 200 {
+			r.check(r.srv.Create("/app/large/n"+strconv.Itoa(i), data))
+		}
+		var read atomic.Int32
+		r.srv.OnRequest(func(q zktest.Request) {
+			if q.Op == zktest.OpGetData && strings.HasPrefix(q.Path, "/app/large/") {
+				read.Add(1)
+			}
+		})
+		tree, err := cache.NewTree(r.c, "/app", cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Bytes: 1_000_000}))...)
+		r.check(err)
+		r.check(tree.Start(r.ctx))
+		time.Sleep(5 * time.Second)
+		if n := read.Load(); n < 11 || n > 100 || !errors.Is(tree.State().Err, cache.ErrLimit) {
+			r.Errorf("%d nodes of 100 kB were read, %v", n, tree.State())
+		}
+		tree.Close()
 	})
 }
