@@ -13,32 +13,50 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// What the command leaves in its group is killed before another client can hold, also if
-// the command itself has ended by then. The grace does not begin again.
-func TestWhatIsLeftAfterALoss(t *testing.T) {
+// stubborn is a process that ignores SIGTERM, and leaves its id in the file $0.
+const stubborn = `sh -c 'trap "" TERM; echo $$ > "$0"; echo begun; while :; do sleep 0.01; done' "$0" & `
+
+// The command takes most of the grace, and leaves a process that ignores SIGTERM: the grace
+// does not begin again for that one.
+func TestGraceIsForAll(t *testing.T) {
 	t.Parallel()
-	const stubborn = `sh -c 'trap "" TERM; echo $$ > "$0"; echo begun; while :; do sleep 0.01; done' "$0" & `
-	for name, tt := range map[string]struct {
-		args  []string
-		child string
-	}{
-		"the command takes most of the grace": {[]string{"--grace", "2s"}, `trap 'sleep 1.5; exit 0' TERM; ` + stubborn + `while :; do wait; done`},
-		"the command has ended before":        {[]string{"--grace", "1h", "--on-loss", "kill"}, stubborn + `until [ -s "$0" ]; do sleep 0.01; done`},
-	} {
-		srv := server(t)
-		pid := filepath.Join(t.TempDir(), "pid")
-		args := append([]string{"run", "--session-timeout", "6s", "--margin", "300ms"}, tt.args...)
-		cmd := docent(t, srv, append(args, "/a", "--", "sh", "-c", tt.child, pid)...)
-		errs := running(t, cmd)
-		srv.Ignore(zktest.Match{Session: srv.Sessions()[0].ID, Times: zktest.Always})
-		next := acquired(t, connect(t, srv, client.WithSessionTimeout(6*time.Second)), "/a")
-		dead(t, pid)
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitLost {
-			t.Errorf("%s: exit code %d: %s", name, cmd.ProcessState.ExitCode(), errs)
-		}
-		if err := next.Close(); err != nil {
-			t.Error(err)
-		}
+	srv := server(t)
+	pid := filepath.Join(t.TempDir(), "pid")
+	const grace, latest = 3 * time.Second, 4500 * time.Millisecond // a second grace ends after 5.5 s
+	cmd := docent(t, srv, "run", "--session-timeout", "8s", "--margin", "300ms", "--grace", grace.String(), "/a", "--",
+		"sh", "-c", `trap 'sleep 2.5; exit 0' TERM; `+stubborn+`while :; do wait; done`, pid)
+	errs := running(t, cmd)
+	srv.Ignore(zktest.Match{Session: srv.Sessions()[0].ID, Times: zktest.Always})
+	eventually(t, func() bool { return strings.Contains(errs.String(), "SIGTERM, and SIGKILL in") })
+	begun := time.Now()
+	eventually(t, func() bool { return gonePID(t, pid) })
+	if took := time.Since(begun); took > latest {
+		t.Errorf("killed %v after SIGTERM, with a grace of %v: %s", took, grace, errs)
+	}
+	srv.ClearRules() // docent ends its session
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitLost {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), errs)
+	}
+}
+
+// The command has ended, and what it left is in its grace when the lock is lost: it is killed
+// before another client can hold.
+func TestLossDuringTheLastGrace(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	pid := filepath.Join(t.TempDir(), "pid")
+	cmd := docent(t, srv, "run", "--session-timeout", "6s", "--margin", "300ms", "--grace", "1h", "--on-loss", "kill", "/a", "--",
+		"sh", "-c", stubborn+`until [ -s "$0" ]; do sleep 0.01; done`, pid)
+	errs := running(t, cmd)
+	srv.Ignore(zktest.Match{Session: srv.Sessions()[0].ID, Times: zktest.Always})
+	next := acquired(t, connect(t, srv, client.WithSessionTimeout(6*time.Second)), "/a")
+	dead(t, pid)
+	srv.ClearRules()
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitLost {
+		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), errs)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
