@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,5 +96,56 @@ func TestAnswerIsLost(t *testing.T) {
 	}
 	if left := srv.Children("/locks/job"); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	first := acquire(t, connect(t, srv, "a"), "/locks/job")
+	lock, err := recipes.NewInterProcessMutex(connect(t, srv, "b"), "/locks/job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inLine := srv.BeforeReply(zktest.Match{Client: "b", Op: zktest.OpCreate}, func(context.Context, zktest.Request) {})
+	var order []string // is written under the lock
+	done := make(chan error)
+	go func() {
+		done <- lock.Do(t.Context(), func(_ context.Context, second *recipes.Hold) error {
+			order = append(order, "second")
+			if second.FencingToken() <= first.FencingToken() {
+				t.Errorf("token %d after %d", second.FencingToken(), first.FencingToken())
+			}
+			return nil
+		})
+	}()
+	if err := inLine.Wait(t.Context(), 1); err != nil { // b's node stands
+		t.Fatal(err)
+	}
+	order = append(order, "first")
+	if err := errors.Join(first.Release(t.Context()), <-done); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(order, []string{"first", "second"}) {
+		t.Errorf("worked in the order %v", order)
+	}
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	c := connect(t, srv, "a")
+	hold := acquire(t, c, "/locks/job")
+
+	if err := errors.Join(hold.Release(t.Context()), c.CloseContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range srv.Tree() {
+		if node.Stat.EphemeralOwner != 0 {
+			t.Errorf("a node is left: %s", node.Path)
+		}
+	}
+	if sessions, watches := srv.Sessions(), srv.WatchCount(); len(sessions) != 0 || watches != 0 {
+		t.Errorf("left behind: %d sessions, %d watches", len(sessions), watches)
 	}
 }
