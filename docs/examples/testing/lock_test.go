@@ -107,7 +107,7 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inLine := srv.BeforeReply(zktest.Match{Client: "b", Op: zktest.OpCreate}, func(context.Context, zktest.Request) {})
+	waits := srv.BeforeReply(zktest.Match{Client: "b", Op: zktest.OpGetData, Path: first.Path()}, func(context.Context, zktest.Request) {})
 	var order []string // is written under the lock
 	done := make(chan error)
 	go func() {
@@ -119,7 +119,9 @@ func TestOrder(t *testing.T) {
 			return nil
 		})
 	}()
-	if err := inLine.Wait(t.Context(), 1); err != nil { // b's node stands
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := waits.Wait(soon, 1); err != nil { // until b watches a's node: it stands in line behind a
 		t.Fatal(err)
 	}
 	order = append(order, "first")
