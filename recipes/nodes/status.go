@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -122,17 +123,30 @@ func (n *PersistentNode) await(ctx context.Context, gen int) error {
 		n.mu.Unlock()
 		switch {
 		case over:
-			return fmt.Errorf("nodes: %s: %w", n.base, now.Err)
+			return &nodeError{n.base, now.Err}
 		case now.State == Ours && written >= gen:
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("nodes: %s is %v: %w", n.base, now.State, n.missed(ctx, now.Err))
+			return &nodeError{fmt.Sprintf("%s is %v", n.base, now.State), n.missed(ctx, now.Err)}
 		}
 	}
 }
+
+// nodeError is the error of a call that waited, with the package's name once.
+type nodeError struct {
+	what string
+	err  error
+}
+
+func (e *nodeError) Error() string {
+	return "nodes: " + e.what + ": " + strings.TrimPrefix(e.err.Error(), "nodes: ")
+}
+
+// Unwrap returns the reason.
+func (e *nodeError) Unwrap() error { return e.err }
 
 // missed says why the node did not stand before ctx ended. known is what the status says.
 func (n *PersistentNode) missed(ctx context.Context, known error) error {
