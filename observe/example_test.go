@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/observe"
@@ -16,90 +17,116 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// acquires is a sink for a program that wants to know one number: how many acquires have
-// ended.
-type acquires struct{ atomic.Int64 }
-
-func (a *acquires) Histogram(m observe.Metric, _ ...string) func(context.Context, float64) {
-	if m.Name != observe.AcquireDuration {
-		return func(context.Context, float64) {}
-	}
-	return func(context.Context, float64) { a.Add(1) }
+// board is a library of metrics that counts.
+type board struct {
+	mu   sync.Mutex
+	sums map[string]int64
 }
 
-func (a *acquires) Sum(observe.Metric, ...string) func(context.Context, int64) {
-	return func(context.Context, int64) {}
+func (b *board) add(name string, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sums[name] += n
 }
 
-// A library of metrics that Docent has no module for needs a sink of two methods.
+func (b *board) Histogram(m observe.Metric, values ...string) func(context.Context, float64) {
+	return func(context.Context, float64) { b.add(fmt.Sprint(m.Name, values), 1) }
+}
+
+func (b *board) Sum(m observe.Metric, values ...string) func(context.Context, int64) {
+	return func(_ context.Context, n int64) { b.add(fmt.Sprint(m.Name, values), n) }
+}
+
+// A library of metrics needs two methods. Here one lock is taken, and taken again within
+// its own hold, which is no second hold.
 func ExampleNewMeasures() {
+	counts := &board{sums: map[string]int64{}}
+	measures := observe.NewMeasures(counts, observe.FirstElement)
+	if err := holdTwice(measures.Observer()); err != nil {
+		fmt.Println(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts.sums)) {
+		metric, _, _ := strings.Cut(name, "[")
+		switch metric {
+		case observe.AcquireDuration, observe.HoldDuration, observe.Holds, observe.Waiters:
+			fmt.Println(name, counts.sums[name])
+		}
+	}
+	// Output:
+	// docent.lock.acquire.duration[InterProcessMutex exclusive orders acquired] 1
+	// docent.lock.hold.duration[InterProcessMutex exclusive orders released] 1
+	// docent.lock.holds[InterProcessMutex exclusive orders] 0
+	// docent.lock.waiters[InterProcessMutex exclusive orders] 0
+}
+
+// holdTwice takes a lock, and takes it again within the first hold.
+func holdTwice(observer client.Observer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	srv, err := zktest.Start()
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	defer func() { _ = srv.Close() }()
-	var ended acquires
-	c, err := client.Connect(ctx, srv.Addr(),
-		client.WithLogger(slog.New(slog.DiscardHandler)),
-		client.WithObserver(observe.NewMeasures(&ended, observe.NoName).Observer()))
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	c, err := client.Connect(ctx, srv.Addr(), client.WithObserver(observer), client.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	defer func() { _ = c.Close() }()
-	m, err := recipes.NewInterProcessMutex(c, "/orders")
+	defer func() { err = errors.Join(err, c.Close()) }()
+	lock, err := recipes.NewInterProcessMutex(c, "/orders/4711")
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	for range 3 {
-		if err := m.Do(ctx, func(context.Context, *recipes.Hold) error { return nil }); err != nil {
-			fmt.Println(err)
-		}
-	}
-	fmt.Println(ended.Load(), "acquires")
-	// Output: 3 acquires
+	return lock.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
+		return lock.Do(ctx, func(context.Context, *recipes.Hold) error { return nil })
+	})
 }
 
-// The label "lock" must have few values. The first element of a path often has.
-func ExampleFirstElement() {
-	fmt.Println(observe.FirstElement(client.LockInfo{Path: "/orders/4711"}))
-	// Output: orders
-}
-
-// A program with a fixed set of locks names those.
-func ExampleListed() {
-	name := observe.Listed("/billing", "/reports")
-	fmt.Println(name(client.LockInfo{Path: "/billing"}), name(client.LockInfo{Path: "/orders/4711"}))
-	// Output: /billing other
-}
-
-// Both observers hear of everything, in this order.
+// A client has one observer, which may be made of several.
 func ExampleJoin() {
-	says := func(name string) client.Observer {
-		return client.Observer{StateChange: func(client.StateChange) { fmt.Println(name) }}
+	counts := &board{sums: map[string]int64{}}
+	steps := client.Observer{
+		Lock: func(ctx context.Context, lock client.LockInfo) (context.Context, client.LockHooks) {
+			return ctx, client.LockHooks{
+				Acquired: func(r client.AcquireResult) { fmt.Println(lock.Path, r.Outcome) },
+				Ended:    func(r client.HoldResult) { fmt.Println(lock.Path, r.End) },
+			}
+		},
 	}
-	both := observe.Join(says("first"), says("second"))
-	both.StateChange(client.StateChange{State: client.Connected})
+	if err := holdTwice(observe.Join(steps, observe.NewMeasures(counts, nil).Observer())); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("holds that ended:", counts.sums["docent.lock.hold.duration[InterProcessMutex exclusive  released]"])
 	// Output:
-	// first
-	// second
+	// /orders/4711 acquired
+	// /orders/4711 released
+	// holds that ended: 1
+}
+
+// The value of a label has to be one of few.
+func ExampleLockName() {
+	nightly := observe.Listed("/cron/nightly", "/cron/weekly")
+	for _, path := range []string{"/orders/4711", "/cron/nightly"} {
+		lock := client.LockInfo{Recipe: "InterProcessMutex", Path: path}
+		fmt.Printf("%q %q %q\n", observe.NoName(lock), observe.FirstElement(lock), nightly(lock))
+	}
+	// Output:
+	// "" "orders" "other"
+	// "" "cron" "/cron/nightly"
 }
 
 func ExampleErrorType() {
-	fmt.Println(observe.ErrorType(zk.ErrNoNode), observe.ErrorType(errors.New("disk full")))
-	// Output: NONODE _OTHER
+	err := &client.OpError{Op: "get", Path: "/none", Outcome: client.OutcomeRefused, Err: client.ErrNoNode}
+	fmt.Println(observe.ErrorType(err))
+	// Output: NONODE
 }
 
-// A sink may prepare its instruments before there is a value.
+// The names in Prometheus follow from those of the metrics.
 func ExampleMetrics() {
 	for _, m := range observe.Metrics() {
-		if m.Name == observe.Holds {
+		if m.Name == observe.Lost {
 			fmt.Println(m.PrometheusName(), m.PrometheusLabels())
 		}
 	}
-	// Output: docent_lock_holds [recipe mode lock]
+	// Output: docent_lock_lost_total [recipe mode lock end]
 }

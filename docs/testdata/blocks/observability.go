@@ -5,3 +5,5 @@ import "go.opentelemetry.io/otel/trace"
 var servers string
 
 var tracer trace.Tracer
+
+var servers string
