@@ -1,0 +1,274 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/zktest"
+)
+
+// An event of a transaction comes before each answer that shows it, and after each that
+// does not. Its bound says so.
+func TestFeedEventsBeforeAnswers(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		r.create("/p", "1")
+		f := r.feed(r.connect("a"), "/p", mode)
+		before := f.read("/p")
+		f.told()
+		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetData}, func(context.Context, zktest.Request) {
+			r.check(r.srv.SetData("/p", []byte("2")))
+		})
+		after := f.read("/p")
+		events := f.told("data /p")
+		if string(after.Data) != "2" || after.Zxid <= before.Zxid {
+			r.Errorf("%q at %#x, after %#x", after.Data, after.Zxid, before.Zxid)
+		}
+		if e := events[0]; e.After < before.Zxid || e.After >= after.Zxid || e.Zxid > 0 && e.Zxid != after.Stat.Mzxid {
+			r.Errorf("event %+v between answers at %#x and %#x", e, before.Zxid, after.Zxid)
+		}
+		if after.Unwatched != (mode == inside.FeedOneShot) { // the event may have ended the new watch too
+			r.Errorf("unwatched: %v", after.Unwatched)
+		}
+		f.read("/p")
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		if e := f.told("data /p")[0]; e.After < after.Zxid {
+			r.Errorf("event %+v after an answer at %#x", e, after.Zxid)
+		}
+	})
+}
+
+// After a reconnection, and in a new session, there is a gap: the reader is told, and
+// its requests fail until it knows.
+func TestFeedGap(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		r.create("/p", "")
+		c := r.connect("a")
+		f := r.feed(c, "/p", mode)
+		for _, cut := range []func() int{r.srv.Client("a").Cut, r.srv.Client("a").ExpireSession} {
+			f.read("/p")
+			line, since := f.Line(), r.srv.Zxid()
+			cut()
+			r.check(r.srv.SetData("/p", nil)) // nobody hears of it
+			r.settle()
+			r.session(c)
+			if _, err := f.Read(r.ctx, []inside.Ask{{Path: "/p"}}); err == nil {
+				r.Error("a reader that does not know of a reconnection reads")
+			}
+			if _, err := f.Sync(r.ctx); err == nil {
+				r.Error("a reader that does not know of a reconnection syncs")
+			}
+			f.told("missed ")
+			if f.Line() == line {
+				r.Errorf("the connection is %d, as before", line)
+			}
+			unasked, _, err := f.Compare(r.ctx, since, []inside.Ask{{Path: "/p"}})
+			r.check(err)
+			if mode == inside.FeedDeep { // the path of a persistent watch
+				unasked = unasked[1:]
+				f.told()
+			} else {
+				f.told("data /p")
+			}
+			if len(unasked) != 0 {
+				r.Errorf("unasked %v", unasked)
+			}
+			f.read("/p")
+			r.check(r.srv.SetData("/p", nil))
+			r.settle()
+			f.told("data /p")
+		}
+	})
+}
+
+// A root that is deleted and made again is told of, and so is one that is made late.
+func TestFeedReplacedRoot(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		r.create("/p", "")
+		f := r.feed(r.connect("a"), "/p", mode)
+		f.read("/p")
+		f.ask(inside.Ask{Path: "/p", Children: true})
+		r.check(r.srv.Delete("/p"))
+		r.settle()
+		f.told("deleted /p")
+		if a := f.ask(inside.Ask{Path: "/p", Missing: true}); !errors.Is(a.Err, zk.ErrNoNode) || a.Unwatched {
+			r.Errorf("%+v", a)
+		}
+		r.create("/p", "2")
+		r.settle()
+		f.told("created /p")
+		if a := f.read("/p"); string(a.Data) != "2" || a.Unwatched {
+			r.Errorf("%+v", a)
+		}
+		f.Close()
+		r.settle()
+		if n := r.srv.WatchCount(); n != 0 {
+			r.Errorf("watches are left: %+v", r.srv.Watches())
+		}
+	})
+}
+
+// A feed of a closed client is over.
+func TestFeedOfClosedClient(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		r.create("/p", "")
+		c := r.connect("a")
+		f := r.feed(c, "/p", mode)
+		f.read("/p")
+		r.check(c.Close())
+		r.await("the end", f.Ready())
+		_, err := f.Take()
+		wantErr(r.T, err, client.ErrClosed)
+		if _, err := f.Read(r.ctx, []inside.Ask{{Path: "/p"}}); err == nil {
+			r.Error("a feed of a closed client reads")
+		}
+		if _, err := inner.Feed(r.ctx, c, "/p", mode); !errors.Is(err, client.ErrClosed) {
+			r.Errorf("a new feed: %v", err)
+		}
+	})
+}
+
+// A one-shot watch tells once, and the next read arms it again.
+func TestFeedArmsAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/p", "")
+		f := r.feed(r.connect("a"), "/p", inside.FeedOneShot)
+		for range 3 {
+			if a := f.read("/p"); a.Unwatched {
+				r.Errorf("%+v", a)
+			}
+			r.check(r.srv.SetData("/p", nil))
+			r.check(r.srv.SetData("/p", nil))
+			r.settle()
+			f.told("data /p")
+		}
+		if a := f.read("/none"); !errors.Is(a.Err, zk.ErrNoNode) {
+			r.Errorf("%+v", a)
+		}
+		r.create("/none", "")
+		r.settle()
+		f.told() // getData leaves no watch on a missing node
+		if got := fmt.Sprint(r.oneShots()); got != "[]" {
+			r.Errorf("watches on %v", got)
+		}
+	})
+}
+
+// A slow reader costs a bounded amount of memory: one gap takes the place of the events
+// that wait.
+func TestFeedOfSlowReader(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/p", "")
+		f := r.feed(r.connect("a"), "/p", inside.FeedDeep)
+		const queue = 1 << 14
+		for range queue {
+			r.check(r.srv.SetData("/p", nil))
+		}
+		r.settle()
+		r.check(r.srv.SetData("/p", nil))
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		f.told("missed ", "data /p")
+		f.read("/p") // the connection is the same
+	})
+}
+
+// Feeds and other readers of the same path each hear of it, and the server keeps the
+// watch until the last of them has left.
+func TestFeedBesideOtherReaders(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/p", "")
+		c := r.connect("a")
+		one, two := r.feed(c, "/p", inside.FeedOneShot), r.feed(c, "/p", inside.FeedOneShot)
+		ask := []inside.Ask{{Path: "/p"}, {Path: "/p", Children: true}}
+		for _, f := range []*reader{one, two} {
+			_, err := f.Read(r.ctx, ask)
+			r.check(err)
+		}
+		_, _, w, err := c.GetW(r.ctx, "/p")
+		r.check(err)
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		one.told("data /p")
+		two.told("data /p")
+		r.await("the watch", w.Done())
+
+		one.read("/p")
+		_, _, w, err = c.GetW(r.ctx, "/p")
+		r.check(err)
+		w.Stop()
+		one.Close()
+		r.settle()
+		if got := fmt.Sprint(r.oneShots()); got != "[/p]" { // of the children, for two
+			r.Errorf("watches on %v", got)
+		}
+		two.read("/p")
+		r.check(r.srv.Delete("/p"))
+		r.settle()
+		two.told("deleted /p") // once
+		two.Close()
+		r.settle()
+		if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+			r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
+		}
+	})
+}
+
+// Another reader that stops takes no watch from a feed. A watch that has fired is not
+// removed from the server.
+func TestFeedOutlivesOtherReader(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/p", "")
+		c := r.connect("a")
+		f := r.feed(c, "/p", inside.FeedOneShot)
+		_, _, w, err := c.GetW(r.ctx, "/p")
+		r.check(err)
+		f.read("/p")
+		w.Stop()
+		r.settle()
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		f.told("data /p")
+
+		f.read("/p")
+		f.Close()
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		if n := r.srv.Count(zktest.OpRemoveWatches); n != 0 {
+			r.Errorf("%d requests to remove watches", n)
+		}
+	})
+}
+
+// A reader that gives up leaves no watch behind.
+func TestFeedGivesUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/p", "")
+		c := r.connect("a")
+		f := r.feed(c, "/p", inside.FeedOneShot)
+		r.srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
+		if _, err := f.Read(r.within(100*time.Millisecond), []inside.Ask{{Path: "/p"}}); !errors.Is(err, context.DeadlineExceeded) {
+			r.Errorf("error %v", err)
+		}
+		r.settle()
+		if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+			r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
+		}
+	})
+}
