@@ -2,9 +2,12 @@ package caches_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,7 +118,57 @@ func TestServe(t *testing.T) {
 	d.ask("quit")
 }
 
-// A meter counts each request, and no ping.
+// A meter counts sessions and requests apart, and no pings.
+func TestMeterCounts(t *testing.T) {
+	t.Parallel()
+	sink, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a listener of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sink.Close() }()
+	got := make(chan []byte, 1)
+	go func() {
+		c, err := sink.Accept()
+		if err != nil {
+			return
+		}
+		all, _ := io.ReadAll(c) // the cut ends it
+		got <- all
+	}()
+	m, err := caches.StartMeter(t.Context(), sink.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var d net.Dialer
+	c, err := d.DialContext(t.Context(), "tcp", m.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent []byte
+	frame := func(xid, op uint32, more int) {
+		b := binary.BigEndian.AppendUint32(nil, uint32(8+more))
+		b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, xid), op)
+		sent = append(sent, append(b, make([]byte, more)...)...)
+	}
+	const getData, ping = 4, 11
+	frame(0, ping, 40) // the first asks for a session, whatever is at the place of its type
+	frame(1, getData, 100)
+	frame(1<<32-2, ping, 0)
+	frame(2, getData, 50)
+	if _, err := c.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	if all := <-got; !bytes.Equal(all, sent) {
+		t.Errorf("%d bytes were passed on of %d", len(all), len(sent))
+	}
+	if n := m.Count(); n != (caches.Count{Sessions: 1, Requests: 2, Bytes: 166}) {
+		t.Errorf("counted %+v", n)
+	}
+}
+
+// A loop sends a read for each node and a list for each directory through a meter.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	srv := plant(t)
