@@ -102,7 +102,7 @@ func TestSyncedIsComplete(t *testing.T) {
 		for _, path := range []string{"/app", "/app/a", "/app/b", "/app/b/c", "/app/d"} {
 			r.create(path, "")
 		}
-		lost := r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/app/b", Client: "cache", Times: 3})
+		lost := r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/app/b/c", Client: "cache", Times: 3})
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, opts...)
 		r.check(err)
 		r.check(tree.Start(r.ctx))
