@@ -12,7 +12,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -244,22 +243,14 @@ func (j *job) safety() time.Duration {
 	return j.margin
 }
 
-// environment is the command's: this process's, and what it may know of the hold.
+// environment is the command's: this process's, and what it may know of the hold. Of two
+// values for a name the last one counts.
 func environment(hold *recipes.Hold, session int64) []string {
-	own := map[string]string{
-		"DOCENT_PATH":          hold.LockPath(),
-		"DOCENT_NODE":          path.Base(hold.Path()),
-		"DOCENT_SESSION":       fmt.Sprintf("%#x", session),
-		"DOCENT_TOKEN":         strconv.FormatInt(hold.FencingToken(), 10),
-		"DOCENT_DEADLINE_UNIX": strconv.FormatInt(hold.Deadline().Unix(), 10),
-	}
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		_, ours := own[name]
-		return ours
-	})
-	for name, value := range own {
-		env = append(env, name+"="+value)
-	}
-	return env
+	return append(os.Environ(),
+		"DOCENT_PATH="+hold.LockPath(),
+		"DOCENT_NODE="+path.Base(hold.Path()),
+		"DOCENT_SESSION="+fmt.Sprintf("%#x", session),
+		"DOCENT_TOKEN="+strconv.FormatInt(hold.FencingToken(), 10),
+		"DOCENT_DEADLINE_UNIX="+strconv.FormatInt(hold.Deadline().Unix(), 10),
+	)
 }

@@ -14,7 +14,7 @@ func exitCodes(w *world) {
 	plain := filepath.Join(w.TempDir(), "plain")
 	w.check(os.WriteFile(plain, nil, 0o600))
 	held, lockFile := w.directory(), filepath.Join(w.TempDir(), "lock")
-	holder := w.start(w.e.Node(1), held, lockFile, "run")
+	holder := w.start(w.e.Node(1), held, lockFile, nothing, "run")
 	holder.at("begun", holder.begun)
 	free := w.directory()
 	for _, tt := range []struct {
@@ -56,7 +56,7 @@ func exitCodes(w *world) {
 // included.
 func signalBeforeTheLock(w *world) {
 	dir := w.directory()
-	holder := w.start(w.e.Node(1), dir, filepath.Join(w.TempDir(), "lock"), "run")
+	holder := w.start(w.e.Node(1), dir, filepath.Join(w.TempDir(), "lock"), nothing, "run")
 	holder.at("begun", holder.begun)
 	mark := filepath.Join(w.TempDir(), "ran")
 	for n := range 16 {
@@ -77,7 +77,7 @@ func signalBeforeTheLock(w *world) {
 		if code := status.ExitStatus(); code != 128+int(syscall.SIGTERM) && !byItself {
 			w.Errorf("run %d: exit code %d: %s", n, code, said)
 		}
-		w.queue(dir, 1)
+		w.queueWithin(atOnce, dir, 1)
 	}
 	if _, err := os.Stat(mark); err == nil {
 		w.Error("a command ran")
@@ -86,11 +86,12 @@ func signalBeforeTheLock(w *world) {
 	w.queue(dir, 0)
 }
 
-// A signal ends the whole pipeline, and the lock is free after that.
+// A signal ends the whole pipeline, of which a part ignores it, and the lock is free after
+// that.
 func pipelineEnds(w *world) {
 	dir, lockFile := w.directory(), filepath.Join(w.TempDir(), "lock")
 	for range 4 {
-		d := w.start(w.e.Node(1), dir, lockFile, "run", "--try")
+		d := w.start(w.e.Node(1), dir, lockFile, ignores, "run", "--try", "--grace", "300ms")
 		d.at("begun", d.begun)
 		if !d.alone.Load() {
 			w.Error("the lock was acquired while a process of the last pipeline ran")

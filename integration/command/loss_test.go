@@ -45,9 +45,9 @@ func (w *world) pair(n int, holders, waiters *harness.Node) pair {
 	flags := kinds[n%len(kinds)]
 	args := append(slices.Clone(flags), "--session-timeout", "6s", "--grace", "1s", "--margin", "300ms")
 	p := pair{dir: dir}
-	p.holder = w.start(holders, dir, lockFile, args...)
+	p.holder = w.start(holders, dir, lockFile, nothing, args...)
 	p.holder.at("begun", p.holder.begun)
-	p.waiter = w.start(waiters, dir, lockFile, args...)
+	p.waiter = w.start(waiters, dir, lockFile, nothing, args...)
 	if strings.Contains(strings.Join(flags, " "), "permits") {
 		w.queue(path.Join(dir, "locks"), 1)
 	} else {

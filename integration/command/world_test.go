@@ -52,6 +52,7 @@ func withProgram(run func() int) int {
 const (
 	tick    = 2 * time.Second // ZooKeeper's default, which is what LeasePolicy assumes
 	patient = time.Minute     // for what happens at all
+	atOnce  = 5 * time.Second // for what no end of a session is needed for, which takes 15 s
 )
 
 // world is an ensemble and a raw client that sees what is there.
@@ -119,7 +120,7 @@ func (w *world) ready() (leader, follower *harness.Node) {
 func (w *world) directory() string {
 	w.Helper()
 	dir := fmt.Sprintf("/lock%d", w.dirs.Add(1))
-	w.eventually("make "+dir, func() bool {
+	w.eventually(patient, "make "+dir, func() bool {
 		_, err := w.raw.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		return err == nil || errors.Is(err, zk.ErrNodeExists)
 	})
@@ -142,23 +143,28 @@ func (w *world) nodes(dir string) []string {
 // queue waits until n contenders stand at a path.
 func (w *world) queue(dir string, n int) {
 	w.Helper()
-	w.eventually(fmt.Sprintf("%d nodes at %s", n, dir), func() bool {
+	w.queueWithin(patient, dir, n)
+}
+
+func (w *world) queueWithin(limit time.Duration, dir string, n int) {
+	w.Helper()
+	w.eventually(limit, fmt.Sprintf("%d nodes at %s", n, dir), func() bool {
 		names := w.nodes(dir)
 		return names != nil && len(names) == n || n == 0 && names != nil && len(names) == 0
 	})
 }
 
 // eventually polls what no event tells.
-func (w *world) eventually(what string, ok func() bool) {
+func (w *world) eventually(limit time.Duration, what string, ok func() bool) {
 	w.Helper()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
-	end := time.After(patient)
+	end := time.After(limit)
 	for !ok() {
 		select {
 		case <-again.C:
 		case <-end:
-			w.Fatalf("not within %v: %s", patient, what)
+			w.Fatalf("not within %v: %s", limit, what)
 		case <-w.ctx.Done():
 			w.Fatalf("%v: %s", context.Cause(w.ctx), what)
 		}
@@ -176,6 +182,7 @@ type docent struct {
 	alone atomic.Bool // no other command ran when this one began
 	node  atomic.Pointer[string]
 	id    atomic.Int64 // of the session
+	group atomic.Int64 // of processes
 }
 
 // pipeline is a command of a shell and two more processes. All have the pipe and the lock
@@ -183,22 +190,34 @@ type docent struct {
 // whether another command ran when this one began.
 const pipeline = `exec 3>"$0" 9>>"$1"
 if flock -n 9; then alone=alone; else alone=beside; fi
-echo "$alone $DOCENT_NODE $DOCENT_SESSION" >&3
-sleep 1000 | sleep 1000`
+sleep 1000 | {
+	eval "$2"
+	echo "$alone $DOCENT_NODE $DOCENT_SESSION $$" >&3
+	sleep 1000
+}`
 
-// start starts `docent args PATH -- pipeline` on a server.
-func (w *world) start(server *harness.Node, dir, lockFile string, args ...string) *docent {
+// What the end of a pipeline does first.
+const (
+	nothing = `:`
+	ignores = `trap "" TERM`
+)
+
+// start starts `docent args PATH -- pipeline` on a server, whose end does something first.
+func (w *world) start(server *harness.Node, dir, lockFile, first string, args ...string) *docent {
 	w.Helper()
 	fifo := filepath.Join(w.TempDir(), "pipe")
 	w.check(syscall.Mkfifo(fifo, 0o600))
 	d := &docent{world: w, said: new(text), begun: make(chan time.Time, 1), ended: make(chan time.Time, 1)}
 	go d.read(fifo)
-	d.cmd = w.command(server.Addr(), append(args, dir, "--", "sh", "-c", pipeline, fifo, lockFile)...)
+	d.cmd = w.command(server.Addr(), append(args, dir, "--", "sh", "-c", pipeline, fifo, lockFile, first)...)
 	d.cmd.Stderr = d.said
 	w.check(d.cmd.Start())
 	w.Cleanup(func() {
 		_ = d.cmd.Process.Kill()
 		_ = d.cmd.Wait()
+		if group := d.group.Load(); group != 0 && len(d.ended) == 0 && w.Failed() {
+			_ = syscall.Kill(-int(group), syscall.SIGKILL) // docent has left it
+		}
 		if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			_ = f.Close() // lets read go on if no command has begun
 		}
@@ -217,13 +236,15 @@ func (d *docent) read(fifo string) {
 	line, err := in.ReadString('\n')
 	at := time.Now()
 	words := strings.Fields(line)
-	if err != nil || len(words) != 3 {
+	if err != nil || len(words) != 4 {
 		return
 	}
 	id, _ := strconv.ParseInt(strings.TrimPrefix(words[2], "0x"), 16, 64)
 	d.alone.Store(words[0] == "alone")
 	d.node.Store(&words[1])
 	d.id.Store(id)
+	group, _ := strconv.ParseInt(words[3], 10, 64)
+	d.group.Store(group)
 	d.begun <- at
 	_, _ = io.Copy(io.Discard, in)
 	d.ended <- time.Now()
@@ -262,6 +283,7 @@ func (d *docent) stop() {
 func (w *world) command(servers string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(w.ctx, program, args...)
 	cmd.Env = append(os.Environ(), "DOCENT_SERVERS="+servers)
+	cmd.WaitDelay = 5 * time.Second // a command that outlives docent has its streams
 	return cmd
 }
 
