@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,7 @@ func TestWatch(t *testing.T) {
 	create(t, srv, "/a", "one")
 	create(t, srv, "/a/b", "two")
 	create(t, srv, "/a/b/c", "three")
+	create(t, srv, "/a/b/c/d", "four")
 	for _, tt := range []struct {
 		depth string
 		has   []string
@@ -80,19 +82,26 @@ func TestWatch(t *testing.T) {
 		{"0", []string{"/a"}},
 		{"1", []string{"/a", "/a/b"}},
 		{"2", []string{"/a", "/a/b", "/a/b/c"}},
-		{"-1", []string{"/a", "/a/b", "/a/b/c"}},
+		{"-1", []string{"/a", "/a/b", "/a/b/c", "/a/b/c/d"}},
 	} {
-		v := watched(t, srv, "/a", "--depth", tt.depth)
-		if e := v.want("began", ""); e.Zxid == 0 || e.State != "synced" || e.NodeVersion != nil || e.Data != nil {
-			t.Errorf("%+v", e)
+		var all []event
+		if s := do(t, srv, "watch", "--once", "-o", "json", "/a", "--depth", tt.depth); json.Unmarshal([]byte(s.out), &all) != nil {
+			t.Fatalf("%+v", s)
 		}
-		for _, at := range tt.has {
-			v.want("exists", at)
+		var paths []string
+		for _, e := range all {
+			paths = append(paths, e.Path)
+		}
+		if !slices.Equal(paths, tt.has) {
+			t.Errorf("depth %s: %v, want %v", tt.depth, paths, tt.has)
 		}
 	}
 	v := watched(t, srv, "/a", "--depth", "-1")
-	for range 4 {
-		v.next()
+	if e := v.want("began", ""); e.Zxid == 0 || e.State != "synced" || e.NodeVersion != nil || e.Data != nil {
+		t.Errorf("%+v", e)
+	}
+	for _, at := range []string{"/a", "/a/b", "/a/b/c", "/a/b/c/d"} {
+		v.want("exists", at)
 	}
 	c := connect(t, srv)
 	if _, err := c.Set(t.Context(), "/a/b", []byte("\xff\x00"), client.AnyVersion); err != nil {
@@ -108,10 +117,10 @@ func TestWatch(t *testing.T) {
 	if e := v.want("created", "/a/d"); *e.Data != "text\n" || e.Encoding != asText || !strings.HasPrefix(e.Session, "0x") {
 		t.Errorf("%+v", e)
 	}
-	if _, err := c.Multi(t.Context(), client.DeleteOp("/a/b/c", 0), client.CreateOp("/a/b/c", nil)); err != nil {
+	if _, err := c.Multi(t.Context(), client.DeleteOp("/a/b/c/d", 0), client.CreateOp("/a/b/c/d", nil)); err != nil {
 		t.Fatal(err)
 	}
-	v.want("recreated", "/a/b/c")
+	v.want("recreated", "/a/b/c/d")
 	if err := c.Delete(t.Context(), "/a/d", client.AnyVersion); err != nil {
 		t.Fatal(err)
 	}

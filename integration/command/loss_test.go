@@ -45,7 +45,7 @@ func (w *world) pair(n int, holders, waiters *harness.Node) pair {
 	flags := kinds[n%len(kinds)]
 	args := append(slices.Clone(flags), "--session-timeout", "6s", "--grace", "1s", "--margin", "300ms")
 	p := pair{dir: dir}
-	p.holder = w.start(holders, dir, lockFile, nothing, args...)
+	p.holder = w.start(holders, dir, lockFile, ignores, args...) // up to SIGKILL
 	p.holder.at("begun", p.holder.begun)
 	p.waiter = w.start(waiters, dir, lockFile, nothing, args...)
 	if strings.Contains(strings.Join(flags, " "), "permits") {
