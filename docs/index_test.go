@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,21 @@ func TestClientPage(t *testing.T) {
 	}
 	if found < len(kinds) {
 		t.Errorf("package client has %d options", found)
+	}
+}
+
+// docs/operations.md sends a reader to the page of every alert.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	page := read(t, "operations.md")
+	alerts := regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllStringSubmatch(read(t, "../observe/alerts.yaml"), -1)
+	if len(alerts) == 0 {
+		t.Error("observe/alerts.yaml has no alerts")
+	}
+	for _, alert := range alerts {
+		if link := "[" + alert[1] + "](observability.md#" + strings.ToLower(alert[1]) + ")"; !strings.Contains(page, link) {
+			t.Errorf("docs/operations.md does not have %s", link)
+		}
 	}
 }
 
