@@ -48,8 +48,11 @@ func TestAdaptersAgree(t *testing.T) {
 	})
 	a, b := series(t, direct), series(t, through)
 	for id, v := range a {
-		// A histogram of OpenTelemetry is exported from its first value on.
-		if got, ok := b[id]; got != v && (ok || v.count != 0) {
+		got, ok := b[id]
+		if !ok && v.kind == dto.MetricType_HISTOGRAM && v.count == 0 {
+			continue // OpenTelemetry exports a histogram from its first value on
+		}
+		if got != v {
 			t.Errorf("%s is %v by promdocent and %v by oteldocent", id, v, got)
 		}
 	}
