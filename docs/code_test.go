@@ -204,10 +204,12 @@ func wrongBlocks(t *testing.T, path, text string) (found []error, blocks int) {
 	for _, program := range page.programs {
 		found = append(found, compile(t, program)...)
 	}
-	sources := []string{page.source(), read(t, "testdata/blocks/common.go")}
-	own := filepath.Join("testdata/blocks", strings.TrimSuffix(filepath.Base(path), ".md")+".go")
-	if text, err := os.ReadFile(own); err == nil {
-		sources = append(sources, string(text))
+	sources := []string{page.source()}
+	for _, name := range []string{"common", strings.TrimSuffix(filepath.Base(path), ".md")} {
+		file := filepath.Join("testdata/blocks", name+".go")
+		if text, err := os.ReadFile(file); err == nil {
+			sources = append(sources, "//line "+file+":1\n"+string(text))
+		}
 	}
 	return append(found, compile(t, sources...)...), blocks
 }

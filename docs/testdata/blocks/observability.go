@@ -2,6 +2,7 @@ package page
 
 import "go.opentelemetry.io/otel/trace"
 
-var tracer trace.Tracer
-
-var servers string
+var (
+	servers string
+	tracer  trace.Tracer
+)
