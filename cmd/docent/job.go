@@ -52,6 +52,7 @@ type job struct {
 	timeout, grace, margin time.Duration
 	settle, tick           time.Duration
 	onLoss, onAsk          string
+	mark                   string // the node that says that the work is done; empty: none
 }
 
 // opener prepares what is taken. It does no I/O.
@@ -202,11 +203,17 @@ func lookup(name string) (string, error) {
 func (j *job) turn(ctx context.Context, take taker, program string, command []string, c *client.Client) (more bool, err error) {
 	hold, err := j.obtain(ctx, take)
 	if err != nil {
-		return false, err
+		return j.mark != "" && passing(err), err
 	}
 	s, err := c.Session(hold.Context())
 	if err != nil {
-		return j.again, &exitError{exitLost, fmt.Errorf("the lock was lost before the command began: %w", err)}
+		return j.again || j.mark != "", &exitError{exitLost, fmt.Errorf("the lock was lost before the command began: %w", err)}
+	}
+	if j.mark != "" {
+		if done, err := j.looked(ctx, c); err != nil || done {
+			_ = hold.Close()
+			return err != nil && passing(err), err
+		}
 	}
 	child, err := start(program, command, environment(hold, s.ID()), j.io)
 	if err != nil {
@@ -215,10 +222,17 @@ func (j *job) turn(ctx context.Context, take taker, program string, command []st
 	}
 	w := &warden{job: j, hold: hold, child: child}
 	w.supervise()
-	err = w.outcome(hold.Close())
+	var mark error
+	if j.mark != "" && w.lost == nil && w.child.code() == 0 {
+		mark = j.leaveMark(ctx, hold)
+	}
+	if err = w.outcome(hold.Close()); err == nil {
+		err = mark
+	}
 	var exit *exitError
-	failed := errors.As(err, &exit) && exit.code != exitLost
-	return j.again && !w.stopped && !failed, err
+	lost := errors.As(err, &exit) && exit.code == exitLost
+	failed := exit != nil && !lost
+	return !w.stopped && (j.again && !failed || j.mark != "" && lost), err
 }
 
 // passed are the signals that the command gets.

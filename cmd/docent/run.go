@@ -42,6 +42,12 @@ If the lock is lost, the command must end before another client can hold the loc
 With --on-loss kill there is no SIGTERM. With --on-loss warn the command goes on, and must
 itself do what keeps its late writes harmless (DOCENT_TOKEN).
 
+With --mark the work is done once, for example once a night. Under the lock docent looks for
+the node. If the node exists, docent exits with 0, and the command does not run (-v says
+so). If the command ends with 0, docent makes the node, and only while it holds the lock. If
+the lock is lost before, docent stands in line again and looks again. If the machine dies
+between the work and the mark, another machine does the work again.
+
 If docent had to wait, the command begins --settle after the other holder has gone: one
 that was evicted, or whose session was killed, hears of that only then.
 
@@ -60,11 +66,15 @@ Exit codes: that of the command; 128+n if signal n ended it; 123 if the lock was
 (unless the command had failed before docent ended it); 124 if the lock was not obtained (-E changes that);
 125 if docent failed; 126 if the command cannot be run; 127 if it was not found; 2 for
 mistakes in the command line.`,
-		Example: `  docent run --try /locks/nightly -- /usr/local/bin/backup.sh
+		Example: `  docent run --mark /marks/backup/$(date -u +%F) /locks/backup -- /usr/local/bin/backup.sh
+  docent run --try /locks/thumbnails -- make thumbnails
   docent run --permits 3 /locks/encoders -- ffmpeg ...`,
 		Args: pathAndCommand, ValidArgsFunction: to.completeCommand(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.kinds(cmd); err != nil {
+				return err
+			}
+			if err := j.checkMark(args[0]); err != nil {
 				return err
 			}
 			return j.run(cmd, j.open(args[0]), args[1:])
@@ -74,6 +84,7 @@ mistakes in the command line.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&j.shared, "shared", false, "take the read half of a read/write lock")
 	flags.BoolVar(&j.exclusive, "exclusive", false, "take the write half of a read/write lock")
+	flags.StringVar(&j.mark, "mark", "", "do the work once: do nothing if this `node` exists, make it when the command ends with 0")
 	flags.IntVar(&j.permits, "permits", 0, "take a permit of a semaphore with so many")
 	return cmd
 }
