@@ -35,3 +35,25 @@ func TestComparisonOfAnother(t *testing.T) {
 		r.want(tree, "/app= /app/a=2")
 	})
 }
+
+// The comparison of another cache may also end the watch of a cache that waits for its
+// node to be made.
+func TestComparisonWhileMissing(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		tree := r.tree("/app", opts...)
+		feed, err := inside.Of[client.Client, client.Session, client.Op]().Feed(r.ctx, r.c, "/app", inside.FeedOneShot)
+		r.check(err)
+		defer feed.Close()
+		_, err = feed.Take()
+		r.check(err)
+		_, _, err = feed.Compare(r.ctx, r.srv.Zxid(), []inside.Ask{{Path: "/app"}}) // it is gone
+		r.check(err)
+		time.Sleep(5 * time.Second)
+		r.create("/app", "1")
+		time.Sleep(5 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app=1" {
+			r.Errorf("the cache has %q", got)
+		}
+	})
+}
