@@ -47,7 +47,7 @@ type hub struct {
 	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
 
 	watches   map[watchKey]*sharedWatch
-	audiences map[string]audience      // of the one-shot watches of feeds; each has somebody
+	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
 	asking    map[string]int           // how many requests are to arm watches of feeds there
 	unwanted  map[watchKey]time.Time   // on the server, and without a reader since then
 	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
