@@ -78,7 +78,7 @@ func (j *job) take(ctx context.Context, take taker) (hold *recipes.Hold, waited 
 	}
 	// What else has failed may be one try's bad luck, as that it was sent behind others.
 	hold, err = take(ctx, true)
-	if err == nil || !j.again && j.mark == "" {
+	if err == nil || !j.again {
 		return hold, true, err
 	}
 	err = retry.Do(ctx, retry.Default(), func(ctx context.Context) error {
