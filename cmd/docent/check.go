@@ -56,6 +56,9 @@ It exits with 1 if a check fails.`,
 		if err != nil {
 			return err
 		}
+		for i := range all {
+			all[i].Detail = flagNames.Replace(all[i].Detail)
+		}
 		if err := write(cmd.OutOrStdout(), *form, all); err != nil {
 			return err
 		}
@@ -174,7 +177,7 @@ func rights(ctx context.Context, c *client.Client, dir string) finding {
 // counters looks for locks whose directory has used up much of its sequence numbers.
 func counters(ctx context.Context, c *client.Client, dir string, warnings io.Writer) finding {
 	f := finding{"counters below " + dir, good, ""}
-	var locks int
+	var locks, unlisted int
 	var worst int64
 	err := walk(ctx, c, dir, 8, func(l lock) error {
 		at := l.path
@@ -192,11 +195,18 @@ func counters(ctx context.Context, c *client.Client, dir string, warnings io.Wri
 			f.Detail = fmt.Sprintf("; the most used is %s with %d of %d numbers", at, used, math.MaxInt32)
 		}
 		return nil
-	}, func(dir string) { _, _ = fmt.Fprintf(warnings, "docent: may not list %s\n", dir) })
+	}, func(dir string) {
+		unlisted++
+		_, _ = fmt.Fprintf(warnings, "docent: may not list %s\n", dir)
+	})
 	if err != nil {
 		return finding{f.Check, fail, err.Error()}
 	}
 	f.Detail = fmt.Sprintf("%d locks%s", locks, f.Detail)
+	if unlisted > 0 {
+		f.Result = warn
+		f.Detail += fmt.Sprintf("; %d directories could not be listed, and their locks are not counted", unlisted)
+	}
 	if worst > math.MaxInt32/2 {
 		f.Result = warn
 		f.Detail += ": near the end locks are refused. Stop every client of it, delete the directory, start again"

@@ -36,7 +36,11 @@ if there are any.
 
 A session is a process or a part of one. Several goroutines of a session may each
 hold and wait on their own, so a circle need not be a deadlock. If it stays when you look
-again, it is one. With --dot the command writes all waits, for Graphviz.`,
+again, it is one. With --dot the command writes all waits, for Graphviz.
+
+A program with several sessions may wait in a circle that no session shows. Such a program
+is a docent run whose command is another docent run. Docent queue shows who
+holds each lock and who waits for it.`,
 		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
@@ -54,6 +58,9 @@ again, it is one. With --dot the command writes all waits, for Graphviz.`,
 			circle := circles(all)
 			if err := write(cmd.OutOrStdout(), *form, circle); err != nil {
 				return err
+			}
+			if len(circle) == 0 && len(all) > 0 {
+				say(cmd.ErrOrStderr(), "no sessions wait for each other in a circle; there are %d waits (--dot)", len(all))
 			}
 			if len(circle) > 0 {
 				return &exitError{exitFailure, fmt.Errorf("%d waits are part of a circle", len(circle))}

@@ -104,7 +104,7 @@ func execute(ctx context.Context, args []string, io streams) int {
 		exit = &exitError{exitUsage, fmt.Errorf("%w\nTry: %s --help", err, ran.CommandPath())}
 	}
 	if exit.err != nil {
-		_, _ = fmt.Fprintln(io.err, "docent:", exit.err)
+		_, _ = fmt.Fprintln(io.err, "docent:", flagNames.Replace(exit.err.Error()))
 	}
 	return exit.code
 }

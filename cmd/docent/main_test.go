@@ -460,6 +460,9 @@ func TestDeadlocks(t *testing.T) {
 	if s := do(t, srv, "deadlocks"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
 		t.Errorf("a waits for b alone: %+v", s)
 	}
+	if s := do(t, srv, "deadlocks"); !strings.Contains(s.err, "there are 1 waits") {
+		t.Errorf("no word about the wait: %+v", s)
+	}
 	waiting(t, b, "/x")
 	if s := do(t, srv, "deadlocks", "/"); s.code != exitFailure || strings.Count(s.out, "\n") != 3 {
 		t.Errorf("%+v", s)

@@ -126,5 +126,5 @@ func (w *warden) outcome(release error) error {
 }
 
 func say(w io.Writer, text string, args ...any) {
-	_, _ = fmt.Fprintf(w, "docent: "+text+"\n", args...)
+	_, _ = fmt.Fprintln(w, "docent:", flagNames.Replace(fmt.Sprintf(text, args...)))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -185,10 +186,21 @@ func (t *target) dial(cmd *cobra.Command, more ...client.Option) (*client.Client
 	}
 	c, err := client.Connect(cmd.Context(), t.servers, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--servers, DOCENT_SERVERS)", err)
+		if errors.Is(err, client.ErrNotConnected) || errors.Is(err, client.ErrNoChroot) {
+			err = fmt.Errorf("%w (--servers, DOCENT_SERVERS)", err)
+		}
+		return nil, err
 	}
 	return c, nil
 }
+
+// flagNames are the flags of what the library's errors call by the names of its options.
+var flagNames = strings.NewReplacer(
+	"client.WithAuth", "--auth", "WithAuth", "--auth",
+	"WithSessionTimeout", "--session-timeout",
+	"WithNamespace", "--namespace",
+	"WithTLS", "--tls",
+)
 
 // connected calls f with a client, which is closed afterwards.
 func (t *target) connected(cmd *cobra.Command, f func(context.Context, *client.Client) error) error {
