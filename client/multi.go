@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -98,7 +99,11 @@ type MultiError struct {
 
 // Error names the part that failed and why.
 func (e *MultiError) Error() string {
-	return fmt.Sprintf("part %d (%s %s): %v", e.Index, e.Op, e.Path, e.Err)
+	remedy := ""
+	if e.Op == "create" && errors.Is(e.Err, ErrNoNode) {
+		remedy = " (the parent: make it first, a transaction makes none)"
+	}
+	return fmt.Sprintf("part %d (%s %s): %v%s", e.Index, e.Op, e.Path, e.Err, remedy)
 }
 
 // Unwrap returns why the part failed.

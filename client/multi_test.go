@@ -70,6 +70,10 @@ func TestMultiRefused(t *testing.T) {
 				}
 				wantErr(t, err, tt.want)
 				wantOutcome(t, err, client.OutcomeRefused)
+				const remedy = "the parent: make it first, a transaction makes none"
+				if noParent := tt.path == "/x/y"; strings.Contains(err.Error(), remedy) != noParent {
+					r.Errorf("%s %s: %v", tt.op, tt.path, err)
+				}
 				if n, _ := r.srv.Node("/ns/a/b"); string(n.Data) != "x" {
 					r.Fatalf("something was applied:\n%s\nbefore:\n%s", r.srv.Dump(), before)
 				}
