@@ -60,7 +60,8 @@ type Members map[string][]byte
 const readers = 16
 
 // Members asks the server for the members. This member is among them only while
-// its own node stands. A member that leaves during the call may be missing or not. If
+// its own node stands; after Start, wait for that with PersistentNode.Wait.
+// A member that leaves during the call may be missing or not. If
 // one member cannot be read the call fails: a part of the group is never taken for
 // the whole. A group without a node is empty.
 func (g *GroupMember) Members(ctx context.Context) (Members, error) {
