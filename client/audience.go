@@ -122,7 +122,7 @@ func (h *hub) seatLocked(path string, a audience) {
 func (h *hub) fireAudienceLocked(path string, s side, tell func(*feed)) {
 	for _, key := range []watchKey{{wire.OpGetData, path}, {wire.OpExists, path}, {wire.OpGetChildren, path}} {
 		if s&sideOf(key.op) != 0 && h.watches[key] == nil {
-			delete(h.unwanted, key) // it is gone
+			h.goneLocked(key)
 		}
 	}
 	a, some := h.audiences[path]
@@ -250,21 +250,21 @@ func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exch
 	if err != nil {
 		h.deafenLocked(e.f, key)
 	}
-	left := false // by the request, and unknown to all
+	left := false // a watch, by the request or by an earlier one, and unknown to all
 	switch {
 	case !x.Sent():
+		left = !told && h.all.line == e.line // an earlier one may stand
 	case !x.Answered(): // otherwise the connection has ended, and its watches with it
 		left = ctx.Err() != nil
 	case x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge:
 		left = true
 	case err == nil && told:
-		// The request may have left on the new connection. Or a comparison has set the
-		// watch beside a persistent one, and the event may have come before the watch:
-		// no read of the feed sets it again.
-		left = h.all.line != e.line || e.f.changes != nil
+		// The request may have left on a new connection. Or the event was that of an
+		// earlier watch, and came before this one. The feed may never read here again.
+		left = true
 	}
 	if left && !h.heard(key) && h.watches[key] == nil {
-		h.unwanted[key] = time.Now()
+		h.unwanted[key] = unwanted{time.Now(), x.Sent() && !x.Answered()}
 	}
 }
 
@@ -278,8 +278,8 @@ func (h *hub) leaveLocked(f *feed) {
 			if !slices.Contains((*a.side(sideOf(key.op))).all(), f) {
 				continue
 			}
-			if h.deafenLocked(f, key); !h.heard(key) {
-				h.unwanted[key] = time.Now()
+			if h.deafenLocked(f, key); !h.heard(key) && !h.unwanted[key].coming {
+				h.unwanted[key] = unwanted{since: time.Now()}
 			}
 		}
 	}

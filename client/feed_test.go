@@ -272,3 +272,44 @@ func TestFeedGivesUp(t *testing.T) {
 		}
 	})
 }
+
+// The event of an earlier watch may come while a read sets another one. The client removes
+// that one, whatever the reader does.
+func TestFeedEventBeforeWatch(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit time.Duration // of the read
+		err   error
+	}{
+		"given up":  {100 * time.Millisecond, context.DeadlineExceeded},
+		"never out": {0, context.DeadlineExceeded},
+		"answered":  {time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				r.create("/p", "")
+				c := r.connect("a")
+				f := r.feed(c, "/p", inside.FeedOneShot)
+				f.read("/p")
+				r.srv.Delay(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
+				read := make(chan error, 1)
+				go func() {
+					_, err := f.Read(r.within(tt.limit), []inside.Ask{{Path: "/p"}})
+					read <- err
+				}()
+				time.Sleep(200 * time.Millisecond) // after the reader gave up, and before the read
+				if tt.limit > 0 {
+					r.check(r.srv.SetData("/p", []byte("new")))
+				}
+				if err := <-read; !errors.Is(err, tt.err) {
+					r.Errorf("error %v, want %v", err, tt.err)
+				}
+				r.settle()
+				if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+					r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
+				}
+			})
+		})
+	}
+}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -15,6 +16,14 @@ import (
 type watchKey struct {
 	op   wire.Op // of the read that leaves it
 	path string
+}
+
+// unwanted is what is known of a watch without a reader.
+type unwanted struct {
+	since time.Time
+	// The request that sets it was given up before the answer. The next event may be
+	// that of an earlier watch, and come before this one stands.
+	coming bool
 }
 
 // sharedWatch is a one-shot watch. All readers of the same key share it.
@@ -49,7 +58,7 @@ type hub struct {
 	watches   map[watchKey]*sharedWatch
 	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
 	asking    map[string]int           // how many requests are to arm watches of feeds there
-	unwanted  map[watchKey]time.Time   // on the server, and without a reader since then
+	unwanted  map[watchKey]unwanted    // on the server, and without a reader
 	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
 	arming    bool                     // arm runs
 	sweeping  bool                     // sweep runs
@@ -61,7 +70,7 @@ func newHub(s *sessionState) *hub {
 	return &hub{
 		s: s, all: all, mu: &all.mu,
 		watches: map[watchKey]*sharedWatch{}, audiences: map[string]audience{}, asking: map[string]int{},
-		unwanted: map[watchKey]time.Time{}, busy: map[string]chan struct{}{},
+		unwanted: map[watchKey]unwanted{}, busy: map[string]chan struct{}{},
 	}
 }
 
@@ -121,10 +130,10 @@ func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	case now == w && err != nil:
 		h.fireLocked(w, zk.EventNotWatching, err)
 		if x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge) {
-			h.discardLocked(w.key) // the server may have it
+			h.discardLocked(w.key, !x.Answered()) // the server may have it
 		}
 	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
-		h.discardLocked(w.key) // the read may have left on the new connection
+		h.discardLocked(w.key, !x.Answered()) // the read may have left on the new connection
 	}
 	h.wakeLocked() // the path is free for the goroutines that arm and remove watches
 }
@@ -134,18 +143,25 @@ func (h *hub) giveUp(w *sharedWatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
-		h.discardLocked(w.key)
+		h.discardLocked(w.key, false)
 	}
 }
 
-func (h *hub) discardLocked(key watchKey) {
-	h.unwanted[key] = time.Now()
+func (h *hub) discardLocked(key watchKey, coming bool) {
+	h.unwanted[key] = unwanted{time.Now(), coming}
 	h.wakeLocked()
+}
+
+// goneLocked is called when an event has ended the server's watch of key.
+func (h *hub) goneLocked(key watchKey) {
+	if !h.unwanted[key].coming {
+		delete(h.unwanted, key)
+	}
 }
 
 func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	delete(h.watches, w.key)
-	delete(h.unwanted, w.key)
+	h.goneLocked(w.key)
 	w.event, w.err = event, err
 	close(w.done)
 }
@@ -197,6 +213,7 @@ func (h *hub) up(reattached bool) {
 	defer h.mu.Unlock()
 	h.fireAllLocked(errReconnected)
 	h.audiences = map[string]audience{}
+	maps.DeleteFunc(h.unwanted, func(_ watchKey, u unwanted) bool { return !u.coming })
 	h.all.upLocked(h, reattached)
 	h.wakeLocked()
 }

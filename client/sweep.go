@@ -66,9 +66,9 @@ func (h *hub) nextRemoval() (wait time.Duration, more bool) {
 			wait, more = left, true
 		}
 	}
-	for key, since := range h.unwanted {
+	for key, u := range h.unwanted {
 		if h.removable(key) {
-			next(since)
+			next(u.since)
 		}
 	}
 	if h.all.hub == h {
@@ -129,8 +129,8 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.op, b.op))
 	})
 	for _, key := range keys {
-		since, still := h.unwanted[key]
-		if !still || len(batch) >= atOnce || since.After(old) || !h.removable(key) {
+		w, still := h.unwanted[key]
+		if !still || len(batch) >= atOnce || w.since.After(old) || !h.removable(key) {
 			continue
 		}
 		u := unwantedWatch{path: key.path, kind: wire.RemoveData, keys: sameWatch(key)}
@@ -178,7 +178,7 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
 			}
 		case stays:
 			for _, key := range u.keys {
-				h.unwanted[key] = time.Now()
+				h.unwanted[key] = unwanted{since: time.Now()}
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func (w *world) play() {
 	time.Sleep(10*time.Second + time.Duration(len(w.e.Server(1).Tree()))*10*time.Millisecond)
 	for i := 1; i <= members; i++ {
 		if n := w.e.Server(i).WatchCount(); n > 0 && !w.keeper { // Keeper's watches are not removed
-			w.fail("%d watches are left on member %d", n, i)
+			w.fail("%d watches are left on member %d: %v", n, i, w.e.Server(i).Watches())
 		}
 	}
 	for _, s := range w.all {
