@@ -1,14 +1,10 @@
 package live_test
 
 import (
-	"bufio"
 	"fmt"
 	"math"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/observe"
 	"github.com/docent-go/docent/observe/internal/scenes"
+	"github.com/docent-go/docent/observe/live/internal/promserver"
 )
 
 // interval is how often Prometheus scrapes.
@@ -26,71 +23,28 @@ const interval = 250 * time.Millisecond
 type prom struct {
 	*testing.T
 
-	address string
+	server *promserver.Server
 }
 
 // startPrometheus starts a server that scrapes the target and has our rules.
 func startPrometheus(t *testing.T, target string) *prom {
 	t.Helper()
-	binary, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Fatalf("%v: install Debian's package prometheus", err)
-	}
 	rules, err := filepath.Abs("../alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: %[1]v, scrape_timeout: %[1]v, evaluation_interval: %[1]v}\nrule_files: [%[2]q]\n"+
-		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%[3]q]}]}]\n", interval, rules, target)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), binary, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address=127.0.0.1:0", "--log.format=json")
-	stderr, err := cmd.StderrPipe()
+	server, err := promserver.Start(t.Context(), promserver.Config{
+		Dir: t.TempDir(), Job: "shop", Targets: map[string]string{"": target}, Interval: interval, Rules: rules,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var log strings.Builder
-	ready := make(chan string, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		listening := regexp.MustCompile(`"address":"(127\.0\.0\.1:[1-9][0-9]*)"`)
-		var address string
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			line := lines.Text()
-			log.WriteString(line + "\n")
-			if found := listening.FindStringSubmatch(line); found != nil {
-				address = found[1]
-			}
-			if strings.Contains(line, "Server is ready to receive web requests") {
-				ready <- address
-			}
-		}
-	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		<-done
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(log.String())
+		if log := server.Close(); t.Failed() {
+			t.Log(log)
 		}
 	})
-	select {
-	case address := <-ready:
-		return &prom{t, address}
-	case <-done:
-	case <-time.After(20 * time.Second):
-		_ = cmd.Process.Kill()
-	}
-	t.Fatal("Prometheus is not ready")
-	return nil
+	return &prom{t, server}
 }
 
 // sample is a sample of an instant vector.
@@ -111,9 +65,11 @@ func (s sample) number(t *testing.T) float64 {
 
 func (p *prom) query(expr string) []sample {
 	p.Helper()
-	var answer struct{ Data struct{ Result []sample } }
-	get(p.T, "http://"+p.address+"/api/v1/query?query="+url.QueryEscape(expr), &answer)
-	return answer.Data.Result
+	var result []sample
+	if err := p.server.Query(p.Context(), "query", url.Values{"query": {expr}}, &result); err != nil {
+		p.Fatal(err)
+	}
+	return result
 }
 
 // await asks until the answer will do.
@@ -201,7 +157,9 @@ func TestPrometheus(t *testing.T) {
 			}
 		}
 	}
-	get(t, "http://"+p.address+"/api/v1/rules", &answer)
+	if err := p.server.Get(t.Context(), "rules", nil, &answer); err != nil {
+		t.Fatal(err)
+	}
 	rules := 0
 	for _, g := range answer.Data.Groups {
 		for _, r := range g.Rules {
