@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/shared"
+)
+
+// The lock that most workers want, and the election.
+const (
+	orders   = "/orders/4711"
+	election = "/nightly"
+)
+
+// job is what a worker does again and again.
+type job func(context.Context, worker) error
+
+// role is what one instance does: a worker for each of its jobs.
+type role struct {
+	name string
+	jobs []job
+}
+
+// roles has two busy instances, and two that do nothing but stand for election. Writes
+// of an instance spare it heartbeats. So only a quiet holder sends them.
+func roles() []role {
+	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look}
+	return []role{{"shop-1", shop}, {"shop-2", shop}, {"cron-1", []job{nightly}}, {"cron-2", []job{nightly}}}
+}
+
+// worker is a goroutine of an instance.
+type worker struct {
+	client *client.Client
+	scene  time.Duration // how long the scene takes
+	rand   *rand.Rand
+}
+
+// between waits for a time between two bounds, drawn at random.
+func (w worker) between(ctx context.Context, lo, hi time.Duration) {
+	pause(ctx, lo+time.Duration(w.rand.Int64N(int64(hi-lo))))
+}
+
+// repeat does a job again and again. Jobs fail while the server gives trouble.
+func (w worker) repeat(ctx context.Context, job job) {
+	for ctx.Err() == nil {
+		_ = job(ctx, w) // the metrics tell of the error
+		w.between(ctx, 20*time.Millisecond, 400*time.Millisecond)
+	}
+}
+
+// order holds a mutex for a while; at times it takes the mutex again within.
+func order(ctx context.Context, w worker) error {
+	m, err := recipes.NewInterProcessMutex(w.client, orders)
+	if err != nil {
+		return err
+	}
+	return m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
+		w.between(ctx, 20*time.Millisecond, 150*time.Millisecond)
+		if w.rand.IntN(4) > 0 {
+			return nil
+		}
+		return m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
+			w.between(ctx, 10*time.Millisecond, 50*time.Millisecond)
+			return nil
+		})
+	})
+}
+
+// stock takes one of four permits, and waits for no longer than half a second.
+func stock(ctx context.Context, w worker) error {
+	s, err := recipes.NewInterProcessSemaphoreV2(w.client, "/stock/gate", 4)
+	if err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	lease, err := s.Acquire(short, 1)
+	if err != nil {
+		return err
+	}
+	w.between(lease.Context(), 50*time.Millisecond, 400*time.Millisecond)
+	return lease.Release(ctx)
+}
+
+// report takes a mutex if no other instance has it.
+func report(ctx context.Context, w worker) error {
+	m, err := recipes.NewInterProcessMutex(w.client, "/report/daily")
+	if err != nil {
+		return err
+	}
+	hold, err := m.TryAcquire(ctx)
+	if err != nil {
+		return err
+	}
+	w.between(hold.Context(), 100*time.Millisecond, 600*time.Millisecond)
+	return hold.Release(ctx)
+}
+
+// nightly waits until no other instance leads, and leads for some seconds.
+func nightly(ctx context.Context, w worker) error {
+	latch, err := recipes.NewLeaderLatch(w.client, election)
+	if err != nil {
+		return err
+	}
+	term, err := latch.Campaign(ctx)
+	if err != nil {
+		return err
+	}
+	w.between(term.Context(), w.scene/15, w.scene/8)
+	return term.Release(ctx)
+}
+
+// count adds to a number that all instances share.
+func count(ctx context.Context, w worker) error {
+	n, err := shared.NewDistributedAtomicLong(w.client, "/numbers/sold")
+	if err != nil {
+		return err
+	}
+	if w.rand.IntN(5) == 0 {
+		_, err = n.CompareAndSet(ctx, 0, 1)
+		return err
+	}
+	_, err = n.Increment(ctx)
+	return err
+}
+
+// look reads a node, which at times is not there.
+func look(ctx context.Context, w worker) error {
+	path := "/stock"
+	if w.rand.IntN(10) == 0 {
+		path = fmt.Sprintf("/none/%d", w.rand.IntN(100))
+	}
+	_, _, err := w.client.Get(ctx, path)
+	return err
+}
