@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// color is the color of a line.
-func color(i int) string {
+// stroke is the color of a line.
+func stroke(i int) string {
 	colors := []string{
 		"#3a7d44", "#d9a300", "#2a8fbd", "#e0752d", "#c4302b", "#1f5fa8", "#a3399e", "#6a54a3",
 		"#7fae5b", "#8c6d1f", "#62c1c9", "#f2a477", "#e57f84", "#7fa8dc", "#d08bd0", "#4d4d4d",
@@ -57,11 +57,11 @@ func chart(lines []series, s span, unit string, width, height int) string {
 				fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(at-run[0], 1)], x(at), y(line.points[at]))
 			}
 			if run[1]-run[0] == 1 {
-				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s"/>`, x(run[0]), y(line.points[run[0]]), color(i))
+				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s"/>`, x(run[0]), y(line.points[run[0]]), stroke(i))
 				continue
 			}
-			fmt.Fprintf(&b, `<path d="%sV%.1fH%.1fZ" fill="%s" fill-opacity=".08"/>`, path.String(), bottom, x(run[0]), color(i))
-			fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.3"/>`, path.String(), color(i))
+			fmt.Fprintf(&b, `<path d="%sV%.1fH%.1fZ" fill="%s" fill-opacity=".06"/>`, path.String(), bottom, x(run[0]), stroke(i))
+			fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.3"/>`, path.String(), stroke(i))
 		}
 	}
 	b.WriteString("</svg>")

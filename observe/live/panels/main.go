@@ -92,6 +92,9 @@ func record(ctx context.Context, b board, long time.Duration) (_ []drawing, even
 		return nil, "", err
 	}
 	defer server.Close()
+	if err := scraped(ctx, server, len(s.instances)); err != nil {
+		return nil, "", err
+	}
 	values, err := b.variables(step, step)
 	if err != nil {
 		return nil, "", err
@@ -121,5 +124,5 @@ func screenshot(ctx context.Context, browser, html, png string, height int) erro
 	if answer, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: install Debian's package chromium, or name another browser by -browser\n%s", err, answer)
 	}
-	return nil
+	return shrink(png)
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
 // The measures of a page, in pixels.
 const (
-	pageWidth    = 1640
+	pageWidth    = 1400
 	margin       = 12
 	pageHead     = 74
 	titleHeight  = 20
@@ -48,20 +52,44 @@ func rows(widths []float64, width int) int {
 
 func textWidth(s string) float64 { return letter * float64(utf8.RuneCountInString(s)) }
 
+// legendOf names as many lines as fit in some rows, and says how many more there are.
+func legendOf(lines []series, width, most int) (names []entry, taken int) {
+	more := func(n int) entry { return entry{fmt.Sprintf("and %d more", n), "transparent"} }
+	var widths []float64
+	for i, line := range lines {
+		w := textWidth(line.name) + 28
+		left := []float64{w}
+		if n := len(lines) - i - 1; n > 0 {
+			left = append(left, textWidth(more(n).Name)+28)
+		}
+		if rows(append(slices.Clone(widths), left...), width) > most {
+			names, widths = append(names, more(len(lines)-i)), append(widths, left[len(left)-1])
+			break
+		}
+		widths = append(widths, w)
+		names = append(names, entry{line.name, template.CSS(stroke(i))}) //nolint:gosec // a constant
+	}
+	return names, rows(widths, width)
+}
+
 // draw draws a panel. Its chart gets the space that title, description and legend leave.
+// Grafana gives a third of a panel to the legend, and so does draw. Lines that never
+// leave 0 come last there.
 func draw(p panel, lines []series, s span, width int) drawing {
 	d := drawing{place: p.GridPos.pixels(width), Row: p.isRow(), Title: p.Title, Description: p.Description}
 	if d.Row {
 		return d
 	}
+	zeros := func(l series) int { return cmp.Compare(0, l.most()) }
+	slices.SortStableFunc(lines, func(a, b series) int { return cmp.Compare(zeros(a), zeros(b)) })
 	inner := d.W - 2*padding
-	var widths []float64
-	for i, line := range lines {
-		d.Legend = append(d.Legend, entry{line.name, template.CSS(color(i))}) //nolint:gosec // a constant
-		widths = append(widths, textWidth(line.name)+28)
+	var taken int
+	d.Legend, taken = legendOf(lines, inner, d.H/3/legendHeight)
+	var words []float64
+	for word := range strings.FieldsSeq(p.Description) {
+		words = append(words, textWidth(word+" "))
 	}
-	text := int(textWidth(p.Description))/inner + 1
-	height := d.H - 2*padding - titleHeight - text*lineHeight - rows(widths, inner)*legendHeight - 4
+	height := d.H - 2*padding - titleHeight - rows(words, inner)*lineHeight - taken*legendHeight - 4
 	d.Chart = template.HTML(chart(lines, s, p.FieldConfig.Defaults.Unit, inner, height)) //nolint:gosec // made of numbers and units
 	return d
 }

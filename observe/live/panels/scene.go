@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type scene struct {
 	server    *zktest.Server
 	instances []*instance
 	long      time.Duration
+	refusal   *zktest.Rule // of deletes, while there is one
 }
 
 // open starts the server and the instances. The caller must close the scene, unless there
@@ -116,17 +118,21 @@ func troubles() []event {
 		}},
 		{.30, "the leader is cut off", (*scene).cutLeader},
 		{.38, "its network is back", func(s *scene, _ context.Context) error {
-			for _, i := range s.instances {
-				i.link.Heal()
+			for _, r := range roles() {
+				s.server.Client(r.name).Heal()
 			}
 			return nil
 		}},
 		{.50, "an operator deletes the node of a holder", (*scene).evict},
-		{.62, "the server refuses two deletes", func(s *scene, _ context.Context) error {
-			s.server.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: orders, Times: 4}, zktest.CodeNoAuth)
+		{.60, "shop-1 may not delete the nodes of its permits", func(s *scene, _ context.Context) error {
+			s.refusal = s.server.Fail(zktest.Match{Client: "shop-1", Op: zktest.OpDelete, PathPrefix: gate, Times: zktest.Always}, zktest.CodeNoAuth)
 			return nil
 		}},
-		{.75, "requests fail", func(s *scene, _ context.Context) error {
+		{.66, "it may again", func(s *scene, _ context.Context) error {
+			s.refusal.Remove()
+			return nil
+		}},
+		{.75, "the server fails twenty reads", func(s *scene, _ context.Context) error {
 			s.server.Fail(zktest.Match{Op: zktest.OpGetData, Prob: .2, Times: 20}, zktest.CodeSessionMoved)
 			return nil
 		}},
@@ -177,42 +183,30 @@ func (s *scene) play(ctx context.Context) error {
 
 // cutLeader cuts off the instance that leads.
 func (s *scene) cutLeader(ctx context.Context) error {
-	path, err := s.head(ctx, election)
-	if err != nil {
-		return err
-	}
-	node, ok := s.server.Node(path)
-	if !ok {
-		return errors.New("the leader resigned just now")
-	}
-	for _, i := range s.instances {
-		for _, session := range i.link.Sessions() {
-			if session.ID == node.Stat.EphemeralOwner {
-				i.link.Partition()
-				return nil
+	return s.strike(ctx, election, func(node string) bool {
+		for _, session := range s.server.Sessions() {
+			if slices.Contains(session.Ephemerals, node) {
+				s.server.Client(session.Client).Partition()
+				return true
 			}
 		}
-	}
-	return fmt.Errorf("no instance has the session of the leader's node %s", path)
+		return false
+	})
 }
 
 // evict deletes the node of the holder.
 func (s *scene) evict(ctx context.Context) error {
-	path, err := s.head(ctx, orders)
-	if err != nil {
-		return err
-	}
-	return s.server.Delete(path)
+	return s.strike(ctx, orders, func(node string) bool { return s.server.Delete(node) == nil })
 }
 
-// head waits for a holder, and returns the path of the holder's node.
-func (s *scene) head(ctx context.Context, lock string) (string, error) {
+// strike calls hit with the node of the holder until it hits. A holder may release first.
+func (s *scene) strike(ctx context.Context, lock string, hit func(node string) bool) error {
 	for {
-		if nodes := s.server.Children(lock); len(nodes) > 0 {
-			return lock + "/" + first(nodes), nil
+		if nodes := s.server.Children(lock); len(nodes) > 0 && hit(lock+"/"+first(nodes)) {
+			return nil
 		}
 		if !pause(ctx, time.Millisecond) {
-			return "", fmt.Errorf("no holder of %s came: %w", lock, ctx.Err())
+			return fmt.Errorf("no holder of %s came: %w", lock, ctx.Err())
 		}
 	}
 }

@@ -28,6 +28,22 @@ type series struct {
 	points []float64
 }
 
+// scraped waits until the server has scraped so many targets.
+func scraped(ctx context.Context, server *promserver.Server, targets int) error {
+	for {
+		var up []struct{ Value [2]any }
+		if err := server.Query(ctx, "query", url.Values{"query": {"sum(up)"}}, &up); err != nil {
+			return err
+		}
+		if len(up) == 1 && up[0].Value[1] == strconv.Itoa(targets) {
+			return nil
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("the Prometheus server has not scraped all %d targets: %w", targets, ctx.Err())
+		}
+	}
+}
+
 // ask asks the server for the series of a panel. A query without any value above 0 is an
 // error, because its panel would show nothing.
 func ask(ctx context.Context, server *promserver.Server, p panel, values map[string]string, s span) ([]series, error) {

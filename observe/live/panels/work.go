@@ -11,9 +11,10 @@ import (
 	"github.com/docent-go/docent/recipes/shared"
 )
 
-// The lock that most workers want, and the election.
+// The lock that most workers want, a semaphore, and the election.
 const (
 	orders   = "/orders/4711"
+	gate     = "/stock/gate"
 	election = "/nightly"
 )
 
@@ -73,7 +74,7 @@ func order(ctx context.Context, w worker) error {
 
 // stock takes one of four permits, and waits for no longer than half a second.
 func stock(ctx context.Context, w worker) error {
-	s, err := recipes.NewInterProcessSemaphoreV2(w.client, "/stock/gate", 4)
+	s, err := recipes.NewInterProcessSemaphoreV2(w.client, gate, 4)
 	if err != nil {
 		return err
 	}
