@@ -23,8 +23,47 @@ type panel struct {
 	Type, Title, Description string
 
 	GridPos     place
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []target
+	FieldConfig struct {
+		Defaults  struct{ Unit string }
+		Overrides []override
+	}
+	Targets []target
+}
+
+// override is what differs for the lines of one query.
+type override struct {
+	Matcher struct {
+		ID      string
+		Options any
+	}
+	Properties []struct {
+		ID    string
+		Value any
+	}
+}
+
+// scale returns the unit of the lines of a query, and whether their axis is the right one.
+func (p panel) scale(refID string) (unit string, right bool, err error) {
+	unit = p.FieldConfig.Defaults.Unit
+	for _, o := range p.FieldConfig.Overrides {
+		if o.Matcher.ID != "byFrameRefID" {
+			return "", false, fmt.Errorf("panel %q has an override by %s, and only byFrameRefID can be drawn", p.Title, o.Matcher.ID)
+		}
+		if o.Matcher.Options != refID {
+			continue
+		}
+		for _, property := range o.Properties {
+			switch property.ID {
+			case "unit":
+				unit = fmt.Sprint(property.Value)
+			case "custom.axisPlacement":
+				right = property.Value == "right"
+			default:
+				return "", false, fmt.Errorf("panel %q overrides %s, which cannot be drawn", p.Title, property.ID)
+			}
+		}
+	}
+	return unit, right, nil
 }
 
 // isRow says that the panel is the title of a row of panels.

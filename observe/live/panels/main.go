@@ -1,10 +1,10 @@
 // Command panels makes a picture of the dashboard's panels from real data:
 //
-//	cd observe/live && go run ./panels -out ../../docs/observability
+//	cd observe/live && go run ./panels -out ../../docs/observability/panels.png
 //
 // It plays a scene with three instances of a shop on a server of its own process. A
 // Prometheus server scrapes them and answers the queries of the dashboard. The command
-// writes panels.html and panels.png. It needs Debian's packages prometheus and chromium.
+// writes a PNG, and the page that it shows if -page names a file. It needs Debian's packages prometheus and chromium.
 package main
 
 import (
@@ -35,9 +35,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("panels", flag.ContinueOnError)
-	out := flags.String("out", ".", "the directory for panels.html and panels.png")
+	out := flags.String("out", "panels.png", "the file for the picture")
+	kept := flags.String("page", "", "a file for the HTML page that the picture shows (default none)")
 	dashboard := flags.String("dashboard", "../dashboard.json", "the dashboard to draw")
 	browser := flags.String("browser", "chromium", "the browser that makes the PNG")
 	long := flags.Duration("for", 2*time.Minute, "how long the scene takes, at least 10s")
@@ -54,10 +55,12 @@ func run(ctx context.Context, args []string) error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("%s: %w", *dashboard, err)
 	}
-	if err := os.MkdirAll(*out, 0o750); err != nil {
+	dir, err := os.MkdirTemp("", "panels")
+	if err != nil {
 		return err
 	}
-	drawings, events, err := record(ctx, b, *long)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	drawings, events, err := record(ctx, b, dir, *long)
 	if err != nil {
 		return err
 	}
@@ -65,22 +68,20 @@ func run(ctx context.Context, args []string) error {
 	if err := write(&text, b, drawings, events); err != nil {
 		return err
 	}
-	html := filepath.Join(*out, "panels.html")
+	html := filepath.Join(dir, "panels.html")
+	if *kept != "" {
+		html = *kept
+	}
 	if err := os.WriteFile(html, text.Bytes(), 0o600); err != nil {
 		return err
 	}
-	return screenshot(ctx, *browser, html, filepath.Join(*out, "panels.png"), b.height(pageWidth))
+	return screenshot(ctx, *browser, html, *out, b.height(pageWidth))
 }
 
 // record plays the scene, and returns the panels and what happened when. The time between
 // two scrapes and between two points is a second, and less if the scene is shorter than
-// two minutes.
-func record(ctx context.Context, b board, long time.Duration) (_ []drawing, events string, err error) {
-	dir, err := os.MkdirTemp("", "panels")
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+// two minutes. The server's data is in dir.
+func record(ctx context.Context, b board, dir string, long time.Duration) (_ []drawing, events string, err error) {
 	s, err := open(ctx, long)
 	if err != nil {
 		return nil, "", err

@@ -14,7 +14,7 @@ import (
 const (
 	pageWidth    = 1400
 	margin       = 12
-	pageHead     = 74
+	pageHead     = 92
 	titleHeight  = 20
 	lineHeight   = 15
 	legendHeight = 16
@@ -90,14 +90,14 @@ func draw(p panel, lines []series, s span, width int) drawing {
 		words = append(words, textWidth(word+" "))
 	}
 	height := d.H - 2*padding - titleHeight - rows(words, inner)*lineHeight - taken*legendHeight - 4
-	d.Chart = template.HTML(chart(lines, s, p.FieldConfig.Defaults.Unit, inner, height)) //nolint:gosec // made of numbers and units
+	d.Chart = template.HTML(chart(lines, s, inner, height)) //nolint:gosec // made of numbers and units
 	return d
 }
 
 var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title><style>
 body { margin: 0; background: #f4f5f5; font: 11px/15px "DejaVu Sans", sans-serif; color: #24292e; }
-header { position: absolute; left: {{.Margin}}px; top: 8px; }
+header { position: absolute; left: {{.Margin}}px; right: {{.Margin}}px; top: 8px; }
 h1 { font-size: 18px; line-height: 24px; margin: 0; }
 h2 { font-size: 13px; line-height: 20px; margin: 0; }
 p { margin: 0; color: #585f66; }

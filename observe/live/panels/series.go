@@ -25,6 +25,8 @@ func (s span) points() int { return int(s.long/s.step) + 1 }
 // series is a line of a panel. A point without a value is NaN.
 type series struct {
 	name   string
+	unit   string
+	right  bool // has its axis at the right
 	points []float64
 }
 
@@ -54,6 +56,10 @@ func ask(ctx context.Context, server *promserver.Server, p panel, values map[str
 		if err != nil {
 			return nil, fmt.Errorf("panel %q: %w", p.Title, err)
 		}
+		unit, right, err := p.scale(t.RefID)
+		if err != nil {
+			return nil, err
+		}
 		var matrix []struct {
 			Metric map[string]string
 			Values [][2]any
@@ -66,7 +72,7 @@ func ask(ctx context.Context, server *promserver.Server, p panel, values map[str
 		}
 		seen := false
 		for _, row := range matrix {
-			line := series{legend(t.LegendFormat, row.Metric), make([]float64, s.points())}
+			line := series{legend(t.LegendFormat, row.Metric), unit, right, make([]float64, s.points())}
 			for i := range line.points {
 				line.points[i] = math.NaN()
 			}
