@@ -68,8 +68,8 @@ func chart(lines []series, s span, width, height int) string {
 	level := func(part float64) float64 { return bottom - part*(bottom-axisAbove) }
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg width="%d" height="%d" fill="#585f66">`, width, height)
-	for side, a := range axes {
-		at, anchor := left-5, "end"
+	for _, side := range []bool{false, true} {
+		a, at, anchor := axes[side], left-5, "end"
 		if side {
 			at, anchor = right+5, "start"
 		}

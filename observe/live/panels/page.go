@@ -94,7 +94,8 @@ func draw(p panel, lines []series, s span, width int) drawing {
 	return d
 }
 
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+// page is a template.
+const page = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title><style>
 body { margin: 0; background: #f4f5f5; font: 11px/15px "DejaVu Sans", sans-serif; color: #24292e; }
 header { position: absolute; left: {{.Margin}}px; right: {{.Margin}}px; top: 8px; }
@@ -117,11 +118,15 @@ li i { display: inline-block; width: 12px; height: 3px; margin-right: 4px; verti
 {{.Chart}}
 <ul>{{range .Legend}}<li><i style="background:{{.Color}}"></i>{{.Name}}</li>{{end}}</ul>{{end}}</section>{{end}}
 </main></body></html>
-`))
+`
 
 // write writes the page. The text events says what happened when.
 func write(w io.Writer, b board, drawings []drawing, events string) error {
-	return page.Execute(w, map[string]any{
+	parsed, err := template.New("page").Parse(page)
+	if err != nil {
+		return err
+	}
+	return parsed.Execute(w, map[string]any{
 		"Title": b.Title, "Description": b.Description, "Events": events, "Drawings": drawings,
 		"Margin": margin, "Head": pageHead,
 	})

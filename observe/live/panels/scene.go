@@ -161,7 +161,7 @@ func (s *scene) play(ctx context.Context) error {
 	defer workers.Wait()
 	for n, i := range s.instances {
 		for m, job := range i.jobs {
-			w := worker{i.client, s.long, rand.New(rand.NewPCG(uint64(n), uint64(m)))} //nolint:gosec // not negative
+			w := worker{i.client, s.long, rand.New(rand.NewPCG(uint64(n), uint64(m)))}
 			workers.Go(func() { w.repeat(ctx, job) })
 		}
 	}

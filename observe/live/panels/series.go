@@ -92,7 +92,7 @@ func ask(ctx context.Context, server *promserver.Server, p panel, values map[str
 }
 
 // put notes a pair of time and value of an answer.
-func (l *series) put(s span, pair [2]any) error {
+func (l series) put(s span, pair [2]any) error {
 	at, isNumber := pair[0].(float64)
 	text, isText := pair[1].(string)
 	value, err := strconv.ParseFloat(text, 64)

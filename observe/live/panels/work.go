@@ -34,23 +34,29 @@ func roles() []role {
 	return []role{{"shop-1", shop}, {"shop-2", shop}, {"cron-1", []job{nightly}}, {"cron-2", []job{nightly}}}
 }
 
-// worker is a goroutine of an instance.
+// worker is a goroutine of an instance. Its times are those of a scene of two minutes. In
+// a shorter scene it is as much faster, so that as much happens.
 type worker struct {
 	client *client.Client
 	scene  time.Duration // how long the scene takes
 	rand   *rand.Rand
 }
 
+// scaled is a time in this scene.
+func (w worker) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * w.scene.Seconds() / 120)
+}
+
 // between waits for a time between two bounds, drawn at random.
 func (w worker) between(ctx context.Context, lo, hi time.Duration) {
-	pause(ctx, lo+time.Duration(w.rand.Int64N(int64(hi-lo))))
+	pause(ctx, w.scaled(lo+time.Duration(w.rand.Int64N(int64(hi-lo)))))
 }
 
 // repeat does a job again and again. Jobs fail while the server gives trouble.
 func (w worker) repeat(ctx context.Context, job job) {
 	for ctx.Err() == nil {
 		_ = job(ctx, w) // the metrics tell of the error
-		w.between(ctx, 20*time.Millisecond, 400*time.Millisecond)
+		w.between(ctx, 200*time.Millisecond, 1500*time.Millisecond)
 	}
 }
 
@@ -61,12 +67,12 @@ func order(ctx context.Context, w worker) error {
 		return err
 	}
 	return m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
-		w.between(ctx, 20*time.Millisecond, 150*time.Millisecond)
+		w.between(ctx, 100*time.Millisecond, 400*time.Millisecond)
 		if w.rand.IntN(4) > 0 {
 			return nil
 		}
 		return m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
-			w.between(ctx, 10*time.Millisecond, 50*time.Millisecond)
+			w.between(ctx, 50*time.Millisecond, 200*time.Millisecond)
 			return nil
 		})
 	})
@@ -78,13 +84,13 @@ func stock(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, w.scaled(500*time.Millisecond))
 	defer cancel()
 	lease, err := s.Acquire(short, 1)
 	if err != nil {
 		return err
 	}
-	w.between(lease.Context(), 50*time.Millisecond, 400*time.Millisecond)
+	w.between(lease.Context(), 400*time.Millisecond, 1500*time.Millisecond)
 	return lease.Release(ctx)
 }
 
@@ -98,7 +104,7 @@ func report(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	w.between(hold.Context(), 100*time.Millisecond, 600*time.Millisecond)
+	w.between(hold.Context(), 500*time.Millisecond, 2*time.Second)
 	return hold.Release(ctx)
 }
 
@@ -112,7 +118,7 @@ func nightly(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	w.between(term.Context(), w.scene/15, w.scene/8)
+	w.between(term.Context(), 8*time.Second, 16*time.Second)
 	return term.Release(ctx)
 }
 

@@ -97,18 +97,22 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return nil, fmt.Errorf("the Prometheus server is not ready; its log is:\n%s", s.Close())
 }
 
-// read reads the log of the server to its end.
+// read reads the log of the server to its end. The address may come before or after the
+// line that says that the server is ready.
 func (s *Server) read(log io.Reader, ready chan<- string) {
 	defer close(s.done)
 	listening := regexp.MustCompile(`"address":"(127\.0\.0\.1:[1-9][0-9]*)"`)
 	var address string
+	var serves, told bool
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		line := lines.Text()
 		s.log.WriteString(line + "\n")
 		if found := listening.FindStringSubmatch(line); found != nil {
 			address = found[1]
 		}
-		if strings.Contains(line, "Server is ready to receive web requests") {
+		serves = serves || strings.Contains(line, "Server is ready to receive web requests")
+		if serves && address != "" && !told {
+			told = true
 			ready <- address
 		}
 	}
