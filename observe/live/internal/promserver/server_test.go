@@ -1,28 +1,39 @@
-package promserver
+package promserver_test
 
 import (
-	"strings"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/docent-go/docent/observe/live/internal/promserver"
 )
 
-// A server is ready when its log has told so and has told the address, in any order.
+// A server is ready when its log has told so and has told the address, in any order. The
+// log here is that of a script, which stands for Prometheus.
 func TestReady(t *testing.T) {
-	t.Parallel()
-	address := `{"msg":"Listening on","address":"127.0.0.1:4711"}` + "\n"
-	serves := `{"msg":"Server is ready to receive web requests."}` + "\n"
-	for log, want := range map[string]string{
-		address + serves:          "127.0.0.1:4711",
-		serves + address:          "127.0.0.1:4711",
-		serves + address + serves: "127.0.0.1:4711",
-		serves:                    "",
-		address:                   "",
-	} {
-		s := &Server{done: make(chan struct{})}
-		ready := make(chan string, 1)
-		s.read(strings.NewReader(log), ready)
-		close(ready)
-		if got := <-ready; got != want {
-			t.Errorf("the log %q gives the address %q, want %q", log, got, want)
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data": {"result": ["found"]}}`))
+	}))
+	defer api.Close()
+	serves := `echo '{"msg":"Server is ready to receive web requests."}' >&2` + "\n"
+	address := `echo '{"msg":"Listening on","address":"` + api.Listener.Addr().String() + `"}' >&2` + "\n"
+	for _, script := range []string{address + serves, serves + address} {
+		if err := os.WriteFile(filepath.Join(bin, "prometheus"), []byte("#!/bin/sh\n"+script+"exec tail -f /dev/null\n"), 0o700); err != nil {
+			t.Fatal(err)
 		}
+		s, err := promserver.Start(t.Context(), promserver.Config{Dir: t.TempDir(), Interval: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		if err := s.Query(t.Context(), "query", nil, &found); err != nil || len(found) != 1 {
+			t.Errorf("the server answered %v, error %v; its log is\n%s", found, err, script)
+		}
+		s.Close()
 	}
 }
