@@ -2,7 +2,7 @@
 //
 //	cd observe/live && go run ./panels -out ../../docs/observability/panels.png
 //
-// It plays a scene with three instances of a shop on a server of its own process. A
+// It plays a scene with four instances on a server, all in its own process. A
 // Prometheus server scrapes them and answers the queries of the dashboard. The command
 // writes a PNG, and the page that it shows if -page names a file. It needs Debian's packages prometheus and chromium.
 package main

@@ -22,7 +22,7 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// instance is one of the shop's instances, with metrics and an address of its own.
+// instance is an instance of a program, with metrics and an address of its own.
 type instance struct {
 	name    string
 	jobs    []job
@@ -32,7 +32,7 @@ type instance struct {
 	web     *http.Server
 }
 
-// scene is a shop of several instances, and a server that gives them trouble.
+// scene is several instances, and a server that gives them trouble.
 type scene struct {
 	server    *zktest.Server
 	instances []*instance
