@@ -42,7 +42,6 @@ type keeper[V any] struct {
 	head  int64 // zxid of the newest answer on this connection
 	valid int64 // every event of a transaction up to this one has been taken
 	floor int64 // some reading in root is true from this transaction on, and not before
-	base  int64 // nodes made later than this are told of, with persistent watches
 
 	resync    bool  // events may be missing after valid
 	comparing bool  // events may be of transactions soon after since

@@ -206,7 +206,7 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	k.resync, k.comparing, k.resynced = false, true, k.latest.Load().zxid > 0
 	k.since = k.valid - 1
 	defer func() { k.comparing = false }()
-	k.head, k.base = zxid, zxid
+	k.head = zxid
 	k.readLeaves()
 	k.mark(task{k.path, ofData}, k.valid-1)
 	if k.lists(k.path) {

@@ -125,7 +125,10 @@ func (k *keeper[V]) begin(n *Node[V], a inside.Answer) {
 	case !k.mayHaveChildren(n):
 	case k.oneShot && !k.plain && a.Stat.NumChildren == 0 && k.dirty[t] == nil:
 		k.leaf(t, a)
-	case k.oneShot, a.Stat.NumChildren > 0 && n.Czxid <= k.base: // of later ones a persistent watch tells
+	case k.oneShot, a.Stat.NumChildren > 0:
+		// A persistent watch tells of children that are made after it stands. But a server
+		// that has just joined may have these already, before it runs the transactions that
+		// make them. It sends no events then.
 		k.mark(t, n.Czxid-1)
 	}
 }
