@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/client"
@@ -33,7 +34,7 @@ func (c *silent) Read(p []byte) (int, error) {
 		if bytes.HasPrefix(frame, []byte(notification)) && string(frame[header:header+4]) == created {
 			continue
 		}
-		c.rest = append(head, frame...)
+		c.rest = slices.Concat(head, frame)
 	}
 	n := copy(p, c.rest)
 	c.rest = c.rest[n:]
