@@ -162,7 +162,7 @@ func TestRemoteOfAnotherResource(t *testing.T) {
 	name := func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
 	srv := httptest.NewServer(fence.Handler(gate, name, fence.RefuseMissing, http.NotFoundHandler()))
 	t.Cleanup(srv.Close)
-	atB := fence.Remote{Client: &http.Client{Transport: &fence.Transport{Resource: name}}, URL: srv.URL + "/B"}
+	atB := fence.Remote{Client: &http.Client{Transport: &fence.Transport{Base: ownTransport(t), Resource: name}}, URL: srv.URL + "/B"}
 	err := atB.Do(t.Context(), "B", 7, func(ctx context.Context) error {
 		return atB.Do(ctx, "A", 7, func(context.Context) error {
 			t.Error("the work for A runs with a token that only B has seen")

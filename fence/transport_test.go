@@ -40,6 +40,15 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
+// ownTransport is one of the test alone: a server of httptest that closes breaks what is on
+// its way on http.DefaultTransport, also to other servers.
+func ownTransport(t *testing.T) *http.Transport {
+	t.Helper()
+	own := &http.Transport{}
+	t.Cleanup(own.CloseIdleConnections)
+	return own
+}
+
 func (h *host) want(t *testing.T, requests ...string) {
 	t.Helper()
 	h.mu.Lock()
@@ -71,7 +80,7 @@ func put(ctx context.Context, t *testing.T, c *http.Client, url string, headers 
 func TestTransportSendsWhereItIsMeant(t *testing.T) {
 	t.Parallel()
 	stock, orders := newHost(t), newHost(t)
-	c := &http.Client{Transport: &fence.Transport{Resource: func(r *http.Request) string {
+	c := &http.Client{Transport: &fence.Transport{Base: ownTransport(t), Resource: func(r *http.Request) string {
 		switch "http://" + r.URL.Host {
 		case stock.URL:
 			return "the stock"
@@ -102,7 +111,7 @@ func TestTransportSendsWhereItIsMeant(t *testing.T) {
 func TestTransportRedirect(t *testing.T) {
 	t.Parallel()
 	a, b := newHost(t), newHost(t)
-	c := &http.Client{Transport: &fence.Transport{Resource: func(*http.Request) string { return "stock" }}}
+	c := &http.Client{Transport: &fence.Transport{Base: ownTransport(t), Resource: func(*http.Request) string { return "stock" }}}
 	ctx := carrying(t.Context(), t, "stock", 7)
 	a.next = "/b"
 	if err := put(ctx, t, c, a.URL+"/redirect"); err != nil {
