@@ -14,6 +14,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	ProtectedPrefix:    newProtectedPrefix,
 	Orderly:            orderly,
 	Guard:              setGuard,
+	Watch:              watchNodes,
 	Kept:               func(c *Client, init func() any) any { return c.core.keep(init) },
 	Hold:               hold,
 	DeleteInBackground: deleteInBackground,

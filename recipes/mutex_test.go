@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -65,7 +66,10 @@ func TestFIFO(t *testing.T) {
 		var order []int
 		var wg sync.WaitGroup
 		for i := range n {
-			m := r.mutex(r.connect(name(i % 3)))
+			c := r.connect(name(i % 3))
+			_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
+			r.check(err)
+			m := r.mutex(c)
 			wg.Go(func() {
 				h := r.held(m)
 				order = append(order, i)
@@ -73,7 +77,10 @@ func TestFIFO(t *testing.T) {
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
-		if got := r.srv.WatchCount(); got != 2*n+1 { // each watches its own node, too
+		time.Sleep(seqqueue.WatchAfter)
+		// All watch their own nodes and those directly ahead, all but the first waiter
+		// those ahead of that.
+		if got := r.srv.WatchCount(); got != (n+1)+n+(n-1) {
 			r.Errorf("%d watches for %d waiters and a holder", got, n)
 		}
 		r.srv.ResetCounts()

@@ -48,6 +48,13 @@ type Functions[Client, Session, Op any] struct {
 	// the servers are not Orderly.
 	Guard func(ctx context.Context, s *Session, path string) Guard
 
+	// Watch reads the data of the nodes at paths, and leaves a watch on each, as
+	// client.Session.GetW does. The requests leave in one write, unless another caller
+	// watches one of the nodes. The results are in the order of paths. A node that does
+	// not exist, or may not be read, has an error of its own and no watch. After any
+	// other error no watch is wanted.
+	Watch func(ctx context.Context, s *Session, paths ...string) ([]Watched, error)
+
 	// Kept returns what recipes keep for the client: the result of the first call's
 	// init. Clients that share a session share it.
 	Kept func(c *Client, init func() any) any

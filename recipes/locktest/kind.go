@@ -22,6 +22,10 @@ type Kind struct {
 	// InParts says that an acquire holds some nodes while it waits for others.
 	InParts bool
 
+	// AtTurn says that a waiter whose node was deleted is told when its turn comes.
+	// Others are told at once.
+	AtTurn bool
+
 	// Returns says that a waiter whose node was deleted stands in line again.
 	Returns bool
 }
@@ -78,9 +82,9 @@ func Kinds() []Kind {
 		{Name: "read", Make: read, Rival: write, Capacity: everybody, Weight: 1, RivalWeight: everybody, Nodes: 1},
 		one("write", write),
 		{Name: "write against read", Make: write, Rival: read, Capacity: everybody, Weight: everybody, RivalWeight: 1, Nodes: 1},
-		{Name: "permit", Make: permits(1), Rival: permits(3), Capacity: 3, Weight: 1, RivalWeight: 3, Nodes: 1},
-		{Name: "permits", Make: permits(2), Rival: permits(2), Capacity: 3, Weight: 2, RivalWeight: 2, Nodes: 2},
-		one("semaphore mutex", semaphoreMutex),
+		{Name: "permit", Make: permits(1), Rival: permits(3), Capacity: 3, Weight: 1, RivalWeight: 3, Nodes: 1, AtTurn: true},
+		{Name: "permits", Make: permits(2), Rival: permits(2), Capacity: 3, Weight: 2, RivalWeight: 2, Nodes: 2, AtTurn: true},
+		{Name: "semaphore mutex", Make: semaphoreMutex, Rival: semaphoreMutex, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, AtTurn: true},
 		{Name: "multi", Make: multiLock, Rival: oneOfMulti, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 3, InParts: true},
 		{Name: "latch", Make: latch, Rival: latch, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, Returns: true},
 		{Name: "selector", Make: selector, Rival: selector, Capacity: 1, Weight: 1, RivalWeight: 1, Nodes: 1, Returns: true},

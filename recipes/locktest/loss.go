@@ -192,13 +192,18 @@ func nodeDeleted(s *suite) {
 	waits := acquire(s.ctx, mine)
 	s.waiting(theirs, 1)
 	s.Delete(s.waiters(theirs)[0].Path)
-	s.check(h.Release(s.ctx))
+	if s.kind.AtTurn || s.kind.Returns {
+		s.check(h.Release(s.ctx))
+	}
 	switch r := s.returned(waits); {
 	case s.kind.Returns:
 		s.check(r.err)
 		s.check(r.hold.Release(s.ctx))
 	case r.hold != nil || !errors.Is(r.err, recipes.ErrNodeDeleted):
 		s.Errorf("a waiter whose node was deleted: %v, %v", r.hold, r.err)
+	}
+	if !s.kind.AtTurn && !s.kind.Returns {
+		s.check(h.Release(s.ctx))
 	}
 	s.nothingLeft(path, theirs)
 }

@@ -5,10 +5,10 @@
 // A contender joins by creating "_c_<uuid>-<prefix><number>" in the queue's
 // directory. The server assigns the number, which is the contender's place. A waiter
 // watches the nearest contender ahead that blocks it. It uses a getData watch: unlike an
-// exists watch, that leaves nothing behind on a node that is gone. When the node ahead
-// changes, the waiter lists the directory again, because the contender ahead may only
-// have given up. So one release wakes one waiter. A contender leaves by deleting its
-// node.
+// exists watch, that leaves nothing behind on a node that is gone. The end of the only
+// contender ahead is the waiter's turn. With more contenders ahead, the one that goes may
+// have given up, so the waiter has to list the directory again. It does that early, when
+// the last but one goes, which it watches for that. A contender leaves by deleting its node.
 //
 // # Order
 //

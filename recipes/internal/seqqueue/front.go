@@ -10,12 +10,11 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// WatchAfter is how long the node of a holder, or of a member that is linked, counts as
+// WatchAfter is how long the node of a holder, or of a member that waits, counts as
 // standing after it was seen: in the answer to its create, or in a list. From then on
 // the node is watched. So a wait or a hold that is shorter costs the server nothing. If
 // another client deletes the node before, the member notices at the end of this time at
-// the latest. A member that waits for another client watches its own node from the
-// beginning.
+// the latest.
 const WatchAfter = 20 * time.Millisecond
 
 // awaitFront waits until m is first, or has to list the directory.
@@ -76,14 +75,6 @@ func (m *Member) due() (<-chan struct{}, func()) {
 	return due, func() { t.Stop() }
 }
 
-// watchOwn sets a watch on m's own node, unless there is one.
-func (m *Member) watchOwn(ctx context.Context) error {
-	if m.chain == nil || m.blind || m.watched() {
-		return nil
-	}
-	return m.lookAfter(ctx)
-}
-
 // lookAfter reads m's own node and watches it. It returns ErrGone if another client has
 // deleted it. A node that may not be read is found in lists alone.
 func (m *Member) lookAfter(ctx context.Context) error {
@@ -123,18 +114,24 @@ func (m *Member) watched() bool {
 	}
 }
 
-// succeed makes m the first, now that n is gone. It does so if n was the only contender
-// that blocked m, and the watch on m's own node has not fired. ClickHouse Keeper sends
-// events of sessions that it ends with their connections, so there m lists. Numbers only
-// grow while m's own node stands. So no other contender has come ahead since. A writer
-// has to list: the writer ahead may have left a reader in its place.
+// succeed makes m the first, now that n is gone, if n was the only contender that blocked
+// m. Numbers only grow while m's own node stands, which isFirst looks at. So no other
+// contender has come ahead since.
 func (m *Member) succeed(n Node) {
-	if m.chain != nil && m.behind == 1 && m.watched() && inner.Orderly(m.Session) && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared) {
+	if m.behind == 1 && m.inherits(n) {
 		m.chain.listed(m)
 	}
 }
 
-// isFirst reports whether m is first, as far as is known in the process.
+// inherits reports whether the event of the end of n can be a grant. ClickHouse Keeper
+// sends events of sessions that it ends with their connections, so there m lists. A
+// writer has to list behind a writer, which may have left a reader in its place.
+func (m *Member) inherits(n Node) bool {
+	return m.chain != nil && inner.Orderly(m.Session) && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared)
+}
+
+// isFirst reports whether m is first, as far as is known in the process. A member whose
+// own node does not count as standing has to list.
 func (m *Member) isFirst() bool {
 	if m.chain == nil {
 		return false

@@ -24,6 +24,7 @@ type verdict struct {
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
 	nearest Node   // the last contender ahead that blocks, if blocked
+	second  Node   // the last but one, if ahead is at least two
 	ahead   int    // contenders ahead that block
 	foreign string // a child of another recipe or library, if any
 	maybe   bool   // Site.Last is there without the other names
@@ -54,8 +55,13 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 		case !n.before(own) || !blocks(n):
 		default:
 			v.ahead++
-			if !v.blocked || v.nearest.before(n) {
+			switch {
+			case !v.blocked:
 				v.blocked, v.nearest = true, n
+			case v.nearest.before(n):
+				v.nearest, v.second = n, v.nearest
+			case v.second.Name == "" || v.second.before(n):
+				v.second = n
 			}
 		}
 	}

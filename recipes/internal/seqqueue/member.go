@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +35,8 @@ type Member struct {
 	watch    *client.OneShotWatch // on its own node, or nil
 	blind    bool                 // its own node may not be read
 	behind   int                  // contenders that blocked it when the queue was listed last
+	second   Node                 // the last but one of them, if there are two
+	nearest  *watched             // the last of them, or nil
 	list     []string             // that list, until follow has looked at it
 	children []string             // a list made since the node was; nil if there is none
 	beside   []string             // of the other directory, if no other contender can have had the turn since; or nil
@@ -282,22 +283,14 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	}
 	children := m.children
 	v := judge(m.q.tags, m.Node, children, blocks)
-	m.children = nil
 	if !v.listed { // no list yet, or one that was answered before the create
-		var err error
-		at := time.Now()
-		children, _, err = m.Session.Children(ctx, m.q.dir)
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil, ErrGone // the directory went, and the node with it
-		}
-		if err != nil {
+		if err := m.look(ctx); err != nil {
 			return nil, err
 		}
-		if v = judge(m.q.tags, m.Node, children, blocks); !v.listed {
-			return nil, ErrGone
-		}
-		m.seen = at
+		children = m.children
+		v = judge(m.q.tags, m.Node, children, blocks)
 	}
+	m.children = nil
 	if err := m.q.mix(ctx, m.Session, v); err != nil {
 		m.chain.disband()
 		return nil, err
@@ -306,7 +299,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
-		m.behind, m.list = v.ahead, children
+		m.behind, m.second, m.list = v.ahead, v.second, children
 		m.chain.blocked(m, v.ahead)
 		if m.Told != nil {
 			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
@@ -334,6 +327,7 @@ func (m *Member) atTurn(ctx context.Context) error {
 // Await returns nil when no contender ahead blocks. Otherwise it waits for one that
 // does, until ctx ends, the session is over or its own node is found to be gone. It leaves the node where it is: after an error the caller must delete it.
 func (m *Member) Await(ctx context.Context, blocks Blocks) error {
+	defer m.unwatch()
 	for {
 		if err := m.awaitFront(ctx); err != nil {
 			return err
@@ -343,6 +337,7 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 			return err
 		}
 		if m.follow(*ahead) {
+			m.unwatch()
 			continue
 		}
 		if err := m.gone(ctx, *ahead); err != nil {
@@ -366,104 +361,4 @@ func (m *Member) Beside() []string {
 	side := m.beside
 	m.beside = nil
 	return side
-}
-
-// WaitError says behind which contender a wait has ended, and what the waiter had
-// read of its node when it began to watch it.
-type WaitError struct {
-	Node Node
-	Path string
-	Data []byte   // of the node
-	Stat *zk.Stat // nil if the node was not read
-	Own  bool     // the node is of the waiter's own session
-	Only bool     // it alone blocked the waiter when the queue was listed last
-	Err  error    // why the wait has ended
-}
-
-// Error names the node and the reason.
-func (e *WaitError) Error() string { return "waiting behind " + e.Node.Name + ": " + e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *WaitError) Unwrap() error { return e.Err }
-
-// gone waits until something happens to n; the caller lists again to see
-// what. After an error it says what it knows of n.
-func (m *Member) gone(ctx context.Context, n Node) error {
-	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.behind == 1}
-	if err := m.watchOwn(ctx); errors.Is(err, ErrGone) {
-		return err
-	} else if err != nil {
-		said.Err = err
-		return said
-	}
-	data, stat, w, err := m.Session.GetW(ctx, said.Path)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		m.succeed(n)
-		return nil
-	case errors.Is(err, zk.ErrNoAuth):
-		err = m.goneUnread(ctx, n)
-	case err == nil:
-		defer w.Stop() // a waiter that gives up leaves nothing behind
-		said.Data, said.Stat, said.Own = data, stat, stat.EphemeralOwner == m.Session.ID()
-		if err = m.wait(ctx, w); errors.Is(err, ErrGone) {
-			return err
-		}
-		if event, _ := w.Event(); err == nil && event == zk.EventNodeDeleted {
-			m.succeed(n)
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	said.Err = err
-	return said
-}
-
-// wait waits until w fires, or the watch on m's own node, which the caller finds in the
-// list. That node's data may change: a request to release is written there.
-func (m *Member) wait(ctx context.Context, w *client.OneShotWatch) error {
-	for {
-		if err := m.watchOwn(ctx); err != nil {
-			return err
-		}
-		var own <-chan struct{}
-		if m.watch != nil {
-			own = m.watch.Done()
-		}
-		select {
-		case <-w.Done():
-			return m.Session.Err()
-		case <-ctx.Done():
-			return ctxerr.Ended(ctx)
-		case <-own:
-		}
-		if event, _ := m.watch.Event(); event != zk.EventNodeDataChanged {
-			return m.Session.Err()
-		}
-	}
-}
-
-// goneUnread is gone for a contender whose node this client may not read, and so
-// may not watch. A server wants READ for both, and sends no event about such a
-// node. The list of the directory, which every contender may read, says as well
-// that the node is gone. Watching it costs a list for each contender that comes
-// or goes, so the queue logs a warning once. Curator's acquire fails here.
-func (m *Member) goneUnread(ctx context.Context, n Node) error {
-	if m.q.blind.CompareAndSwap(false, true) {
-		inner.Logger(m.q.c).Warn("zookeeper: a contender ahead may not be read, so that the whole directory is watched instead",
-			"node", m.q.Path(n), "remedy", "give every contender READ on the others' nodes")
-	}
-	children, _, w, err := m.Session.ChildrenW(ctx, m.q.dir)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return ErrGone // the directory went, and its own node with it
-	case err != nil:
-		return err
-	case !slices.Contains(children, n.Name):
-		m.children = children // says which contender is ahead now
-		return nil
-	default:
-		return m.wait(ctx, w)
-	}
 }
