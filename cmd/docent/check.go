@@ -202,10 +202,10 @@ func counters(ctx context.Context, c *client.Client, dir string, warnings io.Wri
 	if err != nil {
 		return finding{f.Check, fail, err.Error()}
 	}
-	f.Detail = fmt.Sprintf("%d locks%s", locks, f.Detail)
+	f.Detail = counted(locks, "lock", "locks") + f.Detail
 	if unlisted > 0 {
 		f.Result = warn
-		f.Detail += fmt.Sprintf("; %d directories could not be listed, and their locks are not counted", unlisted)
+		f.Detail += "; " + counted(unlisted, "directory", "directories") + " could not be listed: no lock there is counted"
 	}
 	if worst > math.MaxInt32/2 {
 		f.Result = warn

@@ -27,6 +27,7 @@ type row struct {
 	Asked   string `col:"ASKED"     json:"-"`
 	Library string `col:"LIBRARY,wide" json:"library"`
 	Session string `col:"SESSION,wide" json:"session"`
+	Within  string `col:"WITHIN,wide"  json:"within"` // the session whose command has started this contender
 	Token   int64  `col:"TOKEN,wide"   json:"token"`
 	Node    string `col:"NODE"      json:"node"`
 	Data    string `col:"DATA,wide" json:"data"`
@@ -48,12 +49,13 @@ func rows(l lock, queue []recipes.Contender, now time.Time) []row {
 	for i, c := range queue {
 		r := row{
 			Lock: l.path, Kind: l.kind, Place: i + 1, State: waits, Mode: c.Mode.String(),
-			Client: c.Owner.Client, Host: c.Owner.Host, Library: c.Family.String(), Token: c.FencingToken,
+			Host: c.Owner.Host, Library: c.Family.String(), Token: c.FencingToken,
 			Node: path.Base(c.Path), Data: string(c.Data),
 			QueuedSince: moment(c.QueuedSince), HeldSince: moment(c.HeldSince),
 			Age: since(c.QueuedSince, now), Held: since(c.HeldSince, now),
 			ReleaseRequested: c.ReleaseRequested(), Unreadable: c.Unreadable,
 		}
+		r.Client, r.Within = unnested(c.Owner.Client)
 		if c.Holder {
 			r.State = holds
 		}
@@ -61,7 +63,7 @@ func rows(l lock, queue []recipes.Contender, now time.Time) []row {
 			r.PID = fmt.Sprint(c.Owner.PID)
 		}
 		if c.Session != 0 {
-			r.Session = fmt.Sprintf("%#x", c.Session)
+			r.Session = hex(c.Session)
 		}
 		if r.ReleaseRequested {
 			r.Asked = "yes"

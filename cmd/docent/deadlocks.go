@@ -13,16 +13,22 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// wait says that a session waits for another one, on a lock.
+// wait says that a session waits for another one, on a lock or for its command.
 type wait struct {
 	Waiter string `col:"WAITER"   json:"waiter"`
 	Holder string `col:"WAITS FOR" json:"waits_for"`
-	Lock   string `col:"ON"       json:"lock"`
+	Lock   string `col:"ON"       json:"lock"` // empty for a command
 	Kind   string `col:"KIND"     json:"kind"`
 	Since  string `col:"SINCE"    json:"-"`
 
 	QueuedSince *time.Time `json:"queued_since"`
+
+	waiter, holder string // their sessions, see party
 }
+
+// kindCommand is the kind of a wait for a command. A docent releases its lock when its
+// command has ended, so it waits for the docents in that command.
+const kindCommand = "command"
 
 func newDeadlocks(to *target) *cobra.Command {
 	var depth int
@@ -38,9 +44,15 @@ A session is a process or a part of one. Several goroutines of a session may eac
 hold and wait on their own, so a circle need not be a deadlock. If it stays when you look
 again, it is one. With --dot the command writes all waits, for Graphviz.
 
-A program with several sessions may wait in a circle that no session shows. Such a program
-is a docent run whose command is another docent run. Docent queue shows who
-holds each lock and who waits for it.`,
+A docent within the command of another one, as in docent run A -- docent run B -- make, has
+a session of its own. The other one releases its lock when that command ends, so it waits for
+this one: such a wait is of the kind "command". The nodes of both must be below DIR. A
+node says whose command its docent is within by what docent run and docent elect add to
+the name of their client: " within=" and DOCENT_SESSION. Your own programs can add the same.
+An elect with --id adds nothing.
+
+Other programs with several sessions may wait in a circle that no session shows. Docent queue
+shows who holds each lock and who waits for it.`,
 		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
@@ -60,7 +72,7 @@ holds each lock and who waits for it.`,
 				return err
 			}
 			if len(circle) == 0 && len(all) > 0 {
-				say(cmd.ErrOrStderr(), "no sessions wait for each other in a circle; there are %d waits (--dot)", len(all))
+				say(cmd.ErrOrStderr(), "no sessions wait for each other in a circle; --dot has %s", counted(len(all), "wait", "waits"))
 			}
 			if len(circle) > 0 {
 				return &exitError{exitFailure, fmt.Errorf("%d waits are part of a circle", len(circle))}
@@ -74,27 +86,72 @@ holds each lock and who waits for it.`,
 // waitsUnder reads who waits for whom at or below dir.
 func waitsUnder(ctx context.Context, c *client.Client, dir string, depth int, warn io.Writer) (all []wait, err error) {
 	now := time.Now()
+	var everybody []row
 	err = walk(ctx, c, dir, depth, func(l lock) error {
 		queue, err := l.queue(ctx)
 		if err != nil {
 			return err
 		}
 		contenders := rows(l, queue, now)
-		for i, waiter := range contenders {
-			if waiter.State != waits {
-				continue
-			}
-			for _, ahead := range contenders[:i] {
-				if ahead.Session != waiter.Session && (ahead.Mode != reading || waiter.Mode != reading) {
-					all = append(all, wait{label(waiter), label(ahead), l.path, l.kind, waiter.Age, waiter.QueuedSince})
-				}
-			}
-		}
+		everybody = append(everybody, contenders...)
+		all = append(all, waitsIn(contenders)...)
 		return nil
 	}, func(dir string) {
 		_, _ = fmt.Fprintf(warn, "docent: may not list %s: its locks are left out\n", dir)
 	})
+	all = append(all, waitsForCommands(everybody)...)
+	names := map[string]string{}
+	for _, r := range everybody {
+		if name := label(r); len(name) > len(names[party(r)]) { // some nodes of a session may tell less than others
+			names[party(r)] = name
+		}
+	}
+	for i, w := range all {
+		all[i].Waiter, all[i].Holder = names[w.waiter], names[w.holder]
+	}
 	return all, err
+}
+
+// waitsIn are the waits in the queue of a lock.
+func waitsIn(contenders []row) (all []wait) {
+	for i, waiter := range contenders {
+		if waiter.State != waits {
+			continue
+		}
+		for _, ahead := range contenders[:i] {
+			if party(ahead) != party(waiter) && (ahead.Mode != reading || waiter.Mode != reading) {
+				all = append(all, wait{
+					waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
+					Since: waiter.Age, QueuedSince: waiter.QueuedSince,
+				})
+			}
+		}
+	}
+	return all
+}
+
+// waitsForCommands are the waits of sessions for those within their commands, among the
+// contenders of all locks.
+func waitsForCommands(contenders []row) (all []wait) {
+	outer := map[string]bool{}
+	for _, r := range contenders {
+		outer[party(r)] = true
+	}
+	for _, r := range contenders {
+		w := wait{waiter: r.Within, holder: party(r), Kind: kindCommand}
+		if outer[r.Within] && !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// party is who waits or holds: a session, or a node that no session owns.
+func party(r row) string {
+	if r.Session == "" {
+		return r.Lock + "/" + r.Node
+	}
+	return r.Session
 }
 
 // reading is the mode of contenders that do not wait for each other.
@@ -117,10 +174,10 @@ func label(r row) string {
 func circles(all []wait) (in []wait) {
 	next := map[string][]string{}
 	for _, w := range all {
-		next[w.Waiter] = append(next[w.Waiter], w.Holder)
+		next[w.waiter] = append(next[w.waiter], w.holder)
 	}
 	for _, w := range all {
-		if reaches(next, w.Holder, w.Waiter) {
+		if reaches(next, w.holder, w.waiter) {
 			in = append(in, w)
 		}
 	}
@@ -147,7 +204,11 @@ func reaches(next map[string][]string, from, to string) bool {
 func graph(w io.Writer, all []wait) error {
 	lines := []string{"digraph waits {"}
 	for _, one := range all {
-		lines = append(lines, fmt.Sprintf("\t%q -> %q [label=%q]", one.Waiter, one.Holder, one.Lock))
+		on := one.Lock
+		if one.Kind == kindCommand {
+			on = kindCommand
+		}
+		lines = append(lines, fmt.Sprintf("\t%q -> %q [label=%q]", one.Waiter, one.Holder, on))
 	}
 	slices.Sort(lines[1:])
 	_, err := fmt.Fprintln(w, strings.Join(append(slices.Compact(lines), "}"), "\n"))

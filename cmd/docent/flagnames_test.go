@@ -26,7 +26,7 @@ func TestErrorsNameFlags(t *testing.T) {
 		{[]string{"--auth", "ops:secret", "who", "/closed"}, "the servers refuse what --auth gave"},
 		{[]string{"--servers", srv.Addr() + "/none", "ls"}, "use --namespace"},
 		{[]string{"check", "/closed"}, "pass them with --auth"},
-		{[]string{"check", "/closed"}, "1 directories could not be listed"},
+		{[]string{"check", "/closed"}, "1 directory could not be listed"},
 	} {
 		s := do(t, srv, tt.args...)
 		all := s.out + s.err

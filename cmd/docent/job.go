@@ -263,7 +263,7 @@ func environment(hold *recipes.Hold, session int64) []string {
 	return append(os.Environ(),
 		"DOCENT_PATH="+hold.LockPath(),
 		"DOCENT_NODE="+path.Base(hold.Path()),
-		"DOCENT_SESSION="+fmt.Sprintf("%#x", session),
+		outerSession+"="+hex(session),
 		"DOCENT_TOKEN="+strconv.FormatInt(hold.FencingToken(), 10),
 		"DOCENT_DEADLINE_UNIX="+strconv.FormatInt(hold.Deadline().Unix(), 10),
 	)

@@ -144,7 +144,7 @@ func picture(ctx context.Context, cmd *cobra.Command, c *client.Client, dir stri
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(&text, "%s  %s  %d locks  %s\n\n", time.Now().UTC().Format(time.RFC3339), dir, len(all), c.Product())
+	_, _ = fmt.Fprintf(&text, "%s  %s  %s  %s\n\n", time.Now().UTC().Format(time.RFC3339), dir, counted(len(all), "lock", "locks"), c.Product())
 	if err := write(&text, table, all); err != nil {
 		return err
 	}

@@ -460,7 +460,7 @@ func TestDeadlocks(t *testing.T) {
 	if s := do(t, srv, "deadlocks"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
 		t.Errorf("a waits for b alone: %+v", s)
 	}
-	if s := do(t, srv, "deadlocks"); !strings.Contains(s.err, "there are 1 waits") {
+	if s := do(t, srv, "deadlocks"); !strings.Contains(s.err, "--dot has 1 wait\n") {
 		t.Errorf("no word about the wait: %+v", s)
 	}
 	waiting(t, b, "/x")
@@ -477,7 +477,7 @@ func TestCheck(t *testing.T) {
 	srv := server(t)
 	acquired(t, connect(t, srv), "/locks/a")
 	s := do(t, srv, "check", "/locks")
-	if s.code != 0 || !strings.Contains(s.out, "may list, create and delete") || !strings.Contains(s.out, "1 locks") || !strings.Contains(s.out, "15s") {
+	if s.code != 0 || !strings.Contains(s.out, "may list, create and delete") || !strings.Contains(s.out, "1 lock;") || !strings.Contains(s.out, "15s") {
 		t.Errorf("%+v", s)
 	}
 	if s := do(t, srv, "check"); !strings.Contains(s.out, "Apache ZooKeeper 3.9") || strings.Contains(s.out, "warn") {

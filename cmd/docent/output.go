@@ -182,6 +182,14 @@ func cell(v reflect.Value) string {
 	}, s)
 }
 
+// counted is a number of things, such as "1 lock" and "2 locks".
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
 // terminal reports whether w is a terminal that may be drawn on.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

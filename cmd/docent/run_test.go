@@ -5,10 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -316,4 +318,91 @@ func TestRunWarnsAndGoesOn(t *testing.T) {
 	if err := next.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Two docents, each in the command of another one, wait for the locks of these.
+func TestDeadlocksOfNestedRuns(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested := func(outer, inner string) *exec.Cmd {
+		cmd := docent(t, srv, "run", "--settle", "0", outer, "--", self, "--servers", srv.Addr(), "run", inner, "--", "true")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	stand := func(a, b int) {
+		t.Helper()
+		eventually(t, func() bool { return len(srv.Children("/a")) == a && len(srv.Children("/b")) == b })
+	}
+	c := connect(t, srv)
+	first := acquired(t, c, "/b")
+	ba := nested("/b", "/a")
+	stand(0, 2)
+	ab := nested("/a", "/b")
+	stand(1, 3)
+	if s := do(t, srv, "deadlocks"); s.code != 0 || !strings.Contains(s.err, "--dot has 4 waits") {
+		t.Errorf("all wait for the first holder: %+v", s)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stand(2, 2)
+	s := do(t, srv, "deadlocks", "-o", "json")
+	var circle []wait
+	if err := json.Unmarshal([]byte(s.out), &circle); err != nil || s.code != exitFailure || len(circle) != 4 {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	kinds := map[string]int{}
+	for _, w := range circle {
+		kinds[w.Kind+" "+w.Lock]++
+		if strings.Contains(w.Waiter+w.Holder, "within") || !slices.ContainsFunc(circle, func(next wait) bool { return next.Waiter == w.Holder }) {
+			t.Errorf("%+v is not a part of the circle", w)
+		}
+	}
+	if kinds["mutex /a"] != 1 || kinds["mutex /b"] != 1 || kinds["command "] != 2 {
+		t.Errorf("%+v", circle)
+	}
+	if s := do(t, srv, "deadlocks", "--dot"); strings.Count(s.out, `[label="command"]`) != 2 {
+		t.Errorf("%+v", s)
+	}
+	var in []row
+	if s := do(t, srv, "queue", "/a", "-o", "json"); json.Unmarshal([]byte(s.out), &in) != nil || len(in) != 2 ||
+		in[0].Within != "" || in[1].Within == "" || in[1].Client != "docent" {
+		t.Errorf("%+v", s)
+	}
+	for _, cmd := range []*exec.Cmd{ab, ba} {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitSignalled+int(syscall.SIGTERM) {
+			t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+		}
+	}
+}
+
+// A docent that waits for the lock under which it runs waits for ever.
+func TestDeadlocksOfOneLock(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := docent(t, srv, "run", "/a", "--", "sh", "-c", `exec "$0" --servers "$1" run /a -- true`, self, srv.Addr())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(srv.Children("/a")) == 2 })
+	if s := do(t, srv, "deadlocks"); s.code != exitFailure || !strings.Contains(s.err, "2 waits are part of a circle") {
+		t.Errorf("%+v", s)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
 }

@@ -215,7 +215,7 @@ func (v viewer) describe(e *event, n *cache.Node[[]byte]) {
 		return
 	}
 	if n.EphemeralOwner > 0 {
-		e.Session = fmt.Sprintf("%#x", n.EphemeralOwner)
+		e.Session = hex(n.EphemeralOwner)
 	}
 	e.NodeVersion, e.Version = &n.Version, fmt.Sprint(n.Version)
 	e.Modified, e.Changed = moment(n.Modified()), n.Modified().UTC().Format(time.RFC3339)

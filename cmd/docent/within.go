@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// outerSession is the variable in which docent run tells its command the session that
+// holds the lock.
+const outerSession = "DOCENT_SESSION"
+
+// within stands in the data of a node between the name of the client and a session. The
+// process of the node runs within the command of that session's docent.
+const within = " within="
+
+// longestName is the most that client.WithName takes, in bytes.
+const longestName = 128
+
+// nested is the name that a docent gives its nodes. If the docent is within the command
+// of another one, the name says so, for docent deadlocks. A name that has no room for that
+// stays as it is.
+func nested(name string) string {
+	outer, err := strconv.ParseInt(os.Getenv(outerSession), 0, 64)
+	if err != nil || outer == 0 {
+		return name // no docent has started this one
+	}
+	if long := name + within + hex(outer); len(long) <= longestName {
+		return long
+	}
+	return name
+}
+
+// unnested takes the name of a client apart into what nested was given, and the session
+// that it has added, if any.
+func unnested(client string) (name, outer string) {
+	i := strings.LastIndex(client, within)
+	if i < 0 {
+		return client, ""
+	}
+	session, err := strconv.ParseInt(client[i+len(within):], 0, 64)
+	if err != nil {
+		return client, ""
+	}
+	return client[:i], hex(session)
+}
+
+// hex is a session as the servers' logs write it.
+func hex(session int64) string { return fmt.Sprintf("%#x", session) }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNested(t *testing.T) {
+	long := strings.Repeat("x", longestName-len(" within=0x2a"))
+	for _, tt := range []struct{ environment, name, nested, outer string }{
+		{"", "docent", "docent", ""},
+		{"0x2a", "docent", "docent within=0x2a", "0x2a"},
+		{"-0x2a", "docent", "docent within=-0x2a", "-0x2a"},
+		{"0", "docent", "docent", ""},
+		{"soon", "docent", "docent", ""},
+		{"0x2a", "a within=0x1", "a within=0x1 within=0x2a", "0x2a"},
+		{"0x2a", long, long + " within=0x2a", "0x2a"},
+		{"0x2a", long + "x", long + "x", ""},
+	} {
+		t.Setenv(outerSession, tt.environment)
+		if got := nested(tt.name); got != tt.nested {
+			t.Errorf("%s within %q is %q", tt.name, tt.environment, got)
+		}
+		if name, outer := unnested(tt.nested); name != tt.name || outer != tt.outer {
+			t.Errorf("%q is %q within %q", tt.nested, name, outer)
+		}
+	}
+	if name, outer := unnested("a within=reason"); name != "a within=reason" || outer != "" {
+		t.Errorf("%q within %q", name, outer)
+	}
+}
