@@ -5,7 +5,7 @@ go 1.25.0
 replace github.com/docent-go/docent => ../
 
 require (
-	github.com/docent-go/docent v0.0.0
+	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 	github.com/go-redsync/redsync/v4 v4.14.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/redis/go-redis/v9 v9.14.0

@@ -5,7 +5,7 @@ go 1.25.0
 replace github.com/docent-go/docent => ../..
 
 require (
-	github.com/docent-go/docent v0.0.0
+	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

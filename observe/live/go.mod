@@ -9,9 +9,9 @@ replace github.com/docent-go/docent/observe/oteldocent => ../oteldocent
 replace github.com/docent-go/docent/observe/promdocent => ../promdocent
 
 require (
-	github.com/docent-go/docent v0.0.0
-	github.com/docent-go/docent/observe/oteldocent v0.0.0
-	github.com/docent-go/docent/observe/promdocent v0.0.0
+	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent/observe/oteldocent v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent/observe/promdocent v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.67.5

@@ -5,7 +5,7 @@ go 1.25.0
 replace github.com/docent-go/docent => ../..
 
 require (
-	github.com/docent-go/docent v0.0.0
+	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/otel v1.40.0
 	go.opentelemetry.io/otel/metric v1.40.0
 	go.opentelemetry.io/otel/sdk v1.40.0

@@ -4,7 +4,7 @@ go 1.25.0
 
 replace github.com/docent-go/docent => ../..
 
-require github.com/docent-go/docent v0.0.0
+require github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 
 require github.com/kylelemons/godebug v1.1.0 // indirect
 
