@@ -89,3 +89,33 @@ func declared(source map[string]string, owner, member string) bool {
 	}
 	return false
 }
+
+// A program outside the repository can import a nested module at any commit: the library
+// that the nested module requires is older than any commit, so that the program's choice
+// counts. Without a replace the nested module could not be built here.
+func TestNestedModulesCanBeImported(t *testing.T) {
+	t.Parallel()
+	required := regexp.MustCompile(`(?m)^(?:require|\t)\s*github\.com/docent-go/docent(?:/\S+)? (v\S+)`)
+	found := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != "..":
+			return fs.SkipDir // caches
+		case d.Name() != "go.mod":
+			return nil
+		}
+		text := read(t, path)
+		for _, of := range required.FindAllStringSubmatch(text, -1) {
+			found++
+			if of[1] != "v0.0.0-00010101000000-000000000000" || !strings.Contains(text, "replace github.com/docent-go/docent =>") {
+				t.Errorf("%s: %s; see Releasing in CONTRIBUTING.md", path, strings.TrimSpace(of[0]))
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 7 {
+		t.Errorf("%d requirements of the library, %v", found, err)
+	}
+}
