@@ -117,7 +117,7 @@ func (p permits) waited(session *client.Session, seen occupied, err error) error
 	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
 	w := &WaitError{
 		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
-		Err: fmt.Errorf("%d of %d permits are free, %d asked for: %w", max(0, seen.others+p.n-len(seen.taken)), seen.others+p.n, p.n, err),
+		Err: fmt.Errorf("permits free: %d of %d, asked for: %d: %w", max(0, seen.others+p.n-len(seen.taken)), seen.others+p.n, p.n, err),
 	}
 	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
 	if ahead.stat != nil {

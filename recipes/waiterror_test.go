@@ -113,13 +113,13 @@ func TestWaitSaysWhoHoldsPermits(t *testing.T) {
 		said, text := wait()
 		want := "recipes: acquire /pools/db: waiting behind holder " + other.Path() + ", session 0x"
 		if said.Ahead.Path != other.Path() || said.Ahead.Session == 0 || said.SameClient || !strings.HasPrefix(text, want) ||
-			!strings.HasSuffix(text, ", lease by Docent: 3 of 4 permits are free, 4 asked for: context deadline exceeded") {
+			!strings.HasSuffix(text, ", lease by Docent: permits free: 3 of 4, asked for: 4: context deadline exceeded") {
 			t.Errorf("%+v, %q", said, text)
 		}
 		own := r.lease(s, 2)
 		said, text = wait()
 		if !strings.HasPrefix(said.Ahead.Path, "/pools/db/leases/") || said.Ahead.Path == other.Path() || !said.SameClient ||
-			!strings.HasSuffix(text, ", of this same client (if that lease is the caller's, release it first): 1 of 4 permits are free, 4 asked for: context deadline exceeded") {
+			!strings.HasSuffix(text, ", of this same client (if that lease is the caller's, release it first): permits free: 1 of 4, asked for: 4: context deadline exceeded") {
 			t.Errorf("%+v, %q", said, text)
 		}
 		r.check(own.Close())

@@ -38,8 +38,12 @@ func (e *MemberCountError) Error() string {
 	if e.Member != "" {
 		where += " (" + e.Member + ")"
 	}
-	return fmt.Sprintf("barrier: %s is for %d members here and for %d in %s; give all members the same number",
-		e.Path, e.Ours, e.Theirs, where)
+	members := "members"
+	if e.Ours == 1 {
+		members = "member"
+	}
+	return fmt.Sprintf("barrier: %s is for %d %s here and for %d in %s; give all members the same number",
+		e.Path, e.Ours, members, e.Theirs, where)
 }
 
 // Is reports whether target is [ErrMemberCount].
@@ -66,7 +70,7 @@ func (e *WaitError) Error() string {
 		return fmt.Sprintf("barrier: the wait at %s ended before the members were listed; View names them: %v", e.Path, e.Err)
 	}
 	if e.Leaving {
-		return fmt.Sprintf("barrier: waiting for %d other members to leave %s; View names them: %v", e.Stood, e.Path, e.Err)
+		return fmt.Sprintf("barrier: waiting for others to leave %s, %d at the last look; View names them: %v", e.Path, e.Stood, e.Err)
 	}
 	return fmt.Sprintf("barrier: %d of %d members stood at %s when this one came; View names the members that stand now: %v",
 		e.Stood, e.Members, e.Path, e.Err)

@@ -101,6 +101,9 @@ func TestMemberCount(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, "for 2 members here and for 3 in "+name+" (w1)") {
 			r.Error(text)
 		}
+		if text := (&barrier.MemberCountError{Ours: 1}).Error(); !strings.Contains(text, "for 1 member here") {
+			r.Error(text)
+		}
 		r.standing(1)
 		waiting(r, one)
 		r.java(high)

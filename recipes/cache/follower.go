@@ -56,9 +56,9 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	return f, nil
 }
 
-// Start begins to follow the tree and returns at once; [Tree.WaitSynced] waits until
-// the tree is read. When ctx ends the cache ends, as by Close. A second call fails,
-// and so does one after Close.
+// Start begins to follow the nodes of the cache and returns at once; WaitSynced waits
+// until they are read. When ctx ends the cache ends, as by Close. A second call fails, and
+// so does one after Close.
 func (f *follower[V]) Start(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	f.mu.Lock()
@@ -81,7 +81,7 @@ func (f *follower[V]) Start(ctx context.Context) error {
 }
 
 // Snapshot returns the newest snapshot. It costs a load of a pointer. It is empty
-// until the tree has been read for the first time, and stays after Close.
+// until the nodes have been read for the first time, and stays after Close.
 func (f *follower[V]) Snapshot() *Snapshot[V] { return &f.latest.Load().Snapshot }
 
 // State returns the state. It looks at the connection itself, so it never says Synced
