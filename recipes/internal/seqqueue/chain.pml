@@ -276,10 +276,11 @@ serve:
 				:: stands[m] -> nearest(m); in[c]!listed(m, x, count)
 				:: else -> in[c]!listed(m, m, 0)	/* itself stands for: gone */
 				fi
-			:: r == watch ->	/* its own node is watched first; if it is gone, that is told */
+			:: r == watch ->	/* the first contender ahead; its own node too, unless that was seen a moment ago */
 				if
 				:: stands[m] -> ownWatch[m] = true
-				:: else -> in[c]!lost(m, NONE, 0)
+				:: !stands[m] -> in[c]!lost(m, NONE, 0)
+				:: skip
 				fi;
 				if
 				:: stands[n] -> watches[m] = n
@@ -526,7 +527,7 @@ look:
 				:: atomic { state[m] == unknown -> ask(watch, x, changed); x = 0 }
 					if
 					:: atomic { told[m] -> told[m] = false;
-						if	/* succeed: it was the only one ahead, and its own node is watched */
+						if	/* succeed: it was the only one ahead, and its own node is not known to be gone */
 						:: (ahead_[m] == 1 || BUG == SUCCEED_BLINDLY) && !again[m] && (!knows[m] || BUG == OWN_NODE_FORGOTTEN) -> state[m] = first
 						:: else -> skip
 						fi }
