@@ -111,7 +111,7 @@ func TestWaiterLeavesNoWatch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		h, waits, giveUp := r.oneEach("a", "b", "c")
-		time.Sleep(seqqueue.WatchAfter)
+		time.Sleep(time.Second)
 		if n := r.srv.WatchCount(); n != 3+2+1 { // own nodes, those directly ahead, that before
 			r.Errorf("%d watches", n)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -77,11 +76,13 @@ func TestFIFO(t *testing.T) {
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(seqqueue.WatchAfter)
-		// All watch their own nodes and those directly ahead, all but the first waiter
-		// those ahead of that.
-		if got := r.srv.WatchCount(); got != (n+1)+n+(n-1) {
-			r.Errorf("%d watches for %d waiters and a holder", got, n)
+		// All watch the node directly ahead, and all but the first waiter the one before
+		// that. The holder and the first waiter watch their own, the others after a second.
+		for _, own := range []int{2, n + 1} {
+			if got := r.srv.WatchCount(); got != n+(n-1)+own {
+				r.Errorf("%d watches for %d waiters and a holder", got, n)
+			}
+			time.Sleep(time.Second)
 		}
 		r.srv.ResetCounts()
 		r.check(holder.Release(r.ctx))

@@ -232,8 +232,8 @@ func TestRWLockRequests(t *testing.T) {
 	})
 }
 
-// Waiters cost one watch each on the nodes ahead, and a release wakes only the
-// waiters that can go on.
+// Waiters watch one or two of the nodes ahead, and a release wakes only waiters that can
+// go on, or look ahead.
 func TestRWLockWatches(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
@@ -244,9 +244,14 @@ func TestRWLockWatches(t *testing.T) {
 			readers[i] = rwWaits(r.ctx, r.rw(r.connect(name(i))), false)
 			r.rwWaiting(readers[i], "a reader")
 		}
-		writer := rwWaits(r.ctx, r.rw(r.connect("w")), true)
+		c := r.connect("w")
+		_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
+		r.check(err)
+		writer := rwWaits(r.ctx, r.rw(c), true)
 		r.rwWaiting(writer, "a writer")
-		if got := r.srv.WatchCount(); got != 2*(n+1)+1 { // each watches its own node, too
+		r.rwWaiting(writer, "a writer")
+		// Each watches its own node and one ahead, the last also the one before that.
+		if got := r.srv.WatchCount(); got != (1+n+1)+(n+1)+1 {
 			r.Errorf("%d watches for %d waiters and a holder", got, n+1)
 		}
 		own := map[int64]string{}

@@ -139,8 +139,12 @@ func (m *Member) look(ctx context.Context) error {
 // Its data may change: a request to release is written there. A nil channel is not
 // waited for.
 func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error {
+	after := WatchAfter
+	if m.behind > 1 {
+		after = watchDeepAfter
+	}
 	for {
-		due, stop := m.due()
+		due, stop := m.due(after)
 		look := false
 		select {
 		case <-front:

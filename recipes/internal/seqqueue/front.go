@@ -17,6 +17,10 @@ import (
 // the latest.
 const WatchAfter = 20 * time.Millisecond
 
+// watchDeepAfter is the same for a member with several contenders ahead. It lists before
+// its turn can come, which shows its own node. The watch only tells it sooner.
+const watchDeepAfter = time.Second
+
 // awaitFront waits until m is first, or has to list the directory.
 func (m *Member) awaitFront(ctx context.Context) error {
 	for {
@@ -38,7 +42,7 @@ func (m *Member) awaitFront(ctx context.Context) error {
 
 // awaitWake waits for a change of the place of m, and looks after m's own node.
 func (m *Member) awaitWake(ctx context.Context) error {
-	due, stop := m.due()
+	due, stop := m.due(WatchAfter)
 	defer stop()
 	look := false
 	select {
@@ -61,9 +65,9 @@ func (m *Member) awaitWake(ctx context.Context) error {
 	return nil
 }
 
-// due returns a channel that says when m's own node has to be read, and a function that
-// ends that.
-func (m *Member) due() (<-chan struct{}, func()) {
+// due returns a channel that says when m's own node has to be read, some time after it was
+// seen, and a function that ends that.
+func (m *Member) due(after time.Duration) (<-chan struct{}, func()) {
 	switch {
 	case m.chain == nil || m.blind:
 		return nil, func() {}
@@ -71,7 +75,7 @@ func (m *Member) due() (<-chan struct{}, func()) {
 		return m.watch.Done(), func() {}
 	}
 	due := make(chan struct{})
-	t := time.AfterFunc(WatchAfter-time.Since(m.seen), func() { close(due) })
+	t := time.AfterFunc(after-time.Since(m.seen), func() { close(due) })
 	return due, func() { t.Stop() }
 }
 
