@@ -119,7 +119,7 @@ func settings(path string) (map[string]string, error) {
 func (t *target) options(log *slog.Logger, more ...client.Option) ([]client.Option, error) {
 	opts := []client.Option{
 		client.WithSessionTimeout(t.timeout), client.WithConnectTimeout(t.connect),
-		client.WithName(nested(t.name)), client.WithLogger(log),
+		client.WithName(nested(t.name, os.Getenv(outerSession))), client.WithLogger(log),
 	}
 	for _, a := range t.auth {
 		scheme, text, ok := strings.Cut(a, ":")

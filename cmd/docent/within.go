@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -19,10 +18,10 @@ const within = " within="
 const longestName = 128
 
 // nested is the name that a docent gives its nodes. If the docent is within the command
-// of another one, the name says so, for docent deadlocks. A name that has no room for that
-// stays as it is.
-func nested(name string) string {
-	outer, err := strconv.ParseInt(os.Getenv(outerSession), 0, 64)
+// of the session around, the name says so, for docent deadlocks. A name that has no room
+// for that stays as it is.
+func nested(name, around string) string {
+	outer, err := strconv.ParseInt(around, 0, 64)
 	if err != nil || outer == 0 {
 		return name // no docent has started this one
 	}

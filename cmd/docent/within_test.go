@@ -6,6 +6,7 @@ import (
 )
 
 func TestNested(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", longestName-len(" within=0x2a"))
 	for _, tt := range []struct{ environment, name, nested, outer string }{
 		{"", "docent", "docent", ""},
@@ -17,8 +18,7 @@ func TestNested(t *testing.T) {
 		{"0x2a", long, long + " within=0x2a", "0x2a"},
 		{"0x2a", long + "x", long + "x", ""},
 	} {
-		t.Setenv(outerSession, tt.environment)
-		if got := nested(tt.name); got != tt.nested {
+		if got := nested(tt.name, tt.environment); got != tt.nested {
 			t.Errorf("%s within %q is %q", tt.name, tt.environment, got)
 		}
 		if name, outer := unnested(tt.nested); name != tt.name || outer != tt.outer {
