@@ -2,9 +2,10 @@
 // breaks them on request: kill, pause, partition, silence towards clients.
 //
 // It is for the tests of this module only. [StartServer] gives one standalone
-// server, [StartEnsemble] a replicated one; both fail the test, never skip it,
-// when Docker or the image is missing, and say what to do. Everything they make
-// is removed when the test ends. The servers' logs are printed when it failed.
+// server, [StartEnsemble] a replicated one. When Docker or the image is
+// missing, both fail the test, never skip it, and say what to do. Everything
+// they make is removed when the test ends. The servers' logs are printed when
+// it failed.
 //
 // # Image
 //
@@ -23,9 +24,9 @@
 // # Faults
 //
 // Clients reach every node at a fixed port of 127.0.0.1, which survives
-// [Node.Kill] and [Node.Start]. Docker's own proxy listens there: it accepts
-// while the container runs, so a cut or paused node looks to a client like a
-// server that accepts and is silent, and a stopped node refuses.
+// [Node.Kill] and [Node.Start]. Docker's own proxy listens there, and accepts
+// while the container runs. So a cut or paused node looks to a client like a
+// server that accepts and is silent. A stopped node refuses.
 //
 // [Node.Partition] and [Node.CutClients] drop packets with iptables inside the
 // node's network namespace, entered from the host by nsenter. They need root on

@@ -72,8 +72,8 @@ func disableReaper(ctx context.Context, t testing.TB, docker *client.Client) {
 	}
 }
 
-// cleanup runs f at the end of the test with a context that the test's own end has
-// not cancelled, and reports its error as the test's.
+// cleanup runs f at the end of the test, with a context that the test's own end
+// has not cancelled. It reports the error of f as the test's.
 func cleanup(ctx context.Context, t testing.TB, what string, f func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {

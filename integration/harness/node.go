@@ -83,10 +83,10 @@ func (n *Node) stop(ctx context.Context) error {
 	return nil
 }
 
-// Start starts a killed or stopped server with its old data at its old address and
-// returns when it answers, which in an ensemble does not mean that it serves: see
-// [Ensemble.AwaitServing]. Partitions and cuts still in force hold from its first
-// packet.
+// Start starts a killed or stopped server with its old data at its old address,
+// and returns when it answers. In an ensemble that does not mean that it serves:
+// see [Ensemble.AwaitServing]. Partitions and cuts still in force hold from its
+// first packet.
 func (n *Node) Start(ctx context.Context) error {
 	n.control.Lock()
 	defer n.control.Unlock()

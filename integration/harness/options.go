@@ -22,10 +22,10 @@ type config struct {
 	keys       func(id int) Keys // nil without TLS
 }
 
-// newConfig holds the harness's defaults: a tick of 500 ms with initLimit 20 and
-// syncLimit 4, so that a lost leader is noticed in 2 s and sessions may be as short
-// as 1 s; every four-letter word; no fsync, since SIGKILL does not lose what the
-// kernel has.
+// newConfig has the harness's defaults. A tick is 500 ms, initLimit 20 and
+// syncLimit 4. So the servers notice a lost leader in 2 s, and sessions may be as
+// short as 1 s. Every four-letter word is allowed. There is no fsync, since SIGKILL
+// does not lose what the kernel has.
 func newConfig(opts []Option) *config {
 	c := &config{
 		image:   Image(),

@@ -1,6 +1,7 @@
-// Package peers runs clients in other languages beside Docent's: a Curator or a kazoo
-// process that takes commands, to contend with on the same paths, and whole programs
-// that use Curator or kazoo and say line by line how they fare.
+// Package peers runs clients in other languages together with Docent's. One kind is a
+// Curator or a kazoo process that takes commands, to contend with on the same paths.
+// The other kind is a whole program that uses Curator or kazoo and writes its results
+// line by line.
 //
 // A test never skips for want of Java, Curator or kazoo: it fails and names the Debian
 // packages to install.

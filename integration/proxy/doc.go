@@ -23,9 +23,9 @@
 // # What a cut looks like
 //
 // The client's connection is closed at once. The server's is half closed behind the
-// last byte that was forwarded, so everything forwarded is served; what it still
-// answers is read, matched and dropped. A stalled direction holds everything, the
-// end of the connection too.
+// last byte that was forwarded, so everything forwarded is served. The proxy reads,
+// matches and drops what the server still answers. A stalled direction holds
+// everything, the end of the connection too.
 //
 // # Limits
 //

@@ -91,8 +91,8 @@ func New(ctx context.Context, target string, opts ...Option) (*Proxy, error) {
 	return p, nil
 }
 
-// Start is New for a test: it ends the test on an error, closes the proxy when the
-// test ends, and prints the seed and what passed last if the test failed.
+// Start is New for a test. It ends the test on an error, and closes the proxy when
+// the test ends. If the test failed, it prints the seed and what passed last.
 func Start(t testing.TB, target string, opts ...Option) *Proxy {
 	t.Helper()
 	p, err := New(t.Context(), target, opts...)
@@ -145,9 +145,9 @@ func (p *Proxy) Close() error {
 }
 
 // On puts a rule in force and returns it. The rules are asked in the order they were
-// made; the first that fires has the request. then is called when the rule fires,
-// before the action takes effect, on the connection's goroutine: what it does, such
-// as Refuse, is in force before the client can notice the action.
+// made; the first that fires has the request. The proxy calls then when the rule
+// fires, before the action takes effect, on the connection's goroutine. What then
+// does, such as Refuse, is in force before the client can notice the action.
 func (p *Proxy) On(m Match, a Action, then ...func(Request)) *Rule {
 	r := &Rule{proxy: p, match: m, action: a, then: then, changed: make(chan struct{})}
 	p.mu.Lock()

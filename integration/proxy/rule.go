@@ -159,8 +159,8 @@ func (r *Rule) AwaitNth(ctx context.Context, n int) (Request, error) {
 }
 
 // AwaitAnswer waits until the server has answered the first request that the rule
-// acted on and returns the answer, whether or not the client will hear it. What the
-// rule does to the answer is done by then. An answer to a cut request may never come.
+// acted on, and returns the answer. The client may not get it. What the rule does to
+// the answer is done by then. An answer to a cut request may never come.
 func (r *Rule) AwaitAnswer(ctx context.Context) (Reply, error) {
 	var rep Reply
 	err := r.await(ctx, func() bool {

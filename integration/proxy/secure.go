@@ -15,9 +15,9 @@ type half interface {
 
 // WithTLS makes the proxy speak TLS on both sides: what clients send is decrypted,
 // and encrypted again for the server. clients has the certificate that the proxy
-// shows to clients, server the one that it shows to the server; the server's name
-// is checked against server.ServerName. A cut is the end of the TCP connection,
-// without a word of TLS to the client.
+// shows to clients, server the one that it shows to the server. The proxy checks
+// the server's name against server.ServerName. A cut is the end of the TCP
+// connection, without a word of TLS to the client.
 func WithTLS(clients, server *tls.Config) Option {
 	return func(p *Proxy) { p.tlsClients, p.tlsServer = clients, server }
 }

@@ -1,9 +1,10 @@
-// Package caches measures what the caches of a large tree cost: the time and the memory
-// to read it, and the requests for one change and for a reconnection. Docent's caches,
-// Curator's, and loops that read node by node follow the same tree on one server.
+// Package caches measures what the caches of a large tree cost. It takes the time and
+// the memory to read the tree, and the requests for one change and for a reconnection.
+// Docent's caches, Curator's, and loops that read node by node follow the same tree on
+// one server.
 //
-// Each cache is in a process of its own, which obeys commands, one a line, and answers
-// each with one line, "ok" or "error" and more:
+// Each cache is in a process of its own. The process obeys commands, one a line, and
+// answers each with one line, "ok" or "error" and more:
 //
 //	connect kind host:port  to a server, in place of the connection before
 //	load path               read the tree; answered with a Load as JSON

@@ -29,8 +29,9 @@ type Meter struct {
 	Server, Client   time.Duration
 }
 
-// NewSample makes a sample of a result and of the meters around it, which are read a
-// little before and after it: so they are compared by the second.
+// NewSample makes a sample of a result and of the meters around it. The meters are
+// read a little before and after the result, so NewSample compares them by the
+// second.
 func NewSample(r *load.Result, before, after Meter) Sample {
 	span := after.At.Sub(before.At).Seconds()
 	s := Sample{Rate: float64(r.Cycles) / time.Duration(r.Nanos).Seconds()}

@@ -36,9 +36,9 @@ func Median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// Turns returns in which order n peers have their turn in a round: each round begins
-// with another one, and every second goes backwards, so that none always follows the
-// same one.
+// Turns returns in which order n peers have their turn in a round. Each round begins
+// with another peer, and every second round goes backwards. So no peer always
+// follows the same one.
 func Turns(round, n int) []int {
 	order := make([]int, n)
 	for i := range order {

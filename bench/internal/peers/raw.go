@@ -113,8 +113,8 @@ func rawWrite(spec *load.Spec, r *rawNodes) load.Locker {
 	return nil
 }
 
-// rawNumber adds 1 by a get and a set of the version that was got, again and again until
-// no other contender has come in between.
+// rawNumber adds 1: it gets the number, and sets it at the version that it got. It
+// repeats both until no other contender has come in between.
 type rawNumber struct {
 	c    *zk.Conn
 	path string

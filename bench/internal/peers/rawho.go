@@ -11,9 +11,9 @@ import (
 	"github.com/docent-go/docent/bench/internal/load"
 )
 
-// handOver is the floor of a queue: each contender has a node and a watch on the one
-// before it, whose name all know without asking, and the event alone hands over. It is a
-// lock only among contenders that never fail.
+// handOver is the floor of a queue. Each contender has a node, and a watch on the node
+// before it, whose name all know without asking. The event alone hands over. handOver is
+// a lock only among contenders that never fail.
 type handOver struct {
 	c    *zk.Conn
 	line *names

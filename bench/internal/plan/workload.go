@@ -50,8 +50,9 @@ func Workloads() []Workload {
 			Kind: load.Semaphore, Contenders: 1, Sessions: 1, Locks: 1, Permits: n, Limit: permits,
 		})
 	}
-	// Never do several permits for each run short: Curator takes them one after the other,
-	// and contenders that each have some would wait for each other for ever.
+	// There are always enough permits for all contenders that take several. Curator takes
+	// them one after the other, so contenders that each have some would wait for each
+	// other for ever.
 	for _, c := range []struct{ permits, contenders int }{{1, 8}, {4, 8}, {8, 8}, {1, 128}} {
 		all = append(all, Workload{
 			Name:  fmt.Sprintf("semaphore%dx%d", c.permits, c.contenders),

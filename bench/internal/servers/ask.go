@@ -12,8 +12,8 @@ import (
 
 const askTimeout = 10 * time.Second
 
-// ask sends a line to a server and returns its answer up to the end of the connection,
-// or, if until is not empty, until that comes.
+// ask sends a line to a server and returns its answer up to the end of the connection.
+// If until is not empty, the answer ends where until comes.
 func ask(ctx context.Context, addr, line, until string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/bench/internal/report"
 )
 
-// prices takes the price of a ping and of a heartbeat from the runs of the largest size
-// that was measured idle and holding, and says which: where requests are many, noise
-// counts least.
+// prices computes the price of a ping and of a heartbeat. It takes the runs of the
+// largest size that was measured idle and holding, and returns that size. Where
+// requests are many, noise counts least.
 func (r *Results) prices() (p Prices, size int) {
 	p.Base = r.Base.ServerCPU
 	idle := map[int]*Result{}
