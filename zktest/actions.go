@@ -71,10 +71,10 @@ func (s *Server) BeforeApply(m Match, hook func(context.Context, Request)) *Rule
 }
 
 // BeforeReply runs hook when the server has applied a matching request and before it
-// sends the reply: whatever hook does, or makes others do, has happened when the
-// client reads the reply. The server applies the connection's later requests
-// meanwhile, but their replies wait as well. The context ends when the server
-// closes, and hook must return then.
+// sends the reply. What hook does, or makes others do, has happened when the client
+// reads the reply. The server applies the connection's later requests meanwhile, but
+// their replies wait as well. The context ends when the server closes, and hook must
+// return then.
 func (s *Server) BeforeReply(m Match, hook func(context.Context, Request)) *Rule {
 	return s.rule(m, "after", func(v *zkserver.Verdict) { v.After = append(v.After, engineHook(hook)) })
 }

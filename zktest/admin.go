@@ -29,7 +29,7 @@ func opError(op Op, path string, code zkserver.Code) error {
 }
 
 // Create makes a persistent node, and its parents if they are missing, as if another
-// client had done it: it takes a zxid and fires watches. The error is an [*OpError],
+// client had done it. It takes a zxid and fires watches. The error is an [*OpError],
 // with [CodeNodeExists] if the node exists already.
 func (s *Server) Create(path string, data []byte) error {
 	for i, c := range path {
@@ -70,9 +70,9 @@ func (s *Server) Delete(path string) error {
 func (s *Server) ExpireSession(id int64) bool { return s.engine.ExpireSession(id) }
 
 // MoveSession makes the connection of a session an old one, as if the client had
-// gone to another server: the next request on the connection finds that the session
-// has moved, and the connection is closed without an answer. It reports whether the
-// session has a connection.
+// gone to another server. The next request on the connection finds that the session
+// has moved, and the server closes the connection without an answer. It reports
+// whether the session has a connection.
 func (s *Server) MoveSession(id int64) bool { return s.engine.MoveSession(id) }
 
 // SetCounter presets the counter from which sequential children of path get their
@@ -102,8 +102,8 @@ func zxidError(zxid, last int64, code zkserver.Code) error {
 	return opError(OpSetData, "", code)
 }
 
-// Sweep deletes what the container manager deletes at its intervals: containers that
-// have had children and have none now, and TTL nodes without children that were not
-// written for longer than their time to live. It returns how many deletions it asked
-// for. If the log is slow the deletions follow later.
+// Sweep deletes what the container manager deletes at its intervals. These are
+// containers that have had children and have none now, and TTL nodes without
+// children that were not written for their time to live. It returns how many
+// deletions it asked for. If the log is slow the deletions follow later.
 func (s *Server) Sweep() int { return s.engine.Sweep() }

@@ -110,7 +110,7 @@ func (cl *ClientLink) Accept() { cl.engine.Accept() }
 func (cl *ClientLink) Cut() int { return cl.engine.Cut() }
 
 // Pause models a client that stands still, in a garbage collection or in a stopped
-// virtual machine: both directions are held, and the deadlines of its connections do
+// virtual machine. Both directions are held, and the deadlines of its connections do
 // not run. Pause cannot stop the client's own goroutines; a goroutine that should
 // stand still too calls [ClientLink.Gate].
 func (cl *ClientLink) Pause() { cl.engine.Pause() }

@@ -1,8 +1,8 @@
 // Package zktest is a ZooKeeper server in the test's own process.
 //
-// It speaks the wire protocol, so any client works with it. It behaves like
-// ZooKeeper 3.9 (or an older release, see [WithVersion]) in everything that clients
-// can see: sessions, watches, transactions, sequential names, ACLs, containers, error
+// It speaks the wire protocol, so any client works with it. It behaves like ZooKeeper
+// 3.9 (or an older release, see [WithVersion]) in everything that clients can see.
+// That is sessions, watches, transactions, sequential names, ACLs, containers, error
 // codes and their order. It depends on the standard library only.
 //
 //	func TestLock(t *testing.T) {
@@ -134,8 +134,8 @@
 // requests, including malformed and overlapping ones, to two real servers and to this
 // one, and compares every frame. Sessions are left, come back and expire meanwhile.
 // The answers of servers of 3.8.0, 3.8.6 and 3.9.5 that were recorded that way are
-// compared in every run. The package shares oddities with the real server: characters
-// beyond the basic plane come back as surrogates; as ZooKeeper 3.8.0 it never answers
+// compared in every run. The package shares oddities with the real server. Characters
+// beyond the basic plane come back as surrogates. As ZooKeeper 3.8.0 it never answers
 // a lone check request, and loses the zxid of a transaction with a null path.
 //
 // Known differences, all on purpose:

@@ -109,10 +109,10 @@ func (e *Ensemble) AwaitLeader(ctx context.Context) (*Member, error) {
 }
 
 // ChangeLeader makes member i the leader of a new epoch, as when the old leader has
-// been restarted: every member that can talk to it drops its clients, and serves
-// again after the election time. Writes that are still in the log are applied then.
-// It fails, and nothing changes, if the member is down, is cut off from a quorum, or
-// lacks what another member has logged.
+// been restarted. Every member that can talk to member i drops its clients, and
+// serves again after the election time. Writes that are still in the log are applied
+// then. It fails, and nothing changes, if the member is down, is cut off from a
+// quorum, or lacks what another member has logged.
 func (e *Ensemble) ChangeLeader(i int) error { return e.Server(i).engine.ChangeLeader() }
 
 // Cut stops all traffic between members i and j; clients reach both. If one of them

@@ -33,8 +33,8 @@ func (l *EnsembleLink) To(i int) *ClientLink { return l.ensemble.Server(i).Clien
 // use "zk1:2181" and so on instead.
 func (l *EnsembleLink) Servers() []string { return slices.Clone(l.servers) }
 
-// member finds the link to the member that an address names: by its host name, or by
-// the last number of a loopback address, 127.0.0.1 being the first.
+// member finds the link to the member that an address names. It goes by the host
+// name, or by the last number of a loopback address; 127.0.0.1 is the first member.
 func (l *EnsembleLink) member(address string) (*ClientLink, error) {
 	host := address
 	if h, _, err := net.SplitHostPort(address); err == nil {

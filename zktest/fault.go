@@ -13,7 +13,7 @@ import (
 const Always = -1
 
 // Match says which requests a rule strikes. A zero field matches everything, with
-// one exception: a zero Op does not match handshakes and pings, because clients send
+// one exception. A zero Op does not match handshakes and pings, because clients send
 // these at times of their own. To strike them, name them.
 type Match struct {
 	// Client is the name of a [ClientLink].

@@ -21,9 +21,9 @@ var (
 	_ Link = (*EnsembleLink)(nil)
 )
 
-// Options returns the options that go-zookeeper needs to connect through link: a
-// dialer, a host provider that does not resolve and does not shuffle, and a logger
-// that discards. The other arguments are always the same:
+// Options returns the options that go-zookeeper needs to connect through link.
+// They are a dialer, a host provider that does not resolve and does not shuffle,
+// and a logger that discards. The other arguments are always the same:
 //
 //	conn, events, err := zk.Connect(link.Servers(), 10*time.Second,
 //		zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)

@@ -21,7 +21,7 @@ type server = Server
 // Member is one server of an [Ensemble]. It has the methods of a [Server]. A method
 // that disturbs connections, clients or requests concerns this member alone. A method
 // that changes the data (Create, SetCounter, ExpireSession and so on) goes through
-// the leader; it fails with [CodeConnectionLoss] if the member does not reach one. A
+// the leader. It fails with [CodeConnectionLoss] if the member does not reach one. A
 // Member is safe for concurrent use.
 type Member struct {
 	*server
@@ -53,7 +53,7 @@ func (m *Member) ChangeLeader() error { return m.engine.ChangeLeader() }
 
 // Halt makes the member's process stand still, as SIGSTOP does, or a move of its
 // virtual machine. Clients and other members can connect and send, and hear nothing.
-// The member does nothing by itself: the sessions that it tracks do not expire, and
+// The member does nothing by itself. The sessions that it tracks do not expire, and
 // it does not notice that the other members have given it up. Continue lets it go on
 // from there, and everything that is overdue happens then. A member that is down
 // cannot be halted. Stop and Crash end a halt.
@@ -83,10 +83,10 @@ func (m *Member) Resume() { m.engine.Resume() }
 // nil.
 func (m *Member) Close() error { return m.engine.Close() }
 
-// Lag makes the member, while it follows, apply every commit d after it hears of it:
-// its clients read the past, and it answers their writes and syncs when it has
-// applied them. Zero makes it follow at once. Whenever a member starts to follow a
-// leader it catches up first, and a leader never lags.
+// While the member follows, Lag makes it apply every commit d after it hears of that
+// commit. Its clients read the past, and it answers their writes and syncs when it
+// has applied them. Zero makes it follow at once. Whenever a member starts to follow
+// a leader it catches up first, and a leader never lags.
 func (m *Member) Lag(d time.Duration) { m.engine.Lag(d) }
 
 // HoldCommits makes the member apply no commit until ReleaseCommits; see

@@ -42,7 +42,7 @@ func (s *Server) Stop() { s.engine.Stop() }
 // gets its full timeout again.
 func (s *Server) Resume() { s.engine.Resume() }
 
-// ChangeLeader does what clients see of the election of a new leader: connections
+// ChangeLeader does what clients see of the election of a new leader. Connections
 // are closed, transactions count from the next epoch, and every session gets its
 // full timeout again. Before that, the writes that are still in the log are applied.
 func (s *Server) ChangeLeader() { s.engine.ChangeLeader() }

@@ -158,8 +158,8 @@ func WithListen(address string) Option { return optionFunc(func(c *config) { c.l
 // WithLogSize sets how many requests [Server.Log] keeps, by default 10,000.
 func WithLogSize(n int) Option { return optionFunc(func(c *config) { c.LogSize = n }) }
 
-// WithSyncLimit sets ZooKeeper's syncLimit, by default 5: for how many ticks a
-// member of an ensemble goes on serving after it last heard from its leader, or a
+// WithSyncLimit sets ZooKeeper's syncLimit, by default 5. A member of an ensemble
+// goes on serving for so many ticks after it last heard from its leader, or a
 // leader from its followers. A server on its own ignores it.
 func WithSyncLimit(ticks int) Option { return optionFunc(func(c *config) { c.SyncLimit = ticks }) }
 

@@ -13,7 +13,7 @@ type Quirk uint16
 
 const (
 	// QuirkNoReattach makes the server ignore the session, the password and the zxid
-	// of a client that comes back: the client gets a new session, and no error. The
+	// of a client that comes back. The client gets a new session, and no error. The
 	// old session lives on until it expires, with its ephemeral nodes, and with its
 	// connection if it has one. Passwords are sixteen zero bytes, and the answer to a
 	// handshake ends before the readOnly byte.
@@ -27,8 +27,8 @@ const (
 	// server answers with [CodeUnimplemented] first.
 	QuirkCloseOnUnknown
 	// QuirkAnswerLeaderless makes a member of an [Ensemble] without a leader answer a
-	// handshake before it closes the connection: with protocol version 42, session id
-	// -1 and a password of zero bytes.
+	// handshake before it closes the connection. The answer has protocol version 42,
+	// session id -1 and a password of zero bytes.
 	QuirkAnswerLeaderless
 	// QuirkEventOfWatch makes the event of a recursive watch name the path of the
 	// watch, and not the path of the node that has changed.
@@ -79,8 +79,8 @@ const (
 	//
 	// The profile follows the product's source and has not been compared with a
 	// running server. If no quirk names a difference, the server behaves as its
-	// [Version]. So three properties of Keeper are missing: its zxid is a plain
-	// counter, which pings advance too; its session ids are small; and the Stat of a
+	// [Version]. So three properties of Keeper are missing. Its zxid is a plain
+	// counter, which pings advance too. Its session ids are small. The Stat of a
 	// parent counts differently.
 	ClickHouseKeeper Profile = iota + 1
 )

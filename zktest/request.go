@@ -95,19 +95,19 @@ type Commit struct {
 	Changed []string
 }
 
-// OnRequest calls f for every request from now on, when its outcome is known: the
-// server has applied and answered it, or a rule has struck it. Calls come one at a
-// time and in the order of the server's decisions, on the server's goroutines. f may
-// call the server, but while f runs no other request is reported. On a member of an
-// ensemble OnRequest reports the requests to all members.
+// OnRequest calls f for every request from now on, when its outcome is known. Then
+// the server has applied and answered it, or a rule has struck it. Calls come one at
+// a time and in the order of the server's decisions, on the server's goroutines. f
+// may call the server, but while f runs no other request is reported. On a member of
+// an ensemble OnRequest reports the requests to all members.
 func (s *Server) OnRequest(f func(Request)) {
 	s.engine.OnRequest(func(r zkserver.Request) { f(publicRequest(r)) })
 }
 
-// OnCommit calls f for every transaction from now on that makes or removes nodes
-// or sets their data, when the server applies it and before any client is told. [Server.OnRequest]
-// reports a request when it is answered; OnCommit also reports what a transaction
-// of several parts made, and what was deleted with a session. f is called as
+// From now on OnCommit calls f for every transaction that makes or removes nodes or sets their
+// data. It calls f when the server applies the transaction, before any client is told.
+// [Server.OnRequest] reports a request when it is answered; OnCommit also reports what a
+// transaction of several parts made, and what was deleted with a session. f is called as
 // [Server.OnRequest] says. On a member of an ensemble it is [Ensemble.OnCommit].
 func (s *Server) OnCommit(f func(Commit)) {
 	s.engine.OnCommit(func(c zkserver.Commit) {

@@ -87,7 +87,7 @@ func (s *Server) Listen(address string) (net.Addr, error) {
 
 // Addr returns the "host:port" at which the server is reachable over TCP. If the
 // server does not listen yet, Addr makes it listen on a free port of 127.0.0.1. If
-// that is impossible, Addr fails the test of [NewServer]; after [Start] it returns
+// that is impossible, Addr fails the test of [NewServer]. After [Start] it returns
 // "". A program should call [Server.Listen], which returns an error. Inside a
 // synctest bubble use a dialer instead: a socket stops the bubble's clock.
 func (s *Server) Addr() string {

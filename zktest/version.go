@@ -19,11 +19,11 @@ const (
 	// with a running server.
 	ZooKeeper35 Version = iota + 1
 	// ZooKeeper380 is release 3.8.0 as Debian 12 packages it, with the fix for
-	// CVE-2024-23944: a client is not told of changes to a node that it may not read.
-	// It is also the nearest to the releases from 3.6.0 to 3.8.3, some of which lack
-	// that fix. A client needs no permission for exists. A lone check request is never
-	// answered. Watch events carry zxid -1. A connection has one watch mode per path
-	// and table.
+	// CVE-2024-23944. By that fix no client is told of changes to a node that it may
+	// not read. It is also the nearest to the releases from 3.6.0 to 3.8.3, some of
+	// which lack that fix. A client needs no permission for exists. A lone check
+	// request is never answered. Watch events carry zxid -1. A connection has one
+	// watch mode per path and table.
 	ZooKeeper380
 	// ZooKeeper384 is release 3.8.4 and later, as compared with 3.8.6. It differs from
 	// ZooKeeper380 in three ways. On a node that exists, exists takes READ. Within a
@@ -46,7 +46,7 @@ var releaseNumber = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)`)
 
 // ParseVersion returns the Version that is nearest to a release. The text is a
 // release number such as "3.9.5", or any text that contains one, such as the answer
-// of a server to srvr; the first number counts. ParseVersion fails for a text
+// of a server to srvr. The first number counts. ParseVersion fails for a text
 // without a number, for releases before 3.5, and for releases of 4.
 func ParseVersion(text string) (Version, error) {
 	m := releaseNumber.FindStringSubmatch(text)

@@ -1,10 +1,10 @@
-// Package wire stands between go-zookeeper and the network. A [Link] is handed
-// to go-zookeeper as its dialer and reads every frame in both directions, so
-// that one zk.Conn is one ZooKeeper session and never silently becomes another.
+// Package wire stands between go-zookeeper and the network. A [Link] is
+// go-zookeeper's dialer, and reads every frame in both directions. So one
+// zk.Conn is one ZooKeeper session, and never silently becomes another.
 //
 // The client's own requests do not pass through go-zookeeper. [Link.Do] encodes
-// them in the caller, writes them to the same connection, and hands each answer
-// to its [Exchange] on the goroutine in which go-zookeeper reads. go-zookeeper
+// them in the caller and writes them to the same connection. The goroutine in
+// which go-zookeeper reads hands each answer to its [Exchange]. go-zookeeper
 // sees neither.
 //
 // The Link also adds:

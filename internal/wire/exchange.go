@@ -49,8 +49,8 @@ func (x *Exchange) Answered() bool { return x.answered.Load() }
 // Err is why an answer that has arrived could not be read. It matches [ErrProtocol].
 func (x *Exchange) Err() error { return x.err }
 
-// Connection tells connections of the Link apart: it is the number of the one that the
-// request was sent on, from 1, and 0 for a request that no Do has taken.
+// Connection tells connections of the Link apart. It is the number of the one that the
+// request was sent on, from 1. It is 0 for a request that no Do has taken.
 func (x *Exchange) Connection() uint64 {
 	if x.conn == nil {
 		return 0

@@ -32,9 +32,10 @@ type Config struct {
 	// stands for one. It must not block or call the Link. Dial, TLS and handshake
 	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
 	//
-	// While there is no session, the time for the handshake doubles each time that as
-	// many handshakes as there are Servers got no answer, up to 2T. Each of them asks
-	// for a session that the leader makes later, even if the client has gone.
+	// While there is no session, the time for the handshake doubles, up to 2T. It
+	// doubles each time that as many handshakes as there are Servers got no answer.
+	// Each of them asks for a session that the leader makes later, even if the client
+	// has gone.
 	Servers func() int
 	// MaxRequest is the length of the largest request that may pass, without the 4
 	// length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
@@ -172,9 +173,10 @@ func (l *Link) Timeout() time.Duration {
 }
 
 // Left returns how much is left of [Link.Timeout]. The timeout runs from the
-// evidence, the time at which the newest answered request was sent, by the clock that
-// shows most: time for which the machine was suspended counts. Once it is used up the
-// server may end the session. Before the first accepted handshake all of it is left.
+// evidence, the time at which the newest answered request was sent. The clock that
+// shows most counts, and so does time for which the machine was suspended. Once it is
+// used up the server may end the session. Before the first accepted handshake all of
+// it is left.
 func (l *Link) Left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

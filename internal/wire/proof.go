@@ -56,10 +56,10 @@ type sign struct {
 // signs are the newest signs of life on one connection, oldest first.
 //
 // A server that is not the leader learns of sessions from their requests. It tells
-// the leader of them only when it answers a ping of the leader; a write that it
-// forwards does not count as a sign of life there. So a committed write proves only
-// this much. The leader has all signs that the server had before it answered the last
-// ping, at most one relay interval before the write.
+// the leader of them only when it answers a ping of the leader. A write that it
+// forwards does not count as a sign of life at the leader. So a committed write
+// proves only this much. The leader has all signs that the server had before it
+// answered the last ping, at most one relay interval before the write.
 type signs []sign
 
 // signsKept signs, spaced by a signsPerRelay-th of the relay interval, cover it twice

@@ -60,9 +60,9 @@ func (s *Server) ExpireSession(id int64) bool {
 	return live
 }
 
-// MoveSession marks the connection of a session as an old one: the next request on
-// it finds that the session has moved to another server, and the connection is
-// closed without an answer. It reports whether the session has a connection.
+// MoveSession makes the connection of a session an old one. The next request on it
+// finds that the session has moved to another server, and the server closes the
+// connection without an answer. It reports whether the session has a connection.
 func (s *Server) MoveSession(id int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

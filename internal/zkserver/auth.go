@@ -101,8 +101,8 @@ func parseIPRange(s string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// parseIP reads an address as the real server does: an IPv4 address may have
-// leading zeros; an IPv6 address may have neither a zone nor an IPv4 part.
+// parseIP reads an address as the real server does. An IPv4 address may have
+// leading zeros. An IPv6 address may have neither a zone nor an IPv4 part.
 func parseIP(s string) (netip.Addr, bool) {
 	if strings.Contains(s, ":") {
 		addr, err := netip.ParseAddr(s)

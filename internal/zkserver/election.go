@@ -192,9 +192,9 @@ func (m *Member) join(lead *Member) {
 var errCannotLead = errors.New("zktest: the member cannot lead now")
 
 // ChangeLeader makes the member the leader of a new epoch, as when the old leader
-// has been restarted: every member that can talk to it drops its clients, and
-// serves again after the election time. If the member cannot lead, an error says
-// why and nothing has changed.
+// has been restarted. Every member that can talk to the new leader drops its
+// clients, and serves again after the election time. If the member cannot lead,
+// an error says why and nothing has changed.
 func (m *Member) ChangeLeader() error {
 	w, e := m, m.e
 	e.mu.Lock()

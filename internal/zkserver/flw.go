@@ -209,8 +209,9 @@ func (c *conn) outstanding() int {
 	return n + len(c.waiting)
 }
 
-// interest is the connection's interest set in the selector of the real server: 1
-// for a connection that reads, 0 for one that still waits for its session.
+// interest is the connection's interest set in the selector of the real server.
+// It is 1 for a connection that reads, and 0 for one that still waits for its
+// session.
 func (c *conn) interest() int {
 	if c.session == 0 {
 		return 0

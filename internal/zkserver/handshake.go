@@ -108,9 +108,9 @@ func (c *conn) connect(r *request, req connectRequest) {
 		return
 	}
 	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
-		// The server has no quorum, or the client has seen a later zxid than this
-		// server, or the client does not accept a read-only server: the connection
-		// is closed without an answer.
+		// The server closes the connection without an answer in three cases. It has
+		// no quorum, the client has seen a later zxid, or the client does not
+		// accept a read-only server.
 		c.close()
 		return
 	}

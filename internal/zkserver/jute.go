@@ -164,7 +164,7 @@ func (e *encoder) buffer(p []byte) {
 	e.b = append(e.b, p...)
 }
 
-// text writes a string as Java's jute does: a character beyond the basic plane
+// text writes a string as Java's jute does. A character beyond the basic plane
 // becomes two surrogates of three bytes each, which is not valid UTF-8.
 func (e *encoder) text(s string) {
 	at := len(e.b)

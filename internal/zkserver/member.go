@@ -55,8 +55,8 @@ type Member struct {
 	log     []entry // logged, not applied
 	heard   time.Time
 
-	// Of a follower: the messages that a cut holds back, from the leader and to
-	// it, and the signs of life that the leader will hear of.
+	// Of a follower: the messages from and to the leader that a cut holds back,
+	// and the signs of life that the leader will hear of.
 	inbox   []*request
 	outbox  []func(lead *Member)
 	touched map[int64]time.Duration

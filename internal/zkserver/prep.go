@@ -13,7 +13,7 @@ type changeRecord struct {
 }
 
 // prepStage turns requests into transactions. It checks them against the tree as it
-// will be, not as it is: the log lies between preparation and application, and two
+// will be, not as it is. The log lies between preparation and application, and two
 // creates that overlap there must not get the same name. It is also the reason why
 // a full sequence counter becomes negative under load and sticks otherwise.
 type prepStage struct {

@@ -19,9 +19,9 @@ type request struct {
 	ids      []authID
 	internal bool // not bound to a session
 
-	// Of a request in an ensemble: the leader that prepared it, the timeout of the
-	// session that it opens, whether it was sent to the leader, whether a quorum has
-	// it.
+	// Of a request in an ensemble: the leader that prepared it, and the timeout of
+	// the session that it opens. sent means to the leader, and committed that a
+	// quorum has it.
 	leader    *Server
 	timeout   time.Duration
 	sent      bool

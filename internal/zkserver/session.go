@@ -39,8 +39,8 @@ func passwordMatches(id int64, password []byte) bool {
 	return id != 0 && bytes.Equal(password, sessionPassword(id))
 }
 
-// firstSessionID composes a session id as ZooKeeper does: the number of the server
-// in the top byte, the time in the next five, a counter in the last two.
+// firstSessionID composes a session id as ZooKeeper does. The number of the server
+// is in the top byte, the time in the next five, a counter in the last two.
 func firstSessionID(serverID byte, now time.Time) int64 {
 	ms := uint64(now.UnixMilli())
 	return int64(ms<<24>>8&^(0xff<<56) | uint64(serverID)<<56)

@@ -67,7 +67,7 @@ func (l line) from(t time.Time) time.Time {
 }
 
 // within returns the line's instant in the nth period. From one period to the next
-// all lines change places: a timer that fires a whole number of periods after a
+// all lines change places. A timer that fires a whole number of periods after a
 // delivery must not meet the next delivery of the same line.
 func (l line) within(n uint64) time.Duration {
 	turn := n * 0x9e3779b97f4a7c15 >> 32
