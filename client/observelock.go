@@ -9,9 +9,9 @@ import (
 //
 // An acquire that re-enters a hold does not count as one, and the hold that it
 // returns is part of the first hold. That hold ends, for LockHooks, with the release
-// of the last of them. A downgrade of a write hold is an acquire of the read lock,
-// and so is an acquire of the read lock within a write hold. A multi-lock is one
-// acquire and one hold; its locks do not count.
+// of the last of them. A downgrade of a write hold is an acquire of the read lock.
+// So is an acquire of the read lock within a write hold. A multi-lock is one acquire
+// and one hold; its locks do not count.
 type LockInfo struct {
 	Recipe  string // the type: "InterProcessMutex", "InterProcessReadWriteLock", ...
 	Mode    string // "exclusive", "read", "write" or "lease", as recipes.Mode; "multi" for a multi-lock

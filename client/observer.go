@@ -80,7 +80,7 @@ type OperationResult struct {
 	Outcome  Outcome // OutcomeDone if it succeeded
 	Session  int64   // in which it was tried last, 0 if it was not
 	// Sent and Received count the bytes of all requests of the operation and of those
-	// answers that came in time, as they are on the wire, below TLS.
+	// answers that came in time. They count them as they are on the wire, below TLS.
 	Sent, Received int64
 	Err            error // nil if it succeeded
 }

@@ -93,7 +93,7 @@ func (d Database) Do(ctx context.Context, resource string, token int64, fn func(
 //
 // From the check to the end of the transaction, newer holders that write to the
 // resource wait; with SQLite all writers wait. Keep fn short, and let the
-// database end transactions that are idle for long: a process that is stopped
+// database end transactions that are idle for long. A process that is stopped
 // inside fn keeps the row locked until its connection is closed.
 func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
 	if d.DB == nil {

@@ -152,8 +152,8 @@ type session interface {
 }
 
 // check is [Dialect.Check]. Outside of a transaction it stores the token, or
-// refuses it, for good: tokens only grow, so a newer one that is read after the
-// statement that stores is reason enough.
+// refuses it, for good. Tokens only grow, so a newer one is reason enough to
+// refuse, even if it is read after the statement that stores.
 func (d Dialect) check(ctx context.Context, s session, resource string, token int64) error {
 	say, err := d.statements()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package fence is the resource's side of a fencing token: it refuses a write
-// that comes from a hold older than the newest hold that it has seen.
+// Package fence is the resource's side of a fencing token. It refuses a write
+// that comes from a hold older than the newest hold that the resource has
+// seen.
 //
 // A lock tells its holder when it is lost. A holder that was paused after it
 // looked writes all the same, and so does a holder whose write was already
@@ -19,11 +20,11 @@
 //		})
 //	})
 //
-// Work that fits in one transaction, reads included, takes [Tx], which needs
-// one statement less. What compares the tokens is a [Checker]: a [Database]; a
-// [Gate] in memory; or, behind HTTP, a [Remote] at the holder and a [Handler] at
-// the service, with [Transport] to send the token. docs/fencing.md shows which
-// to take, and how to fence what this package does not cover.
+// Work that fits in one transaction, reads included, takes [Tx], which needs one
+// statement less. What compares the tokens is a [Checker]: a [Database], a
+// [Gate] in memory, or a [Remote] at the holder. A Remote asks a [Handler] at
+// the service by HTTP, and [Transport] sends the token. docs/fencing.md shows
+// which to take, and how to fence what this package does not cover.
 //
 // # One resource, one lock
 //

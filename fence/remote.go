@@ -22,14 +22,14 @@ type Remote struct {
 var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a Transport of package fence")
 
 // Do raises the token by a HEAD request with [RaiseHeader], which the service's
-// [Handler] answers itself, and then runs fn: the service accepts
-// no request of an older holder after fn has begun. fn's context carries the
-// token, which Client sends with fn's own requests.
+// [Handler] answers itself, and then runs fn. The service accepts no request of
+// an older holder after fn has begun. fn's context carries the token, which
+// Client sends with fn's own requests.
 //
-// The error is fn's. If fn did not run, it is the error that [CheckResponse]
-// makes of the answer, or that of the request, or says that the answer came from
-// no Handler. In the last two cases the token may have been raised, which harms no
-// newer holder: repeat the call.
+// The error is fn's. If fn did not run, the error is the one that [CheckResponse]
+// makes of the answer, or that of the request. Otherwise it says that the answer
+// came from no Handler. In the last two cases the token may have been raised,
+// which harms no newer holder: repeat the call.
 func (r Remote) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
 	if err := valid(resource, token); err != nil {
 		return err

@@ -51,7 +51,8 @@ type Transport struct {
 	Base http.RoundTripper
 	// Resource names the resource that a request reads or writes, by the name
 	// that the server's Handler uses. It returns "" for a request to a server
-	// that is not to see a token: look at the host as well as at the path.
+	// that is not to see a token. So it must look at the host as well as at the
+	// path.
 	Resource func(*http.Request) string
 }
 

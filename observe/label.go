@@ -18,7 +18,7 @@ const maxValues = 100
 // called once for each acquire, and must be safe for concurrent use.
 //
 // The values must be few. [LockInfo.Path] itself is right only if the program has a
-// fixed set of locks, and wrong if there is one lock per order or per user.
+// fixed set of locks. It is wrong if there is one lock per order or per user.
 //
 // [LockInfo.Path]: https://pkg.go.dev/github.com/docent-go/docent/client#LockInfo
 type LockName func(client.LockInfo) string

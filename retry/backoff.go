@@ -6,10 +6,10 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// jittered draws each sleep from [0, next) and doubles next up to limit.
-// backoff's own exponential type is not used: its jitter is drawn around the
-// middle of the interval from a source that cannot be replaced, so a
-// simulation could not replay it.
+// jittered draws each sleep from [0, next) and doubles next up to limit. This
+// package does not use backoff's own exponential type: that draws its jitter
+// around the middle of the interval. Its source of random numbers cannot be
+// replaced, so a simulation could not replay it.
 type jittered struct {
 	first, limit time.Duration
 	next         time.Duration

@@ -24,13 +24,14 @@
 // # Invalid arguments
 //
 // Durations and counts come from configuration files, and a policy is often
-// built where no error can be returned. So they are clamped and nothing
-// panics: a negative pause is no pause, a negative count is no retry, and
-// whatever could make an unlimited policy spin (base, max, cap, and the pause
-// of [Forever] and [UntilElapsed]) is at least one millisecond. That also
-// softens the usual slip when porting from Java, Exponential(50, 2000), which
-// means nanoseconds. [Policy.String] prints what is in force. A nil function
-// cannot come from configuration: it panics where it is passed in.
+// built where no error can be returned. So the package moves them into range
+// and nothing panics. A negative pause is no pause, and a negative count is
+// no retry. A pause that could make an unlimited policy spin (base, max, cap,
+// and the pause of [Forever] and [UntilElapsed]) is at least one millisecond.
+// That also softens the usual slip when porting from Java, Exponential(50,
+// 2000), which means nanoseconds. [Policy.String] prints what is in force. A
+// nil function cannot come from configuration: it panics where it is passed
+// in.
 //
 // # Concurrency
 //
@@ -40,7 +41,7 @@
 // # Coming from Curator
 //
 // The constructors name the Curator class that they replace, with its formula.
-// There r is the number of the retry, from 0. Two differences hold everywhere:
-// the thread's interruption is ctx, and nested calls do not share a counter:
-// a Do inside a Do multiplies tries, so let only one layer retry.
+// There r is the number of the retry, from 0. Two differences hold everywhere.
+// ctx takes the place of the thread's interruption. Nested calls do not share
+// a counter: a Do inside a Do multiplies tries, so let only one layer retry.
 package retry

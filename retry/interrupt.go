@@ -7,9 +7,9 @@ import (
 )
 
 // interruptedError reports that ctx ended before op had succeeded. It keeps
-// every error that a caller may ask for: what the last try said about the end
-// may tell whether the request was sent, and the error before that why there
-// were several tries.
+// every error that a caller may ask for. What the last try said about the end
+// may tell whether the request was sent. The error before that may tell why
+// there were several tries.
 type interruptedError struct {
 	tries int
 	ended error // ctx.Err()

@@ -47,7 +47,7 @@ func Default() Policy { return Exponential(defaultBase, defaultMax) }
 
 // Exponential retries without limit of attempts, so only ctx or a permanent
 // error ends it. Before retry r, from 0, it sleeps a random time, uniform in
-// [0, min(max, base*2^r)): "full jitter", which spreads clients that failed
+// [0, min(max, base*2^r)). This "full jitter" spreads clients that failed
 // together better than a jitter around the middle. A base below one
 // millisecond counts as one, a max below that as base.
 //
@@ -63,11 +63,11 @@ func Exponential(base, max time.Duration) Policy {
 // BoundedExponential is [Exponential] with at most attempts retries, which is
 // attempts+1 tries. With attempts <= 0 it is [None].
 //
-// It replaces Curator's BoundedExponentialBackoffRetry(base, max, n), which
-// sleeps min(max, base * max(1, random integer in [0, 2^(r+1)))) and retries
-// while r < n, n cut to 29, and ExponentialBackoffRetry(base, n[, max]), the
-// same with max = 2^31-1 ms unless given. There the first sleep is never
-// shorter than base and the mean is about twice ours, so 2*base is the
+// It replaces two of Curator's policies. BoundedExponentialBackoffRetry(base,
+// max, n) sleeps min(max, base * max(1, random integer in [0, 2^(r+1)))) and
+// retries while r < n, n cut to 29. ExponentialBackoffRetry(base, n[, max])
+// is the same with max = 2^31-1 ms unless given. There the first sleep is
+// never shorter than base and the mean is about twice ours, so 2*base is the
 // nearest equivalent: BoundedExponential(2*base, max, n).
 func BoundedExponential(base, max time.Duration, attempts int) Policy {
 	if attempts <= 0 {
@@ -124,7 +124,7 @@ func None() Policy { return Policy{} }
 
 // WithRand returns a copy of p that draws its jitter from f, so that a
 // simulation can replay a run. f returns numbers in [0, 1) and must be safe
-// for concurrent use; a number outside, or NaN, is moved to the nearer end, so
+// for concurrent use. A number outside, or NaN, is moved to the nearer end, so
 // no sleep exceeds its bound. The default is [rand.Float64]. A nil f panics.
 func (p Policy) WithRand(f func() float64) Policy {
 	if f == nil {

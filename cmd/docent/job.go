@@ -92,8 +92,9 @@ func (j *job) addFlags(cmd *cobra.Command) {
 	choices(cmd, "on-ask", doIgnore, doTerm)
 }
 
-// defaultSettle is ten times what the slowest of 40 holders took to kill its command, that
-// were evicted or whose session was killed, on a busy machine (integration/command).
+// defaultSettle is ten times what the slowest of 40 holders took to kill its command on a
+// busy machine (integration/command). The holders were evicted, or their sessions were
+// killed.
 const defaultSettle = 500 * time.Millisecond
 
 // pathAndCommand checks the arguments PATH -- COMMAND [ARGUMENT...].

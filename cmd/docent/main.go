@@ -1,4 +1,4 @@
-// Docent is the command of the library: it runs programs under a lock, shows who
+// Docent is the command of the library. It runs programs under a lock, shows who
 // holds the locks of an ensemble, and helps when a lock is stuck.
 //
 //	docent run /locks/nightly -- backup.sh     # one at a time, on all hosts

@@ -96,8 +96,8 @@ func readBoard(path string) (board, error) {
 	return b, nil
 }
 
-// variables returns the value of each variable: the dashboard's own, and those of Grafana
-// for a step between two points and a time between two scrapes.
+// variables returns the value of each variable. These are the dashboard's own, and those
+// of Grafana for a step between two points and a time between two scrapes.
 func (b board) variables(step, scrape time.Duration) (map[string]string, error) {
 	values := map[string]string{
 		"__interval": seconds(step),
