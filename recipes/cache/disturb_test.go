@@ -13,6 +13,9 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
+// burst is how many writes follow one another before the writer rests.
+const burst = 40
+
 // write changes the tree; what becomes of it is seen in the log.
 func (w *world) write(ctx context.Context, r *rand.Rand, n int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -127,6 +130,9 @@ func (w *world) disturb(r *rand.Rand) {
 			for n := 0; ctx.Err() == nil; n++ {
 				w.write(ctx, own, n)
 				pause(ctx, time.Duration(1+own.IntN(1+longest))*time.Millisecond)
+				if n%burst == burst-1 {
+					pause(ctx, time.Duration(own.IntN(1000))*time.Millisecond)
+				}
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,57 +32,42 @@ func (m *model) commit(c zktest.Commit) {
 	m.commits = append(m.commits, c)
 }
 
-// seen is a snapshot that a reader has seen.
-type seen struct {
-	zxid   int64
-	nodes  map[string]modelNode
-	unread map[string]bool // paths of nodes that the client may not read
-}
+// modelOf is what a node of a snapshot says of itself.
+func modelOf(n cache.Node[string]) modelNode { return modelNode{n.Czxid, n.Mzxid, n.Version} }
 
-func seenOf[V any](s *cache.Snapshot[V]) seen {
-	out := seen{zxid: s.Zxid(), nodes: map[string]modelNode{}, unread: map[string]bool{}}
+// nodesOf are the nodes of a snapshot.
+func nodesOf(s *cache.Snapshot[string]) map[string]modelNode {
+	out := make(map[string]modelNode, s.Len())
 	for path, n := range s.All() {
-		out.nodes[path] = modelNode{n.Czxid, n.Mzxid, n.Version}
-		if unreadable := (*cache.UnreadableError)(nil); errors.As(n.Err, &unreadable) {
-			out.unread[path] = true
-		}
+		out[path] = modelOf(n)
 	}
 	return out
 }
 
-// readable leaves out of both what a snapshot does not promise: servers do not tell
-// of a node that the client may not read. What the snapshot says it could read stays.
-func (s seen) readable(want map[string]modelNode) (got, wanted map[string]modelNode) {
-	unsure := func(path string) bool {
-		_, there := s.nodes[path]
-		return strings.HasSuffix(path, guarded) && (!there || s.unread[path])
-	}
-	leaves := func(from map[string]modelNode) map[string]modelNode {
-		out := maps.Clone(from)
-		maps.DeleteFunc(out, func(path string, _ modelNode) bool { return unsure(path) })
-		return out
-	}
-	return leaves(s.nodes), leaves(want)
+// unread reports whether the client could not read a node of a snapshot.
+func unread(n cache.Node[string]) bool {
+	unreadable := (*cache.UnreadableError)(nil)
+	return n.Err != nil && errors.As(n.Err, &unreadable)
 }
 
 // check replays the history and returns how snapshots, in the order in which they
 // were seen, differ from it.
-func (m *model) check(all []seen) (broken []string) {
+func (m *model) check(all []*cache.Snapshot[string]) (broken []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	slices.SortStableFunc(m.commits, func(a, b zktest.Commit) int { return cmp.Compare(a.Zxid, b.Zxid) })
 	now, next, last := map[string]modelNode{}, 0, int64(0)
 	for _, s := range all {
-		if s.zxid < last {
-			broken = append(broken, fmt.Sprintf("snapshot %#x came after %#x", s.zxid, last))
+		if s.Zxid() < last {
+			broken = append(broken, fmt.Sprintf("snapshot %#x came after %#x", s.Zxid(), last))
 			continue
 		}
-		last = s.zxid
-		for ; next < len(m.commits) && m.commits[next].Zxid <= s.zxid; next++ {
+		last = s.Zxid()
+		for ; next < len(m.commits) && m.commits[next].Zxid <= last; next++ {
 			m.apply(now, m.commits[next])
 		}
-		if diff := differ(s.readable(now)); diff != "" {
-			broken = append(broken, fmt.Sprintf("snapshot %#x: %s", s.zxid, diff))
+		if diff := differ(s, now, promised); diff != "" {
+			broken = append(broken, fmt.Sprintf("snapshot %#x: %s", last, diff))
 		}
 	}
 	return broken
@@ -105,18 +89,44 @@ func (m *model) apply(now map[string]modelNode, c zktest.Commit) {
 	}
 }
 
-func differ(got, want map[string]modelNode) string {
+// extent says which nodes of a snapshot are compared.
+type extent bool
+
+const (
+	entire   extent = false
+	promised extent = true // without nodes that the client may not read: servers do not tell of those
+)
+
+// differ returns how a snapshot differs from the nodes that are wanted.
+func differ(s *cache.Snapshot[string], want map[string]modelNode, part extent) string {
 	var all []string
-	for path, n := range want {
-		if got[path] != n {
-			all = append(all, fmt.Sprintf("%s is %#x, want %#x", path, got[path], n))
+	common := 0
+	for path, n := range s.All() {
+		w, ok := want[path]
+		if ok {
+			common++
+		}
+		switch {
+		case part == promised && strings.HasSuffix(path, guarded) && unread(n):
+		case !ok:
+			all = append(all, fmt.Sprintf("%s is %#x, and is not there", path, modelOf(n)))
+		case w != modelOf(n):
+			all = append(all, fmt.Sprintf("%s is %#x, want %#x", path, modelOf(n), w))
 		}
 	}
-	for path := range got {
-		if _, ok := want[path]; !ok {
-			all = append(all, fmt.Sprintf("%s is %#x, and is not there", path, got[path]))
-		}
+	if common < len(want) {
+		all = append(all, missing(s, want, part)...)
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// missing names what a snapshot should have and does not.
+func missing(s *cache.Snapshot[string], want map[string]modelNode, part extent) (all []string) {
+	for path, w := range want {
+		if _, there := s.Get(path); !there && (part == entire || !strings.HasSuffix(path, guarded)) {
+			all = append(all, fmt.Sprintf("%s is missing, want %#x", path, w))
+		}
+	}
+	return all
 }

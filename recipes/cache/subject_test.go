@@ -32,7 +32,7 @@ type subject struct {
 	limit int           // of nodes; 0 if no schedule comes near it
 
 	mu   sync.Mutex
-	seen []seen
+	seen []*cache.Snapshot[string]
 	sum  totals
 }
 
@@ -118,12 +118,11 @@ func (s *subject) follow(w *world) {
 		if last == nil {
 			return
 		}
-		one := seenOf(last)
-		if diff := differ(mine, one.nodes); diff != "" {
+		if diff := differ(last, mine, entire); diff != "" {
 			w.fail("%s: the changes do not lead to snapshot %#x: %s", s.name, last.Zxid(), diff)
 		}
 		s.mu.Lock()
-		s.seen = append(s.seen, one)
+		s.seen = append(s.seen, last)
 		s.sum.snapshots++
 		s.mu.Unlock()
 	}
@@ -139,9 +138,9 @@ func (s *subject) follow(w *world) {
 		s.sum.changes++
 		switch change.Kind {
 		case cache.Began:
-			mine = seenOf(last).nodes
+			mine = nodesOf(last)
 		case cache.Deleted:
-			if mine[change.Path] != (modelNode{change.Old.Czxid, change.Old.Mzxid, change.Old.Version}) {
+			if mine[change.Path] != modelOf(*change.Old) {
 				w.fail("%s: %s of %s does not begin with what was there: %+v", s.name, change.Kind, change.Path, mine[change.Path])
 			}
 			delete(mine, change.Path)
@@ -152,7 +151,7 @@ func (s *subject) follow(w *world) {
 		case cache.BecameSynced:
 			s.sum.synced++
 		case cache.Created, cache.Updated, cache.Recreated, cache.Undecodable:
-			mine[change.Path] = modelNode{change.New.Czxid, change.New.Mzxid, change.New.Version}
+			mine[change.Path] = modelOf(*change.New)
 		}
 		if change.Cause == cache.Resync && change.Path != "" {
 			s.sum.resynced++

@@ -182,12 +182,15 @@ func (w *world) compare() {
 		case state.Phase != cache.Synced:
 			w.fail("%s: %v in peace", s.name, state)
 		}
-		one := seenOf(s.tree.Snapshot())
-		if diff := differ(one.readable(want)); diff != "" {
+		one := s.tree.Snapshot()
+		if diff := differ(one, want, promised); diff != "" {
 			w.fail("%s: missed something for good: %s", s.name, diff)
 		}
-		w.sum.unread += len(one.unread)
-		for path := range one.unread {
+		for path, n := range one.All() {
+			if !unread(n) {
+				continue
+			}
+			w.sum.unread++
 			if _, _, err := w.writer.Get(w.ctx, path); !errors.Is(err, zk.ErrNoAuth) {
 				w.fail("%s: the cache does not try %s again: %v", s.name, path, err)
 			}
