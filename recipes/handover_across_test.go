@@ -21,8 +21,6 @@ func (r *rig) oneEach(names ...string) (*recipes.Hold, []<-chan result, []contex
 	var giveUp []context.CancelFunc
 	for i, name := range names {
 		c := r.connect(name)
-		_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
-		r.check(err)
 		if i == 0 {
 			holder = r.held(r.mutex(c))
 			continue

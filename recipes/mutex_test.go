@@ -66,8 +66,6 @@ func TestFIFO(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			c := r.connect(name(i % 3))
-			_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
-			r.check(err)
 			m := r.mutex(c)
 			wg.Go(func() {
 				h := r.held(m)

@@ -113,15 +113,12 @@ func TestLockHooks(t *testing.T) {
 		second := acquire(r.ctx, r.mutex(r.connect("second")))
 		time.Sleep(time.Second)
 		c := r.connect("a", client.WithObserver(d.hooks(true)))
-		_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
-		r.check(err)
-		d.take()
 		m := r.mutex(c)
 		waiting := acquire(r.as("w"), m)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second / 2)
 		d.want(t, "w asks for "+mutexName, "w/acquire: create", "w in "+dir+": 2 ahead", "w/acquire: get")
 		r.check(first.Release(r.ctx))
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		d.want(t, "w/acquire: children", "w in "+dir+": 1 ahead", "w/acquire: get")
 		r.check((<-second).hold.Release(r.ctx))
 		h := (<-waiting).hold

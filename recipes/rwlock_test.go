@@ -245,8 +245,6 @@ func TestRWLockWatches(t *testing.T) {
 			r.rwWaiting(readers[i], "a reader")
 		}
 		c := r.connect("w")
-		_, _, err := c.Exists(r.ctx, "/") // it knows then what the servers are
-		r.check(err)
 		writer := rwWaits(r.ctx, r.rw(c), true)
 		r.rwWaiting(writer, "a writer")
 		r.rwWaiting(writer, "a writer")

@@ -64,11 +64,10 @@ func peace(ctx context.Context, t *testing.T, e *harness.Ensemble) {
 	if lo, hi := extremes(turns); lo == 0 || hi > 2*lo {
 		t.Errorf("turns of a goroutine: %d to %d", lo, hi)
 	}
-	// A deleted node wakes the next waiter and the one behind that. A waiter that gives up
-	// also leaves a watch, whose event wakes no waiter, and a wait directly behind the
-	// holder, or a hold, that lasts watches its own node. A waiter that comes too late for
-	// its predecessor needs no event.
-	if woken > 2*(frozen.closes+out.GaveUp)+out.GaveUp+out.Long || woken < frozen.closes*9/10 {
+	// A deleted node wakes the next waiter, the one behind that, and its own client if that
+	// watched it: a hold or a wait directly behind the holder that lasted does. A waiter
+	// that comes too late for its predecessor needs no event.
+	if woken > 3*(frozen.closes+out.GaveUp) || woken < frozen.closes*9/10 {
 		t.Errorf("%d releases and %d waiters that gave up, %d of them holders that watched their own node, woke %d",
 			frozen.closes, out.GaveUp, out.Long, woken)
 	}

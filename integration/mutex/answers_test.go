@@ -265,9 +265,9 @@ func waitingNodeDeleted(ctx context.Context, t *testing.T, w *world) {
 			check(t, w.raw.Delete(w.dir+"/"+name, -1))
 		}
 	}
-	check(t, first.Release(ctx))
-	r := await(ctx, t, done)
+	r := await(ctx, t, done) // within 20 ms, and while the lock is held
 	wantErr(t, r.err, recipes.ErrNodeDeleted)
+	check(t, first.Release(ctx))
 	w.free(ctx, t)
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // wakeUps puts ten waiters, each with a session and a proxy of its own, in line
-// and releases one after the other. Each release wakes exactly the next waiter,
-// in the order they came.
+// and releases one after the other. Each release wakes the next waiter, in the order they
+// came, and the one behind that, which looks ahead.
 func wakeUps(ctx context.Context, t *testing.T, base *world) {
 	const waiters = 10
 	type contender struct {

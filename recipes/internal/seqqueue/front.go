@@ -120,18 +120,18 @@ func (m *Member) watched() bool {
 
 // succeed makes m the first, now that n is gone, if n was the only contender that blocked
 // m. Numbers only grow while m's own node stands, which isFirst looks at. So no other
-// contender has come ahead since.
+// contender has come ahead since. ClickHouse Keeper sends events of sessions that it ends
+// with their connections, so there m lists.
 func (m *Member) succeed(n Node) {
-	if m.behind == 1 && m.inherits(n) {
+	if m.behind == 1 && m.inherits(n) && inner.Orderly(m.Session) {
 		m.chain.listed(m)
 	}
 }
 
-// inherits reports whether the event of the end of n can be a grant. ClickHouse Keeper
-// sends events of sessions that it ends with their connections, so there m lists. A
-// writer has to list behind a writer, which may have left a reader in its place.
+// inherits reports whether the end of n can be m's turn. A writer has to list behind a
+// writer, which may have left a reader in its place.
 func (m *Member) inherits(n Node) bool {
-	return m.chain != nil && inner.Orderly(m.Session) && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared)
+	return m.chain != nil && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared)
 }
 
 // isFirst reports whether m is first, as far as is known in the process. A member whose
