@@ -34,7 +34,7 @@ func (h *hub) arm() {
 			h.rest(&h.arming)
 			return
 		}
-		batch, line := h.takeDue()
+		batch, connection := h.takeDue()
 		if len(batch) == 0 {
 			return
 		}
@@ -46,7 +46,7 @@ func (h *hub) arm() {
 			}
 		}
 		h.change(xs)
-		h.stand(batch, xs, line)
+		h.stand(batch, xs, connection)
 		if pause := pauseAfter(xs); pause > 0 {
 			_ = sleep(h.s.ctx, pause) // await sees the end
 		}
@@ -62,7 +62,7 @@ func (h *hub) rest(running *bool) {
 
 // takeDue occupies the paths of the watches that are to be armed next. If it returns
 // none, the caller must end.
-func (h *hub) takeDue() (batch []*lasting, line int) {
+func (h *hub) takeDue() (batch []*lasting, connection int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := h.all
@@ -70,19 +70,19 @@ func (h *hub) takeDue() (batch []*lasting, line int) {
 		for _, path := range slices.Sorted(maps.Keys(a.due)) {
 			if len(batch) < watchesAtOnce && h.free(path) {
 				e := a.due[path]
-				e.line, e.deep = 0, e.recursive()
+				e.connection, e.deep = 0, e.recursive()
 				h.occupy(path)
 				batch = append(batch, e)
 			}
 		}
 	}
 	h.arming = len(batch) > 0
-	return batch, a.line
+	return batch, a.connection
 }
 
 // stand looks at the answers for the watches of batch. It tells the readers of each
 // watch that stands to read.
-func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
+func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, connection int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := h.all
@@ -101,8 +101,8 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, line int) {
 			h.failLocked(e, err)
 			h.firePathLocked(e.path, errDisarmed)
 			continue
-		case a.hub == h && a.line == line:
-			e.line = line
+		case a.hub == h && a.connection == connection:
+			e.connection = connection
 			if !e.recursive() || e.deep {
 				delete(a.due, e.path)
 			}

@@ -19,7 +19,7 @@ import (
 // check of the owner makes sure that the nodes are this session's.
 func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, error) {
 	found, some := map[string][]string{}, false
-	for _, p := range a.places() {
+	for _, p := range a.protectedNames() {
 		names, err := listed(ctx, s, p.dir)
 		if err != nil {
 			return nil, err
@@ -100,14 +100,14 @@ func withPrefix(names []string, prefix string) (found []string) {
 // else, so there it is the node's place in the group.
 func ending(name string) string { return name[max(0, len(name)-10):] }
 
-// places is where the nodes are found.
-func (a *attempt) places() (places []protectedName) {
+// protectedNames are the names by which the nodes are found.
+func (a *attempt) protectedNames() (all []protectedName) {
 	for _, n := range a.nodes {
-		if p := (protectedName{n.dir, a.prefix}); !slices.Contains(places, p) {
-			places = append(places, p)
+		if p := (protectedName{n.dir, a.prefix}); !slices.Contains(all, p) {
+			all = append(all, p)
 		}
 	}
-	return places
+	return all
 }
 
 // names are the names that a list says, nil if there is no list or it failed.

@@ -180,11 +180,11 @@ func (h *hub) enlist(ctx context.Context, f *feed, keys []watchKey, compares boo
 
 // enlistment are watches that requests of a feed are about to arm.
 type enlistment struct {
-	h    *hub
-	f    *feed
-	keys []watchKey
-	how  []how // for each of keys
-	line int   // the connection
+	h          *hub
+	f          *feed
+	keys       []watchKey
+	how        []how // for each of keys
+	connection int   // the connection
 }
 
 // try enlists, unless the watches on one of the paths are about to be changed.
@@ -200,7 +200,7 @@ func (e *enlistment) try(compares bool) (busy chan struct{}, err error) {
 			return busy, nil
 		}
 	}
-	e.line = h.all.line
+	e.connection = h.all.connection
 	for i, key := range e.keys {
 		switch {
 		case compares && h.hears(e.f, key):
@@ -253,7 +253,7 @@ func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exch
 	left := false // a watch, by the request or by an earlier one, and unknown to all
 	switch {
 	case !x.Sent():
-		left = !told && h.all.line == e.line // an earlier one may stand
+		left = !told && h.all.connection == e.connection // an earlier one may stand
 	case !x.Answered(): // otherwise the connection has ended, and its watches with it
 		left = ctx.Err() != nil
 	case x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge:

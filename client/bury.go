@@ -46,7 +46,7 @@ func (c *core) remember(s *sessionState) {
 
 // promised is the deadline of the session's holds, zero if there are none.
 func (l *lease) promised() time.Time {
-	deadline := l.standing().deadline()
+	deadline := l.state().deadline()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.idle() {

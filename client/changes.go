@@ -133,7 +133,7 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	if c.full, err = c.o.full(c.path); err != nil {
 		return err
 	}
-	if len(c.full)+beside > c.o.core.cfg.maxRequest {
+	if len(c.full)+overhead > c.o.core.cfg.maxRequest {
 		return &fault{ErrTooLarge, OutcomeNeverSent}
 	}
 	// It waits for a connection, and checks what a lazy Connect has left to the first
@@ -157,8 +157,8 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// beside is the most that a request has beside its path, in bytes.
-const beside = 64
+// overhead is the most that a request has beside its path, in bytes.
+const overhead = 64
 
 // Next returns the next change, and waits for it until ctx ends. After the end of the
 // watch it returns what is left in the queue, and then why the watch ended. That is

@@ -15,11 +15,11 @@ const feedQueue = 1 << 14
 // feed is an [inside.Feed]. With persistent watches it is the reader of one; the
 // watches that Compare leaves are one-shot watches all the same.
 type feed struct {
-	o       *ops
-	all     *lastingWatches
-	changes *Changes // of the persistent watch; nil if there are one-shot watches only
-	some    chan struct{}
-	line    int // the connection of the last FeedMissed that was taken; of the reader alone
+	o          *ops
+	all        *lastingWatches
+	changes    *Changes // of the persistent watch; nil if there are one-shot watches only
+	some       chan struct{}
+	connection int // the connection of the last FeedMissed that was taken; of the reader alone
 
 	alone   *listeners // this feed; constant
 	watches int        // how many one-shot watches tell it; guarded by all.mu
@@ -78,7 +78,7 @@ func (f *feed) Take() ([]inside.FeedEvent, error) {
 	events := f.events
 	f.events = nil
 	if len(events) > 0 && events[0].Kind == inside.FeedMissed {
-		f.line = f.queued
+		f.connection = f.queued
 	}
 	if over == nil {
 		over = f.err
@@ -94,7 +94,7 @@ func (f *feed) missed() {
 }
 
 func (f *feed) missedLocked() {
-	f.queued = f.all.line
+	f.queued = f.all.connection
 	f.events = []inside.FeedEvent{{Kind: inside.FeedMissed, Zxid: -1}}
 	f.signal()
 }
@@ -142,17 +142,17 @@ func (f *feed) hear(ev wire.Event) {
 	}
 }
 
-func (f *feed) Line() int { return f.line }
+func (f *feed) Connection() int { return f.connection }
 
-// clientStanding says how a client stands.
-func clientStanding(c *Client) inside.Standing {
+// clientContact tells whether a client is connected.
+func clientContact(c *Client) inside.Contact {
 	state := c.core.state()
 	newest := c.core.states.newest()
 	c.core.lasting.mu.Lock()
-	line := c.core.lasting.line
+	connection := c.core.lasting.connection
 	c.core.lasting.mu.Unlock()
-	return inside.Standing{
-		Connected: state == Connected, Closed: state == Closed, Line: line,
+	return inside.Contact{
+		Connected: state == Connected, Closed: state == Closed, Connection: connection,
 		Since: newest.change.At, Err: newest.change.Err, Changed: newest.ready,
 	}
 }

@@ -56,7 +56,7 @@ func TestFeedGap(t *testing.T) {
 		f := r.feed(c, "/p", mode)
 		for _, cut := range []func() int{r.srv.Client("a").Cut, r.srv.Client("a").ExpireSession} {
 			f.read("/p")
-			line, since := f.Line(), r.srv.Zxid()
+			line, since := f.Connection(), r.srv.Zxid()
 			cut()
 			r.check(r.srv.SetData("/p", nil)) // nobody hears of it
 			r.settle()
@@ -68,7 +68,7 @@ func TestFeedGap(t *testing.T) {
 				r.Error("a reader that does not know of a reconnection syncs")
 			}
 			f.told("missed ")
-			if f.Line() == line {
+			if f.Connection() == line {
 				r.Errorf("the connection is %d, as before", line)
 			}
 			unasked, _, err := f.Compare(r.ctx, since, []inside.Ask{{Path: "/p"}})

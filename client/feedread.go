@@ -22,7 +22,7 @@ var errOtherConnection = errors.New("client: the connection is another one")
 func (f *feed) at() (*hub, error) {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
-	if f.all.hub == nil || f.all.line != f.line || f.all.hub.over != nil {
+	if f.all.hub == nil || f.all.connection != f.connection || f.all.hub.over != nil {
 		return nil, errOtherConnection
 	}
 	// While the client sets the persistent watch again for another reader, events are

@@ -66,10 +66,10 @@ func TestAbandonedCallsLeaveNothing(t *testing.T) { //nolint:paralleltest // cou
 				r.create("/dir", "data")
 				id := r.session(c).ID()
 				r.crowd(c, abandonedCalls/100, time.Minute, nil)
-				before := r.standing()
+				before := r.footprint()
 				tt.silence(r, s)
 				r.crowd(c, abandonedCalls, abandonedAfter, context.DeadlineExceeded)
-				after := r.standing()
+				after := r.footprint()
 				r.Logf("goroutines %d before, %d after; heap %d bytes before, %d after",
 					before.goroutines, after.goroutines, before.heap, after.heap)
 				if n := after.goroutines - before.goroutines; n > tolerated {
@@ -142,13 +142,13 @@ func (r *rig) crowd(c *client.Client, calls int, patience time.Duration, want er
 	}
 }
 
-// standing is what a process keeps when nothing moves.
-type standing struct {
+// footprint is what a process keeps when nothing moves.
+type footprint struct {
 	goroutines int
 	heap       int64 // bytes that are live
 }
 
-func (r *rig) standing() standing {
+func (r *rig) footprint() footprint {
 	r.Helper()
 	synctest.Wait()
 	for range 3 { // what pools and finalizers hold is freed by the second collection
@@ -156,7 +156,7 @@ func (r *rig) standing() standing {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return standing{runtime.NumGoroutine(), int64(m.HeapAlloc)}
+	return footprint{runtime.NumGoroutine(), int64(m.HeapAlloc)}
 }
 
 // strait is a way to the server on which a Write lasts until the other side
@@ -233,7 +233,7 @@ func TestAbandonedCreatesShareAGoroutine(t *testing.T) { //nolint:paralleltest /
 		c := r.connect("a", client.WithSessionTimeout(40*time.Second))
 		s := r.session(c)
 		r.create("/q", "")
-		before := r.standing()
+		before := r.footprint()
 		r.srv.Freeze()
 		var wg sync.WaitGroup
 		for range 1000 {
@@ -244,7 +244,7 @@ func TestAbandonedCreatesShareAGoroutine(t *testing.T) { //nolint:paralleltest /
 			time.Sleep(abandonedEvery)
 		}
 		wg.Wait()
-		if n := r.standing().goroutines - before.goroutines; n > tolerated {
+		if n := r.footprint().goroutines - before.goroutines; n > tolerated {
 			r.Errorf("%d goroutines are left", n)
 		}
 		r.srv.Thaw()

@@ -29,7 +29,7 @@ var errUnanswered = errors.New("a heartbeat was not answered in time")
 // newest proof or heartbeat, or half of the time that was left then. A heartbeat does
 // not always move the deadline: the server may have had nothing to tell the leader
 // since the heartbeat before. So there is a least pause. The caller holds l.mu.
-func (l *lease) pause(t standing) time.Duration {
+func (l *lease) pause(t leaseState) time.Duration {
 	last := t.proof.Sent.At
 	if l.beaten.After(last) {
 		last = l.beaten
@@ -41,7 +41,7 @@ func (l *lease) pause(t standing) time.Duration {
 // wantsBeat reports whether heartbeats are needed. They are needed while something is
 // held. They are also needed when the lease is over and a holder has not released
 // yet, to save the session. The caller holds l.mu.
-func (l *lease) wantsBeat(t standing) bool {
+func (l *lease) wantsBeat(t leaseState) bool {
 	return l.policy.Heartbeat == HeartbeatWrites && l.awaited == 0 &&
 		(len(l.holdings) > 0 || len(l.unreleased) > 0 && t.left <= 0)
 }
@@ -58,7 +58,7 @@ type heartbeat struct {
 // answer for half of the time that is left. The other half is for another server,
 // because this one may be cut off from its leader or from the client. The caller
 // holds l.mu.
-func (l *lease) nextBeat(t standing) (b heartbeat, due bool) {
+func (l *lease) nextBeat(t leaseState) (b heartbeat, due bool) {
 	if !l.wantsBeat(t) || l.pause(t) > 0 {
 		return heartbeat{}, false
 	}

@@ -47,7 +47,7 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 func (h *holding) prove(ctx context.Context) error {
 	l := h.s.session.lease
 	for {
-		t := l.standing()
+		t := l.state()
 		if t.left >= t.beat/2 {
 			return nil
 		}
@@ -57,7 +57,7 @@ func (h *holding) prove(ctx context.Context) error {
 		if err := h.s.confirm(ctx, h.paths, h.full); err != nil {
 			return err
 		}
-		if t = l.standing(); t.left >= t.beat/2 {
+		if t = l.state(); t.left >= t.beat/2 {
 			return nil
 		}
 		// The server has not yet told the leader of a sign of life that is young
@@ -86,7 +86,7 @@ func (h *holding) Err() error {
 }
 
 func (h *holding) Deadline() time.Time {
-	return h.s.session.lease.standing().deadline() // there is a proof, or it would not be held
+	return h.s.session.lease.state().deadline() // there is a proof, or it would not be held
 }
 
 func (h *holding) Jeopardy() <-chan struct{} {

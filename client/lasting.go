@@ -17,7 +17,7 @@ import (
 type lastingWatches struct {
 	mu         sync.Mutex // guards the rest and all hubs; never held across I/O
 	hub        *hub       // of the newest session that was accepted
-	line       int        // counts the connections that were accepted
+	connection int        // counts the connections that were accepted
 	why        error      // what may have been missed before the newest
 	paths      map[string]*lasting
 	due        map[string]*lasting  // to be armed on the newest connection
@@ -29,10 +29,10 @@ type lastingWatches struct {
 // lasting is the persistent watch on a path, shared by all its readers: a server may
 // keep no more than one mode.
 type lasting struct {
-	path    string
-	readers []*Changes
-	line    int  // the connection that it was armed on last
-	deep    bool // as a recursive one
+	path       string
+	readers    []*Changes
+	connection int  // the connection that it was armed on last
+	deep       bool // as a recursive one
 }
 
 func newLastingWatches() *lastingWatches {
@@ -46,7 +46,7 @@ func (e *lasting) recursive() bool {
 
 // stands reports whether e is armed on the newest connection.
 func (a *lastingWatches) stands(e *lasting) bool {
-	return e != nil && a.hub != nil && e.line == a.line
+	return e != nil && a.hub != nil && e.connection == a.connection
 }
 
 // add makes c a reader. c is told to read when its watch stands.
@@ -112,7 +112,7 @@ func (a *lastingWatches) upLocked(h *hub, reattached bool) {
 	if reattached {
 		a.why = errReconnected
 	}
-	a.line++
+	a.connection++
 	clear(a.readerless)
 	for f := range a.feeds {
 		if f.watches = 0; f.changes == nil {
@@ -200,7 +200,7 @@ func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 // disarmLocked is called when a server says that it has removed the watch.
 func (h *hub) disarmLocked(path string) {
 	if e := h.all.paths[path]; e != nil && len(e.readers) > 0 && h.busy[path] == nil {
-		e.line, h.all.due[path] = 0, e
+		e.connection, h.all.due[path] = 0, e
 		h.firePathLocked(path, errDisarmed)
 		h.wakeLocked()
 	}

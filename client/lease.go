@@ -49,7 +49,7 @@ func (l *lease) endanger(why error) {
 }
 
 // relieve ends the jeopardy if there is a newer proof. The caller holds l.mu.
-func (l *lease) relieve(t standing) {
+func (l *lease) relieve(t leaseState) {
 	if l.doubt != nil && t.proof.Sent.At.After(l.doubted) {
 		l.doubt, l.jeopardy = nil, make(chan struct{})
 	}
@@ -75,7 +75,7 @@ func (l *lease) up() {
 func (l *lease) add(h *holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.standing()
+	t := l.state()
 	l.relieve(t)
 	first := len(l.holdings) == 0
 	l.holdings = append(l.holdings, h)
@@ -121,7 +121,7 @@ func (l *lease) idle() bool { return len(l.holdings) == 0 && len(l.unreleased) =
 
 // arm sets the timer to the next moment at which something is due, by what is
 // known at t. The caller holds l.mu, and the lease is not idle.
-func (l *lease) arm(t standing) {
+func (l *lease) arm(t leaseState) {
 	d := clockCheck
 	if len(l.holdings) > 0 {
 		d = min(d, t.left)
@@ -172,7 +172,7 @@ func (l *lease) look() (b heartbeat, due bool) {
 		l.mu.Unlock()
 		return heartbeat{}, false
 	}
-	t := l.standing()
+	t := l.state()
 	l.relieve(t)
 	if len(l.unreleased) > 0 && t.left+t.margin <= 0 {
 		e := l.expiry(t)
@@ -191,7 +191,7 @@ func (l *lease) look() (b heartbeat, due bool) {
 }
 
 // expiry describes a lease that is over at t. The caller holds l.mu.
-func (l *lease) expiry(t standing) *LeaseExpiredError {
+func (l *lease) expiry(t leaseState) *LeaseExpiredError {
 	return &LeaseExpiredError{
 		Session: l.s.link.SessionID(), Proof: string(t.proof.Kind),
 		SentAt: t.proof.Sent.At, AliveAt: t.proof.Alive.At, Timeout: t.timeout,
@@ -202,7 +202,7 @@ func (l *lease) expiry(t standing) *LeaseExpiredError {
 // expire ends all holdings if their time is over. It reports whether there is time left.
 func (l *lease) expire() (stands bool) {
 	l.mu.Lock()
-	t := l.standing() // read here: it must not be older than the reading that made a holding begin
+	t := l.state() // read here: it must not be older than the reading that made a holding begin
 	if t.left > 0 || len(l.holdings) == 0 {
 		l.mu.Unlock()
 		return t.left > 0
@@ -226,7 +226,7 @@ func (l *lease) expire() (stands bool) {
 // inTheWay returns the nodes of unreleased holdings whose deadline has come, if the
 // lease stands again at t, and forgets these holdings. It leaves out a node on which
 // a newer holding relies. The caller holds l.mu.
-func (l *lease) inTheWay(t standing) (nodes []string) {
+func (l *lease) inTheWay(t leaseState) (nodes []string) {
 	if t.left <= 0 {
 		return nil
 	}

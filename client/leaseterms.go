@@ -22,7 +22,7 @@ import (
 //	beat          the time between two heartbeats, each of which is a new proof: T/6, or
 //	              what the policy says, within periodBounds
 //	terms         relay, life, margin and beat, which follow from T and the policy
-//	standing      the terms, the newest proof and the time that is left until holds
+//	state         the terms, the newest proof and the time that is left until holds
 //	              end, at one moment: left = life - margin - (now - proof.Alive)
 //	spare         what stays of left when a heartbeat is due and all went well before;
 //	              a timeout without any is refused
@@ -133,8 +133,8 @@ func (c *config) relay() func(timeout time.Duration) time.Duration {
 	return func(timeout time.Duration) time.Duration { return c.lease.terms(timeout).relay }
 }
 
-// standing is the state of a lease at one moment.
-type standing struct {
+// leaseState is the state of a lease at one moment.
+type leaseState struct {
 	terms
 	proof   wire.Proof
 	timeout time.Duration
@@ -143,13 +143,13 @@ type standing struct {
 }
 
 // deadline is the instant until which no other client can hold.
-func (t standing) deadline() time.Time { return t.now.Add(t.left + t.margin) }
+func (t leaseState) deadline() time.Time { return t.now.Add(t.left + t.margin) }
 
-// standing reads the clocks and compares.
-func (l *lease) standing() standing {
+// state reads the clocks and compares.
+func (l *lease) state() leaseState {
 	proof, timeout := l.s.link.Proof()
 	now := l.s.core.cfg.clock.Now()
-	t := standing{terms: l.policy.terms(timeout), proof: proof, timeout: timeout, now: now.At}
+	t := leaseState{terms: l.policy.terms(timeout), proof: proof, timeout: timeout, now: now.At}
 	if proof.Kind != wire.NoProof {
 		t.left = t.life - t.margin - now.Since(proof.Alive)
 	}

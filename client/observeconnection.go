@@ -27,7 +27,7 @@ func (l *lease) told(b heartbeat, err error) {
 	}
 	info := HeartbeatInfo{
 		Session: l.s.link.SessionID(), Nodes: len(b.nodes),
-		Begun: b.at, Duration: time.Since(b.at), Left: l.standing().left, Err: err,
+		Begun: b.at, Duration: time.Since(b.at), Left: l.state().left, Err: err,
 	}
 	l.s.core.teller.tell(func() { hook(info) })
 }

@@ -24,6 +24,6 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	DefaultData:        defaultData,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
 	Feed:               openFeed,
-	Standing:           clientStanding,
+	Contact:            clientContact,
 	Tell:               func(c *Client, f func()) { c.core.teller.tell(f) },
 })

@@ -225,7 +225,7 @@ func (r *remover) try(s *sessionState, due []*removal) (left []*removal) {
 // inLine orders removals by directory and number. Removals whose nodes have to be
 // sought come last.
 func inLine(a, b *removal) int {
-	place := func(m *removal) (dir, number string) {
+	position := func(m *removal) (dir, number string) {
 		if len(m.full) == 0 {
 			return m.what, ""
 		}
@@ -237,8 +237,8 @@ func inLine(a, b *removal) int {
 	case a.from != nil && b.from == nil:
 		return 1
 	}
-	aDir, aNumber := place(a)
-	bDir, bNumber := place(b)
+	aDir, aNumber := position(a)
+	bDir, bNumber := position(b)
 	return cmp.Or(strings.Compare(aDir, bDir), strings.Compare(aNumber, bNumber))
 }
 
@@ -265,11 +265,11 @@ func (m *removal) find(ctx context.Context, s *sessionState, dirs map[string][]s
 	}
 	var full []string
 	x := m.from.last
-	x.Settle(ctx)
+	x.AwaitAnswer(ctx)
 	if x.Answered() && x.Err() == nil && x.Reply.Code == 0 {
 		full = m.from.made()
 	} else {
-		for _, p := range m.from.places() {
+		for _, p := range m.from.protectedNames() {
 			names, seen := dirs[p.dir]
 			if !seen {
 				var err error

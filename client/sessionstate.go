@@ -19,8 +19,8 @@ var (
 )
 
 const (
-	zkBuffer      = 1536 << 10 // that a zk.Conn makes for its requests
-	besideRequest = 4 << 10    // bytes of that buffer beside the largest request
+	zkBuffer        = 1536 << 10 // that a zk.Conn makes for its requests
+	requestOverhead = 4 << 10    // bytes of that buffer beside the largest request
 )
 
 // sessionState is one ZooKeeper session: its wire.Link, which says whether it is
@@ -93,7 +93,7 @@ func (c *core) startSession() (*sessionState, error) {
 	buffer := silent
 	// go-zookeeper makes its own buffer in any case. The option would leave that one as
 	// garbage, and the next session would dirty its memory: half a MiB a session.
-	if size := c.cfg.maxRequest + besideRequest; size > zkBuffer {
+	if size := c.cfg.maxRequest + requestOverhead; size > zkBuffer {
 		buffer = zk.WithMaxConnBufferSize(size)
 	}
 	conn, events, err := zk.Connect(c.cfg.servers, c.cfg.sessionTimeout,
@@ -275,7 +275,7 @@ func (s *sessionState) dispose() {
 	close(s.unpark)
 	<-s.drained
 	<-closed
-	s.dismiss()
+	s.awaitGoroutines()
 }
 
 // begin counts the calling goroutine among the goroutines that dispose waits for,
@@ -290,8 +290,8 @@ func (s *sessionState) begin() bool {
 	return true
 }
 
-// dismiss waits for all goroutines of the session, which must be ending.
-func (s *sessionState) dismiss() {
+// awaitGoroutines waits for all goroutines of the session, which must be ending.
+func (s *sessionState) awaitGoroutines() {
 	s.mu.Lock()
 	s.disposed = true
 	s.mu.Unlock()

@@ -41,7 +41,7 @@ func (h *hub) sweep() {
 			h.keepAll() // the session may be over
 			continue
 		}
-		batch, line := h.takeUnwanted()
+		batch, connection := h.takeUnwanted()
 		xs := make([]*wire.Exchange, len(batch))
 		for i, u := range batch {
 			xs[i] = asked(wire.OpRemoveWatches, u.path)
@@ -51,7 +51,7 @@ func (h *hub) sweep() {
 			continue
 		}
 		h.change(xs)
-		h.removed(batch, xs, line)
+		h.removed(batch, xs, connection)
 	}
 }
 
@@ -107,7 +107,7 @@ func (h *hub) isWanted(key watchKey) bool {
 
 // takeUnwanted occupies the paths of watches that are to be removed next. A reader
 // that wants to watch there waits until the server has answered.
-func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
+func (h *hub) takeUnwanted() (batch []unwantedWatch, connection int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := time.Now().Add(-watchLinger)
@@ -120,7 +120,7 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 		for _, path := range slices.Sorted(maps.Keys(h.all.readerless)) {
 			if e := h.all.paths[path]; len(batch) < watchesAtOnce && h.free(path) && !h.all.readerless[path].After(old) {
 				delete(h.all.readerless, path)
-				e.line = 0
+				e.connection = 0
 				take(unwantedWatch{path: path, kind: wire.RemoveAny, all: e})
 			}
 		}
@@ -138,15 +138,15 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, line int) {
 			u.kind = wire.RemoveChildren
 		}
 		for _, k := range u.keys {
-			h.dismissLocked(k)
+			h.forgetLocked(k)
 		}
 		take(u)
 	}
-	return batch, h.all.line
+	return batch, h.all.connection
 }
 
-// dismissLocked forgets a watch without readers.
-func (h *hub) dismissLocked(key watchKey) {
+// forgetLocked forgets a watch without readers.
+func (h *hub) forgetLocked(key watchKey) {
 	delete(h.unwanted, key)
 	if w := h.watches[key]; w != nil {
 		h.fireLocked(w, zk.EventNotWatching, errStopped)
@@ -155,18 +155,18 @@ func (h *hub) dismissLocked(key watchKey) {
 
 // removed looks at the answers. If the server knows no such watch, it was dropped
 // with its connection.
-func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, line int) {
+func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, connection int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, u := range batch {
 		h.vacate(u.path)
 		stays := false
 		if xs[i].Answered() {
-			stays = passing(h.s.refused(watchRemoval, h.s.answer(xs[i]))) && h.all.line == line
+			stays = passing(h.s.refused(watchRemoval, h.s.answer(xs[i]))) && h.all.connection == connection
 		}
 		switch {
 		case u.all != nil && stays:
-			if u.all.line = line; len(u.all.readers) == 0 {
+			if u.all.connection = connection; len(u.all.readers) == 0 {
 				h.all.readerlessLocked(u.all)
 			}
 		case u.all != nil:

@@ -38,8 +38,8 @@ type Feed interface {
 	// answer, 0 without one. Where the servers cannot compare, the error matches
 	// client.ErrUnsupported.
 	Compare(ctx context.Context, since int64, asks []Ask) (unasked []Ask, zxid int64, err error)
-	// Line is the connection of the last FeedMissed that was taken.
-	Line() int
+	// Connection is the connection of the last FeedMissed that was taken.
+	Connection() int
 	// Close ends the feed. The client removes its watches in the background.
 	Close()
 }
@@ -94,12 +94,12 @@ type FeedEvent struct {
 	After int64  // less than its transaction
 }
 
-// Standing is how a client stands.
-type Standing struct {
-	Connected bool
-	Closed    bool
-	Line      int             // the connection, counted
-	Since     time.Time       // of the state
-	Err       error           // why it is not connected
-	Changed   <-chan struct{} // closed at the next change
+// Contact tells whether a client is connected.
+type Contact struct {
+	Connected  bool
+	Closed     bool
+	Connection int             // the connection, counted
+	Since      time.Time       // of the state
+	Err        error           // why it is not connected
+	Changed    <-chan struct{} // closed at the next change
 }

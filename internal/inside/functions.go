@@ -115,8 +115,8 @@ type Functions[Client, Session, Op any] struct {
 	// it is closed or the client is.
 	Feed func(ctx context.Context, c *Client, path string, mode FeedMode) (Feed, error)
 
-	// Standing says how the client stands.
-	Standing func(c *Client) Standing
+	// Contact tells whether the client is connected.
+	Contact func(c *Client) Contact
 
 	// Tell queues f, which calls a hook of client.Observer. f runs on a goroutine on
 	// which no lease depends, after the calls that were queued before. Tell does not

@@ -47,7 +47,7 @@ func TestWriteCutByALostConnection(t *testing.T) {
 			for i, x := range xs {
 				wantFate(t, "cut", x, cut >= ends[i], false)
 			}
-			xs[1].Settle(t.Context())
+			xs[1].AwaitAnswer(t.Context())
 			synctest.Wait() // the callback may come a moment later
 			r.wantCalls("up", "down")
 			r.link.End(nil)

@@ -234,7 +234,7 @@ func TestDoTooLarge(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		small.Settle(t.Context())
+		small.AwaitAnswer(t.Context())
 		if took := time.Since(start); took != 0 {
 			t.Errorf("Settle waited %v for the answer to a request that was not sent", took)
 		}

@@ -16,7 +16,7 @@ type Exchange struct {
 	Reply   Reply // of use once Answered
 	// Urgent lets the request pass requests that wait to be written.
 	Urgent bool
-	// Keep lets [Exchange.Settle] wait for the answer after Do has given up.
+	// Keep lets [Exchange.AwaitAnswer] wait for the answer after Do has given up.
 	Keep bool
 	// OnAnswer is called with the answer, unless the exchange was given up. It runs on
 	// the reading goroutine, behind [Config.OnEvent] of what the server has sent before,
@@ -70,10 +70,10 @@ func (x *Exchange) Bytes() (sent, received int) {
 	return sent, received
 }
 
-// Settle waits for the answer to a request with Keep after its Do has given up. It
+// AwaitAnswer waits for the answer to a request with Keep after its Do has given up. It
 // waits until the connection or ctx ends, and then gives the request up for good.
 // [Exchange.Answered] tells whether the answer has come.
-func (x *Exchange) Settle(ctx context.Context) {
+func (x *Exchange) AwaitAnswer(ctx context.Context) {
 	if !x.Sent() {
 		return
 	}

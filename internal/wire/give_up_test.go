@@ -52,7 +52,7 @@ func TestGivenUpInTheQueueIsNeverSent(t *testing.T) {
 			}
 			for _, x := range gone {
 				wantFate(t, name, x, false, false)
-				x.Settle(t.Context()) // nothing to wait for
+				x.AwaitAnswer(t.Context()) // nothing to wait for
 			}
 			for i, x := range kept {
 				want = append(want, request(n+i+1, x))

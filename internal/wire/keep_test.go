@@ -54,7 +54,7 @@ func TestSettle(t *testing.T) {
 				want = time.Minute
 			}
 			begun := time.Now()
-			kept.Settle(t.Context())
+			kept.AwaitAnswer(t.Context())
 			if took := time.Since(begun); took != want {
 				t.Errorf("Settle took %v, want %v", took, want)
 			}
@@ -63,7 +63,7 @@ func TestSettle(t *testing.T) {
 			if kept.Reply.Path != "/a0000000001" || kept.Reply.Zxid != 77 || kept.Err() != nil {
 				t.Errorf("reply %+v, %v", kept.Reply, kept.Err())
 			}
-			kept.Settle(t.Context()) // again
+			kept.AwaitAnswer(t.Context()) // again
 			seen.want(t)
 			r.wantPending("settled", 0, 0)
 		})
@@ -88,7 +88,7 @@ func TestSettleWithoutAnAnswer(t *testing.T) {
 			defer cancel()
 			time.AfterFunc(time.Minute, func() { end(r, p, cancel) })
 			begun := time.Now()
-			kept.Settle(ctx)
+			kept.AwaitAnswer(ctx)
 			if took := time.Since(begun); took != time.Minute {
 				t.Errorf("%s: Settle took %v", name, took)
 			}
@@ -100,7 +100,7 @@ func TestSettleWithoutAnAnswer(t *testing.T) {
 				wantFate(t, name, kept, true, false)
 				r.wantAlive()
 			}
-			kept.Settle(t.Context()) // there is nothing to wait for any more
+			kept.AwaitAnswer(t.Context()) // there is nothing to wait for any more
 		})
 	}
 }
@@ -119,7 +119,7 @@ func TestSettleOfWhatWasNotSent(t *testing.T) {
 			}
 			wantFate(t, when, x, false, false)
 			begun := time.Now()
-			x.Settle(t.Context())
+			x.AwaitAnswer(t.Context())
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("%s: Settle took %v", when, took)
 			}
@@ -159,7 +159,7 @@ func TestKeptRequestWhoseWriteFails(t *testing.T) {
 			_ = x.Sent() // as a caller may at any time
 			runtime.Gosched()
 		}
-		x.Settle(t.Context())
+		x.AwaitAnswer(t.Context())
 		synctest.Wait()
 		wantFate(t, "the write has failed", x, false, false)
 	})

@@ -64,10 +64,10 @@ func (c *conn) send(xs []*Exchange) error {
 
 // encode returns the frames of xs, one behind the other, still without xids.
 func encode(xs []*Exchange, limit int) ([]byte, error) {
-	const beside = 96 // bytes of a request beside its path and data, mostly
+	const overhead = 96 // bytes of a request beside its path and data, mostly
 	size := 0
 	for _, x := range xs {
-		size += beside + len(x.Request.Path) + len(x.Request.Data) + beside*len(x.Request.Parts)
+		size += overhead + len(x.Request.Path) + len(x.Request.Data) + overhead*len(x.Request.Parts)
 	}
 	b := make([]byte, 0, size)
 	for _, x := range xs {

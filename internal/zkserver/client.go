@@ -23,7 +23,7 @@ type ClientLink struct {
 	partitioned bool
 	paused      chan struct{} // closed on resume; nil while not paused
 	latency     latency
-	line        line // the instants at which its dials end
+	lane        lane // the instants at which its dials end
 }
 
 // Client returns the link of the named client. The first call with a name makes the
@@ -42,7 +42,7 @@ func (s *Server) client(name string) *ClientLink {
 		s: s, name: name, latency: latency{s.cfg.MinLatency, s.cfg.MaxLatency},
 		rng: s.generator(name, 0, streamDial),
 	}
-	cl.line = s.timetable.take(s.generator(name, 0, streamLine))
+	cl.lane = s.timetable.take(s.generator(name, 0, streamLane))
 	s.clients[name] = cl
 	return cl
 }
@@ -70,7 +70,7 @@ func (cl *ClientLink) Dial(done <-chan struct{}) (net.Conn, error) {
 				return s.open(cl, nil, linkAddr(cl.name)), nil
 			}
 			s.mu.Unlock()
-			return cl.dialUntil(cl.line.from(time.Now().Add(delay)), done)
+			return cl.dialUntil(cl.lane.from(time.Now().Add(delay)), done)
 		}
 		s.mu.Unlock()
 		select {
@@ -105,10 +105,10 @@ func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, e
 func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 	cl.dials++
 	s.lastConn++
-	lines := s.generator(cl.name, cl.dials, streamLine)
+	lanes := s.generator(cl.name, cl.dials, streamLane)
 	k := &link{
-		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lines)),
-		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lines)),
+		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lanes)),
+		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lanes)),
 		owner: cl, tcp: tcp,
 	}
 	if held := cl.held | s.held; held != 0 {
@@ -138,7 +138,7 @@ func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 func (s *Server) forget(k *link) {
 	if k.clientGone && k.serverGone {
 		delete(s.links, k)
-		s.timetable.free(k.up.line)
-		s.timetable.free(k.down.line)
+		s.timetable.free(k.up.lane)
+		s.timetable.free(k.down.lane)
 	}
 }

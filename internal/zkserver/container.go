@@ -21,7 +21,7 @@ func (s *Server) armSweep() {
 }
 
 func (s *Server) sweep() {
-	if !s.enterTimer() {
+	if !s.beginTimer() {
 		return
 	}
 	defer s.wg.Done()

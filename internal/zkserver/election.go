@@ -214,6 +214,6 @@ func (m *Member) ChangeLeader() error {
 		}
 	}
 	e.heir = w
-	e.settle()
+	e.react()
 	return nil
 }

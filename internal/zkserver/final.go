@@ -40,7 +40,7 @@ func (s *Server) armLog() {
 }
 
 func (s *Server) drainLog() {
-	if !s.enterTimer() {
+	if !s.beginTimer() {
 		return
 	}
 	defer s.wg.Done()

@@ -46,7 +46,7 @@ type half struct {
 
 	latency latency
 	rng     *rand.Rand
-	line    line
+	lane    lane
 	last    time.Time // when the newest chunk will be delivered
 
 	deadline time.Time // of the reader
@@ -54,8 +54,8 @@ type half struct {
 	timer    *time.Timer
 }
 
-func newHalf(rng *rand.Rand, l latency, t line) *half {
-	h := &half{rng: rng, latency: l, line: t}
+func newHalf(rng *rand.Rand, l latency, t lane) *half {
+	h := &half{rng: rng, latency: l, lane: t}
 	h.cond.L = &h.mu
 	return h
 }
@@ -97,7 +97,7 @@ func (h *half) after(t time.Time) time.Time {
 	if next := h.last.Add(1); t.Before(next) {
 		t = next
 	}
-	h.last = h.line.from(t)
+	h.last = h.lane.from(t)
 	return h.last
 }
 
@@ -109,7 +109,7 @@ func (h *half) again() time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return time.Until(h.line.from(time.Now().Add(d)))
+	return time.Until(h.lane.from(time.Now().Add(d)))
 }
 
 // read copies the bytes that have arrived, or waits until some arrive.

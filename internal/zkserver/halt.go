@@ -23,14 +23,14 @@ func (m *Member) Halt() {
 	for k := range m.links {
 		k.hold(holdHalted)
 	}
-	m.e.settle()
+	m.e.react()
 }
 
 // Continue undoes Halt. Everything that is overdue happens then.
 func (m *Member) Continue() {
 	m.e.mu.Lock()
 	m.proceed()
-	m.e.settle()
+	m.e.react()
 	m.e.mu.Unlock()
 	m.report()
 }

@@ -143,7 +143,7 @@ func (m *Member) stop(lose int) {
 		m.role, m.stopped = roleDown, true
 	}
 	m.forgetTail(lose)
-	m.e.settle()
+	m.e.react()
 	m.e.mu.Unlock()
 	m.report()
 }
@@ -163,7 +163,7 @@ func (m *Member) Resume() {
 			}
 		}
 	}
-	m.e.settle()
+	m.e.react()
 	m.e.mu.Unlock()
 	m.report()
 }
@@ -187,7 +187,7 @@ func (m *Member) HoldCommits() {
 func (m *Member) ReleaseCommits() {
 	m.e.mu.Lock()
 	m.holding = false
-	m.e.settle()
+	m.e.react()
 	m.e.mu.Unlock()
 	m.report()
 }
@@ -196,7 +196,7 @@ func (m *Member) ReleaseCommits() {
 func (m *Member) ReleaseLog() {
 	m.e.mu.Lock()
 	m.logHeld = false
-	m.e.settle()
+	m.e.react()
 	m.e.mu.Unlock()
 	m.report()
 }

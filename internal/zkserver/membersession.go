@@ -84,15 +84,15 @@ func (m *Member) DropLog() int {
 		}
 	}
 	for _, f := range m.followers() {
-		f.drop(doomed)
+		f.discard(doomed)
 	}
 	m.armNextExpiry()
 	return len(lost)
 }
 
-// drop removes requests from a follower's log and from the messages that a cut
+// discard removes requests from a follower's log and from the messages that a cut
 // holds.
-func (m *Member) drop(doomed map[*request]bool) {
+func (m *Member) discard(doomed map[*request]bool) {
 	var log []entry
 	for _, e := range m.log {
 		if !doomed[e.r] {
@@ -137,7 +137,7 @@ func (m *Member) preset(path string, set func(*storedStat)) Code {
 	set(rec.stat)
 	a.prep.add(rec)
 	a.member.propose(r)
-	m.e.settle()
+	m.e.react()
 	return CodeOK
 }
 

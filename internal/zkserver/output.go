@@ -102,7 +102,7 @@ func (c *conn) close() {
 	}
 	c.dead = true
 	close(c.done)
-	c.s.watches.drop(c)
+	c.s.watches.forget(c)
 	if ses := c.s.sessions[c.session]; ses != nil && ses.conn == c {
 		ses.conn = nil
 	}

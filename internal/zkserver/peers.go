@@ -44,7 +44,7 @@ func (e *Ensemble) cutWays(match func(from, to int) bool) {
 			}
 		}
 	}
-	e.settle()
+	e.react()
 }
 
 // lose notes, before a cut of the way from m to o, when the two members have last
@@ -71,7 +71,7 @@ func (e *Ensemble) Heal() {
 	e.mu.Lock()
 	clear(e.cut)
 	e.deliverHeld()
-	e.settle()
+	e.react()
 	e.mu.Unlock()
 	e.report()
 }

@@ -23,13 +23,13 @@ func (p *prepStage) parse(r *request) (write, Code) {
 		w.create = d.create(r.op)
 		w.path, w.null = w.create.path, w.create.null
 	case OpDelete, OpCheck:
-		w.path, w.null = d.marked()
+		w.path, w.null = d.nullablePath()
 		w.version = d.int()
 	case OpSetData:
-		w.path, w.null = d.marked()
+		w.path, w.null = d.nullablePath()
 		w.data, w.version = d.buffer(), d.int()
 	case OpSetACL:
-		w.path, w.null = d.marked()
+		w.path, w.null = d.nullablePath()
 		w.acl, w.version = d.acls(), d.int()
 	case OpDeleteContainer:
 		switch {

@@ -2,9 +2,9 @@ package zkserver
 
 import "time"
 
-// settle does everything that a change has made possible. Every change of the
+// react does everything that a change has made possible. Every change of the
 // ensemble ends with it.
-func (e *Ensemble) settle() {
+func (e *Ensemble) react() {
 	for _, m := range e.members {
 		switch m.role {
 		case roleLeading:
@@ -109,7 +109,7 @@ func (e *Ensemble) pulse() {
 		e.electAt = time.Time{}
 		e.decide()
 	}
-	e.settle()
+	e.react()
 	e.mu.Unlock()
 	e.report()
 }

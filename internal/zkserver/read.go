@@ -27,7 +27,7 @@ func (r *request) answerRead(e *encoder) Code {
 	case OpAddWatch:
 		return r.addWatch(&d, e)
 	case OpCheckWatches, OpRemoveWatches:
-		return r.dropWatches(&d)
+		return r.watchRemoval(&d)
 	case OpGetEphemerals:
 		return r.getEphemerals(&d, e)
 	case OpGetAllChildrenNumber:

@@ -24,7 +24,7 @@ type createRequest struct {
 }
 
 func (d *decoder) create(op Op) createRequest {
-	path, null := d.marked()
+	path, null := d.nullablePath()
 	r := d.createRest(op, path)
 	r.null = null
 	return r
@@ -42,9 +42,9 @@ func (d *decoder) createRest(op Op, path string) createRequest {
 	return r
 }
 
-// marked reads a path that may be null, which is no error when a transaction is
+// nullablePath reads a path that may be null, which is no error when a transaction is
 // read.
-func (d *decoder) marked() (path string, null bool) {
+func (d *decoder) nullablePath() (path string, null bool) {
 	path, ok := d.text()
 	return path, !ok && d.err == nil
 }
@@ -120,7 +120,7 @@ func (d *decoder) multi(cfg *config) []multiPart {
 		}
 		switch op {
 		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-			p.path, p.null = d.marked()
+			p.path, p.null = d.nullablePath()
 			p.create = d.createRest(op, p.path)
 			if cfg.traits.typedMulti && op != OpCreateTTL {
 				p.op = d.typedCreateOp(op, p.create)
@@ -131,13 +131,13 @@ func (d *decoder) multi(cfg *config) []multiPart {
 				p.create.ttl = -1
 			}
 		case OpDelete, OpCheck:
-			p.path, p.null = d.marked()
+			p.path, p.null = d.nullablePath()
 			p.ver = d.int()
 		case OpSetData:
-			p.path, p.null = d.marked()
+			p.path, p.null = d.nullablePath()
 			p.data, p.ver = d.buffer(), d.int()
 		case OpGetData, OpGetChildren:
-			p.path, p.null = d.marked()
+			p.path, p.null = d.nullablePath()
 			d.bool() // a watch cannot be left this way
 		default:
 			d.err = errUnknownPart

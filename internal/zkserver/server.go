@@ -120,7 +120,7 @@ const (
 	streamUp
 	streamDown
 	streamConn
-	streamLine
+	streamLane
 )
 
 // generator returns the random numbers of one stream of one connection.
@@ -178,10 +178,10 @@ func (s *Server) shutdown() {
 	s.networkChanged()
 }
 
-// enterTimer locks the mutex for a timer that has fired, and makes Close wait until
+// beginTimer locks the mutex for a timer that has fired, and makes Close wait until
 // the caller calls wg.Done. If the server is closed already, it reports false and
 // leaves the mutex unlocked.
-func (s *Server) enterTimer() bool {
+func (s *Server) beginTimer() bool {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Server) armNextExpiry() {
 
 // expireDue ends the sessions whose tick has come.
 func (s *Server) expireDue() {
-	if !s.enterTimer() {
+	if !s.beginTimer() {
 		return
 	}
 	defer s.wg.Done()

@@ -30,11 +30,11 @@ func newTimetable(epoch time.Time) *timetable {
 	return &timetable{epoch: epoch, taken: map[uint64]bool{}}
 }
 
-// take returns a line that no other connection has. It is drawn from rng, so it
-// depends on other connections only if they have taken the line that was drawn.
-// About a thousand connections can have lines of their own; after that lines are
+// take returns a lane that no other connection has. It is drawn from rng, so it
+// depends on other connections only if they have taken the lane that was drawn.
+// About a thousand connections can have lanes of their own; after that lanes are
 // shared.
-func (t *timetable) take(rng *rand.Rand) line {
+func (t *timetable) take(rng *rand.Rand) lane {
 	number := rng.Uint64N(instants)
 	for range instants {
 		if !t.taken[number] {
@@ -43,19 +43,19 @@ func (t *timetable) take(rng *rand.Rand) line {
 		number = (number + 1) % instants
 	}
 	t.taken[number] = true
-	return line{t.epoch, number}
+	return lane{t.epoch, number}
 }
 
-func (t *timetable) free(l line) { delete(t.taken, l.number) }
+func (t *timetable) free(l lane) { delete(t.taken, l.number) }
 
-// line is one direction of one connection in a timetable.
-type line struct {
+// lane is one direction of one connection in a timetable.
+type lane struct {
 	epoch  time.Time
 	number uint64
 }
 
-// from returns the first instant of the line that is not before t.
-func (l line) from(t time.Time) time.Time {
+// from returns the first instant of the lane that is not before t.
+func (l lane) from(t time.Time) time.Time {
 	n := int64(t.Sub(l.epoch) / period)
 	for {
 		at := l.epoch.Add(time.Duration(n*int64(period)) + l.within(uint64(n)))
@@ -66,10 +66,10 @@ func (l line) from(t time.Time) time.Time {
 	}
 }
 
-// within returns the line's instant in the nth period. From one period to the next
-// all lines change places. A timer that fires a whole number of periods after a
-// delivery must not meet the next delivery of the same line.
-func (l line) within(n uint64) time.Duration {
+// within returns the lane's instant in the nth period. From one period to the next
+// all lanes change places. A timer that fires a whole number of periods after a
+// delivery must not meet the next delivery of the same lane.
+func (l lane) within(n uint64) time.Duration {
 	turn := n * 0x9e3779b97f4a7c15 >> 32
 	return reserved + time.Duration((l.number+turn)%instants)
 }

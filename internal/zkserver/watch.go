@@ -173,8 +173,8 @@ func (w *watchManager) stumbles(k tableKind, path string) bool {
 	return !strings.Contains(path, "/") || w.recursive[k] > 0 && len(w.tables[k].byPath[path]) == 0
 }
 
-// drop forgets everything a connection watches.
-func (w *watchManager) drop(c *conn) {
+// forget removes everything a connection watches.
+func (w *watchManager) forget(c *conn) {
 	for k := range w.tables {
 		for path := range w.tables[k].byConn[c] {
 			w.set(tableKind(k), path, c, w.tables[k].byPath[path][c], 0)

@@ -79,8 +79,8 @@ const (
 	watcherRecursive  int32 = 5
 )
 
-// dropWatches answers checkWatches and removeWatches.
-func (r *request) dropWatches(d *decoder) Code {
+// watchRemoval answers checkWatches and removeWatches.
+func (r *request) watchRemoval(d *decoder) Code {
 	path := d.path()
 	kind := d.int()
 	if d.err != nil {

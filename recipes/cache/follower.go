@@ -86,7 +86,7 @@ func (f *follower[V]) Snapshot() *Snapshot[V] { return &f.latest.Load().Snapshot
 
 // State returns the state. It looks at the connection itself, so it never says Synced
 // of a connection that is known to be gone.
-func (f *follower[V]) State() State { return f.latest.Load().at(inner.Standing(f.c)) }
+func (f *follower[V]) State() State { return f.latest.Load().at(inner.Contact(f.c)) }
 
 // Synced reports whether the state is Synced.
 func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
@@ -140,7 +140,7 @@ func (f *follower[V]) next() (zxid int64) {
 // WaitSynced waits until the state is Synced, and returns the snapshot. The error is
 // that of ctx, or ErrClosed. If ctx ends, its error says what the state is.
 func (f *follower[V]) WaitSynced(ctx context.Context) (*Snapshot[V], error) {
-	return f.until(ctx, func(v *version[V]) bool { return v.at(inner.Standing(f.c)).Phase == Synced })
+	return f.until(ctx, func(v *version[V]) bool { return v.at(inner.Contact(f.c)).Phase == Synced })
 }
 
 func (f *follower[V]) until(ctx context.Context, ready func(*version[V]) bool) (*Snapshot[V], error) {

@@ -65,7 +65,7 @@ func (k *keeper[V]) run(ctx context.Context) {
 	defer k.end()
 	defer k.leave()
 	for ctx.Err() == nil {
-		now := inner.Standing(k.c)
+		now := inner.Contact(k.c)
 		if now.Closed {
 			return
 		}
@@ -91,7 +91,7 @@ var (
 )
 
 // step does the next thing.
-func (k *keeper[V]) step(ctx context.Context, now inside.Standing) error {
+func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 	if k.feed == nil {
 		return k.open(ctx)
 	}
@@ -149,7 +149,7 @@ func (k *keeper[V]) leave() {
 }
 
 // stumble deals with a fault: it says what it was, and waits before the next try.
-func (k *keeper[V]) stumble(ctx context.Context, now inside.Standing, err error) {
+func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Standing, err error)
 	until := time.Now().Add(pause)
 	k.wait(ctx, now, pause)
 	for errors.Is(err, ErrLimit) && ctx.Err() == nil && time.Now().Before(until) {
-		if now = inner.Standing(k.c); now.Closed {
+		if now = inner.Contact(k.c); now.Closed {
 			return
 		}
 		k.wait(ctx, now, time.Until(until)) // no news shortens this pause
@@ -198,7 +198,7 @@ func (k *keeper[V]) idle() time.Duration {
 }
 
 // wait waits until there may be something to do.
-func (k *keeper[V]) wait(ctx context.Context, now inside.Standing, most time.Duration) {
+func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Duration) {
 	var ready <-chan struct{}
 	if k.feed != nil {
 		ready = k.feed.Ready()
@@ -238,9 +238,9 @@ func (k *keeper[V]) retryRefused() {
 // publish publishes a new version if the readings are a state that the tree had, or
 // if the state of the cache has changed. The error is that of a state that is too
 // large.
-func (k *keeper[V]) publish(now inside.Standing) error {
+func (k *keeper[V]) publish(now inside.Contact) error {
 	v := k.latest.Load()
-	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Line == k.feed.Line()
+	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
 	zxid := k.head
 	for _, m := range k.dirty {
 		if zxid = min(zxid, m.bounds[0]); zxid < k.floor {
@@ -254,7 +254,7 @@ func (k *keeper[V]) publish(now inside.Standing) error {
 				return err
 			}
 		}
-		if k.root != v.root || v.state.Phase != Synced || v.line != now.Line || zxid > v.zxid && k.next() > 0 {
+		if k.root != v.root || v.state.Phase != Synced || v.connection != now.Connection || zxid > v.zxid && k.next() > 0 {
 			k.issue(zxid, State{Phase: Synced})
 		}
 	case v.state.Phase == Synced && !here:
@@ -289,7 +289,7 @@ func (k *keeper[V]) issue(zxid int64, state State) {
 	v := k.latest.Load()
 	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, superseded: make(chan struct{})}
 	if state.Phase == Synced {
-		next.root, next.zxid, next.line = k.root, zxid, k.feed.Line()
+		next.root, next.zxid, next.connection = k.root, zxid, k.feed.Connection()
 		if k.resynced {
 			next.cause, k.resynced = Resync, false
 		}

@@ -59,7 +59,7 @@ type version[V any] struct {
 
 	state      State
 	cause      Cause // of its difference to the version before
-	line       int   // the connection on which it was synced
+	connection int   // the connection on which it was synced
 	seq        int   // counts the versions that a reader can tell apart
 	over       bool
 	superseded chan struct{} // closed when there is a newer version
@@ -67,9 +67,9 @@ type version[V any] struct {
 
 // at is the state of v, seen by a client that stands like that. It is not Synced
 // while the goroutine of the cache has yet to notice that the connection is gone.
-func (v *version[V]) at(now inside.Standing) State {
+func (v *version[V]) at(now inside.Contact) State {
 	s := v.state
-	if s.Phase == Synced && (!now.Connected || now.Line != v.line) {
+	if s.Phase == Synced && (!now.Connected || now.Connection != v.connection) {
 		s = State{Phase: Stale, Since: now.Since, Err: now.Err}
 	}
 	if s.Phase != Synced && s.Err == nil && !now.Connected {
