@@ -47,43 +47,41 @@ fmt: ## format every module
 fuzz-short: ## run every fuzz target for FUZZTIME (default 50000x)
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' .ci/fuzz.sh
 
+SIM_TIMEOUT ?= 20m
 SIM_SEEDS ?= 3000
 ENSEMBLE_SEEDS ?= 1000
-GAME_SEEDS ?= 3000
-ENSEMBLE_GAME_SEEDS ?= 800
+GAME_SEEDS ?= 1500
+ENSEMBLE_GAME_SEEDS ?= 400
 KEEPER_SEEDS ?= 200
 WATCH_SEEDS ?= 300
-CACHE_SEEDS ?= 3000
-ELECTION_SEEDS ?= 3000
-ENSEMBLE_ELECTION_SEEDS ?= 800
-BARRIER_SEEDS ?= 3000
-ENSEMBLE_BARRIER_SEEDS ?= 800
-NODE_SEEDS ?= 3000
-ENSEMBLE_NODE_SEEDS ?= 800
+CACHE_SEEDS ?= 1500
+ELECTION_SEEDS ?= 1500
+ENSEMBLE_ELECTION_SEEDS ?= 400
+BARRIER_SEEDS ?= 1500
+ENSEMBLE_BARRIER_SEEDS ?= 400
+NODE_SEEDS ?= 1500
+ENSEMBLE_NODE_SEEDS ?= 400
 simulation: ## play seeded schedules of faults, as many of each kind as the variables *_SEEDS say; make test plays some hundred
-	$(GO) test -count=1 -timeout 5m -run '^TestWaitersThatGiveUp$$' ./recipes
-	DOCENT_CACHE_SEEDS=$(CACHE_SEEDS) $(GO) test -count=1 -timeout 30m -run '^TestSchedules$$' -v ./recipes/cache
-	DOCENT_SIM_SEEDS=$(SIM_SEEDS) $(GO) test -count=1 -timeout 20m -run '^(TestSchedules|TestKnownSeeds)$$' -v ./recipes/internal/simulation
-	DOCENT_SIM_ENSEMBLE_SEEDS=$(ENSEMBLE_SEEDS) DOCENT_SIM_GAME_SEEDS=$(GAME_SEEDS) DOCENT_SIM_ENSEMBLE_GAME_SEEDS=$(ENSEMBLE_GAME_SEEDS) DOCENT_SIM_KEEPER_SEEDS=$(KEEPER_SEEDS) DOCENT_SIM_WATCH_SEEDS=$(WATCH_SEEDS) \
+	DOCENT_CACHE_SEEDS=$(CACHE_SEEDS) \
+		DOCENT_SIM_SEEDS=$(SIM_SEEDS) DOCENT_SIM_ENSEMBLE_SEEDS=$(ENSEMBLE_SEEDS) DOCENT_SIM_GAME_SEEDS=$(GAME_SEEDS) DOCENT_SIM_ENSEMBLE_GAME_SEEDS=$(ENSEMBLE_GAME_SEEDS) DOCENT_SIM_KEEPER_SEEDS=$(KEEPER_SEEDS) DOCENT_SIM_WATCH_SEEDS=$(WATCH_SEEDS) \
 		DOCENT_SIM_ELECTION_SEEDS=$(ELECTION_SEEDS) DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS=$(ENSEMBLE_ELECTION_SEEDS) \
-		$(GO) test -count=1 -timeout 20m -run '(Ensemble|Game|Keeper|Election).*(Schedules|Seeds)|TestWatchSchedules|TestAnswersProveNothing|TestSignsOfLifeTakeTime|TestUnrecognisedKeeper' -v ./recipes/internal/simulation
-	DOCENT_BARRIER_SEEDS=$(BARRIER_SEEDS) DOCENT_ENSEMBLE_BARRIER_SEEDS=$(ENSEMBLE_BARRIER_SEEDS) \
-		$(GO) test -count=1 -timeout 20m -run '^(TestSchedules|TestEnsembleSchedules)$$' -v ./recipes/barrier
-	DOCENT_NODES_SEEDS=$(NODE_SEEDS) DOCENT_NODES_RIVAL_SEEDS=$(NODE_SEEDS) DOCENT_NODES_ENSEMBLE_SEEDS=$(ENSEMBLE_NODE_SEEDS) \
-		$(GO) test -count=1 -timeout 20m -run 'Schedules$$' -v ./recipes/nodes
+		DOCENT_BARRIER_SEEDS=$(BARRIER_SEEDS) DOCENT_ENSEMBLE_BARRIER_SEEDS=$(ENSEMBLE_BARRIER_SEEDS) \
+		DOCENT_NODES_SEEDS=$(NODE_SEEDS) DOCENT_NODES_RIVAL_SEEDS=$(NODE_SEEDS) DOCENT_NODES_ENSEMBLE_SEEDS=$(ENSEMBLE_NODE_SEEDS) \
+		$(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$|^TestKnown.*Seeds$$|^TestWaitersThatGiveUp$$|^TestAnswersProveNothing$$|^TestSignsOfLifeTakeTime$$|^TestUnrecognisedKeeper$$' -v \
+		./recipes/internal/simulation ./recipes ./recipes/barrier ./recipes/nodes ./recipes/cache
 
 soak: ## play many more seeds of everything; takes a night
 	$(MAKE) simulation SIM_SEEDS=50000 ENSEMBLE_SEEDS=50000 GAME_SEEDS=20000 ENSEMBLE_GAME_SEEDS=5000 KEEPER_SEEDS=5000 WATCH_SEEDS=5000 \
 		ELECTION_SEEDS=20000 ENSEMBLE_ELECTION_SEEDS=5000 BARRIER_SEEDS=20000 ENSEMBLE_BARRIER_SEEDS=5000 \
-		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000
-	$(MAKE) linear LINEAR_SEEDS=20000
+		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000 SIM_TIMEOUT=24h
+	$(MAKE) linear LINEAR_SEEDS=20000 SIM_TIMEOUT=24h
 
 model: ## check the model of the queue's hand-over in all its states, and its planted bugs; needs spin
 	scripts/model.sh
 
-LINEAR_SEEDS ?= 3000
-linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (3000) schedules of faults, one in twenty on three servers; make integration plays 200
-	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout 20m -run 'Schedules$$' -v ./linear
+LINEAR_SEEDS ?= 1500
+linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 60
+	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$' -v ./linear
 
 TRACE_SEEDS ?= 200
 SIM_AGAIN ?= 200
