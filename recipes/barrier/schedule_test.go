@@ -22,18 +22,18 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Random faults of clients and of a server, DOCENT_BARRIER_SEEDS schedules or 60.
+// Random faults of clients and of a server, DOCENT_BARRIER_SEEDS schedules or 30.
 // No member passes early, and at the end all pass and nothing is left.
 // DOCENT_BARRIER_SEED repeats one schedule.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	schedules(t, number(t, "DOCENT_BARRIER_SEEDS", 60), alone)
+	schedules(t, number(t, "DOCENT_BARRIER_SEEDS", 30), alone)
 }
 
-// The same on three servers, DOCENT_ENSEMBLE_BARRIER_SEEDS or 30.
+// The same on three servers, DOCENT_ENSEMBLE_BARRIER_SEEDS or 15.
 func TestEnsembleSchedules(t *testing.T) {
 	t.Parallel()
-	schedules(t, number(t, "DOCENT_ENSEMBLE_BARRIER_SEEDS", 30), three)
+	schedules(t, number(t, "DOCENT_ENSEMBLE_BARRIER_SEEDS", 15), three)
 }
 
 func schedules(t *testing.T, last uint64, start func(*testing.T, *game, ...zktest.Option)) {

@@ -7,10 +7,7 @@ import (
 	"testing"
 )
 
-// runsPerSeed is how often TestSameSeedSameRun plays a seed.
-const runsPerSeed = 4
-
-// TestSameSeedSameRun plays seeds several times: every request, answer,
+// TestSameSeedSameRun plays each seed runsPerSeed times: every request, answer,
 // transaction and virtual time, and everything that the actors saw, is the
 // same.
 func TestSameSeedSameRun(t *testing.T) {

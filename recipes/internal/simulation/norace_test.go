@@ -13,4 +13,5 @@ const (
 	keeperSchedules           = 60
 	watchSchedules            = 100
 	repetitions               = 20
+	runsPerSeed               = 4 // in TestSameSeedSameRun
 )

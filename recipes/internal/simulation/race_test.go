@@ -15,4 +15,5 @@ const (
 	keeperSchedules           = 24
 	watchSchedules            = 30
 	repetitions               = 2
+	runsPerSeed               = 2 // in TestSameSeedSameRun
 )
