@@ -114,7 +114,7 @@ func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.C
 	if err := fn(ctx, tx); err != nil {
 		return because(ctx, err)
 	}
-	if err := b.standing(ctx); err != nil {
+	if err := b.ended(ctx); err != nil {
 		return fmt.Errorf("fence: not committed: %w", err)
 	}
 	switch err := tx.Commit(); {

@@ -85,7 +85,7 @@ func Under(ctx context.Context, hold Hold, at Checker, resource string, fn func(
 	stop := context.AfterFunc(hold.Context(), func() { cancel(context.Cause(hold.Context())) })
 	defer stop()
 	return at.Do(under(ctx, hold, resource, nil), resource, hold.FencingToken(), func(ctx context.Context) error {
-		if err := find(ctx, resource).standing(ctx); err != nil {
+		if err := find(ctx, resource).ended(ctx); err != nil {
 			return fmt.Errorf("fence: not begun: %w", err)
 		}
 		return fn(ctx)

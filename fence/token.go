@@ -59,10 +59,10 @@ func Token(ctx context.Context, resource string) (token int64, ok bool) {
 	return b.token, true
 }
 
-// standing is nil while the hold behind b may be relied upon, as far as is
-// known here. It asks the hold, which looks at the clock, because a timer that
-// ends a context may be late.
-func (b *bearer) standing(ctx context.Context) error {
+// ended says why the hold behind b may not be relied upon any more. It is nil as
+// long as no reason is known here. ended asks the hold, which looks at the clock,
+// because a timer that ends a context may be late.
+func (b *bearer) ended(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

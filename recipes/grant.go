@@ -93,7 +93,7 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 	if err != nil {
 		g.first.cancel(err)
 		g.first.outer.leave()
-		g.drop(&g.first)
+		g.countDown(&g.first)
 		g.DeleteInBackground()
 		return nil, err
 	}
@@ -157,9 +157,9 @@ func (g *grant) count(e *ending) error {
 	return g.over
 }
 
-// drop takes one hold off. After the last one it takes down what the grant has set
+// countDown takes one hold off. After the last one it takes down what the grant has set
 // up, and reports true.
-func (g *grant) drop(e *ending) (last bool) {
+func (g *grant) countDown(e *ending) (last bool) {
 	g.mu.Lock()
 	g.holds = slices.DeleteFunc(g.holds, func(o *ending) bool { return o == e })
 	last = len(g.holds) == 0
@@ -227,7 +227,7 @@ func (g *grant) timeout() time.Duration { return g.Session.Timeout() }
 
 // leave takes off the hold that e ends, and deletes the nodes after the last one.
 func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
-	last := g.drop(e)
+	last := g.countDown(e)
 	err := lost
 	switch {
 	case lost != nil && last:

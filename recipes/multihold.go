@@ -78,9 +78,9 @@ func (h *MultiHold) Context() context.Context { return h.context() }
 func (h *MultiHold) Holds() []*Hold { return slices.Clone(h.holds) }
 
 // FencingToken is the token of the first lock named, and grows with every hold of
-// that lock. [MultiHold.Holds] has the tokens of the other locks. Locks that were
-// entered in one transaction have the same token. Permits of a semaphore, and locks
-// that were re-entered, have tokens of their own.
+// that lock. [MultiHold.Holds] has the tokens of the other locks. Locks whose
+// queues were joined in one transaction have the same token. Permits of a
+// semaphore, and locks that were re-entered, have tokens of their own.
 func (h *MultiHold) FencingToken() int64 { return h.holds[0].FencingToken() }
 
 // Err is nil while all locks are held. Afterwards it matches [ErrReleased] or

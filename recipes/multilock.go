@@ -19,7 +19,7 @@ import (
 // It has no nodes of its own. The nodes of each lock are as if that were acquired
 // alone, so any contender for one of the locks sees what it always sees.
 //
-// An acquire first enters the queues of all locks of one client in one transaction.
+// An acquire first joins the queues of all locks of one client in one transaction.
 // If all are free that is all it takes. At the first lock that is not free the
 // acquire withdraws from the queues of the locks behind, and only then it waits. It
 // never stands in the queue of a lock while it waits for one that is named before.
@@ -27,8 +27,8 @@ import (
 // these locks may see its nodes, and a TryAcquire that sees them returns a
 // [*BusyError].
 //
-// The locks of different clients cannot be entered in one transaction. They are
-// taken in the order in which they are named as well.
+// The acquire cannot join the queues of different clients in one transaction.
+// It takes their locks in the order in which they are named as well.
 //
 // It is safe for concurrent use, holds no state and needs no Close.
 type InterProcessMultiLock struct {
@@ -73,8 +73,8 @@ func pathOf(parts []part) string {
 // locks is lost.
 //
 // On error none is held and no node remains, or its removal goes on in the
-// background until it succeeds or the session is over. The error is a
-// [*LockError] that names the lock that failed, or all locks that were to be entered
+// background until it succeeds or the session is over. The error is a [*LockError]
+// that names the lock that failed, or all locks whose queues the acquire was to join
 // at once. It matches what the error of that lock's own Acquire matches. It also
 // matches [ErrLost] if one lock was lost while the acquire waited for another.
 //

@@ -109,7 +109,7 @@ func (c *collecting) free(ctx context.Context, some []int) error {
 	return cmp.Or(errs...)
 }
 
-// take enters the queues of some locks of one client in one transaction, and takes their
+// take joins the queues of some locks of one client in one transaction, and takes their
 // turns in order. At the first lock whose turn has not come it withdraws from the queues
 // behind. While the acquire waits here, a place there would be a lock that is held out
 // of order. It returns how many locks it has taken, and a context that descends from
@@ -170,7 +170,7 @@ func withdraw(ctx context.Context, members []*seqqueue.Member) error {
 	return errors.Join(errs...)
 }
 
-// join enters the queues of some locks of one client. On error no node remains, or
+// join makes the nodes of some locks of one client. On error no node remains, or
 // its removal goes on in the background.
 func (c *collecting) join(ctx context.Context, some []int) ([]*seqqueue.Member, error) {
 	parts := make([]part, len(some))

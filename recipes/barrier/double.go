@@ -178,9 +178,9 @@ func (b *DistributedDoubleBarrier) list(ctx context.Context, s *client.Session) 
 	return members(names), stat.Pzxid, nil
 }
 
-// forget removes the node of a member in the background. Until that is done the next
+// abandon removes the node of a member in the background. Until that is done the next
 // Enter does it, so that one process is never counted twice.
-func (b *DistributedDoubleBarrier) forget(s *client.Session, path string) {
+func (b *DistributedDoubleBarrier) abandon(s *client.Session, path string) {
 	b.mu.Lock()
 	b.left = append(b.left, path)
 	b.mu.Unlock()
@@ -196,8 +196,8 @@ func (b *DistributedDoubleBarrier) leftovers() []string {
 	return slices.Clone(b.left)
 }
 
-// settled notes that nodes are gone.
-func (b *DistributedDoubleBarrier) settled(paths []string) {
+// noteGone notes that nodes are gone.
+func (b *DistributedDoubleBarrier) noteGone(paths []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left = slices.DeleteFunc(b.left, func(path string) bool { return slices.Contains(paths, path) })

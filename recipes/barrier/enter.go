@@ -40,7 +40,7 @@ func (b *DistributedDoubleBarrier) Enter(ctx context.Context) (*Member, error) {
 			return m, nil
 		}
 		if e.sent && !e.gone {
-			b.forget(e.session, e.path)
+			b.abandon(e.session, e.path)
 		}
 		if !errors.Is(err, errOpen) {
 			return nil, err
@@ -172,7 +172,7 @@ func (e *entry) join(ctx context.Context, s *client.Session) error {
 		}
 		switch {
 		case err == nil:
-			e.b.settled(old)
+			e.b.noteGone(old)
 			if len(parts) == 0 {
 				return nil
 			}

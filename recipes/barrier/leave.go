@@ -34,7 +34,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	l := &leaving{m: m, b: m.b, own: m.path[len(m.b.path)+1:]}
 	err := l.leave(ctx)
 	if !l.gone {
-		m.b.forget(m.session, m.path)
+		m.b.abandon(m.session, m.path)
 	}
 	if w := (*WaitError)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &w) {
 		err = l.waited(err)

@@ -61,7 +61,7 @@ func (m *Member) lost(err error) {
 // the background. It does nothing after Leave. The error is always nil.
 func (m *Member) Close() error {
 	if m.end() == nil {
-		m.b.forget(m.session, m.path)
+		m.b.abandon(m.session, m.path)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (m *Member) end() error {
 	m.stop(ErrLeft)
 	m.holding.Done()
 	if err != nil {
-		m.b.forget(m.session, m.path)
+		m.b.abandon(m.session, m.path)
 	}
 	return err
 }

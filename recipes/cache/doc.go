@@ -43,18 +43,19 @@
 //     than its z: it gives a bound, and the reading holds at least until that bound.
 //     The bound is the largest head that was seen before the event. From ZooKeeper 3.9
 //     on events have their zxid, and the bound is z-1.
-//  4. A reading with a bound is marked, until the node is read again with a head that
+//  4. A reading with a bound is in doubt, until the node is read again with a head that
 //     is larger than the bound. By rule 1 that reading is newer than the change. A
-//     reading that was asked for after the event settles the mark in any case: if its
-//     head is the bound, there was no change, and the comparison of another cache has
-//     ended the watch.
+//     reading that was asked for after the event resolves the doubt in any case: if
+//     its head is the bound, there was no change, and the comparison of another cache
+//     has ended the watch.
 //
 // The cache takes all events that came before an answer, and then computes T, the
 // smallest of the newest head and all bounds. It publishes its readings as the state at
 // T if no floor is larger than T. Then each reading holds at T. T lies between its
 // floor and its bound, or between its floor and the newest head, before which no event
-// has marked it. A node that the cache does not have is not there at T. Its creation
-// would have been an event of its own, or of its parent's list, with a bound below T.
+// has put it in doubt. A node that the cache does not have is not there at T. Its
+// creation would have been an event of its own, or of its parent's list, with a bound
+// below T.
 //
 // After a reconnection, or after an overflow of the events, the cache sends a sync. It
 // goes on only if the server's head is not below the last T. It then asks the server

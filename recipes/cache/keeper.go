@@ -31,13 +31,13 @@ type keeper[V any] struct {
 	root   *treap[V]   // the newest readings
 	bytes  int64       // of data in root
 	newest string      // the node that came into root last
-	dirty  map[task]*mark
-	queue  []task // the tasks of dirty, in the order in which they are to be read
+	doubts map[task]*doubt
+	queue  []task // the tasks of doubts, in the order in which they are to be read
 	batch  int    // how many to read next
 
 	queued map[task]struct{} // the tasks of queue, each there once
-	leaves []task            // perhaps in dirty, and bare
-	large  bool              // dirty and queued have been large
+	leaves []task            // perhaps in doubts, and bare
+	large  bool              // doubts and queued have been large
 
 	head  int64 // zxid of the newest answer on this connection
 	valid int64 // every event of a transaction up to this one has been taken
@@ -55,7 +55,7 @@ type keeper[V any] struct {
 }
 
 func newKeeper[V any](f *follower[V]) *keeper[V] {
-	return &keeper[V]{follower: f, dirty: map[task]*mark{}, queued: map[task]struct{}{}, refused: map[string]struct{}{}, batch: leastBatch}
+	return &keeper[V]{follower: f, doubts: map[task]*doubt{}, queued: map[task]struct{}{}, refused: map[string]struct{}{}, batch: leastBatch}
 }
 
 // run keeps the cache until ctx ends or the client is closed.
@@ -111,7 +111,7 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 		return errNotConnected
 	case k.resync:
 		return k.catchUp(ctx)
-	case len(k.dirty) > 0:
+	case len(k.doubts) > 0:
 		return k.read(ctx)
 	case k.next() > 0:
 		return k.ask(ctx)
@@ -162,7 +162,7 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 	if errors.Is(err, ErrLimit) {
 		pause = limitPause
 		k.leave()
-		k.forget()
+		k.revert()
 	}
 	_ = k.publish(now) // the next step sees its error
 	until := time.Now().Add(pause)
@@ -175,15 +175,15 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 	}
 }
 
-// forget goes back to what the newest version has.
-func (k *keeper[V]) forget() {
+// revert goes back to what the newest version has.
+func (k *keeper[V]) revert() {
 	v := k.latest.Load()
 	k.root, k.valid, k.floor, k.bytes = v.root, v.zxid, v.zxid, 0
 	k.root.walk("", "\xff", func(n *Node[V]) bool {
 		k.bytes += int64(n.size)
 		return true
 	})
-	clear(k.dirty)
+	clear(k.doubts)
 	clear(k.queued)
 	clear(k.refused)
 	k.queue, k.leaves = nil, nil
@@ -225,12 +225,12 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 	}
 }
 
-// retryRefused marks the nodes that may not be read, if it is time.
+// retryRefused doubts the nodes that may not be read, if it is time.
 func (k *keeper[V]) retryRefused() {
 	if now := time.Now(); !now.Before(k.again) {
 		k.again = now.Add(refusedWait)
 		for path := range k.refused {
-			k.mark(task{path, ofData}, k.valid-1)
+			k.doubt(task{path, ofData}, k.valid-1)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (k *keeper[V]) publish(now inside.Contact) error {
 	v := k.latest.Load()
 	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
 	zxid := k.head
-	for _, m := range k.dirty {
+	for _, m := range k.doubts {
 		if zxid = min(zxid, m.bounds[0]); zxid < k.floor {
 			break
 		}
@@ -273,7 +273,7 @@ func (k *keeper[V]) news(said error) bool {
 }
 
 // stuck reports whether the cache knows of changes that it cannot read.
-func (k *keeper[V]) stuck() bool { return len(k.dirty) > 0 && k.reason() != nil }
+func (k *keeper[V]) stuck() bool { return len(k.doubts) > 0 && k.reason() != nil }
 
 // reason is the fault, if that says more than how the client stands.
 func (k *keeper[V]) reason() error {

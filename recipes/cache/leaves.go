@@ -22,7 +22,7 @@ func (k *keeper[V]) mayHaveChildren(n *Node[V]) bool {
 // that, with those of many other nodes, in place of a list of each.
 func (k *keeper[V]) leaf(t task, a inside.Answer) {
 	k.floor = max(k.floor, a.Stat.Pzxid)
-	k.dirty[t] = &mark{bounds: []int64{a.Stat.Czxid - 1}, bare: a.Zxid}
+	k.doubts[t] = &doubt{bounds: []int64{a.Stat.Czxid - 1}, bare: a.Zxid}
 	k.leaves = append(k.leaves, t)
 }
 
@@ -33,7 +33,7 @@ func (k *keeper[V]) compareLeaves(ctx context.Context) error {
 	var asks []inside.Ask
 	since := k.head
 	for _, t := range k.leaves {
-		if m := k.dirty[t]; m != nil && m.bare > 0 {
+		if m := k.doubts[t]; m != nil && m.bare > 0 {
 			asks = append(asks, inside.Ask{Path: t.path, Children: true})
 			since = min(since, m.bare)
 		}
@@ -61,8 +61,8 @@ func (k *keeper[V]) compareLeaves(ctx context.Context) error {
 		k.readNext(task{ask.Path, ofChildren})
 	}
 	for _, t := range k.leaves {
-		if m := k.dirty[t]; m != nil && m.bare > 0 {
-			delete(k.dirty, t)
+		if m := k.doubts[t]; m != nil && m.bare > 0 {
+			delete(k.doubts, t)
 		}
 	}
 	return nil
@@ -81,6 +81,6 @@ func (k *keeper[V]) readLeaves() {
 func (k *keeper[V]) shrink() {
 	if k.large {
 		k.large, k.queue = false, nil
-		k.dirty, k.queued = map[task]*mark{}, map[task]struct{}{}
+		k.doubts, k.queued = map[task]*doubt{}, map[task]struct{}{}
 	}
 }

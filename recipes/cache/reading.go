@@ -27,15 +27,15 @@ const (
 	ofBirth                // whether it has been made; for one-shot watches
 )
 
-// mark says until when the last reading of a task is known to hold.
-type mark struct {
+// doubt says until when the last reading of a task is known to hold.
+type doubt struct {
 	bounds []int64 // one for each event, in ascending order: less than its transaction
 	gone   int64   // if the last event is a deletion with a known transaction, that
 	fresh  bool    // something was noted since the reading was asked for
 	bare   int64   // if not 0, there were no children after this transaction; see compareLeaves
 }
 
-// absorb takes the events that have come, and marks what they make out of date.
+// absorb takes the events that have come, and doubts what they make out of date.
 func (k *keeper[V]) absorb() error {
 	events, err := k.feed.Take()
 	for _, e := range events {
@@ -51,7 +51,7 @@ func (k *keeper[V]) absorb() error {
 	return err
 }
 
-// note marks what an event makes out of date.
+// note doubts what an event makes out of date.
 func (k *keeper[V]) note(e inside.FeedEvent) {
 	bound := e.After
 	if e.Zxid > 0 {
@@ -74,29 +74,29 @@ func (k *keeper[V]) note(e inside.FeedEvent) {
 		}
 		t.what = ofChildren
 	case inside.FeedDeleted:
-		if k.dirty[t] == nil && k.root.get(e.Path) == nil && (!k.oneShot || e.Path != k.path) {
+		if k.doubts[t] == nil && k.root.get(e.Path) == nil && (!k.oneShot || e.Path != k.path) {
 			// It was not known, and needs not be. But if the one-shot watch waits for the
 			// node at the path of the cache, a comparison of another cache has ended it.
 			return
 		}
 	default:
 	}
-	k.mark(t, bound)
-	if m := k.dirty[t]; e.Kind == inside.FeedDeleted {
+	k.doubt(t, bound)
+	if m := k.doubts[t]; e.Kind == inside.FeedDeleted {
 		m.gone = e.Zxid
 	} else {
 		m.gone = 0
 	}
 }
 
-// mark notes that the last reading of t holds until bound, and perhaps no longer.
-func (k *keeper[V]) mark(t task, bound int64) {
-	m := k.dirty[t]
+// doubt notes that the last reading of t holds until bound, and perhaps no longer.
+func (k *keeper[V]) doubt(t task, bound int64) {
+	m := k.doubts[t]
 	if m == nil {
-		m = &mark{}
-		k.dirty[t] = m
+		m = &doubt{}
+		k.doubts[t] = m
 		k.enqueue(t)
-		k.large = k.large || len(k.dirty) > mostBatch
+		k.large = k.large || len(k.doubts) > mostBatch
 	}
 	m.fresh = true
 	k.readNext(t)
@@ -107,14 +107,14 @@ func (k *keeper[V]) mark(t task, bound int64) {
 
 // readNext makes sure that t is read.
 func (k *keeper[V]) readNext(t task) {
-	if m := k.dirty[t]; m != nil && m.bare > 0 {
+	if m := k.doubts[t]; m != nil && m.bare > 0 {
 		m.bare = 0
 		k.enqueue(t)
 	}
 }
 
-// enqueue makes t one of the next to be read. A task that was settled may still be in
-// the queue when it is marked again.
+// enqueue makes t one of the next to be read. A task whose doubt was resolved may still be in
+// the queue when t is in doubt again.
 func (k *keeper[V]) enqueue(t task) {
 	if _, there := k.queued[t]; !there {
 		k.queue = append(k.queue, t)
@@ -122,11 +122,11 @@ func (k *keeper[V]) enqueue(t task) {
 	}
 }
 
-// settle notes that t was read at zxid: events before that are dealt with. An event
+// resolve notes that t was read at zxid: events before that are dealt with. An event
 // that came before the reading was asked for is dealt with in any case. If its bound
 // is zxid, it was no news: the comparison of another cache ended the watch.
-func (k *keeper[V]) settle(t task, zxid int64) {
-	m := k.dirty[t]
+func (k *keeper[V]) resolve(t task, zxid int64) {
+	m := k.doubts[t]
 	if m == nil {
 		return
 	}
@@ -135,16 +135,16 @@ func (k *keeper[V]) settle(t task, zxid int64) {
 		i++
 	}
 	if m.bounds = m.bounds[i:]; len(m.bounds) == 0 {
-		delete(k.dirty, t)
+		delete(k.doubts, t)
 	}
 }
 
 // finish notes that t was read. The reading holds at least until then; if no watch
 // stands, the next one has to follow.
 func (k *keeper[V]) finish(t task, a inside.Answer) {
-	k.settle(t, a.Zxid)
+	k.resolve(t, a.Zxid)
 	if a.Unwatched && (a.Err == nil || t.what == ofBirth) {
-		k.mark(t, a.Zxid)
+		k.doubt(t, a.Zxid)
 	}
 }
 
@@ -208,9 +208,9 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	defer func() { k.comparing = false }()
 	k.head = zxid
 	k.readLeaves()
-	k.mark(task{k.path, ofData}, k.valid-1)
+	k.doubt(task{k.path, ofData}, k.valid-1)
 	if k.lists(k.path) {
-		k.mark(task{k.path, ofChildren}, k.valid-1)
+		k.doubt(task{k.path, ofChildren}, k.valid-1)
 	}
 	asks := k.known()
 	if k.valid > 0 && len(asks) > 0 {
@@ -229,12 +229,12 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 		if ask.Children {
 			t.what = ofChildren
 		}
-		k.mark(t, k.valid-1)
+		k.doubt(t, k.valid-1)
 	}
 	return k.absorb()
 }
 
-// known are the readings that a comparison is about. It marks the readings that no
+// known are the readings that a comparison is about. It doubts the readings that no
 // comparison can be about.
 func (k *keeper[V]) known() (asks []inside.Ask) {
 	k.root.walk("", "\xff", func(n *Node[V]) bool {
@@ -243,7 +243,7 @@ func (k *keeper[V]) known() (asks []inside.Ask) {
 			return true
 		case n.unread():
 			// Servers would set a watch and then keep its event to themselves.
-			k.mark(task{n.Path, ofData}, k.valid-1)
+			k.doubt(task{n.Path, ofData}, k.valid-1)
 			return true
 		}
 		asks = append(asks, inside.Ask{Path: n.Path})
@@ -255,7 +255,7 @@ func (k *keeper[V]) known() (asks []inside.Ask) {
 	return asks
 }
 
-// read reads the next marked nodes, all in one write.
+// read reads the next nodes in doubt, all in one write.
 func (k *keeper[V]) read(ctx context.Context) error {
 	if n := len(k.leaves); n >= mostLeaves || n > 0 && len(k.queue) == 0 {
 		return k.compareLeaves(ctx)
@@ -282,14 +282,14 @@ func (k *keeper[V]) read(ctx context.Context) error {
 
 // due reports whether t is to be read.
 func (k *keeper[V]) due(t task) bool {
-	m := k.dirty[t]
+	m := k.doubts[t]
 	return m != nil && m.bare == 0
 }
 
 func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {
 	asks := make([]inside.Ask, len(tasks))
 	for i, t := range tasks {
-		k.dirty[t].fresh = false
+		k.doubts[t].fresh = false
 		asks[i] = inside.Ask{Path: t.path, Children: t.what == ofChildren, Missing: t.what == ofBirth}
 	}
 	answers, err := k.feed.Read(ctx, asks)

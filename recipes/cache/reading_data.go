@@ -13,7 +13,7 @@ import (
 
 // data takes in what was read of a node.
 func (k *keeper[V]) data(t task, a inside.Answer) error {
-	old, m := k.root.get(t.path), k.dirty[t]
+	old, m := k.root.get(t.path), k.doubts[t]
 	delete(k.refused, t.path)
 	switch {
 	case errors.Is(a.Err, zk.ErrNoNode):
@@ -24,9 +24,9 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 		k.floor = max(k.floor, since)
 		k.remove(t.path, a.Zxid)
 		if t.path == k.path && k.oneShot {
-			k.mark(task{t.path, ofBirth}, a.Zxid-1)
+			k.doubt(task{t.path, ofBirth}, a.Zxid-1)
 		}
-		k.settle(t, a.Zxid)
+		k.resolve(t, a.Zxid)
 		return nil
 	case a.Err != nil: // the client may not read it, or takes no answer of that size
 		if len(k.refused) == 0 {
@@ -45,10 +45,10 @@ func (k *keeper[V]) data(t task, a inside.Answer) error {
 			k.root = k.root.put(n)
 			k.floor = max(k.floor, a.Zxid)
 			if m != nil && k.lists(t.path) && errors.Is(a.Err, client.ErrReplyTooLarge) {
-				k.mark(task{t.path, ofChildren}, m.bounds[0]) // they may be read all the same
+				k.doubt(task{t.path, ofChildren}, m.bounds[0]) // they may be read all the same
 			}
 		}
-		k.settle(t, a.Zxid)
+		k.resolve(t, a.Zxid)
 		return nil
 	}
 	k.finish(t, a)
@@ -117,32 +117,32 @@ func (k *keeper[V]) begin(n *Node[V], a inside.Answer) {
 		k.root = k.root.cut(d.Path, d.Path+"/")
 		k.bytes -= int64(d.size)
 		if d.unread() { // it may be newer
-			k.mark(task{d.Path, ofData}, n.Czxid-1)
+			k.doubt(task{d.Path, ofData}, n.Czxid-1)
 		}
 	}
 	t := task{n.Path, ofChildren}
 	switch {
 	case !k.mayHaveChildren(n):
-	case k.oneShot && !k.plain && a.Stat.NumChildren == 0 && k.dirty[t] == nil:
+	case k.oneShot && !k.plain && a.Stat.NumChildren == 0 && k.doubts[t] == nil:
 		k.leaf(t, a)
 	case k.oneShot, a.Stat.NumChildren > 0:
 		// A persistent watch tells of children that are made after it stands. But a server
 		// that has just joined may have these already, before it runs the transactions that
 		// make them. It sends no events then.
-		k.mark(t, n.Czxid-1)
+		k.doubt(t, n.Czxid-1)
 	}
 }
 
 // children takes in the names of the children of a node.
 func (k *keeper[V]) children(t task, a inside.Answer) error {
 	since := a.Zxid - 1
-	if m := k.dirty[t]; m != nil {
+	if m := k.doubts[t]; m != nil {
 		since = min(since, m.bounds[0]) // what was below is not known after that
 	}
 	k.finish(t, a)
 	if a.Err != nil { // the reading of its data says why
 		if k.root.get(t.path) != nil {
-			k.mark(task{t.path, ofData}, since)
+			k.doubt(task{t.path, ofData}, since)
 		}
 		return nil
 	}
@@ -161,7 +161,7 @@ func (k *keeper[V]) children(t task, a inside.Answer) error {
 			return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: path}
 		}
 		if k.root.get(path) == nil {
-			k.mark(task{path, ofData}, a.Stat.Pzxid-1)
+			k.doubt(task{path, ofData}, a.Stat.Pzxid-1)
 		}
 	}
 	var gone []string
@@ -180,19 +180,19 @@ func (k *keeper[V]) children(t task, a inside.Answer) error {
 // birth takes in whether the node at the path of the cache has been made.
 func (k *keeper[V]) birth(t task, a inside.Answer) {
 	since := k.valid
-	if m := k.dirty[t]; m != nil {
+	if m := k.doubts[t]; m != nil {
 		since = m.bounds[0] // no watch has stood since then
 	}
 	k.finish(t, a)
 	if a.Err == nil {
-		k.mark(task{t.path, ofData}, min(since, a.Zxid-1))
+		k.doubt(task{t.path, ofData}, min(since, a.Zxid-1))
 	} else {
 		k.floor = max(k.floor, a.Zxid) // it may have come and gone before
 	}
 }
 
 // remove removes a node and all below it. They were not there at zxid, the zxid of an
-// answer; marks of events before that answer are settled.
+// answer, which resolves doubts of events before it.
 func (k *keeper[V]) remove(path string, zxid int64) {
 	if k.root.get(path) == nil {
 		return
@@ -200,8 +200,8 @@ func (k *keeper[V]) remove(path string, zxid int64) {
 	k.root.walk(path, behind(path), func(n *Node[V]) bool {
 		k.bytes -= int64(n.size)
 		delete(k.refused, n.Path)
-		k.settle(task{n.Path, ofData}, zxid)
-		k.settle(task{n.Path, ofChildren}, zxid)
+		k.resolve(task{n.Path, ofData}, zxid)
+		k.resolve(task{n.Path, ofChildren}, zxid)
 		return true
 	})
 	k.root = k.root.remove(path)

@@ -21,7 +21,7 @@ func (n *PersistentNode) run(ctx context.Context) {
 		s, err := n.c.Session(ctx)
 		switch {
 		case err == nil:
-			n.enter(s)
+			n.beginSession(s)
 			end = n.inSession(ctx, s)
 		case ctx.Err() != nil, errors.Is(err, client.ErrClosed):
 			end = closed(ctx, err)
@@ -54,8 +54,8 @@ func closed(ctx context.Context, why error) error {
 // session for its timeout at most, and the client ends it earlier if it can.
 const pastSessions = 16
 
-// enter begins a session.
-func (n *PersistentNode) enter(s *client.Session) {
+// beginSession notes that s is the session from now on.
+func (n *PersistentNode) beginSession(s *client.Session) {
 	if n.session == nil || n.session.ID() == s.ID() {
 		n.session = s
 		return

@@ -104,14 +104,15 @@ func (a *atom[T]) tidy() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.running {
-		a.forget()
+		a.abandonMark()
 	}
 }
 
-// forget drops the mark. Without it what is known may belong to a deleted node.
-func (a *atom[T]) forget() {
+// abandonMark deletes the mark in the background. Without the mark, what is known may belong to a deleted
+// node.
+func (a *atom[T]) abandonMark() {
 	if a.mark != nil {
-		a.mark.drop()
+		a.mark.abandon()
 	}
 	a.mark, a.known = nil, nil
 }
@@ -153,7 +154,7 @@ func (a *atom[T]) tried(ctx, patience context.Context, b *batch[T], policy retry
 				}
 				return err
 			}
-			a.forget()
+			a.abandonMark()
 			renew := again(err) || missing(err)
 			if !renew || ctx.Err() != nil || round == renewals {
 				final = err
@@ -176,7 +177,7 @@ func (a *atom[T]) try(ctx context.Context, b *batch[T]) error {
 		switch {
 		case write && !none:
 			err := a.write(ctx, b, prev, next)
-			if !errors.Is(err, client.ErrTooLarge) || !a.drop(b, err) {
+			if !errors.Is(err, client.ErrTooLarge) || !a.takeOut(b, err) {
 				return err
 			}
 		case write:
@@ -216,14 +217,14 @@ func (a *atom[T]) bear(ctx context.Context, b *batch[T]) error {
 // Versioned, and has no mark.
 func (a *atom[T]) read(ctx context.Context, b *batch[T]) error {
 	if a.mark != nil && (a.mark.session.Err() != nil || a.mark.version >= worn) {
-		a.forget()
+		a.abandonMark()
 	}
 	if a.known != nil {
 		return nil
 	}
 	b.looked = true
 	if !a.plain && a.mark == nil {
-		switch err := a.marked(ctx); {
+		switch err := a.makeMark(ctx); {
 		case errors.Is(err, zk.ErrNoNode):
 			a.known = &Versioned[T]{}
 			return nil
@@ -239,7 +240,7 @@ func (a *atom[T]) read(ctx context.Context, b *batch[T]) error {
 	data, stat, err := get(ctx, a.path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		a.forget()
+		a.abandonMark()
 		a.known = &Versioned[T]{}
 		return nil
 	case err != nil:
@@ -252,8 +253,8 @@ func (a *atom[T]) read(ctx context.Context, b *batch[T]) error {
 	return err
 }
 
-// marked makes a mark in the current session.
-func (a *atom[T]) marked(ctx context.Context) error {
+// makeMark makes a mark in the current session.
+func (a *atom[T]) makeMark(ctx context.Context) error {
 	session, err := a.c.Session(ctx)
 	if err == nil {
 		a.mark, err = newMark(ctx, session, a.path, a.createOptions())
@@ -267,7 +268,7 @@ func (a *atom[T]) write(ctx context.Context, b *batch[T], prev Versioned[T], nex
 		return a.failed("set", client.OutcomeNeverSent, errVersionAny)
 	}
 	data := a.kind.encode(next)
-	stat, set, err := a.send(ctx, a.place(prev), data)
+	stat, set, err := a.send(ctx, a.origin(prev), data)
 	switch {
 	case err != nil:
 		return err
@@ -284,7 +285,7 @@ func (a *atom[T]) write(ctx context.Context, b *batch[T], prev Versioned[T], nex
 	return nil
 }
 
-func (a *atom[T]) send(ctx context.Context, prev place, data []byte) (stat *zk.Stat, set bool, err error) {
+func (a *atom[T]) send(ctx context.Context, prev origin, data []byte) (stat *zk.Stat, set bool, err error) {
 	if a.mark != nil {
 		return a.mark.write(ctx, prev, data)
 	}

@@ -117,9 +117,9 @@ func (a *atom[T]) unsend(b *batch[T]) {
 	}
 }
 
-// drop takes the change out of b that has made the value which was too large to send.
+// takeOut takes the change out of b that has made the value which was too large to send.
 // It reports whether others are left: these need not fail with err.
-func (a *atom[T]) drop(b *batch[T], err error) bool {
+func (a *atom[T]) takeOut(b *batch[T], err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var last *change[T]

@@ -36,11 +36,11 @@ func newMark(ctx context.Context, session *client.Session, path string, opts []c
 	return &mark{session: session, path: made}, nil
 }
 
-// drop deletes the mark, without waiting.
-func (m *mark) drop() { _ = inner.DeleteInBackground(m.session, m.path) } // the path came from the server
+// abandon deletes the mark in the background.
+func (m *mark) abandon() { _ = inner.DeleteInBackground(m.session, m.path) } // the path came from the server
 
-// place is what a value was read from.
-type place struct {
+// origin is what a value was read from.
+type origin struct {
 	path         string
 	version      int32
 	czxid, mzxid int64
@@ -50,7 +50,7 @@ type place struct {
 // whether it did. stat is that of the node, or nil if the answer was lost. After an
 // error that does not match client.UnknownOutcome and after false nothing was written.
 // After an error the mark is of no more use.
-func (m *mark) write(ctx context.Context, prev place, data []byte) (stat *zk.Stat, set bool, err error) {
+func (m *mark) write(ctx context.Context, prev origin, data []byte) (stat *zk.Stat, set bool, err error) {
 	for doubt := false; ; {
 		results, err := m.session.Multi(ctx, client.SetOp(prev.path, data, prev.version), client.SetOp(m.path, nil, m.version))
 		if err == nil {
@@ -92,7 +92,7 @@ func (m *mark) write(ctx context.Context, prev place, data []byte) (stat *zk.Sta
 // more. After any other error nothing is known.
 //
 // The Sync makes this server show what the lost server had passed on.
-func (m *mark) written(ctx context.Context, prev place) (bool, error) {
+func (m *mark) written(ctx context.Context, prev origin) (bool, error) {
 	if err := m.session.Sync(ctx, m.path); err != nil {
 		return false, err
 	}

@@ -43,7 +43,7 @@ func (s *seeded[T]) trySetIn(ctx context.Context, session *client.Session, prev 
 	if err != nil {
 		return false, s.failed(trySetOp, client.OutcomeNeverSent, err)
 	}
-	defer mark.drop()
+	defer mark.abandon()
 	_, stat, err := session.Get(ctx, s.path)
 	if missing(err) {
 		return false, nil
@@ -57,7 +57,7 @@ func (s *seeded[T]) trySetIn(ctx context.Context, session *client.Session, prev 
 	if stat.Czxid != prev.czxid || stat.Mzxid != prev.mzxid {
 		return false, nil
 	}
-	_, set, err := mark.write(ctx, s.place(prev), s.kind.encode(v))
+	_, set, err := mark.write(ctx, s.origin(prev), s.kind.encode(v))
 	if missing(err) {
 		return false, nil
 	}
@@ -68,7 +68,7 @@ func (s *seeded[T]) trySetIn(ctx context.Context, session *client.Session, prev 
 // deleted it with the mark.
 func missing(err error) bool { return errors.Is(err, zk.ErrNoNode) && !client.UnknownOutcome(err) }
 
-// place is where prev was read.
-func (n *node[T]) place(prev Versioned[T]) place {
-	return place{path: n.path, version: prev.Version, czxid: prev.czxid, mzxid: prev.mzxid}
+// origin is where prev was read.
+func (n *node[T]) origin(prev Versioned[T]) origin {
+	return origin{path: n.path, version: prev.Version, czxid: prev.czxid, mzxid: prev.mzxid}
 }
