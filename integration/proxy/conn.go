@@ -36,7 +36,7 @@ func (p *Proxy) serve(ctx context.Context, client *net.TCPConn) {
 		_ = client.Close()
 		return
 	}
-	defer p.dismiss(c)
+	defer p.discard(c)
 	reader, err := c.open(ctx)
 	if err != nil {
 		p.note("#%d %v", c.id, err)
@@ -58,7 +58,7 @@ func (p *Proxy) serve(ctx context.Context, client *net.TCPConn) {
 	err = c.forwardReplies(bufio.NewReaderSize(c.server, bufferSize))
 	c.note("replies end: %v", err)
 	c.passGates(&p.toClient, &c.toClient)
-	c.markGone()
+	c.closeGone()
 	_ = client.Close()
 	requests.Wait()
 }
@@ -77,7 +77,7 @@ func (p *Proxy) admit(client *net.TCPConn) *conn {
 	return c
 }
 
-func (p *Proxy) dismiss(c *conn) {
+func (p *Proxy) discard(c *conn) {
 	c.kill()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ const (
 // leave closes the client's half, once, and the way to the server behind what was
 // forwarded. What the server still sends is read and dropped, for a limited time.
 func (c *conn) leave(how leaving) {
-	if !c.markGone() {
+	if !c.closeGone() {
 		return
 	}
 	_ = c.client.Close()
@@ -165,8 +165,8 @@ func (c *conn) leave(how leaving) {
 	}
 }
 
-// markGone reports whether it was the first to do so.
-func (c *conn) markGone() bool {
+// closeGone closes gone, and reports whether this was the first call.
+func (c *conn) closeGone() bool {
 	first := false
 	c.goneOnce.Do(func() {
 		close(c.gone)
@@ -186,7 +186,7 @@ func (c *conn) isGone() bool {
 
 // kill closes both halves at once.
 func (c *conn) kill() {
-	c.markGone()
+	c.closeGone()
 	_ = c.client.Close()
 	c.p.mu.Lock()
 	server := c.server

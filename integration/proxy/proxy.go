@@ -156,7 +156,7 @@ func (p *Proxy) On(m Match, a Action, then ...func(Request)) *Rule {
 	return r
 }
 
-func (p *Proxy) drop(r *Rule) {
+func (p *Proxy) removeRule(r *Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = slices.DeleteFunc(p.rules, func(other *Rule) bool { return other == r })

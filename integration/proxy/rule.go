@@ -217,5 +217,5 @@ func (r *Rule) Remove() {
 	r.mu.Lock()
 	r.removed = true
 	r.mu.Unlock()
-	r.proxy.drop(r)
+	r.proxy.removeRule(r)
 }

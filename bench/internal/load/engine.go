@@ -86,7 +86,7 @@ func (e *Engine) Close() {
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for e.gate.standing()+e.ended() < len(e.field.Contenders) {
+	for e.gate.waiting()+e.ended() < len(e.field.Contenders) {
 		<-tick.C
 	}
 }

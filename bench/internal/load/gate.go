@@ -87,8 +87,8 @@ func (g *gate) pass() {
 	<-opened
 }
 
-// standing is how many contenders wait for the gate to open.
-func (g *gate) standing() int {
+// waiting is how many contenders wait for the gate to open.
+func (g *gate) waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.parked

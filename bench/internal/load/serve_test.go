@@ -17,7 +17,7 @@ import (
 
 // mutex is a lock of this process; a broken one lets every contender in.
 type mutex struct {
-	place  chan struct{}
+	held   chan struct{}
 	broken bool
 	fails  error
 }
@@ -26,13 +26,13 @@ func (m *mutex) Acquire(context.Context) error {
 	if m.broken {
 		return m.fails
 	}
-	m.place <- struct{}{}
+	m.held <- struct{}{}
 	return m.fails
 }
 
 func (m *mutex) Release(context.Context) error {
 	if !m.broken {
-		<-m.place
+		<-m.held
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ const setup = "setup peer=x addrs=h:1 kind=mutex root=/r contenders=4 sessions=1
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	for _, polls := range []bool{false, true} {
-		d := talk(t, &mutex{place: make(chan struct{}, 1)}, polls, false)
+		d := talk(t, &mutex{held: make(chan struct{}, 1)}, polls, false)
 		d.say(setup)
 		for round := range 3 {
 			d.say("open")
@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 
 func TestProtocol(t *testing.T) {
 	t.Parallel()
-	d := talk(t, &mutex{place: make(chan struct{}, 1)}, false, false)
+	d := talk(t, &mutex{held: make(chan struct{}, 1)}, false, false)
 	for _, c := range []struct{ command, want string }{
 		{"begin", "error not set up"},
 		{"setup peer=x", "error load: incomplete: [peer=x]"},

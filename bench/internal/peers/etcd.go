@@ -59,14 +59,14 @@ func etcd(ctx context.Context, spec *load.Spec) (*load.Field, error) {
 func closeEtcd(clients []*clientv3.Client, sessions []*concurrency.Session) {
 	const atOnce = 64
 	var (
-		wg     sync.WaitGroup
-		places = make(chan struct{}, atOnce)
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, atOnce)
 	)
 	for _, s := range sessions {
-		places <- struct{}{}
+		slots <- struct{}{}
 		wg.Go(func() {
 			_ = s.Close() // nothing depends on it any more
-			<-places
+			<-slots
 		})
 	}
 	wg.Wait()

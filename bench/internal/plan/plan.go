@@ -102,7 +102,7 @@ func (p *Plan) Length() time.Duration {
 		starting = 6 * time.Second       // the servers of a setting
 		process  = time.Second           // of a peer, in and out
 		joining  = 12 * time.Millisecond // a contender stands in line
-		standing = 2 * time.Second       // until a long line is known to stand
+		stands   = 2 * time.Second       // until a long line is known to stand
 		long     = 8
 	)
 	var all time.Duration
@@ -112,7 +112,7 @@ func (p *Plan) Length() time.Duration {
 			for _, peer := range p.Of(&w) {
 				all += process + time.Duration(w.Contenders)*joining + time.Duration(p.Rounds)*(p.Window+p.Warm)
 				if w.Contenders > long {
-					all += standing
+					all += stands
 				}
 				if peer.Language == Java {
 					all += p.WarmJava

@@ -89,11 +89,11 @@ func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation = math.Pi / 6
 	p.X.Tick.Label.XAlign = draw.XRight
-	place := map[string]float64{}
+	position := map[string]float64{}
 	for i, name := range names {
-		place[name] = float64(i)
+		position[name] = float64(i)
 	}
-	n, err := draws(p, lines(others, func(r row) float64 { return r.rate }, func(b block) float64 { return place[b.workload.Name] }), false)
+	n, err := draws(p, lines(others, func(r row) float64 { return r.rate }, func(b block) float64 { return position[b.workload.Name] }), false)
 	if n > 1 {
 		some = append(some, picture{s.Name + "-others", title + ": " + s.Title, p})
 	}
@@ -129,7 +129,7 @@ func lines(all []block, figure func(row) float64, x func(block) float64) []line 
 	return some
 }
 
-// draws draws lines, or points where the places have no order, and returns how many.
+// draws draws lines, or points where the positions have no order, and returns how many.
 func draws(p *plot.Plot, all []line, joined bool) (int, error) {
 	for _, l := range all {
 		i := slices.IndexFunc(plan.Peers(), func(p plan.Peer) bool { return p.Name == l.peer.Name })

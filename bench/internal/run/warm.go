@@ -19,7 +19,7 @@ func (r *Runner) warm(ctx context.Context, st *stage) error {
 			continue
 		}
 		e := &entrant{peer: peer, servers: st.ensembles[peer.Family], cell: &Cell{}}
-		err := r.enter(ctx, e, &w, st)
+		err := r.launch(ctx, e, &w, st)
 		if err == nil {
 			err = e.worker.Do(ctx, "open")
 		}

@@ -28,7 +28,7 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 	for i, peer := range peers {
 		cells[i] = Cell{Setting: s.Name, Workload: w.Name, Peer: peer.Name}
 		entrants[i] = &entrant{peer: peer, servers: st.ensembles[peer.Family], cell: &cells[i]}
-		entrants[i].failed(ctx, r, r.enter(ctx, entrants[i], w, st))
+		entrants[i].failed(ctx, r, r.launch(ctx, entrants[i], w, st))
 	}
 	for round := range r.Plan.Rounds {
 		for _, i := range measure.Turns(round, len(entrants)) {
@@ -64,8 +64,8 @@ func (e *entrant) failed(ctx context.Context, r *Runner, err error) {
 	}
 }
 
-// enter starts a peer's process and lets its contenders stand in line.
-func (r *Runner) enter(ctx context.Context, e *entrant, w *plan.Workload, st *stage) (err error) {
+// launch starts a peer's process and lets its contenders stand in line.
+func (r *Runner) launch(ctx context.Context, e *entrant, w *plan.Workload, st *stage) (err error) {
 	r.paths++
 	name := fmt.Sprintf("%s-%s", w.Name, e.peer.Name)
 	e.worker, err = worker.Start(r.commands[e.peer.Language], st.dir, name)

@@ -22,7 +22,7 @@ type board struct {
 type panel struct {
 	Type, Title, Description string
 
-	GridPos     place
+	GridPos     rect
 	FieldConfig struct {
 		Defaults  struct{ Unit string }
 		Overrides []override
@@ -160,8 +160,8 @@ func legend(format string, labels map[string]string) string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// place is a rectangle. In a dashboard its units are columns and rows of a grid.
-type place struct{ X, Y, W, H int }
+// rect is a rectangle. In a dashboard its units are columns and rows of a grid.
+type rect struct{ X, Y, W, H int }
 
 // The grid of Grafana, in pixels.
 const (
@@ -171,17 +171,17 @@ const (
 )
 
 // pixels is the rectangle on a page of the given width.
-func (p place) pixels(width int) place {
+func (p rect) pixels(width int) rect {
 	column := float64(width-(columns-1)*gap) / columns
 	left := float64(p.X) * (column + gap)
-	return place{
+	return rect{
 		X: int(left + .5), Y: p.Y * (rowHeight + gap),
 		W: int(float64(p.W)*(column+gap) - gap + .5), H: p.H*(rowHeight+gap) - gap,
 	}
 }
 
 // overlaps says that two rectangles share a part.
-func (p place) overlaps(q place) bool {
+func (p rect) overlaps(q rect) bool {
 	return p.X < q.X+q.W && q.X < p.X+p.W && p.Y < q.Y+q.H && q.Y < p.Y+p.H
 }
 

@@ -122,7 +122,7 @@ func TestLegend(t *testing.T) {
 
 func TestPixels(t *testing.T) {
 	t.Parallel()
-	for grid, want := range map[place]place{
+	for grid, want := range map[rect]rect{
 		{0, 0, 24, 1}:  {0, 0, 1000, 30},
 		{0, 1, 12, 8}:  {0, 38, 496, 296},
 		{12, 1, 12, 8}: {504, 38, 496, 296},
@@ -150,7 +150,7 @@ func TestPixels(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for _, wrong := range [][]place{
+	for _, wrong := range [][]rect{
 		{{0, 0, 12, 8}, {11, 7, 12, 8}},
 		{{20, 0, 5, 8}},
 		{{0, 0, 12, 0}},

@@ -24,7 +24,7 @@ const (
 
 // drawing is a panel as the page has it.
 type drawing struct {
-	place
+	rect
 
 	Row                bool
 	Title, Description string
@@ -76,7 +76,7 @@ func legendOf(lines []series, width, most int) (names []entry, taken int) {
 // Grafana gives a third of a panel to the legend, and so does draw. Lines that never
 // leave 0 come last there.
 func draw(p panel, lines []series, s span, width int) drawing {
-	d := drawing{place: p.GridPos.pixels(width), Row: p.isRow(), Title: p.Title, Description: p.Description}
+	d := drawing{rect: p.GridPos.pixels(width), Row: p.isRow(), Title: p.Title, Description: p.Description}
 	if d.Row {
 		return d
 	}
