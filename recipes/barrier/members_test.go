@@ -92,6 +92,7 @@ func TestMemberCount(t *testing.T) {
 		c, d := r.connect("a"), r.connect("b")
 		one := r.enter(r.ctx, r.double(c, 3, barrier.WithMemberName("w1")))
 		name := r.standing(1)[0]
+		waiting(r, one) // w1 has looked, so the other member is the one that finds out
 		_, err := r.double(d, 2).Enter(r.ctx)
 		wantErr(t, err, barrier.ErrMemberCount)
 		e := (*barrier.MemberCountError)(nil)
