@@ -30,8 +30,7 @@ type core struct {
 	lasting *lastingWatches
 	root    *Client // the client of the connect string, without a namespace
 
-	kept      sync.Once // sets ofRecipes
-	ofRecipes any       // what recipes keep for the client
+	kept sync.Map // what recipes keep for the client
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
 	cancel context.CancelCauseFunc

@@ -58,7 +58,10 @@ func (g guard) Resume() bool {
 }
 
 // keep is inside.Functions.Kept.
-func (c *core) keep(init func() any) any {
-	c.kept.Do(func() { c.ofRecipes = init() })
-	return c.ofRecipes
+func (c *core) keep(what any, init func() any) any {
+	kept, ok := c.kept.Load(what)
+	if !ok {
+		kept, _ = c.kept.LoadOrStore(what, init())
+	}
+	return kept
 }

@@ -15,7 +15,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	Orderly:            orderly,
 	Guard:              setGuard,
 	Watch:              watchNodes,
-	Kept:               func(c *Client, init func() any) any { return c.core.keep(init) },
+	Kept:               func(c *Client, what any, init func() any) any { return c.core.keep(what, init) },
 	Hold:               hold,
 	DeleteInBackground: deleteInBackground,
 	In:                 inNamespace,

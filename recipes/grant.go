@@ -31,7 +31,7 @@ type place struct {
 
 	shared bool // others may hold the lock at the same time
 
-	heirs *succession // of a semaphore, whose waiters may take over; or nil
+	of *InterProcessSemaphoreV2 // whose waiters may take over; or nil
 }
 
 // grant is a place that is held: by one hold or, with re-entry, by several.

@@ -33,6 +33,7 @@ func (h *Hold) Path() string { return h.grant.Paths[0] }
 // number is no token, it starts again at 0 when the directory is removed. A
 // read hold in the place of a write hold has the write hold's token. Permits that are
 // held at the same time may have been granted in another order than that of their tokens.
+// Permits that were granted in one transaction have the same token.
 // Restoring an ensemble from a backup may take tokens back.
 func (h *Hold) FencingToken() int64 { return h.grant.token }
 

@@ -46,7 +46,7 @@ type InterProcessSemaphoreV2 struct {
 	max    int
 	count  PermitCount // instead of max, if not nil
 
-	succession succession
+	lines *lines // of the client
 
 	unmixed atomic.Bool  // no other lock was found on the path
 	calm    atomic.Int32 // acquires in a row that did not have to wait; see atOnce
@@ -104,7 +104,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 		c:        c, path: path, recipe: "InterProcessSemaphoreV2",
 		key:  newHeldKey(c, full, leaseTag),
 		gate: gate, leases: leases,
-		max: most, count: count,
+		max: most, count: count, lines: linesOf(c),
 	}, nil
 }
 

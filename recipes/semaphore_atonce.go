@@ -32,7 +32,8 @@ func (p permits) learn(free bool) {
 	}
 }
 
-// atOnce makes the leases before it looks, if the last acquires did not have to wait.
+// atOnce makes the leases before it looks, if the last acquires did not have to wait and
+// none of this client stands in the queue.
 // The lists leave with them. The permits are taken if no contender stands in the queue,
 // all leases together are no more than there are permits, and no younger lease is gone.
 // That takes no look at the owners of other nodes. Otherwise the leases are deleted in
@@ -46,7 +47,7 @@ func (p permits) learn(free bool) {
 //   - Curator makes its lease and counts all children of the directory, with a node in the
 //     queue. It waits until the leases are withdrawn.
 func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueue.Member, err error) {
-	if p.count != nil || p.calm.Load() < calmAfter || ctxerr.Ended(ctx) != nil {
+	if p.count != nil || p.calm.Load() < calmAfter || p.line() != nil || ctxerr.Ended(ctx) != nil {
 		return place{}, false, nil, nil //nolint:nilerr // joining the queue says so
 	}
 	session, err := p.c.Session(ctx)

@@ -15,49 +15,115 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// A release hands its permits to the first in the queue, if that is a waiter of the same
-// semaphore value. One transaction deletes the leases, makes the leases of the waiter,
-// and deletes the waiter's node in the queue. That is a claim without a new list. The
-// waiter has listed the leases since it became the first. No other acquire was granted
-// any since. So no more than the listed leases can be held, less the ones that the
-// transaction deletes. If one of these nodes is missing, or one request cannot carry all
-// that, nothing is applied, and both go on alone.
+// The waiters of one client that stand directly behind each other in the queue
+// are served together. The first of them has listed the leases since it became the first.
+// No other acquire was granted any since. So no more than the listed leases can be held.
+// If there is room for the waiters behind it as well, one transaction makes the leases of
+// all of them and deletes their nodes in the queue. That is what they would have done one
+// after the other, without the lists in between. A waiter for which there is no room ends
+// the group. None behind it is served before it.
 //
-// The waiter right behind it becomes the first then, and what the leases are is known. So
-// it is the heir at once, before it has asked a server.
+// Each of them knows by a list of its own that no contender stands between it and the one
+// ahead: the list was made behind its node, and numbers only grow while that node stands.
+//
+// A release hands its permits to such a group. The same transaction deletes the released
+// leases.
+//
+// If one of these nodes is missing, or one request cannot carry all that, nothing is
+// applied, and all of them go on alone.
+//
+// The waiter right behind the group becomes the first then, and what the leases are is
+// known. So it goes on at once, before it has asked a server.
 
-// succession says which waiter of this process is served when permits are
-// released.
-type succession struct {
-	mu   sync.Mutex       // guards all of it; never held across I/O
+// lines are the lines of one client, of the semaphores for which an acquire waits.
+type lines struct {
+	mu  sync.Mutex // guards all; it may be locked within that of no line
+	all map[lineKey]*line
+}
+
+// lineKey tells the lines of one client apart. Paths are in the namespace of c.
+type lineKey struct {
+	c    *client.Client
+	path string
+}
+
+// keptLines is the key of what a client keeps.
+type keptLines struct{}
+
+// linesOf returns the lines of the client of c.
+func linesOf(c *client.Client) *lines {
+	all, _ := inner.Kept(c, keptLines{}, func() any { return &lines{all: map[lineKey]*line{}} }).(*lines) // no other package has the key
+	return all
+}
+
+// line is the waiters of one client for the permits of one semaphore, of whatever values.
+// They have a fixed number of permits each. It says which one is served next.
+type line struct {
+	waiting int // guarded by lines.mu
+
+	mu   sync.Mutex       // guards the rest; never held across I/O
 	heir *heir            // the first in the queue, if it waits for room; or nil
 	next map[string]*heir // waiters for their turn, by the name of the node ahead
 }
 
-// heir is a waiter of a semaphore that has a fixed number of permits.
-type heir struct {
-	p     permits
-	m     *seqqueue.Member
-	first context.CancelCauseFunc // ends the wait for its turn
-
-	// The succession's mutex guards the rest.
-	after    string        // its key in next
-	taken    []string      // the leases that may be held; nil if it is not known to be the first
-	promised bool          // a release hands over to it; never undone
-	left     bool          // its acquire has ended
-	done     chan struct{} // closed when the hand-over has ended
-	got      place         // what it was handed
-	err      error         // or why not
-	refused  bool          // then the transaction has changed nothing
+// line returns the line of the semaphore, nil if no acquire of the client waits.
+func (s *InterProcessSemaphoreV2) line() *line {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	return s.lines.all[lineKey{s.c, s.path}]
 }
 
-// errFirst ends the wait for the turn of a waiter that is the first without a list.
-var errFirst = errors.New("the waiter ahead was handed its permits")
+// enter returns the line of the semaphore. It stays until exit.
+func (s *InterProcessSemaphoreV2) enter() *line {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	key := lineKey{s.c, s.path}
+	l := s.lines.all[key]
+	if l == nil {
+		l = &line{}
+		s.lines.all[key] = l
+	}
+	l.waiting++
+	return l
+}
 
-// stand makes a waiter of m. Its wait for its turn uses the context that stand returns.
-func (p permits) stand(ctx context.Context, m *seqqueue.Member) (*heir, context.Context) {
-	h := &heir{p: p, m: m, done: make(chan struct{})}
-	ctx, h.first = context.WithCancelCause(ctx)
+// exit ends what enter began.
+func (s *InterProcessSemaphoreV2) exit(l *line) {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	if l.waiting--; l.waiting == 0 {
+		delete(s.lines.all, lineKey{s.c, s.path})
+	}
+}
+
+// mostTogether is how many permits a group takes in one transaction, if it is a group.
+const mostTogether = 256
+
+// heir is a waiter of a semaphore that has a fixed number of permits.
+type heir struct {
+	p permits
+	m *seqqueue.Member
+	l *line
+
+	// The mutex of l guards the rest.
+	first    context.CancelCauseFunc // ends the wait for its turn
+	after    string                  // its key in next
+	taken    []string                // the leases that may be held; nil if it is not known to be the first
+	promised bool                    // a transaction serves it; never undone
+	left     bool                    // its acquire has ended
+	done     chan struct{}           // closed when that transaction has ended
+	got      place                   // what it was given
+	err      error                   // or why not
+	refused  bool                    // then the transaction has changed nothing
+}
+
+// errFirst ends the wait for the turn of a waiter that is served, or is the first
+// without a list.
+var errFirst = errors.New("the waiter ahead has its permits")
+
+// stand makes a waiter of m.
+func (p permits) stand(m *seqqueue.Member) *heir {
+	h := &heir{p: p, m: m, l: p.enter(), done: make(chan struct{})}
 	told := m.Told
 	m.Told = func(ahead int, behind string) {
 		h.follow(behind)
@@ -65,27 +131,59 @@ func (p permits) stand(ctx context.Context, m *seqqueue.Member) (*heir, context.
 			told(ahead, behind)
 		}
 	}
-	return h, ctx
+	return h
+}
+
+// turn waits until h is the first in the queue, or is served.
+func (h *heir) turn(ctx context.Context) (got place, served bool, err error) {
+	for {
+		turn, cancel := context.WithCancelCause(ctx)
+		h.begin(cancel)
+		_, err := h.p.gate.turn(turn, h.m, true)
+		called := ctx.Err() == nil && errors.Is(context.Cause(turn), errFirst)
+		cancel(nil)
+		// If it is served, its own node may be gone already.
+		got, over, failed := h.settle(ctx, false)
+		switch _, first := h.inherited(); {
+		case over || failed != nil:
+			return got, over, failed
+		case err == nil:
+			return place{}, false, nil
+		case !called || errors.Is(err, ErrNodeDeleted):
+			return place{}, false, waiterAhead(err)
+		case first:
+			h.m.Told(0, "")
+			return place{}, false, nil
+		}
+	}
+}
+
+// begin makes first end the wait for the turn of h, which begins.
+func (h *heir) begin(first context.CancelCauseFunc) {
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.first = first
 }
 
 // follow notes the name of the node right ahead of h.
 func (h *heir) follow(behind string) {
-	s := &h.p.succession
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget(h)
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(h)
 	if behind != "" {
-		if s.next == nil {
-			s.next = map[string]*heir{}
+		if l.next == nil {
+			l.next = map[string]*heir{}
 		}
-		h.after, s.next[behind] = behind, h
+		h.after, l.next[behind] = behind, h
 	}
 }
 
-// forget takes h out of the waiters for their turn. The caller holds s.mu.
-func (s *succession) forget(h *heir) {
-	if s.next[h.after] == h {
-		delete(s.next, h.after)
+// forget takes h out of the waiters for their turn. The caller holds l.mu.
+func (l *line) forget(h *heir) {
+	if l.next[h.after] == h {
+		delete(l.next, h.after)
 	}
 }
 
@@ -94,9 +192,9 @@ func (h *heir) inherited() (taken []string, ok bool) {
 	if h == nil {
 		return nil, false
 	}
-	s := &h.p.succession
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return h.taken, h.taken != nil
 }
 
@@ -107,13 +205,9 @@ func (h *heir) offer(taken []lease) <-chan struct{} {
 	if h == nil {
 		return nil
 	}
-	names := make([]string, len(taken))
-	for i, l := range taken {
-		names[i] = l.name
-	}
-	s := &h.p.succession
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := h.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	select {
 	case <-h.done:
 		if h.refused {
@@ -123,7 +217,7 @@ func (h *heir) offer(taken []lease) <-chan struct{} {
 	default:
 	}
 	if !h.promised {
-		h.taken, s.heir = names, h
+		h.taken, l.heir = namesOf(taken), h
 	}
 	return h.done
 }
@@ -135,13 +229,13 @@ func (h *heir) settle(ctx context.Context, room bool) (got place, over bool, err
 	if h == nil {
 		return place{}, room, nil
 	}
-	s := &h.p.succession
-	s.mu.Lock()
+	l := h.l
+	l.mu.Lock()
 	promised := h.promised
-	if room && s.heir == h {
-		s.heir = nil
+	if room && l.heir == h {
+		l.heir = nil
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if !promised {
 		return place{}, room, nil
 	}
@@ -160,17 +254,20 @@ func (h *heir) settle(ctx context.Context, room bool) (got place, over bool, err
 	}
 }
 
-// leave ends the part of h in the succession. What is handed over to it later is deleted,
+// leave ends the part of h in the line. What is handed over to it later is deleted,
 // unless it has what it waited for.
 func (h *heir) leave(served bool) {
-	s := &h.p.succession
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h.first(nil)
+	if h == nil {
+		return
+	}
+	l := h.l
+	defer h.p.exit(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	h.left = !served
-	s.forget(h)
-	if s.heir == h {
-		s.heir = nil
+	l.forget(h)
+	if l.heir == h {
+		l.heir = nil
 	}
 	select {
 	case <-h.done:
@@ -181,83 +278,170 @@ func (h *heir) leave(served bool) {
 	}
 }
 
-// promise chooses the heir of leases that are to be released, nil if there is no
+// group is waiters that stand directly behind each other, from the first in the queue on.
+type group struct {
+	l        *line
+	heirs    []*heir
+	taken    []string     // the leases that may be held
+	released seqqueue.Own // the ones of them that the transaction deletes
+}
+
+// gather makes a group of h, which is the first in the queue and for which there is room,
+// and of those behind it. The caller holds l.mu.
+func (l *line) gather(h *heir, taken []string, released seqqueue.Own) *group {
+	g := &group{l: l, heirs: []*heir{h}, taken: taken, released: released}
+	held := len(taken) - len(released.Paths) + h.p.n
+	for sum := h.p.n; ; {
+		next := l.next[h.m.Node.Name]
+		if next == nil || next.promised || next.m.Session.ID() != h.m.Session.ID() {
+			return g
+		}
+		held, sum = held+next.p.n, sum+next.p.n
+		if held > next.p.max || sum > mostTogether {
+			return g
+		}
+		g.heirs, h = append(g.heirs, next), next
+	}
+}
+
+// promise serves the group. The caller holds l.mu.
+func (g *group) promise() {
+	for _, h := range g.heirs {
+		h.promised = true
+		g.l.forget(h)
+	}
+	if g.l.heir == g.heirs[0] {
+		g.l.heir = nil
+	}
+}
+
+// promise chooses the heirs of leases that are to be released, nil if there is no
 // waiter that can take them over.
-func (s *succession) promise(own seqqueue.Own) *heir {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.heir
+func (l *line) promise(own seqqueue.Own) *group {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.heir
 	if h == nil || h.m.Session.ID() != own.Session.ID() || len(h.taken)-len(own.Paths) > h.p.max-h.p.n {
 		return nil
 	}
 	for _, path := range own.Paths {
-		if !slices.Contains(h.taken, path[strings.LastIndexByte(path, '/')+1:]) {
+		if !slices.Contains(h.taken, nameOf(path)) {
 			return nil
 		}
 	}
-	h.promised, s.heir = true, nil
-	return h
+	g := l.gather(h, h.taken, own)
+	g.promise()
+	return g
 }
 
-// take hands the released leases over to h.
-func (h *heir) take(released seqqueue.Own) {
-	ctx := h.m.Session.Context()
-	parts := []client.Op{client.DeleteOp(h.m.Path, 0)}
-	for _, path := range released.Paths {
-		parts = append(parts, client.DeleteOp(path, client.AnyVersion))
+// nameOf is the last part of a path.
+func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// claim makes the leases of h, which is the first in the queue and has found room beside
+// the leases with these names. It serves those behind it, too.
+func (h *heir) claim(ctx context.Context, taken []string) (place, error) {
+	l := h.l
+	l.mu.Lock()
+	g := l.gather(h, taken, seqqueue.Own{})
+	together := len(g.heirs) > 1 && !h.promised
+	if together {
+		g.promise()
 	}
-	made, err := inner.CreateGroup(ctx, h.m.Session, h.p.nodes(h.p.nodeData(h.p.c)), parts...)
-	var got place
-	unchanged := refused(err) || errors.Is(err, client.ErrTooLarge) // one request may carry less than both
-	if err == nil {
-		got = h.p.granted(h.m.Session, made)
-		if err = h.p.refuseMixed(ctx, made[0].More); err != nil {
-			h.p.unmixed.Store(false)
-			got.DeleteInBackground()
+	l.mu.Unlock()
+	if together {
+		go g.take() // bounded by the session: each of the group may give up
+		if got, over, err := h.settle(ctx, false); over || err != nil {
+			return got, err
 		}
 	}
-	s := &h.p.succession
-	s.mu.Lock()
-	h.got, h.err, h.refused = got, err, unchanged
-	if made != nil {
-		s.succeed(h, released)
+	got, err := h.p.claim(ctx, h.m)
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		alone := &group{l: l, heirs: []*heir{h}, taken: taken}
+		alone.succeed(got.Paths)
 	}
-	if err == nil && h.left {
-		got.DeleteInBackground()
-	}
-	close(h.done)
-	s.mu.Unlock()
+	return got, err
 }
 
-// succeed makes the waiter right behind h the heir, once h has left the queue with its
-// leases. The caller holds s.mu.
-func (s *succession) succeed(h *heir, released seqqueue.Own) {
-	next := s.next[h.m.Node.Name]
-	if next == nil || s.heir != nil {
+// take makes the leases of the group.
+func (g *group) take() {
+	first := g.heirs[0]
+	var nodes []newNode
+	var parts []client.Op
+	for _, h := range g.heirs {
+		nodes = append(nodes, h.p.nodes(h.p.nodeData(h.p.c))...)
+		parts = append(parts, client.DeleteOp(h.m.Path, 0))
+	}
+	for _, path := range g.released.Paths {
+		parts = append(parts, client.DeleteOp(path, client.AnyVersion))
+	}
+	for i := range nodes[1:] {
+		nodes[i+1].More = nil // one list is enough
+	}
+	session := first.m.Session
+	made, err := inner.CreateGroup(session.Context(), session, nodes, parts...)
+	unchanged := refused(err) || errors.Is(err, client.ErrTooLarge) // one request may carry less than all
+	if err == nil {
+		err = first.p.refuseMixed(session.Context(), made[0].More)
+	}
+	g.l.mu.Lock()
+	defer g.l.mu.Unlock()
+	if made != nil {
+		g.succeed(first.p.granted(session, made).Paths)
+	}
+	for _, h := range g.heirs {
+		if made != nil {
+			h.got, made = h.p.granted(session, made[:h.p.n]), made[h.p.n:]
+		}
+		h.serve(err, unchanged)
+	}
+}
+
+// serve ends the transaction that serves h, with err. The caller holds l.mu.
+func (h *heir) serve(err error, unchanged bool) {
+	h.err, h.refused = err, unchanged
+	if err != nil && h.got.Session != nil { // another lock is there
+		h.p.unmixed.Store(false)
+	}
+	if h.got.Session != nil && (err != nil || h.left) {
+		h.got.DeleteInBackground()
+	}
+	close(h.done)
+	h.first(errFirst)
+}
+
+// succeed tells the waiter right behind the group that it is the first, once the group has
+// left the queue with the leases at paths. The caller holds l.mu.
+func (g *group) succeed(paths []string) {
+	l := g.l
+	next := l.next[g.heirs[len(g.heirs)-1].m.Node.Name]
+	if next == nil || next.promised || l.heir != nil {
 		return
 	}
-	s.forget(next)
-	next.taken = slices.DeleteFunc(slices.Clone(h.taken), func(name string) bool {
-		return slices.ContainsFunc(released.Paths, func(path string) bool { return strings.HasSuffix(path, "/"+name) })
+	l.forget(next)
+	next.taken = slices.DeleteFunc(slices.Clone(g.taken), func(name string) bool {
+		return slices.ContainsFunc(g.released.Paths, func(path string) bool { return nameOf(path) == name })
 	})
-	for _, path := range h.got.Paths {
-		next.taken = append(next.taken, path[strings.LastIndexByte(path, '/')+1:])
+	for _, path := range paths {
+		next.taken = append(next.taken, nameOf(path))
 	}
-	s.heir = next
+	l.heir = next
 	next.first(errFirst)
 }
 
 // handOver hands the nodes of released leases to an heir. ok is false if there is none, or
 // if the hand-over was refused, and the nodes still have to be deleted.
-func (s *succession) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
+func (l *line) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
 	if ctx.Err() != nil || released.Session.Err() != nil {
 		return false, nil //nolint:nilerr // the delete that follows says so
 	}
-	h := s.promise(released)
-	if h == nil {
+	g := l.promise(released)
+	if g == nil {
 		return false, nil
 	}
-	go h.take(released) // bounded by the session: the releaser and the heir may give up
+	h := g.heirs[0]
+	go g.take() // bounded by the session: the releaser and the heirs may give up
 	select {
 	case <-h.done:
 	case <-ctx.Done():
@@ -285,9 +469,11 @@ func (s *succession) handOver(ctx context.Context, released seqqueue.Own) (ok bo
 
 // Delete deletes the nodes of a place, or hands them over to a waiter.
 func (p place) Delete(ctx context.Context) error {
-	if p.heirs != nil {
-		if done, err := p.heirs.handOver(ctx, p.Own); done {
-			return err
+	if p.of != nil {
+		if l := p.of.line(); l != nil {
+			if done, err := l.handOver(ctx, p.Own); done {
+				return err
+			}
 		}
 	}
 	return p.Own.Delete(ctx)

@@ -20,7 +20,7 @@ func TestHeirThatLookedWhileServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := permits{InterProcessSemaphoreV2: &InterProcessSemaphoreV2{}, n: 1}
-			h := &heir{p: p, m: &seqqueue.Member{}, done: make(chan struct{})}
+			h := &heir{p: p, m: &seqqueue.Member{}, l: &line{}, done: make(chan struct{})}
 			h.offer([]lease{{name: "lease-0000000009"}})
 			h.promised, h.refused = true, c.refused
 			close(h.done)

@@ -47,23 +47,30 @@ func (l *leases) list(ctx context.Context, session *client.Session, watch bool) 
 	return children, w, err
 }
 
-// taken returns the leases among the children, or nothing if at most others
-// have a lease's name. Curator counts every child. Here a child without the name of a
-// lease takes no room. A node that is deleted with no session would take room for ever,
-// and takes none either. To find such nodes costs requests, so taken looks for them only
-// if the names alone leave no room.
-func (l *leases) taken(ctx context.Context, session *client.Session, children []string, others int) ([]lease, error) {
-	names := slices.DeleteFunc(children, func(name string) bool {
+// leaseNames are the children with a lease's name.
+func leaseNames(children []string) []string {
+	return slices.DeleteFunc(children, func(name string) bool {
 		_, ok := leaseNumber(name)
 		return !ok
 	})
-	if len(names) <= others {
-		return nil, nil
-	}
-	return l.owned(ctx, session, names)
 }
 
-// owned returns the leases that are deleted with a session, and remembers them. A node
+// namesOf are the names of leases.
+func namesOf(leases []lease) []string {
+	names := make([]string, len(leases))
+	for i, l := range leases {
+		names[i] = l.name
+	}
+	return names
+}
+
+// owned returns the leases that are deleted with a session, and remembers them. names are
+// children with a lease's name. Curator counts every child. Here a child without the name
+// of a lease takes no room. A node that is deleted with no session would take room for
+// ever, and takes none either. To find such nodes costs requests, so owned is for the case
+// that the names alone leave no room.
+//
+// A node
 // that this client may not read counts as a lease, as in Curator: then there are never
 // too many holders. Since 3.8.4 and 3.9.2 a server takes READ for exists
 // (ZOOKEEPER-2590).
@@ -135,8 +142,9 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 
 // occupied is what the first in the queue has seen of the permits.
 type occupied struct {
-	others int     // permits that others may hold beside the ones asked for
-	taken  []lease // that are held; none are looked for if there is certainly room
+	others int      // permits that others may hold beside the ones asked for
+	names  []string // that leases which are held have, and others may have
+	taken  []lease  // that are held; none are looked for if there is certainly room
 }
 
 // room reports whether there is room for the permits asked for.
@@ -238,7 +246,7 @@ func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
 		if err != nil && !behind {
 			return waiterAhead(err)
 		}
-		if _, _, full := p.room(ctx, nil, m.Session, m.Beside(), false); full != nil || !behind {
+		if _, _, _, full := p.room(ctx, nil, m.Session, m.Beside(), false); full != nil || !behind {
 			return insteadOfWaiting(full)
 		}
 		line, err := p.gate.queue.Line(ctx)

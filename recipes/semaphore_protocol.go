@@ -87,12 +87,22 @@ func (p permits) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = p.room(ctx, nil, session, nil, false)
+	_, _, _, err = p.room(ctx, nil, session, nil, false)
 	return err
 }
 
-// join makes a node in the queue of the semaphore.
-func (p permits) join(ctx context.Context) (*seqqueue.Member, error) { return p.gate.join(ctx) }
+// join makes a node in the queue of the semaphore. The leases are not listed with it if
+// another acquire of this client stands there: then this one is hardly the first.
+func (p permits) join(ctx context.Context) (*seqqueue.Member, error) {
+	if err := met(ctx, p.c); err != nil {
+		return nil, err
+	}
+	node := p.gate.node()
+	if p.line() != nil {
+		node.Beside = ""
+	}
+	return p.gate.queue.Join(ctx, node)
+}
 
 // turn waits until m is the first in the queue, and then until there is room for
 // the permits, and takes them.
@@ -115,29 +125,33 @@ func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place
 	return p.claim(ctx, m)
 }
 
-// turnAfter is turn behind any other acquires. Another one of this process may hand its
-// permits over meanwhile.
-func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (_ place, err error) {
+// turnAfter is turn behind any other acquires. Another one of this process may serve it
+// meanwhile.
+func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (got place, err error) {
 	var h *heir
-	turn := ctx
+	served := false
 	if wait && p.count == nil {
-		h, turn = p.stand(ctx, m)
+		h = p.stand(m)
 		defer func() { h.leave(err == nil) }()
+		got, served, err = h.turn(ctx)
+	} else {
+		_, err = p.gate.turn(ctx, m, wait)
+		err = waiterAhead(err)
 	}
-	_, err = p.gate.turn(turn, m, wait)
-	switch err = waiterAhead(err); {
-	case h != nil && ctx.Err() == nil && errors.Is(context.Cause(turn), errFirst):
-		h.m.Told(0, "")
-	case err != nil:
-		return place{}, err
-	}
-	listed := m.Beside()
-	got, waited, err := p.room(ctx, h, m.Session, listed, wait)
-	p.learn(listed != nil && !waited)
-	if err != nil || got.Session != nil {
+	if served || err != nil {
 		return got, err
 	}
-	return p.claim(ctx, m)
+	listed := m.Beside()
+	got, seen, waited, err := p.room(ctx, h, m.Session, listed, wait)
+	p.learn(listed != nil && !waited)
+	switch {
+	case err != nil || got.Session != nil:
+		return got, err
+	case h != nil:
+		return h.claim(ctx, seen)
+	default:
+		return p.claim(ctx, m)
+	}
 }
 
 // room waits until there is room for the permits. Unless wait is set it does not wait,
@@ -147,13 +161,13 @@ func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (
 // new one. listed is that list, or nil.
 //
 // A release of this process may hand its permits over to h, unless that is nil. Then got is
-// the place.
-func (p permits) room(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, waited bool, err error) {
+// the place. Otherwise taken are the names of the leases that may be held.
+func (p permits) room(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, taken []string, waited bool, err error) {
 	watch := false
 	if taken, ok := h.inherited(); ok {
 		watch = true
 		if got, over, err := h.settle(ctx, len(taken) <= p.max-p.n); over || err != nil {
-			return got, true, err
+			return got, taken, true, err
 		}
 	}
 	for ; ; watch = wait {
@@ -172,10 +186,10 @@ func (p permits) room(ctx context.Context, h *heir, session *client.Session, lis
 		}
 		changed.stop()
 		if err != nil {
-			return place{}, waited, err
+			return place{}, nil, waited, err
 		}
 		if got, over, err := h.settle(ctx, there); over || err != nil {
-			return got, waited, err
+			return got, seen.names, waited, err
 		}
 		listed = nil
 	}
@@ -201,7 +215,12 @@ func (p permits) look(ctx context.Context, session *client.Session, listed []str
 			return seen, changed, err
 		}
 	}
-	seen.taken, err = p.leases.taken(ctx, session, listed, seen.others)
+	seen.names = leaseNames(listed)
+	if len(seen.names) > seen.others {
+		if seen.taken, err = p.leases.owned(ctx, session, seen.names); err == nil {
+			seen.names = namesOf(seen.taken)
+		}
+	}
 	return seen, changed, err
 }
 
@@ -268,7 +287,7 @@ func (p permits) granted(session *client.Session, made []inside.Entry) place {
 	return place{
 		Own:  seqqueue.Own{Session: session, Paths: paths},
 		lock: p.path, key: p.key, c: p.c, set: &p.settings, token: made[0].Czxid, shared: !p.alone,
-		heirs: &p.succession,
+		of: p.InterProcessSemaphoreV2,
 	}
 }
 

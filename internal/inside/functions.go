@@ -55,9 +55,10 @@ type Functions[Client, Session, Op any] struct {
 	// other error no watch is wanted.
 	Watch func(ctx context.Context, s *Session, paths ...string) ([]Watched, error)
 
-	// Kept returns what recipes keep for the client: the result of the first call's
-	// init. Clients that share a session share it.
-	Kept func(c *Client, init func() any) any
+	// Kept returns what recipes keep for the client under the key what: the result of
+	// the init of one of the first calls. Clients that share a session share it. The key
+	// is of a type of the caller's own.
+	Kept func(c *Client, what any, init func() any) any
 
 	// Hold begins to rely on the nodes at paths, which the session has made. If the
 	// newest proof is old, Hold waits for another, within ctx. A session that has

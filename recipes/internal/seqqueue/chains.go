@@ -30,9 +30,12 @@ type chains struct {
 	idle []*chain // the one that was left first in front
 }
 
+// keptChains is the key of what a client keeps.
+type keptChains struct{}
+
 // chainsOf returns the chains of the client of c.
 func chainsOf(c *client.Client) *chains {
-	all, _ := inner.Kept(c, func() any { return &chains{all: map[chainKey]*chain{}} }).(*chains) // no other package asks for it
+	all, _ := inner.Kept(c, keptChains{}, func() any { return &chains{all: map[chainKey]*chain{}} }).(*chains) // no other package has the key
 	return all
 }
 

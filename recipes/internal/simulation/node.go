@@ -25,14 +25,16 @@ type Node struct {
 	Given      bool          // it was deleted by its own session
 	Inherited  bool          // it was deleted by a later session of its client
 
-	// Of a permit: how many there are, and whether it came from a place in the
-	// queue. Also the older places that stood then, and whether the same
-	// transaction ended another permit. A permit without a place may stand for a
-	// moment without being granted.
+	// Of a permit: how many there are, and whether it came from places in the
+	// queue. Also the places that stood then and were older than the last of these,
+	// and whether the same transaction ended another permit, or several places. A permit
+	// without a place may stand for a moment without being granted.
 	Of     int
 	Placed bool
 	Ahead  []string
 	Handed bool
+
+	Together bool
 }
 
 // NodeMade records a contender's node.
@@ -48,21 +50,25 @@ func (h *History) made(n *Node) {
 }
 
 // PermitMade records a permit. The nodes that its transaction removes must still stand:
-// the permit came from the first of the places in the queue.
+// the permit came from the first places in the queue, one or several.
 func (h *History) PermitMade(n Node, removed []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var passed []string // since the newest place that is removed
 	for _, o := range h.Nodes {
 		switch gone := slices.Contains(removed, o.Path); {
 		case o.Lock != n.Lock || o.Gone != Never:
 		case o.Role == RolePermit:
 			n.Handed = n.Handed || gone
-		case n.Placed:
 		case gone:
-			n.Placed = true
+			n.Placed, n.Together = true, n.Placed
+			n.Ahead, passed = append(n.Ahead, passed...), nil
 		default:
-			n.Ahead = append(n.Ahead, o.Path)
+			passed = append(passed, o.Path)
 		}
+	}
+	if !n.Placed {
+		n.Ahead = passed
 	}
 	h.made(&n)
 }

@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // units and of are the share of a hold, of what there is: a hold that is alone
 // has one of one.
@@ -34,7 +37,8 @@ func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 }
 
 // standing returns the nodes that a hold stands on: its own, and the nodes of the
-// other permits that were made with it.
+// other permits that it wanted. One transaction may make the permits of several holds,
+// those of each behind its own node.
 func (f *facts) standing(g *Hold) []*Node {
 	n := f.nodes[g.Path]
 	switch {
@@ -44,8 +48,8 @@ func (f *facts) standing(g *Hold) []*Node {
 		return []*Node{n}
 	}
 	var all []*Node
-	for _, o := range f.Nodes {
-		if o.Role == RolePermit && o.Lock == n.Lock && o.Czxid == n.Czxid {
+	for _, o := range f.Nodes[slices.Index(f.Nodes, n):] {
+		if o.Role == RolePermit && o.Lock == n.Lock && o.Czxid == n.Czxid && len(all) < g.units() {
 			all = append(all, o)
 		}
 	}
@@ -53,11 +57,23 @@ func (f *facts) standing(g *Hold) []*Node {
 }
 
 // whole: a caller that asked for several permits, or several locks, has all of
-// them.
+// them, and shares none.
 func whole(f *facts) (errs []error) {
+	whose := map[*Node]string{}
 	for _, g := range f.Holds {
-		if n := f.nodes[g.Path]; n != nil && n.Role == RolePermit && len(f.standing(g)) != g.units() {
-			errs = append(errs, broken(ErrHalf, "%d permits for %d: %v", len(f.standing(g)), g.units(), g))
+		n := f.nodes[g.Path]
+		if n == nil || n.Role != RolePermit {
+			continue
+		}
+		all := f.standing(g)
+		if len(all) != g.units() {
+			errs = append(errs, broken(ErrHalf, "%d permits for %d: %v", len(all), g.units(), g))
+		}
+		for _, o := range all {
+			if other, shared := whose[o]; shared && other != g.Path {
+				errs = append(errs, broken(ErrHalf, "%v shares %s with the hold on %s", g, o.Path, other))
+			}
+			whose[o] = g.Path
 		}
 	}
 	for _, a := range f.Attempts {

@@ -122,6 +122,12 @@ var shareCases = map[string]struct {
 		shares(p, 1, 2, 3)
 		p.nodeC.Czxid, p.nodeC.Gone = p.nodeB.Czxid, p.nodeB.Gone
 	}, nil},
+	"a permit of two holds": {func(p *peace) {
+		permitted(p)
+		together(p)
+		shares(p, 2, 1, 3)
+		p.nodeB.Czxid, p.b.Token = p.nodeA.Czxid, p.a.Token
+	}, []error{sim.ErrHalf, sim.ErrFalseRelease}},
 	"half of two permits": {func(p *peace) { permitted(p); shares(p, 1, 2, 3) }, []error{sim.ErrHalf}},
 	"the second permit goes early": {func(p *peace) {
 		permitted(p)
@@ -228,7 +234,7 @@ func TestPermitsAreCounted(t *testing.T) {
 	}
 	queued("/s/1")
 	queued("/s/2")
-	if n := permit("/s/a", "/s/1"); !n.Placed || n.Handed || len(n.Ahead) != 0 {
+	if n := permit("/s/a", "/s/1"); !n.Placed || n.Handed || n.Together || len(n.Ahead) != 0 {
 		t.Errorf("the first: %+v", n)
 	}
 	if n := permit("/s/b", "/s/2"); !n.Placed || len(n.Ahead) != 1 {
@@ -237,7 +243,16 @@ func TestPermitsAreCounted(t *testing.T) {
 	if n := permit("/s/c"); n.Placed || len(n.Ahead) != 2 {
 		t.Errorf("one from nowhere: %+v", n)
 	}
-	h.NodesGone(second, 0, func(n *sim.Node) bool { return n.Role == sim.RoleQueue || n.Path == "/s/a" })
+	if n := permit("/s/e", "/s/1", "/s/2"); !n.Placed || !n.Together || len(n.Ahead) != 0 {
+		t.Errorf("the first two together: %+v", n)
+	}
+	queued("/s/4")
+	if n := permit("/s/f", "/s/1", "/s/4"); !n.Placed || len(n.Ahead) != 1 {
+		t.Errorf("a permit that overtakes one in between: %+v", n)
+	}
+	h.NodesGone(second, 0, func(n *sim.Node) bool {
+		return n.Role == sim.RoleQueue || n.Path == "/s/a" || n.Path == "/s/e" || n.Path == "/s/f"
+	})
 	queued("/s/3")
 	if n := permit("/s/d", "/s/3", "/s/b"); !n.Placed || !n.Handed || len(n.Ahead) != 0 {
 		t.Errorf("after one has gone: %+v", n)

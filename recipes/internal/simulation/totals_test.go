@@ -15,7 +15,7 @@ type totals struct {
 	RepliesLost, Dropped, Forced, HoldsLost, Refused int
 	Closed                                           int
 	Beside, Downgraded, Several, Hopeless, Few       int
-	AtOnce, Withdrawn, Handed                        int // of permits
+	AtOnce, Withdrawn, Handed, Together              int // of permits
 	HandedOver, Moved, Drained, Sights, Doubts       int
 	Anew                                             int // directories that an operator has deleted
 }
@@ -76,6 +76,7 @@ func (t *totals) add(o totals) {
 	t.AtOnce += o.AtOnce
 	t.Withdrawn += o.Withdrawn
 	t.Handed += o.Handed
+	t.Together += o.Together
 	t.HandedOver += o.HandedOver
 	t.Moved += o.Moved
 	t.Drained += o.Drained
@@ -107,6 +108,7 @@ func (t *totals) wantGames(tb testing.TB, schedules int) {
 	per("permits that were granted at once", t.AtOnce, 2)
 	per("permits that were withdrawn", t.Withdrawn, 2)
 	per("permits that a release handed over", t.Handed, 0.7)
+	per("permits that were granted to several together", t.Together, 0.25)
 	t.wantFaults(tb, schedules)
 }
 

@@ -177,6 +177,9 @@ func (w *world) conclude() {
 		held[g.Path] = true
 	}
 	for _, n := range w.h.Nodes {
+		if n.Together {
+			w.sum.Together++
+		}
 		switch {
 		case n.Role != sim.RolePermit:
 		case n.Placed && n.Handed:
