@@ -37,7 +37,7 @@ type Observer struct {
 	// nil. The operation and its retries run with the returned context. An operation
 	// whose arguments are refused counts as well.
 	Operation func(ctx context.Context, op OperationInfo) (context.Context, func(OperationResult))
-	// Retry is called before the client sleeps and tries an operation again, with the
+	// Retry is called before the client pauses and tries an operation again, with the
 	// context that Operation returned.
 	Retry func(ctx context.Context, again RetryInfo)
 	// StateChange is called for every change of the client's state, in order.

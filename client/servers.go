@@ -67,8 +67,8 @@ func (s *servers) pick() string {
 	return addr
 }
 
-// pace sleeps before every dial except the first after the loss of a connection: one
-// dial at once is enough to get over the loss of one server.
+// pace makes a pause before every dial except the first after the loss of a
+// connection. One dial at once is enough to get over the loss of one server.
 func (s *servers) pace(ctx context.Context, _ string) error {
 	s.mu.Lock()
 	s.noteStood()

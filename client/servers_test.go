@@ -25,7 +25,7 @@ func TestPausesFitTheGrantedTimeout(t *testing.T) {
 		r.srv.SetSessionTimeouts(time.Second, granted)
 		var longest time.Duration
 		c := r.connect("a", client.WithSessionTimeout(2*time.Minute), client.WithRetry(retry.Forever(time.Minute)),
-			client.WithObserver(client.Observer{Retry: func(_ context.Context, i client.RetryInfo) { longest = max(longest, i.Attempt.Sleep) }}))
+			client.WithObserver(client.Observer{Retry: func(_ context.Context, i client.RetryInfo) { longest = max(longest, i.Attempt.Pause) }}))
 		r.srv.LoseReply(zktest.Match{Op: zktest.OpExists})
 		_, _, err := c.Exists(r.ctx, "/")
 		r.check(err)

@@ -194,7 +194,7 @@ func TestObserverOperations(t *testing.T) {
 			t.Errorf("operations: %+v", ops)
 		}
 		if len(retries) != 2 || retries[0].Op != "get" || retries[0].Path != "/a" || retries[0].Attempt.N != 1 ||
-			retries[1].Attempt.N != 2 || retries[0].Attempt.Sleep != 100*time.Millisecond {
+			retries[1].Attempt.N != 2 || retries[0].Attempt.Pause != 100*time.Millisecond {
 			t.Errorf("retries: %+v", retries)
 		}
 		wantErr(t, retries[0].Attempt.Err, client.ErrThrottled)

@@ -6,7 +6,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// jittered draws each sleep from [0, next) and doubles next up to limit. This
+// jittered draws each pause from [0, next) and doubles next up to limit. This
 // package does not use backoff's own exponential type: that draws its jitter
 // around the middle of the interval. Its source of random numbers cannot be
 // replaced, so a simulation could not replay it.
@@ -40,14 +40,14 @@ func draw(f float64, bound time.Duration) time.Duration {
 	return min(time.Duration(f*float64(bound)), bound-1)
 }
 
-// until sleeps a fixed time until total has passed since the last Reset.
+// until pauses for a fixed time until total has passed since the last Reset.
 type until struct {
-	total, sleep time.Duration
+	total, pause time.Duration
 	start        time.Time
 }
 
-func newUntil(total, sleep time.Duration) *until {
-	return &until{total: total, sleep: sleep, start: time.Now()}
+func newUntil(total, pause time.Duration) *until {
+	return &until{total: total, pause: pause, start: time.Now()}
 }
 
 func (u *until) NextBackOff() time.Duration {
@@ -55,7 +55,7 @@ func (u *until) NextBackOff() time.Duration {
 	if left <= 0 {
 		return backoff.Stop
 	}
-	return min(u.sleep, left)
+	return min(u.pause, left)
 }
 
 func (u *until) Reset() { u.start = time.Now() }

@@ -17,7 +17,7 @@ var errNoCause = errors.New("retry: permanent error without a cause")
 type Attempt struct {
 	N     int           // number of the try that failed, from 1
 	Err   error         // its error
-	Sleep time.Duration // pause before the next try
+	Pause time.Duration // before the next try
 }
 
 // Option changes how [Do] runs.
@@ -29,7 +29,7 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(c *config) { f(c) }
 
-// OnRetry calls f after a failed try, before the sleep that precedes the next
+// OnRetry calls f after a failed try, before the pause that precedes the next
 // one. f is not called for the last failure, which Do returns. f runs in Do's
 // goroutine and delays it; when f cancels ctx, Do does not try again. If the option
 // is given several times, all functions run, in order. A nil f panics.
@@ -42,13 +42,13 @@ func OnRetry(f func(Attempt)) Option {
 
 // Do runs op until it returns nil, returns a permanent error, p allows no
 // further retry, or ctx ends. It runs op in the caller's goroutine, never when
-// ctx has ended already, and returns at once when ctx ends during a sleep. A
+// ctx has ended already, and returns at once when ctx ends during a pause. A
 // try that is running is not interrupted: op gets ctx and must obey it.
 //
 //   - op returned nil: Do returns nil, even when ctx has ended meanwhile.
-//   - op returned an error marked by [Permanent], wrapped or not: Do returns the
-//     error inside the mark, without what was wrapped around the mark. A Do
-//     around this one would retry that error again.
+//   - op returned an error of [Permanent], wrapped or not: Do returns the error
+//     inside it, without what was wrapped around it. A Do around this one would
+//     retry the returned error again.
 //   - p gave up: the error wraps the last one and says how many tries ran, if
 //     there were several.
 //   - ctx ended: the error matches ctx.Err(), context.Cause(ctx) and the last
@@ -71,7 +71,7 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 		if err == nil {
 			return nil
 		}
-		err, final := unmark(err)
+		err, final := unwrap(err)
 		if ctx.Err() != nil {
 			if aboutEnd(ctx, err) {
 				return interrupted(ctx, n, err, last)
@@ -92,9 +92,9 @@ func Do(ctx context.Context, p Policy, op func(ctx context.Context) error, opts 
 			return gaveUp(n, err)
 		}
 		for _, f := range onRetry {
-			f(Attempt{N: n, Err: err, Sleep: d})
+			f(Attempt{N: n, Err: err, Pause: d})
 		}
-		sleep(ctx, d)
+		pause(ctx, d)
 	}
 }
 
@@ -119,13 +119,14 @@ func hooks(opts []Option) []func(Attempt) {
 	return c.onRetry
 }
 
-// Permanent marks err as one that another try cannot help: [Do] returns err
-// instead of trying again. The mark is a [backoff.PermanentError], so that
-// functions of package backoff obey it too. Permanent(nil) is nil.
+// Permanent says that another try cannot help against err: [Do] returns err
+// instead of trying again. The result is a [backoff.PermanentError], which
+// functions of package backoff obey too. Permanent(nil) is nil.
 func Permanent(err error) error { return backoff.Permanent(err) }
 
-// unmark removes the permanent mark and reports whether there was one.
-func unmark(err error) (error, bool) {
+// unwrap returns the error inside a permanent one, and reports whether err
+// was one.
+func unwrap(err error) (error, bool) {
 	var permanent *backoff.PermanentError
 	if !errors.As(err, &permanent) {
 		return err, false
@@ -136,8 +137,8 @@ func unmark(err error) (error, bool) {
 	return permanent.Err, true
 }
 
-// sleep returns after d or when ctx ends. The caller finds out which.
-func sleep(ctx context.Context, d time.Duration) {
+// pause returns after d or when ctx ends. The caller finds out which.
+func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

@@ -64,7 +64,7 @@ func TestDoCountsTries(t *testing.T) {
 	}
 }
 
-func TestDoSleepsAndReports(t *testing.T) {
+func TestDoPausesAndReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := retry.BoundedExponential(100*ms, 300*ms, 3).WithRand(half)
@@ -102,7 +102,7 @@ func TestDoDoesNotRunWhenContextHasEnded(t *testing.T) {
 	wantErr(t, err, "context canceled: shutting down", context.Canceled, errWhy)
 }
 
-func TestDoStopsDuringSleep(t *testing.T) {
+func TestDoStopsDuringPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errWhy)
@@ -117,7 +117,7 @@ func TestDoStopsDuringSleep(t *testing.T) {
 	})
 }
 
-// The end of the sleep and the end of ctx at one instant: no further try.
+// The end of the pause and the end of ctx at one instant: no further try.
 func TestDoPrefersTheEndOfContext(t *testing.T) {
 	t.Parallel()
 	for range 50 {

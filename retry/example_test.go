@@ -17,7 +17,7 @@ func ExampleDo() {
 		}
 		return nil
 	}, retry.OnRetry(func(a retry.Attempt) {
-		fmt.Printf("try %d: %v, next in %v\n", a.N, a.Err, a.Sleep)
+		fmt.Printf("try %d: %v, next in %v\n", a.N, a.Err, a.Pause)
 	}))
 	fmt.Println(tries, err)
 	// Output:

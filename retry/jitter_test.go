@@ -30,7 +30,7 @@ func TestJitterIsUniform(t *testing.T) {
 			got := take(p.BackOff(), retryNo+1)
 			d := got[retryNo]
 			if d < 0 || d >= bound {
-				t.Fatalf("retry %d: sleep %v outside [0, %v)", retryNo, d, bound)
+				t.Fatalf("retry %d: pause %v outside [0, %v)", retryNo, d, bound)
 			}
 			count[int(d*bins/bound)]++
 		}
@@ -70,7 +70,7 @@ func TestSourceOutOfRange(t *testing.T) {
 	} {
 		p := retry.Exponential(10*ms, time.Second).WithRand(func() float64 { return tt.f })
 		if got := p.BackOff().NextBackOff(); got != time.Duration(tt.want) {
-			t.Errorf("source %v: sleep %v, want %v", tt.f, got, time.Duration(tt.want))
+			t.Errorf("source %v: pause %v, want %v", tt.f, got, time.Duration(tt.want))
 		}
 	}
 }
@@ -109,22 +109,22 @@ func FuzzPolicy(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64), math.MaxInt, 1.0)
 	f.Add(int64(math.MinInt64), int64(1), int64(1), 1, math.Copysign(0, -1))
 	f.Fuzz(func(t *testing.T, a, b, ceiling int64, n int, u float64) {
-		base, maxSleep := time.Duration(a), time.Duration(b)
+		base, maxPause := time.Duration(a), time.Duration(b)
 		source := func() float64 { return u }
 		limit := max(ms, base)
-		if maxSleep >= ms {
-			limit = maxSleep
+		if maxPause >= ms {
+			limit = maxPause
 		}
 		policies := []struct {
 			p       retry.Policy
 			limit   time.Duration
 			retries int
 		}{
-			{retry.Exponential(base, maxSleep), limit, math.MaxInt},
-			{retry.BoundedExponential(base, maxSleep, n), limit, max(n, 0)},
+			{retry.Exponential(base, maxPause), limit, math.MaxInt},
+			{retry.BoundedExponential(base, maxPause, n), limit, max(n, 0)},
 			{retry.NTimes(n, base), max(base, 0), max(n, 0)},
 			{retry.Once(base), max(base, 0), 1},
-			{retry.UntilElapsed(maxSleep, base), max(base, ms), math.MaxInt},
+			{retry.UntilElapsed(maxPause, base), max(base, ms), math.MaxInt},
 			{retry.Forever(base), max(base, ms), math.MaxInt},
 		}
 		for _, tt := range policies {

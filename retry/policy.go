@@ -29,13 +29,13 @@ const (
 	kindForever
 )
 
-// Policy says how often to retry and how long to sleep before each retry. It is
+// Policy says how often to retry and how long to pause before each retry. It is
 // an immutable value without state, safe for concurrent use; the With methods
 // return changed copies. The zero Policy is [None].
 type Policy struct {
 	kind     kind
-	interval time.Duration // base of an exponential policy, else the sleep
-	max      time.Duration // exponential: upper bound of a sleep
+	interval time.Duration // base of an exponential policy, else the pause
+	max      time.Duration // exponential: upper bound of a pause
 	retries  uint64
 	total    time.Duration
 	ceiling  time.Duration  // from WithCap; 0 when there is none
@@ -46,7 +46,7 @@ type Policy struct {
 func Default() Policy { return Exponential(defaultBase, defaultMax) }
 
 // Exponential retries without limit of attempts, so only ctx or a permanent
-// error ends it. Before retry r, from 0, it sleeps a random time, uniform in
+// error ends it. Before retry r, from 0, it pauses for a random time, uniform in
 // [0, min(max, base*2^r)). This "full jitter" spreads clients that failed
 // together better than a jitter around the middle. A base below one
 // millisecond counts as one, a max below that as base.
@@ -66,7 +66,7 @@ func Exponential(base, max time.Duration) Policy {
 // It replaces two of Curator's policies. BoundedExponentialBackoffRetry(base,
 // max, n) sleeps min(max, base * max(1, random integer in [0, 2^(r+1)))) and
 // retries while r < n, n cut to 29. ExponentialBackoffRetry(base, n[, max])
-// is the same with max = 2^31-1 ms unless given. There the first sleep is
+// is the same with max = 2^31-1 ms unless given. There the first pause is
 // never shorter than base and the mean is about twice ours, so 2*base is the
 // nearest equivalent: BoundedExponential(2*base, max, n).
 func BoundedExponential(base, max time.Duration, attempts int) Policy {
@@ -78,45 +78,45 @@ func BoundedExponential(base, max time.Duration, attempts int) Policy {
 	return p
 }
 
-// NTimes retries at most n times and sleeps the same time before each. A sleep
-// of 0 is allowed, because n bounds it; a negative one counts as 0. With
-// n <= 0 it is [None].
+// NTimes retries at most n times, and makes the same pause before each retry.
+// A pause of 0 is allowed, because n bounds it; a negative one counts as 0.
+// With n <= 0 it is [None].
 //
 // It replaces Curator's RetryNTimes(n, sleep): retry while r < n.
-func NTimes(n int, sleep time.Duration) Policy {
+func NTimes(n int, pause time.Duration) Policy {
 	if n <= 0 {
 		return None()
 	}
-	return Policy{kind: kindNTimes, interval: max(sleep, 0), retries: uint64(n)}
+	return Policy{kind: kindNTimes, interval: max(pause, 0), retries: uint64(n)}
 }
 
-// Once retries one time, after sleep: NTimes(1, sleep).
+// Once retries one time, after pause: NTimes(1, pause).
 //
 // It replaces Curator's RetryOneTime(sleep): retry while r < 1.
-func Once(sleep time.Duration) Policy { return NTimes(1, sleep) }
+func Once(pause time.Duration) Policy { return NTimes(1, pause) }
 
-// UntilElapsed retries after sleep as long as less than total has passed since
-// the first try began; the time spent in tries counts. The last sleep is cut
-// so that no retry begins later than total. A sleep below one millisecond
+// UntilElapsed retries after pause as long as less than total has passed since
+// the first try began; the time spent in tries counts. The last pause is cut
+// so that no retry begins later than total. A pause below one millisecond
 // counts as one. With total <= 0 it is [None].
 //
 // It replaces Curator's RetryUntilElapsed(total, sleep), which retries when
 // elapsed < total and then sleeps in full: its last retry may begin as late as
 // total+sleep.
-func UntilElapsed(total, sleep time.Duration) Policy {
+func UntilElapsed(total, pause time.Duration) Policy {
 	if total <= 0 {
 		return None()
 	}
-	return Policy{kind: kindUntilElapsed, interval: atLeastShortest(sleep), total: total}
+	return Policy{kind: kindUntilElapsed, interval: atLeastShortest(pause), total: total}
 }
 
-// Forever retries after sleep without end, so only ctx or a permanent error
-// ends it. A sleep below one millisecond counts as one.
+// Forever retries after pause without end, so only ctx or a permanent error
+// ends it. A pause below one millisecond counts as one.
 //
 // It replaces Curator's RetryForever(sleep), which refuses a sleep of 0. All
 // clients that failed together retry together; prefer [Exponential].
-func Forever(sleep time.Duration) Policy {
-	return Policy{kind: kindForever, interval: atLeastShortest(sleep)}
+func Forever(pause time.Duration) Policy {
+	return Policy{kind: kindForever, interval: atLeastShortest(pause)}
 }
 
 // None never retries: one try and its error. It is the zero [Policy].
@@ -125,7 +125,7 @@ func None() Policy { return Policy{} }
 // WithRand returns a copy of p that draws its jitter from f, so that a
 // simulation can replay a run. f returns numbers in [0, 1) and must be safe
 // for concurrent use. A number outside, or NaN, is moved to the nearer end, so
-// no sleep exceeds its bound. The default is [rand.Float64]. A nil f panics.
+// no pause exceeds its bound. The default is [rand.Float64]. A nil f panics.
 func (p Policy) WithRand(f func() float64) Policy {
 	if f == nil {
 		panic("retry: WithRand: nil function")
@@ -134,7 +134,7 @@ func (p Policy) WithRand(f func() float64) Policy {
 	return p
 }
 
-// WithCap returns a copy of p none of whose sleeps is longer than d. It bounds
+// WithCap returns a copy of p none of whose pauses is longer than d. It bounds
 // the range that jitter is drawn from, not the drawn value: capped clients
 // stay spread. Of several caps the shortest holds. A d below one millisecond
 // counts as one. The number of retries does not change.

@@ -31,7 +31,7 @@ func take(b backoff.BackOff, n int) []time.Duration {
 
 func half() float64 { return 0.5 }
 
-func TestPolicySleeps(t *testing.T) {
+func TestPolicyPauses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -50,12 +50,12 @@ func TestPolicySleeps(t *testing.T) {
 		{"cap bounds the range, not the draw", retry.Exponential(10*ms, time.Second).WithCap(20 * ms), []time.Duration{5 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms}},
 		{"cap below base", retry.Exponential(10*ms, time.Second).WithCap(4 * ms), []time.Duration{2 * ms, 2 * ms, 2 * ms, 2 * ms, 2 * ms}},
 		{"cap on a constant", retry.NTimes(2, time.Second).WithCap(4 * ms), []time.Duration{4 * ms, 4 * ms}},
-		{"cap above the sleep", retry.Once(2 * ms).WithCap(time.Hour), []time.Duration{2 * ms}},
+		{"cap above the pause", retry.Once(2 * ms).WithCap(time.Hour), []time.Duration{2 * ms}},
 		{"the shortest cap holds", retry.Forever(time.Hour).WithCap(3 * ms).WithCap(9 * ms), []time.Duration{3 * ms, 3 * ms, 3 * ms, 3 * ms, 3 * ms}},
 		{"cap of none", retry.None().WithCap(ms), nil},
 		{"n times without pause", retry.NTimes(2, 0), []time.Duration{0, 0}},
 
-		{"negative sleep", retry.NTimes(2, -ms), []time.Duration{0, 0}},
+		{"negative pause", retry.NTimes(2, -ms), []time.Duration{0, 0}},
 		{"negative n", retry.NTimes(-1, ms), nil},
 		{"zero attempts", retry.BoundedExponential(ms, ms, 0), nil},
 		{"negative total", retry.UntilElapsed(-ms, ms), nil},
@@ -73,11 +73,11 @@ func TestPolicySleeps(t *testing.T) {
 			for _, round := range []string{"first", "after Reset"} {
 				got := take(b, 5)
 				if len(got) != len(tt.want) {
-					t.Fatalf("%v %s: sleeps %v, want %v", tt.p, round, got, tt.want)
+					t.Fatalf("%v %s: pauses %v, want %v", tt.p, round, got, tt.want)
 				}
 				for i := range got {
 					if got[i] != tt.want[i] {
-						t.Errorf("%v %s: sleep %d = %v, want %v", tt.p, round, i, got[i], tt.want[i])
+						t.Errorf("%v %s: pause %d = %v, want %v", tt.p, round, i, got[i], tt.want[i])
 					}
 				}
 				b.Reset()
@@ -139,7 +139,7 @@ func TestWithMethodsLeaveTheirReceiver(t *testing.T) {
 	p := retry.Exponential(10*ms, time.Second)
 	_ = p.WithCap(ms).WithRand(func() float64 { return 0 })
 	if got := take(p.WithRand(half).BackOff(), 2); got[1] != 10*ms {
-		t.Errorf("second sleep = %v, want 10ms: a copy changed its original", got[1])
+		t.Errorf("second pause = %v, want 10ms: a copy changed its original", got[1])
 	}
 }
 

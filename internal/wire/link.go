@@ -54,9 +54,9 @@ type Config struct {
 	TrustAnswers bool
 	// Clock gives requests their times; nil is the machine's.
 	Clock *clock.Clock
-	// Pace is called before each dial and may sleep; its time does not count towards
-	// the limit. Its context ends with the Link, and Pace must return then. After an
-	// error there is no dial. Optional.
+	// Pace is called before each dial and may make a pause, whose time does not
+	// count towards the limit. Its context ends with the Link, and Pace must return
+	// then. After an error there is no dial. Optional.
 	Pace func(ctx context.Context, server string) error
 	// Dial connects and does TLS. Its context carries the limit and ends with the
 	// Link, and Dial must return then. Required.

@@ -70,7 +70,7 @@ func (t tracer) operation(ctx context.Context, op client.OperationInfo) (context
 func retried(ctx context.Context, again client.RetryInfo) {
 	trace.SpanFromContext(ctx).AddEvent("retry", trace.WithAttributes(
 		attribute.Int("docent.try", again.Attempt.N),
-		attribute.Float64("docent.pause", again.Attempt.Sleep.Seconds()),
+		attribute.Float64("docent.pause", again.Attempt.Pause.Seconds()),
 		attribute.String("error.type", observe.ErrorType(again.Attempt.Err)),
 		attribute.String("error.message", fmt.Sprint(again.Attempt.Err)),
 	))

@@ -18,7 +18,7 @@ func observer() client.Observer {
 			}
 		},
 		Retry: func(ctx context.Context, again client.RetryInfo) {
-			of(ctx).event(fmt.Sprintf("try %d failed, the next in %v: %v", again.Attempt.N, again.Attempt.Sleep, again.Attempt.Err))
+			of(ctx).event(fmt.Sprintf("try %d failed, the next in %v: %v", again.Attempt.N, again.Attempt.Pause, again.Attempt.Err))
 		},
 		Lock: func(ctx context.Context, lock client.LockInfo) (context.Context, client.LockHooks) {
 			ctx, acquire := start(ctx, "lock acquire")
