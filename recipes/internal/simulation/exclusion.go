@@ -43,7 +43,7 @@ func lateLosses(f *facts) (errs []error) {
 		if end == Never {
 			end = f.Finished
 		}
-		for _, n := range f.standing(g) {
+		for _, n := range f.nodesOf(g) {
 			if n.Gone == Never || endedBy(g.ContextEnded, f.stopped(n.Gone)) {
 				continue
 			}
@@ -60,7 +60,7 @@ func lateLosses(f *facts) (errs []error) {
 // session, or by closing its session.
 func deadlines(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		for _, n := range f.standing(g) {
+		for _, n := range f.nodesOf(g) {
 			released := n.Given || n.Inherited && g.Leaving > 0 && endedBy(g.Leaving, n.Gone)
 			if released || !endedBy(n.Gone, g.Deadline) || f.forced(g) != Never || f.closed(g.Client, n.Gone) || f.stopped(n.Gone) != n.Gone {
 				continue

@@ -186,7 +186,7 @@ func releases(f *facts) (errs []error) {
 		if g.Released == Never || g.Nested || g.ReleaseErr != nil {
 			continue
 		}
-		for _, n := range f.standing(g) {
+		for _, n := range f.nodesOf(g) {
 			if n.Gone == Never || n.Gone > g.Released {
 				errs = append(errs, broken(ErrFalseRelease, "node gone at %v: %v", n.Gone, g))
 			}

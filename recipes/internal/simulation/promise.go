@@ -101,7 +101,7 @@ func (f *facts) forced(g *Hold) time.Duration {
 	if len(f.Forces) == 0 {
 		return first
 	}
-	nodes := f.standing(g)
+	nodes := f.nodesOf(g)
 	for _, force := range f.Forces {
 		strikes := force.Path == g.Path || slices.ContainsFunc(nodes, func(n *Node) bool {
 			return force.Path == n.Path || force.Session != 0 && force.Session == n.Session

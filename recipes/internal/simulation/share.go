@@ -36,10 +36,10 @@ func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 	return others
 }
 
-// standing returns the nodes that a hold stands on: its own, and the nodes of the
+// nodesOf returns the nodes that a hold stands on: its own, and the nodes of the
 // other permits that it wanted. One transaction may make the permits of several holds,
 // those of each behind its own node.
-func (f *facts) standing(g *Hold) []*Node {
+func (f *facts) nodesOf(g *Hold) []*Node {
 	n := f.nodes[g.Path]
 	switch {
 	case n == nil:
@@ -65,7 +65,7 @@ func whole(f *facts) (errs []error) {
 		if n == nil || n.Role != RolePermit {
 			continue
 		}
-		all := f.standing(g)
+		all := f.nodesOf(g)
 		if len(all) != g.units() {
 			errs = append(errs, broken(ErrHalf, "%d permits for %d: %v", len(all), g.units(), g))
 		}
@@ -92,7 +92,7 @@ func permits(f *facts) (errs []error) {
 		for i, g := range line {
 			var out []*Node
 			for _, o := range line[:i+1] {
-				for _, n := range f.standing(o) {
+				for _, n := range f.nodesOf(o) {
 					if n.Role == RolePermit && n.Session != 0 && !endedBy(n.Gone, g.Granted+1) {
 						out = append(out, n)
 					}
@@ -114,7 +114,7 @@ const withdrawn = time.Second
 func kept(f *facts) (errs []error) {
 	held := map[string]bool{}
 	for _, g := range f.Holds {
-		for _, n := range f.standing(g) {
+		for _, n := range f.nodesOf(g) {
 			held[n.Path] = true
 		}
 	}
