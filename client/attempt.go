@@ -147,7 +147,7 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 	made = append(a.first[:0], make([]inside.Entry, len(a.nodes))...)
 	for i, full := range a.made() {
 		n := a.nodes[i]
-		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Children: names(n.children), Beside: namesOrNone(n.side)}
+		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Connection: x.Connection(), Children: names(n.children), Beside: namesOrNone(n.side)}
 		for _, x := range n.rest {
 			made[i].More, made[i].Stats = append(made[i].More, namesOrNone(x)), append(made[i].Stats, statOf(x))
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// guard is an inside.Guard: a watch of getData, which leaves nothing behind on a node
-// that does not exist.
+// guard is an inside.Guard: a watch of getData or of getChildren, which leave nothing
+// behind on a node that does not exist.
 type guard struct{ on *sharedWatch }
 
 // orderly is inside.Functions.Orderly.
@@ -25,6 +25,19 @@ func setGuard(ctx context.Context, s *Session, path string) inside.Guard {
 		return nil
 	}
 	return guard{w.on}
+}
+
+// setGuardOfChildren is inside.Functions.GuardChildren.
+func setGuardOfChildren(ctx context.Context, s *Session, path string) ([]string, inside.Guard) {
+	full, err := s.full(path)
+	if err != nil || !orderly(s) {
+		return nil, nil
+	}
+	x, w, err := s.session.watched(ctx, wire.OpGetChildren, full)
+	if err != nil {
+		return nil, nil
+	}
+	return names(x), guard{w.on}
 }
 
 func (g guard) Holds(connection uint64) bool {

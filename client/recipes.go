@@ -14,6 +14,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	ProtectedPrefix:    newProtectedPrefix,
 	Orderly:            orderly,
 	Guard:              setGuard,
+	GuardChildren:      setGuardOfChildren,
 	Watch:              watchNodes,
 	Kept:               func(c *Client, what any, init func() any) any { return c.core.keep(what, init) },
 	Hold:               hold,

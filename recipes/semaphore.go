@@ -47,6 +47,7 @@ type InterProcessSemaphoreV2 struct {
 	count  PermitCount // instead of max, if not nil
 
 	lines *lines // of the client
+	site  siteGuard
 
 	unmixed atomic.Bool  // no other lock was found on the path
 	calm    atomic.Int32 // acquires in a row that did not have to wait; see atOnce

@@ -54,10 +54,15 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	if err != nil {
 		return place{}, false, nil, err
 	}
+	site := p.site.take(ctx, session, p.path)
+	defer func() { p.site.giveBack(site) }()
 	nodes := p.nodes(p.nodeData(p.c))
 	// The queue comes first: a contender that leaves it with leases is in the
 	// second list.
 	nodes[0].Beside, nodes[0].More = p.gate.path, []string{p.leases.dir, p.path}
+	if site.stands() {
+		nodes[0].More = nodes[0].More[:1]
+	}
 	made, err := inner.CreateGroup(ctx, session, nodes)
 	if err != nil {
 		if errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
@@ -66,7 +71,7 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 		return place{}, false, nil, takenAway(err)
 	}
 	granted = p.granted(session, made)
-	if err := p.refuseMixed(ctx, made[0].More); err != nil {
+	if err := p.refuseMixedAt(ctx, &site, made[0]); err != nil {
 		return place{}, false, nil, p.mixed(ctx, granted, err)
 	}
 	if p.sole(made) {
@@ -75,6 +80,20 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	p.calm.Store(notCalm)
 	m, err = p.withdraw(ctx, granted)
 	return place{}, false, m, err
+}
+
+// refuseMixedAt is refuseMixed, but does not list the path if site tells that nothing has
+// come there before the leases were made.
+func (p permits) refuseMixedAt(ctx context.Context, site *siteUse, made inside.Entry) error {
+	switch {
+	case !site.stands():
+		return p.refuseMixed(ctx, made.More)
+	case site.guard.Holds(made.Connection):
+		return nil
+	default:
+		site.failed = true
+		return p.refuseMixed(ctx, nil)
+	}
 }
 
 // sole reports whether the lists that came with leases show an empty queue, and room for

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -56,4 +57,93 @@ func TestSemaphoreSeesALockThatComesLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A semaphore in constant use does not list its path with each grant. A lock that comes
+// is seen all the same: while the semaphore is idle, just before the leases are made, and
+// while the connection is lost.
+func TestSemaphoreInUseSeesALock(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"idle", "before the leases", "no connection"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				a, b := r.connect("a"), r.connect("b")
+				s := r.semaphore(a, 2)
+				for range 5 {
+					r.check(r.lease(s, 1).Close())
+				}
+				node := ""
+				comes := func() { // a mutex that has looked at the path before
+					var err error
+					node, err = b.Create(r.ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
+					r.check(err)
+				}
+				r.srv.ResetCounts()
+				r.check(r.lease(s, 1).Close())
+				if n := r.srv.Count(zktest.OpGetChildren2); n != 2 {
+					r.Errorf("%d lists, want those of the queue and the leases", n)
+				}
+				switch when {
+				case "idle":
+					comes()
+				case "before the leases":
+					r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) { comes() })
+				case "no connection":
+					r.srv.CutAll()
+					comes()
+				}
+				for range 3 {
+					l, err := s.Acquire(r.ctx, 1)
+					if l != nil {
+						r.Fatalf("granted beside %s", node)
+					}
+					wantErr(t, err, recipes.ErrForeignLock)
+				}
+				r.wantLeases(0)
+				r.check(b.Delete(r.ctx, node, -1))
+				for range 5 {
+					r.check(r.lease(s, 1).Close())
+				}
+				r.drained()
+				if n := r.srv.WatchCount(); n != 0 {
+					r.Errorf("%d watches", n)
+				}
+				wantNoGoroutine(r.T)
+			})
+		})
+	}
+}
+
+// A lock comes behind the list of the acquire that begins to watch the path, and before that
+// watch.
+func TestSemaphoreSeesALockBeforeItsWatch(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		s := r.semaphore(a, 2)
+		for range 3 {
+			r.check(r.lease(s, 1).Close())
+		}
+		lists := 0
+		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: pool, Times: 2}, func(context.Context, zktest.Request) {
+			if lists++; lists == 2 {
+				_, err := b.Create(r.ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
+				r.check(err)
+			}
+		})
+		if l, err := s.Acquire(r.ctx, 1); err == nil {
+			r.check(l.Close())
+		}
+		if lists != 2 {
+			r.Errorf("%d lists", lists)
+		}
+		l, err := s.Acquire(r.ctx, 1)
+		if l != nil {
+			r.Fatal("granted beside another lock")
+		}
+		wantErr(t, err, recipes.ErrForeignLock)
+		r.drained()
+		wantNoGoroutine(r.T)
+	})
 }

@@ -189,22 +189,30 @@ func TestSemaphoreRequests(t *testing.T) {
 			}
 			r.srv.ResetCounts()
 		}
-		for _, calm := range []bool{false, true} {
+		for state, lists := range map[string]int{"new": 3, "calm": 3, "hot": 4, "hotter": 2} {
 			for n := 1; n <= 2; n++ {
 				s, trips := r.semaphore(c, 2), 2
-				want := map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: 3, zktest.OpMulti: 1}
+				want := map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: lists, zktest.OpMulti: 1}
 				r.check(r.lease(s, 1).Close())
-				if calm {
-					s, trips = r.calm(s), 1
-					want = map[zktest.Op]int{zktest.OpGetChildren2: 3, zktest.OpMulti: 1}
+				if state != "new" {
+					r.check(r.lease(s, 1).Close())
+					trips = 1
+					delete(want, zktest.OpCreate)
+				}
+				switch state {
+				case "hotter":
+					r.check(r.lease(s, 1).Close())
+					fallthrough
+				case "hot":
+					r.check(r.lease(s, 1).Close())
 				}
 				r.srv.ResetCounts()
 				began := time.Now()
 				l := r.lease(s, n)
 				if took := time.Since(began); took > time.Duration(trips)*2*time.Millisecond {
-					r.Errorf("free permits took %v, more than %d round trips", took, trips)
+					r.Errorf("%s: free permits took %v, more than %d round trips", state, took, trips)
 				}
-				count("acquire", want)
+				count("acquire "+state, want)
 				r.check(l.Release(r.ctx))
 				release := zktest.OpDelete
 				if n > 1 {
@@ -213,6 +221,7 @@ func TestSemaphoreRequests(t *testing.T) {
 				count("release", map[zktest.Op]int{release: 1})
 			}
 		}
+		time.Sleep(5 * time.Second)
 		if n := r.srv.WatchCount(); n != 0 {
 			r.Errorf("%d watches", n)
 		}

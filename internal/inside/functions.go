@@ -55,6 +55,11 @@ type Functions[Client, Session, Op any] struct {
 	// other error no watch is wanted.
 	Watch func(ctx context.Context, s *Session, paths ...string) ([]Watched, error)
 
+	// GuardChildren sets a watch on the children of the node at path, and returns these.
+	// The guard tells of children that are made or deleted. It is nil if it could not be
+	// set, or if the servers are not Orderly.
+	GuardChildren func(ctx context.Context, s *Session, path string) ([]string, Guard)
+
 	// Kept returns what recipes keep for the client under the key what: the result of
 	// the init of one of the first calls. Clients that share a session share it. The key
 	// is of a type of the caller's own.

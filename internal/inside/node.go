@@ -39,6 +39,10 @@ type Entry struct {
 	Path  string // of the node
 	Czxid int64  // the id of the transaction that made it: it grows with every create
 
+	// Connection is the number of the connection on which the answer came, 0 if the node
+	// was found after its answer was lost.
+	Connection uint64
+
 	// Children are the children of its parent, in no order, as seen at some moment
 	// after the create; nil if they are not known.
 	Children []string
@@ -53,11 +57,11 @@ type Entry struct {
 	Stats []zk.Stat
 }
 
-// Guard is a data watch on a node. The server sends its event before the answer to any
+// Guard is a watch on a node, of its data or of its children. The server sends its event before the answer to any
 // request that it has run after the change (see seqqueue/chain.go). So if Holds is
 // true when the answer to a create arrives on a connection, the node that stood when
-// the guard was set still stood at that create, with the same data. It is safe for
-// concurrent use and does not block.
+// the guard was set still stood at that create, with the same data, or the same children.
+// It is safe for concurrent use and does not block.
 type Guard interface {
 	// Holds reports that the watch was set on the connection with this number, and has
 	// not fired.
