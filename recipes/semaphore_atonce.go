@@ -48,7 +48,7 @@ func (p permits) learn(free bool) {
 //     queue. It waits until the leases are withdrawn.
 func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueue.Member, err error) {
 	if p.count != nil || p.calm.Load() < calmAfter || p.line() != nil || ctxerr.Ended(ctx) != nil {
-		return place{}, false, nil, nil //nolint:nilerr // joining the queue says so
+		return place{}, false, nil, nil // joining the queue says of an ended context
 	}
 	session, err := p.c.Session(ctx)
 	if err != nil {
