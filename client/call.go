@@ -54,7 +54,7 @@ func (s *sessionState) outcome(ctx context.Context, x *wire.Exchange, err error)
 	return &fault{err, OutcomeNeverSent}
 }
 
-// answer is the error that the answer to x stands for, nil for success.
+// answer is the error that the answer to x means, nil for success.
 func (s *sessionState) answer(x *wire.Exchange) error {
 	if err := x.Err(); err != nil {
 		return &fault{err, OutcomeUnknown}

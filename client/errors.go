@@ -84,7 +84,7 @@ var (
 	ErrNoChroot = errors.New("client: chroot does not exist")
 )
 
-// errMoved stands for ErrBadVersion where an earlier try of the same call may have
+// errMoved takes the place of ErrBadVersion where an earlier try of the same call may have
 // been applied. The refusal does not tell which client changed the version.
 var errMoved = errors.New("the answer to an earlier try was lost, and the version has changed since: that try was applied, or another client has written")
 

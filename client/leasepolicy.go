@@ -30,7 +30,7 @@ const (
 
 // LeasePolicy says what is assumed about servers and clocks, and how early a
 // hold ends. The zero value is safe for ZooKeeper's default configuration;
-// a field that is zero has its default. T stands for the least session
+// a field that is zero has its default. T means the least session
 // timeout negotiated so far.
 type LeasePolicy struct {
 	// SafetyMargin is how long before its deadline a hold ends: the time that the

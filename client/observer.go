@@ -19,7 +19,7 @@ import (
 // return, run on the goroutine of the caller. A hook that blocks there delays its own caller only. A
 // panic of such a hook is the caller's; the hook for the end may then be left out.
 // Operation, Lock and Atomic may put values, such as a span, into the context that they
-// return. That context must descend from the given one; nil stands for the given one.
+// return. That context must descend from the given one; nil means the given one.
 //
 // StateChange, Heartbeat, Dial, Removal and the Ended of a hold that is lost run on
 // goroutines of the client that do nothing else. A hook that blocks, even for ever,

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// AnyVersion stands for every version.
+// AnyVersion means every version.
 const AnyVersion int32 = -1
 
 // ops are the operations of a [Client] and of a [Session]. Operations of a Client

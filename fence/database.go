@@ -33,8 +33,8 @@ var errNoDB = errors.New("fence: Database.DB is nil; open one with sql.Open")
 // the error is that of the lock. A hold that is not exclusive is refused with
 // [ErrShared]. Any other error is that of [Database.Tx], joined with that of
 // the release, which says if the lock was lost. When Tx returns nil the
-// transaction is committed. That the lock was lost afterwards, or that its
-// release failed and goes on in the background, is no error of the work.
+// transaction is committed. It returns no error for a lock that was lost
+// afterwards, or for a release that failed and goes on in the background.
 func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	committed := false
 	err := lock.Do(ctx, func(ctx context.Context, hold H) error {

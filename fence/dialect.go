@@ -12,7 +12,7 @@ import (
 // the write.
 type Dialect int
 
-// The zero Dialect stands for no database.
+// The zero Dialect is that of no database.
 const (
 	// PostgreSQL 9.5 or later.
 	PostgreSQL Dialect = iota + 1

@@ -3,8 +3,8 @@
 // seen.
 //
 // A lock tells its holder when it is lost. A holder that was paused after it
-// looked writes all the same, and so does a holder whose write was already
-// under way. Only the resource can tell such a write from a good one, by the
+// looked still writes, and so does a holder whose write was on its way
+// already. Only the resource can tell such a write from a good one, by the
 // token that came with it (recipes.Hold.FencingToken, which grows with every
 // hold).
 //
@@ -31,16 +31,16 @@
 // Tokens can be compared only if one exclusive lock gave them. A resource has a
 // name here. All writers to it must take the same lock, and send the token of
 // that lock, not of another lock that they hold as well. A context carries each
-// token with the name of its resource, and so does a request. Readers and the
-// permits of a semaphore are several at once: their holds are refused with
-// [ErrShared].
+// token with the name of its resource, and so does a request. Several readers,
+// and several permits of a semaphore, are held at once. This package refuses
+// their holds with [ErrShared].
 //
 // # What is not promised
 //
-// A write by a path that checks nothing is not seen. What is read from a
-// replica or a cache may be older than the raise. Tokens go back when an
-// ensemble is restored from a backup or replaced; then the stored tokens have
-// to be lowered by hand.
+// This package does not see a write by a path that checks nothing. What is
+// read from a replica or a cache may be older than the raise. Tokens go back
+// when an ensemble is restored from a backup or replaced; then the stored
+// tokens have to be lowered by hand.
 //
 // # Errors
 //

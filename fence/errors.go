@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// ErrStale is matched by the [*StaleError] of a write whose hold is over
-	// and followed by a newer one.
+	// ErrStale is matched by the [*StaleError] of a write whose hold is over,
+	// because a newer hold has followed.
 	ErrStale = errors.New("stale fencing token")
 
 	// ErrNoToken says that a write came without a fencing token for its

@@ -62,7 +62,7 @@ var errorTypes = []struct { //nolint:gochecknoglobals // a constant table
 // ErrorType is the value of the label "error.type" for an error of an operation, of a
 // heartbeat or of a dial. The value is one of some forty words, or "" for nil. The answer
 // of a server has the name that ZooKeeper's KeeperException.Code gives it. Any other error
-// is "_OTHER", as OpenTelemetry's conventions demand.
+// is "_OTHER", as OpenTelemetry's conventions say.
 func ErrorType(err error) string {
 	if err == nil {
 		return ""

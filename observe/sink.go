@@ -8,7 +8,7 @@ import (
 // Sink is a library of metrics. Its methods, and the functions that they return, must
 // be safe for concurrent use, and may not block.
 //
-// values are those of the metric's labels, in their order. An empty value stands for a
+// values are those of the metric's labels, in their order. An empty value means a
 // label that is not there. [Measures] asks once for each metric and values, keeps the
 // function, and calls it for every value.
 type Sink interface {

@@ -38,7 +38,7 @@ import (
 // the lowest number holds. Each waiter watches the one before it.
 //
 // It is safe for concurrent use, holds no state and needs no Close. Any
-// number of values may stand for the same path.
+// number of values may have the same path.
 type InterProcessMutex struct{ *lockInternals }
 
 // NewInterProcessMutex returns the lock on path. It does no I/O: the path and

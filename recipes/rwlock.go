@@ -29,7 +29,7 @@ import (
 // writer. A writer that waits lets no later reader pass, so readers cannot starve it.
 //
 // It is safe for concurrent use, holds no state and needs no Close. Any
-// number of values may stand for the same path.
+// number of values may have the same path.
 type InterProcessReadWriteLock struct {
 	read  *ReadLock
 	write *WriteLock

@@ -93,7 +93,7 @@ func (e *Ensemble) Client(name string) *EnsembleLink {
 // deposed leader that has not noticed yet.
 func (e *Ensemble) Leader() *Member { return e.member(e.engine.Leader()) }
 
-// member returns the member that stands for one of the engine's, nil for nil.
+// member returns the member that wraps one of the engine's, nil for nil.
 func (e *Ensemble) member(m *zkserver.Member) *Member {
 	if m == nil {
 		return nil

@@ -8,7 +8,7 @@ type Op int32
 
 // Request types. OpConnect is the handshake, of new sessions and of sessions that come
 // back; it has no request header on the wire. OpExpire has no frame at all: in the log
-// it stands for a session that the server ended.
+// it means a session that the server ended.
 const (
 	OpCreate               Op = 1
 	OpDelete               Op = 2

@@ -18,7 +18,7 @@ type Request struct {
 	// Member is the number, from 1, of the [Member] of an ensemble that read the
 	// request; zero for a server on its own.
 	Member int
-	// Conn is the number, from 1, of the connection to the server; 0 stands for the
+	// Conn is the number, from 1, of the connection to the server; 0 means the
 	// server itself.
 	Conn int
 	// Session is the session's id. For OpConnect it is the session that the client

@@ -13,7 +13,7 @@ import (
 type Version int
 
 const (
-	// ZooKeeper35 stands for the releases 3.5.3 to 3.5.10. It is ZooKeeper380 without
+	// ZooKeeper35 means the releases 3.5.3 to 3.5.10. It is ZooKeeper380 without
 	// the newer requests: addWatch, setWatches2, multiRead, getEphemerals,
 	// getAllChildrenNumber and whoAmI. It has containers. It has not been compared
 	// with a running server.

@@ -179,9 +179,9 @@ func confirm(w io.Writer, from streams, question string) error {
 	return nil
 }
 
-// evict deletes the node of who, unless it is another one by now, or says something else
-// than it did. The version is read before that is compared, so a later change is
-// refused by the servers.
+// evict deletes the node of who, unless another node has taken its name by now, or its
+// data have changed. evict reads the version before it compares the data, so the servers
+// refuse to delete after a later change.
 func evict(ctx context.Context, c *client.Client, l lock, who recipes.Contender) error {
 	stat, err := unchanged(ctx, c, who)
 	if err != nil {

@@ -41,8 +41,8 @@ func start(program string, command, env []string, io streams) (*child, error) {
 		err := c.cmd.Start()
 		started <- err
 		if err == nil {
-			c.status = bury(c.cmd.Process.Pid)
-			_ = c.cmd.Wait() // for its streams: the command itself is buried
+			c.status = reap(c.cmd.Process.Pid)
+			_ = c.cmd.Wait() // for its streams: the command itself is reaped
 			close(c.done)
 		}
 	}()
@@ -52,8 +52,8 @@ func start(program string, command, env []string, io streams) (*child, error) {
 	return c, nil
 }
 
-// bury waits for the command, and for what it leaves behind meanwhile.
-func bury(command int) (status syscall.WaitStatus) {
+// reap waits for the command, and for what it leaves behind meanwhile.
+func reap(command int) (status syscall.WaitStatus) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		if pid == command || err != nil && !errors.Is(err, syscall.EINTR) {
@@ -77,7 +77,7 @@ func (c *child) running() bool {
 	}
 }
 
-// empty reports whether no process of the group is left. It buries those that have
+// empty reports whether no process of the group is left. It reaps those that have
 // ended and whose parent is gone. It is for a command that has ended.
 func (c *child) empty() bool {
 	for {

@@ -76,7 +76,7 @@ func (j *job) take(ctx context.Context, take taker) (hold *recipes.Hold, waited 
 	if j.to.verbose && errors.Is(err, recipes.ErrBusy) {
 		say(j.io.err, "waiting: %v", err)
 	}
-	// What else has failed may be one try's bad luck, as that it was sent behind others.
+	// Another failure may be that of one try alone, such as one sent behind others.
 	hold, err = take(ctx, true)
 	if err == nil || !j.again {
 		return hold, true, err

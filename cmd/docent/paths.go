@@ -45,8 +45,8 @@ func maybeDir(_ *cobra.Command, args []string) error {
 // completionLimit is how long a shell waits for the names of nodes.
 const completionLimit = 2 * time.Second
 
-// completeWith returns what completes arguments from the servers, by names. An error says
-// nothing: a shell has no place for it.
+// completeWith returns what completes arguments from the servers, by names. An error
+// completes nothing, because a shell cannot show it.
 func (t *target) completeWith(names func(ctx context.Context, c *client.Client, args []string, begun string) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp

@@ -219,8 +219,8 @@ func dead(t *testing.T, file string) {
 	}
 }
 
-// gonePID reports whether there is no process with the id in file, dead and unburied ones
-// included.
+// gonePID reports whether there is no process with the id in file. A dead process that was not reaped
+// counts as one.
 func gonePID(t *testing.T, file string) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -34,7 +34,8 @@ type warden struct {
 const pollGroup = 5 * time.Millisecond
 
 // supervise passes signals to the command's process group until no process of the group is
-// left. It ends the group if the hold is lost, and what the command leaves of it.
+// left. It ends the group if the hold is lost. It also ends what the command leaves of the
+// group.
 func (w *warden) supervise() {
 	done, lost, asked := w.child.done, w.hold.Context().Done(), w.hold.Revoked()
 	look := time.NewTicker(pollGroup)

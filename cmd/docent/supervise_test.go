@@ -86,7 +86,7 @@ func TestRunIsAsked(t *testing.T) {
 	}
 }
 
-// Processes that the command leaves while it goes on are buried.
+// Processes that the command leaves while it goes on are reaped.
 func TestOrphansAreBuried(t *testing.T) {
 	t.Parallel()
 	srv := server(t)

@@ -194,7 +194,8 @@ func (t *target) dial(cmd *cobra.Command, more ...client.Option) (*client.Client
 	return c, nil
 }
 
-// flagNames are the flags of what the library's errors call by the names of its options.
+// flagNames are the flags that set what options of the library set. The errors of the
+// library name the options.
 var flagNames = strings.NewReplacer(
 	"client.WithAuth", "--auth", "WithAuth", "--auth",
 	"WithSessionTimeout", "--session-timeout",

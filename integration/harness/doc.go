@@ -28,9 +28,9 @@
 // while the container runs. So a cut or paused node looks to a client like a
 // server that accepts and is silent. A stopped node refuses.
 //
-// [Node.Partition] and [Node.CutClients] drop packets with iptables inside the
-// node's network namespace, entered from the host by nsenter. They need root on
-// the machine where the engine runs, and both tools. Nothing is reset: established
-// connections fall silent both ways, which is what a broken switch looks like. They
-// stay in force over Kill and Start: the server is held back until they are in place.
+// [Node.Partition] and [Node.CutClients] drop packets with iptables inside the node's
+// network namespace, entered from the host by nsenter. They need root on the machine
+// where the engine runs, and both tools. Nothing is reset: established connections
+// fall silent both ways, as with a broken switch. They stay in force over Kill and
+// Start: the server is held back until they are in place.
 package harness

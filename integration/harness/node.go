@@ -179,7 +179,8 @@ func (n *Node) Logs(ctx context.Context, lines int) (string, error) {
 // logLines is how much of each server's log a failed test prints.
 const logLines = 150
 
-// remove takes the container away, having printed its log if the test failed.
+// remove prints the log of the container if the test failed, and takes the
+// container away.
 func (n *Node) remove(ctx context.Context, t testing.TB) error {
 	if t.Failed() {
 		text, err := n.Logs(ctx, logLines)

@@ -39,8 +39,8 @@ func classPath() (string, error) {
 	return strings.Join(paths, ":"), nil
 }
 
-// compiled returns the class path to run these sources with, having compiled them unless
-// an earlier run did. It ends the test with the remedy when a part is missing.
+// compiled returns the class path to run these sources with. It compiles them unless an
+// earlier run did. It ends the test with the remedy when a part is missing.
 func compiled(ctx context.Context, t testing.TB, sources fs.FS) string {
 	t.Helper()
 	jars, err := classPath()

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// StartJava starts a peer that uses Curator, having compiled it if need be. Its clients
-// retry with Curator's exponential policy of 100 ms and 5 retries. It ends the test when
-// it cannot. ctx bounds the compilation only.
+// StartJava starts a peer that uses Curator. It compiles the peer first if that has not
+// been done. Its clients retry with Curator's exponential policy of 100 ms and 5
+// retries. It ends the test when it cannot. ctx bounds the compilation only.
 func StartJava(ctx context.Context, t testing.TB) *Peer {
 	t.Helper()
 	return startPeer(ctx, t, "java", javaFlags(compiled(ctx, t, ownSources), "Peer")...)

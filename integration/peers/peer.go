@@ -3,7 +3,7 @@
 // The other kind is a whole program that uses Curator or kazoo and writes its results
 // line by line.
 //
-// A test never skips for want of Java, Curator or kazoo: it fails and names the Debian
+// Without Java, Curator or kazoo a test never skips. It fails and names the Debian
 // packages to install.
 package peers
 
@@ -24,10 +24,11 @@ const (
 	sessionThread = "session" // waits, so it must not keep Close waiting
 )
 
-// Forever is how long to wait for what may take as long as it takes.
+// Forever is how long to wait for what has no limit of time.
 const Forever time.Duration = -1
 
-// ErrTimeUp means that a peer waited as long as it was told to, and got nothing.
+// ErrTimeUp means that a peer waited as long as the test had said, and got
+// nothing.
 var ErrTimeUp = errors.New("peers: time is up")
 
 // Error is an exception that the peer caught.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Script is a program that talks in lines: its standard output says how it fares, its
-// standard input answers what it asks. A Script is for one goroutine.
+// Script is a program that talks in lines: its standard output says what it has done,
+// its standard input answers what it asks. A Script is for one goroutine.
 type Script struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser

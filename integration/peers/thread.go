@@ -19,7 +19,7 @@ type Thread struct {
 func (p *Peer) Thread(name string) *Thread { return &Thread{peer: p, name: name} }
 
 // Acquire waits for so many permits of a lock, 1 if it has no permits, and returns the
-// nodes that stand for them. It returns [ErrTimeUp] when the peer, by its own clock, got
+// nodes of these permits. It returns [ErrTimeUp] when the peer, by its own clock, got
 // nothing in this time.
 func (th *Thread) Acquire(ctx context.Context, lock string, permits int, wait time.Duration) ([]string, error) {
 	millis := int64(-1)

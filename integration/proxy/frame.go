@@ -68,7 +68,7 @@ func (f *fields) int64() int64 {
 	return int64(binary.BigEndian.Uint64(b))
 }
 
-// bytes reads a buffer or a string; length -1 stands for none.
+// bytes reads a buffer or a string; length -1 means none.
 func (f *fields) bytes() []byte {
 	n := f.int32()
 	if n <= 0 {

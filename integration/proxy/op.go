@@ -5,7 +5,7 @@ import "strconv"
 // Op is a ZooKeeper request type.
 type Op int32
 
-// The request types. OpConnect stands for the handshake, which has no type on the
+// The request types. OpConnect means the handshake, which has no type on the
 // wire.
 const (
 	OpConnect         Op = -10

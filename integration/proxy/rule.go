@@ -141,8 +141,9 @@ func (r *Rule) Fired() []Request {
 }
 
 // Await waits until the rule has acted for the first time and returns the request.
-// The action is in force by then: a cut is made, a stall holds, a request to be
-// forwarded was. Only the cut of SwallowReplyAndCut comes later, see AwaitAnswer.
+// The action is in force by then: a cut is made, a stall holds, and a request that
+// is to be forwarded has been. Only the cut of SwallowReplyAndCut comes later, see
+// AwaitAnswer.
 func (r *Rule) Await(ctx context.Context) (Request, error) { return r.AwaitNth(ctx, 1) }
 
 // AwaitNth waits until the rule has acted n times and returns the nth request.

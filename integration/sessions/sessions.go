@@ -25,10 +25,10 @@ const (
 // KillSession closes the session with this id at the server at addr, whichever client
 // owns it, with the password that ZooKeeper derives from the id. After nil it is
 // closed in the whole ensemble, and its ephemeral nodes are gone. Its owner first
-// loses the connection, and is then told that the session expired. The owner may come
-// back in the middle and throw this connection out; then it tries again. It returns
-// an error that wraps [ErrUnknown] when there is no such session. After any other
-// error, also when ctx ends, the session may or may not be closed.
+// loses the connection, and is then told that the session expired. If the owner comes
+// back in the middle, the server closes this connection, and KillSession tries again.
+// It returns an error that wraps [ErrUnknown] when there is no such session. After
+// any other error, also when ctx ends, the session may or may not be closed.
 func KillSession(ctx context.Context, addr string, id int64) error {
 	var last error
 	for range attempts {

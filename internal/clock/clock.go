@@ -10,10 +10,10 @@ import "time"
 // the time that the machine has slept. The zero value reads the system's. It
 // is safe for concurrent use if its functions are.
 type Clock struct {
-	// Wall returns the time of day; nil stands for that of [time.Now].
+	// Wall returns the time of day; nil means that of [time.Now].
 	Wall func() time.Time
 	// Slept returns for how long the machine has been suspended since some
-	// fixed moment; nil stands for never.
+	// fixed moment; nil means never.
 	Slept func() time.Duration
 }
 

@@ -3,10 +3,10 @@ package wire
 import "fmt"
 
 // End ends the session on this Link: the connection is closed, a dial or Pace in
-// progress is cancelled, and no dial follows. The first cause wins; a nil cause
-// stands for [ErrOver]. End does not wait for the network, and the session may live
-// on at the server until it expires there. If another callback is running, OnOver may
-// come after End has returned.
+// progress is cancelled, and no dial follows. The first cause wins; a nil cause means
+// [ErrOver]. End does not wait for the network, and the session may live on at the
+// server until it expires there. If another callback is running, OnOver may come
+// after End has returned.
 func (l *Link) End(cause error) {
 	if c := l.finish(cause); c != nil {
 		c.shut()

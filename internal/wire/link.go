@@ -29,7 +29,7 @@ type Config struct {
 	// SessionTimeout is the timeout that go-zookeeper asks for.
 	SessionTimeout time.Duration
 	// Servers returns how many servers there are to dial, which may change; nil
-	// stands for one. It must not block or call the Link. Dial, TLS and handshake
+	// means one. It must not block or call the Link. Dial, TLS and handshake
 	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
 	//
 	// While there is no session, the time for the handshake doubles, up to 2T. It
@@ -38,16 +38,16 @@ type Config struct {
 	// has gone.
 	Servers func() int
 	// MaxRequest is the length of the largest request that may pass, without the 4
-	// length bytes; 0 stands for 0xfffff, ZooKeeper's jute.maxbuffer.
+	// length bytes; 0 means 0xfffff, ZooKeeper's jute.maxbuffer.
 	MaxRequest int
-	// MaxReply is the length of the largest reply; 0 stands for 4 MiB. If the reply
+	// MaxReply is the length of the largest reply; 0 means 4 MiB. If the reply
 	// to an exchange is larger, the exchange gets [CodeReplyTooLarge]. If the reply
 	// to a request of go-zookeeper is larger, the connection is closed.
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
 	// Relay is the longest time that a server which is not the leader keeps a sign of
-	// life to itself, depending on the session timeout. nil stands for a server
+	// life to itself, depending on the session timeout. nil means a server
 	// without an ensemble.
 	Relay func(timeout time.Duration) time.Duration
 	// TrustAnswers makes every answer a [Proof], not only committed writes.

@@ -254,7 +254,7 @@ func (t *dataTree) ephemeralsOf(session int64) []string {
 }
 
 // byAge returns names in the order in which they were made. Everything that is
-// drawn from a seed starts from this order. Alphabetical order would not do,
+// drawn from a seed starts from this order. Alphabetical order would be wrong,
 // because names may have random parts, which differ between two runs of one seed.
 func byAge(ages map[string]uint64) []string {
 	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })

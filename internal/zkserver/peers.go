@@ -3,8 +3,8 @@ package zkserver
 import "time"
 
 // While the network between two members is whole, messages take no time. A cut holds
-// messages back, as TCP does that sends a packet again and again. Heal delivers what
-// was held if neither side has given the other up.
+// messages back, as TCP does that sends a packet again and again. If neither member
+// has given the other up, Heal delivers what was held.
 
 // reaches reports whether what m sends gets to o.
 func (m *Member) reaches(o *Member) bool {

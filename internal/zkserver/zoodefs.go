@@ -6,7 +6,7 @@ import "strconv"
 type Op int32
 
 // Request types. OpConnect is the handshake, which has no request header on the wire.
-// OpExpire has no frame at all: in the log it stands for a session that the server
+// OpExpire has no frame at all: in the log it means a session that the server
 // ended.
 const (
 	OpCreate               Op = 1

@@ -10,7 +10,7 @@ import (
 type kind[T any] struct {
 	name   string // in errors
 	length int    // of the data, in bytes; 0 if any will do
-	lax    bool   // no data stands for the zero value, as in Curator's atomic numbers
+	lax    bool   // no data means the zero value, as in Curator's atomic numbers
 	decode func([]byte) T
 	encode func(T) []byte
 }

@@ -20,7 +20,7 @@ type mark struct {
 	version int32 // how often it was written
 }
 
-// worn is the version from which on a mark is replaced: at -1 a version stands for any.
+// worn is the version from which on a mark is replaced: at -1 a version means any.
 const worn = 1 << 30
 
 // errMarkDeleted says that another client deleted or wrote the mark, and that the value

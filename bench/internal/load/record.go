@@ -6,7 +6,7 @@ import "sync"
 type Result struct {
 	Cycles    int      `json:"cycles"`   // that ended
 	Nanos     int64    `json:"nanos"`    // from begin to end
-	Overlaps  int64    `json:"overlaps"` // times that somebody came in who should not
+	Overlaps  int64    `json:"overlaps"` // times that a contender came in that should not
 	Errors    []string `json:"errors"`   // of contenders, which then are out
 	Cycle     []int64  `json:"cycle"`    // from the call of acquire to the return of release
 	HandOver  []int64  `json:"handover"` // from the call of release to the next grant

@@ -50,7 +50,7 @@ type Spec struct {
 	Peer       string
 	Addrs      []string // host:port of each server
 	Kind       Kind
-	Root       string // a path that nobody else uses, such as /bench/7
+	Root       string // a path that no other process uses, such as /bench/7
 	Contenders int
 	Sessions   int           // contender i uses session i modulo Sessions
 	Locks      int           // contender i uses lock i modulo Locks

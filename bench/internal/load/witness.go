@@ -10,14 +10,14 @@ type witness struct {
 	released atomic.Int64 // when release was called last, or 0
 }
 
-// enter says that somebody holds so much of the lock.
+// enter says that a contender holds so much of the lock.
 func (w *witness) enter(weight int64) {
 	if w.inside.Add(weight) > w.limit {
 		w.overlaps.Add(1)
 	}
 }
 
-// leave says that somebody is about to release so much.
+// leave says that a contender is about to release so much.
 func (w *witness) leave(weight int64) { w.inside.Add(-weight) }
 
 // weights returns the limit of a lock, and what one acquire takes of it. A writer takes

@@ -84,7 +84,7 @@ func synced(all []*zk.Conn, path string) error {
 // zkLocker is go-zookeeper's own lock.
 type zkLocker struct{ *zk.Lock }
 
-// Acquire waits for the lock whatever becomes of the context.
+// Acquire waits for the lock, also after the end of the context.
 func (l zkLocker) Acquire(context.Context) error { return l.Lock.Lock() }
 
 // Release deletes the node.

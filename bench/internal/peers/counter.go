@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// counter stands for a lock whose acquire adds 1.
+// counter is a lock whose acquire adds 1.
 type counter struct{ n *shared.DistributedAtomicLong }
 
 func (c counter) Acquire(ctx context.Context) error {

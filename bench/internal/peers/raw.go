@@ -20,9 +20,9 @@ func members(path string) []string {
 	return all
 }
 
-// rawNodes is the two round trips that ZooKeeper cannot spare: it creates ephemeral
-// sequential nodes and deletes them again, several by one transaction. It asks nobody
-// whether it is first, so it is no lock.
+// rawNodes is the two round trips that ZooKeeper cannot spare. It creates ephemeral
+// sequential nodes and deletes them again, several by one transaction. It does not
+// ask whether it is first, so it is no lock.
 type rawNodes struct {
 	c     *zk.Conn
 	dirs  []string // one for each node

@@ -31,7 +31,7 @@ type Peer struct {
 // inFlight is how many requests the floor of pipelining has on their way.
 const inFlight = 16
 
-// Peers is everybody.
+// Peers returns every peer.
 func Peers() []Peer {
 	locks := []load.Kind{load.Mutex, load.ReadWrite, load.Semaphore, load.Multi}
 	every := append(slices.Clone(locks), load.Counter, load.Promoted)

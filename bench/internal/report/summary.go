@@ -52,7 +52,7 @@ func blocks(r *run.Results) []block {
 			for _, p := range plan.Peers() {
 				c := cells[key{s.Name, w.Name, p.Name}]
 				if c == nil && (p.Floor || !there[p.Name]) {
-					continue // that there is no such floor goes without saying
+					continue // a floor that was not measured has no row
 				}
 				b.rows = append(b.rows, summary(p, c))
 			}

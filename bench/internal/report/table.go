@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/bench/internal/run"
 )
 
-// none stands for what a peer does not have.
+// none means what a peer does not have.
 const none = "-"
 
 // Text is everything in tables of Markdown, padded for a terminal.

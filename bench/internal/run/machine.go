@@ -23,8 +23,8 @@ type Machine struct {
 	Revision   string    `json:"revision"` // of this repository
 	Begin      time.Time `json:"begin"`
 	Minutes    float64   `json:"minutes"`
-	// Others is the part of the machine's processor time that went to neither this
-	// program nor what it started, nor was idle.
+	// Others is the part of the machine's processor time that other programs have
+	// used: neither this program nor what it started.
 	Others float64 `json:"others"`
 }
 
@@ -66,7 +66,7 @@ func (w *Watcher) Done() Machine {
 	return m
 }
 
-// busy is the processor time of everybody, in ticks.
+// busy is the processor time of all programs, in ticks.
 func busy() (float64, error) {
 	const user, nice, system, irq, soft, steal = 1, 2, 3, 6, 7, 8
 	first, _, _ := strings.Cut(read("/proc/stat"), "\n")

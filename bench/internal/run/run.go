@@ -58,8 +58,8 @@ type Runner struct {
 	paths    int
 }
 
-// sessionTimeout is long, so that heartbeats of those who are not measured at the moment
-// cost next to nothing.
+// sessionTimeout is long, so that heartbeats of peers that are not measured at the
+// moment cost almost nothing.
 const sessionTimeout = 30 * time.Second
 
 // Run starts what the plan needs, measures and ends it. Also with an error it returns

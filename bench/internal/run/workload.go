@@ -52,7 +52,7 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 	return ctx.Err()
 }
 
-// failed notes an error, if it is one and the first, and not of a run that is given up.
+// failed notes the first error of an entrant, unless the run was given up.
 func (e *entrant) failed(ctx context.Context, r *Runner, err error) {
 	if err != nil && e.cell.Failed == "" && ctx.Err() == nil {
 		e.cell.Failed = err.Error()

@@ -1,5 +1,6 @@
-// Package servers runs the servers of the peers on this machine: private data, loopback
-// only, ended with the program whatever ends it.
+// Package servers runs the servers of the peers on this machine. Their data are
+// private, they listen on the loopback only, and they end when the program does,
+// whatever ends it.
 package servers
 
 import (

@@ -71,13 +71,13 @@ func (w *Worker) read(out *os.File) {
 // CPU is the processor time that the process has used so far.
 func (w *Worker) CPU() (time.Duration, error) { return w.process.CPU() }
 
-// Do obeys a command that has nothing to say.
+// Do sends a command whose answer says nothing but "ok".
 func (w *Worker) Do(ctx context.Context, command string) error {
 	_, err := w.ask(ctx, command, answerTimeout)
 	return err
 }
 
-// Ask obeys a command and returns what its answer says behind "ok".
+// Ask sends a command and returns what its answer says behind "ok".
 func (w *Worker) Ask(ctx context.Context, command string) (string, error) {
 	return w.ask(ctx, command, answerTimeout)
 }

@@ -1,5 +1,5 @@
-// Package scenes plays what metrics and spans tell of, for tests of observers. They
-// run it on a server in a bubble, and in a process that Prometheus scrapes.
+// Package scenes plays what metrics and spans tell of, for tests of observers. The
+// tests play it on a server in a bubble, and in a process that Prometheus scrapes.
 package scenes
 
 import (

@@ -27,8 +27,8 @@ type role struct {
 	jobs []job
 }
 
-// roles has two busy instances, and two that do nothing but stand for election. Writes
-// of an instance spare it heartbeats. So only a quiet holder sends them.
+// roles has two busy instances, and two that only wait to lead. Writes of an instance
+// spare it heartbeats. So only a quiet holder sends them.
 func roles() []role {
 	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look}
 	return []role{{"shop-1", shop}, {"shop-2", shop}, {"cron-1", []job{nightly}}, {"cron-2", []job{nightly}}}

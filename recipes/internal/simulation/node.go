@@ -74,7 +74,7 @@ func (h *History) PermitMade(n Node, removed []string) {
 }
 
 // NodesGone records the end of all nodes that match, which a session has deleted;
-// 0 stands for none, as when their own session has ended.
+// 0 means none, as when their own session has ended.
 func (h *History) NodesGone(at time.Duration, by int64, match func(*Node) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
