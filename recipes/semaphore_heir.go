@@ -145,8 +145,11 @@ func (h *heir) turn(ctx context.Context) (got place, served bool, err error) {
 		// If it is served, its own node may be gone already.
 		got, over, failed := h.settle(ctx, false)
 		switch _, first := h.inherited(); {
-		case over || failed != nil:
-			return got, over, failed
+		case failed != nil:
+			return place{}, false, failed
+		case over:
+			h.m.Told(0, "")
+			return got, true, nil
 		case err == nil:
 			return place{}, false, nil
 		case !called || errors.Is(err, ErrNodeDeleted):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -287,5 +288,42 @@ func TestSemaphoreTogetherSessionLost(t *testing.T) {
 		r.check(leases[0].Close())
 		r.drained()
 		wantNoGoroutine(r.T)
+	})
+}
+
+// Each of a group is told that it has come to the front, as a waiter that is granted alone.
+func TestSemaphoreTogetherTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var mu sync.Mutex // guards places
+		places := map[string]client.QueuePlace{}
+		c := r.connect("a", client.WithObserver(client.Observer{
+			Lock: func(context.Context, client.LockInfo) (context.Context, client.LockHooks) {
+				return nil, client.LockHooks{Queued: func(now client.QueuePlace) {
+					mu.Lock()
+					defer mu.Unlock()
+					places[now.Node] = now
+				}}
+			},
+		}))
+		s := r.semaphore(c, 3)
+		held := r.lease(r.semaphore(r.connect("b"), 3), 3)
+		line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
+		r.check(held.Release(r.ctx))
+		leases := r.granted(line...)
+		r.wantTokens(leases, 0, 0)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(places) != len(line) {
+			r.Errorf("%d waiters were told of their places", len(places))
+		}
+		for node, last := range places {
+			if last.Ahead != 0 || last.Behind != "" {
+				r.Errorf("%s: %+v", node, last)
+			}
+		}
+		for _, l := range leases {
+			r.check(l.Close())
+		}
 	})
 }
