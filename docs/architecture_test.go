@@ -67,6 +67,38 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
+// The row of a package names the packages of this module that it imports. A name may
+// be the end of a path.
+func TestArchitectureImports(t *testing.T) {
+	t.Parallel()
+	source := packages(t)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| .* \\| (.*) \\|$").FindAllStringSubmatch(read(t, "architecture.md"), -1)
+	if len(rows) < len(source) {
+		t.Fatalf("%d rows for %d packages", len(rows), len(source))
+	}
+	for _, row := range rows {
+		var want, got []string
+		for _, name := range regexp.MustCompile("`([a-z/]+)`").FindAllStringSubmatch(row[2], -1) {
+			want = append(want, name[1])
+		}
+		for _, path := range regexp.MustCompile(`"`+regexp.QuoteMeta(module)+`([a-z/]+)"`).FindAllStringSubmatch(source[row[1]], -1) {
+			if name := path[1]; name != row[1] && !slices.Contains(got, name) {
+				got = append(got, name)
+			}
+		}
+		for _, path := range got {
+			if !slices.ContainsFunc(want, func(name string) bool { return path == name || strings.HasSuffix(path, "/"+name) }) {
+				t.Errorf("%s imports %s; architecture.md names %q", row[1], path, want)
+			}
+		}
+		for _, name := range want {
+			if !slices.ContainsFunc(got, func(path string) bool { return path == name || strings.HasSuffix(path, "/"+name) }) {
+				t.Errorf("architecture.md says that %s imports %s; it imports %q", row[1], name, got)
+			}
+		}
+	}
+}
+
 // declared reports whether member is a method or field of a type, or declared by
 // a package, that is called owner.
 func declared(source map[string]string, owner, member string) bool {
