@@ -104,5 +104,5 @@ func exclusive(hold Hold, resource string) error {
 	if hold.Exclusive() {
 		return nil
 	}
-	return fmt.Errorf("fence: %w: readers and permits are held by several at once, and all but the newest would be refused at %q; take a mutex or the write lock", ErrShared, resource)
+	return fmt.Errorf("fence: %w: several readers or permits are held at once, and %q would refuse all but the newest; take a mutex or the write lock", ErrShared, resource)
 }

@@ -83,10 +83,10 @@ func (m *Member) Resume() { m.engine.Resume() }
 // nil.
 func (m *Member) Close() error { return m.engine.Close() }
 
-// While the member follows, Lag makes it apply every commit d after it hears of that
-// commit. Its clients read the past, and it answers their writes and syncs when it
-// has applied them. Zero makes it follow at once. Whenever a member starts to follow
-// a leader it catches up first, and a leader never lags.
+// Lag makes the member, while it follows, apply every commit d after it hears of
+// that commit. Its clients read the past, and it answers their writes and syncs when
+// it has applied them. Zero makes it follow at once. Whenever a member starts to
+// follow a leader it catches up first, and a leader never lags.
 func (m *Member) Lag(d time.Duration) { m.engine.Lag(d) }
 
 // HoldCommits makes the member apply no commit until ReleaseCommits; see

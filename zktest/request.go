@@ -104,8 +104,8 @@ func (s *Server) OnRequest(f func(Request)) {
 	s.engine.OnRequest(func(r zkserver.Request) { f(publicRequest(r)) })
 }
 
-// From now on OnCommit calls f for every transaction that makes or removes nodes or sets their
-// data. It calls f when the server applies the transaction, before any client is told.
+// OnCommit calls f, from now on, for every transaction that makes or removes nodes or sets
+// their data. It calls f when the server applies the transaction, before any client is told.
 // [Server.OnRequest] reports a request when it is answered; OnCommit also reports what a
 // transaction of several parts made, and what was deleted with a session. f is called as
 // [Server.OnRequest] says. On a member of an ensemble it is [Ensemble.OnCommit].

@@ -192,7 +192,7 @@ func evict(ctx context.Context, c *client.Client, l lock, who recipes.Contender)
 		return err
 	}
 	if !slices.ContainsFunc(queue, func(now recipes.Contender) bool { return sameAs(now, who) }) {
-		return errors.New("the node says something else meanwhile (it may have been asked, or have become the holder); look again; nothing was done")
+		return errors.New("the data of the node have changed meanwhile (a request has come, or the contender holds the lock now); nothing was done; look again")
 	}
 	if err := c.Delete(ctx, who.Path, stat.Version); err != nil {
 		if errors.Is(err, client.ErrNoNode) {

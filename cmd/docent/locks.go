@@ -87,7 +87,7 @@ func participants(e *recipes.LeaderLatch) func(context.Context) ([]recipes.Conte
 // askNoLeader refuses to write into a participant's node, which has the participant's
 // id. A change of the data uses up the watch by which Curator's latch waits.
 func askNoLeader(_ context.Context, who recipes.Contender) error {
-	return fmt.Errorf("%s is of an election: nobody in it hears of a request; stop its process, or let its program hand over", who.Path)
+	return fmt.Errorf("%s is of an election, where no participant hears of a request; stop its process, or let its program hand over", who.Path)
 }
 
 // numbered reports whether name ends with tag and a sequence number.

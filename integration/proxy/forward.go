@@ -140,7 +140,7 @@ func (c *conn) answered(frame []byte, first bool) (*asked, Reply) {
 	}
 	a := c.pending.take(rep.Xid)
 	if a == nil {
-		c.p.trace.add("#%d < xid %d that nobody asked for", c.id, rep.Xid)
+		c.p.trace.add("#%d < xid %d of no request", c.id, rep.Xid)
 		return nil, rep
 	}
 	if rep.Err == 0 && a.Op.Creates() {
