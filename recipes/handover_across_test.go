@@ -133,8 +133,8 @@ func TestDeletedWaiterIsNotGranted(t *testing.T) {
 			names := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
 			h, waits, _ := r.oneEach(names...)
 			time.Sleep(seqqueue.WatchAfter)
-			for _, node := range r.srv.Children("/locks/orders") {
-				if path := "/locks/orders/" + node; path != h.Path() {
+			for _, node := range r.srv.Children(dir) {
+				if path := dir + "/" + node; path != h.Path() {
 					r.check(r.srv.Delete(path))
 				}
 			}
@@ -154,8 +154,8 @@ func TestYoungWaiterDeleted(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, _ := r.oneEach("a", "b")
 		begun := time.Now()
-		for _, node := range r.srv.Children("/locks/orders") {
-			if path := "/locks/orders/" + node; path != h.Path() {
+		for _, node := range r.srv.Children(dir) {
+			if path := dir + "/" + node; path != h.Path() {
 				r.check(r.srv.Delete(path))
 			}
 		}
@@ -169,5 +169,93 @@ func TestYoungWaiterDeleted(t *testing.T) {
 			t.Errorf("after %v: %v", took, res.err)
 		}
 		r.empty()
+	})
+}
+
+// After a lost connection a waiter watches again, and lists once.
+func TestWaiterAfterReconnection(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h, waits, _ := r.oneEach("a", "b", "c")
+		time.Sleep(2 * time.Second) // they watch their own nodes
+		watches := r.srv.WatchCount()
+		r.srv.CutAll()
+		time.Sleep(5 * time.Second)
+		for _, name := range []string{"b", "c"} {
+			if n := r.lists(name); n > 2 {
+				r.Errorf("%d lists of %s", n, name)
+			}
+		}
+		if n := r.srv.WatchCount(); n != watches {
+			r.Errorf("%d watches after the reconnection, %d before", n, watches)
+		}
+		r.check(h.Release(r.ctx))
+		b := <-waits[0]
+		r.check(b.hold.Release(r.ctx))
+		r.check((<-waits[1]).hold.Release(r.ctx))
+	})
+}
+
+// A waiter whose node another client has replaced is told.
+func TestWaiterReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h, waits, _ := r.oneEach("a", "b")
+		time.Sleep(time.Second)
+		for _, node := range r.srv.Children(dir) {
+			if path := dir + "/" + node; path != h.Path() {
+				r.check(r.srv.Delete(path))
+				r.check(r.srv.Create(path, nil))
+			}
+		}
+		wantErr(t, (<-waits[0]).err, recipes.ErrNodeDeleted)
+		r.check(h.Release(r.ctx))
+	})
+}
+
+// A predecessor may go between the list and the read. The watch on the contender before
+// it is given up then.
+func TestPredecessorGoneBeforeTheRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h, waits, giveUp := r.oneEach("a", "b")
+		time.Sleep(time.Second)
+		c := r.connect("c")
+		r.srv.DelayReply(zktest.Match{Client: "c", Op: zktest.OpGetChildren2}, 50*time.Millisecond)
+		time.AfterFunc(20*time.Millisecond, giveUp[0])
+		ctx, cancel := context.WithCancel(r.ctx)
+		last := acquire(ctx, r.mutex(c))
+		wantErr(t, (<-waits[0]).err, context.Canceled)
+		time.Sleep(time.Second)
+		cancel()
+		wantErr(t, (<-last).err, context.Canceled)
+		time.Sleep(3 * time.Second)
+		if n := r.srv.WatchCount(); n != 1 { // of the holder
+			r.Errorf("%d watches: %v", n, r.srv.Watches())
+		}
+		r.check(h.Release(r.ctx))
+	})
+}
+
+// A wait that ends while the contender before the predecessor is read still says what it
+// knows of the predecessor.
+func TestWaitErrorOfWhatWasRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h, waits, giveUp := r.oneEach("a", "b", "c")
+		d := r.connect("d")
+		ctx, cancel := context.WithCancel(r.ctx)
+		last := acquire(ctx, r.mutex(d))
+		time.Sleep(100 * time.Millisecond)
+		r.srv.StallReply(zktest.Match{Client: "d", Op: zktest.OpGetData, Path: h.Path()})
+		giveUp[0]() // the last but one before d
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		var said *recipes.WaitError
+		if err := (<-last).err; !errors.As(err, &said) || said.Ahead.Unreadable || said.Ahead.Session == 0 {
+			r.Errorf("%v", err)
+		}
+		r.check(h.Release(r.ctx))
+		r.check((<-waits[1]).hold.Release(r.ctx))
 	})
 }

@@ -45,9 +45,11 @@ type watched struct {
 func (m *Member) gone(ctx context.Context, n Node) error {
 	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.behind == 1}
 	second, err := m.regard(ctx, n)
-	if err == nil {
+	if m.nearest != nil {
 		said.Data, said.Stat = m.nearest.Data, m.nearest.Stat
 		said.Own = said.Stat != nil && said.Stat.EphemeralOwner == m.Session.ID()
+	}
+	if err == nil {
 		err = m.outwait(ctx, second)
 		said.Only = m.behind == 1
 	}
@@ -91,6 +93,9 @@ func (m *Member) regard(ctx context.Context, n Node) (second inside.Watched, err
 // one may be the nearest.
 func (m *Member) outwait(ctx context.Context, second inside.Watched) error {
 	n := m.nearest
+	if second.Watch != nil {
+		defer second.Watch.Stop() // a waiter leaves nothing behind
+	}
 	switch {
 	case errors.Is(n.Err, zk.ErrNoNode):
 		m.succeed(n.Node)
@@ -102,7 +107,6 @@ func (m *Member) outwait(ctx context.Context, second inside.Watched) error {
 	}
 	var passed <-chan struct{}
 	if second.Watch != nil {
-		defer second.Watch.Stop() // a waiter that gives up leaves nothing behind
 		passed = second.Watch.Done()
 	}
 	if err := m.wait(ctx, n.Watch.Done(), passed); err != nil {
@@ -134,10 +138,10 @@ func (m *Member) look(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until front or second is closed, and looks after m's own node meanwhile. It
-// also returns when something has happened to that one: the caller finds it in the list.
-// Its data may change: a request to release is written there. A nil channel is not
-// waited for.
+// wait waits until front or second is closed, and looks after m's own node meanwhile: when
+// that was not seen for some time, and when the watch on it has fired. Its data may change,
+// as a request to release is written there, and a lost connection takes all watches. A
+// nil channel is not waited for.
 func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error {
 	after := WatchAfter
 	if m.behind > 1 {
@@ -153,23 +157,16 @@ func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error 
 			stop()
 			return ctxerr.Ended(ctx)
 		case <-due:
-			look = m.watch == nil || m.changed()
+			look = true
 		}
 		stop()
-		if !look {
-			return m.Session.Err()
+		if err := m.Session.Err(); err != nil || !look {
+			return err
 		}
 		if err := m.lookAfter(ctx); err != nil {
 			return err
 		}
 	}
-}
-
-// changed reports whether the data of m's own node, and nothing else, has changed since
-// m watches that.
-func (m *Member) changed() bool {
-	event, _ := m.watch.Event()
-	return event == zk.EventNodeDataChanged
 }
 
 // fired reports whether w is no watch any more.
