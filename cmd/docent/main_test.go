@@ -442,7 +442,7 @@ func TestEvictLooksAgain(t *testing.T) {
 	if _, err := c.Set(t.Context(), hold.Path(), []byte("new"), client.AnyVersion); err != nil {
 		t.Fatal(err)
 	}
-	if err := evict(t.Context(), c, l, queue[0]); err == nil || !strings.Contains(err.Error(), "something else") {
+	if err := evict(t.Context(), c, l, queue[0]); err == nil || !strings.Contains(err.Error(), "have changed") {
 		t.Error(err)
 	}
 	if hold.Err() != nil {
