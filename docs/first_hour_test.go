@@ -300,7 +300,7 @@ var firstHour = []mistake{
 		time.Sleep(time.Second)
 		h.srv.Client("b").ExpireSession()
 		return <-ended
-	}, "recipes: acquire /locks/orders: client: children /locks/orders: session lost: session 0x*: the server refused the session, which has expired there"},
+	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/*, session 0x*, queued since *, exclusive by Docent, * client=billing: client: session lost: session 0x*: the server refused the session, which has expired there"},
 	{"partition", func(h *hour) error {
 		hold := h.hold(h.client("a"))
 		h.srv.Client("a").Partition()

@@ -121,27 +121,40 @@ func (m *Member) outwait(ctx context.Context, second inside.Watched) error {
 	return nil
 }
 
-// look lists the queue for the next call of Ahead.
+// look lists the queue for the next call of Ahead. The list shows m's own node, and takes
+// the place of a watch on it that has fired.
 func (m *Member) look(ctx context.Context) error {
 	at := time.Now()
 	children, _, err := m.Session.Children(ctx, m.q.dir)
-	if errors.Is(err, zk.ErrNoNode) {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
 		return ErrGone // the directory went, and the node with it
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if !slices.Contains(children, m.Node.Name) {
+	case !slices.Contains(children, m.Node.Name), m.lost() == zk.EventNodeDeleted:
 		return ErrGone
+	}
+	if m.lost() != 0 {
+		m.watch = nil
 	}
 	m.children, m.seen = children, at
 	return nil
 }
 
-// wait waits until front or second is closed, and looks after m's own node meanwhile: when
-// that was not seen for some time, and when the watch on it has fired. Its data may change,
-// as a request to release is written there, and a lost connection takes all watches. A
-// nil channel is not waited for.
+// lost returns the event that has ended the watch on m's own node, 0 if there is no watch
+// or it stands.
+func (m *Member) lost() zk.EventType {
+	if m.watch == nil {
+		return 0
+	}
+	event, _ := m.watch.Event()
+	return event
+}
+
+// wait waits until front or second is closed, and looks after m's own node meanwhile. It
+// also returns when the connection was lost, which takes all watches: the caller lists.
+// The data of m's own node may change, as a request to release is written there. A nil
+// channel is not waited for.
 func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error {
 	after := WatchAfter
 	if m.behind > 1 {
@@ -157,7 +170,7 @@ func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error 
 			stop()
 			return ctxerr.Ended(ctx)
 		case <-due:
-			look = true
+			look = m.lost() != zk.EventNotWatching
 		}
 		stop()
 		if err := m.Session.Err(); err != nil || !look {

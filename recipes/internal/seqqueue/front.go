@@ -1,6 +1,7 @@
 package seqqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -93,7 +94,7 @@ func (m *Member) lookAfter(ctx context.Context) error {
 		m.chain.forget(m)
 		return nil
 	case err != nil:
-		return err
+		return cmp.Or(m.Session.Err(), err)
 	}
 	m.watch.Stop()
 	m.watch, m.seen = w, at

@@ -9,7 +9,7 @@ const (
 	schedules                 = 40
 	ensembleSchedules         = 32
 	gameSchedules             = 16
-	ensembleGameSchedules     = 16
+	ensembleGameSchedules     = 32
 	electionSchedules         = 12
 	ensembleElectionSchedules = 32
 	keeperSchedules           = 24
