@@ -81,7 +81,7 @@ model: ## check the model of the queue's hand-over in all its states, and its pl
 	scripts/model.sh
 
 LINEAR_SEEDS ?= 1500
-linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 60
+linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 200
 	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$' -v ./linear
 
 TRACE_SEEDS ?= 200

@@ -22,12 +22,12 @@ import (
 
 const path = "/counts/number"
 
-// seeds is how many schedules run: DOCENT_LINEAR_SEEDS, or 60; make linear plays 1500.
+// seeds is how many schedules run: DOCENT_LINEAR_SEEDS, or 200; make linear plays 1500.
 func seeds(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv("DOCENT_LINEAR_SEEDS")
 	if text == "" {
-		return 60
+		return 200
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
