@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,15 +164,14 @@ func TestDeleteAllContext(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		r.create("/a/0", "")
-		n := 0
+		var n atomic.Int32
 		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a", Times: zktest.Always}, func(context.Context, zktest.Request) {
-			n++
-			r.create(fmt.Sprint("/a/", n), "")
+			r.create(fmt.Sprint("/a/", n.Add(1)), "")
 		})
 		start := time.Now()
 		err := c.DeleteAll(r.within(2*time.Second), "/a")
-		if took := time.Since(start); took != 2*time.Second || n < 10 {
-			t.Errorf("took %v, %d rounds", took, n)
+		if took := time.Since(start); took != 2*time.Second || n.Load() < 10 {
+			t.Errorf("took %v, %d rounds", took, n.Load())
 		}
 		wantErr(t, err, context.DeadlineExceeded)
 		wantOutcome(t, err, client.OutcomeUnknown)
