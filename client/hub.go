@@ -93,6 +93,10 @@ func (h *hub) join(ctx context.Context, key watchKey) (w *sharedWatch, arm bool,
 func (h *hub) tryJoin(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.tryJoinLocked(key)
+}
+
+func (h *hub) tryJoinLocked(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
 	if h.over != nil {
 		return nil, false, nil, h.over
 	}

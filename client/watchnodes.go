@@ -29,7 +29,6 @@ func watchNodes(ctx context.Context, s *Session, paths ...string) (nodes []insid
 // watchedNodes is watched for the data of several nodes.
 func (s *sessionState) watchedNodes(ctx context.Context, paths []string) (nodes []inside.Watched, err error) {
 	nodes = make([]inside.Watched, len(paths))
-	read := make([]bool, len(paths))
 	defer func() {
 		if err != nil {
 			for _, n := range nodes {
@@ -39,11 +38,12 @@ func (s *sessionState) watchedNodes(ctx context.Context, paths []string) (nodes 
 			}
 		}
 	}()
-	if err := s.armTogether(ctx, paths, nodes, read); err != nil {
+	together := s.joinAll(paths)
+	if err := s.readTogether(ctx, together, nodes); err != nil {
 		return nodes, err
 	}
 	for i, path := range paths {
-		if read[i] {
+		if together[i].w != nil {
 			continue
 		}
 		x, w, err := s.watched(ctx, wire.OpGetData, path)
@@ -54,57 +54,63 @@ func (s *sessionState) watchedNodes(ctx context.Context, paths []string) (nodes 
 	return nodes, nil
 }
 
-// armTogether reads, in one write, those of paths whose watches no other request changes
-// at the moment, and says in read which these are. Each read asks for a watch, also if
-// another reader has one: on the server both are one. So the requests do not depend on
-// what the other readers of the client do at the same instant.
-func (s *sessionState) armTogether(ctx context.Context, paths []string, nodes []inside.Watched, read []bool) error {
-	var xs []*wire.Exchange
-	var on []*sharedWatch
-	var arms []bool
+// joined is a read of one of several nodes, with the watch that it is to leave. It is zero
+// if watched has to read the node: another request is about to change its watches, or no
+// more watches are possible.
+type joined struct {
+	w   *sharedWatch
+	arm bool // no other reader arms w
+	x   *wire.Exchange
+}
+
+// joinAll joins the watches on the data of the nodes at paths, without waiting. Each read
+// asks for the watch, also if another reader has armed it: on the server both are one. So the
+// requests do not depend on what other readers of the client do at the same instant.
+func (s *sessionState) joinAll(paths []string) []joined {
+	all := make([]joined, len(paths))
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
 	for i, path := range paths {
-		w, arm, ask, err := s.hub.joinToo(watchKey{wire.OpGetData, path})
-		if w == nil || err != nil {
-			continue // watched says why, or waits
+		key := watchKey{wire.OpGetData, path}
+		w, arm, busy, err := s.hub.tryJoinLocked(key)
+		if busy != nil || err != nil {
+			continue
 		}
 		x := asked(wire.OpGetData, path)
-		x.Request.Watch = ask
-		xs, on, arms, read[i] = append(xs, x), append(on, w), append(arms, arm), true
+		x.Request.Watch = arm || !s.hub.covered(key)
+		all[i] = joined{w, arm, x}
+	}
+	return all
+}
+
+// readTogether sends the reads in one write. The error is of the connection or the session,
+// and not of a node.
+func (s *sessionState) readTogether(ctx context.Context, all []joined, nodes []inside.Watched) (failed error) {
+	var xs []*wire.Exchange
+	for _, j := range all {
+		if j.w != nil {
+			xs = append(xs, j.x)
+		}
 	}
 	if len(xs) == 0 {
 		return nil
 	}
 	ended := s.exchange(ctx, xs...)
-	var failed error
-	for i := range paths {
-		if !read[i] {
+	for i, j := range all {
+		if j.w == nil {
 			continue
 		}
-		x, w, arm := xs[0], on[0], arms[0]
-		xs, on, arms = xs[1:], on[1:], arms[1:]
-		err := s.outcome(ctx, x, ended)
-		if arm {
-			s.hub.armed(w, x, err)
+		err := s.outcome(ctx, j.x, ended)
+		if j.arm {
+			s.hub.armed(j.w, j.x, err)
 		} else {
-			s.hub.armedToo(w, x, err)
+			s.hub.armedToo(j.w, j.x, err)
 		}
-		if nodes[i] = watchedBy(x, &OneShotWatch{on: w}, err); err != nil && !ofOneNode(err) {
+		if nodes[i] = watchedBy(j.x, &OneShotWatch{on: j.w}, err); err != nil && !ofOneNode(err) {
 			failed = err
 		}
 	}
 	return failed
-}
-
-// joinToo is tryJoin for a reader that asks for the watch in any case, unless a persistent
-// one stands: ask says so. w is nil if a request is about to change the watches of path.
-func (h *hub) joinToo(key watchKey) (w *sharedWatch, arm, ask bool, err error) {
-	w, arm, busy, err := h.tryJoin(key)
-	if busy != nil || err != nil {
-		return nil, false, false, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return w, arm, arm || !h.covered(key), nil
 }
 
 // armedToo is armed for a reader that did not have to arm w. If w has fired before the

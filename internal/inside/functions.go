@@ -49,8 +49,8 @@ type Functions[Client, Session, Op any] struct {
 	Guard func(ctx context.Context, s *Session, path string) Guard
 
 	// Watch reads the data of the nodes at paths, and leaves a watch on each, as
-	// client.Session.GetW does. The requests leave in one write, unless another caller
-	// watches one of the nodes. The results are in the order of paths. A node that does
+	// client.Session.GetW does. The requests leave in one write, but for those of nodes
+	// whose watches another request is about to change. The results are in the order of paths. A node that does
 	// not exist, or may not be read, has an error of its own and no watch. After any
 	// other error no watch is wanted.
 	Watch func(ctx context.Context, s *Session, paths ...string) ([]Watched, error)

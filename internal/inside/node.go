@@ -57,9 +57,9 @@ type Entry struct {
 	Stats []zk.Stat
 }
 
-// Guard is a watch on a node, of its data or of its children. The server sends its event before the answer to any
-// request that it has run after the change (see seqqueue/chain.go). So if Holds is
-// true when the answer to a create arrives on a connection, the node that stood when
+// Guard is a watch on a node, of its data or of its children. The server sends its event
+// before the answer to any request that it has run after the change (see
+// seqqueue/chain.go). So if Holds is true when the answer to a create arrives on a connection, the node that stood when
 // the guard was set still stood at that create, with the same data, or the same children.
 // It is safe for concurrent use and does not block.
 type Guard interface {
