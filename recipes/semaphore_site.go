@@ -64,7 +64,7 @@ func (g *siteGuard) take(ctx context.Context, s *client.Session, path string) (u
 	}
 	if u.guard = nil; warm {
 		u.next = make(chan inside.Guard, 1)
-		go func() { u.next <- guardSite(ctx, s, path) }()
+		go func() { u.next <- guardSite(ctx, s, path) }() // ends with the answer, or with ctx
 	}
 	return u
 }

@@ -327,3 +327,65 @@ func TestSemaphoreTogetherTold(t *testing.T) {
 		}
 	})
 }
+
+// The answer to a hand-over is lost, and an operator deletes one of the new leases before
+// the client looks for them. The release has succeeded all the same. The waiters are told
+// that a node of theirs was deleted, and nothing of the group is left.
+func TestSemaphoreTogetherTorn(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 2)
+		held := r.lease(s, 2)
+		old := r.named(poolLeases, leaseName)
+		line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1})
+		lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
+		deleted := 0
+		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+			for _, name := range r.named(poolLeases, leaseName) {
+				if !slices.Contains(old, name) && deleted == 0 {
+					r.check(r.srv.Delete(poolLeases + "/" + name))
+					deleted++
+				}
+			}
+		})
+		r.check(held.Release(r.ctx))
+		for _, waits := range line {
+			wantErr(t, (<-waits).err, recipes.ErrNodeDeleted)
+		}
+		if lost.Fired() != 1 || deleted != 1 {
+			r.Errorf("%d replies lost, %d leases deleted", lost.Fired(), deleted)
+		}
+		r.check(r.lease(s, 2).Close())
+		r.drained()
+		wantNoGoroutine(r.T)
+	})
+}
+
+// A context that ends while the transaction of a group is under way is the end of a wait,
+// and its error says behind which contender.
+func TestSemaphoreTogetherWaitError(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 2)
+		held := r.lease(r.semaphore(r.connect("b"), 2), 2)
+		first := r.behind(r.ctx, wanted{s, 1})[0]
+		ctx, cancel := context.WithCancel(r.ctx)
+		second := r.behind(ctx, wanted{s, 1})[0]
+		stalled := r.srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
+		r.check(held.Release(r.ctx))
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		var said *recipes.WaitError
+		if err := (<-second).err; !errors.Is(err, context.Canceled) || !errors.As(err, &said) {
+			r.Errorf("the wait ended with %v", err)
+		}
+		if stalled.Fired() != 1 {
+			r.Errorf("%d transactions", stalled.Fired())
+		}
+		got := <-first
+		r.check(got.err)
+		r.check(got.lease.Close())
+		r.drained()
+		wantNoGoroutine(r.T)
+	})
+}
