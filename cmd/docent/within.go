@@ -21,11 +21,11 @@ const longestName = 128
 // of the session around, the name says so, for docent deadlocks. A name that has no room
 // for that stays as it is.
 func nested(name, around string) string {
-	outer, err := strconv.ParseInt(around, 0, 64)
+	outer, err := strconv.ParseUint(around, 0, 64)
 	if err != nil || outer == 0 {
 		return name // no docent has started this one
 	}
-	if long := name + within + hex(outer); len(long) <= longestName {
+	if long := name + within + unsigned(outer); len(long) <= longestName {
 		return long
 	}
 	return name
@@ -38,12 +38,15 @@ func unnested(client string) (name, outer string) {
 	if i < 0 {
 		return client, ""
 	}
-	session, err := strconv.ParseInt(client[i+len(within):], 0, 64)
+	session, err := strconv.ParseUint(client[i+len(within):], 0, 64)
 	if err != nil {
 		return client, ""
 	}
-	return client[:i], hex(session)
+	return client[:i], unsigned(session)
 }
 
-// hex is a session as the servers' logs write it.
-func hex(session int64) string { return fmt.Sprintf("%#x", session) }
+// hex is a session as the servers' logs write it: without a sign. A server whose number is
+// 128 or more makes sessions that are negative.
+func hex(session int64) string { return unsigned(uint64(session)) } //nolint:gosec // bits, not a quantity
+
+func unsigned(session uint64) string { return fmt.Sprintf("%#x", session) }

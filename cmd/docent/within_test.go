@@ -11,7 +11,8 @@ func TestNested(t *testing.T) {
 	for _, tt := range []struct{ environment, name, nested, outer string }{
 		{"", "docent", "docent", ""},
 		{"0x2a", "docent", "docent within=0x2a", "0x2a"},
-		{"-0x2a", "docent", "docent within=-0x2a", "-0x2a"},
+		{"0xff00000000000001", "docent", "docent within=0xff00000000000001", "0xff00000000000001"},
+		{"-0x2a", "docent", "docent", ""},
 		{"0", "docent", "docent", ""},
 		{"soon", "docent", "docent", ""},
 		{"0x2a", "a within=0x1", "a within=0x1 within=0x2a", "0x2a"},
@@ -27,5 +28,13 @@ func TestNested(t *testing.T) {
 	}
 	if name, outer := unnested("a within=reason"); name != "a within=reason" || outer != "" {
 		t.Errorf("%q within %q", name, outer)
+	}
+}
+
+// A server whose number is 128 or more makes sessions that are negative.
+func TestSessionWithoutSign(t *testing.T) {
+	t.Parallel()
+	if got := hex(-1 << 56); got != "0xff00000000000000" {
+		t.Errorf("%s", got)
 	}
 }

@@ -47,13 +47,14 @@ func (n *PersistentNode) judge(ctx context.Context, s *client.Session, path stri
 
 // foreign says whose node is left alone, and what can be done.
 func (n *PersistentNode) foreign(session int64) error {
+	owner := fmt.Sprintf("%#x", uint64(session)) //nolint:gosec // bits, not a quantity
 	switch {
 	case !ofSession(session):
 		return errors.New("nodes: a node that no session owns stands at the path: delete it, or take another path")
 	case !n.mode.ephemeral():
-		return fmt.Errorf("nodes: an ephemeral node of session %#x stands at the path: take another path, or wait until it is deleted", session)
+		return fmt.Errorf("nodes: an ephemeral node of session %s stands at the path: take another path, or wait until it is deleted", owner)
 	default:
-		return fmt.Errorf("nodes: the node of session %#x stands at the path: when it is deleted this one is made; TakeOver replaces it", session)
+		return fmt.Errorf("nodes: the node of session %s stands at the path: when it is deleted this one is made; TakeOver replaces it", owner)
 	}
 }
 
