@@ -23,6 +23,7 @@ func BenchmarkDocent(b *testing.B) {
 	}{
 		{"free", 1, 1},
 		{"8 with a session each", 8, 1},
+		{"64 with a session each", 64, 1},
 		{"8 on one session", 8, 8},
 		{"64 on one session", 64, 64},
 	} {

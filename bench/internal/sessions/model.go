@@ -32,14 +32,16 @@ type Expected struct {
 const pingsPerTimeout = 3
 
 // Expected applies the model. A session that holds commits a heartbeat a period. A
-// session that waits commits nothing. Each contender has a node, and a watch: a waiter on
-// its predecessor's node, a holder on its own.
+// session that waits commits nothing. Each contender has a node, and watches it. A waiter
+// also watches its predecessor's node, and with two contenders ahead the node before that.
+// Each holder has a line of its own, and the lines are of one length.
 func (l *Load) Expected(p client.LeasePolicy) Expected {
 	contenders := l.Waiting + l.Holding
+	further := l.Waiting - min(l.Waiting, l.Holding) // not directly behind a holder
 	return Expected{
 		Heartbeats: float64(l.Holding) / p.Period(l.Timeout).Seconds(),
 		Pings:      float64(l.Sessions()) * pingsPerTimeout / l.Timeout.Seconds(),
-		Watches:    contenders,
+		Watches:    contenders + l.Waiting + further,
 		Ephemerals: contenders,
 	}
 }

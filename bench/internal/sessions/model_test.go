@@ -18,16 +18,17 @@ func TestExpected(t *testing.T) {
 		beats   float64
 		pings   float64
 		watches int
+		nodes   int
 	}{
-		{sessions.Load{Idle: 1000, Timeout: timeout}, client.LeasePolicy{}, 0, 200, 0},
-		{sessions.Load{Holding: 1000, Timeout: timeout}, client.LeasePolicy{}, 400, 200, 1000},
-		{sessions.Load{Waiting: 900, Holding: 100, Timeout: timeout}, client.LeasePolicy{}, 40, 200, 1000},
-		{sessions.Load{Holding: 1000, Timeout: 2 * timeout}, client.LeasePolicy{}, 200, 100, 1000},
-		{sessions.Load{Holding: 1000, Timeout: 4 * timeout}, client.LeasePolicy{}, 200, 50, 1000},
-		{sessions.Load{Holding: 1000, Timeout: timeout}, client.LeasePolicy{HeartbeatPeriod: 3 * time.Second}, 1000.0 / 3, 200, 1000},
+		{sessions.Load{Idle: 1000, Timeout: timeout}, client.LeasePolicy{}, 0, 200, 0, 0},
+		{sessions.Load{Holding: 1000, Timeout: timeout}, client.LeasePolicy{}, 400, 200, 1000, 1000},
+		{sessions.Load{Waiting: 900, Holding: 100, Timeout: timeout}, client.LeasePolicy{}, 40, 200, 2700, 1000},
+		{sessions.Load{Holding: 1000, Timeout: 2 * timeout}, client.LeasePolicy{}, 200, 100, 1000, 1000},
+		{sessions.Load{Holding: 1000, Timeout: 4 * timeout}, client.LeasePolicy{}, 200, 50, 1000, 1000},
+		{sessions.Load{Holding: 1000, Timeout: timeout}, client.LeasePolicy{HeartbeatPeriod: 3 * time.Second}, 1000.0 / 3, 200, 1000, 1000},
 	} {
 		e := c.load.Expected(c.policy)
-		if math.Abs(e.Heartbeats-c.beats) > 1e-9 || math.Abs(e.Pings-c.pings) > 1e-9 || e.Watches != c.watches || e.Ephemerals != c.watches {
+		if math.Abs(e.Heartbeats-c.beats) > 1e-9 || math.Abs(e.Pings-c.pings) > 1e-9 || e.Watches != c.watches || e.Ephemerals != c.nodes {
 			t.Errorf("%+v, %+v: %+v", c.load, c.policy, e)
 		}
 	}
