@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -30,7 +31,7 @@ func find(ctx context.Context, c *client.Client, args []string) (lock, recipes.C
 	}
 	var found []recipes.Contender
 	for _, one := range queue {
-		if len(args) == 2 && path.Base(one.Path) == path.Base(args[1]) || len(args) == 1 && one.Holder {
+		if len(args) == 2 && isNode(args[1], one.Path) || len(args) == 1 && one.Holder {
 			found = append(found, one)
 		}
 	}
@@ -43,6 +44,15 @@ func find(ctx context.Context, c *client.Client, args []string) (lock, recipes.C
 		return l, recipes.Contender{}, fmt.Errorf("no contender of %s has the node %s: it may have left (docent queue %s)", l.path, args[1], l.path)
 	}
 	return l, recipes.Contender{}, fmt.Errorf("%s has no holder (docent queue %s)", l.path, l.path)
+}
+
+// isNode reports whether name means the node at full: it is the name of the node, or its
+// whole path. A path below another lock means no contender of this one.
+func isNode(name, full string) bool {
+	if strings.Contains(name, "/") {
+		return path.Clean(name) == full
+	}
+	return name == path.Base(full)
 }
 
 // oneOrTwo checks for PATH [NODE].
@@ -128,7 +138,8 @@ func newEvict(to *target, io streams) *cobra.Command {
 		Use:   "evict PATH NODE",
 		Short: "Delete the node of a contender, so that the next one gets the lock",
 		Long: `Evict deletes the node of a contender. It shows what it will do and asks, unless --yes
-is given. It refuses if the node is not the one that it showed any more.
+is given. It refuses if the node is not the one that it showed any more. NODE is the
+name of the node or its whole path.
 
 The holder hears of it after the fact: it and the next holder may work at the same
 time. Ask first (docent ask). If that does not help, stop the holder's process. Its

@@ -47,6 +47,7 @@ func start(program string, command, env []string, io streams) (*child, error) {
 		}
 	}()
 	if err := <-started; err != nil {
+		c.leaveTerminal() // its group has it already
 		return nil, err
 	}
 	return c, nil

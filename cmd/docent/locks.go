@@ -38,13 +38,16 @@ func lockAt(ctx context.Context, c *client.Client, at string) (l lock, ok bool, 
 	if err != nil {
 		return lock{}, false, err
 	}
-	return lockOf(c, at, children)
+	return lockOf(ctx, c, at, children)
 }
 
 // lockOf is lockAt for children that are known.
-func lockOf(c *client.Client, at string, children []string) (l lock, ok bool, err error) {
+func lockOf(ctx context.Context, c *client.Client, at string, children []string) (l lock, ok bool, err error) {
+	semaphore, err := isSemaphore(ctx, c, at, children)
 	switch {
-	case slices.Contains(children, "locks") && slices.Contains(children, "leases"):
+	case err != nil:
+		return lock{}, false, err
+	case semaphore:
 		s, err := recipes.NewInterProcessSemaphoreV2(c, at, 1) // a queue is listed whatever the count
 		if err != nil {
 			return lock{}, false, err
@@ -70,6 +73,23 @@ func lockOf(c *client.Client, at string, children []string) (l lock, ok bool, er
 		return lock{at, kindLatch, participants(e), askNoLeader}, true, nil
 	}
 	return lock{}, false, nil
+}
+
+// isSemaphore reports whether a semaphore is at a path with these children. While permits are
+// held and no contender waits, servers sweep the empty directory of the queue. Then the
+// semaphore is told by its leases.
+func isSemaphore(ctx context.Context, c *client.Client, at string, children []string) (bool, error) {
+	switch {
+	case !slices.Contains(children, "leases"):
+		return false, nil
+	case slices.Contains(children, "locks"):
+		return true, nil
+	}
+	leases, _, err := c.Children(ctx, path.Join(at, "leases"))
+	if errors.Is(err, client.ErrNoNode) || errors.Is(err, client.ErrNoAuth) {
+		return false, nil
+	}
+	return slices.ContainsFunc(leases, func(n string) bool { return numbered(n, "lease-") }), err
 }
 
 // participants lists those of an election. The first leads.
@@ -134,7 +154,7 @@ func walk(ctx context.Context, c *client.Client, dir string, depth int, f func(l
 	case err != nil:
 		return err
 	}
-	l, ok, err := lockOf(c, dir, children)
+	l, ok, err := lockOf(ctx, c, dir, children)
 	switch {
 	case err != nil:
 		return err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -334,58 +335,36 @@ func TestDataDoesNotReachTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAsk(t *testing.T) {
+// While permits are held and no contender waits, servers sweep the empty directory of the
+// queue. The semaphore is seen all the same.
+func TestSweptSemaphoreIsSeen(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
 	c := connect(t, srv)
-	hold := acquired(t, c, "/a")
-	if s := do(t, srv, "ask", "--yes", "/a", "--wait", "50ms"); s.code != exitFailure || !strings.Contains(s.err, "still holds") {
-		t.Errorf("%+v", s)
+	sem, err := recipes.NewInterProcessSemaphoreV2(c, "/app/encoders", 3)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := hold.Err(); err != nil {
-		t.Error(err)
+	lease, err := sem.Acquire(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	listens := acquired(t, c, "/b")
-	listens.OnRevoke(func() { _ = listens.Close() })
-	if s := do(t, srv, "ask", "--yes", "/b", "--wait", "20s"); s.code != 0 {
-		t.Errorf("%+v", s)
+	if err := srv.Delete("/app/encoders/locks"); err != nil {
+		t.Fatal(err)
 	}
-	if s := do(t, srv, "ask", "--yes", "/b"); s.code != exitFailure || !strings.Contains(s.err, "the lock is free") {
-		t.Errorf("a free lock: %+v", s)
+	node := path.Base(lease.Path())
+	for _, args := range [][]string{{"who", "/app/encoders"}, {"queue", "/app/encoders"}} {
+		if s := do(t, srv, args...); s.code != 0 || !strings.Contains(s.out, node) {
+			t.Errorf("%v: %+v", args, s)
+		}
 	}
-}
-
-func TestEvict(t *testing.T) {
-	t.Parallel()
-	srv := server(t)
-	c := connect(t, srv)
-	hold := acquired(t, c, "/a")
-	node := filepath.Base(hold.Path())
-	if s := do(t, srv, "evict", "/a", node); s.code != exitUsage || !strings.Contains(s.err, "--yes") || hold.Err() != nil {
-		t.Errorf("without a yes: %+v", s)
+	if s := do(t, srv, "ls", "/"); s.code != 0 || !strings.Contains(s.out, kindSemaphore) {
+		t.Errorf("ls: %+v", s)
 	}
-	if s := do(t, srv, "evict", "--yes", "/a", "_c_other-lock-0000000007"); s.code != exitFailure || hold.Err() != nil {
-		t.Errorf("no such node: %+v", s)
+	if s := do(t, srv, "evict", "--yes", "/app/encoders", node); s.code != 0 {
+		t.Errorf("evict: %+v", s)
 	}
-	if s := do(t, srv, "evict", "--yes", "/a", node); s.code != 0 || !strings.Contains(s.err, node) {
-		t.Errorf("%+v", s)
-	}
-	<-hold.Context().Done()
-}
-
-// A holder that was asked and goes on is the one that an operator evicts.
-func TestEvictAfterAsk(t *testing.T) {
-	t.Parallel()
-	srv := server(t)
-	c := connect(t, srv)
-	hold := acquired(t, c, "/a")
-	if s := do(t, srv, "ask", "--yes", "/a", "--wait", "50ms"); s.code != exitFailure {
-		t.Errorf("%+v", s)
-	}
-	if s := do(t, srv, "evict", "--yes", "/a", filepath.Base(hold.Path())); s.code != 0 {
-		t.Fatalf("%+v", s)
-	}
-	<-hold.Context().Done()
+	eventually(t, func() bool { return lease.Err() != nil })
 }
 
 // An election is listed, and its participants are. No request overwrites their ids.
@@ -412,41 +391,6 @@ func TestElection(t *testing.T) {
 	}
 	if who, err := latch.Leader(t.Context()); err != nil || who.ID != "worker-7" {
 		t.Errorf("%+v, %v", who, err)
-	}
-}
-
-// The node changes between the look and the delete.
-func TestEvictLooksAgain(t *testing.T) {
-	t.Parallel()
-	srv := server(t)
-	c := connect(t, srv)
-	hold := acquired(t, c, "/a")
-	queue, err := mutex(t, c, "/a").Queue(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, _, err := lockAt(t.Context(), c, "/a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := queue[0]
-	other.FencingToken++
-	if err := evict(t.Context(), c, l, other); err == nil || !strings.Contains(err.Error(), "another node") {
-		t.Error(err)
-	}
-	other = queue[0]
-	other.Session++
-	if err := evict(t.Context(), c, l, other); err == nil || !strings.Contains(err.Error(), "another node") {
-		t.Error(err)
-	}
-	if _, err := c.Set(t.Context(), hold.Path(), []byte("new"), client.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
-	if err := evict(t.Context(), c, l, queue[0]); err == nil || !strings.Contains(err.Error(), "have changed") {
-		t.Error(err)
-	}
-	if hold.Err() != nil {
-		t.Error(hold.Err())
 	}
 }
 

@@ -64,14 +64,15 @@ func (j *job) marked(ctx context.Context, c *client.Client) (bool, error) {
 }
 
 // leaveMark makes the mark while hold lasts. A mark that another client has made
-// meanwhile is as good.
+// meanwhile is as good. A signal that the command was sent does not end leaveMark: the work
+// is done.
 func (j *job) leaveMark(ctx context.Context, hold *recipes.Hold) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	data := fmt.Sprintf("%s pid=%d client=%s", host, os.Getpid(), j.to.name)
-	_, err = hold.Guard(ctx, client.CreateOp(j.mark, []byte(data)))
+	_, err = hold.Guard(context.WithoutCancel(ctx), client.CreateOp(j.mark, []byte(data)))
 	switch {
 	case err == nil || errors.Is(err, client.ErrNodeExists):
 		return nil

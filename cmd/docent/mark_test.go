@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -56,6 +57,27 @@ func TestRunMark(t *testing.T) {
 	}
 	if s := result(t, once(t, srv, file, "true", "-v")); !strings.Contains(s.err, night+" exists") {
 		t.Errorf("%+v", s)
+	}
+}
+
+// The command gets a signal to end, finishes its work and ends with 0: the work is done, and
+// the mark says so.
+func TestRunMarkAfterASignal(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		srv := server(t)
+		cmd := docent(t, srv, "run", "--mark", night, "/lock", "--", "sh", "-c",
+			`trap 'exit 0' TERM HUP QUIT; echo begun; while :; do sleep 0.01; done`)
+		errs := running(t, cmd)
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 0 {
+			t.Errorf("%v: exit code %d: %s", sig, cmd.ProcessState.ExitCode(), errs)
+		}
+		if _, ok := srv.Node(night); !ok {
+			t.Errorf("%v: no mark", sig)
+		}
 	}
 }
 

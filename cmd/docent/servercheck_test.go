@@ -21,8 +21,8 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// encrypted is the address of a port that speaks TLS for srv, and the file with the
-// certificate that it has, which is valid for so long.
+// encrypted is the address of a port that speaks TLS for srv, and the file with its
+// certificate, which is valid for so long.
 func encrypted(t *testing.T, srv *zktest.Server, valid time.Duration) (addr, ca string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

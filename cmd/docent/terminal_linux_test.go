@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -105,4 +107,25 @@ func TestAYesIsAskedFor(t *testing.T) {
 		}
 	}
 	<-hold.Context().Done()
+}
+
+// A command that cannot be started leaves the terminal to the group that docent is of.
+func TestRunLeavesTheTerminal(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	master, slave := pty(t)
+	if _, err := io.WriteString(master, "said\n"); err != nil {
+		t.Fatal(err)
+	}
+	run := docent(t, srv, "run", "/a", "--", script)
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `"$@"; code=$?; read line; echo "$code $line"`, "sh"}, run.Args...)...)
+	cmd.Env, cmd.Stdin = slices.Concat(run.Env, []string{"TERM=xterm"}), slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if s := result(t, cmd); s.out != fmt.Sprintf("%d said\n", exitNotRun) {
+		t.Errorf("%+v", s)
+	}
 }
