@@ -124,7 +124,7 @@ func (h *hub) stand(batch []*lasting, xs []*wire.Exchange, connection int) {
 			a.readerlessLocked(e)
 		}
 	}
-	h.wakeLocked()
+	h.startWorkLocked()
 }
 
 // pauseAfter is how long to wait before a request that was not carried out is sent

@@ -57,14 +57,14 @@ type attemptNode struct {
 	data      []byte
 	dir, name string                               // full path of the parent; name without prefix and number
 	list      bool                                 // list dir as well
-	beside    string                               // full path of another directory to list, or ""
+	other     string                               // full path of another directory to list, or ""
 	more      []string                             // full paths of directories to list behind that
 	told      func(path string, connection uint64) // inside.Node.Made
 	stat      *zk.Stat                             // where the stat of the node is wanted, or nil
 
-	children, side *wire.Exchange   // the lists of the newest try
-	rest           []*wire.Exchange // of more
-	look           *wire.Exchange   // and its look at the node
+	children, otherList *wire.Exchange   // the lists of the newest try
+	rest                []*wire.Exchange // of more
+	look                *wire.Exchange   // and its look at the node
 }
 
 // run makes the nodes.
@@ -147,7 +147,7 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 	made = append(a.first[:0], make([]inside.Entry, len(a.nodes))...)
 	for i, full := range a.made() {
 		n := a.nodes[i]
-		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Connection: x.Connection(), Children: names(n.children), Beside: namesOrNone(n.side)}
+		made[i] = inside.Entry{Path: full, Czxid: x.Reply.Zxid, Connection: x.Connection(), Children: names(n.children), Other: namesOrNone(n.otherList)}
 		for _, x := range n.rest {
 			made[i].More, made[i].Stats = append(made[i].More, namesOrNone(x)), append(made[i].Stats, statOf(x))
 		}
@@ -210,9 +210,9 @@ func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
 	}
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		if n.beside != "" {
-			n.side = asked(wire.OpGetChildren, n.beside)
-			xs = append(xs, n.side)
+		if n.other != "" {
+			n.otherList = asked(wire.OpGetChildren, n.other)
+			xs = append(xs, n.otherList)
 		}
 		n.rest = nil
 		for _, dir := range n.more {

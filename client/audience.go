@@ -237,7 +237,7 @@ func (e *enlistment) done(ctx context.Context, answer func(i int) (*wire.Exchang
 	if len(h.asking) == 0 {
 		h.asking = map[string]int{}
 	}
-	h.wakeLocked() // the paths are free for the goroutines that arm and remove watches
+	h.startWorkLocked() // the paths are free for the goroutines that arm and remove watches
 	return tells
 }
 
@@ -283,5 +283,5 @@ func (h *hub) leaveLocked(f *feed) {
 			}
 		}
 	}
-	h.wakeLocked()
+	h.startWorkLocked()
 }

@@ -161,9 +161,9 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 const overhead = 64
 
 // Next returns the next change, and waits for it until ctx ends. After the end of the
-// watch it returns what is left in the queue, and then why the watch ended. That is
-// the error of the context given to [Client.Watch], [ErrClosed] after Close of the
-// client or of the watch, or an error that matches [ErrUnsupported].
+// watch it returns what is left in the queue, and then why the watch ended. That is the
+// error of the context given to [Client.Watch], or [ErrClosed] after Close of the client
+// or of the watch. It may also match [ErrUnsupported].
 func (c *Changes) Next(ctx context.Context) (Change, error) {
 	for {
 		if err := ctxerr.Ended(ctx); err != nil {

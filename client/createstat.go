@@ -14,9 +14,9 @@ import (
 // create. Both leave in the same write, unless the server chooses the name.
 //
 // The stat may therefore be later than the create: it shows what other clients have
-// written to the node since. Czxid is always that of the create. If no answer came to
-// the read, or the node is deleted already, Ctime and Mtime are 0, and the rest is as
-// it was at the create.
+// written to the node since. Czxid is always that of the create. If no answer came to the
+// read, or the node is deleted already, Ctime and Mtime are 0. The rest is as it was at
+// the create.
 func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
 	now := new(zk.Stat)
 	made, err := o.createOne(ctx, path, data, now, opts)

@@ -35,20 +35,20 @@
 // is over instead of moving to its successor.
 //
 // A session is over when the server says so, or when the client closes it. It is also
-// over when the negotiated timeout has passed since the send time of the newest request
-// that was answered, whatever the server or go-zookeeper says. The server may expire it
-// from then on, so nothing that hangs on it can be trusted any more. ClickHouse Keeper
-// restores no session: there it is over when its connection is lost. docs/servers.md
-// says which servers keep which promise.
+// over when the negotiated timeout has passed since the newest request that was answered
+// was sent. What the server or go-zookeeper says does not matter then. The server may
+// expire it from then on, so nothing that hangs on it can be trusted any more. ClickHouse
+// Keeper restores no session: there it is over when its connection is lost.
+// docs/servers.md says which servers keep which promise.
 //
 // # The lease
 //
-// The session's end tells of silence. That is not enough to hold a lock. A server
-// that is cut off from its leader, or is a leader that was deposed, goes on answering
-// while the other servers end the session. So the client proves the session by writes
-// that take a quorum while anything of package recipes is held. The holds end before
-// the instant at which another client could first see the session end. [LeasePolicy]
-// says what is assumed; the argument is in docs/losing-a-lock.md.
+// The session's end tells of silence. That is not enough to hold a lock. A server that is
+// cut off from its leader goes on answering while the other servers end the session. So
+// does a leader that was deposed. So the client proves the session by writes that take a
+// quorum while anything of package recipes is held. The holds end before the instant at
+// which another client could first see the session end. [LeasePolicy] says what is
+// assumed; the argument is in docs/losing-a-lock.md.
 //
 // # Watches
 //
@@ -57,13 +57,12 @@
 // that gives up waiting calls [OneShotWatch.Stop]. The client then removes the watch
 // from the server in the background.
 //
-// [Client.Watch] returns a [Changes]. It follows a node, or all nodes below it, with
-// a watch that stays on the server (ZooKeeper 3.6). It loses no change silently.
-// After a reconnection, in a new session, and when the reader was too slow, it tells
-// the reader by a [ChangeMissed] that changes may have been missed. The watch stands
-// again by then, and the reader reads everything again. Where the servers lack such
-// watches, and on ClickHouse Keeper, Watch fails with an error that matches
-// [ErrUnsupported].
+// [Client.Watch] returns a [Changes]. It follows a node, or all nodes below it, with a
+// watch that stays on the server (ZooKeeper 3.6). It loses no change silently. Changes
+// may be missed after a reconnection, in a new session, and when the reader was too slow.
+// A [ChangeMissed] tells the reader so. The watch stands again by then, and the reader
+// reads everything again. Where the servers lack such watches, and on ClickHouse Keeper,
+// Watch fails with an error that matches [ErrUnsupported].
 //
 // All watches of a client on the same path are one watch on the server.
 //

@@ -16,10 +16,10 @@ import (
 //	server.1=zk1:2888:3888:participant;0.0.0.0:2181
 //	version=100000000
 //
-// and returns the addresses for clients. If the client address of a member is that of
-// all interfaces, the member is reached at the host in front of its first port
-// (CURATOR-384). All members must have a client address. The members of a zoo.cfg
-// with clientPort have none, except for the server that is asked (CURATOR-526).
+// and returns the addresses for clients. If a member's client address is that of all
+// interfaces, the member is reached at the host in front of its first port (CURATOR-384).
+// All members must have a client address. The members of a zoo.cfg with clientPort have
+// none, except for the server that is asked (CURATOR-526).
 func parseEnsemble(text string) (servers []string, version int64, err error) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -17,7 +17,7 @@ import (
 func couple() []newNode {
 	return []newNode{
 		{Dir: "/p/x", Prefix: "lock-", Data: []byte("1"), List: true},
-		{Dir: "/y", Prefix: "__READ__", Data: []byte("2"), Beside: "/p"},
+		{Dir: "/y", Prefix: "__READ__", Data: []byte("2"), Other: "/p"},
 		{Dir: "/p/x", Prefix: "lease-", Data: []byte("3"), List: true},
 	}
 }
@@ -62,8 +62,8 @@ func TestCreateGroup(t *testing.T) {
 				if nodes[i].List != (len(made[i].Children) == 2) {
 					r.Errorf("node %d: children %v", i, made[i].Children)
 				}
-				if (i == 1) != (len(made[i].Beside) == 1 && made[i].Beside[0] == "x") {
-					r.Errorf("node %d: beside it %v", i, made[i].Beside)
+				if (i == 1) != (len(made[i].Other) == 1 && made[i].Other[0] == "x") {
+					r.Errorf("node %d: beside it %v", i, made[i].Other)
 				}
 			}
 			if made[0].Czxid != made[2].Czxid || made[0].Czxid == 0 {

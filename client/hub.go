@@ -1,3 +1,9 @@
+// How one-shot watches are shared. A reader takes the watch on its key by share: the first
+// reader arms it with a read, and the others rely on that. An event fires the watch for all
+// its readers. If the last reader gives up before, the watch is unwanted. sweep.go removes it
+// from the server a moment later. A new connection, or the end of the session, fires all.
+// Persistent watches are in lasting.go and arm.go, and the watches of feeds in audience.go.
+
 package client
 
 import (
@@ -13,16 +19,17 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
+// watchKey tells the one-shot watches of a session apart.
 type watchKey struct {
-	op   wire.Op // of the read that leaves it
+	op   wire.Op // of the read that leaves the watch
 	path string
 }
 
 // unwanted is what is known of a watch without a reader.
 type unwanted struct {
 	since time.Time
-	// The request that sets it was given up before the answer. The next event may be
-	// that of an earlier watch, and come before this one stands.
+	// The request that sets the watch was given up before the answer. The next event may
+	// be that of an earlier watch, and come before this watch stands.
 	coming bool
 }
 
@@ -36,13 +43,13 @@ type sharedWatch struct {
 	err   error         // set before done is closed
 
 	conn   uint64 // the connection that it was set on, 0 if not by a read of its own; guarded by hub.mu
-	wanted int    // readers that joined and have not given up; guarded by hub.mu
+	wanted int    // readers that share it and have not given up; guarded by hub.mu
 	stands bool   // armed is closed; guarded by hub.mu
 }
 
-// hub holds the watches of one session. It does not use go-zookeeper's own watch
-// channels. They cannot be given up, they lose events when a reconnection arms them
-// again, and their re-arming races with traffic. Events come from wire.
+// hub has the watches of one session. It does not use go-zookeeper's own watch channels.
+// They cannot be given up. They lose events when a reconnection arms them again, and their
+// re-arming races with traffic. The hub's events come from package wire.
 //
 // A server keeps one-shot and persistent watches in the same tables: one for data
 // (getData, exists) and one for children. Before ZooKeeper 3.9 a table has one mode
@@ -74,11 +81,13 @@ func newHub(s *sessionState) *hub {
 	}
 }
 
-// join returns the watch on key. If arm is true the caller has to arm it by a read.
-// The caller ends its wait with giveUp, unless the watch fires or cannot be armed.
-func (h *hub) join(ctx context.Context, key watchKey) (w *sharedWatch, arm bool, err error) {
+// share makes the caller one of the readers of the watch on key. If arm is true the caller
+// has to arm the watch by a read. Unless the watch fires or cannot be armed, the caller ends
+// its wait with giveUp. While a request is about to change the watches of the path, share
+// waits, until ctx ends.
+func (h *hub) share(ctx context.Context, key watchKey) (w *sharedWatch, arm bool, err error) {
 	for {
-		w, arm, busy, err := h.tryJoin(key)
+		w, arm, busy, err := h.tryShare(key)
 		if busy == nil {
 			return w, arm, err
 		}
@@ -90,13 +99,15 @@ func (h *hub) join(ctx context.Context, key watchKey) (w *sharedWatch, arm bool,
 	}
 }
 
-func (h *hub) tryJoin(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
+// tryShare is share without waiting. busy is closed when another try is worthwhile, and nil
+// if this one has ended.
+func (h *hub) tryShare(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tryJoinLocked(key)
+	return h.tryShareLocked(key)
 }
 
-func (h *hub) tryJoinLocked(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
+func (h *hub) tryShareLocked(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
 	if h.over != nil {
 		return nil, false, nil, h.over
 	}
@@ -134,26 +145,27 @@ func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
 	case now == w && err != nil:
 		h.fireLocked(w, zk.EventNotWatching, err)
 		if x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge) {
-			h.discardLocked(w.key, !x.Answered()) // the server may have it
+			h.unwantLocked(w.key, !x.Answered()) // the server may have it
 		}
 	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
-		h.discardLocked(w.key, !x.Answered()) // the read may have left on the new connection
+		h.unwantLocked(w.key, !x.Answered()) // the read may have left on the new connection
 	}
-	h.wakeLocked() // the path is free for the goroutines that arm and remove watches
+	h.startWorkLocked() // the path is free for the goroutines that arm and remove watches
 }
 
-// giveUp says that one reader that joined does not wait any more.
+// giveUp says that one reader does not wait for w any more.
 func (h *hub) giveUp(w *sharedWatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
-		h.discardLocked(w.key, false)
+		h.unwantLocked(w.key, false)
 	}
 }
 
-func (h *hub) discardLocked(key watchKey, coming bool) {
+// unwantLocked notes that the server may have a watch of key that has no reader.
+func (h *hub) unwantLocked(key watchKey, coming bool) {
 	h.unwanted[key] = unwanted{time.Now(), coming}
-	h.wakeLocked()
+	h.startWorkLocked()
 }
 
 // goneLocked is called when an event has ended the server's watch of key.
@@ -163,6 +175,7 @@ func (h *hub) goneLocked(key watchKey) {
 	}
 }
 
+// fireLocked ends w for all its readers. A read by one of them arms a new watch.
 func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	delete(h.watches, w.key)
 	h.goneLocked(w.key)
@@ -208,10 +221,10 @@ const (
 	eventPersistentWatchRemoved zk.EventType = 7
 )
 
-// up is called when a server has accepted the session; reattached says that it is not
-// the first. A change may have happened while there was no connection, and the server
-// has dropped the watches. So all readers read again. The read of a quick reader may
-// have left on the new connection before this call; see armed.
+// up is called when a server has accepted the session. reattached says that it is not the
+// first server. A change may have happened while there was no connection, and the servers
+// have dropped the watches. So all readers read again. The read of a quick reader may have
+// left on the new connection before this call; see armed.
 func (h *hub) up(reattached bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,10 +232,10 @@ func (h *hub) up(reattached bool) {
 	h.audiences = map[string]audience{}
 	maps.DeleteFunc(h.unwanted, func(_ watchKey, u unwanted) bool { return !u.coming })
 	h.all.upLocked(h, reattached)
-	h.wakeLocked()
+	h.startWorkLocked()
 }
 
-// end wakes all readers: the session is over, and no more watches are possible.
+// end fires all watches: the session is over, and no more watches are possible.
 func (h *hub) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -239,7 +252,7 @@ func (h *hub) fireAllLocked(err error) {
 	}
 }
 
-// firePathLocked wakes all readers of one-shot watches on path.
+// firePathLocked fires all one-shot watches on path.
 func (h *hub) firePathLocked(path string, err error) {
 	h.fireAudienceLocked(path, dataSide|childSide, (*feed).missed)
 	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
@@ -249,8 +262,8 @@ func (h *hub) firePathLocked(path string, err error) {
 	}
 }
 
-// free reports whether a request may change the watches of path: no other request is
-// about to, and no read that arms a one-shot watch on path is on its way.
+// free reports whether a request may change the watches of path. No other request may be
+// about to, and no read that arms a one-shot watch on path may be on its way.
 func (h *hub) free(path string) bool {
 	if h.busy[path] != nil || h.asking[path] > 0 {
 		return false
@@ -263,6 +276,7 @@ func (h *hub) free(path string) bool {
 	return true
 }
 
+// occupy is called before a request that changes the watches of path, and vacate after it.
 func (h *hub) occupy(path string) { h.busy[path] = make(chan struct{}) }
 
 func (h *hub) vacate(path string) {
@@ -270,9 +284,9 @@ func (h *hub) vacate(path string) {
 	delete(h.busy, path)
 }
 
-// wakeLocked starts the goroutines that arm and that remove watches, if there is work
-// for them. They end when there is none left.
-func (h *hub) wakeLocked() {
+// startWorkLocked starts the goroutines that arm and that remove watches, if there is work
+// for them. Each ends when it has no work left.
+func (h *hub) startWorkLocked() {
 	if h.over != nil {
 		return
 	}
@@ -286,9 +300,9 @@ func (h *hub) wakeLocked() {
 	}
 }
 
-// change sends requests that change watches, and waits for the answers. Their paths
-// are occupied, and readers may wait for them. So a server that does not answer costs
-// the connection, and all watches on it.
+// change sends requests that change watches, and waits for the answers. The requests'
+// paths are occupied, and readers may wait for these. So if the server does not answer, the
+// connection is dropped, and all watches are lost with it.
 func (h *hub) change(xs []*wire.Exchange) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(h.s.ctx, h.s.link.Timeout()/3, errNoAnswer)

@@ -69,7 +69,7 @@ func (a *lastingWatches) add(c *Changes) error {
 	}
 	a.due[c.full] = e
 	if a.hub != nil {
-		a.hub.wakeLocked()
+		a.hub.startWorkLocked()
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (a *lastingWatches) readerlessLocked(e *lasting) {
 		return
 	}
 	a.readerless[e.path] = time.Now()
-	a.hub.wakeLocked()
+	a.hub.startWorkLocked()
 }
 
 // upLocked is called when a server has accepted the session of h: no watch of an
@@ -202,7 +202,7 @@ func (h *hub) disarmLocked(path string) {
 	if e := h.all.paths[path]; e != nil && len(e.readers) > 0 && h.busy[path] == nil {
 		e.connection, h.all.due[path] = 0, e
 		h.firePathLocked(path, errDisarmed)
-		h.wakeLocked()
+		h.startWorkLocked()
 	}
 }
 

@@ -14,13 +14,12 @@ import (
 // without them. Connect refuses only wrong options and connect strings.
 // [WithConnectTimeout] has no effect then.
 //
-// Calls wait for a server until their context ends, or until a retry policy that
-// gives up by itself does. They refuse what Connect would have refused, with nothing
-// sent, until the cause is gone. That is a chroot that does not exist
-// ([ErrNoChroot]), credentials that the servers refuse ([ErrAuthFailed]), and a
-// granted session timeout too short for the [LeasePolicy] ([ErrUnsafeTimeout]).
-// Meanwhile the client logs why the servers are not reached; the errors of calls
-// whose context ends say it too.
+// Calls wait for a server until their context ends, or until a retry policy that gives up
+// by itself does. They refuse what Connect would have refused, with nothing sent, until
+// the cause is gone. That is a chroot that does not exist ([ErrNoChroot]), or credentials
+// that the servers refuse ([ErrAuthFailed]). It is also a granted session timeout too
+// short for the [LeasePolicy] ([ErrUnsafeTimeout]). Meanwhile the client logs why the
+// servers are not reached; the errors of calls whose context ends say it too.
 func WithLazyConnect() Option {
 	return optionFunc(func(c *config) error { c.lazy = true; return nil })
 }

@@ -101,8 +101,8 @@ func (p LeasePolicy) spare(timeout time.Duration) time.Duration {
 	if p.trusting() {
 		return t.life - t.margin - timeout/3 // go-zookeeper pings that often
 	}
-	// A heartbeat proves signs of life from up to relay and one more beat
-	// before it, and has to last until the next one is answered.
+	// A heartbeat proves signs of life from up to relay and one more beat before it. It
+	// has to last until the next heartbeat is answered.
 	return t.life - t.margin - t.relay - 2*t.beat
 }
 

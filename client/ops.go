@@ -19,9 +19,9 @@ const AnyVersion int32 = -1
 // run in the current session, whichever that is. Operations of a Session run in
 // that session or not at all.
 //
-// The client tries an operation again by the retry policy, within its context, when
-// nothing of it reached a server or when repeating it is harmless. Each operation
-// says what happens after an unknown outcome. Errors are [*OpError].
+// When nothing of an operation reached a server, or repeating it is harmless, the client
+// tries it again by the retry policy, within its context. Each operation says what
+// happens after an unknown outcome. Errors are [*OpError].
 type ops struct {
 	core    *core
 	prefix  string        // chroot and namespace, "" or an absolute path

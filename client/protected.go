@@ -75,8 +75,8 @@ func (a *attempt) add(node inside.Node[Client], path string) error {
 		return err
 	}
 	n.dir, n.name = split(full)
-	if node.Beside != "" {
-		if n.beside, err = n.in.full(node.Beside); err != nil {
+	if node.Other != "" {
+		if n.other, err = n.in.full(node.Other); err != nil {
 			return err
 		}
 	}

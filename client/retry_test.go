@@ -296,17 +296,17 @@ func TestCreateAndListBeside(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.connect("a", client.WithNamespace("ns"))
 		s := r.session(c)
-		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
+		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Other: "/side"})
 		r.check(err)
-		if len(e.Children) != 1 || e.Beside == nil || len(e.Beside) != 0 {
+		if len(e.Children) != 1 || e.Other == nil || len(e.Other) != 0 {
 			t.Errorf("entry %+v", e)
 		}
 		r.create("/ns/side", "")
 		r.create("/ns/side/x", "")
 		r.srv.ResetCounts()
-		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Other: "/side"})
 		r.check(err)
-		if len(e.Children) != 2 || len(e.Beside) != 1 || e.Beside[0] != "x" {
+		if len(e.Children) != 2 || len(e.Other) != 1 || e.Other[0] != "x" {
 			t.Errorf("entry %+v", e)
 		}
 		if got := r.srv.Counts(); got[zktest.OpCreate] != 1 || got[zktest.OpGetChildren2] != 2 {
@@ -316,9 +316,9 @@ func TestCreateAndListBeside(t *testing.T) {
 		r.srv.BeforeApply(zktest.Match{Op: zktest.OpGetChildren2, Path: "/ns/q"}, func(context.Context, zktest.Request) {
 			r.check(r.srv.Create("/ns/q/later", nil))
 		})
-		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "/side"})
+		e, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Other: "/side"})
 		r.check(err)
-		if len(e.Children) != 4 || e.Beside != nil {
+		if len(e.Children) != 4 || e.Other != nil {
 			t.Errorf("entry %+v", e)
 		}
 		r.create("/ns/empty", "")
@@ -332,7 +332,7 @@ func TestCreateAndListBeside(t *testing.T) {
 		if got := r.srv.Counts(); got[zktest.OpMulti] != 1 || got[zktest.OpGetChildren2] != 5 {
 			t.Errorf("requests %v", got)
 		}
-		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Beside: "side"})
+		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", List: true, Other: "side"})
 		wantErr(t, err, client.ErrInvalidPath)
 		_, err = inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", More: []string{"side"}})
 		wantErr(t, err, client.ErrInvalidPath)

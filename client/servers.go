@@ -15,10 +15,10 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// leastPause bounds the pause before the second dial. Full jitter of up to a second,
-// or of a twelfth of the session timeout, spreads the clients that have lost one
-// server at the same time. With every further round through the servers the bound
-// doubles, up to a sixth of the session timeout.
+// leastPause bounds the pause before the second dial. Full jitter of up to a second, or
+// of a twelfth of the session timeout, spreads the clients that have lost one server
+// together. With every further round through the servers the bound doubles, up to a sixth
+// of the session timeout.
 const leastPause = time.Second
 
 // servers picks, paces, resolves and dials. It outlives sessions, so a client that

@@ -182,7 +182,7 @@ func (h *hub) removed(batch []unwantedWatch, xs []*wire.Exchange, connection int
 			}
 		}
 	}
-	h.wakeLocked() // for a reader that came meanwhile
+	h.startWorkLocked() // for a reader that came meanwhile
 }
 
 // keepAll stops removing watches: the servers cannot.

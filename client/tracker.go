@@ -19,11 +19,10 @@ import (
 // A list with an older version than the newest one seen is ignored. After the
 // ensemble was set up from scratch, programs must connect again.
 //
-// The list stays as it is, and one warning says so, if the node is missing (as in
-// ClickHouse Keeper), may not be read, or lacks a client address of a member. It
-// lacks them if the servers' zoo.cfg has a line clientPort apart from the servers'
-// lines. With [WithTLS] Connect refuses the option: the list has no addresses of TLS
-// ports.
+// If the node is missing (as in ClickHouse Keeper), may not be read, or lacks a client
+// address of a member, the list stays as it is. One warning says so. It lacks them if the
+// servers' zoo.cfg has a line clientPort apart from the servers' lines. With [WithTLS]
+// Connect refuses the option: the list has no addresses of TLS ports.
 func WithEnsembleTracker() Option {
 	return optionFunc(func(c *config) error { c.tracking = true; return nil })
 }

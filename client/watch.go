@@ -48,10 +48,10 @@ func (w *OneShotWatch) Event() (zk.EventType, error) {
 }
 
 // Stop says that the caller does not wait for the watch any more. It returns at once.
-// When all callers that share the watch have stopped, and it has not fired within a
-// second, the client removes it from the server in the background. A watch that its
-// callers do not stop stays on the server until it fires or the session ends. Servers
-// before ZooKeeper 3.5 cannot remove watches: it stays there too.
+// If the watch has not fired a second after all callers that share it have stopped, the
+// client removes it from the server in the background. A watch that its callers do not
+// stop stays on the server until it fires or the session ends. Servers before ZooKeeper
+// 3.5 cannot remove watches: there it stays too.
 //
 // A second call does nothing, and so does a call after the watch has fired or on a
 // nil OneShotWatch. Done may never be closed after Stop.
@@ -70,7 +70,7 @@ func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*w
 		if err := ctxerr.Ended(ctx); err != nil { // no caller may wait for a read that is never sent
 			return nil, nil, &fault{err, OutcomeNeverSent}
 		}
-		w, arm, err := s.hub.join(ctx, key)
+		w, arm, err := s.hub.share(ctx, key)
 		if err != nil {
 			return nil, nil, &fault{err, OutcomeNeverSent}
 		}

@@ -38,7 +38,7 @@ func (s *sessionState) watchedNodes(ctx context.Context, paths []string) (nodes 
 			}
 		}
 	}()
-	together := s.joinAll(paths)
+	together := s.shareAll(paths)
 	if err := s.readTogether(ctx, together, nodes); err != nil {
 		return nodes, err
 	}
@@ -54,38 +54,38 @@ func (s *sessionState) watchedNodes(ctx context.Context, paths []string) (nodes 
 	return nodes, nil
 }
 
-// joined is a read of one of several nodes, with the watch that it is to leave. It is zero
+// sharedRead is a read of one of several nodes, with the watch that it is to leave. It is zero
 // if watched has to read the node: another request is about to change its watches, or no
 // more watches are possible.
-type joined struct {
+type sharedRead struct {
 	w   *sharedWatch
 	arm bool // no other reader arms w
 	x   *wire.Exchange
 }
 
-// joinAll joins the watches on the data of the nodes at paths, without waiting. Each read
+// shareAll shares the watches on the data of the nodes at paths, without waiting. Each read
 // asks for the watch, also if another reader has armed it: on the server both are one. So the
 // requests do not depend on what other readers of the client do at the same instant.
-func (s *sessionState) joinAll(paths []string) []joined {
-	all := make([]joined, len(paths))
+func (s *sessionState) shareAll(paths []string) []sharedRead {
+	all := make([]sharedRead, len(paths))
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	for i, path := range paths {
 		key := watchKey{wire.OpGetData, path}
-		w, arm, busy, err := s.hub.tryJoinLocked(key)
+		w, arm, busy, err := s.hub.tryShareLocked(key)
 		if busy != nil || err != nil {
 			continue
 		}
 		x := asked(wire.OpGetData, path)
 		x.Request.Watch = arm || !s.hub.covered(key)
-		all[i] = joined{w, arm, x}
+		all[i] = sharedRead{w, arm, x}
 	}
 	return all
 }
 
 // readTogether sends the reads in one write. The error is of the connection or the session,
 // and not of a node.
-func (s *sessionState) readTogether(ctx context.Context, all []joined, nodes []inside.Watched) (failed error) {
+func (s *sessionState) readTogether(ctx context.Context, all []sharedRead, nodes []inside.Watched) (failed error) {
 	var xs []*wire.Exchange
 	for _, j := range all {
 		if j.w != nil {
@@ -120,11 +120,11 @@ func (h *hub) armedToo(w *sharedWatch, x *wire.Exchange, err error) {
 	defer h.mu.Unlock()
 	if err != nil {
 		if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
-			h.discardLocked(w.key, false)
+			h.unwantLocked(w.key, false)
 		}
 	}
 	if x.Request.Watch && x.Sent() && h.watches[w.key] == nil && (err == nil || !x.Answered()) {
-		h.discardLocked(w.key, !x.Answered())
+		h.unwantLocked(w.key, !x.Answered())
 	}
 }
 

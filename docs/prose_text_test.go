@@ -13,8 +13,8 @@ var (
 	sentenceEnd = regexp.MustCompile(`([.!?]["')*]*) +(["'(*]*[\p{Lu}\d]|CODE)`)
 )
 
-// prose returns the paragraphs, list items and, where they are wanted, table
-// rows of a page, each on one line, with code and links taken out.
+// prose returns the paragraphs and list items of a page, and its table rows where they
+// are wanted. Each is on one line, without code and links.
 func prose(page string, tables bool) []string {
 	var blocks []string
 	var block []string

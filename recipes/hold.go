@@ -96,9 +96,8 @@ func (h *Hold) Jeopardy() <-chan struct{} { return h.grant.holding.Jeopardy() }
 func (h *Hold) Confirm(ctx context.Context) error { return h.confirm(ctx) }
 
 // notOver keeps err from matching ErrLost or ErrReleased. It is for an error of a hold
-// that is not over, or of a transaction that may have been applied before the hold was
-// over. Such an error has the cause of the caller's ctx in it, and that may be the end
-// of another hold.
+// that is not over, or of a transaction that may have been applied before. Such an error
+// has the cause of the caller's ctx in it, and that may be the end of another hold.
 func notOver(err error) error {
 	if errors.Is(err, ErrLost) || errors.Is(err, ErrReleased) {
 		return &causeless{err}

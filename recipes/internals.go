@@ -111,7 +111,7 @@ func (l *lockInternals) info(try bool) client.LockInfo {
 
 // contenders lists the queue.
 func (l *lockInternals) contenders(ctx context.Context) ([]Contender, error) {
-	line, changed, err := l.queue.Look(ctx)
+	line, changed, err := l.queue.LineWithChange(ctx)
 	if err != nil {
 		return nil, l.fail("list", err)
 	}

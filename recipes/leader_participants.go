@@ -70,7 +70,7 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 // line lists the nodes of the election itself, in order, with the newest change of the
 // directory's children.
 func (e *Election) line(ctx context.Context) (line []seqqueue.Node, changed int64, err error) {
-	line, changed, err = e.l.queue.Look(ctx)
+	line, changed, err = e.l.queue.LineWithChange(ctx)
 	return slices.DeleteFunc(line, func(n seqqueue.Node) bool { return n.Recipe != "" }), changed, err
 }
 

@@ -123,7 +123,7 @@ func (c *collecting) take(ctx context.Context, some []int) (taken int, within co
 	for k, i := range some {
 		p, m := c.parts[i], members[k]
 		if time.Since(joined) > watchAfter {
-			m.Outdate() // its node may have been deleted meanwhile
+			m.Forget() // its node may have been deleted meanwhile
 		}
 		behind := members[k+1:]
 		granted, err := p.turn(ctx, m, c.wait && len(behind) == 0)
@@ -186,7 +186,7 @@ func (c *collecting) join(ctx context.Context, some []int) ([]*seqqueue.Member, 
 	}
 	nodes := make([]newNode, len(parts))
 	for k, p := range parts {
-		if err := p.gate.queue.Room(ctx); err != nil {
+		if err := p.gate.queue.MayJoin(ctx); err != nil {
 			return nil, &LockError{Path: p.path, Err: err}
 		}
 		nodes[k] = p.gate.node()

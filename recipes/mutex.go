@@ -5,11 +5,16 @@
 //     one more hold of the same node, without a request.
 //  2. join: the acquire makes an ephemeral sequential node in the lock's directory.
 //     The number that the server puts behind the name is its place in the queue. The
-//     list of the directory comes with the answer.
+//     list of the directory comes with the answer. A client has at most 64 nodes in
+//     the directory. Further acquires wait in the process.
 //  3. turn: the acquire holds the lock when no contender with a lower number blocks
 //     it. Every contender blocks a mutex or a writer, writers alone block a reader.
-//     Otherwise it watches the nearest one that does, and lists again when that
-//     node changes: the contender may only have given up.
+//     Otherwise the acquire watches the nearest contender that blocks it. If that was
+//     the only one and is deleted, the acquire has its turn. If there were more, it
+//     lists again: the contender may only have given up. A writer behind a writer
+//     lists too, as a downgrade may have left a reader. Behind a contender of the
+//     same session it needs no watch: that one hands over in the process, just before
+//     its node is deleted. Package seqqueue says why that is safe (chain.go).
 //  4. take, in grant.go: the session is proved, and the hold begins. From then on its
 //     own node is watched, and a heartbeat proves the session.
 //  5. Release deletes the node, and the watch on it wakes the next contender.

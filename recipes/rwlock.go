@@ -2,9 +2,9 @@
 // of the mutex, in mutex.go, with two tags in one queue, "__READ__" and "__WRIT__":
 //
 //   - rule: a writer waits for every contender ahead, a reader for the writers ahead.
-//   - A reader in the context of a write hold does not queue: underWrite, in
-//     downgrade.go, makes a node with the number of the write node, in a transaction
-//     that checks that the write node still exists.
+//   - A reader in the context of a write hold does not queue. underWrite, in
+//     downgrade.go, makes a node with the number of the write node. The same
+//     transaction checks that the write node still exists.
 //   - A writer in the context of a read hold is refused: it would wait for itself.
 
 package recipes
@@ -186,7 +186,7 @@ func rule(tag string) seqqueue.Blocks {
 	if isRead(tag) {
 		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }
 	}
-	return seqqueue.Everybody
+	return seqqueue.AllBlock
 }
 
 func isRead(tag string) bool { return tag == readTag || tag == kazooRead }

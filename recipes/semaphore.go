@@ -24,7 +24,7 @@ var ErrTooManyPermits = errors.New("more permits than the semaphore has")
 // [InterProcessMutex]. The first in the queue counts the children of
 // "<path>/leases" and waits there until there is room. Then it makes its leases,
 // ephemeral nodes named "_c_<uuid>-lease-<number>", one for each permit. One
-// transaction makes all of them and deletes the node in the queue: so there are all
+// transaction makes all of them and deletes the node in the queue. So there are all
 // or none, and only if the acquire was still the first. Two acquires that ask for
 // several permits cannot each hold half, as two of Curator's acquire(2) can.
 //
@@ -46,8 +46,8 @@ type InterProcessSemaphoreV2 struct {
 	max    int
 	count  PermitCount // instead of max, if not nil
 
-	lines *lines // of the client
-	site  siteGuard
+	waiting *clientWaiters
+	guard   pathGuard
 
 	unmixed atomic.Bool  // no other lock was found on the path
 	calm    atomic.Int32 // acquires in a row that did not have to wait; see atOnce
@@ -99,13 +99,13 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 		return nil, err
 	}
 	leases := newLeases(c, path+"/leases")
-	gate.queue.Beside(leases.dir)
+	gate.queue.ListOther(leases.dir)
 	return &InterProcessSemaphoreV2{
 		settings: s,
 		c:        c, path: path, recipe: "InterProcessSemaphoreV2",
 		key:  newHeldKey(c, full, leaseTag),
 		gate: gate, leases: leases,
-		max: most, count: count, lines: linesOf(c),
+		max: most, count: count, waiting: clientWaitersOf(c),
 	}, nil
 }
 
@@ -114,12 +114,12 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 //
 // On error none is held and no node remains, or its removal goes on in the background
 // until it succeeds or the session is over. The error is a [*LockError] and matches what
-// happened. It matches [ErrTooManyPermits] at once. It matches [ErrWouldDeadlock] if ctx
-// descends from a lease of the semaphore and n permits are not free now, or a waiter
-// ahead may wait for that lease. It matches client.ErrTooLarge if one request cannot
-// make n nodes, which may show only when there is room. If the session was lost during
-// the wait, and the place in the queue with it, it matches client.ErrSessionLost. If
-// another client deleted the waiting node, it matches [ErrNodeDeleted]. Otherwise it
+// happened. It matches [ErrTooManyPermits] at once. Say ctx descends from a lease of the
+// semaphore. If n permits are not free now, or a waiter ahead may wait for that lease,
+// the error matches [ErrWouldDeadlock]. It matches client.ErrTooLarge if one request
+// cannot make n nodes, which may show only when there is room. If the session was lost
+// during the wait, and the place in the queue with it, it matches client.ErrSessionLost.
+// If another client deleted the waiting node, it matches [ErrNodeDeleted]. Otherwise it
 // matches ctx's error, client.ErrClosed, client.ErrNoAuth, [ErrSequenceExhausted],
 // [ErrForeignLock], or the error of the [PermitCount].
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context, n int) (*Lease, error) {

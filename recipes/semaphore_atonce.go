@@ -1,3 +1,22 @@
+// The short cut of an acquire for which the permits are probably free. In place of steps 2 to
+// 4 in semaphore_protocol.go:
+//
+//  1. atOnce makes the leases before it looks. The lists of the queue and of the leases
+//     leave in the same write.
+//  2. The permits are taken if no contender is in the queue and no younger lease is gone.
+//     All leases together must be no more than there are permits. To know that, the
+//     acquire reads no owner of another node.
+//  3. Otherwise withdraw deletes the leases in the transaction that joins the queue. The
+//     acquire goes on with turn.
+//
+// So leases may stand without a holder for a moment. An acquire that counts the leases sees
+// too many then, never too few:
+//   - Of two acquires that come at once, the one whose leases are younger lists both.
+//   - The first in the queue lists the leases behind its own node in the queue. A younger
+//     lease is one whose acquire sees that node, and withdraws.
+//   - Curator makes its lease and counts all children of the directory, with a node in the
+//     queue. It waits until the leases are withdrawn.
+
 package recipes
 
 import (
@@ -15,8 +34,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// calmAfter is how many acquires in a row that did not have to wait let the next one try
-// atOnce. After a withdrawal it takes eight, for each costs a transaction.
+// calmAfter is how many acquires in a row did not have to wait before the next one tries
+// atOnce. After a withdrawal that takes eight, since each withdrawal costs a transaction.
 const (
 	calmAfter = 2
 	notCalm   = -6
@@ -32,46 +51,35 @@ func (p permits) learn(free bool) {
 	}
 }
 
-// atOnce makes the leases before it looks, if the last acquires did not have to wait and
-// none of this client stands in the queue.
-// The lists leave with them. The permits are taken if no contender stands in the queue,
-// all leases together are no more than there are permits, and no younger lease is gone.
-// That takes no look at the owners of other nodes. Otherwise the leases are deleted in
-// the transaction that joins the queue.
-//
-// So leases may stand without a holder. An acquire that counts them sees too many, never
-// too few:
-//   - Of two acquires that come at once, the one whose leases are younger lists both.
-//   - The first in the queue lists the leases behind its own node in the queue. A younger
-//     lease is one whose acquire sees that node, and withdraws.
-//   - Curator makes its lease and counts all children of the directory, with a node in the
-//     queue. It waits until the leases are withdrawn.
+// atOnce takes the permits without a node in the queue, or joins the queue. If it has done
+// neither, m is nil, and its leases are deleted or being deleted. It tries only if the last
+// acquires did not have to wait, and if no acquire of this client waits.
 func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueue.Member, err error) {
-	if p.count != nil || p.calm.Load() < calmAfter || p.line() != nil || ctxerr.Ended(ctx) != nil {
-		return place{}, false, nil, nil // joining the queue says of an ended context
+	if p.count != nil || p.calm.Load() < calmAfter || p.waiters() != nil || ctxerr.Ended(ctx) != nil {
+		return place{}, false, nil, nil // with an ended context, to join the queue fails
 	}
 	session, err := p.c.Session(ctx)
 	if err != nil {
 		return place{}, false, nil, err
 	}
-	site := p.site.take(ctx, session, p.path)
-	defer func() { p.site.giveBack(site) }()
+	use := p.guard.borrow(ctx, session, p.path)
+	defer func() { p.guard.giveBack(use) }()
 	nodes := p.nodes(p.nodeData(p.c))
-	// The queue comes first: a contender that leaves it with leases is in the
+	// The queue is listed first: a contender that leaves it with leases is in the
 	// second list.
-	nodes[0].Beside, nodes[0].More = p.gate.path, []string{p.leases.dir, p.path}
-	if site.stands() {
+	nodes[0].Other, nodes[0].More = p.gate.path, []string{p.leases.dir, p.path}
+	if use.stands() {
 		nodes[0].More = nodes[0].More[:1]
 	}
 	made, err := inner.CreateGroup(ctx, session, nodes)
 	if err != nil {
 		if errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
-			err = nil // there was no place yet that could be lost with it
+			err = nil // no place was lost with the session
 		}
 		return place{}, false, nil, takenAway(err)
 	}
 	granted = p.granted(session, made)
-	if err := p.refuseMixedAt(ctx, &site, made[0]); err != nil {
+	if err := p.refuseMixedAt(ctx, &use, made[0]); err != nil {
 		return place{}, false, nil, p.mixed(ctx, granted, err)
 	}
 	if p.sole(made) {
@@ -82,16 +90,16 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	return place{}, false, m, err
 }
 
-// refuseMixedAt is refuseMixed, but does not list the path if site tells that nothing has
-// come there before the leases were made.
-func (p permits) refuseMixedAt(ctx context.Context, site *siteUse, made inside.Entry) error {
+// refuseMixedAt is refuseMixed. But if the guard tells that no other lock had come before the
+// leases were made, it does not list the path.
+func (p permits) refuseMixedAt(ctx context.Context, use *pathGuardUse, made inside.Entry) error {
 	switch {
-	case !site.stands():
+	case !use.stands():
 		return p.refuseMixed(ctx, made.More)
-	case site.guard.Holds(made.Connection):
+	case use.guard.Holds(made.Connection):
 		return nil
 	default:
-		site.failed = true
+		use.failed = true
 		return p.refuseMixed(ctx, nil)
 	}
 }
@@ -99,10 +107,10 @@ func (p permits) refuseMixedAt(ctx context.Context, site *siteUse, made inside.E
 // sole reports whether the lists that came with leases show an empty queue, and room for
 // all leases, the new ones included.
 //
-// It also wants every lease to stand that was made since. Otherwise a hold may have come
-// and gone before the lists, and its token would be greater than that of these leases.
+// If a lease that was made after these is gone, sole is false too. A hold may have come and
+// gone with that lease before the lists. Its token would be greater than that of these.
 func (p permits) sole(made []inside.Entry) bool {
-	queue, more := made[0].Beside, made[0].More
+	queue, more := made[0].Other, made[0].More
 	if queue == nil || len(more) == 0 || !p.gate.queue.Idle(queue) {
 		return false
 	}
@@ -144,7 +152,7 @@ func leaseCount(name string) uint32 {
 // withdraw deletes leases that are not granted and joins the queue, in one transaction.
 // If another client has deleted one of them, m is nil and all are being deleted.
 func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member, err error) {
-	if err = p.gate.queue.Room(ctx); err != nil {
+	if err = p.gate.queue.MayJoin(ctx); err != nil {
 		leases.DeleteInBackground()
 		return nil, err
 	}
@@ -160,7 +168,7 @@ func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member
 	leases.DeleteInBackground()
 	var refused *client.MultiError
 	if errors.As(err, &refused) && refused.Index >= 0 || errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
-		return nil, nil //nolint:nilnil // it has no place yet
+		return nil, nil //nolint:nilnil // the acquire has no place yet
 	}
 	return nil, takenAway(err)
 }

@@ -1,3 +1,8 @@
+// How a group of waiters gets its permits. gather chooses the group, and promise keeps every
+// other hand-over away from it. claim makes the leases in one transaction. serve tells each
+// waiter of the result, and callNext tells the waiter behind the group. semaphore_heir.go
+// says why that is safe.
+
 package recipes
 
 import (
@@ -13,24 +18,25 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// mostTogether is how many permits a group takes in one transaction, if it is a group.
+// mostTogether is how many permits a group of several waiters takes in one transaction.
 const mostTogether = 256
 
-// group is waiters that stand directly behind each other, from the first in the queue on.
+// group is waiters of one session that one transaction serves. They stand directly behind
+// each other, from the first in the queue on.
 type group struct {
-	l        *line
+	w        *waiters
 	heirs    []*heir
-	taken    []string     // the leases that may be held
-	released seqqueue.Own // the ones of them that the transaction deletes
+	standing []string     // the leases that may be held
+	released seqqueue.Own // of these, the ones that the transaction deletes
 }
 
-// gather makes a group of h, which is the first in the queue and for which there is room,
-// and of those behind it. The caller holds l.mu.
-func (l *line) gather(h *heir, taken []string, released seqqueue.Own) *group {
-	g := &group{l: l, heirs: []*heir{h}, taken: taken, released: released}
-	held := len(taken) - len(released.Paths) + h.p.n
+// gather makes a group of h, and of the waiters behind h for which there is room as well. h is
+// the first in the queue and has room. The caller holds w.mu.
+func (w *waiters) gather(h *heir, standing []string, released seqqueue.Own) *group {
+	g := &group{w: w, heirs: []*heir{h}, standing: standing, released: released}
+	held := len(standing) - len(released.Paths) + h.p.n
 	for sum := h.p.n; ; {
-		next := l.next[h.m.Node.Name]
+		next := w.behind[h.m.Node.Name]
 		if next == nil || next.promised || next.m.Session.ID() != h.m.Session.ID() {
 			return g
 		}
@@ -42,32 +48,32 @@ func (l *line) gather(h *heir, taken []string, released seqqueue.Own) *group {
 	}
 }
 
-// promise serves the group. The caller holds l.mu.
+// promise says that a transaction will serve the group. The caller holds w.mu.
 func (g *group) promise() {
 	for _, h := range g.heirs {
 		h.promised = true
-		g.l.forget(h)
+		g.w.forget(h)
 	}
-	if g.l.heir == g.heirs[0] {
-		g.l.heir = nil
+	if g.w.first == g.heirs[0] {
+		g.w.first = nil
 	}
 }
 
-// promise chooses the heirs of leases that are to be released, nil if there is no
-// waiter that can take them over.
-func (l *line) promise(own seqqueue.Own) *group {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h := l.heir
-	if h == nil || h.m.Session.ID() != own.Session.ID() || len(h.taken)-len(own.Paths) > h.p.max-h.p.n {
+// heirsOf promises leases that are to be released to a group, and returns it. It returns
+// nil if no waiter can take them over.
+func (w *waiters) heirsOf(released seqqueue.Own) *group {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.first
+	if h == nil || h.m.Session.ID() != released.Session.ID() || len(h.standing)-len(released.Paths) > h.p.max-h.p.n {
 		return nil
 	}
-	for _, path := range own.Paths {
-		if !slices.Contains(h.taken, nameOf(path)) {
+	for _, path := range released.Paths {
+		if !slices.Contains(h.standing, nameOf(path)) {
 			return nil
 		}
 	}
-	g := l.gather(h, h.taken, own)
+	g := w.gather(h, h.standing, released)
 	g.promise()
 	return g
 }
@@ -75,35 +81,36 @@ func (l *line) promise(own seqqueue.Own) *group {
 // nameOf is the last part of a path.
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// claim makes the leases of h, which is the first in the queue and has found room beside
-// the leases with these names. It serves those behind it, too.
-func (h *heir) claim(ctx context.Context, taken []string) (place, error) {
-	l := h.l
-	l.mu.Lock()
-	g := l.gather(h, taken, seqqueue.Own{})
+// claim makes the leases of h, which is the first in the queue and has found room. standing
+// are the leases that may be held already. If waiters behind h can be served in the same
+// transaction, they are.
+func (h *heir) claim(ctx context.Context, standing []string) (place, error) {
+	w := h.w
+	w.mu.Lock()
+	g := w.gather(h, standing, seqqueue.Own{})
 	together := len(g.heirs) > 1 && !h.promised
 	if together {
 		g.promise()
 	}
-	l.mu.Unlock()
+	w.mu.Unlock()
 	if together {
-		go g.take() // bounded by the session: each of the group may give up
-		if got, over, err := h.settle(ctx, false); over || err != nil {
+		go g.claim() // bounded by the session: each of the group may give up
+		if got, over, err := h.ended(ctx, false); over || err != nil {
 			return got, err
 		}
 	}
 	got, err := h.p.claim(ctx, h.m)
 	if err == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		alone := &group{l: l, heirs: []*heir{h}, taken: taken}
-		alone.succeed(got.Paths)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		alone := &group{w: w, heirs: []*heir{h}, standing: standing}
+		alone.callNext(got.Paths)
 	}
 	return got, err
 }
 
-// take makes the leases of the group.
-func (g *group) take() {
+// claim makes the leases of the group, and tells each waiter of the result.
+func (g *group) claim() {
 	first := g.heirs[0]
 	var nodes []newNode
 	var parts []client.Op
@@ -119,14 +126,14 @@ func (g *group) take() {
 	}
 	session := first.m.Session
 	made, err := inner.CreateGroup(session.Context(), session, nodes, parts...)
-	unchanged := refused(err) || errors.Is(err, client.ErrTooLarge) // one request may carry less than all
+	unchanged := refused(err) || errors.Is(err, client.ErrTooLarge) // one request may be too small for all nodes
 	if err == nil {
 		err = first.p.refuseMixed(session.Context(), made[0].More)
 	}
-	g.l.mu.Lock()
-	defer g.l.mu.Unlock()
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
 	if made != nil {
-		g.succeed(first.p.granted(session, made).Paths)
+		g.callNext(first.p.granted(session, made).Paths)
 	}
 	for _, h := range g.heirs {
 		if made != nil {
@@ -136,7 +143,8 @@ func (g *group) take() {
 	}
 }
 
-// serve ends the transaction that serves h, with err. The caller holds l.mu.
+// serve is called when the transaction that serves h has ended, with err. unchanged says
+// that it has changed nothing. The caller holds w.mu.
 func (h *heir) serve(err error, unchanged bool) {
 	h.err, h.refused = err, unchanged
 	if err != nil && h.got.Session != nil { // another lock is there
@@ -146,40 +154,41 @@ func (h *heir) serve(err error, unchanged bool) {
 		h.got.DeleteInBackground()
 	}
 	close(h.done)
-	h.first(errFirst)
+	h.call(errCalled)
 }
 
-// succeed tells the waiter right behind the group that it is the first, once the group has
-// left the queue with the leases at paths. The caller holds l.mu.
-func (g *group) succeed(paths []string) {
-	l := g.l
-	next := l.next[g.heirs[len(g.heirs)-1].m.Node.Name]
-	if next == nil || next.promised || l.heir != nil {
+// callNext tells the waiter right behind the group that it is the first, once the group has
+// left the queue with the leases at paths. The caller holds w.mu.
+func (g *group) callNext(paths []string) {
+	w := g.w
+	next := w.behind[g.heirs[len(g.heirs)-1].m.Node.Name]
+	if next == nil || next.promised || w.first != nil {
 		return
 	}
-	l.forget(next)
-	next.taken = slices.DeleteFunc(slices.Clone(g.taken), func(name string) bool {
+	w.forget(next)
+	next.standing = slices.DeleteFunc(slices.Clone(g.standing), func(name string) bool {
 		return slices.ContainsFunc(g.released.Paths, func(path string) bool { return nameOf(path) == name })
 	})
 	for _, path := range paths {
-		next.taken = append(next.taken, nameOf(path))
+		next.standing = append(next.standing, nameOf(path))
 	}
-	l.heir = next
-	next.first(errFirst)
+	w.first = next
+	next.call(errCalled)
 }
 
-// handOver hands the nodes of released leases to an heir. ok is false if there is none, or
-// if the hand-over was refused, and the nodes still have to be deleted.
-func (l *line) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
+// handOver deletes released leases in a transaction that serves a group of waiters. If there
+// is no waiter, or if the servers have refused the transaction, ok is false. Then the caller
+// still has to delete the leases. After an error the remover deletes what is left.
+func (w *waiters) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
 	if ctx.Err() != nil || released.Session.Err() != nil {
 		return false, nil //nolint:nilerr // the delete that follows says so
 	}
-	g := l.promise(released)
+	g := w.heirsOf(released)
 	if g == nil {
 		return false, nil
 	}
 	h := g.heirs[0]
-	go g.take() // bounded by the session: the releaser and the heirs may give up
+	go g.claim() // bounded by the session: the releaser and the heirs may give up
 	select {
 	case <-h.done:
 	case <-ctx.Done():

@@ -1,3 +1,25 @@
+// The hand-over, a part of the semaphore's protocol. A release, or the waiter that is the first
+// in the queue, serves waiters of the same client as well, in its own transaction.
+//
+//  1. newHeir: a waiter is entered among the waiters of its client. Its list says which node
+//     is right ahead of it. No contender can come between the two: the list was made behind
+//     the waiter's node, and numbers only grow while that node stands.
+//  2. The first in the queue lists the leases. No other acquire was granted any since it
+//     became the first. So no more than the listed leases can be held.
+//  3. offer: if there is no room, the first lets a release hand over to it, and waits.
+//  4. handOver, in semaphore_group.go: a release gathers a group. The group has the first,
+//     and the waiters right behind each other for which there is room as well. A waiter for
+//     which there is no room ends the group. No waiter behind that one is served before it.
+//  5. One transaction makes the leases of the group, deletes its nodes in the queue, and
+//     deletes the released leases. The first may also find room by itself. Then its own
+//     acquire gathers the group, and nothing is released.
+//  6. callNext: the waiter right behind the group is the first now. The leases that stand
+//     are known. So it goes on at once, before it has asked a server.
+//
+// If one of these nodes is missing, or one request cannot carry all of them, the transaction
+// changes nothing. Then each waiter of the group goes on alone, and the release deletes
+// its leases itself.
+
 package recipes
 
 import (
@@ -11,84 +33,64 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// The waiters of one client that stand directly behind each other in the queue
-// are served together. The first of them has listed the leases since it became the first.
-// No other acquire was granted any since. So no more than the listed leases can be held.
-// If there is room for the waiters behind it as well, one transaction makes the leases of
-// all of them and deletes their nodes in the queue. That is what they would have done one
-// after the other, without the lists in between. A waiter for which there is no room ends
-// the group. None behind it is served before it.
-//
-// Each of them knows by a list of its own that no contender stands between it and the one
-// ahead: the list was made behind its node, and numbers only grow while that node stands.
-//
-// A release hands its permits to such a group. The same transaction deletes the released
-// leases.
-//
-// If one of these nodes is missing, or one request cannot carry all that, nothing is
-// applied, and all of them go on alone.
-//
-// The waiter right behind the group becomes the first then, and what the leases are is
-// known. So it goes on at once, before it has asked a server.
-
-// lines are the lines of one client, of the semaphores for which an acquire waits.
-type lines struct {
-	mu  sync.Mutex // guards all; it may be locked within that of no line
-	all map[lineKey]*line
+// clientWaiters has the waiters of one client, for each semaphore that has any.
+type clientWaiters struct {
+	mu  sync.Mutex // guards all; never locked while the mutex of waiters is held
+	all map[waitersKey]*waiters
 }
 
-// lineKey tells the lines of one client apart. Paths are in the namespace of c.
-type lineKey struct {
+// waitersKey tells the semaphores of one client apart. Paths are in the namespace of c.
+type waitersKey struct {
 	c    *client.Client
 	path string
 }
 
-// keptLines is the key of what a client keeps.
-type keptLines struct{}
+// keptWaiters is the key under which a client keeps its clientWaiters.
+type keptWaiters struct{}
 
-// linesOf returns the lines of the client of c.
-func linesOf(c *client.Client) *lines {
-	all, _ := inner.Kept(c, keptLines{}, func() any { return &lines{all: map[lineKey]*line{}} }).(*lines) // no other package has the key
+// clientWaitersOf returns the clientWaiters of the client of c.
+func clientWaitersOf(c *client.Client) *clientWaiters {
+	all, _ := inner.Kept(c, keptWaiters{}, func() any { return &clientWaiters{all: map[waitersKey]*waiters{}} }).(*clientWaiters) // no other package has the key
 	return all
 }
 
-// line is the waiters of one client for the permits of one semaphore, of whatever values.
-// They have a fixed number of permits each. It says which one is served next.
-type line struct {
-	waiting int // guarded by lines.mu
+// waiters are the acquires of one client that wait for permits of one semaphore, also if the
+// program has several values for its path. The semaphore has a fixed number of permits.
+type waiters struct {
+	waiting int // guarded by clientWaiters.mu
 
-	mu   sync.Mutex       // guards the rest; never held across I/O
-	heir *heir            // the first in the queue, if it waits for room; or nil
-	next map[string]*heir // waiters for their turn, by the name of the node ahead
+	mu     sync.Mutex       // guards the rest; never held across I/O
+	first  *heir            // the first in the queue, if it waits for room; or nil
+	behind map[string]*heir // waiters for their turn, by the name of the node right ahead
 }
 
-// line returns the line of the semaphore, nil if no acquire of the client waits.
-func (s *InterProcessSemaphoreV2) line() *line {
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	return s.lines.all[lineKey{s.c, s.path}]
+// waiters returns the waiters of the semaphore, nil if no acquire of the client waits.
+func (s *InterProcessSemaphoreV2) waiters() *waiters {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	return s.waiting.all[waitersKey{s.c, s.path}]
 }
 
-// enter returns the line of the semaphore. It stays until exit.
-func (s *InterProcessSemaphoreV2) enter() *line {
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	key := lineKey{s.c, s.path}
-	l := s.lines.all[key]
-	if l == nil {
-		l = &line{}
-		s.lines.all[key] = l
+// beginWaiting returns the waiters of the semaphore. They are kept until endWaiting.
+func (s *InterProcessSemaphoreV2) beginWaiting() *waiters {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	key := waitersKey{s.c, s.path}
+	w := s.waiting.all[key]
+	if w == nil {
+		w = &waiters{}
+		s.waiting.all[key] = w
 	}
-	l.waiting++
-	return l
+	w.waiting++
+	return w
 }
 
-// exit ends what enter began.
-func (s *InterProcessSemaphoreV2) exit(l *line) {
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	if l.waiting--; l.waiting == 0 {
-		delete(s.lines.all, lineKey{s.c, s.path})
+// endWaiting ends what beginWaiting began.
+func (s *InterProcessSemaphoreV2) endWaiting(w *waiters) {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	if w.waiting--; w.waiting == 0 {
+		delete(s.waiting.all, waitersKey{s.c, s.path})
 	}
 }
 
@@ -96,27 +98,27 @@ func (s *InterProcessSemaphoreV2) exit(l *line) {
 type heir struct {
 	p permits
 	m *seqqueue.Member
-	l *line
+	w *waiters
 
-	// The mutex of l guards the rest.
-	first    context.CancelCauseFunc // ends the wait for its turn
-	after    string                  // its key in next
-	taken    []string                // the leases that may be held; nil if it is not known to be the first
+	// The mutex of w guards the rest.
+	call     context.CancelCauseFunc // ends the wait for its turn
+	after    string                  // its key in waiters.behind
+	standing []string                // the leases that may be held; nil if it is not known to be the first
 	promised bool                    // a transaction serves it; never undone
-	left     bool                    // its acquire has ended
+	left     bool                    // its acquire has ended without permits
 	done     chan struct{}           // closed when that transaction has ended
-	got      place                   // what it was given
-	err      error                   // or why not
-	refused  bool                    // then the transaction has changed nothing
+	got      place                   // what the transaction gave it
+	err      error                   // or why the transaction gave nothing
+	refused  bool                    // besides err: the transaction has changed nothing
 }
 
-// errFirst ends the wait for the turn of a waiter that is served, or is the first
+// errCalled ends the wait for the turn of a waiter that is served, or that is the first
 // without a list.
-var errFirst = errors.New("the waiter ahead has its permits")
+var errCalled = errors.New("the waiter ahead has its permits")
 
-// stand makes a waiter of m.
-func (p permits) stand(m *seqqueue.Member) *heir {
-	h := &heir{p: p, m: m, l: p.enter(), done: make(chan struct{})}
+// newHeir makes an heir of m, whose acquire has to wait.
+func (p permits) newHeir(m *seqqueue.Member) *heir {
+	h := &heir{p: p, m: m, w: p.beginWaiting(), done: make(chan struct{})}
 	told := m.Told
 	m.Told = func(ahead int, behind string) {
 		h.follow(behind)
@@ -127,19 +129,20 @@ func (p permits) stand(m *seqqueue.Member) *heir {
 	return h
 }
 
-// turn waits until h is the first in the queue, or is served.
+// turn waits until h is the first in the queue, or until a transaction has served h. Then
+// served is true, and got is the place.
 func (h *heir) turn(ctx context.Context) (got place, served bool, err error) {
 	for {
 		turn, cancel := context.WithCancelCause(ctx)
 		h.begin(cancel)
 		_, err := h.p.gate.turn(turn, h.m, true)
-		called := ctx.Err() == nil && errors.Is(context.Cause(turn), errFirst)
+		called := ctx.Err() == nil && errors.Is(context.Cause(turn), errCalled)
 		cancel(nil)
-		// If it is served, its own node may be gone already.
-		got, over, failed := h.settle(ctx, false)
-		switch _, first := h.inherited(); {
-		case failed != nil && err != nil && ctx.Err() != nil && !errors.Is(context.Cause(turn), errFirst):
-			return place{}, false, waiterAhead(err) // it says behind which contender
+		// If h is served, its own node may be gone already.
+		got, over, failed := h.ended(ctx, false)
+		switch _, first := h.calledFirst(); {
+		case failed != nil && err != nil && ctx.Err() != nil && !errors.Is(context.Cause(turn), errCalled):
+			return place{}, false, waiterAhead(err) // err says behind which contender
 		case failed != nil:
 			return place{}, false, failed
 		case over:
@@ -156,56 +159,57 @@ func (h *heir) turn(ctx context.Context) (got place, served bool, err error) {
 	}
 }
 
-// begin makes first end the wait for the turn of h, which begins.
-func (h *heir) begin(first context.CancelCauseFunc) {
-	l := h.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h.first = first
+// begin begins the wait for the turn of h. call ends it.
+func (h *heir) begin(call context.CancelCauseFunc) {
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h.call = call
 }
 
-// follow notes the name of the node right ahead of h.
+// follow notes the name of the node right ahead of h, "" if none is.
 func (h *heir) follow(behind string) {
-	l := h.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget(h)
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forget(h)
 	if behind != "" {
-		if l.next == nil {
-			l.next = map[string]*heir{}
+		if w.behind == nil {
+			w.behind = map[string]*heir{}
 		}
-		h.after, l.next[behind] = behind, h
+		h.after, w.behind[behind] = behind, h
 	}
 }
 
-// forget takes h out of the waiters for their turn. The caller holds l.mu.
-func (l *line) forget(h *heir) {
-	if l.next[h.after] == h {
-		delete(l.next, h.after)
+// forget takes h out of the waiters for their turn. The caller holds w.mu.
+func (w *waiters) forget(h *heir) {
+	if w.behind[h.after] == h {
+		delete(w.behind, h.after)
 	}
 }
 
-// inherited returns the leases that may be held if h has become the first without a list.
-func (h *heir) inherited() (taken []string, ok bool) {
+// calledFirst says whether h is the first, and which leases may be held then. h may have
+// learned both without a list, by callNext.
+func (h *heir) calledFirst() (standing []string, ok bool) {
 	if h == nil {
 		return nil, false
 	}
-	l := h.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return h.taken, h.taken != nil
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return h.standing, h.standing != nil
 }
 
-// offer lets a release hand over to h, which is the first and has listed the leases. It
-// returns a channel that is closed when that has happened, nil if that was refused. A
-// hand-over is promised once.
-func (h *heir) offer(taken []lease) <-chan struct{} {
+// offer lets a release hand over to h, which is the first and has listed the held leases.
+// The channel is closed when a release has done so. It is nil if the servers have refused
+// that. No second hand-over is promised then.
+func (h *heir) offer(held []lease) <-chan struct{} {
 	if h == nil {
 		return nil
 	}
-	l := h.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	select {
 	case <-h.done:
 		if h.refused {
@@ -215,25 +219,25 @@ func (h *heir) offer(taken []lease) <-chan struct{} {
 	default:
 	}
 	if !h.promised {
-		h.taken, l.heir = namesOf(taken), h
+		h.standing, w.first = namesOf(held), h
 	}
 	return h.done
 }
 
-// settle reports whether the wait for room is over. It is over if there is room and no
-// release will hand over to h any more. It is also over if a release has handed over:
-// then got is what h was handed. If a release is about to, settle waits for that.
-func (h *heir) settle(ctx context.Context, room bool) (got place, over bool, err error) {
+// ended reports whether the wait for room is over. room says whether there is any. If a
+// transaction is to serve h, ended waits for its end, and got is the place that it gave. If
+// none is, the wait is over if there is room, and no release hands over to h any more.
+func (h *heir) ended(ctx context.Context, room bool) (got place, over bool, err error) {
 	if h == nil {
 		return place{}, room, nil
 	}
-	l := h.l
-	l.mu.Lock()
+	w := h.w
+	w.mu.Lock()
 	promised := h.promised
-	if room && l.heir == h {
-		l.heir = nil
+	if room && w.first == h {
+		w.first = nil
 	}
-	l.mu.Unlock()
+	w.mu.Unlock()
 	if !promised {
 		return place{}, room, nil
 	}
@@ -252,20 +256,20 @@ func (h *heir) settle(ctx context.Context, room bool) (got place, over bool, err
 	}
 }
 
-// leave ends the part of h in the line. What is handed over to it later is deleted,
-// unless it has what it waited for.
-func (h *heir) leave(served bool) {
+// leave takes h out of the waiters. Unless the acquire has its permits, as granted says, a
+// place that a transaction gives h is deleted in the background.
+func (h *heir) leave(granted bool) {
 	if h == nil {
 		return
 	}
-	l := h.l
-	defer h.p.exit(l)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h.left = !served
-	l.forget(h)
-	if l.heir == h {
-		l.heir = nil
+	w := h.w
+	defer h.p.endWaiting(w)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h.left = !granted
+	w.forget(h)
+	if w.first == h {
+		w.first = nil
 	}
 	select {
 	case <-h.done:
@@ -279,8 +283,8 @@ func (h *heir) leave(served bool) {
 // Delete deletes the nodes of a place, or hands them over to a waiter.
 func (p place) Delete(ctx context.Context) error {
 	if p.of != nil {
-		if l := p.of.line(); l != nil {
-			if done, err := l.handOver(ctx, p.Own); done {
+		if w := p.of.waiters(); w != nil {
+			if done, err := w.handOver(ctx, p.Own); done {
 				return err
 			}
 		}

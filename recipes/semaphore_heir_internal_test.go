@@ -20,7 +20,7 @@ func TestHeirThatLookedWhileServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := permits{InterProcessSemaphoreV2: &InterProcessSemaphoreV2{}, n: 1}
-			h := &heir{p: p, m: &seqqueue.Member{}, l: &line{}, done: make(chan struct{})}
+			h := &heir{p: p, m: &seqqueue.Member{}, w: &waiters{}, done: make(chan struct{})}
 			h.offer([]lease{{name: "lease-0000000009"}})
 			h.promised, h.refused = true, c.refused
 			close(h.done)
@@ -35,5 +35,24 @@ func TestHeirThatLookedWhileServed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An heir that one transaction serves already is of no other group, and is not told that it
+// is the first.
+func TestPromisedHeirIsServedOnce(t *testing.T) {
+	t.Parallel()
+	w := &waiters{}
+	p := permits{InterProcessSemaphoreV2: &InterProcessSemaphoreV2{max: 2}, n: 1}
+	first := &heir{p: p, w: w, m: &seqqueue.Member{Node: seqqueue.Node{Name: "first"}}}
+	next := &heir{p: p, w: w, m: &seqqueue.Member{}, promised: true, call: func(error) { t.Error("told that it is the first") }}
+	w.behind = map[string]*heir{"first": next}
+	g := w.gather(first, nil, seqqueue.Own{})
+	if len(g.heirs) != 1 {
+		t.Errorf("a group of %d", len(g.heirs))
+	}
+	g.callNext(nil)
+	if w.first != nil {
+		t.Error("a release may hand over to an heir that is served")
 	}
 }

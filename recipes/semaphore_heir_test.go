@@ -173,6 +173,32 @@ func TestSemaphoreHandOverRefused(t *testing.T) {
 	}
 }
 
+// A waiter that a hand-over has failed to serve takes its permits alone, also if there is
+// room for the waiter behind it by then.
+func TestSemaphoreHandOverRefusedWithRoomForMore(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 2)
+		held, other := r.lease(s, 1), r.lease(s, 1)
+		line := r.inLine(r.ctx, s, 1, 2)
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+			for _, name := range r.srv.Children(poolLeases) {
+				r.check(r.srv.Delete(poolLeases + "/" + name))
+			}
+		})
+		wantErr(t, held.Release(r.ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
+		leases := r.granted(line...)
+		r.wantTokens(leases, 1)
+		r.wantLeases(2)
+		wantErr(t, other.Release(r.ctx), recipes.ErrLost)
+		for _, l := range leases {
+			r.check(l.Close())
+		}
+		r.drained()
+		wantNoGoroutine(r.T)
+	})
+}
+
 // A session that is over hands nothing over, and neither does a hold that is lost while
 // its session goes on at the server.
 func TestSemaphoreHandOverAfterTheEnd(t *testing.T) {

@@ -1,3 +1,11 @@
+// What takes room in a semaphore: the children of "<path>/leases" that are named as leases
+// and are deleted with a session. There is room for n permits if there are no more than
+// max-n such nodes. max is fixed, or is read from a shared count at each look.
+//
+// This file also has the turn of a nested acquire, whose context descends from a lease of
+// the same semaphore. It must not wait for permits, as it may hold the very permits that the
+// waiters ahead wait for.
+
 package recipes
 
 import (
@@ -64,15 +72,14 @@ func namesOf(leases []lease) []string {
 	return names
 }
 
-// owned returns the leases that are deleted with a session, and remembers them. names are
-// children with a lease's name. Curator counts every child. Here a child without the name
-// of a lease takes no room. A node that is deleted with no session would take room for
-// ever, and takes none either. To find such nodes costs requests, so owned is for the case
-// that the names alone leave no room.
+// owned returns which nodes with the given names are leases that are held: nodes that are
+// deleted with a session. It remembers their stats. Curator counts every child. Here a
+// child without the name of a lease takes no room. A node without a session would take room
+// for ever, and takes none either. To find such nodes costs requests. So owned is called
+// only if the names alone leave no room.
 //
-// A node
-// that this client may not read counts as a lease, as in Curator: then there are never
-// too many holders. Since 3.8.4 and 3.9.2 a server takes READ for exists
+// A node that this client may not read counts as a lease, as in Curator: then there are
+// never too many holders. Since 3.8.4 and 3.9.2 a server wants READ for exists
 // (ZOOKEEPER-2590).
 func (l *leases) owned(ctx context.Context, session *client.Session, names []string) ([]lease, error) {
 	l.mu.Lock()
@@ -142,13 +149,13 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 
 // occupied is what the first in the queue has seen of the permits.
 type occupied struct {
-	others int      // permits that others may hold beside the ones asked for
-	names  []string // that leases which are held have, and others may have
-	taken  []lease  // that are held; none are looked for if there is certainly room
+	others   int      // permits that other acquires may hold together with the ones asked for
+	standing []string // names of the leases that may be held, all of those that are among them
+	held     []lease  // the leases that are held; nil if the names alone say that there is room
 }
 
-// room reports whether there is room for the permits asked for.
-func (o occupied) room() bool { return len(o.taken) <= o.others }
+// hasRoom reports whether there is room for the permits asked for.
+func (o occupied) hasRoom() bool { return len(o.held) <= o.others }
 
 // lease is the node of a permit that is held.
 type lease struct {
@@ -156,10 +163,10 @@ type lease struct {
 	stat *zk.Stat // nil if the node may not be read
 }
 
-// changes are watches of what can make room: the leases, and a shared count.
+// changes are the watches on what can make room: the leases, and a shared count.
 type changes [2]*client.OneShotWatch
 
-// wait waits until looking again may tell something else, or until handed is closed.
+// wait waits until one of the watches has fired, or until handed is closed.
 func (c changes) wait(ctx context.Context, handed <-chan struct{}) error {
 	var done [len(c)]<-chan struct{} // nil never is
 	for i, w := range c {
@@ -179,15 +186,16 @@ func (c changes) wait(ctx context.Context, handed <-chan struct{}) error {
 	}
 }
 
-// stop gives up the watches; one of them may stand for the next look, too.
+// stop gives up the watches. The client keeps a watch on the server for a moment, and the
+// next call of seeLeases may get the same one.
 func (c changes) stop() {
 	for _, w := range c {
 		w.Stop()
 	}
 }
 
-// others is how many permits others may hold beside these, with a watch on a
-// shared count if watch is set.
+// others is how many permits other acquires may hold together with these. If watch is set,
+// a watch on a shared count comes with it.
 func (p permits) others(ctx context.Context, watch bool) (int, *client.OneShotWatch, error) {
 	most, w := p.max, (*client.OneShotWatch)(nil)
 	if p.count != nil {
@@ -229,13 +237,13 @@ func (p permits) othersDuring(ctx context.Context, session *client.Session, watc
 	return n, w, err
 }
 
-// patience is how long an acquire within a lease waits for the first in the queue to
-// leave. The first may be waiting for that very lease, and no node tells for how many
-// permits it waits. A first that waits for nothing leaves within a few round trips.
+// patience is how long an acquire in the context of a lease waits for the first in the
+// queue to leave. The first may wait for that very lease, and no node tells for how many
+// permits it waits. If the first waits for nothing, it leaves within a few round trips.
 const patience = 800 * time.Millisecond
 
 // turnWithin is turn in the context of a lease of the semaphore. It never waits for
-// permits, and behind others only as long as the first in the queue changes.
+// permits. It waits behind other acquires only as long as the first in the queue changes.
 func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
 	first := ""
 	for wait := false; ; wait = true {
@@ -246,7 +254,7 @@ func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
 		if err != nil && !behind {
 			return waiterAhead(err)
 		}
-		if _, _, _, full := p.room(ctx, nil, m.Session, m.Beside(), false); full != nil || !behind {
+		if _, _, _, full := p.awaitRoom(ctx, nil, m.Session, m.OtherChildren(), false); full != nil || !behind {
 			return insteadOfWaiting(full)
 		}
 		line, err := p.gate.queue.Line(ctx)
@@ -263,10 +271,10 @@ func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
 	}
 }
 
-// nested returns how many permits the leases have that ctx descends from. A waiter
-// ahead may wait for them, so the acquire must not wait for the waiter. The path of a
-// lease of another client does not tell its ensemble. So that lease counts only if its
-// node is seen here.
+// nested returns how many permits the leases of this semaphore have that ctx descends from.
+// A waiter ahead may wait for them, so the acquire must not wait for that waiter. Another
+// client's lease may be of another ensemble, which its path does not tell. So such a lease
+// counts only if this client's servers have its node.
 func (p permits) nested(ctx context.Context) (own int, err error) {
 	var others []string
 	h, _ := ctx.Value(p.key.on).(*held)
@@ -296,10 +304,10 @@ func (p permits) nested(ctx context.Context) (own int, err error) {
 	return own, err
 }
 
-// insteadOfWaiting makes a BusyError the refusal of an acquire that must not wait.
+// insteadOfWaiting turns a BusyError into the refusal of an acquire that must not wait.
 func insteadOfWaiting(err error) error {
 	var busy *BusyError
-	if errors.As(err, &busy) { // which the refusal does not match: trying again is no way out
+	if errors.As(err, &busy) { // the refusal does not match it: a second try fails as well
 		return fmt.Errorf("%w: the caller holds permits of this semaphore and must not wait for more, and they are not free now: %v; acquire all of them at once, or release the held ones first", ErrWouldDeadlock, busy.Holder)
 	}
 	return err

@@ -4,21 +4,26 @@
 //
 //  1. reenter gives nothing, and refuses more permits than there are.
 //  2. join makes a node in the queue. The list of the leases comes with the answer.
-//  3. turn waits until the node is the first in the queue. Then it counts the leases.
-//     Until there is room it watches their directory, and the number of permits if
-//     that is shared. No other acquire adds leases meanwhile: only the first may.
+//  3. turn waits until the node is the first in the queue. Then awaitRoom counts the leases,
+//     as semaphore_leases.go says. Until there is room it watches their directory, and the
+//     number of permits if that is shared. No other acquire adds leases meanwhile: only the
+//     first may.
 //  4. claim makes one lease for each permit and deletes the node in the queue, in one
-//     transaction. If another client has deleted that node, so that another acquire
-//     may be the first, the transaction fails as a whole.
+//     transaction. If another client has deleted that node, another acquire may be the
+//     first, and the transaction fails as a whole.
 //  5. take, in grant.go, begins the hold. Release deletes the leases, which wakes the
 //     first in the queue.
 //
 // Two short cuts: atOnce, in semaphore_atonce.go, makes the leases before there is a node
-// in the queue. A release may hand over to a waiter, in semaphore_heir.go.
+// in the queue. A release may hand over to waiters, in semaphore_heir.go.
 //
 // An acquire in the context of a lease of the same semaphore is nested. It does not wait
 // for room. Behind others it waits only as long as the queue moves. Otherwise it fails
-// with ErrWouldDeadlock. That, and what is counted as a lease, is in semaphore_leases.go.
+// with ErrWouldDeadlock.
+//
+// Locks of other kinds do not exclude a semaphore, so a path that has both is refused.
+// refuseMixed looks for the other lock behind each transaction that makes leases. In
+// constant use a watch does that, in semaphore_path.go.
 
 package recipes
 
@@ -87,19 +92,19 @@ func (p permits) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _, _, err = p.room(ctx, nil, session, nil, false)
+	_, _, _, err = p.awaitRoom(ctx, nil, session, nil, false)
 	return err
 }
 
-// join makes a node in the queue of the semaphore. The leases are not listed with it if
-// another acquire of this client stands there: then this one is hardly the first.
+// join makes a node in the queue of the semaphore, and lists the leases. If another acquire
+// of this client waits, this one is hardly the first, and the leases are not listed.
 func (p permits) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, p.c); err != nil {
 		return nil, err
 	}
 	node := p.gate.node()
-	if p.line() != nil {
-		node.Beside = ""
+	if p.waiters() != nil {
+		node.Other = ""
 	}
 	return p.gate.queue.Join(ctx, node)
 }
@@ -125,13 +130,13 @@ func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place
 	return p.claim(ctx, m)
 }
 
-// turnAfter is turn behind any other acquires. Another one of this process may serve it
-// meanwhile.
+// turnAfter is turn of an acquire that is not nested. A release, or another acquire of this
+// client, may serve it meanwhile.
 func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (got place, err error) {
 	var h *heir
 	served := false
 	if wait && p.count == nil {
-		h = p.stand(m)
+		h = p.newHeir(m)
 		defer func() { h.leave(err == nil) }()
 		got, served, err = h.turn(ctx)
 	} else {
@@ -141,8 +146,8 @@ func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (
 	if served || err != nil {
 		return got, err
 	}
-	listed := m.Beside()
-	got, seen, waited, err := p.room(ctx, h, m.Session, listed, wait)
+	listed := m.OtherChildren()
+	got, seen, waited, err := p.awaitRoom(ctx, h, m.Session, listed, wait)
 	p.learn(listed != nil && !waited)
 	switch {
 	case err != nil || got.Session != nil:
@@ -154,30 +159,30 @@ func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (
 	}
 }
 
-// room waits until there is room for the permits. Unless wait is set it does not wait,
+// awaitRoom waits until there is room for the permits. Unless wait is set it does not wait,
 // and returns a BusyError with a holder if there is no room. Room stays for the first in
-// the queue: no other acquire makes leases, and only a lower number of permits takes it away. So
-// a list of the leases that was made since the acquire became the first is as good as a
-// new one. listed is that list, or nil.
+// the queue: no other acquire makes leases, and only a lower number of permits takes the
+// room away. So a list of the leases that was made since the acquire became the first is as
+// good as a new one. listed is that list, or nil.
 //
-// A release of this process may hand its permits over to h, unless that is nil. Then got is
-// the place. Otherwise taken are the names of the leases that may be held.
-func (p permits) room(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, taken []string, waited bool, err error) {
+// Unless h is nil, a release of this client may hand its permits over to h. Then got is
+// the place. Otherwise standing are the names of the leases that may be held.
+func (p permits) awaitRoom(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, standing []string, waited bool, err error) {
 	watch := false
-	if taken, ok := h.inherited(); ok {
+	if standing, ok := h.calledFirst(); ok {
 		watch = true
-		if got, over, err := h.settle(ctx, len(taken) <= p.max-p.n); over || err != nil {
-			return got, taken, true, err
+		if got, over, err := h.ended(ctx, len(standing) <= p.max-p.n); over || err != nil {
+			return got, standing, true, err
 		}
 	}
 	for ; ; watch = wait {
-		seen, changed, err := p.look(ctx, session, listed, watch)
-		there := seen.room()
+		seen, changed, err := p.seeLeases(ctx, session, listed, watch)
+		there := seen.hasRoom()
 		if err == nil && !there {
 			switch {
 			case watch:
 				waited = true
-				if err = changed.wait(ctx, h.offer(seen.taken)); err != nil {
+				if err = changed.wait(ctx, h.offer(seen.held)); err != nil {
 					err = p.waited(session, seen, err)
 				}
 			case !wait:
@@ -188,14 +193,14 @@ func (p permits) room(ctx context.Context, h *heir, session *client.Session, lis
 		if err != nil {
 			return place{}, nil, waited, err
 		}
-		if got, over, err := h.settle(ctx, there); over || err != nil {
-			return got, seen.names, waited, err
+		if got, over, err := h.ended(ctx, there); over || err != nil {
+			return got, seen.standing, waited, err
 		}
 		listed = nil
 	}
 }
 
-// busy returns a BusyError with a holder, nil if the holders have left meanwhile.
+// busy returns a BusyError with a holder, nil if all holders have released meanwhile.
 func (p permits) busy(ctx context.Context) error {
 	holders, err := p.leases.contenders(ctx)
 	if err == nil && len(holders) > 0 {
@@ -204,9 +209,9 @@ func (p permits) busy(ctx context.Context) error {
 	return err
 }
 
-// look says whether there is room and which leases take it, and with watch set when
-// to look again.
-func (p permits) look(ctx context.Context, session *client.Session, listed []string, watch bool) (seen occupied, changed changes, err error) {
+// seeLeases says whether there is room, and which leases take it. If watch is set, changed
+// tells when to look again.
+func (p permits) seeLeases(ctx context.Context, session *client.Session, listed []string, watch bool) (seen occupied, changed changes, err error) {
 	if seen.others, changed[1], err = p.othersDuring(ctx, session, watch); err != nil {
 		return seen, changed, err
 	}
@@ -215,10 +220,10 @@ func (p permits) look(ctx context.Context, session *client.Session, listed []str
 			return seen, changed, err
 		}
 	}
-	seen.names = leaseNames(listed)
-	if len(seen.names) > seen.others {
-		if seen.taken, err = p.leases.owned(ctx, session, seen.names); err == nil {
-			seen.names = namesOf(seen.taken)
+	seen.standing = leaseNames(listed)
+	if len(seen.standing) > seen.others {
+		if seen.held, err = p.leases.owned(ctx, session, seen.standing); err == nil {
+			seen.standing = namesOf(seen.held)
 		}
 	}
 	return seen, changed, err
@@ -249,9 +254,9 @@ func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
 	}
 }
 
-// grantLeases makes the leases, with data, and deletes the node of m if that has the
-// version. Behind that it lists the path. So of two locks of different kinds that come
-// in the same moment at least one sees the other.
+// grantLeases makes the leases, with data, and deletes the node of m if the node has the
+// version. Behind that the path is listed. So if two locks of different kinds come in the
+// same moment, at least one sees the other.
 func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32) (place, error) {
 	made, err := inner.CreateGroup(ctx, m.Session, p.nodes(data), client.DeleteOp(m.Path, version))
 	if err != nil {
@@ -264,14 +269,15 @@ func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byt
 	return granted, nil
 }
 
-// mixed deletes leases that were made beside another lock, for which it returns err.
+// mixed deletes leases that were made although another lock is in use on the path. It
+// returns err, which names that lock.
 func (p permits) mixed(ctx context.Context, leases place, err error) error {
 	p.unmixed.Store(false)
 	_ = leases.Delete(ctx) // what fails goes on in the background
 	return err
 }
 
-// nodes are the leases to be made, with data. A list of the path comes with them.
+// nodes are the leases to be made, with data. The path is listed with them.
 func (p permits) nodes(data []byte) []newNode {
 	all := slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl}}, p.n)
 	all[0].More = []string{p.path}
@@ -300,9 +306,9 @@ func (p permits) refuseMixed(ctx context.Context, listed [][]string) error {
 	return refuseForeignIn(p.path, listed[len(listed)-1])
 }
 
-// askedWaiting returns the data of the leases, and the version of the node of m. If
-// that node says a request to release, the data has the request behind it. A node that
-// this client may not read tells nothing, and any version of it will do.
+// askedWaiting returns the data of the leases, and the version of the node of m. If a
+// request to release was written into that node, the data has the request behind it. If
+// this client may not read the node, any version will do, and no request is known.
 func (p permits) askedWaiting(ctx context.Context, m *seqqueue.Member) (data []byte, version int32, err error) {
 	data = p.nodeData(p.c)
 	said, stat, err := m.Session.Get(ctx, m.Path)

@@ -57,8 +57,8 @@ func (r *rig) wantTokens(leases []*recipes.Lease, steps ...int64) {
 	}
 }
 
-// Waiters of one client that stand behind each other are granted in one transaction, also
-// if they wait with different values, as long as there is room.
+// As long as there is room, waiters of one client that stand behind each other are
+// granted in one transaction. They may wait with different values.
 func TestSemaphoreTogether(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"release of another client": false, "hand-over": true} {
@@ -361,8 +361,8 @@ func TestSemaphoreTogetherTorn(t *testing.T) {
 	})
 }
 
-// A context that ends while the transaction of a group is under way is the end of a wait,
-// and its error says behind which contender.
+// A context that ends while the transaction of a group is under way ends a wait. The
+// error says behind which contender.
 func TestSemaphoreTogetherWaitError(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {

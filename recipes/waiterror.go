@@ -102,7 +102,7 @@ func waiter(c Contender) Contender {
 // waiter's own session if there is one, otherwise the oldest.
 func (p permits) waited(session *client.Session, seen occupied, err error) error {
 	own := func(l lease) bool { return l.stat != nil && l.stat.EphemeralOwner == session.ID() }
-	ahead := slices.MinFunc(seen.taken, func(a, b lease) int {
+	ahead := slices.MinFunc(seen.held, func(a, b lease) int {
 		switch mine := own(a); {
 		case mine && !own(b):
 			return -1
@@ -117,7 +117,7 @@ func (p permits) waited(session *client.Session, seen occupied, err error) error
 	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
 	w := &WaitError{
 		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
-		Err: fmt.Errorf("permits free: %d of %d, asked for: %d: %w", max(0, seen.others+p.n-len(seen.taken)), seen.others+p.n, p.n, err),
+		Err: fmt.Errorf("permits free: %d of %d, asked for: %d: %w", max(0, seen.others+p.n-len(seen.held)), seen.others+p.n, p.n, err),
 	}
 	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
 	if ahead.stat != nil {

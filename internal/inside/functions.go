@@ -10,7 +10,7 @@ import (
 // concurrent use. The errors are those of the client's operations.
 type Functions[Client, Session, Op any] struct {
 	// CreateAndList makes one node, and lists its directory if Node.List is set, and the
-	// one of Node.Beside. It is the first step of every recipe with a queue. All requests
+	// one of Node.Other. It is the first step of every recipe with a queue. All requests
 	// leave together, so it costs one round trip. The lists may be missing if the
 	// connection failed in between. Missing parents are made as by
 	// client.WithParents.
@@ -25,10 +25,9 @@ type Functions[Client, Session, Op any] struct {
 	// leave with it, so it costs one round trip. Missing parents are made before, as
 	// by client.WithParents.
 	//
-	// A lost answer is resolved as with client.Protected, so nothing is applied
-	// twice, unless another client deletes all of the nodes before the search for
-	// them. If one of parts is refused, the error is a *client.MultiError with its
-	// index among parts.
+	// A lost answer is resolved as with client.Protected. So nothing is applied twice,
+	// unless another client deletes all of the nodes before the search for them. If one
+	// of parts is refused, the error is a *client.MultiError with its index among parts.
 	//
 	// On error no node remains, or its removal goes on in the background until
 	// it succeeds or the session is over. If the error matches
@@ -70,12 +69,12 @@ type Functions[Client, Session, Op any] struct {
 	// just made the nodes has a proof.
 	//
 	// lost is called if the holding ends before [Holding.Done]. Its error matches
-	// client.ErrLeaseExpired at the latest a safety margin before the deadline,
-	// client.ErrNoNode when a heartbeat found a node missing, or the end of the
-	// session. It may be called again when the session ends as well, and it must not
-	// block. A holding that begins while the session ends learns that from
-	// [Holding.Err] alone. If Hold fails lost is not called. The error of Hold says why there is no
-	// proof, matches client.ErrNoNode if a node does not exist, or matches
+	// client.ErrLeaseExpired at the latest a safety margin before the deadline. It
+	// matches client.ErrNoNode when a heartbeat found a node missing. Else it is the end
+	// of the session. It may be called again when the session ends as well, and it must
+	// not block. A holding that begins while the session ends learns that from
+	// [Holding.Err] alone. If Hold fails lost is not called. The error of Hold says why
+	// there is no proof, matches client.ErrNoNode if a node does not exist, or matches
 	// client.ErrUnsafeTimeout.
 	//
 	// After the deadline of a holding that ended with ErrLeaseExpired, other clients
@@ -105,11 +104,11 @@ type Functions[Client, Session, Op any] struct {
 	// namespace in front.
 	ServerPath func(c *Client, path string) (string, error)
 
-	// DefaultData is what recipes write into their nodes without data of the caller.
-	// It is that of client.WithDefaultData. Without that it is the textual address of
-	// this host as the servers see it, followed by the process and the name if the
-	// client has one by client.WithName. Curator writes the address of its host in
-	// the same form.
+	// DefaultData is what recipes write into their nodes without data of the caller. It
+	// is that of client.WithDefaultData. Without that it is the textual address of this
+	// host as the servers see it. If the client has a name by client.WithName, the
+	// process and the name follow. Curator writes the address of its host in the same
+	// form.
 	DefaultData func(c *Client) []byte
 
 	// Logger is that of client.WithLogger.

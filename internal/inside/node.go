@@ -22,8 +22,8 @@ type Node[Client any] struct {
 	Data        []byte
 	ACL         []zk.ACL // of the node, and of parents that are made; nil: the client's default
 	List        bool     // list Dir behind the create
-	Beside      string   // another directory to list, in the same namespace; "" for none
-	More        []string // directories to list behind Beside, in the same namespace
+	Other       string   // another directory to list, in the same namespace; "" for none
+	More        []string // directories to list behind Other, in the same namespace
 
 	// Made is called if the server answers that the node was made, with its path and the
 	// number of the connection. It is called on the goroutine that reads from the
@@ -46,11 +46,11 @@ type Entry struct {
 	// Children are the children of its parent, in no order, as seen at some moment
 	// after the create; nil if they are not known.
 	Children []string
-	// Beside are the children of the other directory that was listed, as seen after
+	// Other are the children of the other directory that was listed, as seen after
 	// Children; nil if they are not known. If that directory is missing there are
 	// none.
-	Beside []string
-	// More are the children of each directory of Node.More, in its order, as Beside.
+	Other []string
+	// More are the children of each directory of Node.More, in its order, as Other.
 	More [][]string
 	// Stats are the stats of the directories of More, as they were listed. One that is not
 	// known, or of a directory that is missing, is zero.
@@ -59,9 +59,10 @@ type Entry struct {
 
 // Guard is a watch on a node, of its data or of its children. The server sends its event
 // before the answer to any request that it has run after the change (see
-// seqqueue/chain.go). So if Holds is true when the answer to a create arrives on a connection, the node that stood when
-// the guard was set still stood at that create, with the same data, or the same children.
-// It is safe for concurrent use and does not block.
+// seqqueue/chain.go). Say Holds is true when the answer to a create arrives on a
+// connection. Then the node that stood when the guard was set still stood at that create.
+// It had the same data, or the same children. It is safe for concurrent use and does not
+// block.
 type Guard interface {
 	// Holds reports that the watch was set on the connection with this number, and has
 	// not fired.

@@ -26,9 +26,9 @@ func (k *keeper[V]) leaf(t task, a inside.Answer) {
 	k.leaves = append(k.leaves, t)
 }
 
-// compareLeaves asks the server which of the nodes without children have some since
-// they were read, and so sets the watches on the children of the others. They are read
-// like other nodes if they are few, or if the server cannot compare.
+// compareLeaves asks the server which of the nodes without children have some since they
+// were read. This sets the watches on the children of the others. They are read like
+// other nodes if they are few, or if the server cannot compare.
 func (k *keeper[V]) compareLeaves(ctx context.Context) error {
 	var asks []inside.Ask
 	since := k.head

@@ -335,9 +335,9 @@ func (k *keeper[V]) resize(n, bytes int) {
 	}
 }
 
-// mostBatch is how many nodes are read at most in one write. The nodes that come next
-// may be as large as servers allow by default, 1 MiB, and all answers to one write are in
-// memory at once. So the answers to one write stay below the limit, or are leastBatch.
+// mostBatch is how many nodes are read at most in one write. The nodes that come next may
+// be as large as servers allow by default, which is 1 MiB. All answers to one write are
+// in memory at once. So the answers to one write stay below the limit, or are leastBatch.
 func (k *keeper[V]) mostBatch() int {
 	if k.limits.Bytes < 0 {
 		return mostBatch

@@ -100,8 +100,8 @@ func TestSharedWatchesStaySynced(t *testing.T) {
 	})
 }
 
-// A cache that has read many small nodes does not take any number of large ones into its
-// memory before it sees that they exceed its limit.
+// After many small nodes, a cache does not take any number of large ones into its memory
+// before it sees that they exceed its limit.
 func TestLargeBehindSmall(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {

@@ -23,10 +23,10 @@ var ErrSequenceReplaced = errors.New("the node of the sequence was deleted and m
 // node if they take PostValue.
 //
 // Ids are reserved in blocks, by one write each. Some are skipped and never come. These
-// are the ids that a process has reserved and not handed out when it ends, and a block
+// are the ids that a process has reserved and not handed out when it ends. So is a block
 // whose write was sent and not answered. So ids have gaps, and ids of two processes do
-// not tell which was handed out first. A block of 1 keeps gaps rare and costs a write
-// for each id.
+// not tell which was handed out first. A block of 1 keeps gaps rare and costs a write for
+// each id.
 //
 // Two things can bring an id twice: an operator that deletes the node or sets a lower
 // number, and an ensemble that is restored from a backup. If the node is deleted, a

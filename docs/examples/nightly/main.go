@@ -56,8 +56,8 @@ func tonight(ctx context.Context, servers string, out io.Writer) error {
 	return j.run(ctx, nightOf(time.Now()))
 }
 
-// nightOf names the night of a moment between noon and noon, so that a job at two
-// o'clock has the same name on machines whose clocks differ by hours.
+// nightOf names the night of a moment, from noon to noon. So a job at two o'clock has the
+// same name on machines whose clocks differ by hours.
 func nightOf(now time.Time) string {
 	return now.UTC().Add(-12 * time.Hour).Format(time.DateOnly)
 }

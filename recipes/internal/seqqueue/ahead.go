@@ -1,3 +1,7 @@
+// The wait behind a contender that does not hand over in the process. The member watches the
+// nearest contender ahead that blocks it. It also watches the contender before that one, so
+// that it can list early.
+
 package seqqueue
 
 import (
@@ -12,15 +16,15 @@ import (
 	"github.com/docent-go/docent/internal/inside"
 )
 
-// WaitError says behind which contender a wait has ended, and what the waiter had
-// read of its node when it began to watch it.
+// WaitError says behind which contender a wait has ended. It also has what the waiter read
+// of that contender's node when it began to watch the node.
 type WaitError struct {
 	Node Node
 	Path string
 	Data []byte   // of the node
 	Stat *zk.Stat // nil if the node was not read
-	Own  bool     // the node is of the waiter's own session
-	Only bool     // it alone blocked the waiter when the queue was listed last
+	Own  bool     // the node is of the waiter's session
+	Only bool     // no other contender blocked the waiter when the queue was listed last
 	Err  error    // why the wait has ended
 }
 
@@ -30,28 +34,28 @@ func (e *WaitError) Error() string { return "waiting behind " + e.Node.Name + ":
 // Unwrap returns the reason.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// watched is a contender ahead that the member watches.
-type watched struct {
+// watchedNode is a contender ahead that the member watches.
+type watchedNode struct {
 	Node
 	inside.Watched
 }
 
-// gone waits until something happens to n, the nearest contender ahead. The caller then
-// looks at the queue again. After an error gone says what it knows of n.
+// awaitAhead waits until something happens to n, the nearest contender ahead that blocks.
+// Then the caller calls Ahead again. An error is a *WaitError about n, or ErrGone.
 //
-// With more contenders ahead, gone also watches the last but one. When that goes, n has
-// most likely become the first, and gone lists while n holds. So the end of n is a grant,
-// without a list behind it.
-func (m *Member) gone(ctx context.Context, n Node) error {
-	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.behind == 1}
-	second, err := m.regard(ctx, n)
+// With more contenders ahead, awaitAhead also watches the one before n. When that goes, n
+// has most likely become the first, and awaitAhead lists while n holds. So the end of n is a
+// grant, without a list behind it.
+func (m *Member) awaitAhead(ctx context.Context, n Node) error {
+	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.blockers == 1}
+	second, err := m.watchAhead(ctx, n)
 	if m.nearest != nil {
 		said.Data, said.Stat = m.nearest.Data, m.nearest.Stat
 		said.Own = said.Stat != nil && said.Stat.EphemeralOwner == m.Session.ID()
 	}
 	if err == nil {
-		err = m.outwait(ctx, second)
-		said.Only = m.behind == 1
+		err = m.awaitEvent(ctx, second)
+		said.Only = m.blockers == 1
 	}
 	if err == nil || errors.Is(err, ErrGone) {
 		return err
@@ -60,16 +64,16 @@ func (m *Member) gone(ctx context.Context, n Node) error {
 	return said
 }
 
-// regard watches n, unless m does so already, and the contender before n if its end is of
-// use. It returns what it has read of that one.
-func (m *Member) regard(ctx context.Context, n Node) (second inside.Watched, err error) {
+// watchAhead watches n, unless m does so already. It also watches the contender before n, if
+// its end is of use. second is what it has read of that contender.
+func (m *Member) watchAhead(ctx context.Context, n Node) (second inside.Watched, err error) {
 	paths := make([]string, 0, 2)
 	known := m.nearest != nil && m.nearest.Name == n.Name && m.nearest.Watch != nil && !fired(m.nearest.Watch)
 	if !known {
 		m.unwatch()
 		paths = append(paths, m.q.Path(n))
 	}
-	early := m.behind > 1 && m.inherits(n)
+	early := m.blockers > 1 && m.endIsTurn(n)
 	if early {
 		paths = append(paths, m.q.Path(m.second))
 	}
@@ -81,7 +85,7 @@ func (m *Member) regard(ctx context.Context, n Node) (second inside.Watched, err
 		return second, err
 	}
 	if !known {
-		m.nearest = &watched{n, nodes[0]}
+		m.nearest = &watchedNode{n, nodes[0]}
 	}
 	if early {
 		second = nodes[len(nodes)-1]
@@ -89,21 +93,21 @@ func (m *Member) regard(ctx context.Context, n Node) (second inside.Watched, err
 	return second, nil
 }
 
-// outwait waits for the end of the nearest contender ahead. It also returns when another
-// one may be the nearest.
-func (m *Member) outwait(ctx context.Context, second inside.Watched) error {
+// awaitEvent waits for the end of the nearest contender ahead. It also returns when another
+// contender may be the nearest.
+func (m *Member) awaitEvent(ctx context.Context, second inside.Watched) error {
 	n := m.nearest
 	if second.Watch != nil {
 		defer second.Watch.Stop() // a waiter leaves nothing behind
 	}
 	switch {
 	case errors.Is(n.Err, zk.ErrNoNode):
-		m.succeed(n.Node)
+		m.aheadGone(n.Node)
 		return nil
 	case n.Err != nil:
-		return m.goneUnread(ctx, n.Node)
+		return m.awaitUnread(ctx, n.Node)
 	case errors.Is(second.Err, zk.ErrNoNode):
-		return m.look(ctx)
+		return m.listAgain(ctx)
 	}
 	var passed <-chan struct{}
 	if second.Watch != nil {
@@ -114,16 +118,16 @@ func (m *Member) outwait(ctx context.Context, second inside.Watched) error {
 	}
 	switch event, _ := n.Watch.Event(); {
 	case event == zk.EventNodeDeleted:
-		m.succeed(n.Node)
+		m.aheadGone(n.Node)
 	case event == 0 && passed != nil && fired(second.Watch):
-		return m.look(ctx)
+		return m.listAgain(ctx)
 	}
 	return nil
 }
 
-// look lists the queue for the next call of Ahead. The list shows m's own node, and takes
-// the place of a watch on it that has fired.
-func (m *Member) look(ctx context.Context) error {
+// listAgain lists the queue for the next call of Ahead. The list shows m's own node. So if
+// the watch on that node has fired, no other is needed yet.
+func (m *Member) listAgain(ctx context.Context) error {
 	at := time.Now()
 	children, _, err := m.Session.Children(ctx, m.q.dir)
 	switch {
@@ -131,19 +135,19 @@ func (m *Member) look(ctx context.Context) error {
 		return ErrGone // the directory went, and the node with it
 	case err != nil:
 		return err
-	case !slices.Contains(children, m.Node.Name), m.lost() == zk.EventNodeDeleted:
+	case !slices.Contains(children, m.Node.Name), m.ownEvent() == zk.EventNodeDeleted:
 		return ErrGone
 	}
-	if m.lost() != 0 {
+	if m.ownEvent() != 0 {
 		m.watch = nil
 	}
 	m.children, m.seen = children, at
 	return nil
 }
 
-// lost returns the event that has ended the watch on m's own node, 0 if there is no watch
-// or it stands.
-func (m *Member) lost() zk.EventType {
+// ownEvent returns the event that has ended the watch on m's own node. It returns 0 if there
+// is no watch, or if the watch has not fired.
+func (m *Member) ownEvent() zk.EventType {
 	if m.watch == nil {
 		return 0
 	}
@@ -151,38 +155,38 @@ func (m *Member) lost() zk.EventType {
 	return event
 }
 
-// wait waits until front or second is closed, and looks after m's own node meanwhile. It
-// also returns when the connection was lost, which takes all watches: the caller lists.
+// wait waits until nearest or second is closed, and looks after m's own node meanwhile. It
+// also returns when the connection was lost, and all watches with it: the caller lists.
 // The data of m's own node may change, as a request to release is written there. A nil
 // channel is not waited for.
-func (m *Member) wait(ctx context.Context, front, second <-chan struct{}) error {
+func (m *Member) wait(ctx context.Context, nearest, second <-chan struct{}) error {
 	after := WatchAfter
-	if m.behind > 1 {
+	if m.blockers > 1 {
 		after = watchDeepAfter
 	}
 	for {
 		due, stop := m.due(after)
-		look := false
+		read := false
 		select {
-		case <-front:
+		case <-nearest:
 		case <-second:
 		case <-ctx.Done():
 			stop()
 			return ctxerr.Ended(ctx)
 		case <-due:
-			look = m.lost() != zk.EventNotWatching
+			read = m.ownEvent() != zk.EventNotWatching
 		}
 		stop()
-		if err := m.Session.Err(); err != nil || !look {
+		if err := m.Session.Err(); err != nil || !read {
 			return err
 		}
-		if err := m.lookAfter(ctx); err != nil {
+		if err := m.watchOwn(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// fired reports whether w is no watch any more.
+// fired reports whether w has fired, or is nil.
 func fired(w inside.OneShot) bool {
 	if w == nil {
 		return true
@@ -203,12 +207,12 @@ func (m *Member) unwatch() {
 	m.nearest = nil
 }
 
-// goneUnread is gone for a contender whose node this client may not read, and so
-// may not watch. A server wants READ for both, and sends no event about such a
-// node. The list of the directory, which every contender may read, says as well
-// that the node is gone. Watching it costs a list for each contender that comes
-// or goes, so the queue logs a warning once. Curator's acquire fails here.
-func (m *Member) goneUnread(ctx context.Context, n Node) error {
+// awaitUnread is awaitEvent for a contender whose node this client may not read. A server
+// wants READ for a watch too, and sends no event about such a node. But every contender may
+// list the directory, and the list shows when the node is gone. A watch on the directory
+// costs a list for each contender that comes or goes, so the queue logs a warning once.
+// Curator's acquire fails here.
+func (m *Member) awaitUnread(ctx context.Context, n Node) error {
 	if m.q.blind.CompareAndSwap(false, true) {
 		inner.Logger(m.q.c).Warn("zookeeper: a contender ahead may not be read, so that the whole directory is watched instead",
 			"node", m.q.Path(n), "remedy", "give every contender READ on the others' nodes")

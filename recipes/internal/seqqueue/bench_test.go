@@ -19,7 +19,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Run(fmt.Sprintf("children=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if v := seqqueue.Judge(tags, own, children, seqqueue.Everybody); !v.Listed {
+				if v := seqqueue.Judge(tags, own, children, seqqueue.AllBlock); !v.Listed {
 					b.Fatal("not listed")
 				}
 			}

@@ -23,13 +23,14 @@ import (
 //	over     it was first, and no hold relies on it any more. Its node may still stand.
 //	left     it has given up before it was first. Its node may still stand.
 //
-// A member that is broken may be held on, but nothing may be concluded from its end:
-// its hold was lost, or a reader stands in its place (a downgrade). Its followers list.
+// A member may also be broken: its hold was lost, or a read node has the place of its write
+// node (a downgrade). Nothing may be concluded from the end of a broken member. So its
+// followers list.
 //
 // # Transitions
 //
 //	made     (answer of the create)    new -> unknown, linked or first
-//	listed   (list, no one ahead)      unknown -> first
+//	listed   (list: none ahead blocks) unknown -> first
 //	follow   (list: all ahead are linked members, the head is first or over) unknown -> linked,
 //	         or first if its front is over
 //	leave    (before the delete is sent) first -> over: its followers become first;
@@ -39,12 +40,12 @@ import (
 //
 // # Invariants
 //
-//	I1  At most one exclusive member of a chain is first and not over at any time, and no
-//	    shared one is first beside it.
+//	I1  At most one exclusive member of a chain is first and not over at any time. No
+//	    shared member is first at that time.
 //	I2  If a member is linked, every contender that blocks it and does not block its
 //	    front has gone, or is its front.
-//	I3  A member becomes first from linked only when its front becomes over, which was
-//	    first; and over only when no hold relies on it any more.
+//	I3  A linked member becomes first only when its front, which was first, becomes over.
+//	    A member becomes over only when no hold relies on it any more.
 //	I4  A front knows all its followers, and a member has one front at most. So each end
 //	    of a front is told, and no member waits for a front that is over or left.
 //	I5  Members that are linked to each other are of one session. So their nodes end
@@ -75,18 +76,18 @@ import (
 //
 // # Why a grant may come before the delete
 //
-// While the node of a member that is over stands, every contender of another client
-// waits behind it or behind its follower, whose node stands as well. When it is gone,
-// the follower is the first. So at each moment there is one believer: the front before
-// leave, its follower after it. If the delete fails, other clients wait longer, and none
-// overtakes.
+// As long as the node of a member that is over stands, its follower's node stands as well.
+// Every contender of another client waits behind one of these two nodes. When the first is
+// gone, the follower is the first. So at each moment one member alone counts as first: the
+// front before leave, its follower after it. If the delete fails, other clients wait
+// longer, and none overtakes.
 type chain struct {
 	key    chainKey
 	window window
 
 	uses int // calls and members; guarded by chains.mu
 
-	mu      sync.Mutex // guards the rest, and the places of members; never held across I/O
+	mu      sync.Mutex // guards the rest, and the positions of members; never held across I/O
 	guard   inside.Guard
 	arming  bool               // a goroutine sets a new guard
 	busy    bool               // there was a member a short time ago
@@ -108,8 +109,8 @@ const (
 	left
 )
 
-// place is where a member stands in its chain.
-type place struct {
+// position is what a chain knows of one member.
+type position struct {
 	chain     *chain // nil if the queue has none
 	shared    bool   // members that are shared do not block each other
 	state     state
@@ -118,22 +119,24 @@ type place struct {
 	guard     inside.Guard  // that stood when the node was made, or nil
 	front     *Member       // of a linked member
 	followers []*Member     // whose front it is
-	wake      chan struct{} // has a token after a change of state; nil until it waits
-	counted   bool          // in the window
-	uses      bool          // the chain, until its node is deleted
-	settled   bool          // its node is known
-	since     time.Time     // when it was settled
-	ahead     int           // contenders that blocked it when it listed last
+	woken     chan struct{} // has a token after a change of state; nil until the member waits
+	inWindow  bool          // it counts in the window
+	usesChain bool          // until its node is deleted
+
+	identified bool      // its node is known
+	since      time.Time // when it was identified
+	blockers   int       // contenders that blocked it when it listed last
 }
 
-// made is called with the answer of the create, on the reading goroutine.
+// made is called with the answer of the create, on the goroutine that reads from the
+// connection. It links m to the newest member, if the numbers say that m is right behind.
 func (c *chain) made(m *Member, path string, connection uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node, numeral := parse(m.Node.Tag, path[strings.LastIndexByte(path, '/')+1:])
 	before := c.tail
 	c.tail = nil
-	if numeral != number || m.state != unknown || m.settled || c.guard == nil || !c.guard.Holds(connection) {
+	if numeral != number || m.state != unknown || m.identified || c.guard == nil || !c.guard.Holds(connection) {
 		c.missed = true
 		return
 	}
@@ -142,8 +145,8 @@ func (c *chain) made(m *Member, path string, connection uint64) {
 	c.missed = before == nil || before.guard != m.guard || before.number+1 != m.number || !c.link(m, before)
 }
 
-// settle is called when the create has returned.
-func (m *Member) settle(node Node, path string, czxid int64) {
+// identify is called when the create has returned. It says which node m has.
+func (m *Member) identify(node Node, path string, czxid int64) {
 	now := time.Now()
 	c := m.chain
 	if c == nil {
@@ -152,24 +155,25 @@ func (m *Member) settle(node Node, path string, czxid int64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.Path != path && m.Path != "" { // the create was repeated, and the first node is gone
+	if m.Path != path && m.Path != "" { // the create was repeated: the node that made told of is gone
 		c.tail = nil
-		c.unsettle(m)
-		m.dismiss()
+		c.forgetLocked(m)
+		m.unlinkFollowers()
 	}
-	m.Node, m.Path, m.Czxid, m.seen, m.since, m.settled = node, path, czxid, now, now, true
+	m.Node, m.Path, m.Czxid, m.seen, m.since, m.identified = node, path, czxid, now, now, true
 	c.members[node.Name] = m
 }
 
-// unsettle makes m list the directory.
-func (c *chain) unsettle(m *Member) {
+// forgetLocked is forget. The caller holds c.mu.
+func (c *chain) forgetLocked(m *Member) {
 	m.unlink()
 	if m.state == linked || m.state == first {
 		m.state = unknown
 	}
 }
 
-// link puts m directly behind front. It reports false if that says nothing.
+// link notes that m is directly behind front. It reports false if that tells nothing about
+// m's turn.
 func (c *chain) link(m, front *Member) bool {
 	switch {
 	case front.broken || front.state == left || front.Session.ID() != m.Session.ID():
@@ -179,22 +183,22 @@ func (c *chain) link(m, front *Member) bool {
 	case front.state == over, front.shared && front.state == first:
 		m.state = first
 	case !front.shared:
-		c.behind(m, front)
+		m.linkTo(front)
 	case front.state == linked: // both are shared, and what blocks one blocks the other
-		c.behind(m, front.front)
+		m.linkTo(front.front)
 	default:
 		return false
 	}
 	return true
 }
 
-// behind makes m wait for front.
-func (c *chain) behind(m, front *Member) {
+// linkTo makes m wait for front. The caller holds the chain's mutex.
+func (m *Member) linkTo(front *Member) {
 	m.state, m.front = linked, front
 	front.followers = append(front.followers, m)
 }
 
-// unlink takes m out of the followers of its front.
+// unlink takes m out of the followers of its front. The caller holds the chain's mutex.
 func (m *Member) unlink() {
 	if m.front != nil {
 		m.front.followers = slices.DeleteFunc(m.front.followers, func(f *Member) bool { return f == m })
@@ -216,22 +220,23 @@ func (c *chain) listed(m *Member) {
 }
 
 // blocked notes how many contenders block m.
-func (c *chain) blocked(m *Member, ahead int) {
-	if c == nil {
-		return
+func (c *chain) blocked(m *Member, blockers int) {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m.ahead = ahead
+	m.blockers = blockers
 }
 
-// follow links m behind the contender with the given name, if that is a member that can
-// tell of its end. list has shown it as the nearest that blocks m, and how many do. All
-// of them must be members up to one that is first, and list must show all these members.
-// A reader of another client may stand between members. So may a node that was made with
-// a number of its own, by an operator. It must not be counted in the place of a member's
-// node that was deleted.
-func (c *chain) follow(m *Member, name string, ahead int, list []string) bool {
+// follow links m behind the contender with the given name. list has shown that contender as
+// the nearest that blocks m, and how many block m. follow reports false if the contender is
+// no member whose end can be m's turn.
+//
+// All blockers must be members, up to one that is first, and list must show all of these.
+// For a reader of another client may stand between members. So may a node to which an
+// operator has given a number. Such a node must not be counted for a member's node that was
+// deleted.
+func (c *chain) follow(m *Member, name string, blockers int, list []string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	front := c.members[name]
@@ -244,12 +249,12 @@ func (c *chain) follow(m *Member, name string, ahead int, list []string) bool {
 		head = head.front
 	}
 	switch {
-	case len(known) != ahead, head.state != first && head.state != over, !allIn(list, known):
+	case len(known) != blockers, head.state != first && head.state != over, !allIn(list, known):
 		return false
 	case front.state == over:
 		m.state = first
 	default:
-		c.behind(m, front)
+		m.linkTo(front)
 	}
 	return true
 }
@@ -265,7 +270,8 @@ func allIn(list, names []string) bool {
 	return missing == 0
 }
 
-// leave notes that m will not be held any more. It comes before its node is deleted.
+// leave notes that no hold relies on m any more, or that m has given up. It is called before
+// the delete of m's node is sent.
 func (c *chain) leave(m *Member) {
 	if c == nil {
 		return
@@ -287,9 +293,9 @@ func (c *chain) leave(m *Member) {
 		case was == first:
 			f.state = first
 		case was == linked && (!f.shared || !front.shared):
-			c.behind(f, front)
+			f.linkTo(front)
 		}
-		f.poke()
+		f.wake()
 	}
 }
 
@@ -301,31 +307,32 @@ func (c *chain) breakOff(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.broken = true
-	c.exit(m)
-	m.dismiss()
+	c.leaveWindow(m)
+	m.unlinkFollowers()
 }
 
-// dismiss makes the followers of m list the directory. The caller holds c.mu.
-func (m *Member) dismiss() {
+// unlinkFollowers makes the followers of m list the directory. The caller holds the chain's
+// mutex.
+func (m *Member) unlinkFollowers() {
 	for _, f := range m.followers {
 		f.front, f.state = nil, unknown
-		f.poke()
+		f.wake()
 	}
 	m.followers = nil
 }
 
-// forget makes m list the directory.
+// forget deletes what is known of m's position, so that m lists the directory.
 func (c *chain) forget(m *Member) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unsettle(m)
+	c.forgetLocked(m)
 }
 
-// disband makes every member list the directory.
-func (c *chain) disband() {
+// forgetAll makes every member that waits in the chain list the directory.
+func (c *chain) forgetAll() {
 	if c == nil {
 		return
 	}
@@ -334,24 +341,25 @@ func (c *chain) disband() {
 	c.tail = nil
 	for _, m := range c.members {
 		if m.state == linked {
-			c.unsettle(m)
-			m.poke()
+			c.forgetLocked(m)
+			m.wake()
 		}
 	}
 }
 
-// exit makes room for another member. The caller holds c.mu.
-func (c *chain) exit(m *Member) {
-	if m.counted {
-		m.counted = false
-		c.window.exit()
+// leaveWindow makes room for another member, unless m has left the window before. The caller
+// holds c.mu.
+func (c *chain) leaveWindow(m *Member) {
+	if m.inWindow {
+		m.inWindow = false
+		c.window.leave()
 	}
 }
 
-// poke wakes m, if it waits.
-func (m *Member) poke() {
+// wake wakes m, if it waits.
+func (m *Member) wake() {
 	select {
-	case m.wake <- struct{}{}:
-	default: // there is a token, or it does not wait yet
+	case m.woken <- struct{}{}:
+	default: // there is a token, or m does not wait yet
 	}
 }

@@ -2,7 +2,7 @@
  * The model of chain.go, for the model checker spin: the members of one directory, what
  * their clients conclude from numbers, guards and lists, and all that may go wrong. Its
  * members are exclusive, as of a mutex. Words are those of chain.go: unknown, linked,
- * first, over, left; made, listed, follow, leave, break, forget, succeed; guard, tail,
+ * first, over, left; made, listed, follow, leave, break, forget, aheadGone; guard, tail,
  * front. scripts/model.sh runs it.
  *
  * Clients talk to the server by two queues each, as on a connection: requests are
@@ -527,7 +527,7 @@ look:
 				:: atomic { state[m] == unknown -> ask(watch, x, changed); x = 0 }
 					if
 					:: atomic { told[m] -> told[m] = false;
-						if	/* succeed: it was the only one ahead, and its own node is not known to be gone */
+						if	/* aheadGone: it was the only one ahead, and its own node is not known to be gone */
 						:: (ahead_[m] == 1 || BUG == SUCCEED_BLINDLY) && !again[m] && (!knows[m] || BUG == OWN_NODE_FORGOTTEN) -> state[m] = first
 						:: else -> skip
 						fi }

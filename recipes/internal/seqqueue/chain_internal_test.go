@@ -53,11 +53,11 @@ func (p *tape) make(n int, tag string) *Member {
 	p.t.Helper()
 	m := &Member{Node: Node{Tag: tag}}
 	m.Own = Own{Session: p.session, member: m}
-	m.chain, m.shared, m.wake = p.chain, tag == "__READ__", make(chan struct{}, 1)
+	m.chain, m.shared, m.woken = p.chain, tag == "__READ__", make(chan struct{}, 1)
 	path := fmt.Sprintf("/d/x-%s%010d", tag, n)
 	p.made(m, path, 1)
 	node, _ := parse(tag, path[3:])
-	m.settle(node, path, int64(n))
+	m.identify(node, path, int64(n))
 	return m
 }
 
@@ -174,11 +174,11 @@ func TestChainRepeatedCreate(t *testing.T) {
 	p.listed(p.make(5, mutexTag))
 	m := &Member{Node: Node{Tag: mutexTag}}
 	m.Own = Own{Session: p.session, member: m}
-	m.chain, m.wake = p.chain, make(chan struct{}, 1)
+	m.chain, m.woken = p.chain, make(chan struct{}, 1)
 	p.made(m, "/d/x-lock-0000000006", 1)
 	follower := p.make(7, mutexTag)
 	p.want("behind the first node", follower, linked, m)
-	m.settle(Node{Name: "x-lock-0000000008", Key: "0000000008", Tag: mutexTag}, "/d/x-lock-0000000008", 8)
+	m.identify(Node{Name: "x-lock-0000000008", Key: "0000000008", Tag: mutexTag}, "/d/x-lock-0000000008", 8)
 	p.want("with another node", m, unknown, nil)
 	p.want("ahead of that", follower, unknown, nil)
 }
@@ -230,7 +230,7 @@ func TestChainFollow(t *testing.T) {
 	p.leave(a)
 	p.want("behind one that a list has shown", b, first, nil)
 	select {
-	case <-b.wake:
+	case <-b.woken:
 	default:
 		t.Error("it was not woken")
 	}
@@ -245,24 +245,24 @@ func TestWindow(t *testing.T) {
 			t.Fatalf("entry %d of two", i+1)
 		}
 	}
-	first, second := w.queue(2), w.queue(2)
+	first, second := w.newEntrant(2), w.newEntrant(2)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if in, err := w.enter(ended, first, nil); in || !errors.Is(err, context.Canceled) {
 		t.Errorf("entered %v, error %v", in, err)
 	}
-	w.withdraw(first)
+	w.giveUp(first)
 	if n := w.len(); n != 1 {
 		t.Errorf("%d wait", n)
 	}
-	w.exit()
+	w.leave()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if in, err := w.enter(ctx, second, nil); !in || err != nil {
 		t.Errorf("entered %v, error %v", in, err)
 	}
-	third := w.queue(2)
-	w.withdraw(second) // let in, and given back
+	third := w.newEntrant(2)
+	w.giveUp(second) // let in, and given back
 	if in, err := w.enter(ctx, third, nil); !in || err != nil {
 		t.Errorf("entered %v, error %v", in, err)
 	}

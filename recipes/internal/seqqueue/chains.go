@@ -15,9 +15,9 @@ const hot = time.Second
 // mostIdle bounds the chains that a client keeps without a member.
 const mostIdle = 256
 
-// chainKey tells the chains of one client apart. Members of two recipes do not stand in
-// one chain, also if a program gives both the same directory. Each lists then, and
-// finds the nodes of the other.
+// chainKey tells the chains of one client apart. Members of two recipes are never in one
+// chain, also if a program gives both recipes the same directory. Then each recipe finds the
+// nodes of the other by its lists.
 type chainKey struct {
 	dir    string // its path on the server
 	shared string // the tag of members that do not block each other, or ""
@@ -27,10 +27,10 @@ type chainKey struct {
 type chains struct {
 	mu   sync.Mutex // guards the rest; never held across I/O
 	all  map[chainKey]*chain
-	idle []*chain // the one that was left first in front
+	idle []*chain // without a use, in the order in which they became idle
 }
 
-// keptChains is the key of what a client keeps.
+// keptChains is the key under which a client keeps its chains.
 type keptChains struct{}
 
 // chainsOf returns the chains of the client of c.
@@ -39,7 +39,7 @@ func chainsOf(c *client.Client) *chains {
 	return all
 }
 
-// use returns the chain with the given key. It stays at least until done.
+// use returns the chain with the given key. The client keeps it at least until done.
 func (s *chains) use(key chainKey) *chain {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *chains) use(key chainKey) *chain {
 	return c
 }
 
-// done ends one use. It drops the chain that was idle for longest, if there are many.
+// done ends one use. If many chains are idle, done forgets the one that was idle for longest.
 func (s *chains) done(c *chain) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +99,9 @@ func (c *chain) join(n int) {
 	c.joining += n
 }
 
-// ready prepares the chain for another member of s. It reports whether a list
-// should follow the create, because the number of the node will not tell its
-// place.
+// ready prepares the chain for another member of s. It reports whether a list should follow
+// the create, because the number of the node will not tell its place. If the chain was used
+// a short time ago, ready sets the guard that numbers need.
 func (c *chain) ready(ctx context.Context, s *client.Session, dir string) (list bool) {
 	c.mu.Lock()
 	stands := c.guard != nil && c.guard.Stands()

@@ -1,36 +1,45 @@
-// Package seqqueue is the queue of ephemeral-sequential children that every
-// lock recipe of Curator is built on (LockInternals,
-// StandardLockInternalsDriver).
+// Package seqqueue is the queue of ephemeral sequential nodes on which every lock recipe of
+// Curator is built (LockInternals, StandardLockInternalsDriver).
 //
 // A contender joins by creating "_c_<uuid>-<prefix><number>" in the queue's
 // directory. The server assigns the number, which is the contender's place. A waiter
-// watches the nearest contender ahead that blocks it. It uses a getData watch: unlike an
-// exists watch, that leaves nothing behind on a node that is gone. The end of the only
-// contender ahead is the waiter's turn. With more contenders ahead, the one that goes may
-// have given up, so the waiter has to list the directory again. It does that early, when
-// the last but one goes, which it watches for that. A contender leaves by deleting its node.
+// watches the nearest contender ahead that blocks it. It uses a getData watch: on a node that
+// is gone, unlike an exists watch, that leaves no watch behind. The end of the only
+// contender ahead is the waiter's turn. With more contenders ahead, the nearest may only have
+// given up when it goes, so the waiter has to list the directory again. It does that early:
+// it also watches the contender before the nearest one, and lists when that goes. A contender
+// leaves by deleting its node.
+//
+// # One acquire, file by file
+//
+//   - window.go: an acquire waits in the process while its client has many nodes there.
+//   - member.go: Join makes the node. Await waits for the turn, by the parts that follow.
+//   - front.go, chain.go, chains.go: behind a member of the same session it waits in the
+//     process, without a request.
+//   - line.go: judge finds in a list which contenders are ahead and block.
+//   - ahead.go: behind any other contender it waits by a watch.
+//   - own.go: the delete of the node, which ends the acquire or the hold.
+//   - foreign.go: locks of other recipes and libraries in the directory.
 //
 // # Order
 //
-// Contenders are ordered as Curator orders them, by the text after the last
-// occurrence of the prefix, compared as text. Numbers have ten digits, so that
-// is their order as numbers too, until the counter of the directory comes to
-// its end at 2147483647. Current servers then assign the same number again
-// and again (DataTree since ZOOKEEPER-3249). Older servers go negative. In
-// either case several contenders see themselves first. A queue near that end
-// therefore refuses to grant anything: [ErrExhausted].
+// Contenders have Curator's order: by the text after the last occurrence of the prefix,
+// compared as text. Numbers have ten digits, so that is also their order as numbers, until
+// the directory's counter comes to its end at 2147483647. Then current servers assign the
+// same number again and again (DataTree since ZOOKEEPER-3249). Older servers go negative. In
+// either case several contenders see themselves first. So near that end a queue refuses to
+// grant anything: [ErrExhausted].
 //
 // # Foreign children
 //
-// Children whose text after the prefix is not a number of that form, or that
-// lack the prefix, are not contenders and are passed over. Curator counts
-// some of them as contenders, depending on how their names compare, and waits
-// for them; a contender of this package then goes first, which does no harm.
+// A child without the prefix, or without such a number after it, is no contender, and is
+// passed over. Curator counts some of these children as contenders, depending on how their
+// names compare, and waits for them. Then a contender of this package goes first, which does
+// no harm.
 //
 // # Sessions
 //
-// A member is bound to the session that made its node. When that session is
-// over every call fails, and nothing of the member is carried over into the
-// next session. Its node may still be listed for a moment, but the server is about to
-// delete it (CURATOR-604).
+// A member is of the session that made its node. When that session is over, every call of
+// the member fails, and no part of it goes on in the next session. A list may show its node
+// for a moment more, until the server deletes the node (CURATOR-604).
 package seqqueue

@@ -21,7 +21,7 @@ func (q *Queue) Unmixed(ctx context.Context) ([]Node, error) {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
-	if err := q.mix(ctx, q.c, judge(q.tags, Node{}, children, Everybody)); err != nil {
+	if err := q.mix(ctx, q.c, judge(q.tags, Node{}, children, AllBlock)); err != nil {
 		return nil, err
 	}
 	return line(q.tags, children), nil
@@ -44,7 +44,7 @@ func (q *Queue) mix(ctx context.Context, at Reader, v verdict) error {
 // Refuse returns an error that matches [ErrForeign] if one of the children of
 // dir belongs to another recipe or library.
 func (t Tags) Refuse(dir string, children []string) error {
-	return t.refuse(dir, judge(t, Node{}, children, Everybody).foreign)
+	return t.refuse(dir, judge(t, Node{}, children, AllBlock).foreign)
 }
 
 // refuse returns the error that names a foreign child, and nil without one.

@@ -1,3 +1,6 @@
+// The wait behind a member of the same session, which hands over in the process. Meanwhile the
+// waiting member looks after its own node. ahead.go has the wait behind other contenders.
+
 package seqqueue
 
 import (
@@ -11,15 +14,14 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// WatchAfter is how long the node of a holder, or of a member that waits, counts as
-// standing after it was seen: in the answer to its create, or in a list. From then on
-// the node is watched. So a wait or a hold that is shorter costs the server nothing. If
-// another client deletes the node before, the member notices at the end of this time at
-// the latest.
+// WatchAfter is how long the node of a holder, or of a member that waits, counts as standing
+// after it was seen. The answer to its create shows the node, and so does a list. After that
+// time the node is watched. So a shorter wait or hold costs the server nothing. If another client deletes the
+// node before it is watched, the member notices at the end of this time.
 const WatchAfter = 20 * time.Millisecond
 
-// watchDeepAfter is the same for a member with several contenders ahead. It lists before
-// its turn can come, which shows its own node. The watch only tells it sooner.
+// watchDeepAfter is the same for a member with several contenders ahead. Such a member lists
+// before its turn can come, and the list shows its own node. The watch only tells it sooner.
 const watchDeepAfter = time.Second
 
 // awaitFront waits until m is first, or has to list the directory.
@@ -32,7 +34,7 @@ func (m *Member) awaitFront(ctx context.Context) error {
 		if m.Told != nil {
 			m.Told(ahead, behind.Node.Name)
 		}
-		if err := m.awaitWake(ctx); errors.Is(err, ErrGone) {
+		if err := m.awaitChange(ctx); errors.Is(err, ErrGone) {
 			return err
 		} else if err != nil {
 			behind.Err = err
@@ -41,34 +43,35 @@ func (m *Member) awaitFront(ctx context.Context) error {
 	}
 }
 
-// awaitWake waits for a change of the place of m, and looks after m's own node.
-func (m *Member) awaitWake(ctx context.Context) error {
+// awaitChange waits for a change of m's state, and looks after m's own node.
+func (m *Member) awaitChange(ctx context.Context) error {
 	due, stop := m.due(WatchAfter)
 	defer stop()
-	look := false
+	read := false
 	select {
-	case <-m.wake:
+	case <-m.woken:
 	case <-m.Session.Context().Done():
 	case <-ctx.Done():
 	case <-due:
-		look = true
+		read = true
 	}
-	// Several may come at one instant.
+	// Several of these may come at one instant.
 	if err := m.Session.Err(); err != nil {
 		return err
 	}
 	if err := ctxerr.Ended(ctx); err != nil {
 		return err
 	}
-	if _, behind := m.awaited(); look && behind != nil {
-		return m.lookAfter(ctx)
+	if _, behind := m.awaited(); read && behind != nil {
+		return m.watchOwn(ctx)
 	}
 	return nil
 }
 
-// due returns a channel that says when m's own node has to be read, some time after it was
-// seen, and a function that ends that.
-func (m *Member) due(after time.Duration) (<-chan struct{}, func()) {
+// due returns a channel that is closed when m's own node has to be read. That is when its
+// watch has fired or, without a watch, some time after the node was seen. The caller ends the
+// wait with stop.
+func (m *Member) due(after time.Duration) (read <-chan struct{}, stop func()) {
 	switch {
 	case m.chain == nil || m.blind:
 		return nil, func() {}
@@ -80,9 +83,9 @@ func (m *Member) due(after time.Duration) (<-chan struct{}, func()) {
 	return due, func() { t.Stop() }
 }
 
-// lookAfter reads m's own node and watches it. It returns ErrGone if another client has
-// deleted it. A node that may not be read is found in lists alone.
-func (m *Member) lookAfter(ctx context.Context) error {
+// watchOwn reads m's own node and watches it. If another client has deleted the node, it
+// returns ErrGone. If m may not read its own node, only lists show that node.
+func (m *Member) watchOwn(ctx context.Context) error {
 	at := time.Now()
 	_, stat, w, err := m.Session.GetW(ctx, m.Path)
 	switch {
@@ -119,19 +122,19 @@ func (m *Member) watched() bool {
 	}
 }
 
-// succeed makes m the first, now that n is gone, if n was the only contender that blocked
-// m. Numbers only grow while m's own node stands, which isFirst looks at. So no other
-// contender has come ahead since. ClickHouse Keeper sends events of sessions that it ends
-// with their connections, so there m lists.
-func (m *Member) succeed(n Node) {
-	if m.behind == 1 && m.inherits(n) && inner.Orderly(m.Session) {
+// aheadGone is called when n is gone. If n was the only contender that blocked m, m is the
+// first. Numbers only grow while m's own node stands, which isFirst checks. So no other
+// contender has come ahead since. ClickHouse Keeper ends sessions with their connections, and
+// sends events of that. So m lists there.
+func (m *Member) aheadGone(n Node) {
+	if m.blockers == 1 && m.endIsTurn(n) && inner.Orderly(m.Session) {
 		m.chain.listed(m)
 	}
 }
 
-// inherits reports whether the end of n can be m's turn. A writer has to list behind a
-// writer, which may have left a reader in its place.
-func (m *Member) inherits(n Node) bool {
+// endIsTurn reports whether the end of n can be m's turn. A writer behind a writer has to
+// list: by a downgrade the writer ahead may have left a reader.
+func (m *Member) endIsTurn(n Node) bool {
 	return m.chain != nil && (m.q.key.shared == "" || m.shared || n.Tag == m.q.key.shared)
 }
 
@@ -149,8 +152,8 @@ func (m *Member) isFirst() bool {
 	return m.state == first
 }
 
-// awaited says behind which member m waits in the process, and how many have to leave
-// before it is m's turn. It returns nil if m does not wait there.
+// awaited says behind which member m waits in the process. ahead is how many contenders have
+// to leave before it is m's turn. If m does not wait in the process, behind is nil.
 func (m *Member) awaited() (ahead int, behind *WaitError) {
 	c := m.chain
 	if c == nil {
@@ -161,24 +164,25 @@ func (m *Member) awaited() (ahead int, behind *WaitError) {
 	if m.state != linked {
 		return 0, nil
 	}
-	if m.wake == nil {
-		m.wake = make(chan struct{}, 1)
+	if m.woken == nil {
+		m.woken = make(chan struct{}, 1)
 	}
 	front := m
 	for ; front.state == linked; front = front.front {
 		ahead++
 	}
 	if front.state == unknown {
-		ahead += front.ahead
+		ahead += front.blockers
 	}
 	return ahead, m.q.waitError(m.front)
 }
 
-// follow waits behind ahead in the process, if that can be told.
+// follow reports whether m can wait in the process behind ahead, the nearest contender that
+// blocks m.
 func (m *Member) follow(ahead Node) bool {
 	list := m.list
 	m.list = nil
-	return m.chain != nil && !m.blind && m.chain.follow(m, ahead.Name, m.behind, list)
+	return m.chain != nil && !m.blind && m.chain.follow(m, ahead.Name, m.blockers, list)
 }
 
 // leave notes that no hold relies on m any more.
@@ -188,7 +192,7 @@ func (m *Member) leave() {
 	}
 }
 
-// quit notes that m's node is deleted, or left to the background.
+// quit notes that m's node is deleted, or that the remover is to delete it.
 func (m *Member) quit() {
 	if m == nil || m.chain == nil {
 		return
@@ -196,35 +200,35 @@ func (m *Member) quit() {
 	m.watch.Stop()
 	c := m.chain
 	c.mu.Lock()
-	used := m.uses
-	m.uses = false
+	used := m.usesChain
+	m.usesChain = false
 	delete(c.members, m.Node.Name)
-	c.exit(m)
+	c.leaveWindow(m)
 	c.mu.Unlock()
 	if used {
 		m.q.chains.done(c)
 	}
 }
 
-// count makes m count in the window, which it has entered, and use the chain.
-func (c *chain) count(m *Member) {
+// entered notes that m has entered the window, and that it uses the chain.
+func (c *chain) entered(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.counted, m.uses = true, true
+	m.inWindow, m.usesChain = true, true
 }
 
-// enough ends m's part in the window if others may share the lock with it.
-func (c *chain) enough(m *Member) {
+// leaveWindowIfShared takes m out of the window if other members may be held beside it.
+func (c *chain) leaveWindowIfShared(m *Member) {
 	if c == nil || !m.shared {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.exit(m)
+	c.leaveWindow(m)
 }
 
-// waitError describes a member that is waited for, by its path in the namespace of q. The
-// caller holds the mutex of the chain.
+// waitError describes the member behind which another one waits, by its path in the namespace
+// of q. The caller holds the chain's mutex.
 func (q *Queue) waitError(behind *Member) *WaitError {
 	return &WaitError{
 		Node: behind.Node, Path: q.Path(behind.Node), Own: true, Only: behind.state == first, Data: behind.data,

@@ -10,13 +10,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Blocks is the rule of a recipe: whether a contender ahead has to go before
-// the one behind may proceed. It is pure. A mutex is blocked by every contender, a
-// reader by writers only.
+// Blocks is the rule of a recipe: whether a contender ahead has to go before the contender
+// behind it has its turn. The result depends on the argument alone. Every contender blocks a
+// mutex, and writers alone block a reader.
 type Blocks func(ahead Node) bool
 
-// Everybody is the rule of a mutex.
-func Everybody(Node) bool { return true }
+// AllBlock is the rule of a mutex: every contender ahead blocks.
+func AllBlock(Node) bool { return true }
 
 // verdict is what a list of children says to one of them.
 type verdict struct {
@@ -24,18 +24,18 @@ type verdict struct {
 	wrapped bool // the directory's counter has passed its end
 	blocked bool
 	nearest Node   // the last contender ahead that blocks, if blocked
-	second  Node   // the last but one, if ahead is at least two
-	ahead   int    // contenders ahead that block
+	second  Node   // the last but one of these, if there are two
 	foreign string // a child of another recipe or library, if any
 	maybe   bool   // Site.Last is there without the other names
+
+	blockers int // contenders ahead that block
 }
 
-// judge finds the place of own in a list of children. It looks at each name
-// once: at thousands of waiters, sorting the list at every wake-up is what
-// costs.
+// judge finds the place of own in a list of children. It looks at each name once: with
+// thousands of waiters, sorting the list at every wake-up is what costs.
 func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 	var v verdict
-	found, last := 0, false // of the site
+	found, last := 0, false // names of the site, and whether Last is one
 	for _, name := range children {
 		if name == own.Name {
 			v.listed = true
@@ -54,7 +54,7 @@ func judge(tags Tags, own Node, children []string, blocks Blocks) verdict {
 			v.wrapped = true
 		case !n.before(own) || !blocks(n):
 		default:
-			v.ahead++
+			v.blockers++
 			switch {
 			case !v.blocked:
 				v.blocked, v.nearest = true, n
@@ -108,12 +108,12 @@ const (
 type Tags struct {
 	// Contenders stand in one line, by their numbers, whichever tag they have.
 	Contenders []string
-	// Foreign are contenders by the rules of another protocol, which may not
-	// see ours. Their presence is an error. A child that one of Contenders fits
-	// is not foreign.
+	// Foreign are contenders by the rules of another protocol, which may not see
+	// ours. If one is in the directory, an acquire is refused. A child whose name has
+	// one of Contenders is not foreign.
 	Foreign []Foreign
 	// Site is where a recipe works that puts no contenders into the directory
-	// itself. Its presence is an error, too.
+	// itself. If it is there, an acquire is refused, too.
 	Site Site
 }
 
@@ -162,8 +162,8 @@ func (n Node) Sequence() int64 {
 }
 
 // before is the order of the queue. Two contenders with the same number are a
-// write hold and the read hold that it was downgraded to. The read hold lasts longer
-// and comes last. Other equal numbers appear only when the counter is at its end. Then
+// write hold and the read hold that it was downgraded to. The read hold lasts longer,
+// so it comes last. Other equal numbers appear only when the counter is at its end. Then
 // the name decides, so that all clients of this library agree.
 func (n Node) before(o Node) bool {
 	switch {
@@ -175,8 +175,8 @@ func (n Node) before(o Node) bool {
 	return n.Name < o.Name
 }
 
-// parse reads a child's name. It returns the contender, also one by foreign rules, and
-// noNumber for a child that is none.
+// parse reads a child's name. It returns the contender, also one by foreign rules. For any
+// other child it returns noNumber.
 func (t Tags) parse(name string) (n Node, v numeral) {
 	for _, tag := range t.Contenders {
 		if n, v = parse(tag, name); v != noNumber {

@@ -54,7 +54,7 @@ func wantQueue(t *testing.T, children []string) {
 		if own.Name != want[i] {
 			t.Fatalf("%q: place %d has %s, want %s", children, i, own.Name, want[i])
 		}
-		v := seqqueue.Judge(tags, own, children, seqqueue.Everybody)
+		v := seqqueue.Judge(tags, own, children, seqqueue.AllBlock)
 		if !v.Listed || v.Wrapped != wrapped || v.Blocked != (i > 0) || i > 0 && v.Nearest != got[i-1] {
 			t.Errorf("%q: judge %s: %+v", children, own.Name, v)
 		}
@@ -95,7 +95,7 @@ func TestJudgeNotListed(t *testing.T) {
 	t.Parallel()
 	own := seqqueue.Node{Name: "me-lock-0000000005", Key: "0000000005"}
 	for _, children := range [][]string{nil, {}, {"a-lock-0000000005"}, {"you-lock-0000000004"}, {"me-lock-000000000"}} {
-		if v := seqqueue.Judge(tags, own, children, seqqueue.Everybody); v.Listed {
+		if v := seqqueue.Judge(tags, own, children, seqqueue.AllBlock); v.Listed {
 			t.Errorf("%q: %+v", children, v)
 		}
 	}
@@ -120,10 +120,10 @@ func TestForeign(t *testing.T) {
 			t.Errorf("foreign %v: line %+v", tags.Foreign != nil, line)
 		}
 	}
-	if v := seqqueue.Judge(apart, own, children, seqqueue.Everybody); v.Foreign != "k__lock__0000000002" || v.Nearest.Name != "b-lock-0000000001" {
+	if v := seqqueue.Judge(apart, own, children, seqqueue.AllBlock); v.Foreign != "k__lock__0000000002" || v.Nearest.Name != "b-lock-0000000001" {
 		t.Errorf("apart: %+v", v)
 	}
-	if v := seqqueue.Judge(together, own, children, seqqueue.Everybody); v.Foreign != "" || v.Nearest.Name != "k__lock__0000000002" {
+	if v := seqqueue.Judge(together, own, children, seqqueue.AllBlock); v.Foreign != "" || v.Nearest.Name != "k__lock__0000000002" {
 		t.Errorf("together: %+v", v)
 	}
 	err := apart.Refuse("/dir", children)
@@ -150,7 +150,7 @@ func TestSite(t *testing.T) {
 		{[]string{"twofold", own.Name, "one"}, ""},
 		{[]string{"two", own.Name, "one"}, "one"},
 	} {
-		v := seqqueue.Judge(site, own, tt.children, seqqueue.Everybody)
+		v := seqqueue.Judge(site, own, tt.children, seqqueue.AllBlock)
 		if v.Foreign != tt.foreign || !v.Listed || v.Blocked {
 			t.Errorf("%v: %+v", tt.children, v)
 		}
@@ -162,7 +162,7 @@ func TestSite(t *testing.T) {
 			t.Errorf("%v: line %v", tt.children, line)
 		}
 	}
-	if v := seqqueue.Judge(tags, own, []string{own.Name, ""}, seqqueue.Everybody); v.Foreign != "" {
+	if v := seqqueue.Judge(tags, own, []string{own.Name, ""}, seqqueue.AllBlock); v.Foreign != "" {
 		t.Errorf("no site: %+v", v)
 	}
 }

@@ -14,44 +14,43 @@ import (
 	"github.com/docent-go/docent/internal/inside"
 )
 
-// Member is a contender of this process. Await and Delete are for one goroutine; the
-// rest never changes.
+// Member is a contender of this process. Await and Delete are for one goroutine. Once Join has
+// returned, the member's node is the same for ever.
 type Member struct {
-	Own // its one node
+	Own // its node, of which there is one
 
 	Node  Node
 	Path  string
 	Czxid int64 // of the node, the fencing token
 
-	// Told, unless it is nil, is called by Ahead. ahead is how many contenders have to
-	// leave before it is the member's turn; behind names the last of them.
+	// Ahead calls Told, unless that is nil. ahead is how many contenders have to leave
+	// before it is the member's turn, and behind names the last of them.
 	Told func(ahead int, behind string)
 
-	place
+	position
 
 	q        *Queue
 	data     []byte               // of its node
 	seen     time.Time            // when its node was known to stand last
 	watch    *client.OneShotWatch // on its own node, or nil
 	blind    bool                 // its own node may not be read
-	behind   int                  // contenders that blocked it when the queue was listed last
-	second   Node                 // the last but one of them, if there are two
-	nearest  *watched             // the last of them, or nil
-	list     []string             // that list, until follow has looked at it
-	children []string             // a list made since the node was; nil if there is none
-	beside   []string             // of the other directory, if no other contender can have had the turn since; or nil
+	nearest  *watchedNode         // the nearest contender ahead that blocks, while m watches it; or nil
+	second   Node                 // the contender before that, if two blocked when the queue was listed last
+	list     []string             // the list that showed these, until follow has read it
+	children []string             // a list made since the node was, which Ahead has not read; or nil
+	other    []string             // the list of the other directory; nil if another contender may have had the turn since
 	one      [1]string            // backs Paths
 }
 
-// Node is what a contender with the given tag makes in the queue. acl is also that
-// of parents that are made; nil is the client's default.
+// Node is what a contender with the given tag makes in the queue. Parents that are made get
+// the same acl. A nil acl is the client's default.
 func (q *Queue) Node(tag string, data []byte, acl []zk.ACL) inside.Node[client.Client] {
-	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Beside: q.side}
+	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Other: q.other}
 }
 
-// Join enters the queue with a node that [Queue.Node] has returned. If too many members
-// of the client stand there, it waits until one leaves. On error no node remains, or its
-// removal goes on in the background until it succeeds or the session is over.
+// Join makes a node that [Queue.Node] has returned. If the client has as many members in the
+// directory as it may, Join waits until one leaves. On error no node remains, or its removal
+// goes on in the background until it succeeds or the session is over.
 func (q *Queue) Join(ctx context.Context, node inside.Node[client.Client]) (*Member, error) {
 	return q.joinWith(ctx, node, false)
 }
@@ -77,26 +76,26 @@ func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], p
 	}
 	m, err := q.join(ctx, node, c)
 	if err != nil {
-		c.window.exit()
+		c.window.leave()
 		q.chains.done(c)
 		return nil, err
 	}
-	c.count(m)
+	c.entered(m)
 	return m, nil
 }
 
-// enter takes a place in the window.
+// enter waits until the window lets the acquire in.
 func (q *Queue) enter(ctx context.Context, c *chain, past bool) error {
 	if past {
-		c.window.push()
+		c.window.enterPast()
 		return nil
 	}
 	if c.window.tryEnter(q.most) {
 		return nil
 	}
-	e := c.window.queue(q.most)
+	e := c.window.newEntrant(q.most)
 	for {
-		// Without a session, or with a client that is closed, no place is of use.
+		// Without a session, or with a client that is closed, no node can be made.
 		s, err := q.c.Session(ctx)
 		if err == nil {
 			var in bool
@@ -105,14 +104,15 @@ func (q *Queue) enter(ctx context.Context, c *chain, past bool) error {
 			}
 		}
 		if err != nil {
-			c.window.withdraw(e)
-			return q.waiting(c, err)
+			c.window.giveUp(e)
+			return q.waitedBehind(c, err)
 		}
 	}
 }
 
-// waiting names a member behind which an acquire has waited in the process.
-func (q *Queue) waiting(c *chain, err error) error {
+// waitedBehind returns err with the newest member of c, behind which an acquire has waited
+// without a node.
+func (q *Queue) waitedBehind(c *chain, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.newest()
@@ -135,8 +135,8 @@ func (c *chain) newest() (last *Member) {
 	return last
 }
 
-// Waiting returns how many acquires of this client wait in the process, and the name of
-// the newest of its nodes, "" if there is none.
+// Waiting returns how many acquires of this client wait in the process without a node. behind
+// is the name of the newest of the client's nodes, "" if there is none.
 func (q *Queue) Waiting() (n int, behind string) {
 	if q.chains == nil {
 		return 0, ""
@@ -151,7 +151,8 @@ func (q *Queue) Waiting() (n int, behind string) {
 	return c.window.len(), behind
 }
 
-// Crowded reports whether an acquire of this client would have to wait in the process.
+// Crowded reports whether an acquire of this client would have to wait before it makes a
+// node.
 func (q *Queue) Crowded() bool {
 	if q.chains == nil {
 		return false
@@ -161,13 +162,13 @@ func (q *Queue) Crowded() bool {
 	if !c.window.tryEnter(q.most) {
 		return true
 	}
-	c.window.exit()
+	c.window.leave()
 	return false
 }
 
 // join makes the node. c is nil if the queue has no chains.
 func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *chain) (*Member, error) {
-	if err := q.Room(ctx); err != nil {
+	if err := q.MayJoin(ctx); err != nil {
 		return nil, err
 	}
 	if c != nil {
@@ -190,22 +191,22 @@ func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *ch
 			return m, q.adopt(m, node.Prefix, e)
 		}
 		if c != nil {
-			c.leave(m) // its create may yet be answered
+			c.leave(m) // the create may still be answered
 		}
 		if !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil {
 			return nil, err
 		}
-		// There was no place yet that could be lost with the session.
+		// No place was lost with the session.
 	}
 }
 
-// Room refuses to enter a queue that has a foreign child, if it had one when this
-// value looked last. The node of an entrant would refuse the other recipe, too.
+// MayJoin returns an error if an acquire must not join. If q saw a foreign child last, MayJoin
+// lists the directory again. For a new node would make the other recipe refuse as well.
 //
-// Room also refuses a queue whose counter was seen near its end. It asks for the
-// counter without using up one of the numbers that are left. What servers show as
-// cversion is 2 x creates - children, in 32 bits.
-func (q *Queue) Room(ctx context.Context) error {
+// If q saw a number near the end of the counter, MayJoin reads the counter again. That uses up
+// none of the numbers that are left. What servers show as cversion is 2 x creates - children,
+// in 32 bits.
+func (q *Queue) MayJoin(ctx context.Context) error {
 	if q.mixed.Load() {
 		if _, err := q.Unmixed(ctx); err != nil {
 			return err
@@ -231,7 +232,7 @@ func (q *Queue) Room(ctx context.Context) error {
 func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
 	m := q.member(s, tag)
 	if q.chains != nil {
-		m.chain, m.uses = q.chains.use(q.key), true
+		m.chain, m.usesChain = q.chains.use(q.key), true
 	}
 	return m, q.adopt(m, tag, e)
 }
@@ -244,7 +245,7 @@ func (q *Queue) member(s *client.Session, tag string) *Member {
 	return m
 }
 
-// adopt gives m its node, which has the given tag. Until settle has returned, a late
+// adopt gives m its node, which has the given tag. Until identify has returned, a late
 // answer on an earlier connection may still write to m.
 func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 	m.children, m.one = e.Children, [1]string{e.Path}
@@ -252,9 +253,9 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	node, numeral := parse(tag, name)
 	if numeral != number {
-		node = Node{Name: name, Key: "-1", Tag: tag} // past the end of the counter
+		node = Node{Name: name, Key: "-1", Tag: tag} // the counter has passed its end
 	}
-	m.settle(node, e.Path, e.Czxid)
+	m.identify(node, e.Path, e.Czxid)
 	switch n := m.Node.Sequence(); {
 	case n < 0 || n >= lastSequence:
 		q.refused.Store(true)
@@ -265,18 +266,17 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
 	// The other directory was listed after the queue. If this member was the first in
-	// the queue then, no other member has had the turn since, and the list is good.
-	if e.Beside != nil {
-		if v := judge(q.tags, m.Node, e.Children, Everybody); v.listed && !v.blocked {
-			m.beside = e.Beside
+	// the queue by then, no other contender has had the turn since, and the list is good.
+	if e.Other != nil {
+		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked {
+			m.other = e.Other
 		}
 	}
 	return nil
 }
 
-// Ahead returns the nearest contender that blocks, nil if none does. It uses
-// the list that came with the node the first time and asks for a new one
-// later.
+// Ahead returns the nearest contender that blocks, nil if none does. The first call uses the
+// list that came with the node. Later calls list the directory again.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	if m.isFirst() {
 		return nil, m.atTurn(ctx)
@@ -284,7 +284,7 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	children := m.children
 	v := judge(m.q.tags, m.Node, children, blocks)
 	if !v.listed { // no list yet, or one that was answered before the create
-		if err := m.look(ctx); err != nil {
+		if err := m.listAgain(ctx); err != nil {
 			return nil, err
 		}
 		children = m.children
@@ -292,15 +292,15 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	}
 	m.children = nil
 	if err := m.q.mix(ctx, m.Session, v); err != nil {
-		m.chain.disband()
+		m.chain.forgetAll()
 		return nil, err
 	}
 	switch {
 	case v.wrapped:
 		return nil, ErrExhausted
 	case v.blocked:
-		m.behind, m.second, m.list = v.ahead, v.second, children
-		m.chain.blocked(m, v.ahead)
+		m.second, m.list = v.second, children
+		m.chain.blocked(m, v.blockers)
 		if m.Told != nil {
 			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
 		}
@@ -315,17 +315,18 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 func (m *Member) atTurn(ctx context.Context) error {
 	m.list = nil
 	if err := m.Session.Err(); err != nil {
-		return err // first in a line that the session no longer stands in
+		return err // the node is deleted with the session
 	}
 	if m.Told != nil {
 		m.Told(0, "")
 	}
-	m.chain.enough(m)
+	m.chain.leaveWindowIfShared(m)
 	return ctxerr.Ended(ctx)
 }
 
-// Await returns nil when no contender ahead blocks. Otherwise it waits for one that
-// does, until ctx ends, the session is over or its own node is found to be gone. It leaves the node where it is: after an error the caller must delete it.
+// Await waits until no contender ahead blocks. It ends with an error if ctx ends, if the
+// session is over, or if the member's own node is found to be gone. It leaves the node where
+// it is: after an error the caller must delete the node.
 func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	defer m.unwatch()
 	for {
@@ -340,25 +341,24 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 			m.unwatch()
 			continue
 		}
-		if err := m.gone(ctx, *ahead); err != nil {
+		if err := m.awaitAhead(ctx, *ahead); err != nil {
 			return err
 		}
 	}
 }
 
-// Outdate forgets the list that came with the node, which says nothing about
-// what has become of the node since. It is for an acquire that does other things
-// between joining and Await.
-func (m *Member) Outdate() {
-	m.children, m.beside = nil, nil
+// Forget deletes what is known of m's place, as its node may have been deleted since it was
+// made. An acquire calls it that does other work between Join and Await.
+func (m *Member) Forget() {
+	m.children, m.other = nil, nil
 	m.chain.forget(m)
 }
 
-// Beside returns, once, the children of the queue's other directory. The list is of
-// some moment at which this member was the first in line. If there is no such list,
-// Beside returns nil.
-func (m *Member) Beside() []string {
-	side := m.beside
-	m.beside = nil
-	return side
+// OtherChildren returns, once, the children of the queue's other directory. They were listed
+// when this member was the first in line already. If there is no such list, OtherChildren
+// returns nil.
+func (m *Member) OtherChildren() []string {
+	other := m.other
+	m.other = nil
+	return other
 }

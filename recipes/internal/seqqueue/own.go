@@ -15,11 +15,11 @@ type Own struct {
 	Session *client.Session // that made the nodes; they are deleted with it
 	Paths   []string        // at least one
 
-	member *Member // whose place the nodes are, nil if they are none
+	member *Member // whose node it is, nil if the nodes are of no member
 }
 
-// Break says that the end of a hold of the nodes does not make room for the contender
-// behind. The hold was lost, or other nodes stand in their place.
+// Break says that the hold of the nodes was lost, or that another node has taken their place.
+// So the end of the hold is not the turn of the contender behind.
 func (o Own) Break() {
 	if o.member != nil {
 		o.member.chain.breakOff(o.member)
@@ -91,8 +91,8 @@ func (o Own) deleteInBackground() {
 	}
 }
 
-// Unwatched returns how long the nodes need not be watched, as they were known to stand
-// just before: at most WatchAfter.
+// Unwatched returns for how long the nodes need not be watched, as they were seen to stand
+// a moment ago. It is at most WatchAfter.
 func (o Own) Unwatched() time.Duration {
 	if o.member == nil || o.member.watched() {
 		return WatchAfter

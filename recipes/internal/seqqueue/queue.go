@@ -23,10 +23,10 @@ var (
 // Queue is a directory of contenders. Any number of processes and values may
 // stand for the same directory. It is safe for concurrent use.
 type Queue struct {
-	c    *client.Client
-	dir  string
-	tags Tags
-	side string // another directory that a join lists, or ""
+	c     *client.Client
+	dir   string
+	tags  Tags
+	other string // another directory that a join lists, or ""
 
 	chains *chains  // nil if every contender lists for itself
 	key    chainKey // of the one for dir
@@ -43,20 +43,20 @@ func New(c *client.Client, dir string, tags Tags) *Queue {
 	return &Queue{c: c, dir: dir, tags: tags}
 }
 
-// Beside makes every join list another directory as well; see
-// [Member.Beside]. It is for the maker of the queue, before its use.
-func (q *Queue) Beside(dir string) *Queue {
-	q.side = dir
+// ListOther makes every join list another directory as well; see [Member.OtherChildren].
+// The maker of the queue calls it before any use.
+func (q *Queue) ListOther(dir string) *Queue {
+	q.other = dir
 	return q
 }
 
-// MostMembers is how many members of one client stand in a directory by default.
+// MostMembers is how many members one client has in a directory at most, by default.
 const MostMembers = 64
 
 // Chained lets members of one session that stand behind each other hand their turn over
-// in the process. It also bounds how many there are; see chain. Members with the shared
-// tag, if that is not "", do not block each other. Every member must leave by its Own.
-// It is for the maker of the queue, before its use.
+// in the process; see chain. It also bounds how many members there are; see window. Members
+// with the shared tag, if that is not "", do not block each other. Every member must leave
+// by its Own. The maker of the queue calls Chained before any use.
 func (q *Queue) Chained(full, shared string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{full, shared}, most
 	return q
@@ -72,8 +72,8 @@ func (q *Queue) Contends(name string) bool {
 	return numeral == number
 }
 
-// Idle reports whether none of children, which the directory has, is a contender of any
-// recipe or a part of another one's site.
+// Idle reports whether no lock uses a directory with these children. None of them is a
+// contender of any recipe then, or a part of another recipe's site.
 func (q *Queue) Idle(children []string) bool {
 	return !slices.ContainsFunc(children, func(name string) bool {
 		_, numeral := q.tags.parse(name)
@@ -84,13 +84,13 @@ func (q *Queue) Idle(children []string) bool {
 // Line returns the contenders in order, foreign ones included. A missing
 // directory is an empty line.
 func (q *Queue) Line(ctx context.Context) ([]Node, error) {
-	nodes, _, err := q.Look(ctx)
+	nodes, _, err := q.LineWithChange(ctx)
 	return nodes, err
 }
 
-// Look is Line with the newest change of the directory's children: the id of
-// the transaction that made or deleted one last (pzxid).
-func (q *Queue) Look(ctx context.Context) (nodes []Node, changed int64, err error) {
+// LineWithChange is Line, and also returns the id of the newest transaction that made or
+// deleted a child of the directory (pzxid).
+func (q *Queue) LineWithChange(ctx context.Context) (nodes []Node, changed int64, err error) {
 	children, stat, err := q.c.Children(ctx, q.dir)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, 0, nil

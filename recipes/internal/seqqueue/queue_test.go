@@ -83,7 +83,7 @@ func TestQueueIsFIFO(t *testing.T) {
 				w.Errorf("member %d: %+v", i, m)
 			}
 			done.Go(func() {
-				w.check(m.Await(w.ctx, seqqueue.Everybody))
+				w.check(m.Await(w.ctx, seqqueue.AllBlock))
 				order = append(order, i) // one at a time, or -race tells
 				time.Sleep(time.Millisecond)
 				w.check(m.Delete(w.ctx))
@@ -134,7 +134,7 @@ func TestSequenceEnd(t *testing.T) {
 					w.empty()
 				} else {
 					w.check(err)
-					w.check(m.Await(w.ctx, seqqueue.Everybody))
+					w.check(m.Await(w.ctx, seqqueue.AllBlock))
 					w.check(m.Delete(w.ctx))
 				}
 				w.check(w.c.CloseContext(w.ctx)) // and everything is written
@@ -153,9 +153,9 @@ func TestWrappedNeighbour(t *testing.T) {
 	bubble(t, func(w *world) {
 		m := w.join()
 		w.check(w.srv.Create("/q/x-lock--2147483648", nil))
-		ahead, err := m.Ahead(w.ctx, seqqueue.Everybody) // its first list is older
+		ahead, err := m.Ahead(w.ctx, seqqueue.AllBlock) // its first list is older
 		if err == nil && ahead == nil {
-			ahead, err = m.Ahead(w.ctx, seqqueue.Everybody)
+			ahead, err = m.Ahead(w.ctx, seqqueue.AllBlock)
 		}
 		if ahead != nil || !errors.Is(err, seqqueue.ErrExhausted) {
 			w.Errorf("Ahead = %v, %v", ahead, err)
@@ -169,7 +169,7 @@ func TestMemberGone(t *testing.T) {
 	bubble(t, func(w *world) {
 		first, m := w.join(), w.join()
 		waiting := make(chan error, 1)
-		go func() { waiting <- m.Await(w.ctx, seqqueue.Everybody) }()
+		go func() { waiting <- m.Await(w.ctx, seqqueue.AllBlock) }()
 		time.Sleep(time.Second)
 		w.check(w.srv.Delete(m.Path))
 		w.check(first.Delete(w.ctx))
@@ -180,10 +180,10 @@ func TestMemberGone(t *testing.T) {
 			w.Errorf("Delete = %v", err)
 		}
 		m = w.join()
-		_, err := m.Ahead(w.ctx, seqqueue.Everybody)
+		_, err := m.Ahead(w.ctx, seqqueue.AllBlock)
 		w.check(err)
 		w.check(w.srv.Delete("/q"))
-		if _, err := m.Ahead(w.ctx, seqqueue.Everybody); !errors.Is(err, seqqueue.ErrGone) {
+		if _, err := m.Ahead(w.ctx, seqqueue.AllBlock); !errors.Is(err, seqqueue.ErrGone) {
 			w.Errorf("Ahead without a directory = %v", err)
 		}
 		if line, err := w.q.Line(w.ctx); err != nil || len(line) != 0 {
@@ -203,7 +203,7 @@ func TestMemberOfALostSession(t *testing.T) {
 		_, err := w.c.Session(w.ctx)
 		w.check(err)
 		for name, err := range map[string]error{
-			"Await":  m.Await(w.ctx, seqqueue.Everybody),
+			"Await":  m.Await(w.ctx, seqqueue.AllBlock),
 			"Delete": m.Delete(w.ctx),
 		} {
 			if !errors.Is(err, client.ErrSessionLost) {

@@ -11,8 +11,8 @@ import (
 // window bounds how many nodes one client has in one directory. Acquires beyond that
 // wait in the process, first come, first served. They cost the server nothing.
 //
-// A member that others may share the lock with counts until its turn has come. Every
-// other member counts until its node is deleted, or its hold is lost.
+// A shared member counts until its turn has come, since a program may hold any number of
+// them. Every other member counts until its node is deleted, or its hold is lost.
 type window struct {
 	mu      sync.Mutex // guards the rest; never held across I/O
 	inside  int
@@ -25,7 +25,7 @@ type entrant struct {
 	let  chan struct{} // closed when it is
 }
 
-// tryEnter enters if there is room and no one waits.
+// tryEnter enters if there is room and no acquire waits.
 func (w *window) tryEnter(most int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,15 +36,15 @@ func (w *window) tryEnter(most int) bool {
 	return true
 }
 
-// push enters whether there is room or not.
-func (w *window) push() {
+// enterPast enters past the acquires that wait, whether there is room or not.
+func (w *window) enterPast() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inside++
 }
 
-// enter waits for room until ctx or over ends. It reports false, and no error, if over did;
-// then e keeps its place until [window.withdraw].
+// enter waits until e is let in, ctx ends or over is closed. If over is closed, enter reports
+// false, and no error. If e is not let in, it goes on waiting until [window.giveUp].
 func (w *window) enter(ctx context.Context, e *entrant, over <-chan struct{}) (bool, error) {
 	select {
 	case <-e.let:
@@ -56,8 +56,8 @@ func (w *window) enter(ctx context.Context, e *entrant, over <-chan struct{}) (b
 	}
 }
 
-// queue takes the last place among the waiting acquires.
-func (w *window) queue(most int) *entrant {
+// newEntrant returns an entrant that waits behind all others.
+func (w *window) newEntrant(most int) *entrant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := &entrant{most: most, let: make(chan struct{})}
@@ -66,8 +66,8 @@ func (w *window) queue(most int) *entrant {
 	return e
 }
 
-// withdraw gives up the place of e, or the room if it was let in meanwhile.
-func (w *window) withdraw(e *entrant) {
+// giveUp ends the wait of e. If e was let in meanwhile, it leaves.
+func (w *window) giveUp(e *entrant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -79,8 +79,8 @@ func (w *window) withdraw(e *entrant) {
 	w.admit()
 }
 
-// exit makes room for the next.
-func (w *window) exit() {
+// leave makes room for the next.
+func (w *window) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inside--
@@ -98,7 +98,7 @@ func (w *window) admit() {
 	}
 }
 
-// len is how many wait.
+// len is how many acquires wait.
 func (w *window) len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -70,8 +70,8 @@ func turns(f *facts) (errs []error) {
 	return errs
 }
 
-// through reports whether the node at path is of the session of g, and no hold on it
-// lasts when g is granted, or is granted later.
+// through reports whether the node at path is of the session of g, and each hold on that
+// node had ended when g was granted.
 func (f *facts) through(path string, g *Hold) bool {
 	n, own := f.nodes[path], f.nodes[g.Path]
 	if n == nil || own == nil || n.Session != own.Session || n.Session == 0 {
@@ -98,10 +98,10 @@ func tokenOrigin(f *facts) (errs []error) {
 	return errs
 }
 
-// reentries: re-entering a hold that lives takes no time and no new node. It succeeds,
-// or is refused if it can never be granted. To refuse permits beside permits takes the
-// time of an answer. If force has struck the hold and its actor does not know yet, its
-// permits are free, and the servers may give them to the actor again.
+// reentries: re-entering a hold that lives takes no time and no new node. It succeeds, or
+// is refused if it can never be granted. To refuse permits beside permits takes the time
+// of an answer. If force has struck the hold and its actor does not know yet, its permits
+// are free. The servers may give them to the actor again.
 func reentries(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if a.Outer == nil {
