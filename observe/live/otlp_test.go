@@ -86,7 +86,8 @@ func startReceiver(t *testing.T) (*receiver, string) {
 }
 
 // A receiver of OTLP gets the spans of a request, with the acquire and the hold in its
-// trace, and metrics that say what has happened, with exemplars that point at the spans.
+// trace. It also gets metrics that say what has happened, with exemplars that point at
+// the spans.
 func TestOTLP(t *testing.T) {
 	t.Parallel()
 	r, address := startReceiver(t)

@@ -88,8 +88,8 @@ func (p *prom) await(what string, ok func() bool) {
 	}
 }
 
-// scraped waits until a scrape has begun after all that has happened so far, and after
-// what hooks are told a moment after the close of their client.
+// scraped waits until a scrape has begun after all that has happened so far. That
+// includes what hooks are told a moment after the close of their client.
 func (p *prom) scraped() {
 	p.Helper()
 	from := float64(time.Now().Add(interval).UnixMilli()) / 1000
