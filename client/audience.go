@@ -243,9 +243,7 @@ func (e *enlistment) done(ctx context.Context, answer func(i int) (*wire.Exchang
 
 func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exchange, err error) {
 	h := e.h
-	if h.asking[key.path]--; h.asking[key.path] == 0 {
-		delete(h.asking, key.path)
-	}
+	h.askedLocked(key.path)
 	told := !h.hears(e.f, key)
 	if err != nil {
 		h.deafenLocked(e.f, key)

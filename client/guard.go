@@ -20,11 +20,11 @@ func setGuard(ctx context.Context, s *Session, path string) inside.Guard {
 	if err != nil || !orderly(s) {
 		return nil
 	}
-	_, w, err := s.session.watched(ctx, wire.OpGetData, full)
+	_, w, err := s.session.watchedOne(ctx, wire.OpGetData, full)
 	if err != nil {
 		return nil
 	}
-	return guard{w.on}
+	return guard{w}
 }
 
 // setGuardOfChildren is inside.Functions.GuardChildren.
@@ -33,11 +33,11 @@ func setGuardOfChildren(ctx context.Context, s *Session, path string) ([]string,
 	if err != nil || !orderly(s) {
 		return nil, nil
 	}
-	x, w, err := s.session.watched(ctx, wire.OpGetChildren, full)
+	x, w, err := s.session.watchedOne(ctx, wire.OpGetChildren, full)
 	if err != nil {
 		return nil, nil
 	}
-	return names(x), guard{w.on}
+	return names(x), guard{w}
 }
 
 func (g guard) Holds(connection uint64) bool {

@@ -1,7 +1,8 @@
-// How one-shot watches are shared. A reader takes the watch on its key by share: the first
-// reader arms it with a read, and the others rely on that. An event fires the watch for all
-// its readers. If the last reader gives up before, the watch is unwanted. sweep.go removes it
-// from the server a moment later. A new connection, or the end of the session, fires all.
+// How one-shot watches are shared. A reader takes the watch on its key by share, before its
+// read leaves. The read arms the watch, unless an earlier read has. An event fires the watch
+// for all its readers. If the last reader gives up before, the watch is unwanted. sweep.go
+// removes it from the server a moment later. A new connection, or the end of the session,
+// fires all.
 // Persistent watches are in lasting.go and arm.go, and the watches of feeds in audience.go.
 
 package client
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,13 +40,29 @@ type sharedWatch struct {
 	hub   *hub
 	key   watchKey
 	done  chan struct{} // closed when fired
-	armed chan struct{} // closed when the read that arms it has returned
 	event zk.EventType  // set before done is closed
 	err   error         // set before done is closed
 
-	conn   uint64 // the connection that it was set on, 0 if not by a read of its own; guarded by hub.mu
+	conn   uint64 // the connection that a read has armed it on, 0 if none has yet; guarded by hub.mu
 	wanted int    // readers that share it and have not given up; guarded by hub.mu
-	stands bool   // armed is closed; guarded by hub.mu
+}
+
+// fired reports whether w has fired.
+func (w *sharedWatch) fired() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// watchedRead is a read whose reader shares a watch.
+type watchedRead struct {
+	w    *sharedWatch
+	x    *wire.Exchange
+	late atomic.Bool // w had fired when the answer came, as far as is known
+	err  error       // of the read
 }
 
 // hub has the watches of one session. It does not use go-zookeeper's own watch channels.
@@ -64,7 +82,7 @@ type hub struct {
 
 	watches   map[watchKey]*sharedWatch
 	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
-	asking    map[string]int           // how many requests are to arm watches of feeds there
+	asking    map[string]int           // how many requests that are to arm one-shot watches there are on their way
 	unwanted  map[watchKey]unwanted    // on the server, and without a reader
 	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
 	arming    bool                     // arm runs
@@ -81,76 +99,132 @@ func newHub(s *sessionState) *hub {
 	}
 }
 
-// share makes the caller one of the readers of the watch on key. If arm is true the caller
-// has to arm the watch by a read. Unless the watch fires or cannot be armed, the caller ends
-// its wait with giveUp. While a request is about to change the watches of the path, share
-// waits, until ctx ends.
-func (h *hub) share(ctx context.Context, key watchKey) (w *sharedWatch, arm bool, err error) {
+// share makes the caller one of the readers of the watches on the nodes at paths. The caller
+// sends the reads, and calls readAll with their results. Unless the watch of a read fires,
+// the caller ends its wait with giveUp. While a request is about to change the watches of one
+// of the paths, share waits, until ctx ends.
+func (h *hub) share(ctx context.Context, op wire.Op, paths []string) ([]*watchedRead, error) {
 	for {
-		w, arm, busy, err := h.tryShare(key)
+		reads, busy, err := h.tryShare(op, paths)
 		if busy == nil {
-			return w, arm, err
+			return reads, err
 		}
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return nil, false, ctxerr.Ended(ctx)
+			return nil, ctxerr.Ended(ctx)
 		}
 	}
 }
 
 // tryShare is share without waiting. busy is closed when another try is worthwhile, and nil
 // if this one has ended.
-func (h *hub) tryShare(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
+func (h *hub) tryShare(op wire.Op, paths []string) (reads []*watchedRead, busy chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tryShareLocked(key)
+	if h.over != nil {
+		return nil, nil, h.over
+	}
+	for _, path := range paths {
+		if busy := h.busy[path]; busy != nil {
+			return nil, busy, nil
+		}
+	}
+	reads = make([]*watchedRead, len(paths))
+	for i, path := range paths {
+		reads[i] = h.shareLocked(watchKey{op, path})
+	}
+	return reads, nil, nil
 }
 
-func (h *hub) tryShareLocked(key watchKey) (w *sharedWatch, arm bool, busy chan struct{}, err error) {
-	if h.over != nil {
-		return nil, false, nil, h.over
-	}
-	if busy := h.busy[key.path]; busy != nil {
-		return nil, false, busy, nil
-	}
+// shareLocked begins one read. Several reads may arm the watch on key at the same time: on
+// the server they leave one watch. So no reader waits for the read of another one. A read
+// needs no watch of its own if one stands.
+func (h *hub) shareLocked(key watchKey) *watchedRead {
 	w, ok := h.watches[key]
 	if !ok {
-		w = &sharedWatch{hub: h, key: key, done: make(chan struct{}), armed: make(chan struct{})}
+		w = &sharedWatch{hub: h, key: key, done: make(chan struct{})}
 		h.watches[key] = w
-		if arm = !h.covered(key); !arm {
-			w.standLocked()
-		}
 	}
 	w.wanted++
 	delete(h.unwanted, key)
-	return w, arm, nil, nil
+	r := &watchedRead{w: w, x: asked(key.op, key.path)}
+	if w.conn == 0 && !h.covered(key) {
+		h.asking[key.path]++
+		r.x.Request.Watch = true
+		r.x.OnAnswer = func() { r.late.Store(w.fired()) }
+	}
+	return r
 }
 
-func (w *sharedWatch) standLocked() {
-	w.stands = true
-	close(w.armed)
-}
-
-// armed is called with the result of x, the read that was to arm w. After an error
-// the next reader arms the watch. The watch may have fired meanwhile.
-func (h *hub) armed(w *sharedWatch, x *wire.Exchange, err error) {
+// readAll is called with the results of reads that share began. The watch of a read may
+// have fired meanwhile.
+func (h *hub) readAll(reads []*watchedRead) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w.standLocked()
-	if err == nil {
-		w.conn = x.Connection()
-	}
-	switch now := h.watches[w.key]; {
-	case now == w && err != nil:
-		h.fireLocked(w, zk.EventNotWatching, err)
-		if x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge) {
-			h.unwantLocked(w.key, !x.Answered()) // the server may have it
+	for _, r := range reads {
+		if r.x.Request.Watch {
+			h.askedLocked(r.w.key.path)
 		}
-	case now == nil && x.Sent() && errors.Is(w.err, errReconnected):
-		h.unwantLocked(w.key, !x.Answered()) // the read may have left on the new connection
+		if r.err == nil {
+			h.armedLocked(r)
+		} else {
+			h.failedLocked(r)
+		}
 	}
-	h.startWorkLocked() // the path is free for the goroutines that arm and remove watches
+	h.startWorkLocked() // the paths are free for the goroutines that arm and remove watches
+}
+
+// askedLocked notes that a request that was to arm a watch on path is not on its way any
+// more.
+func (h *hub) askedLocked(path string) {
+	if h.asking[path]--; h.asking[path] == 0 {
+		delete(h.asking, path)
+	}
+}
+
+// armedLocked is called when the server has answered r.
+func (h *hub) armedLocked(r *watchedRead) {
+	w, x := r.w, r.x
+	if !x.Request.Watch {
+		return
+	}
+	if h.watches[w.key] == w {
+		switch w.conn {
+		case 0:
+			w.conn = x.Connection()
+			return
+		case x.Connection():
+			return
+		default: // one of the two connections is lost, and up is about to be called
+			h.fireLocked(w, zk.EventNotWatching, errReconnected)
+		}
+	}
+	// If the event came before the answer, it was that of an earlier watch. Or the read has
+	// left on a new connection. Then the server has a watch that no reader knows.
+	if h.watches[w.key] == nil && (r.late.Load() || errors.Is(w.err, errReconnected)) {
+		h.unwantLocked(w.key, false)
+	}
+}
+
+// failedLocked is called when r has failed. Its reader does not wait for the watch. The
+// other readers do: each has armed it, or knows that it stands.
+func (h *hub) failedLocked(r *watchedRead) {
+	w, x := r.w, r.x
+	w.wanted--
+	now := h.watches[w.key]
+	if now != nil && now != w || now == w && w.wanted > 0 {
+		return
+	}
+	stands := now == w && w.conn != 0
+	if now == w && !stands {
+		h.fireLocked(w, zk.EventNotWatching, r.err)
+	}
+	// The server may have done the read all the same, and have the watch.
+	perhaps := x.Request.Watch && x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge)
+	if stands || perhaps {
+		h.unwantLocked(w.key, !x.Answered() && !stands)
+	}
 }
 
 // giveUp says that one reader does not wait for w any more.
@@ -265,15 +339,7 @@ func (h *hub) firePathLocked(path string, err error) {
 // free reports whether a request may change the watches of path. No other request may be
 // about to, and no read that arms a one-shot watch on path may be on its way.
 func (h *hub) free(path string) bool {
-	if h.busy[path] != nil || h.asking[path] > 0 {
-		return false
-	}
-	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
-		if w := h.watches[watchKey{op, path}]; w != nil && !w.stands {
-			return false
-		}
-	}
-	return true
+	return h.busy[path] == nil && h.asking[path] == 0
 }
 
 // occupy is called before a request that changes the watches of path, and vacate after it.

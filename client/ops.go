@@ -77,7 +77,8 @@ func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch boo
 			return err
 		}
 		if watch {
-			x, w, err = t.s.watched(ctx, op, full)
+			read, on, err := t.s.watchedOne(ctx, op, full)
+			x, w = read, &OneShotWatch{on: on}
 			return err
 		}
 		x = asked(op, full)

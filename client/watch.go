@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -61,43 +62,81 @@ func (w *OneShotWatch) Stop() {
 	}
 }
 
-// watched reads the node at path and leaves a watch: a change after the answer fires
-// it. The watch is known to the client before the read leaves, so no event comes too
-// early.
-func (s *sessionState) watched(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *OneShotWatch, error) {
-	key := watchKey{op, path}
-	for {
-		if err := ctxerr.Ended(ctx); err != nil { // no caller may wait for a read that is never sent
-			return nil, nil, &fault{err, OutcomeNeverSent}
-		}
-		w, arm, err := s.hub.share(ctx, key)
-		if err != nil {
-			return nil, nil, &fault{err, OutcomeNeverSent}
-		}
-		x := asked(op, path)
-		if arm {
-			x.Request.Watch = true
-			err := s.read(ctx, x)
-			s.hub.armed(w, x, err)
-			return x, &OneShotWatch{on: w}, err
-		}
-		// Another reader arms the watch. The watch stands once that read has
-		// returned. Only a read that is sent after that cannot miss a change.
-		select {
-		case <-w.armed:
-		case <-ctx.Done():
-			s.hub.giveUp(w)
-			return nil, nil, &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
-		}
-		select {
-		case <-w.done:
-			continue // fired, or could not be armed
-		default:
-		}
-		err = s.read(ctx, x)
-		if err != nil {
-			s.hub.giveUp(w)
-		}
-		return x, &OneShotWatch{on: w}, err
+// watched reads the nodes at paths in one write. Each read leaves a watch: a change after the
+// answer fires it. The client knows the watch before the read leaves, so no event comes too
+// early. An error is of the connection or the session. That of one node is in its read.
+func (s *sessionState) watched(ctx context.Context, op wire.Op, paths ...string) ([]*watchedRead, error) {
+	if err := ctxerr.Ended(ctx); err != nil {
+		return nil, &fault{err, OutcomeNeverSent}
 	}
+	reads, err := s.hub.share(ctx, op, paths)
+	if err != nil {
+		return nil, &fault{err, OutcomeNeverSent}
+	}
+	xs := make([]*wire.Exchange, len(reads))
+	for i, r := range reads {
+		xs[i] = r.x
+	}
+	ended := s.exchange(ctx, xs...)
+	var failed error
+	for _, r := range reads {
+		if ended != nil {
+			r.late.Store(true) // OnAnswer may be running
+		}
+		if r.err = s.outcome(ctx, r.x, ended); op == wire.OpExists && errors.Is(r.err, zk.ErrNoNode) {
+			r.err = nil // the watch stands, for the node's creation
+		}
+		if r.err != nil && !ofOneNode(r.err) {
+			failed = r.err
+		}
+	}
+	s.hub.readAll(reads)
+	if failed != nil {
+		for _, r := range reads {
+			if r.err == nil {
+				s.hub.giveUp(r.w)
+			}
+		}
+		return nil, failed
+	}
+	return reads, nil
+}
+
+// watchedOne is watched for one node. The error is that of its read, too.
+func (s *sessionState) watchedOne(ctx context.Context, op wire.Op, path string) (*wire.Exchange, *sharedWatch, error) {
+	reads, err := s.watched(ctx, op, path)
+	if err == nil {
+		err = reads[0].err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return reads[0].x, reads[0].w, nil
+}
+
+// ofOneNode reports whether err is about the node, and not about the connection.
+func ofOneNode(err error) bool { return errors.Is(err, ErrNoNode) || errors.Is(err, ErrNoAuth) }
+
+// watchNodes is inside.Functions.Watch.
+func watchNodes(ctx context.Context, s *Session, paths ...string) (nodes []inside.Watched, err error) {
+	full := make([]string, len(paths))
+	for i, path := range paths {
+		if full[i], err = s.full(path); err != nil {
+			return nil, s.invalid(ctx, "get", path, err)
+		}
+	}
+	nodes = make([]inside.Watched, len(paths))
+	err = s.do(ctx, "get", paths[0], reads, func(ctx context.Context, t try) error {
+		reads, err := t.s.watched(ctx, wire.OpGetData, full...)
+		for i, r := range reads {
+			if nodes[i] = (inside.Watched{Err: r.err}); r.err == nil {
+				nodes[i] = inside.Watched{Data: r.x.Reply.Data, Stat: stat(r.x), Watch: &OneShotWatch{on: r.w}}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nodes, nil
 }

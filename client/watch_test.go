@@ -102,25 +102,32 @@ func TestWatchIsShared(t *testing.T) {
 			path string
 		}{{c, "/a"}, {ns, "/x/a"}} {
 			var woken sync.WaitGroup
-			for range 100 {
-				woken.Go(func() {
-					_, _, w, err := c.GetW(r.ctx, tt.path)
-					r.check(err)
-					r.fired(w, zk.EventNodeDataChanged)
-				})
+			flagged := func() (n int) {
+				for _, req := range r.srv.Log() {
+					if req.Watch && req.Path == tt.path {
+						n++
+					}
+				}
+				return n
 			}
-			time.Sleep(time.Second)
-			if n, m := r.srv.WatchCount(), client.HubSize(c); n != 1 || m != 1 {
-				r.Errorf("%d watches on the server, %d here, want one", n, m)
-			}
-			flagged := 0
-			for _, req := range r.srv.Log() {
-				if req.Watch && req.Path == tt.path {
-					flagged++
+			read := func() {
+				for range 50 {
+					woken.Go(func() {
+						_, _, w, err := c.GetW(r.ctx, tt.path)
+						r.check(err)
+						r.fired(w, zk.EventNodeDataChanged)
+					})
+				}
+				time.Sleep(time.Second)
+				if n, m := r.srv.WatchCount(), client.HubSize(c); n != 1 || m != 1 {
+					r.Errorf("%d watches on the server, %d here, want one", n, m)
 				}
 			}
-			if flagged > 5 { // some may have read while the first was under way
-				r.Errorf("%d reads asked for a watch", flagged)
+			read() // all at once: none waits for another one's answer
+			n := flagged()
+			read()
+			if m := flagged(); m != n {
+				r.Errorf("%d of 50 reads asked for a watch that stood", m-n)
 			}
 			r.check(r.srv.SetData(tt.path, nil))
 			woken.Wait()
