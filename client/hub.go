@@ -8,9 +8,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +45,7 @@ type sharedWatch struct {
 	event zk.EventType  // set before done is closed
 	err   error         // set before done is closed
 
+	number uint64 // counts the watches of the hub
 	conn   uint64 // the connection that a read has armed it on, 0 if none has yet; guarded by hub.mu
 	wanted int    // readers that share it and have not given up; guarded by hub.mu
 }
@@ -81,6 +84,7 @@ type hub struct {
 	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
 
 	watches   map[watchKey]*sharedWatch
+	shared    uint64                   // how many there have been
 	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
 	asking    map[string]int           // how many requests that are to arm one-shot watches there are on their way
 	unwanted  map[watchKey]unwanted    // on the server, and without a reader
@@ -143,7 +147,8 @@ func (h *hub) tryShare(op wire.Op, paths []string) (reads []*watchedRead, busy c
 func (h *hub) shareLocked(key watchKey) *watchedRead {
 	w, ok := h.watches[key]
 	if !ok {
-		w = &sharedWatch{hub: h, key: key, done: make(chan struct{})}
+		h.shared++
+		w = &sharedWatch{hub: h, key: key, done: make(chan struct{}), number: h.shared}
 		h.watches[key] = w
 	}
 	w.wanted++
@@ -320,8 +325,11 @@ func (h *hub) end(err error) {
 	h.fireAllLocked(err)
 }
 
+// fireAllLocked fires the one-shot watches, in the order in which readers asked for them. So
+// the readers that wake do not depend on the order of a map.
 func (h *hub) fireAllLocked(err error) {
-	for _, w := range h.watches {
+	all := slices.SortedFunc(maps.Values(h.watches), func(a, b *sharedWatch) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range all {
 		h.fireLocked(w, zk.EventNotWatching, err)
 	}
 }
