@@ -42,9 +42,9 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	}
 	// There are more nodes than that only if a request was delivered twice. The nodes
 	// that are first in line are kept.
-	for dir, names := range found {
-		for _, extra := range names {
-			a.core.remover.remove(s, join(dir, extra))
+	for _, p := range a.protectedNames() {
+		for _, extra := range found[p.dir] {
+			a.core.remover.remove(s, join(p.dir, extra))
 		}
 	}
 	x := asked(wire.OpExists, made[0].Path)
