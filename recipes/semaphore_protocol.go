@@ -23,7 +23,7 @@
 //
 // Locks of other kinds do not exclude a semaphore, so a path that has both is refused.
 // refuseMixed looks for the other lock behind each transaction that makes leases. In
-// constant use a watch does that, in semaphore_path.go.
+// constant use a watch does that, in semaphore_atonce.go.
 
 package recipes
 
