@@ -36,6 +36,8 @@ type History struct {
 	Sights   []*Sight
 	Left     []Residue
 
+	readings readings
+
 	mu sync.Mutex // guards all of the above while the schedule runs
 }
 
@@ -161,6 +163,7 @@ func (h *History) Begin(a *Attempt) {
 	defer h.mu.Unlock()
 	a.Ended, a.ContextEnded = Never, Never
 	h.Attempts = append(h.Attempts, a)
+	h.stir(a.Client, "")
 }
 
 // Granted records a hold.

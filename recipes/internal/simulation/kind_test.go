@@ -135,6 +135,16 @@ func (w *world) newResources(some int) {
 	}
 }
 
+// lockOf returns the lock whose directory has a node, or whose number of permits it is.
+func (w *world) lockOf(node string) *resource {
+	for _, l := range w.locks {
+		if node == l.path || node == l.count || strings.HasPrefix(node, l.path+"/") {
+			return l
+		}
+	}
+	return nil
+}
+
 // locate finds the lock that a node belongs to, and what it says there.
 func (w *world) locate(node string) (*resource, sim.Role, bool) {
 	for _, l := range w.locks {

@@ -40,6 +40,8 @@ var (
 	ErrSightForged = errors.New("observed nothing: an observer saw the leader of a term that had not begun")
 	ErrUnseen      = errors.New("unseen: an observer did not see a leader that stayed, or that no leader was left")
 
+	ErrRestless = errors.New("restless: a client read a lock's nodes again and again although nothing had happened")
+
 	ErrNodeLeft      = errors.New("left behind: a contender's node")
 	ErrWatchLeft     = errors.New("left behind: a watch")
 	ErrSessionLeft   = errors.New("left behind: a session of a closed client")
@@ -59,7 +61,7 @@ func checks() []func(*facts) []error {
 		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
 		stuck, outlived, closings, refusals, lossesInPeace,
 		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, releases, unexplained,
-		sightOrder, unseen, residues,
+		sightOrder, unseen, residues, restless,
 	}
 }
 

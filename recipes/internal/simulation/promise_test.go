@@ -102,17 +102,36 @@ var cases = map[string]struct {
 		p.nodeB.Gone, p.b.ContextEnded = 5*second, 8*second
 		p.force("/l/b", 0, 5*second)
 	}, nil},
-	"granted out of turn":   {func(p *peace) { p.b.Ahead = []string{"/l/a"} }, []error{sim.ErrOutOfTurn}},
-	"token of nothing":      {func(p *peace) { p.b.Token = 99 }, []error{sim.ErrTokenForged}},
-	"hold without a node":   {func(p *peace) { p.b.Path = "/l/d" }, []error{sim.ErrTokenForged}},
-	"slow re-entry":         {func(p *peace) { p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
-	"refused re-entry":      {func(p *peace) { p.again.Hold, p.again.Err = nil, failed(recipes.ErrLost) }, []error{sim.ErrReentry}},
-	"re-entry of the dead":  {func(p *peace) { p.again.Hold, p.again.Err, p.a.ContextEnded = nil, failed(recipes.ErrLost), second }, nil},
-	"re-entry elsewhere":    {func(p *peace) { p.inner.Token, p.inner.Path = 12, "/l/b" }, []error{sim.ErrReentry}},
-	"stuck":                 {func(p *peace) { p.cs.Ended = sim.Never }, []error{sim.ErrStuck}},
-	"late after heal":       {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 141*second, 141*second }, []error{sim.ErrStuck}},
-	"just in time":          {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 140*second, 140*second }, nil},
-	"stuck in peace":        {func(p *peace) { p.takeB.Begun, p.takeB.Ended = 150*second, 191*second }, []error{sim.ErrStuck}},
+	"granted out of turn":  {func(p *peace) { p.b.Ahead = []string{"/l/a"} }, []error{sim.ErrOutOfTurn}},
+	"token of nothing":     {func(p *peace) { p.b.Token = 99 }, []error{sim.ErrTokenForged}},
+	"hold without a node":  {func(p *peace) { p.b.Path = "/l/d" }, []error{sim.ErrTokenForged}},
+	"slow re-entry":        {func(p *peace) { p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
+	"refused re-entry":     {func(p *peace) { p.again.Hold, p.again.Err = nil, failed(recipes.ErrLost) }, []error{sim.ErrReentry}},
+	"re-entry of the dead": {func(p *peace) { p.again.Hold, p.again.Err, p.a.ContextEnded = nil, failed(recipes.ErrLost), second }, nil},
+	"re-entry elsewhere":   {func(p *peace) { p.inner.Token, p.inner.Path = 12, "/l/b" }, []error{sim.ErrReentry}},
+	"stuck":                {func(p *peace) { p.cs.Ended = sim.Never }, []error{sim.ErrStuck}},
+	"late after heal":      {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 141*second, 141*second }, []error{sim.ErrStuck}},
+	"just in time":         {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 140*second, 140*second }, nil},
+	"stuck in peace":       {func(p *peace) { p.takeB.Begun, p.takeB.Ended = 150*second, 191*second }, []error{sim.ErrStuck}},
+	"restless": {func(p *peace) {
+		for range 65 {
+			p.Read("one", "/l", 3*second)
+		}
+	}, []error{sim.ErrRestless}},
+	"restless no more": {func(p *peace) {
+		for range 64 {
+			p.Read("one", "/l", 3*second)
+			p.Read("two", "/l", 3*second)
+		}
+		p.Stirred("", "/l")
+		for range 64 {
+			p.Read("one", "/l", 4*second)
+		}
+		p.Stirred("two", "")
+		p.Read("two", "/l", 4*second)
+		p.Stirred("one", "")
+		p.Read("one", "/l", 4*second)
+	}, nil},
 	"stuck release":         {func(p *peace) { p.b.Released = sim.Never }, []error{sim.ErrStuck}},
 	"outlived":              {func(p *peace) { p.cs.Ended = 5 * second }, []error{sim.ErrOutlived}},
 	"work outlives context": {func(p *peace) { p.takeB.ContextEnded, p.takeB.Call = 3*second, "do" }, nil},

@@ -266,6 +266,7 @@ func (w *world) observe(r zktest.Request) {
 	if r.Op == zktest.OpConnect && r.Session != 0 {
 		w.h.Note(func() { w.h.Sessions[r.Session] = r.Client })
 	}
+	w.reads(r)
 	if strings.Contains(r.Fault, "lose reply") || strings.Contains(r.Fault, "stall reply") {
 		w.h.Note(func() { w.sum.RepliesLost++ })
 	}
@@ -274,9 +275,26 @@ func (w *world) observe(r zktest.Request) {
 	}
 }
 
+// reads notes what a client asks about a lock. A new connection gives reason to ask again.
+func (w *world) reads(r zktest.Request) {
+	switch r.Op { //nolint:exhaustive // the others read no node
+	case zktest.OpConnect:
+		w.h.Stirred(r.Client, "")
+	case zktest.OpGetData, zktest.OpExists, zktest.OpGetChildren, zktest.OpGetChildren2:
+		if l := w.lockOf(r.Path); l != nil {
+			w.h.Read(r.Client, l.path, w.now())
+		}
+	}
+}
+
 // committed reads the log of commits. The answers of an ensemble's members tell
 // too little and too late.
 func (w *world) committed(c zktest.Commit) {
+	for _, path := range slices.Concat(c.Created, c.Deleted, c.Changed) {
+		if l := w.lockOf(path); l != nil {
+			w.h.Stirred("", l.path)
+		}
+	}
 	for _, path := range c.Created {
 		l, role, ok := w.locate(path)
 		if !ok {
