@@ -107,3 +107,27 @@ func TestChangesBehindReadsTogether(t *testing.T) {
 		}
 	})
 }
+
+// A reader relies on a watch that stands, and its read fails after the other reader has
+// stopped. The watch does not stay on the server.
+func TestStopBehindFailedRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/a", "")
+		c := r.connect("a")
+		_, _, first, err := c.GetW(r.ctx, "/a")
+		r.check(err)
+		r.srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
+		ctx, cancel := context.WithCancel(r.ctx)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, _, _, err := c.GetW(ctx, "/a")
+			wantErr(t, err, context.Canceled)
+		})
+		synctest.Wait()
+		first.Stop()
+		cancel()
+		wg.Wait()
+		r.wantNoWatches(c)
+	})
+}
