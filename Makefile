@@ -85,7 +85,7 @@ linear: ## check with porcupine what callers of shared and atomic values see, in
 	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$' -v ./linear
 
 TRACE_SEEDS ?= 200
-SIM_AGAIN ?= 200
+SIM_AGAIN ?= 50
 determinism: ## play seeds four times each, on one and on two processors, and compare the traces
 	for p in 1 2; do \
 		DOCENT_TRACE_SEEDS=$(TRACE_SEEDS) DOCENT_SIM_AGAIN=$(SIM_AGAIN) GOMAXPROCS=$$p \

@@ -12,7 +12,7 @@ import (
 // same.
 //
 // Some seeds have an instant at which the order of goroutines shows: 7 of the seeds 1 to 300
-// of the games, none of 1 to 20. There several goroutines of one client ask at one instant.
+// of the games, none of 1 to 50. There several goroutines of one client ask at one instant.
 // Timers that are due at one instant fire in an order that the runtime draws, and two
 // processors run what wakes together as they like.
 func TestSameSeedSameRun(t *testing.T) {
