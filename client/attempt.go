@@ -44,6 +44,7 @@ type attempt struct {
 	last    *wire.Exchange // the newest request
 	owner   *sessionState  // its session
 	unknown bool           // the newest request may have been applied, or may yet be
+	lost    bool           // an earlier request got no answer, and its nodes were not found
 	torn    bool           // some of the nodes were found, and not all
 
 	first [1]inside.Entry   // backs the result, if there is one node
@@ -80,6 +81,10 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 		return err
 	})
 	if err != nil {
+		var op *OpError
+		if errors.As(err, &op) {
+			op.lostTry = a.lost
+		}
 		return nil, seen.end(a.abandon(err))
 	}
 	_ = seen.end(nil)
@@ -107,7 +112,7 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 			a.unknown = err != nil
 			return made, err
 		}
-		a.unknown = false
+		a.unknown, a.lost = false, true
 	}
 	if a.prefix == "" && a.nodes[0].spec.protected {
 		a.prefix = newProtectedPrefix()

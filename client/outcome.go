@@ -51,7 +51,14 @@ type OpError struct {
 	Outcome Outcome // what is known about its effect
 	Err     error   // why
 
+	lostTry    bool   // see lostTry
 	identities string // that the client presents; for an operation that was refused for lack of rights
+}
+
+// lostTry is inside.Functions.LostTry.
+func lostTry(err error) bool {
+	var op *OpError
+	return errors.As(err, &op) && op.lostTry
 }
 
 // Operations whose name is used more than once.

@@ -11,6 +11,7 @@ import (
 var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	CreateAndList:      createAndList,
 	CreateGroup:        createGroup,
+	LostTry:            lostTry,
 	ProtectedPrefix:    newProtectedPrefix,
 	Orderly:            orderly,
 	Guard:              setGuard,

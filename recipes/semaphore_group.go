@@ -177,7 +177,7 @@ func (g *group) callNext(paths []string) {
 }
 
 // handOver deletes released leases in a transaction that serves a group of waiters. If there
-// is no waiter, or if the servers have refused the transaction, ok is false. Then the caller
+// is no waiter, or if the servers have refused all its tries, ok is false. Then the caller
 // still has to delete the leases. After an error the remover deletes what is left.
 func (w *waiters) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
 	if ctx.Err() != nil || released.Session.Err() != nil {
@@ -198,10 +198,11 @@ func (w *waiters) handOver(ctx context.Context, released seqqueue.Own) (ok bool,
 	switch {
 	case h.got.Session != nil:
 		return true, nil
-	case h.refused:
+	case h.refused && !inner.LostTry(h.err):
 		return false, nil
 	}
-	// The transaction may have been applied: a node that is missing was deleted by it.
+	// The transaction may have been applied, or an earlier try of it. So a node that is
+	// missing was most likely deleted by it, and not by another client.
 	for _, path := range released.Paths {
 		if err := released.Session.Delete(ctx, path, client.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			released.DeleteInBackground()

@@ -328,37 +328,42 @@ func TestSemaphoreTogetherTold(t *testing.T) {
 	})
 }
 
-// The answer to a hand-over is lost, and an operator deletes one of the new leases before
-// the client looks for them. The release has succeeded all the same. The waiters are told
-// that a node of theirs was deleted, and nothing of the group is left.
+// The answer to a hand-over is lost, and an operator deletes one or all of the new leases
+// before the client looks for them. The release has succeeded all the same. The waiters are
+// told that a node of theirs was deleted, and nothing of the group is left.
 func TestSemaphoreTogetherTorn(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 2)
-		held := r.lease(s, 2)
-		old := r.named(poolLeases, leaseName)
-		line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1})
-		lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
-		deleted := 0
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
-			for _, name := range r.named(poolLeases, leaseName) {
-				if !slices.Contains(old, name) && deleted == 0 {
-					r.check(r.srv.Delete(poolLeases + "/" + name))
-					deleted++
+	for _, most := range []int{1, 2} {
+		t.Run(fmt.Sprint(most, " deleted"), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				s := r.semaphore(r.connect("a"), 2)
+				held := r.lease(s, 2)
+				old := r.named(poolLeases, leaseName)
+				line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1})
+				lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
+				deleted := 0
+				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+					for _, name := range r.named(poolLeases, leaseName) {
+						if !slices.Contains(old, name) && deleted < most {
+							r.check(r.srv.Delete(poolLeases + "/" + name))
+							deleted++
+						}
+					}
+				})
+				r.check(held.Release(r.ctx))
+				for _, waits := range line {
+					wantErr(t, (<-waits).err, recipes.ErrNodeDeleted)
 				}
-			}
+				if lost.Fired() != 1 || deleted != most {
+					r.Errorf("%d replies lost, %d leases deleted", lost.Fired(), deleted)
+				}
+				r.check(r.lease(s, 2).Close())
+				r.drained()
+				wantNoGoroutine(r.T)
+			})
 		})
-		r.check(held.Release(r.ctx))
-		for _, waits := range line {
-			wantErr(t, (<-waits).err, recipes.ErrNodeDeleted)
-		}
-		if lost.Fired() != 1 || deleted != 1 {
-			r.Errorf("%d replies lost, %d leases deleted", lost.Fired(), deleted)
-		}
-		r.check(r.lease(s, 2).Close())
-		r.drained()
-		wantNoGoroutine(r.T)
-	})
+	}
 }
 
 // A context that ends while the transaction of a group is under way ends a wait. The

@@ -34,6 +34,12 @@ type Functions[Client, Session, Op any] struct {
 	// client.UnknownOutcome, parts may have been applied.
 	CreateGroup func(ctx context.Context, s *Session, nodes []Node[Client], parts ...Op) ([]Entry, error)
 
+	// LostTry reports whether err is that of a CreateGroup of which an earlier try got no
+	// answer. The nodes of that try were not found. It was not applied then, or another
+	// client has deleted all of them since. What the last try says of parts may be due to
+	// the earlier one.
+	LostTry func(err error) bool
+
 	// ProtectedPrefix returns "_c_<uuid>-" with a new UUID, as client.Protected puts it
 	// in front of names. It is for recipes that resolve a lost answer themselves.
 	ProtectedPrefix func() string
