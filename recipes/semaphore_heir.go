@@ -121,7 +121,7 @@ func (p permits) newHeir(m *seqqueue.Member) *heir {
 	h := &heir{p: p, m: m, w: p.beginWaiting(), done: make(chan struct{})}
 	told := m.Told
 	m.Told = func(ahead int, behind string) {
-		h.follow(behind)
+		h.follow(ahead, behind)
 		if told != nil {
 			told(ahead, behind)
 		}
@@ -167,18 +167,35 @@ func (h *heir) begin(call context.CancelCauseFunc) {
 	h.call = call
 }
 
-// follow notes the name of the node right ahead of h, "" if none is.
-func (h *heir) follow(behind string) {
+// follow notes the name of the node right ahead of h, "" if none is. ahead is how many nodes
+// are ahead in all. If there are more than the waiters from the first to h, a node with a low
+// number was made by hand. No release hands over to h then, and h lists when its turn may have
+// come.
+func (h *heir) follow(ahead int, behind string) {
 	w := h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forget(h)
-	if behind != "" {
-		if w.behind == nil {
-			w.behind = map[string]*heir{}
-		}
-		h.after, w.behind[behind] = behind, h
+	if n, known := w.upTo(behind); behind == "" || known && ahead > n {
+		return
 	}
+	if w.behind == nil {
+		w.behind = map[string]*heir{}
+	}
+	h.after, w.behind[behind] = behind, h
+}
+
+// upTo is how many waiters there are from the first one to the one whose node has that name.
+// known is false if the first is not known, or not all between. The caller holds w.mu.
+func (w *waiters) upTo(name string) (n int, known bool) {
+	h := w.first
+	for n = 1; h != nil; n++ {
+		if h.m.Node.Name == name {
+			return n, true
+		}
+		h = w.behind[h.m.Node.Name]
+	}
+	return 0, false
 }
 
 // forget takes h out of the waiters for their turn. The caller holds w.mu.

@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,4 +67,37 @@ func TestSemaphoreHandOverRefusedMakesNoRoom(t *testing.T) {
 		r.drained()
 		wantNoGoroutine(r.T)
 	})
+}
+
+// A contender whose number was made by hand stands before waiters that came after it. No
+// hand-over passes it, also none to a waiter further back.
+func TestSemaphoreHandOverBehindNodeMadeByHand(t *testing.T) {
+	t.Parallel()
+	for _, behind := range []int{1, 2} {
+		t.Run(fmt.Sprint(behind), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				const byHand = poolQueue + "/_c_00000000-0000-0000-0000-000000000000-lock-0000000000"
+				s := r.semaphore(r.connect("a"), 1)
+				held := r.lease(s, 1)
+				line := r.inLine(r.ctx, s, 1, behind)
+				r.check(r.srv.Create(byHand, nil))
+				late := r.inLine(r.ctx, s, 1, 1)[0]
+				for _, waits := range line { // they were the first before
+					r.check(held.Release(r.ctx))
+					got := <-waits
+					r.check(got.err)
+					held = got.lease
+				}
+				r.check(held.Release(r.ctx))
+				r.wantWaiting(late)
+				r.check(r.srv.Delete(byHand))
+				got := <-late
+				r.check(got.err)
+				r.check(got.lease.Close())
+				r.drained()
+				wantNoGoroutine(r.T)
+			})
+		})
+	}
 }
