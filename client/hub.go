@@ -48,6 +48,7 @@ type sharedWatch struct {
 	number uint64 // counts the watches of the hub
 	conn   uint64 // the connection that a read has armed it on, 0 if none has yet; guarded by hub.mu
 	wanted int    // readers that share it and have not given up; guarded by hub.mu
+	stray  bool   // a request to arm it was given up unanswered; guarded by hub.mu
 }
 
 // fired reports whether w has fired.
@@ -65,6 +66,7 @@ type watchedRead struct {
 	w    *sharedWatch
 	x    *wire.Exchange
 	late atomic.Bool // w had fired when the answer came, as far as is known
+	asks bool        // it is counted in hub.asking; guarded by hub.mu
 	err  error       // of the read
 }
 
@@ -86,7 +88,7 @@ type hub struct {
 	watches   map[watchKey]*sharedWatch
 	shared    uint64                   // how many there have been
 	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
-	asking    map[string]int           // how many requests that are to arm one-shot watches there are on their way
+	asking    map[string]int           // how many requests that are to arm one-shot watches there have no place in the connection yet, or are of feeds
 	unwanted  map[watchKey]unwanted    // on the server, and without a reader
 	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
 	arming    bool                     // arm runs
@@ -152,11 +154,12 @@ func (h *hub) shareLocked(key watchKey) *watchedRead {
 		h.watches[key] = w
 	}
 	w.wanted++
+	w.stray = w.stray || h.unwanted[key].coming
 	delete(h.unwanted, key)
 	r := &watchedRead{w: w, x: asked(key.op, key.path)}
 	if w.conn == 0 && !h.covered(key) {
 		h.asking[key.path]++
-		r.x.Request.Watch = true
+		r.asks, r.x.Request.Watch = true, true
 		r.x.OnAnswer = func() { r.late.Store(w.fired()) }
 	}
 	return r
@@ -168,20 +171,38 @@ func (h *hub) readAll(reads []*watchedRead) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range reads {
-		if r.x.Request.Watch {
-			h.askedLocked(r.w.key.path)
-		}
+		h.queuedLocked(r)
 		if r.err == nil {
 			h.armedLocked(r)
 		} else {
 			h.failedLocked(r)
 		}
 	}
+	h.startWorkLocked() // there may be a watch to remove, or a path is free
+}
+
+// queued is called when reads that share began have their places among the requests of the
+// connection. Later requests that change watches come behind them. So they need not wait for
+// the answers: readers that never stop would keep them out.
+func (h *hub) queued(reads []*watchedRead) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range reads {
+		h.queuedLocked(r)
+	}
 	h.startWorkLocked() // the paths are free for the goroutines that arm and remove watches
 }
 
-// askedLocked notes that a request that was to arm a watch on path is not on its way any
-// more.
+// queuedLocked is queued for one read. A second call does nothing.
+func (h *hub) queuedLocked(r *watchedRead) {
+	if r.asks {
+		r.asks = false
+		h.askedLocked(r.w.key.path)
+	}
+}
+
+// askedLocked notes that a request that is to arm a watch on path keeps no change of
+// watches waiting any more.
 func (h *hub) askedLocked(path string) {
 	if h.asking[path]--; h.asking[path] == 0 {
 		delete(h.asking, path)
@@ -218,17 +239,20 @@ func (h *hub) failedLocked(r *watchedRead) {
 	w, x := r.w, r.x
 	w.wanted--
 	now := h.watches[w.key]
+	perhaps := x.Request.Watch && x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge)
 	if now != nil && now != w || now == w && w.wanted > 0 {
+		now.stray = now.stray || perhaps && !x.Answered()
 		return
 	}
 	stands := now == w && w.conn != 0
+	stray := now == w && w.stray
+	w.stray = false
 	if now == w && !stands {
 		h.fireLocked(w, zk.EventNotWatching, r.err)
 	}
 	// The server may have done the read all the same, and have the watch.
-	perhaps := x.Request.Watch && x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge)
-	if stands || perhaps {
-		h.unwantLocked(w.key, !x.Answered() && !stands)
+	if stands || perhaps || stray {
+		h.unwantLocked(w.key, stray || !x.Answered() && !stands)
 	}
 }
 
@@ -237,7 +261,7 @@ func (h *hub) giveUp(w *sharedWatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
-		h.unwantLocked(w.key, false)
+		h.unwantLocked(w.key, w.stray)
 	}
 }
 
@@ -260,6 +284,9 @@ func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
 	h.goneLocked(w.key)
 	w.event, w.err = event, err
 	close(w.done)
+	if w.stray && !errors.Is(err, errReconnected) {
+		h.unwantLocked(w.key, true)
+	}
 }
 
 // dispatch runs on the reading goroutine. The replies that the server sent after the
@@ -345,7 +372,7 @@ func (h *hub) firePathLocked(path string, err error) {
 }
 
 // free reports whether a request may change the watches of path. No other request may be
-// about to, and no read that arms a one-shot watch on path may be on its way.
+// about to, and no request that arms a one-shot watch on path may come behind it.
 func (h *hub) free(path string) bool {
 	return h.busy[path] == nil && h.asking[path] == 0
 }

@@ -149,6 +149,7 @@ func (h *hub) takeUnwanted() (batch []unwantedWatch, connection int) {
 func (h *hub) forgetLocked(key watchKey) {
 	delete(h.unwanted, key)
 	if w := h.watches[key]; w != nil {
+		w.stray = false
 		h.fireLocked(w, zk.EventNotWatching, errStopped)
 	}
 }

@@ -77,6 +77,7 @@ func (s *sessionState) watched(ctx context.Context, op wire.Op, paths ...string)
 	for i, r := range reads {
 		xs[i] = r.x
 	}
+	xs[0].OnQueued = func() { s.hub.queued(reads) }
 	ended := s.exchange(ctx, xs...)
 	var failed error
 	for _, r := range reads {

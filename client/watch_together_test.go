@@ -59,52 +59,147 @@ func TestWatchOfLateAnswer(t *testing.T) {
 		time.Sleep(time.Second)
 		r.check(r.srv.SetData("/a", nil))
 		wg.Wait()
-		if n := r.srv.WatchCount(); n != 1 {
-			r.Errorf("%d watches on the server, want that of the read", n)
-		}
 		r.wantNoWatches(c)
 	})
 }
 
-// A persistent watch is armed when no read that may leave a one-shot watch there is on
-// its way. Before ZooKeeper 3.9 such a read would take its place.
+// A read without an answer keeps no persistent watch waiting. Before ZooKeeper 3.9 the later
+// of the two takes the place of the other, and that is the persistent one.
 func TestChangesBehindReadsTogether(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
 		r.create("/a", "")
 		c := r.connect("a")
-		r.srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
-		ctx, cancel := context.WithCancel(r.ctx)
+		r.srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, time.Second)
 		var wg sync.WaitGroup
-		var watches [2]*client.OneShotWatch
-		wg.Go(func() { // on its way until cancel
-			_, _, _, err := c.GetW(ctx, "/a")
-			wantErr(r.T, err, context.Canceled)
-		})
-		synctest.Wait()
-		for i := range watches {
-			_, _, w, err := c.GetW(r.ctx, "/a")
-			r.check(err)
-			watches[i] = w
+		for range 3 {
+			wg.Go(func() {
+				_, _, w, err := c.GetW(r.ctx, "/a")
+				r.check(err)
+				r.await("the watch", w.Done())
+			})
 		}
-		wg.Go(func() {
-			changes, err := c.Watch(r.ctx, "/a")
+		synctest.Wait()
+		begun := time.Now()
+		changes, err := c.Watch(r.within(2*time.Second), "/a")
+		r.check(err)
+		if took := time.Since(begun); took > 1100*time.Millisecond {
+			r.Errorf("the persistent watch took %v", took)
+		}
+		defer changes.Close()
+		for i := range 3 {
+			for { // what was missed, and then each change
+				change, err := changes.Next(r.within(time.Second))
+				if r.check(err); change.Kind != client.ChangeMissed {
+					break
+				}
+				r.check(r.srv.SetData("/a", nil))
+			}
+			if i < 2 {
+				r.check(r.srv.SetData("/a", nil))
+			}
+		}
+		wg.Wait()
+	})
+}
+
+// Readers of a node that changes faster than they read keep no persistent watch waiting.
+func TestChangesBesideBusyReaders(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		bubble(t, func(r *rig) {
+			r.create("/a", "")
+			c := r.connect("a")
+			ctx, cancel := context.WithCancel(r.ctx)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for tick := time.NewTicker(700 * time.Microsecond); ctx.Err() == nil; <-tick.C {
+					r.check(r.srv.SetData("/a", nil))
+				}
+			})
+			for range 8 {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						_, _, w, err := c.GetW(ctx, "/a")
+						if err != nil {
+							return
+						}
+						select {
+						case <-w.Done():
+						case <-ctx.Done():
+						}
+						w.Stop()
+					}
+				})
+			}
+			changes, err := c.Watch(r.within(time.Second), "/a")
 			r.check(err)
 			changes.Close()
+			cancel()
+			wg.Wait()
+			r.wantNoWatches(c)
+		}, zktest.WithSeed(seed))
+	}
+}
+
+// Of two reads that are to arm one watch, the server runs the second after a change has fired
+// the watch, and after its reader has given up or not. What it leaves does not stay.
+func TestStopBehindAnsweredRead(t *testing.T) {
+	t.Parallel()
+	for _, givesUp := range []bool{false, true} {
+		bubble(t, func(r *rig) {
+			r.create("/a", "")
+			c := r.connect("a")
+			r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 1}, 100*time.Millisecond)
+			late := r.srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 2}, 2*time.Second)
+			ctx, cancel := context.WithCancel(r.ctx)
+			var second sync.WaitGroup
+			read := make(chan *client.OneShotWatch, 1)
+			go func() {
+				_, _, w, err := c.GetW(r.ctx, "/a")
+				r.check(err)
+				read <- w
+			}()
+			synctest.Wait()
+			second.Go(func() {
+				_, _, w, err := c.GetW(ctx, "/a")
+				if givesUp {
+					wantErr(t, err, context.Canceled)
+					return
+				}
+				r.check(err)
+				r.fired(w, zk.EventNodeDataChanged)
+			})
+			first := <-read
+			if givesUp {
+				cancel()
+				second.Wait()
+			}
+			r.check(r.srv.SetData("/a", nil))
+			r.fired(first, zk.EventNodeDataChanged) // and its reader does not come back
+			second.Wait()
+			cancel()
+			r.check(late.Wait(r.ctx, 1))
+			r.wantNoWatches(c)
 		})
-		time.Sleep(time.Second)
-		if n := r.asked(zktest.OpAddWatch); n != 0 {
-			r.Errorf("%d persistent watches while a read is on its way", n)
-		}
-		cancel()
-		wg.Wait()
-		if n := r.asked(zktest.OpAddWatch); n != 1 {
-			r.Errorf("%d persistent watches, want one", n)
-		}
-		r.check(r.srv.SetData("/a", nil))
-		for _, w := range watches {
-			r.fired(w, zk.EventNodeDataChanged)
-		}
+	}
+}
+
+// A read that left a watch is given up, and the next read is refused. The watch does not
+// stay.
+func TestStopBeforeRefusedRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/a", "")
+		c := r.connect("a")
+		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 200*time.Millisecond)
+		_, _, _, err := c.GetW(r.within(100*time.Millisecond), "/a")
+		wantErr(t, err, context.DeadlineExceeded)
+		_, err = r.connect("b").SetACL(r.ctx, "/a", zk.WorldACL(zk.PermWrite|zk.PermAdmin), client.AnyVersion)
+		r.check(err)
+		_, _, _, err = c.GetW(r.ctx, "/a")
+		wantErr(t, err, client.ErrNoAuth)
+		r.wantNoWatches(c)
 	})
 }
 

@@ -22,6 +22,10 @@ type Exchange struct {
 	// the reading goroutine, behind [Config.OnEvent] of what the server has sent before,
 	// and in the order of the answers. It may read Reply. It must not block. Optional.
 	OnAnswer func()
+	// OnQueued is called by Do, of the first of its exchanges, when their place among the
+	// requests of the connection is fixed. Requests of a later Do, unless they are Urgent,
+	// come behind them or go over another connection. Optional.
+	OnQueued func()
 
 	size int           // of the request, as it is written
 	got  int           // of the answer; set before answered
@@ -108,6 +112,9 @@ func (l *Link) Do(ctx context.Context, xs ...*Exchange) error {
 	}
 	if err := c.send(xs); err != nil {
 		return err
+	}
+	if f := xs[0].OnQueued; f != nil {
+		f()
 	}
 	select {
 	case <-xs[0].done:
