@@ -41,6 +41,7 @@ type grant struct {
 	holding inside.Holding        // what the session does for it
 	watch   *time.Timer           // begins to watch its own nodes
 	seen    atomic.Pointer[sight] // nil until the hold is given, or for ever
+	guards  atomic.Int32          // calls of Guard whose outcome is not known
 
 	mu    sync.Mutex // guards the rest; never held across I/O
 	over  error      // why it has ended; nil while the nodes are held
@@ -112,7 +113,12 @@ func newHold(e *ending, g *grant) *Hold {
 // answeredFor is called when the program releases the hold, so that dropped has nothing to
 // say. A finalizer keeps its object, and through it the connection of the hold's session,
 // for one more collection. A program whose holds come and go would grow by that.
-func (h *Hold) answeredFor() { runtime.SetFinalizer(h, nil) }
+func (h *Hold) answeredFor() {
+	if h == nil { // SetFinalizer would end the process, past any recover
+		panic("recipes: Release or Close of a nil Hold: the acquire returned an error, which the program has to look at first")
+	}
+	runtime.SetFinalizer(h, nil)
+}
 
 // dropped is called when the handle h is garbage. Nothing of the grant refers to it.
 func (h *Hold) dropped() {
@@ -158,7 +164,8 @@ func (g *grant) count(e *ending) error {
 }
 
 // countDown takes one hold off. After the last one it takes down what the grant has set
-// up, and reports true.
+// up, and reports true. A write of Guard may be applied as long as the nodes stand. If one
+// is under way, or its outcome is unknown, the contender behind waits for their end.
 func (g *grant) countDown(e *ending) (last bool) {
 	g.mu.Lock()
 	g.holds = slices.DeleteFunc(g.holds, func(o *ending) bool { return o == e })
@@ -168,6 +175,9 @@ func (g *grant) countDown(e *ending) (last bool) {
 	}
 	g.mu.Unlock()
 	if last {
+		if g.guards.Load() > 0 {
+			g.Break()
+		}
 		g.watch.Stop()
 		if g.holding != nil {
 			g.holding.Done()

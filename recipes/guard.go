@@ -48,7 +48,17 @@ func (h *MultiHold) Guard(ctx context.Context, ops ...client.Op) ([]client.OpRes
 
 // guard applies ops in a transaction that checks the nodes of grants. over is
 // not nil once they are not all held.
-func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*grant) ([]client.OpResult, error) {
+func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*grant) (results []client.OpResult, err error) {
+	for _, g := range grants { // before over is asked: a release that comes later sees the count
+		g.guards.Add(1)
+	}
+	defer func() {
+		if !client.UnknownOutcome(err) {
+			for _, g := range grants {
+				g.guards.Add(-1)
+			}
+		}
+	}()
 	if why := over(); why != nil {
 		return nil, why
 	}
@@ -63,7 +73,7 @@ func guard(ctx context.Context, over func() error, ops []client.Op, grants ...*g
 			checks, whose = append(checks, client.CheckOp(node, client.AnyVersion).In(g.c)), append(whose, g)
 		}
 	}
-	results, err := session.Multi(ctx, append(checks, ops...)...)
+	results, err = session.Multi(ctx, append(checks, ops...)...)
 	if err == nil {
 		return results[len(whose):], nil
 	}

@@ -31,11 +31,17 @@ type rig struct {
 
 func bubble(t *testing.T, f func(*rig)) {
 	t.Helper()
+	bubbleWith(t, f)
+}
+
+func bubbleWith(t *testing.T, f func(*rig), opts ...zktest.Option) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		f(&rig{T: t, ctx: ctx, srv: zktest.NewServer(t,
-			zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))})
+		f(&rig{T: t, ctx: ctx, srv: zktest.NewServer(t, append([]zktest.Option{
+			zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond),
+		}, opts...)...)})
 	})
 }
 

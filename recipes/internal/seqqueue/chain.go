@@ -19,6 +19,7 @@ import (
 //
 //	unknown  it must list the directory. It is the state of a new member without a link.
 //	linked   it waits behind another member of the chain, its front, and for nothing else.
+//	         The front is exclusive.
 //	first    no contender ahead blocks it. It is held, or about to be.
 //	over     it was first, and no hold relies on it any more. Its node may still stand.
 //	left     it has given up before it was first. Its node may still stand.
@@ -31,8 +32,8 @@ import (
 //
 //	made     (answer of the create)    new -> unknown, linked or first
 //	listed   (list: none ahead blocks) unknown -> first
-//	follow   (list: all ahead are linked members, the head is first or over) unknown -> linked,
-//	         or first if its front is over
+//	follow   (list: all that block are members, the nearest is exclusive, the head is first
+//	         or over) unknown -> linked, or first if its front is over
 //	leave    (before the delete is sent) first -> over: its followers become first;
 //	         unknown, linked -> left: its followers inherit its front, or become unknown
 //	break    (loss, downgrade)         followers become unknown
@@ -42,8 +43,8 @@ import (
 //
 //	I1  At most one exclusive member of a chain is first and not over at any time. No
 //	    shared member is first at that time.
-//	I2  If a member is linked, every contender that blocks it and does not block its
-//	    front has gone, or is its front.
+//	I2  No member waits behind a front that shares. So whatever blocks a member blocks its
+//	    front, is its front, or has gone: nothing that others may share with stands between.
 //	I3  A linked member becomes first only when its front, which was first, becomes over.
 //	    A member becomes over only when no hold relies on it any more.
 //	I4  A front knows all its followers, and a member has one front at most. So each end
@@ -136,7 +137,8 @@ func (c *chain) made(m *Member, path string, connection uint64) {
 	node, numeral := parse(m.Node.Tag, path[strings.LastIndexByte(path, '/')+1:])
 	before := c.tail
 	c.tail = nil
-	if numeral != number || m.state != unknown || m.identified || c.guard == nil || !c.guard.Holds(connection) {
+	again := m.Path != "" // the create was repeated: identify ends what was linked to the first node
+	if numeral != number || m.state != unknown || m.identified || again || c.guard == nil || !c.guard.Holds(connection) {
 		c.missed = true
 		return
 	}
@@ -175,21 +177,32 @@ func (c *chain) forgetLocked(m *Member) {
 // link notes that m is directly behind front. It reports false if that tells nothing about
 // m's turn.
 func (c *chain) link(m, front *Member) bool {
-	switch {
-	case front.broken || front.state == left || front.Session.ID() != m.Session.ID():
-		return false
-	case front.shared && !m.shared:
-		return false // others may share the lock with the front
-	case front.state == over, front.shared && front.state == first:
-		m.state = first
-	case !front.shared:
-		m.linkTo(front)
-	case front.state == linked: // both are shared, and what blocks one blocks the other
-		m.linkTo(front.front)
-	default:
+	if front.broken || front.state == left || front.Session.ID() != m.Session.ID() {
 		return false
 	}
+	if front.shared { // others may share the lock with the front
+		if !m.shared || front.state == unknown {
+			return false
+		}
+		if front.state == linked { // what blocks one blocks the other
+			m.linkTo(front.front)
+			return true
+		}
+		m.state = first
+		return true
+	}
+	m.standBehind(front)
 	return true
+}
+
+// standBehind links m to an exclusive front, or makes it first if the front is over. The
+// caller holds the chain's mutex.
+func (m *Member) standBehind(front *Member) {
+	if front.state == over {
+		m.state = first
+		return
+	}
+	m.linkTo(front)
 }
 
 // linkTo makes m wait for front. The caller holds the chain's mutex.
@@ -232,7 +245,8 @@ func (c *chain) blocked(m *Member, blockers int) {
 // the nearest that blocks m, and how many block m. follow reports false if the contender is
 // no member whose end can be m's turn.
 //
-// All blockers must be members, up to one that is first, and list must show all of these.
+// The front must be exclusive: beside one that is shared, others may be held. All blockers
+// must be members, up to one that is first, and list must show all of these.
 // For a reader of another client may stand between members. So may a node to which an
 // operator has given a number. Such a node must not be counted for a member's node that was
 // deleted.
@@ -240,7 +254,7 @@ func (c *chain) follow(m *Member, name string, blockers int, list []string) bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	front := c.members[name]
-	if m.state != unknown || front == nil || front.broken || front.Session.ID() != m.Session.ID() {
+	if m.state != unknown || front == nil || front.shared || front.broken || front.Session.ID() != m.Session.ID() {
 		return m.state != unknown
 	}
 	head := front
@@ -248,14 +262,10 @@ func (c *chain) follow(m *Member, name string, blockers int, list []string) bool
 	for ; head.state == linked; known = append(known, head.Node.Name) {
 		head = head.front
 	}
-	switch {
-	case len(known) != blockers, head.state != first && head.state != over, !allIn(list, known):
+	if len(known) != blockers || head.state != first && head.state != over || !allIn(list, known) {
 		return false
-	case front.state == over:
-		m.state = first
-	default:
-		m.linkTo(front)
 	}
+	m.standBehind(front)
 	return true
 }
 
@@ -292,7 +302,7 @@ func (c *chain) leave(m *Member) {
 		switch {
 		case was == first:
 			f.state = first
-		case was == linked && (!f.shared || !front.shared):
+		case was == linked:
 			f.linkTo(front)
 		}
 		f.wake()

@@ -183,7 +183,27 @@ func TestChainRepeatedCreate(t *testing.T) {
 	p.want("ahead of that", follower, unknown, nil)
 }
 
-// Readers go together, and a writer behind readers lists, unless one reader alone is ahead.
+// An operator deletes the node of a create that is not answered yet, and the client makes
+// another node under a new guard. A follower of the first node must not wait for the second.
+func TestChainMadeTwice(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	w := &Member{Node: Node{Tag: mutexTag}}
+	w.Own = Own{Session: p.session, member: w}
+	w.chain, w.woken = p.chain, make(chan struct{}, 1)
+	p.made(w, "/d/x-lock-0000000005", 1)
+	follower := p.make(6, mutexTag)
+	p.want("behind the first node", follower, linked, w)
+	p.chain.guard = &fakeGuard{connection: 2}
+	p.made(w, "/d/x-lock-0000000007", 2)
+	w.identify(Node{Name: "x-lock-0000000007", Key: "0000000007", Tag: mutexTag}, "/d/x-lock-0000000007", 7)
+	p.want("behind the node that is gone", follower, unknown, nil)
+	if len(w.followers) != 0 {
+		t.Error("the second node is a front")
+	}
+}
+
+// Readers go together. A writer behind a reader lists, also if that reader is the only one.
 func TestChainShared(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
@@ -201,11 +221,12 @@ func TestChainShared(t *testing.T) {
 	p.want("the first reader", r1, first, nil)
 	p.want("the second reader", r2, first, nil)
 	p.leave(r1)
-	if !p.follow(w2, r2.Node.Name, 1) {
-		t.Error("a writer does not follow the only reader")
+	if p.follow(w2, r2.Node.Name, 1) {
+		t.Error("a writer follows a reader")
 	}
 	p.leave(r2)
-	p.want("a writer behind the only reader", w2, first, nil)
+	p.want("a writer behind a reader that is over", w2, unknown, nil)
+	p.want("a writer behind a reader that has left, by its number", p.make(9, writer), linked, w2)
 }
 
 // A list that shows a member right ahead links as well, and not to one of another kind.
