@@ -31,6 +31,9 @@
 // SetCounter, JumpClock and their opposites. What has been held is delivered later,
 // as TCP would deliver it.
 //
+// A [Gate] parks requests, replies and events until the test lets them go on, one after
+// the other. So a test decides in which order clients meet.
+//
 // # Looking inside
 //
 // [Server.Tree], [Server.Children], [Server.Sessions] and [Server.Watches] show what

@@ -21,6 +21,7 @@ type outItem struct {
 	event bool
 	close bool
 	ready bool
+	stays *Outgoing // set while a gate keeps the frame
 }
 
 // conn is the server's end of a connection. One goroutine reads it. The server's

@@ -16,7 +16,7 @@ func (c *conn) reply(r *request, frame []byte) {
 		c.link.down.hold(holdStalled)
 	}
 	c.observe(r, len(frame)-4)
-	item := &outItem{frame: frame, ready: len(v.After) == 0 && v.ReplyDelay == 0}
+	item := &outItem{frame: frame, ready: len(v.After) == 0 && v.ReplyDelay == 0, stays: c.gated(r, 0, "")}
 	c.out = append(c.out, item)
 	if v.CloseAfter || r.op == OpCloseSession {
 		c.out = append(c.out, &outItem{close: true, ready: true})
@@ -63,13 +63,13 @@ func (c *conn) event(t EventType, path string, zxid int64) {
 	e.int(int32(t))
 	e.int(stateSyncConnected)
 	e.text(path)
-	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true})
+	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true, stays: c.gated(nil, t, path)})
 	c.flush()
 }
 
 // flush hands to the link the frames that may leave. The link never blocks.
 func (c *conn) flush() {
-	for len(c.out) > 0 && c.out[0].ready && !c.dead {
+	for len(c.out) > 0 && c.out[0].ready && c.out[0].stays == nil && !c.dead {
 		item := c.out[0]
 		c.out = c.out[1:]
 		switch {

@@ -67,10 +67,12 @@ type Server struct {
 	sweepArmed  bool
 	sweepTimer  *time.Timer
 
-	judge   Judge
-	counts  Counts
-	stats   serverStats
-	journal *journal
+	judge     Judge
+	outGate   func(Outgoing) bool // may be nil
+	outNumber int                 // of the newest Outgoing
+	counts    Counts
+	stats     serverStats
+	journal   *journal
 
 	listener net.Listener
 }
