@@ -4,6 +4,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,9 +209,7 @@ func (o *Order) branch(waiting [][]*Order) {
 		if at >= o.prefix {
 			for k := 1; k < len(costs); k++ {
 				next := &Order{limit: o.limit, prefix: at + 1, before: o.options, wanted: map[int]int{at: k}}
-				for i, j := range o.wanted {
-					next.wanted[i] = j
-				}
+				maps.Copy(next.wanted, o.wanted)
 				cost := spent + costs[k]
 				waiting[cost] = append(waiting[cost], next)
 			}
