@@ -69,6 +69,7 @@ func TestNoWriterBesideADowngradedReader(t *testing.T) {
 	for how, downgrade := range ways {
 		for seed := range uint64(25) {
 			t.Run(fmt.Sprint(how, seed), func(t *testing.T) {
+				t.Parallel()
 				rwBubble(t, seed, func(r *rig) {
 					l := r.rw(r.connect("a"))
 					w := r.writes(r.ctx, l)
@@ -103,6 +104,7 @@ func TestNoGuardedWriteUnderTheNextHold(t *testing.T) {
 	for _, given := range []string{"its context has ended", "it is under way"} {
 		for seed := range uint64(10) {
 			t.Run(fmt.Sprint(given, seed), func(t *testing.T) {
+				t.Parallel()
 				rwBubble(t, seed, func(r *rig) {
 					a, other := r.connect("a"), r.connect("other")
 					_, err := other.Create(r.ctx, "/x", []byte("old"))

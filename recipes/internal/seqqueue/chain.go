@@ -299,10 +299,10 @@ func (c *chain) leave(m *Member) {
 	}
 	for _, f := range followers {
 		f.front, f.state = nil, unknown
-		switch {
-		case was == first:
+		switch was { //nolint:exhaustive // an unknown one tells its followers nothing
+		case first:
 			f.state = first
-		case was == linked:
+		case linked:
 			f.linkTo(front)
 		}
 		f.wake()
