@@ -93,7 +93,7 @@ func (s *Sequence) reserve(ctx context.Context, n int64) (AtomicValue[int64], er
 			case prev < 0:
 				return 0, false, s.atom.failed("reserve", client.OutcomeNeverSent, fmt.Errorf("the number is negative: %d; ids are positive: set it to the highest id handed out, or give the ids a path of their own", prev))
 			case prev > math.MaxInt64-n:
-				return 0, false, s.atom.failed("reserve", client.OutcomeNeverSent, fmt.Errorf("%w: %d of %d ids are reserved, and there is no room for %d more", ErrOverflow, prev, math.MaxInt64, n))
+				return 0, false, s.atom.failed("reserve", client.OutcomeNeverSent, fmt.Errorf("%w: %d of %d ids are reserved, and there is no room for %d more", ErrOverflow, prev, int64(math.MaxInt64), n))
 			}
 			return prev + n, true, nil
 		})
