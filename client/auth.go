@@ -36,8 +36,9 @@ func WithAuth(scheme, credentials string) Option {
 // WithDefaultACL sets the ACL of every node that this client creates without an ACL
 // of its own, parents included. It replaces the default and adds nothing to it. The
 // default is open to the world, or with [WithAuth] to every client that presents the
-// credentials: the entry for the latter is zk.AuthACL(zk.PermAll). An ACL without an
-// entry is refused.
+// credentials: the entry for the latter is zk.AuthACL(zk.PermAll). Prefer that to
+// zk.DigestACL, which hashes with SHA-1: on servers with digestAlg=SHA-256 even the
+// client that made the node could not read it. An ACL without an entry is refused.
 func WithDefaultACL(acl ...zk.ACL) Option {
 	return optionFunc(func(c *config) error {
 		if len(acl) == 0 {

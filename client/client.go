@@ -141,6 +141,8 @@ func (c *Client) ready(ctx context.Context) error {
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	case err != nil && late():
 		return fmt.Errorf("client: connect: %w: there was a session, but its server has not answered within %v", trimmed{ErrNotConnected}, cfg.connectTimeout)
+	case err != nil && cfg.chroot == "":
+		return fmt.Errorf("client: connect: %w", trimmed{err})
 	case err != nil:
 		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	case !ok:

@@ -236,8 +236,21 @@ func (o *ops) noParent(dir string, err error) error {
 	if errors.As(err, &ft) && ft.outcome == OutcomeRefused {
 		fate = OutcomeRefused
 	}
+	var at *parentError
+	if errors.As(err, &at) {
+		dir = at.dir
+	}
 	return &fault{fmt.Errorf("make parent %s: %w", o.stripped(dir), err), fate}
 }
+
+// parentError is why the parent dir, a full path, could not be made.
+type parentError struct {
+	dir string
+	err error
+}
+
+func (e *parentError) Error() string { return e.err.Error() }
+func (e *parentError) Unwrap() error { return e.err }
 
 // makeParents creates dir and its missing parents. It begins with the deepest: mostly
 // only that one is missing.
@@ -252,7 +265,7 @@ func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of c
 		case err == nil, errors.Is(err, ErrNodeExists):
 			return nil
 		case !errors.Is(err, ErrNoNode):
-			return err
+			return &parentError{dir, err}
 		}
 		up, _ := split(dir)
 		if err := o.makeParents(ctx, s, up, of); err != nil {

@@ -13,6 +13,9 @@ import (
 // inHandshake is how wire begins errors of the handshake.
 const inHandshake = "handshake: "
 
+// closedEarly are the reasons for which a server closes a connection in the handshake.
+const closedEarly = "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens)"
+
 // explain is the text of why a server is not reached. It says what to do where the
 // error alone does not.
 func (s *servers) explain(err error) string {
@@ -36,9 +39,9 @@ func (s *servers) remedy(err error) string {
 	case errors.As(err, &stranger):
 		return s.unlike(stranger)
 	case errors.Is(err, wire.ErrHungUp) && s.cfg.tls == nil:
-		return "no quorum, too many connections from this host (maxClientCnxns), or a TLS port: WithTLS?"
+		return closedEarly + ", or a TLS port: WithTLS?"
 	case errors.Is(err, wire.ErrHungUp):
-		return "no quorum, too many connections from this host (maxClientCnxns), or a certificate that the server refuses"
+		return closedEarly + ", or a certificate that the server refuses"
 	case strings.Contains(err.Error(), "connection refused"):
 		return "nothing listens there: is ZooKeeper running, is the port right?"
 	case errors.Is(err, os.ErrDeadlineExceeded) && strings.HasPrefix(err.Error(), inHandshake):

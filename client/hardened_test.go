@@ -45,3 +45,22 @@ func TestConnectHardened(t *testing.T) {
 		}
 	}
 }
+
+// The error of a parent that may not be made names that parent, and not the one that
+// was asked for: the ACL to look at is that of the directory above it.
+func TestRefusedParentIsNamed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		admin := r.connect("admin", client.WithAuth("digest", "admin:admin"))
+		_, err := admin.SetACL(r.ctx, "/", append(zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll)...), client.AnyVersion)
+		r.check(err)
+		c := r.connect("a")
+		_, err = c.Create(r.ctx, "/other/mutex/lock", nil, client.WithParents())
+		wantErr(t, err, client.ErrNoAuth)
+		wantOutcome(t, err, client.OutcomeRefused)
+		wantErrText(t, err, "make parent /other: ", "/other/mutex:")
+		_, err = c.CreateOrSet(r.ctx, "/other/mutex/lock", nil, client.WithParents())
+		wantErr(t, err, client.ErrNoAuth)
+		wantErrText(t, err, "make parent /other: ", "/other/mutex:")
+	})
+}

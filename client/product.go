@@ -31,7 +31,9 @@ var errNotRestored = errors.New("the connection was lost, and ClickHouse Keeper 
 // The client reads the node /keeper/api_version after the first handshake of every
 // session. If it does not exist the servers count as Apache ZooKeeper. Any other
 // answer, a refusal as well, makes them ClickHouse Keeper, which is the careful
-// choice. No lock is held before the answer.
+// choice. One refusal says nothing: servers that want their clients to authenticate
+// refuse everything. The client asks again over the next connection then. No lock is
+// held before the answer.
 func (c *Client) Product() string {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
@@ -48,26 +50,33 @@ func (s *sessionState) knownProduct() string {
 	return s.product
 }
 
-// awaitProduct waits, within ctx, until the product is known.
+// awaitProduct waits, within ctx, until the product is known. If the server wants
+// clients to authenticate, the error says so.
 func (s *sessionState) awaitProduct(ctx context.Context) (string, error) {
-	select {
-	case <-s.recognised: // the usual case
-		return s.knownProduct(), nil
-	default:
-	}
-	select {
-	case <-s.recognised:
-		return s.knownProduct(), nil
-	case <-s.link.Over():
-		return "", &fault{s.over(), OutcomeNeverSent}
-	case <-ctx.Done():
-		return "", &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
+	for {
+		s.mu.Lock()
+		product, settled, barred, told := s.product, s.settled, s.barred, s.recognised
+		s.mu.Unlock()
+		switch {
+		case settled: // the usual case
+			return product, nil
+		case barred != nil:
+			return "", barred
+		}
+		select {
+		case <-told:
+		case <-s.link.Over():
+			return "", &fault{s.over(), OutcomeNeverSent}
+		case <-ctx.Done():
+			return "", &fault{ctxerr.Ended(ctx), OutcomeNeverSent}
+		}
 	}
 }
 
 // recognise asks the server what it is. It runs on every connection until a server
 // has answered, and ends with the connection.
 func (s *sessionState) recognise() {
+	s.bar(nil)
 	for tried := 1; ; tried++ {
 		x := asked(wire.OpGetData, keeperNode)
 		x.Urgent = true // before requests that wait for the answer
@@ -77,6 +86,9 @@ func (s *sessionState) recognise() {
 		case errors.Is(err, zk.ErrNoNode):
 			s.learnProduct(apacheZooKeeper)
 			return
+		case errors.Is(err, codeAuthRequired), errors.Is(err, zk.ErrAuthFailed):
+			s.bar(err) // the server closes the connection
+			return
 		case err == nil, errors.Is(err, ErrReplyTooLarge),
 			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err):
 			s.learnProduct(clickHouseKeeper)
@@ -85,6 +97,23 @@ func (s *sessionState) recognise() {
 			return
 		}
 	}
+}
+
+// bar notes that the server answers nothing before the client has authenticated, or
+// with nil that there is a new connection on which to ask.
+func (s *sessionState) bar(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.product == "" {
+		s.barred = why
+		s.tellLocked()
+	}
+}
+
+// tellLocked wakes those that wait for the product. The caller holds s.mu.
+func (s *sessionState) tellLocked() {
+	close(s.recognised)
+	s.recognised = make(chan struct{})
 }
 
 // restores reports whether, as far as is known, the servers let a session go on over
@@ -106,7 +135,10 @@ func (s *sessionState) learnProduct(product string) {
 	if product == clickHouseKeeper {
 		s.link.EndOnLoss(errNotRestored)
 	}
-	close(s.recognised)
+	s.mu.Lock()
+	s.settled = true
+	s.tellLocked()
+	s.mu.Unlock()
 	if product == clickHouseKeeper {
 		s.core.journal.say(slog.LevelInfo, "zookeeper: the servers are ClickHouse Keeper: a lost connection ends the session and its locks",
 			"session", sessionID(s.link.SessionID()))

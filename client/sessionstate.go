@@ -44,12 +44,13 @@ type sessionState struct {
 
 	running sync.WaitGroup // heartbeats and the goroutines of the hub; not added to once disposed
 
-	recognised chan struct{} // closed when the product is known
-
-	mu       sync.Mutex // guards the rest; never held across I/O
-	disposed bool
-	product  string    // what the servers are, "" until a server has answered
-	kept     time.Time // until when a server may keep the session that is over
+	mu         sync.Mutex // guards the rest; never held across I/O
+	disposed   bool
+	product    string        // what the servers are, "" until a server has answered
+	settled    bool          // all that follows from the product has been done
+	barred     error         // why the server of the present connection says nothing about it
+	recognised chan struct{} // closed and replaced at every change of the two above
+	kept       time.Time     // until when a server may keep the session that is over
 }
 
 // startSession makes the next session the current one and starts its connection. Its
