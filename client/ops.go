@@ -118,11 +118,12 @@ func (o *ops) GetW(ctx context.Context, path string) ([]byte, *zk.Stat, *OneShot
 	return x.Reply.Data, stat(x), w, nil
 }
 
-// Exists reports whether a node exists, and its stat if it does.
+// Exists reports whether a node exists, and its stat. The stat is never nil: it is zero
+// if there is no node, as go-zookeeper's is, and after an error.
 func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
 	x, _, err := o.read(ctx, "exists", path, wire.OpExists, false)
-	found := stat(x)
-	return found != nil, found, err
+	found, stat := existing(x)
+	return found, stat, err
 }
 
 // ExistsW is Exists with a watch that fires when the node is created, changed
@@ -130,8 +131,16 @@ func (o *ops) Exists(ctx context.Context, path string) (bool, *zk.Stat, error) {
 // [OneShotWatch.Stop], or for the life of the session.
 func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *OneShotWatch, error) {
 	x, w, err := o.read(ctx, "exists", path, wire.OpExists, true)
-	found := stat(x)
-	return found != nil, found, w, err
+	found, stat := existing(x)
+	return found, stat, w, err
+}
+
+// existing is what the answer to x says of a node, with a stat that is never nil.
+func existing(x *wire.Exchange) (bool, *zk.Stat) {
+	if now := stat(x); now != nil {
+		return true, now
+	}
+	return false, new(zk.Stat)
 }
 
 // Children returns the names of a node's children, in no order, and its stat.

@@ -38,7 +38,7 @@ func TestOperations(t *testing.T) {
 		if !ok || err != nil || stat.Version != 2 {
 			t.Errorf("Exists = %v, %+v, %v", ok, stat, err)
 		}
-		if ok, stat, err = c.Exists(ctx, "/b"); ok || stat != nil || err != nil {
+		if ok, stat, err = c.Exists(ctx, "/b"); ok || *stat != (zk.Stat{}) || err != nil {
 			t.Errorf("Exists = %v, %+v, %v for a missing node", ok, stat, err)
 		}
 		for _, name := range []string{"x", "y", "z"} {
@@ -314,6 +314,36 @@ func TestReplyTooLarge(t *testing.T) {
 			if left := r.srv.Children(fmt.Sprintf("/g%d", i)); len(left) != 0 {
 				t.Errorf("left: %d nodes", len(left))
 			}
+		}
+	})
+}
+
+// The stat of a node that does not exist is zero and not nil, as go-zookeeper's is, so
+// a field of it can be read. After an error it is so, too.
+func TestExistsStat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		there, stat, err := c.Exists(r.ctx, "/missing")
+		r.check(err)
+		if there || stat == nil || *stat != (zk.Stat{}) {
+			t.Errorf("Exists: %v, %+v", there, stat)
+		}
+		there, stat, w, err := c.ExistsW(r.ctx, "/missing")
+		r.check(err)
+		defer w.Stop()
+		if there || stat == nil || *stat != (zk.Stat{}) {
+			t.Errorf("ExistsW: %v, %+v", there, stat)
+		}
+		if there, stat, err := c.Exists(r.ctx, "relative"); there || stat == nil || err == nil {
+			t.Errorf("Exists of a wrong path: %v, %+v, %v", there, stat, err)
+		}
+		if there, stat, w, err := c.ExistsW(r.ctx, "relative"); there || stat == nil || w != nil || err == nil {
+			t.Errorf("ExistsW of a wrong path: %v, %+v, %v, %v", there, stat, w, err)
+		}
+		r.create("/there", "four")
+		if there, stat, err := c.Exists(r.ctx, "/there"); !there || stat.DataLength != 4 || err != nil {
+			t.Errorf("Exists of a node: %v, %+v, %v", there, stat, err)
 		}
 	})
 }

@@ -184,8 +184,8 @@ func counters(ctx context.Context, c *client.Client, dir string, warnings io.Wri
 		if l.kind == kindSemaphore {
 			at = path.Join(at, "locks")
 		}
-		_, stat, err := c.Exists(ctx, at)
-		if err != nil || stat == nil {
+		there, stat, err := c.Exists(ctx, at)
+		if err != nil || !there {
 			return err
 		}
 		locks++

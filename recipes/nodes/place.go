@@ -235,7 +235,7 @@ func (n *PersistentNode) find(ctx context.Context, s *client.Session) (path stri
 		if err != nil {
 			return "", err
 		}
-		own := n.protected || stat != nil && (stat.EphemeralOwner == s.ID() || slices.Contains(n.past, stat.EphemeralOwner))
+		own := n.protected || stat.EphemeralOwner == s.ID() || slices.Contains(n.past, stat.EphemeralOwner)
 		if there && own && stat.Czxid > newest {
 			path, newest = n.sibling(name), stat.Czxid
 		}
