@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,10 +73,11 @@ func (b *DistributedDoubleBarrier) data() []byte {
 const (
 	countMark = " members="
 	nameMark  = " name="
+	namedMark = " counted=" // in the ready node: the members of the round
 )
 
 var (
-	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?$`)
+	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?(?: counted=(\S*))?$`)
 	// ofMember are the names of members' nodes (UUID.randomUUID).
 	ofMember = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
@@ -203,6 +205,15 @@ func (b *DistributedDoubleBarrier) noteGone(paths []string) {
 	b.left = slices.DeleteFunc(b.left, func(path string) bool { return slices.Contains(paths, path) })
 }
 
+// named are the members that the data of a ready node names, nil if it names none.
+func named(data []byte) []string {
+	parts := marks.FindSubmatch(data)
+	if parts == nil || len(parts[4]) == 0 {
+		return nil
+	}
+	return strings.Split(string(parts[4]), ",")
+}
+
 // clear removes the ready node of a round that is over. A delete can only name a
 // version, and a new ready node has the same as the old. So clear first writes
 // the bytes that are there. The answer says into which node, and the old node has
@@ -232,6 +243,14 @@ type readyNode struct {
 	stat  *zk.Stat
 }
 
+// round is what decisions need of the ready node.
+func (r readyNode) round() round {
+	if !r.there {
+		return round{}
+	}
+	return round{opened: r.stat.Czxid, named: named(r.data)}
+}
+
 // readReady reads the ready node.
 func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Session) (r readyNode, err error) {
 	r.data, r.stat, err = s.Get(ctx, b.ready())
@@ -246,10 +265,9 @@ func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Sess
 	return r, err
 }
 
-// live returns a member that has stood since before the round was opened at zxid,
-// and a watch on it. The member at own does not count. The watch is nil if there
-// is none: the members of that round are gone.
-func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, opened int64, own string) (path string, w *client.OneShotWatch, err error) {
+// live returns a member of a round that stands, and a watch on it. The member at own does
+// not count. The watch is nil if there is none: the members of that round are gone.
+func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, r round, own string) (path string, w *client.OneShotWatch, err error) {
 	names, _, err := b.list(ctx, s)
 	if err != nil {
 		return "", nil, err
@@ -262,7 +280,7 @@ func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, 
 		if err != nil {
 			return "", nil, err
 		}
-		if there && stat.Czxid < opened {
+		if there && r.has(standing{name, stat.Czxid}) {
 			return b.at(name), w, nil
 		}
 		w.Stop()

@@ -305,7 +305,7 @@ func (g *game) wasOpen(s *stay) bool {
 			return true
 		case !g.rounds && (o.to.IsZero() || o.to.After(s.called)):
 			for p := range o.with {
-				if one := g.nodes[p].at(s.called); one != nil && p != s.path && one.zxid < o.zxid {
+				if one := g.nodes[p].at(s.called); one != nil && p != s.path { // it was counted, and may have come back in a new session
 					return true
 				}
 			}

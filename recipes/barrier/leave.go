@@ -172,7 +172,7 @@ func (l *leaving) finish(ctx context.Context, s *client.Session) error {
 		if err != nil || !r.there || r.stat.Czxid > l.begin {
 			return err
 		}
-		_, w, err := l.b.live(ctx, s, r.stat.Czxid, l.m.path)
+		_, w, err := l.b.live(ctx, s, r.round(), l.m.path)
 		if err != nil {
 			return err
 		}

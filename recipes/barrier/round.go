@@ -1,0 +1,116 @@
+package barrier
+
+import "slices"
+
+// round is a ready node as far as decisions need it. The zero round is none.
+type round struct {
+	opened int64    // czxid of the ready node
+	named  []string // the members that were counted; nil if Curator has opened it
+}
+
+// standing is a member's node as far as decisions need it.
+type standing struct {
+	name  string
+	czxid int64
+}
+
+// stood reports whether a node stood when the round was opened, if it stands now.
+func (r round) stood(czxid int64) bool { return czxid < r.opened }
+
+// has is the one rule of who belongs to a round: whose node stood when the round was
+// opened, and whom the ready node names. A name stays the same when a member makes its node
+// again after a lost session.
+func (r round) has(m standing) bool {
+	return r.opened != 0 && (r.stood(m.czxid) || slices.Contains(r.named, m.name))
+}
+
+// entering decides for one Enter. It has no I/O.
+//
+//	state    ready node                           member of it stands  next
+//	away     none, or it has the member           -                    join
+//	away     another                              yes                  awaitEnd
+//	away     another                              no                   clear
+//	joined   it has the member, or had it         -                    pass
+//	joined   none                                 -                    await
+//	joined   another                              no                   clear
+//	joined   another, without WithRounds          yes                  pass, as in Curator
+//	joined   another, with WithRounds             yes                  withdraw
+//
+// Away is a member without a node in this session. Only a member with WithRounds looks at
+// the ready node then; any other joins. "Has" is [round.has].
+type entering struct {
+	name   string
+	rounds bool
+	czxid  int64 // of the node in this session, 0 while away
+	first  int64 // of the first node, in whatever session
+	// passed says that a round was opened while the node stood in this session.
+	passed bool
+}
+
+// deed is what an Enter does next.
+type deed int
+
+const (
+	join deed = iota + 1
+	awaitEnd
+	clear
+	pass
+	await
+	withdraw
+	askLive // whether a member of the round stands, and decide again
+)
+
+// away begins a new session, in which the member has no node yet.
+func (e *entering) away() { e.czxid, e.passed = 0, false }
+
+// joined notes the node of this session.
+func (e *entering) joined(czxid int64) {
+	e.czxid = czxid
+	if e.first == 0 {
+		e.first = czxid
+	}
+}
+
+// saw notes a ready node that was seen, and may be gone again.
+func (e *entering) saw(r round) {
+	if e.czxid != 0 && e.has(r) {
+		e.passed = true
+	}
+}
+
+// created notes the event that a ready node was made while the node stood. Which one is
+// not known.
+func (e *entering) created() { e.passed = true }
+
+// has reports whether the member belongs to a round. Curator names no members: then a
+// member that has lost its session passes with any round opened during this Enter.
+func (e *entering) has(r round) bool {
+	if r.opened != 0 && r.named == nil && e.first != 0 && e.first < r.opened {
+		return true
+	}
+	return e.czxid != 0 && r.has(standing{e.name, e.czxid}) || e.czxid == 0 && slices.Contains(r.named, e.name)
+}
+
+// next decides. live is whether another member of the round stands, nil if that was not
+// asked yet.
+func (e *entering) next(r round, live *bool) deed {
+	here := e.czxid != 0
+	e.saw(r)
+	switch {
+	case here && e.passed:
+		return pass
+	case !here && (!e.rounds || r.opened == 0 || e.has(r)):
+		return join
+	case r.opened == 0:
+		return await
+	case live == nil:
+		return askLive
+	case !*live:
+		return clear
+	case !here:
+		return awaitEnd
+	case e.rounds:
+		return withdraw
+	}
+	return pass
+}
