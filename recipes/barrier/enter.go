@@ -103,7 +103,8 @@ func (e *entry) waited(err error) error {
 // enterIn is enter in one session.
 func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error) {
 	for {
-		r, err := readyNode{}, error(nil)
+		var r readyNode
+		var err error
 		if e.rule.rounds || e.rule.czxid != 0 {
 			if r, err = e.b.readReady(ctx, s); err != nil {
 				return nil, err
@@ -141,7 +142,7 @@ func (e *entry) do(ctx context.Context, s *client.Session, next deed, r readyNod
 		return e.join(ctx, s)
 	case awaitEnd:
 		return e.awaitEnd(ctx, s, w)
-	case clear:
+	case clearReady:
 		return e.b.clear(ctx, s, r)
 	case withdraw:
 		return e.withdraw(ctx, s, member)

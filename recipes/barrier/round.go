@@ -29,10 +29,10 @@ func (r round) has(m standing) bool {
 //	state    ready node                           member of it stands  next
 //	away     none, or it has the member           -                    join
 //	away     another                              yes                  awaitEnd
-//	away     another                              no                   clear
+//	away     another                              no                   clearReady
 //	joined   it has the member, or had it         -                    pass
 //	joined   none                                 -                    await
-//	joined   another                              no                   clear
+//	joined   another                              no                   clearReady
 //	joined   another, without WithRounds          yes                  pass, as in Curator
 //	joined   another, with WithRounds             yes                  withdraw
 //
@@ -53,7 +53,7 @@ type deed int
 const (
 	join deed = iota + 1
 	awaitEnd
-	clear
+	clearReady
 	pass
 	await
 	withdraw
@@ -106,7 +106,7 @@ func (e *entering) next(r round, live *bool) deed {
 	case live == nil:
 		return askLive
 	case !*live:
-		return clear
+		return clearReady
 	case !here:
 		return awaitEnd
 	case e.rounds:
