@@ -161,7 +161,10 @@ func (m *Member) ownEvent() zk.EventType {
 // channel is not waited for.
 func (m *Member) wait(ctx context.Context, nearest, second <-chan struct{}) error {
 	after := WatchAfter
-	if m.blockers > 1 {
+	switch {
+	case m.q.watchesOwn:
+		after = 0
+	case m.blockers > 1:
 		after = watchDeepAfter
 	}
 	for {

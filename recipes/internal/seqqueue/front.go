@@ -73,7 +73,7 @@ func (m *Member) awaitChange(ctx context.Context) error {
 // wait with stop.
 func (m *Member) due(after time.Duration) (read <-chan struct{}, stop func()) {
 	switch {
-	case m.chain == nil || m.blind:
+	case m.chain == nil && !m.q.watchesOwn || m.blind:
 		return nil, func() {}
 	case m.watch != nil:
 		return m.watch.Done(), func() {}
@@ -194,11 +194,14 @@ func (m *Member) leave() {
 
 // quit notes that m's node is deleted, or that the remover is to delete it.
 func (m *Member) quit() {
-	if m == nil || m.chain == nil {
+	if m == nil {
 		return
 	}
 	m.watch.Stop()
 	c := m.chain
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	used := m.usesChain
 	m.usesChain = false

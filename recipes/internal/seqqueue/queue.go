@@ -32,6 +32,8 @@ type Queue struct {
 	key    chainKey // of the one for dir
 	most   int      // members of this client, and of other values for dir
 
+	watchesOwn bool // a member that waits watches its own node from the beginning
+
 	warned  atomic.Bool // that half of the numbers are used up
 	blind   atomic.Bool // a warning of a node that may not be read was logged
 	refused atomic.Bool // a number near the end was seen
@@ -59,6 +61,14 @@ const MostMembers = 64
 // by its Own. The maker of the queue calls Chained before any use.
 func (q *Queue) Chained(full, shared string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{full, shared}, most
+	return q
+}
+
+// WatchOwn makes every member that waits in the directory watch its own node from the
+// beginning. So it hears of the deletion of that node at once. The maker of the queue
+// calls WatchOwn before any use, and not with Chained.
+func (q *Queue) WatchOwn() *Queue {
+	q.watchesOwn = true
 	return q
 }
 
