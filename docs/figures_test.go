@@ -69,8 +69,8 @@ var figures = []figure{
 		},
 	},
 	{
-		"how often a participant gives way", "recipes/leader.go", `mostWays = (\d+)`, []quote{
-			{"leaderlatch.md", `gives way (\d+) times at most`},
+		"when a participant gives way to the same id again", "recipes/leader.go", `deferAgain = (\d+) \* time\.Second`, []quote{
+			{"leaderlatch.md", `to the same id again within (\d+) seconds`},
 		},
 	},
 	{

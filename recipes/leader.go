@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -103,6 +104,7 @@ func newElection(c *client.Client, path, recipe, tag string, opts []ElectionOpti
 	if err != nil {
 		return nil, err
 	}
+	l.queue.WatchOwn()
 	e.l = l
 	return e, nil
 }
@@ -117,7 +119,7 @@ func (e *Election) Path() string { return e.l.path }
 //
 // If another client deletes the node of the participant while it waits, the participant
 // stands in line again, behind the others. That is how [Term.HandOver] moves it. The
-// participant finds out when the node before its own is deleted as well.
+// participant watches its own node, so it finds out at once.
 //
 // On error the participant does not lead and no node remains. If the node cannot be
 // removed at once, its removal goes on in the background until it succeeds or the
@@ -130,11 +132,9 @@ func (e *Election) Path() string { return e.l.path }
 // Campaign may be called again after any error. [Election.Run] does that.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	outer := around(ctx)
-	for gaveWay := 0; ; {
-		t, err := e.campaign(ctx, false, gaveWay < mostWays)
-		if errors.Is(err, errGaveWay) {
-			gaveWay++
-		}
+	way := deference{}
+	for {
+		t, err := e.campaign(ctx, false, way)
 		again := errors.Is(err, errGaveWay) || errors.Is(err, ErrNodeDeleted) && !errors.Is(err, ErrLost)
 		if !again {
 			return t, err
@@ -154,7 +154,7 @@ func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 // except that it asks for no preferred participant, and fails with [ErrNodeDeleted] if
 // another client deletes its node.
 func (e *Election) TryCampaign(ctx context.Context) (*Term, error) {
-	return e.campaign(ctx, true, false)
+	return e.campaign(ctx, true, nil)
 }
 
 // Do campaigns and runs fn as the leader, for one term. It treats fn, its context, the
@@ -168,14 +168,30 @@ func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term 
 	return do(ctx, e.TryCampaign, fn)
 }
 
-// mostWays is how often a campaign gives way. Participants whose preferences contradict
-// each other would give way to each other for ever.
-const mostWays = 20
+// deference is when a campaign gave way last to each preferred id.
+//
+// A campaign that gave way to an id a short time ago does not give way to that id again. So
+// there is a leader soon, also if a preferred participant dies again and again before it
+// leads. For at the next turn all participants are gone that stood in line when this one
+// gave way. Those that lived have led, or gave way themselves. The nodes of those that were
+// dead went with their sessions, at the same time. Participants that came later stand behind.
+type deference map[string]time.Time
+
+// deferAgain is the time after which a campaign gives way to the same id again, unless two
+// session timeouts are longer. It is longer than a session on servers with the default
+// configuration. So a live participant has led meanwhile.
+const deferAgain = 60 * time.Second
+
+// may reports whether the campaign may give way to id now.
+func (d deference) may(id string, now time.Time, timeout time.Duration) bool {
+	last, gave := d[id]
+	return !gave || now.Sub(last) > max(deferAgain, 2*timeout)
+}
 
 // campaign is one place in line, and the term that comes of it. It gives way to preferred
-// participants if polite is set.
-func (e *Election) campaign(ctx context.Context, try, polite bool) (*Term, error) {
-	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, polite})
+// participants as way says.
+func (e *Election) campaign(ctx context.Context, try bool, way deference) (*Term, error) {
+	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, way})
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +204,7 @@ func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
 type candidate struct {
 	*Election
 
-	polite bool // it gives way to preferred participants
+	way deference // to preferred participants; nil if it does not give way
 }
 
 // reenter refuses a campaign that would wait for a term of its own caller.
@@ -210,10 +226,10 @@ func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
 }
 
 // turn is that of the mutex, unless a preferred participant stands in line by then, and
-// this one is polite.
+// this one may give way.
 func (c candidate) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
 	p, err := c.l.turn(ctx, m, wait)
-	if err == nil && c.polite && c.outranked(ctx, m) {
+	if err == nil && c.way != nil && c.outranked(ctx, m) {
 		err = errGaveWay
 	}
 	return p, err
@@ -229,8 +245,9 @@ func (e *Election) rank(id string) int {
 	return len(e.preferred)
 }
 
-// outranked reports whether a participant behind m is preferred to it. If that cannot be
-// read, none is: an election without a leader is worse than one with the wrong leader.
+// outranked reports whether a participant behind m is preferred to it, and m may give way to
+// that one. It notes the time. If the line cannot be read, there is no such participant: an
+// election without a leader is worse than one with the wrong leader.
 func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
 	own := c.rank(string(c.l.nodeData(c.l.c)))
 	if own == 0 { // also if no participant is preferred
@@ -240,10 +257,16 @@ func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
 	if err != nil {
 		return false
 	}
+	now := time.Now()
+	best := own
 	for _, p := range all {
-		if p.FencingToken > m.Czxid && !p.InDoubt && c.rank(p.ID) < own {
-			return true
+		if p.FencingToken > m.Czxid && !p.InDoubt && c.way.may(p.ID, now, m.Session.Timeout()) {
+			best = min(best, c.rank(p.ID))
 		}
 	}
-	return false
+	if best == own {
+		return false
+	}
+	c.way[c.preferred[best]] = now
+	return true
 }

@@ -38,8 +38,11 @@ func WithID(id string) ElectionOption {
 // before its own are preferred to it.
 //
 // Give all participants the same ids. While these differ, as in a rolling update, two
-// participants may each prefer the other. So a participant gives way 20 times at most in
-// one campaign, and leads then. A participant of Curator never gives way. A leader is
+// participants may each prefer the other. A preferred participant may also die before it
+// leads: then there is no leader until its session ends. So a campaign does not give way to
+// the same id again within a minute, or within two session timeouts if these are longer.
+// Sessions that last longer than that may leave the election without a leader again and
+// again. A participant of Curator never gives way. A leader is
 // not asked to stop: use [Term.HandOver] for that. If the preferred participant goes
 // before it leads, the next one in line leads.
 func WithPreferred(ids ...string) ElectionOption {
