@@ -131,7 +131,10 @@ func (c Contender) text() string {
 		return fmt.Sprintf("%s, %s by %s, which this client may not read", c.Path, c.Mode, c.Family)
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, session 0x%x", c.Path, uint64(c.Session)) //nolint:gosec // bits, not a quantity
+	s.WriteString(c.Path)
+	if c.Session != 0 { // else the node was not read yet
+		fmt.Fprintf(&s, ", session 0x%x", uint64(c.Session)) //nolint:gosec // bits, not a quantity
+	}
 	if !c.QueuedSince.IsZero() {
 		s.WriteString(", queued since " + c.QueuedSince.Format(time.RFC3339))
 	}

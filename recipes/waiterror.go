@@ -68,9 +68,8 @@ func (l *lockInternals) waited(ctx context.Context, err error) error {
 		Ahead:      *contenderAt(l.c, said.Path, said.Node),
 		SameClient: said.Own, Err: said.Err, ended: ctx.Err() != nil, hint: !l.noReentry,
 	}
-	if said.Stat == nil {
-		w.Ahead.Unreadable = true
-	} else {
+	w.Ahead.Unreadable = said.Hidden
+	if said.Stat != nil {
 		fill(&w.Ahead, said.Data, said.Stat)
 	}
 	w.Ahead.Holder = said.Only && !isRead(l.tag) // a reader's writer may itself wait for readers

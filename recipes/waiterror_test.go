@@ -51,6 +51,28 @@ func TestWaitSaysWhoIsAhead(t *testing.T) {
 	})
 }
 
+// A wait ends before the read of the contender ahead was answered. Then the error does not
+// say that an ACL is in the way.
+func TestWaitBehindANodeThatWasNotRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.held(r.mutex(r.connect("a")))
+		b := r.connect("b")
+		r.srv.StallReply(zktest.Match{Op: zktest.OpGetData, PathPrefix: dir + "/", Times: zktest.Always})
+		_, err := r.mutex(b).Acquire(r.within(300 * time.Millisecond))
+		var wait *recipes.WaitError
+		if !errors.As(err, &wait) {
+			t.Fatalf("error %v", err)
+		}
+		if a := wait.Ahead; a.Unreadable || a.Path != h.Path() || a.Session != 0 {
+			t.Errorf("ahead %+v", a)
+		}
+		if text := err.Error(); strings.Contains(text, "may not read") || strings.Contains(text, "0x0") {
+			t.Error(text)
+		}
+	})
+}
+
 // The hint to pass the context on is not given where that would not help.
 func TestWaitHint(t *testing.T) {
 	t.Parallel()

@@ -19,13 +19,14 @@ import (
 // WaitError says behind which contender a wait has ended. It also has what the waiter read
 // of that contender's node when it began to watch the node.
 type WaitError struct {
-	Node Node
-	Path string
-	Data []byte   // of the node
-	Stat *zk.Stat // nil if the node was not read
-	Own  bool     // the node is of the waiter's session
-	Only bool     // no other contender blocked the waiter when the queue was listed last
-	Err  error    // why the wait has ended
+	Node   Node
+	Path   string
+	Data   []byte   // of the node
+	Stat   *zk.Stat // nil if the node was not read
+	Hidden bool     // its ACL does not let the waiter read it
+	Own    bool     // the node is of the waiter's session
+	Only   bool     // no other contender blocked the waiter when the queue was listed last
+	Err    error    // why the wait has ended
 }
 
 // Error names the node and the reason.
@@ -51,6 +52,7 @@ func (m *Member) awaitAhead(ctx context.Context, n Node) error {
 	second, err := m.watchAhead(ctx, n)
 	if m.nearest != nil {
 		said.Data, said.Stat = m.nearest.Data, m.nearest.Stat
+		said.Hidden = errors.Is(m.nearest.Err, zk.ErrNoAuth)
 		said.Own = said.Stat != nil && said.Stat.EphemeralOwner == m.Session.ID()
 	}
 	if err == nil {
