@@ -44,15 +44,15 @@ func (c *core) remember(s *sessionState) {
 	c.dead = append(c.dead, d)
 }
 
-// promised is the deadline of the session's holds, zero if there are none.
+// promised is when the nodes of the session's holds may go, zero if there are none.
 func (l *lease) promised() time.Time {
-	deadline := l.state().deadline()
+	promised := l.state().promised
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.idle() {
 		return time.Time{}
 	}
-	return deadline
+	return promised
 }
 
 // buryLocked starts to end dead sessions, now that a server is reachable. The first

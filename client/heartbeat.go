@@ -64,7 +64,7 @@ func (l *lease) nextBeat(t leaseState) (b heartbeat, due bool) {
 	}
 	patience := t.left / 2
 	if t.left <= 0 {
-		patience = t.left + t.margin
+		patience = t.promised.Sub(t.now)
 	}
 	l.beats++
 	l.awaited, l.beaten = l.beats, t.now

@@ -19,7 +19,7 @@ type holding struct {
 
 	// Guarded by the lease's mu.
 	cause error     // why the holding ended
-	due   time.Time // if it ended with the lease: when other clients may wait for its nodes
+	due   time.Time // if it ended with the lease: when its nodes may go
 }
 
 // hold is inside.Functions.Hold.

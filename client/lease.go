@@ -133,7 +133,7 @@ func (l *lease) arm(t leaseState) {
 		if t.left > 0 {
 			d = min(d, h.due.Sub(t.now))
 		} else {
-			d = min(d, t.left+t.margin)
+			d = min(d, t.promised.Sub(t.now))
 		}
 	}
 	if l.timer == nil {
@@ -174,7 +174,7 @@ func (l *lease) look() (b heartbeat, due bool) {
 	}
 	t := l.state()
 	l.relieve(t)
-	if len(l.unreleased) > 0 && t.left+t.margin <= 0 {
+	if len(l.unreleased) > 0 && !t.now.Before(t.promised) {
 		e := l.expiry(t)
 		l.mu.Unlock()
 		l.s.link.End(e)
@@ -195,7 +195,7 @@ func (l *lease) expiry(t leaseState) *LeaseExpiredError {
 	return &LeaseExpiredError{
 		Session: l.s.link.SessionID(), Proof: string(t.proof.Kind),
 		SentAt: t.proof.Sent.At, AliveAt: t.proof.Alive.At, Timeout: t.timeout,
-		Deadline: t.deadline(), Margin: t.margin, Reason: l.doubt,
+		Deadline: t.deadline(), Promised: t.promised, Margin: t.margin, Reason: l.doubt,
 	}
 }
 
@@ -211,7 +211,7 @@ func (l *lease) expire() (stands bool) {
 	ended := l.holdings
 	l.holdings = nil
 	for _, h := range ended {
-		h.cause, h.due = e, e.Deadline
+		h.cause, h.due = e, e.Promised
 	}
 	l.unreleased = append(l.unreleased, ended...)
 	l.arm(t)
@@ -223,7 +223,7 @@ func (l *lease) expire() (stands bool) {
 	return false
 }
 
-// inTheWay returns the nodes of unreleased holdings whose deadline has come, if the
+// inTheWay returns the nodes of unreleased holdings whose promise has run out, if the
 // lease stands again at t, and forgets these holdings. It leaves out a node on which
 // a newer holding relies. The caller holds l.mu.
 func (l *lease) inTheWay(t leaseState) (nodes []string) {

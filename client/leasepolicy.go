@@ -123,7 +123,8 @@ type LeaseExpiredError struct {
 	SentAt   time.Time     // when the request of that proof was sent
 	AliveAt  time.Time     // the leader's timer was running since then, or since later
 	Timeout  time.Duration // least session timeout negotiated
-	Deadline time.Time     // no other client could hold before
+	Deadline time.Time     // no other client could hold before, by the clock that shows most
+	Promised time.Time     // the client lets no node go before; by Go's monotonic clock
 	Margin   time.Duration // how long before the deadline the lease ended
 	// Reason is why there was no newer proof, nil if no heartbeat had failed. The
 	// LeaseExpiredError does not match it. It may be the context.DeadlineExceeded of
@@ -135,14 +136,20 @@ type LeaseExpiredError struct {
 func (e *LeaseExpiredError) Error() string {
 	text := fmt.Sprintf("%v: session %s (timeout %v) was last proved by a %s sent at %s; its nodes are safe until %s, and the margin is %v",
 		ErrLeaseExpired, sessionID(e.Session), e.Timeout, e.Proof,
-		e.SentAt.Format(clockFormat), e.Deadline.Format(clockFormat), e.Margin)
+		e.SentAt.Format(clockFormat), e.Promised.Format(clockFormat), e.Margin)
+	if more := e.Promised.Sub(e.Deadline).Round(skew); more > 0 {
+		text += fmt.Sprintf("; another clock shows %v more than Go's: the time of day was set forward, or the machine slept", more)
+	}
 	if e.Reason != nil {
 		text += ": " + e.Reason.Error()
 	}
 	return text
 }
 
-const clockFormat = "15:04:05.000"
+const (
+	clockFormat = "15:04:05.000"
+	skew        = 100 * time.Millisecond // less than half of it between clocks is not worth a word
+)
 
 // Is reports whether target is [ErrLeaseExpired].
 func (e *LeaseExpiredError) Is(target error) bool { return target == ErrLeaseExpired }

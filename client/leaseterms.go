@@ -27,6 +27,14 @@ import (
 //	spare         what stays of left when a heartbeat is due and all went well before;
 //	              a timeout without any is refused
 //
+// A lease answers two questions, each by the clock that is safe for it:
+//
+//	when do holds end   as early as any clock says: left, and the deadline that a holder
+//	                    is told, take the age of the proof by the clock that shows most
+//	when may nodes go   not before the latest deadline that a holder was told: promised is
+//	                    proof.Alive + life by the monotonic clock, which nobody sets and
+//	                    which never shows more than the clock that shows most
+//
 // The session itself ends on less: T after wire.Link's evidence, which is when the
 // newest answered request was sent.
 
@@ -139,19 +147,23 @@ type leaseState struct {
 	proof   wire.Proof
 	timeout time.Duration
 	now     time.Time
-	left    time.Duration // until holds end; negative if they should have
+
+	left     time.Duration // until holds end; negative if they should have
+	promised time.Time     // when the nodes of holds may go
 }
 
-// deadline is the instant until which no other client can hold.
+// deadline is the instant until which no other client can hold, by the clock that shows
+// most.
 func (t leaseState) deadline() time.Time { return t.now.Add(t.left + t.margin) }
 
-// state reads the clocks and compares.
+// state reads the clocks, and answers both questions of a lease.
 func (l *lease) state() leaseState {
 	proof, timeout := l.s.link.Proof()
 	now := l.s.core.cfg.clock.Now()
 	t := leaseState{terms: l.policy.terms(timeout), proof: proof, timeout: timeout, now: now.At}
 	if proof.Kind != wire.NoProof {
 		t.left = t.life - t.margin - now.Since(proof.Alive)
+		t.promised = proof.Alive.At.Add(t.life)
 	}
 	return t
 }

@@ -15,7 +15,7 @@ const jump = time.Hour
 // The holder's wall clock is set back: that prolongs nothing, and a holder
 // whose server is cut off then is told first as ever. It is set forward, which
 // may be a machine that was restored from a snapshot: the holds end, well
-// before others can hold.
+// before others can hold. Others hold after the deadline that was given before the step.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 10*time.Minute)
@@ -48,7 +48,8 @@ func (w *world) jumps(waiter *client.Client, followers []*harness.Node, x extent
 	for _, timeout := range x.timeouts {
 		all = append(all,
 			&jumper{name: "wall clock set back, then cut off", timeout: timeout, by: -jump, server: followers[0].Addr()},
-			&jumper{name: "wall clock set forward", timeout: timeout, by: jump, server: followers[1].Addr()})
+			&jumper{name: "wall clock set forward", timeout: timeout, by: jump, server: followers[1].Addr()},
+			&jumper{name: "wall clock set forward, less than T", timeout: timeout, by: timeout - time.Second, server: followers[1].Addr()})
 	}
 	w.together(len(all), func(i int) {
 		j := all[i]
@@ -73,8 +74,14 @@ func (w *world) landed(j *jumper, set, cut time.Time) {
 	w.Helper()
 	ends := make([]time.Time, len(j.locks))
 	var after time.Duration
-	for range ends {
-		e := j.await(ended)
+	promised := make([]time.Time, len(j.locks))
+	for n := 0; n < len(ends); {
+		e := j.hear()
+		if e.Kind == given {
+			promised[e.Lock] = set.Add(e.Left) // it was given after set
+			continue
+		}
+		n++
 		ends[e.Lock] = e.at // when it arrived here: the end was earlier
 		after = max(after, e.at.Sub(set))
 		early := e.at.Before(set) || j.by < 0 && e.at.Before(cut)
@@ -87,7 +94,11 @@ func (w *world) landed(j *jumper, set, cut time.Time) {
 	}
 	var told []time.Duration
 	for i, c := range j.next {
-		told = append(told, w.granted(c, j.timeout+time.Minute).at.Sub(ends[i]))
+		at := w.granted(c, j.timeout+time.Minute).at
+		told = append(told, at.Sub(ends[i]))
+		if early := promised[i].Sub(at); early > 0 {
+			w.Errorf("%s, T=%v: the next held %v before the deadline that was given", j.name, j.timeout, early)
+		}
 	}
 	slices.Sort(told)
 	w.Logf("%-34s T=%-4v %d runs: told before the next grant by at least %v, median %v; %v after the jump at most",

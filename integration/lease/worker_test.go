@@ -26,17 +26,19 @@ type task struct {
 
 // event is what a worker says of one of its holds.
 type event struct {
-	Kind     string // held, ended or belief
+	Kind     string // held, given, ended or belief
 	Lock     int
-	Token    int64     `json:",omitempty"`
-	At       time.Time // of the end; or when a hold that seemed good was last looked at
-	Why      string    `json:",omitempty"`
-	SeemsOff bool      `json:",omitempty"`
+	Token    int64         `json:",omitempty"`
+	At       time.Time     // of the end; or when a hold that seemed good was last looked at
+	Why      string        `json:",omitempty"`
+	Left     time.Duration // until the deadline that the holder was given
+	SeemsOff bool          `json:",omitempty"`
 }
 
 // The kinds of events.
 const (
 	held   = "held"
+	given  = "given"
 	ended  = "ended"
 	belief = "belief"
 )
@@ -125,6 +127,9 @@ func listen(in io.Reader, out *speaker, users []*user) error {
 				out.say(u.belief())
 			}
 		case setClock:
+			for _, u := range users {
+				out.say(event{Kind: given, Lock: u.lock, Left: time.Until(u.hold.Deadline())})
+			}
 			by, err := time.ParseDuration(arg)
 			if err == nil {
 				err = shiftWallClock(by)
