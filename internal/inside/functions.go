@@ -110,6 +110,9 @@ type Functions[Client, Session, Op any] struct {
 	// namespace in front.
 	ServerPath func(c *Client, path string) (string, error)
 
+	// MaxRequest is that of client.WithMaxRequest.
+	MaxRequest func(c *Client) int
+
 	// DefaultData is what recipes write into their nodes without data of the caller. It
 	// is that of client.WithDefaultData. Without that it is the textual address of this
 	// host as the servers see it. If the client has a name by client.WithName, the

@@ -54,14 +54,18 @@ func closed(ctx context.Context, why error) error {
 // session for its timeout at most, and the client ends it earlier if it can.
 const pastSessions = 16
 
-// beginSession notes that s is the session from now on.
+// beginSession notes that s is the session from now on. The node of a lost session is a
+// ghost of this object only if it had a node there, or may have had one: the session is
+// that of all objects of the client.
 func (n *PersistentNode) beginSession(s *client.Session) {
 	if n.session == nil || n.session.ID() == s.ID() {
 		n.session = s
 		return
 	}
-	n.past = append(n.past, n.session.ID())
-	n.past = n.past[max(0, len(n.past)-pastSessions):]
+	if n.czxid != 0 || n.doubt || n.search || n.next != "" {
+		n.past = append(n.past, n.session.ID())
+		n.past = n.past[max(0, len(n.past)-pastSessions):]
+	}
 	n.session = s
 	if n.mode.ephemeral() {
 		n.stood = time.Time{}
@@ -87,15 +91,24 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 			return nil //nolint:nilerr // run goes on in the next session
 		case err == nil:
 		case client.UnknownOutcome(err):
-			n.tell(Absent, err) // and look at once
+			n.failed(Absent, err) // and look at once
 		case refused(err):
-			n.tell(Refused, err)
+			n.failed(Refused, err)
 			n.pause(ctx)
 		default:
-			n.tell(Absent, err)
+			n.failed(Absent, err)
 			n.pause(ctx)
 		}
 	}
+}
+
+// failed tells of a round that failed. It takes no node away: a node that stands is ours
+// until a look or the end of the session says otherwise.
+func (n *PersistentNode) failed(missing State, err error) {
+	if !n.stood.IsZero() && n.czxid != 0 {
+		missing = Ours
+	}
+	n.tell(missing, err)
 }
 
 // refused reports whether a server answered the operation that failed with err, and

@@ -61,7 +61,7 @@ type keeper struct {
 	search  bool            // a create in doubt may have made a node whose number is not known
 	number  string          // the ten digits of a sequential node, once they are known
 	session *client.Session // in which the path was last looked at
-	past    []int64         // lost sessions of this object, the newest last
+	past    []int64         // lost sessions in which this object had a node, or may have had one; the newest last
 	look    bool            // something may stand at path
 	stale   bool            // the server may not know yet what another server has passed on
 	doubt   bool            // a node of this session at path is ours: the answer to its create is lost
@@ -108,6 +108,9 @@ func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data [
 		data: bytes.Clone(data), gen: 1,
 		keeper: keeper{pauses: retry.Default().BackOff()},
 	}
+	if err := n.carries(data); err != nil {
+		return nil, err
+	}
 	at := strings.LastIndexByte(path, '/')
 	n.dir, n.name = max(path[:at], "/"), path[at+1:]
 	if n.named() {
@@ -120,11 +123,38 @@ func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data [
 // named reports whether the caller's path is that of the node.
 func (n *PersistentNode) named() bool { return !n.protected && !n.mode.sequential() }
 
+// unmade reports whether no constructor has made n.
+func (n *PersistentNode) unmade() bool { return n == nil || n.c == nil }
+
+var errUnmade = errors.New("nodes: the node is a zero value; make it with NewPersistentNode, NewPersistentTtlNode or NewGroupMember")
+
+// besideData is how many bytes of a request are kept free for what is no data and no path.
+const besideData = 1 << 10
+
+// carries returns an error if data is too large for a request that makes the node. A
+// ghost's replacement has the path twice.
+func (n *PersistentNode) carries(data []byte) error {
+	if data == nil {
+		data = inner.DefaultData(n.c)
+	}
+	full, err := inner.ServerPath(n.c, n.base)
+	if limit := inner.MaxRequest(n.c); err == nil && len(data)+2*len(full)+besideData > limit {
+		err = fmt.Errorf("%d bytes of data are %w: requests have %d bytes at most; raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less", len(data), client.ErrTooLarge, limit)
+	}
+	if err != nil {
+		return &nodeError{n.base, err}
+	}
+	return nil
+}
+
 // Start begins to keep the node and returns at once; [PersistentNode.Wait] waits until
 // it stands. When ctx ends the node is removed, as by Close. A second call fails, and
 // so does one after Close.
 func (n *PersistentNode) Start(ctx context.Context) error {
 	ctxerr.Require(ctx)
+	if n.unmade() {
+		return errUnmade
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -147,11 +177,20 @@ func (n *PersistentNode) Start(ctx context.Context) error {
 // Before Start it only keeps the data. If data is nil the node gets the client's
 // default data.
 //
+// Data that no request can carry is refused at once, with an error that matches
+// client.ErrTooLarge; the data before is kept.
+//
 // A lost answer is resolved: the node is read and set again. After an error the data
 // is still kept, and is written as soon as that is possible; see [PersistentNode.Wait]
 // for the error.
 func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
 	ctxerr.Require(ctx)
+	if n.unmade() {
+		return errUnmade
+	}
+	if err := n.carries(data); err != nil {
+		return err
+	}
 	data = bytes.Clone(data)
 	n.mu.Lock()
 	n.data = data
@@ -170,6 +209,9 @@ func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
 
 // Data returns a copy of the newest data.
 func (n *PersistentNode) Data() []byte {
+	if n.unmade() {
+		return nil
+	}
 	data, _ := n.wanted()
 	return bytes.Clone(data)
 }
@@ -188,6 +230,9 @@ const closeLimit = 5 * time.Second
 
 // Close is [PersistentNode.CloseContext] with a limit of 5 s.
 func (n *PersistentNode) Close() error {
+	if n.unmade() {
+		return nil
+	}
 	n.mu.Lock()
 	limit := n.limit
 	if limit == nil {
@@ -214,6 +259,9 @@ func (n *PersistentNode) neverStart() { n.set(Status{Path: n.status.Path, Err: E
 // second call waits too, and returns the same.
 func (n *PersistentNode) CloseContext(ctx context.Context) error {
 	ctxerr.Require(ctx)
+	if n.unmade() {
+		return nil
+	}
 	n.mu.Lock()
 	if !n.started {
 		defer n.mu.Unlock()

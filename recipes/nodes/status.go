@@ -36,8 +36,9 @@ const (
 	// Removed: another client has deleted the node, which stays deleted; see
 	// [StopWhenRemoved].
 	Removed
-	// Refused: a server refuses the node or its data. The error says why. The object
-	// tries again, with pauses of up to 2 s.
+	// Refused: a server refuses the node, which does not stand. The error says why. The
+	// object tries again, with pauses of up to 2 s. If a server refuses new data of a
+	// node that stands, the state stays Ours.
 	Refused
 )
 
@@ -55,7 +56,7 @@ type Status struct {
 	State State
 	Path  string // of the node, "" while a name with a number or a UUID is not known
 	Czxid int64  // of the node that stands, 0 unless State is Ours
-	Err   error  // why the node does not stand; nil for Ours
+	Err   error  // why the node does not stand; for Ours: why the newest try failed, such as a Set, or nil
 }
 
 // same compares errors by their text: every try has an error value of its own.
@@ -63,10 +64,15 @@ func (s Status) same(as Status) bool {
 	return s.State == as.State && s.Path == as.Path && s.Czxid == as.Czxid && fmt.Sprint(s.Err) == fmt.Sprint(as.Err)
 }
 
-// Status returns what is known now. It asks no server, but it looks at the clocks
-// itself. A node of a session whose time is over does not stand, even if the
-// goroutine has not noticed yet.
+// Status returns what this client knows now. It asks no server. A session is over for it
+// one timeout after the newest answered request was sent, also if the goroutine has not
+// noticed yet. The servers may have ended the session before: a server that is cut off
+// from the others answers this client until it notices that, after syncLimit times
+// tickTime. So for that long Ours may be said of a node that is gone. It is no lock.
 func (n *PersistentNode) Status() Status {
+	if n.unmade() {
+		return Status{Err: errUnmade}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.now()
@@ -86,6 +92,10 @@ func (n *PersistentNode) now() Status {
 // ends, the node is closed, or another client has removed the node for good. A
 // reader that is slow may miss a status, never the last.
 func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
+	ctxerr.Require(ctx)
+	if n.unmade() {
+		return func(yield func(Status) bool) { yield(n.Status()) }
+	}
 	return func(yield func(Status) bool) {
 		var last Status
 		for first := true; ctx.Err() == nil; first = false {
@@ -109,6 +119,9 @@ func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
 // connection it matches client.ErrNotConnected and says why.
 func (n *PersistentNode) Wait(ctx context.Context) error {
 	ctxerr.Require(ctx)
+	if n.unmade() {
+		return errUnmade
+	}
 	n.mu.Lock()
 	gen := n.gen
 	n.mu.Unlock()

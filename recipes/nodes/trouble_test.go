@@ -127,10 +127,10 @@ func TestNoRight(t *testing.T) {
 		rule.Remove()
 		r.check(n.Wait(r.within(3 * time.Second)))
 		r.wantOurs(c, n, "one")
-		// No right to set: the same, and the node stays.
+		// No right to set: the error says so, and the node stays ours.
 		rule = r.srv.Fail(zktest.Match{Op: zktest.OpSetData, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
 		wantErr(t, n.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
-		if n.Status().State != nodes.Refused {
+		if n.Status().State != nodes.Ours {
 			r.Errorf("%+v", n.Status())
 		}
 		rule.Remove()

@@ -1,0 +1,105 @@
+package nodes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/nodes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// Data that no request can carry is refused at once, and the node keeps the data before.
+func TestSetTooLarge(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		n := r.node(c, nodes.Ephemeral)
+		begun := time.Now()
+		wantErr(t, n.Set(r.within(time.Minute), make([]byte, 2<<20)), client.ErrTooLarge)
+		if took := time.Since(begun); took != 0 {
+			r.Errorf("refused after %v", took)
+		}
+		r.srv.ExpireSession(r.session(c))
+		time.Sleep(5 * time.Second)
+		r.wantOurs(c, n, "one")
+		_, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 2<<20))
+		wantErr(t, err, client.ErrTooLarge)
+		r.closed(n)
+	})
+}
+
+// A round that fails hides no node that stands: the state stays, and the error says why
+// the data is not written.
+func TestFailedRoundKeepsOurs(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		g := r.member(c, "w1")
+		r.check(g.Wait(r.ctx))
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpSetData, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
+		wantErr(t, g.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
+		if now := g.Status(); now.State != nodes.Ours || now.Czxid == 0 {
+			r.Errorf("%+v", now)
+		}
+		wantErr(t, g.Status().Err, client.ErrNoAuth)
+		r.wantMembers(g, "w1=of w1")
+		rule.Remove()
+		r.check(g.Wait(r.within(5 * time.Second)))
+		if now := g.Status(); now.State != nodes.Ours || now.Err != nil {
+			r.Errorf("%+v", now)
+		}
+		r.wantMembers(g, "w1=two")
+		r.closed(g.PersistentNode)
+	})
+}
+
+// Of two objects of one client the second does not take the first one's node of a lost
+// session for its own.
+func TestSecondObjectLeavesGhostOfFirst(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			first, second := r.node(c, nodes.Ephemeral), r.started(c, nodes.Ephemeral)
+			time.Sleep(time.Second)
+			s, err := c.Session(r.ctx)
+			r.check(err)
+			r.srv.Client("a").PartitionReplies() // the servers keep the session
+			<-s.Context().Done()
+			r.srv.Client("a").Heal()
+			time.Sleep(sessionTimeout / 2)
+			if first.Status().State != nodes.Ours || second.Status().State != nodes.Foreign {
+				r.Errorf("first %+v, second %+v", first.Status(), second.Status())
+			}
+			r.check(second.CloseContext(r.ctx))
+			r.closed(first)
+		})
+	}
+}
+
+// An object that no constructor has made says so, and a missing context is named.
+func TestZeroValue(t *testing.T) {
+	t.Parallel()
+	for _, n := range []*nodes.PersistentNode{nil, {}, new(nodes.GroupMember).PersistentNode} {
+		for _, err := range []error{n.Start(t.Context()), n.Wait(t.Context()), n.Set(t.Context(), nil), n.Status().Err} {
+			wantText(t, err, "NewPersistentNode")
+		}
+		if n.Data() != nil || n.Close() != nil || n.CloseContext(t.Context()) != nil {
+			t.Error("Data or Close of a zero value")
+		}
+		count := 0
+		for range n.Changes(t.Context()) {
+			count++
+		}
+		if count != 1 {
+			t.Errorf("%d changes", count)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Changes of a nil context does not panic")
+		}
+	}()
+	new(nodes.PersistentNode).Changes(nil) //nolint:staticcheck // on purpose
+}
