@@ -78,3 +78,24 @@ func ExamplePersistentTtlNode() {
 	// <nil>
 	// true <nil>
 }
+
+// A program that is no member follows the group without an id.
+func ExampleNewGroup() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, end, err := connectExample(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	group, err := nodes.NewGroup(c, "/workers")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	members, err := group.Members(ctx)
+	fmt.Println(len(members), err)
+	// Output: 0 <nil>
+}

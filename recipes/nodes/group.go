@@ -9,22 +9,40 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // GroupMember is a member of a group: an ephemeral node below the path of the group,
 // whose name is the member's id. It also tells which members there are. It is
 // Curator's GroupMember on the wire; every child of the path counts as a member.
-//
-// Members and MemberChanges may be used without Start, by a program that is no member.
+// A program that is no member takes a [Group].
 type GroupMember struct {
 	*PersistentNode
+	*Group
 
-	path, id string
+	id string
+}
+
+// Group tells which members a group has. It is for a program that need not be a member:
+// it makes no node, has no id and needs no Start or Close. It is safe for concurrent use.
+type Group struct {
+	c    *client.Client
+	path string
+}
+
+// NewGroup returns the group at path. It does no I/O. The path need not exist.
+func NewGroup(c *client.Client, path string) (*Group, error) {
+	if c == nil {
+		return nil, errors.New("nodes: the client is nil; make one with client.Connect")
+	}
+	if _, err := inner.ServerPath(c, path); err != nil {
+		return nil, fmt.Errorf("nodes: path of the group: %w", err)
+	}
+	return &Group{c: c, path: path}, nil
 }
 
 // NewGroupMember returns a member that is not yet kept. It does no I/O. id is the name
-// of a node and differs from that of every other member. A program that only follows the
-// group gives any id and never calls Start. If data is nil, the
+// of a node and differs from that of every other member. If data is nil, the
 // member's data is the client's default data. Of the options, [WithProtection] is
 // refused: it would change the id.
 func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Option) (*GroupMember, error) {
@@ -32,7 +50,7 @@ func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Opti
 		return nil, errors.New(`nodes: the path of the group is ""; give it a path like "/workers"`)
 	}
 	if id == "" {
-		return nil, errors.New("nodes: the id of a GroupMember is empty; give it a name, like \"w1\", also if it only follows the group")
+		return nil, errors.New("nodes: the id of a GroupMember is empty; give it a name, like \"w1\"; a program that only follows the group takes NewGroup")
 	}
 	at := path + "/" + id
 	if path == "/" {
@@ -47,11 +65,13 @@ func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Opti
 	case n.dir != path || n.name != id:
 		return nil, fmt.Errorf("nodes: the id %q is not the name of one node; it has no \"/\" in it", id)
 	}
-	return &GroupMember{PersistentNode: n, path: path, id: id}, nil
+	return &GroupMember{PersistentNode: n, Group: &Group{c: c, path: path}, id: id}, nil
 }
 
 // ID is the id of this member.
 func (g *GroupMember) ID() string { return g.id }
+
+var errNoGroup = errors.New("nodes: the group is a zero value; make it with NewGroup or NewGroupMember")
 
 // Members are the members of a group by their ids, with their data.
 type Members map[string][]byte
@@ -59,12 +79,15 @@ type Members map[string][]byte
 // readers is how many members are read at once.
 const readers = 16
 
-// Members asks the server for the members. This member is among them only while
-// its own node stands; after Start, wait for that with PersistentNode.Wait.
-// A member that leaves during the call may be missing or not. If
+// Members asks the server for the members: every child of the path, as every other process
+// sees them. Whether this process is one of them PersistentNode.Status says. A member that leaves during the call may be missing or not. If
 // one member cannot be read the call fails: a part of the group is never taken for
 // the whole. A group without a node is empty.
-func (g *GroupMember) Members(ctx context.Context) (Members, error) {
+func (g *Group) Members(ctx context.Context) (Members, error) {
+	ctxerr.Require(ctx)
+	if g == nil || g.c == nil {
+		return nil, errNoGroup
+	}
 	names, _, err := g.c.Children(ctx, g.path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
@@ -82,9 +105,9 @@ func (g *GroupMember) Members(ctx context.Context) (Members, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	now, status := Members{}, g.Status()
+	now := Members{}
 	for i, id := range names {
-		if g.counts(id, seen[i], status) {
+		if seen[i].stands() {
 			now[id] = seen[i].data
 		}
 	}
@@ -112,13 +135,10 @@ type member struct {
 	w     *client.OneShotWatch
 }
 
-// counts reports whether a member stands. The node of this member in a lost session
-// does not count.
-func (g *GroupMember) counts(id string, m member, status Status) bool {
-	return m.czxid != 0 && (id != g.id || m.czxid == status.Czxid)
-}
+// stands reports whether the node was there.
+func (m member) stands() bool { return m.czxid != 0 }
 
-func (g *GroupMember) child(id string) string {
+func (g *Group) child(id string) string {
 	if g.path == "/" {
 		return g.path + id
 	}

@@ -49,7 +49,7 @@ type follower struct {
 	err error
 }
 
-func (r *rig) follow(ctx context.Context, g *nodes.GroupMember) *follower {
+func (r *rig) follow(ctx context.Context, g *nodes.Group) *follower {
 	f := &follower{}
 	go func() {
 		for now, err := range g.MemberChanges(ctx) {
@@ -82,7 +82,7 @@ func TestGroupMember(t *testing.T) {
 		r.check(err)
 		r.wantMembers(one, "") // not a member yet, and no group
 		ctx, cancel := context.WithCancel(r.ctx)
-		f := r.follow(ctx, one)
+		f := r.follow(ctx, one.Group)
 		wait := func() { time.Sleep(time.Second) }
 		wait()
 		f.want(r, "")
@@ -122,9 +122,9 @@ func TestGroupMember(t *testing.T) {
 	})
 }
 
-// This member is among the members only while its node stands. A foreign node
-// with its id does not count, nor the node of its lost session.
-func TestSelfOnlyWhileItStands(t *testing.T) {
+// All see the same members: also the node of another process with this member's id, and an
+// onlooker sees the members without an id of its own.
+func TestAllSeeTheSameMembers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		a, b := r.connect("a"), r.connect("b")
@@ -133,16 +133,28 @@ func TestSelfOnlyWhileItStands(t *testing.T) {
 		r.check(err)
 		one := r.member(a, "1")
 		time.Sleep(time.Second)
-		r.wantMembers(one, "2=of 2")
+		r.wantMembers(one, "1=foreign 2=of 2")
 		r.wantMembers(two, "1=foreign 2=of 2")
+		onlooker, err := nodes.NewGroup(r.connect("c"), "/workers")
+		r.check(err)
+		now, err := onlooker.Members(r.ctx)
+		r.check(err)
+		if listed(now) != "1=foreign 2=of 2" {
+			r.Errorf("the onlooker sees %q", listed(now))
+		}
 		ctx, cancel := context.WithCancel(r.ctx)
-		f := r.follow(ctx, one)
+		f := r.follow(ctx, one.Group)
 		time.Sleep(time.Second)
-		f.want(r, "2=of 2")
+		f.want(r, "1=foreign 2=of 2")
 		r.check(b.Delete(r.ctx, "/workers/1", client.AnyVersion))
 		r.check(one.Wait(r.ctx))
 		time.Sleep(time.Second)
-		f.want(r, "1=of 1 2=of 2")
+		f.mu.Lock()
+		if last := len(f.all) - 1; last < 0 || f.all[last] != "1=of 1 2=of 2" {
+			r.Errorf("told %q", f.all)
+		}
+		f.all = nil
+		f.mu.Unlock()
 		for range 3 {
 			r.srv.Client("a").PartitionReplies()
 			s, err := a.Session(r.ctx)
@@ -222,7 +234,7 @@ func TestMembersUnreadable(t *testing.T) {
 func TestFollowMissingGroup(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		watcher, err := nodes.NewGroupMember(r.connect("a"), "/workers", "none", nil)
+		watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
 		r.check(err)
 		ctx, cancel := context.WithCancel(r.ctx)
 		f := r.follow(ctx, watcher)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -25,17 +26,18 @@ import (
 //
 // However many follow the group with one client, the server has one watch on the group
 // and one on each member. After a change only what has changed is read.
-func (g *GroupMember) MemberChanges(ctx context.Context) iter.Seq2[Members, error] {
+func (g *Group) MemberChanges(ctx context.Context) iter.Seq2[Members, error] {
+	ctxerr.Require(ctx)
+	if g == nil || g.c == nil {
+		return func(yield func(Members, error) bool) { yield(nil, errNoGroup) }
+	}
 	return func(yield func(Members, error) bool) {
-		v := view{GroupMember: g, seen: map[string]member{}}
+		v := view{Group: g, seen: map[string]member{}}
 		defer v.stop()
 		var last Members
 		pauses := retry.Default().BackOff() // a client with another policy does not pause itself
 		for ctx.Err() == nil {
 			err := v.read(ctx)
-			g.mu.Lock()
-			status, changed := g.now(), g.changed
-			g.mu.Unlock()
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -47,13 +49,13 @@ func (g *GroupMember) MemberChanges(ctx context.Context) iter.Seq2[Members, erro
 				continue
 			}
 			pauses.Reset()
-			if now := v.members(status); last == nil || !maps.EqualFunc(now, last, bytes.Equal) {
+			if now := v.members(); last == nil || !maps.EqualFunc(now, last, bytes.Equal) {
 				last = now
 				if !yield(now.clone(), nil) {
 					return
 				}
 			}
-			v.wait(ctx, changed)
+			v.wait(ctx)
 		}
 	}
 }
@@ -69,7 +71,7 @@ func (m Members) clone() Members {
 
 // view is what one reader of MemberChanges knows of the group.
 type view struct {
-	*GroupMember
+	*Group
 
 	list *client.OneShotWatch // on the children of the group, or on the missing group
 	seen map[string]member
@@ -162,21 +164,21 @@ func (v *view) relist(ctx context.Context) error {
 	return nil
 }
 
-func (v *view) members(status Status) Members {
+func (v *view) members() Members {
 	now := Members{}
 	for id, m := range v.seen {
-		if v.counts(id, m, status) {
+		if m.stands() {
 			now[id] = m.data
 		}
 	}
 	return now
 }
 
-// wait waits until something must be read, or the status of its own node changes.
-func (v *view) wait(ctx context.Context, changed <-chan struct{}) {
+// wait waits until something must be read.
+func (v *view) wait(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	waits := []reflect.SelectCase{arrival(changed), arrival(v.list.Done())}
+	waits := []reflect.SelectCase{arrival(v.list.Done())}
 	for _, m := range v.seen {
 		waits = append(waits, arrival(m.w.Done()))
 	}

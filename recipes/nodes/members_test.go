@@ -44,7 +44,7 @@ func TestManyMembers(t *testing.T) {
 			for i := range n {
 				r.check(r.srv.Create(fmt.Sprintf("/workers/%06d", i), nil))
 			}
-			watcher, err := nodes.NewGroupMember(r.connect("a"), "/workers", "none", nil)
+			watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
 			r.check(err)
 			ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
 			defer cancel()

@@ -96,6 +96,12 @@ func TestZeroValue(t *testing.T) {
 			t.Errorf("%d changes", count)
 		}
 	}
+	if _, err := new(nodes.Group).Members(t.Context()); err == nil {
+		t.Error("Members of a zero value")
+	}
+	for _, err := range new(nodes.GroupMember).MemberChanges(t.Context()) {
+		wantText(t, err, "NewGroup")
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("Changes of a nil context does not panic")
