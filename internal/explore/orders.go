@@ -192,8 +192,8 @@ func (s Orders) Play(play func(*Order) error) (OrdersReport, error) {
 // play plays one order.
 func (r *OrdersReport) play(o *Order, play func(*Order) error) {
 	err := play(o)
-	if o.err != nil {
-		err = o.err
+	if o.err != nil { // the outcome counts all the same
+		err = errors.Join(err, o.err)
 	}
 	r.Runs++
 	r.Longest = max(r.Longest, len(o.options))
