@@ -20,15 +20,15 @@ import (
 // Operations that come while a write is under way wait, and go together in the next
 // one. Each is applied to what the one before it has left, and has its own value
 // before and after. So however many goroutines add, the process sends one write at
-// a time.
+// a time. Which operations go when is the decision of turns.
 type atom[T any] struct {
 	node[T]
 
 	recipe string // the type, for the observer
 
-	mu      sync.Mutex // guards what follows
-	queue   []*change[T]
-	running bool // the goroutine of run
+	mu    sync.Mutex // guards what follows
+	turns turns[*change[T]]
+	batch *batch[T] // in the turn, nil if none is
 
 	// These belong to run. While it does not run the mutex guards them.
 	mark  *mark         // nil if there is none
@@ -46,27 +46,27 @@ var errVersionAny = errors.New("the version of the node has come to -1, which wo
 
 // do applies f to the value. The error is a *client.OpError.
 func (a *atom[T]) do(ctx context.Context, op string, f func(prev T, exists bool) (T, bool, error)) (AtomicValue[T], error) {
+	return a.doAside(ctx, op, f, nil)
+}
+
+// doAside is do. It calls aside, if that is not nil, when the operation begins to wait for
+// the lock.
+func (a *atom[T]) doAside(ctx context.Context, op string, f func(prev T, exists bool) (T, bool, error), aside func()) (AtomicValue[T], error) {
 	ctxerr.Require(ctx)
 	ctx, seen := a.observe(ctx, op)
-	result, err := a.through(ctx, op, f)
+	ch := &change[T]{op: op, caller: ctx, apply: f, aside: aside, done: make(chan struct{})}
+	result, err := a.through(ctx, ch)
 	seen(result.Stats, result.Succeeded, err)
 	return result, err
 }
 
-func (a *atom[T]) through(ctx context.Context, op string, f func(prev T, exists bool) (T, bool, error)) (AtomicValue[T], error) {
+func (a *atom[T]) through(ctx context.Context, ch *change[T]) (AtomicValue[T], error) {
 	if ctx.Err() != nil {
-		return AtomicValue[T]{}, a.failed(op, client.OutcomeNeverSent, ctxerr.Ended(ctx))
+		return AtomicValue[T]{}, a.failed(ch.op, client.OutcomeNeverSent, ctxerr.Ended(ctx))
 	}
-	ch := &change[T]{op: op, caller: ctx, apply: f, done: make(chan struct{})}
+	ch.seat = &seat[*change[T]]{who: ch, apart: true}
 	a.mu.Lock()
-	a.queue = append(a.queue, ch)
-	if !a.running {
-		a.running = true
-		if a.idle != nil {
-			a.idle.Stop()
-		}
-		go a.run() // ends when the queue is empty, or with the callers' contexts
-	}
+	a.obey(a.turns.arrive(ch.seat))
 	a.mu.Unlock()
 	select {
 	case <-ch.done:
@@ -76,14 +76,11 @@ func (a *atom[T]) through(ctx context.Context, op string, f func(prev T, exists 
 	}
 }
 
-// run applies what is queued until nothing is.
+// run applies what has the turn until nothing has.
 func (a *atom[T]) run() {
-	for {
-		ctx, b := a.take()
-		if b == nil {
-			return
-		}
-		a.finish(b, a.apply(ctx, b))
+	for b := a.take(); b != nil; b = a.take() {
+		more, err := a.apply(b)
+		a.settle(b, err, more)
 	}
 }
 
@@ -103,7 +100,7 @@ func (a *atom[T]) rest() {
 func (a *atom[T]) tidy() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.running {
+	if a.turns.turn == resting {
 		a.abandonMark()
 	}
 }
@@ -117,33 +114,31 @@ func (a *atom[T]) abandonMark() {
 	a.mark, a.known = nil, nil
 }
 
-// apply commits a batch: by optimistic tries, and then under the lock if there is one.
-func (a *atom[T]) apply(ctx context.Context, b *batch[T]) error {
+// apply tries to commit a batch as long as the policy allows and its patience lasts,
+// while other clients write in between. more says that nothing was written, and that
+// only the tries, or the patience, have come to an end.
+func (a *atom[T]) apply(b *batch[T]) (more bool, err error) {
 	if a.mark == nil {
 		a.known = nil
 	}
 	begun := time.Now()
-	err := a.tried(ctx, ctx, b, a.tries, &b.stats.OptimisticTries)
-	b.stats.OptimisticTime = time.Since(begun)
-	if errors.Is(err, ErrContended) && a.promoted != nil && ctx.Err() == nil {
-		begun = time.Now()
-		err = a.underLock(ctx, b)
-		b.stats.PromotedTime = time.Since(begun)
+	if b.owner != nil {
+		return a.tried(b, a.promoted.tries, &b.stats.PromotedTries)
 	}
-	return err
+	more, err = a.tried(b, a.tries, &b.stats.OptimisticTries)
+	b.stats.OptimisticTime = time.Since(begun)
+	return more, err
 }
 
 // renewals is how often in one try an atom makes its mark again.
 const renewals = 10
 
-// tried tries to commit a batch as long as the policy allows and patience lasts, while
-// other clients write in between.
-func (a *atom[T]) tried(ctx, patience context.Context, b *batch[T], policy retry.Policy, count *int) error {
+func (a *atom[T]) tried(b *batch[T], policy retry.Policy, count *int) (more bool, err error) {
 	var final error // says what is known of the outcome, whatever became of patience
-	err := retry.Do(patience, policy, func(context.Context) error {
+	err = retry.Do(b.patience, policy, func(context.Context) error {
 		*count++
 		for round := 0; ; round++ {
-			err := a.try(ctx, b)
+			err := a.try(b.ctx, b)
 			switch {
 			case err == nil:
 				return nil
@@ -156,13 +151,13 @@ func (a *atom[T]) tried(ctx, patience context.Context, b *batch[T], policy retry
 			}
 			a.abandonMark()
 			renew := again(err) || missing(err)
-			if !renew || ctx.Err() != nil || round == renewals {
+			if !renew || b.ctx.Err() != nil || round == renewals {
 				final = err
 				return retry.Permanent(err)
 			}
 		}
 	})
-	return cmp.Or(final, err)
+	return err != nil && final == nil, cmp.Or(final, err)
 }
 
 // try is one try: read, unless the value is known; apply the changes; write.
@@ -177,10 +172,15 @@ func (a *atom[T]) try(ctx context.Context, b *batch[T]) error {
 		switch {
 		case write && !none:
 			err := a.write(ctx, b, prev, next)
-			if !errors.Is(err, client.ErrTooLarge) || !a.takeOut(b, err) {
-				return err
+			if errors.Is(err, client.ErrTooLarge) && a.takeOut(b, err) {
+				continue
 			}
+			if err != nil && !client.UnknownOutcome(err) {
+				a.unsend()
+			}
+			return err
 		case write:
+			a.unsend()
 			if err := a.bear(ctx, b); err != nil {
 				return err
 			}
@@ -273,7 +273,6 @@ func (a *atom[T]) write(ctx context.Context, b *batch[T], prev Versioned[T], nex
 	case err != nil:
 		return err
 	case !set:
-		a.unsend(b)
 		return ErrContended
 	case stat != nil && stat.Czxid != prev.czxid:
 		return a.failed("set", client.OutcomeUnknown, errReplaced)

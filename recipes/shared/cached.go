@@ -20,7 +20,9 @@ func NewCachedAtomicLong(number *DistributedAtomicLong, cacheFactor int) (*Cache
 	if number == nil {
 		return nil, errors.New("shared: the number of a CachedAtomicLong is nil; make one with NewDistributedAtomicLong")
 	}
-	b, err := newBlocks(cacheFactor, number.Add)
+	b, err := newBlocks(cacheFactor, func(ctx context.Context, n int64, aside func()) (AtomicValue[int64], error) {
+		return add(ctx, number.atom, n, aside)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -39,22 +39,28 @@ type change[T any] struct {
 	// apply computes the next value, and whether it is to be written. exists is
 	// false if there was no node.
 	apply  func(prev T, exists bool) (next T, write bool, err error)
+	aside  func() // called when it begins to wait for the lock; may be nil
 	done   chan struct{}
 	result AtomicValue[T] // of these two done is the guard
 	err    error
 
+	stats AtomicStats // of the batches before
 	// guarded by the mutex of the atom
-	batch *batch[T] // that has taken it
-	sent  bool      // it is part of a write whose outcome is open
-	gone  bool      // its caller waits no more
-	over  bool      // err was found, and the others of the batch go on
+	seat   *seat[*change[T]]
+	batch  *batch[T] // that it was in last
+	wanted time.Time // since then it waits for the lock; zero if it does not
+	asked  *asked    // its last ask for the lock
 }
 
 // batch is changes that are applied in one write, one after the other.
 type batch[T any] struct {
 	changes []*change[T]
+	ctx     context.Context //nolint:containedctx // of the requests: the values of the first change; ends when no caller waits
 	cancel  context.CancelCauseFunc
-	waiting int // callers; guarded by the mutex of the atom
+	// patience ends when no other try is to begin.
+	patience context.Context //nolint:containedctx // ends with ctx, with the hold of the lock, or by hurry
+	hurry    context.CancelCauseFunc
+	owner    *change[T] // whose hold of the lock it has; nil without the lock
 
 	stats     AtomicStats
 	born      bool // it has made the node
@@ -63,25 +69,59 @@ type batch[T any] struct {
 	czxid     int64
 }
 
-// take makes a batch of what is queued, and its context: that has the values of the
-// first change, and ends when no caller waits. If nothing is queued, take returns nil:
-// then the goroutine is no longer the one that writes.
-func (a *atom[T]) take() (context.Context, *batch[T]) {
+// errOther ends the patience of a batch when another one goes ahead.
+var errOther = errors.New("another operation of this process has the lock")
+
+// take makes the next batch, nil if there is none.
+func (a *atom[T]) take() *batch[T] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.queue) == 0 {
-		a.running = false
+	seats, owner, o := a.turns.take()
+	a.obey(o)
+	if len(seats) == 0 {
+		a.batch = nil
 		a.rest()
-		return nil, nil
+		return nil
 	}
-	b := &batch[T]{changes: a.queue, waiting: len(a.queue)}
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(a.queue[0].caller))
-	b.cancel = cancel
-	a.queue = nil
-	for _, ch := range b.changes {
-		ch.batch = b
+	b := &batch[T]{}
+	for _, s := range seats {
+		s.who.batch = b
+		b.changes = append(b.changes, s.who)
 	}
-	return ctx, b
+	first := b.changes[0]
+	if owner != nil {
+		b.owner, first = owner.who, owner.who
+	}
+	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.caller))
+	b.patience, b.hurry = context.WithCancelCause(b.ctx)
+	if b.owner != nil {
+		hold := b.owner.asked.hold
+		context.AfterFunc(hold, func() { b.hurry(context.Cause(hold)) }) // hold ends with the batch at the latest
+	}
+	a.batch = b
+	return b
+}
+
+// obey does what the machine orders. The caller holds a.mu.
+func (a *atom[T]) obey(o orders[*change[T]]) {
+	if o.start {
+		if a.idle != nil {
+			a.idle.Stop()
+		}
+		go a.run() // ends when nobody waits for the turn, or with the callers' contexts
+	}
+	if o.hurry {
+		a.batch.hurry(errOther)
+	}
+	for _, ch := range o.recall {
+		ch.asked.cancel(errOther)
+	}
+	for _, ch := range o.release {
+		close(ch.asked.over)
+	}
+	for _, ch := range o.ask {
+		a.ask(ch)
+	}
 }
 
 // evaluate applies the changes whose callers still wait to prev. It reports whether
@@ -90,9 +130,9 @@ func (a *atom[T]) evaluate(b *batch[T], prev T, exists bool) (next T, write bool
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next = prev
+	a.turns.unsend()
 	for _, ch := range b.changes {
-		ch.sent = false
-		if ch.gone || ch.over {
+		if !ch.seat.waits() {
 			continue
 		}
 		ch.result = AtomicValue[T]{PreValue: next}
@@ -101,20 +141,18 @@ func (a *atom[T]) evaluate(b *batch[T], prev T, exists bool) (next T, write bool
 		if err != nil || !change {
 			continue
 		}
-		ch.sent = true
+		ch.seat.sent = true
 		ch.result.Succeeded, ch.result.PostValue = true, v
 		next, exists, write = v, true, true
 	}
 	return next, write
 }
 
-// unsend says that a write was refused: nothing of b is open any more.
-func (a *atom[T]) unsend(b *batch[T]) {
+// unsend says that nothing of the batch in the turn is open any more.
+func (a *atom[T]) unsend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, ch := range b.changes {
-		ch.sent = false
-	}
+	a.turns.unsend()
 }
 
 // takeOut takes the change out of b that has made the value which was too large to send.
@@ -124,39 +162,93 @@ func (a *atom[T]) takeOut(b *batch[T], err error) bool {
 	defer a.mu.Unlock()
 	var last *change[T]
 	for _, ch := range b.changes {
-		if ch.sent {
+		if ch.seat.sent {
 			last = ch
 		}
 	}
-	others := func(ch *change[T]) bool { return ch != last && !ch.gone && !ch.over }
+	others := func(ch *change[T]) bool { return ch != last && ch.seat.waits() }
 	if last == nil || !slices.ContainsFunc(b.changes, others) {
 		return false
 	}
-	var none T
-	last.over, last.sent, last.err = true, false, a.named(last.op, err)
-	last.result.Succeeded, last.result.PostValue = false, none
+	a.fail(last, err)
 	return true
 }
 
-// finish tells the callers. An err says that nothing was applied, or, if it matches
-// client.UnknownOutcome, that it is not known.
-func (a *atom[T]) finish(b *batch[T], err error) {
+// settle ends the turn of b. An err says that nothing was applied, or, if it matches
+// client.UnknownOutcome, that it is not known. If more is set, nothing was applied, and
+// only the tries were used up or had to end.
+func (a *atom[T]) settle(b *batch[T], err error, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	over := b.patience.Err() != nil
 	b.cancel(nil)
-	b.stats.Merged = len(b.changes)
+	if more && a.promoted != nil && (b.owner == nil || over) {
+		a.lost(b, err)
+		return
+	}
 	for _, ch := range b.changes {
-		if err != nil && !ch.over {
-			var zero T
-			ch.result.Succeeded, ch.result.PostValue = false, zero
-			ch.err = a.named(ch.op, err)
-			if !ch.sent && client.UnknownOutcome(ch.err) {
-				ch.err = a.failed(ch.op, client.OutcomeNeverSent, fmt.Errorf("nothing of it was in the write that failed: %w", err))
+		switch {
+		case !ch.seat.waits():
+		case err != nil:
+			a.fail(ch, err)
+		default:
+			a.tell(ch)
+		}
+	}
+	a.obey(a.turns.finish())
+}
+
+// lost ends the turn of b, whose changes go on to want the lock. Only the one that has had
+// the lock has failed with err.
+func (a *atom[T]) lost(b *batch[T], err error) {
+	if o := b.owner; o != nil && o.seat.waits() {
+		a.fail(o, contended(holdOver, err))
+	}
+	for _, ch := range b.changes {
+		if !ch.seat.waits() {
+			continue
+		}
+		ch.stats.add(b.stats)
+		if ch.wanted.IsZero() {
+			ch.wanted = time.Now()
+			if ch.aside != nil {
+				ch.aside()
 			}
 		}
-		ch.result.Stats, ch.result.czxid = b.stats, b.czxid
-		close(ch.done)
 	}
+	a.obey(a.turns.lost())
+}
+
+// add adds what a batch took.
+func (s *AtomicStats) add(b AtomicStats) {
+	s.OptimisticTries += b.OptimisticTries
+	s.OptimisticTime += b.OptimisticTime
+	s.PromotedTries += b.PromotedTries
+}
+
+// fail tells the caller of ch that it has failed with err.
+func (a *atom[T]) fail(ch *change[T], err error) {
+	var zero T
+	ch.result.Succeeded, ch.result.PostValue = false, zero
+	ch.err = a.named(ch.op, err)
+	if !ch.seat.sent && client.UnknownOutcome(ch.err) {
+		ch.err = a.failed(ch.op, client.OutcomeNeverSent, fmt.Errorf("nothing of it was in the write that failed: %w", err))
+	}
+	a.tell(ch)
+}
+
+// tell gives the caller of ch its result.
+func (a *atom[T]) tell(ch *change[T]) {
+	if ch.seat.waits() {
+		ch.stats.add(ch.batch.stats)
+		a.turns.tell(ch.seat)
+	}
+	if !ch.wanted.IsZero() {
+		ch.stats.PromotedTime = time.Since(ch.wanted)
+	}
+	ch.stats.Merged = len(ch.batch.changes)
+	ch.result.Stats, ch.result.czxid = ch.stats, ch.batch.czxid
+	close(ch.done)
 }
 
 // named is err, with the name of the operation that failed.
@@ -182,18 +274,14 @@ func (a *atom[T]) leave(ch *change[T], why error) (AtomicValue[T], error) {
 		return ch.result, ch.err
 	default:
 	}
-	ch.gone = true
 	outcome := client.OutcomeNeverSent
-	switch b := ch.batch; b {
-	case nil:
-		a.queue = slices.DeleteFunc(a.queue, func(other *change[T]) bool { return other == ch })
-	default:
-		if b.waiting--; b.waiting == 0 {
-			b.cancel(why)
-		}
-		if ch.sent {
-			outcome = client.OutcomeUnknown
-		}
+	if ch.seat.sent {
+		outcome = client.OutcomeUnknown
 	}
+	o := a.turns.leave(ch.seat)
+	if o.stop {
+		ch.batch.cancel(why)
+	}
+	a.obey(o)
 	return AtomicValue[T]{}, a.failed(ch.op, outcome, why)
 }

@@ -31,7 +31,7 @@ func (n *DistributedAtomicInteger) Get(ctx context.Context) (AtomicValue[int32],
 
 // Add is [DistributedAtomicLong.Add].
 func (n *DistributedAtomicInteger) Add(ctx context.Context, delta int32) (AtomicValue[int32], error) {
-	return add(ctx, n.atom, delta)
+	return add(ctx, n.atom, delta, nil)
 }
 
 // Subtract is [DistributedAtomicLong.Subtract].

@@ -48,7 +48,7 @@ func (n *DistributedAtomicLong) Get(ctx context.Context) (AtomicValue[int64], er
 
 // Add adds delta. A sum that does not fit fails with [ErrOverflow].
 func (n *DistributedAtomicLong) Add(ctx context.Context, delta int64) (AtomicValue[int64], error) {
-	return add(ctx, n.atom, delta)
+	return add(ctx, n.atom, delta, nil)
 }
 
 // Subtract subtracts delta, as Add adds it.

@@ -61,15 +61,15 @@ func (a *atom[T]) compareAndSet(ctx context.Context, old, v T) (AtomicValue[T], 
 	})
 }
 
-// add adds delta to the number of a.
-func add[T integer](ctx context.Context, a *atom[T], delta T) (AtomicValue[T], error) {
-	return a.do(ctx, "add", func(prev T, _ bool) (T, bool, error) {
+// add adds delta to the number of a. See doAside for aside.
+func add[T integer](ctx context.Context, a *atom[T], delta T, aside func()) (AtomicValue[T], error) {
+	return a.doAside(ctx, "add", func(prev T, _ bool) (T, bool, error) {
 		sum := prev + delta
 		if !a.wrapping && (sum > prev) != (delta > 0) && delta != 0 {
 			return 0, false, a.overflow("add", prev, delta)
 		}
 		return sum, true, nil
-	})
+	}, aside)
 }
 
 // subtract subtracts delta from the number of a. The least number has no negative.

@@ -2,67 +2,73 @@ package shared
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 )
 
-// underLock is the part of apply that has the lock.
-//
-// The lock sees the values of one caller, among which may be holds. What these spoil
-// for that caller, because they are lost, is no matter of the others: it is done again
-// with the values of another.
-func (a *atom[T]) underLock(ctx context.Context, b *batch[T]) error {
-	begun, err := time.Now(), ErrContended
-	for caller := b.sponsor(); caller != nil; caller = b.sponsor() {
-		within, end := a.promoted.within(ctx, caller, begun)
-		err = a.locked(ctx, within, b)
-		over := within.Err() != nil
-		end()
-		if !errors.Is(err, ErrContended) || over || caller.Err() == nil {
-			break
-		}
-	}
-	return err
+// asked is one wait for the lock of PromotedToLock.
+type asked struct {
+	n      int // which one of its change
+	cancel context.CancelCauseFunc
+	over   chan struct{}   // closed when its hold is of no more use
+	hold   context.Context //nolint:containedctx // of the lock, once it is granted
 }
 
-// locked is underLock for the values of one caller. What came of the tries counts,
-// whatever becomes of the release.
-func (a *atom[T]) locked(ctx, within context.Context, b *batch[T]) (result error) {
-	held := false
-	err := a.promoted.lock(within, func(hold context.Context) error {
-		held = true
-		result = a.tried(ctx, hold, b, a.promoted.tries, &b.stats.PromotedTries)
-		return nil
-	})
-	if !held {
-		return fmt.Errorf("%w, and the lock was not acquired: %w", ErrContended, err)
-	}
-	return result
-}
-
-// within returns a context with the values of caller. It ends with ctx, and when the
-// timeout since begun has passed.
-func (p *promotion) within(ctx, caller context.Context, begun time.Time) (within context.Context, end func()) {
-	within, cancel := context.WithCancelCause(context.WithoutCancel(caller))
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+// ask waits for the lock in the background, with the context values of the caller of ch,
+// among which may be holds. The caller holds a.mu.
+func (a *atom[T]) ask(ch *change[T]) {
+	within, cancel := context.WithCancelCause(context.WithoutCancel(ch.caller))
 	limit := context.CancelFunc(func() {})
-	if p.timeout > 0 {
-		within, limit = context.WithDeadline(within, begun.Add(p.timeout))
+	if a.promoted.timeout > 0 {
+		within, limit = context.WithDeadline(within, ch.wanted.Add(a.promoted.timeout))
 	}
-	return within, func() {
-		stop()
-		limit()
-		cancel(nil)
+	q := &asked{n: ch.seat.asked, cancel: cancel, over: make(chan struct{})}
+	ch.asked = q
+	go func() { // ends when the machine recalls q, or releases its hold
+		defer cancel(nil)
+		defer limit()
+		err := a.promoted.lock(within, func(hold context.Context) error {
+			a.give(ch, q, hold)
+			return nil
+		})
+		a.refused(ch, q, "the lock was not acquired", err)
+	}()
+}
+
+// give lets the operations that want the lock have a hold of it, until the hold is of no
+// more use.
+func (a *atom[T]) give(ch *change[T], q *asked, hold context.Context) {
+	a.mu.Lock()
+	use, o := a.turns.granted(ch.seat, q.n)
+	if use {
+		q.hold = hold
+	}
+	a.obey(o)
+	a.mu.Unlock()
+	if !use {
+		return
+	}
+	select {
+	case <-q.over:
+	case <-hold.Done():
+		a.refused(ch, q, holdOver, context.Cause(hold)) // unless a batch has the hold, which then ends its tries
+		<-q.over
 	}
 }
 
-// sponsor is the context of a caller that still waits, nil if none does.
-func (b *batch[T]) sponsor() context.Context {
-	for _, ch := range b.changes {
-		if ch.caller.Err() == nil {
-			return ch.caller
-		}
+const holdOver = "the hold of the lock is over"
+
+// refused says that nothing more comes of q.
+func (a *atom[T]) refused(ch *change[T], q *asked, what string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tell, o := a.turns.refused(ch.seat, q.n)
+	if tell {
+		a.fail(ch, contended(what, err))
 	}
-	return nil
+	a.obey(o)
+}
+
+// contended is the error of an operation that has lost its tries, and then the lock.
+func contended(what string, err error) error {
+	return fmt.Errorf("%w, and %s: %w", ErrContended, what, err)
 }

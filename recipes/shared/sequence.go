@@ -77,7 +77,7 @@ func (s *Sequence) Reserve(ctx context.Context, n int) (first, last int64, err e
 	if n < 1 {
 		return 0, 0, fmt.Errorf("shared: Reserve of %d ids; give 1 or more", n)
 	}
-	v, err := s.reserve(ctx, int64(n))
+	v, err := s.reserve(ctx, int64(n), nil)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -86,9 +86,9 @@ func (s *Sequence) Reserve(ctx context.Context, n int) (first, last int64, err e
 
 // reserve adds n to the number. If it is not known whether that was done, it does it
 // again: what may have been reserved is skipped.
-func (s *Sequence) reserve(ctx context.Context, n int64) (AtomicValue[int64], error) {
+func (s *Sequence) reserve(ctx context.Context, n int64, aside func()) (AtomicValue[int64], error) {
 	for {
-		v, err := s.atom.do(ctx, "reserve", func(prev int64, _ bool) (int64, bool, error) {
+		v, err := s.atom.doAside(ctx, "reserve", func(prev int64, _ bool) (int64, bool, error) {
 			switch {
 			case prev < 0:
 				return 0, false, s.atom.failed("reserve", client.OutcomeNeverSent, fmt.Errorf("the number is negative: %d; ids are positive: set it to the highest id handed out, or give the ids a path of their own", prev))
@@ -96,7 +96,7 @@ func (s *Sequence) reserve(ctx context.Context, n int64) (AtomicValue[int64], er
 				return 0, false, s.atom.failed("reserve", client.OutcomeNeverSent, fmt.Errorf("%w: %d of %d ids are reserved, and there is no room for %d more", ErrOverflow, prev, int64(math.MaxInt64), n))
 			}
 			return prev + n, true, nil
-		})
+		}, aside)
 		switch {
 		case err == nil && !s.same(v.czxid):
 			return AtomicValue[int64]{}, s.atom.failed("reserve", client.OutcomeUnknown, ErrSequenceReplaced)
