@@ -42,7 +42,7 @@ var sentinels = map[string]error{
 	"cache.ErrClosed": cache.ErrClosed, "cache.ErrLimit": cache.ErrLimit,
 	"nodes.ErrClosed": nodes.ErrClosed, "nodes.ErrRemoved": nodes.ErrRemoved,
 	"fence.ErrStale": fence.ErrStale, "fence.ErrNoToken": fence.ErrNoToken, "fence.ErrOtherResource": fence.ErrOtherResource,
-	"fence.ErrShared": fence.ErrShared, "fence.ErrCommit": fence.ErrCommit,
+	"fence.ErrShared": fence.ErrShared, "fence.ErrCommit": fence.ErrCommit, "fence.ErrTxOpen": fence.ErrTxOpen,
 }
 
 // rows are the table rows of troubleshooting.md by their headings, each as its cells.

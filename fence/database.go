@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // Database is a database whose table docent_fence ([Dialect.CreateTable])
@@ -29,13 +30,17 @@ var errNoDB = errors.New("fence: Database.DB is nil; open one with sql.Open")
 // fn's context carries the token. When the lock is lost or ctx ends, it ends
 // and the transaction is rolled back. fn must neither commit nor roll back.
 //
-// If the lock was not obtained, no transaction was opened, fn did not run and
+// Inside another transaction Tx may be refused with [ErrTxOpen], before it takes the
+// lock; see [Database.Tx]. If the lock was not obtained, no transaction was opened, fn did not run and
 // the error is that of the lock. A hold that is not exclusive is refused with
 // [ErrShared]. Any other error is that of [Database.Tx], joined with that of
 // the release, which says if the lock was lost. When Tx returns nil the
 // transaction is committed. It returns no error for a lock that was lost
 // afterwards, or for a release that failed and goes on in the background.
 func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string, fn func(ctx context.Context, tx *sql.Tx) error) error {
+	if err := db.notInside(ctx, resource); err != nil {
+		return err
+	}
 	committed := false
 	err := lock.Do(ctx, func(ctx context.Context, hold H) error {
 		if err := exclusive(hold, resource); err != nil {
@@ -62,12 +67,16 @@ func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string,
 // handed a token calls it with that token.
 //
 // The error is fn's. If fn did not run, it is a [*StaleError] if the token is
-// too old, [ErrNoToken] if it is not positive, or the database's. In the last
+// too old, [ErrNoToken] if it is not positive, [ErrTxOpen] as from [Database.Tx], or
+// the database's. In the last
 // case the token may have been raised, which harms no newer holder: repeat the
 // call.
 func (d Database) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
 	if d.DB == nil {
 		return errNoDB
+	}
+	if err := d.notInside(ctx, resource); err != nil {
+		return err
 	}
 	if err := d.Dialect.check(ctx, d.DB, resource, token); err != nil {
 		return because(ctx, err)
@@ -87,6 +96,8 @@ func (d Database) Do(ctx context.Context, resource string, token int64, fn func(
 //   - a [*StaleError], if the token is too old; fn did not run
 //   - [ErrNoToken], if ctx carries no token that was raised for resource in
 //     this database; fn did not run
+//   - [ErrTxOpen], if ctx is inside a transaction of the same DB that is open for
+//     resource, with SQLite for any resource; fn did not run
 //   - fn's error
 //   - the reason for which ctx or the hold ended
 //   - the database's error
@@ -103,6 +114,9 @@ func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.C
 	if err != nil {
 		return err
 	}
+	if err := d.notInside(ctx, resource); err != nil { // the token may have been raised before the other one began
+		return err
+	}
 	tx, err := d.DB.BeginTx(ctx, d.Options)
 	if err != nil {
 		return fmt.Errorf("fence: begin: %w", because(ctx, err))
@@ -111,7 +125,10 @@ func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.C
 	if err := d.Dialect.Check(ctx, tx, resource, b.token); err != nil {
 		return because(ctx, err)
 	}
-	if err := fn(ctx, tx); err != nil {
+	open := &openTx{db: d.DB, resource: resource}
+	open.outer, _ = ctx.Value(openTxKey{}).(*openTx)
+	defer open.over.Store(true)
+	if err := fn(context.WithValue(ctx, openTxKey{}, open), tx); err != nil {
 		return because(ctx, err)
 	}
 	if err := b.ended(ctx); err != nil {
@@ -125,6 +142,27 @@ func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.C
 	default:
 		return fmt.Errorf("fence: %w: %w", ErrCommit, because(ctx, err))
 	}
+}
+
+// openTx is in the context of a transaction's function.
+type openTx struct {
+	db       *sql.DB
+	resource string
+	over     atomic.Bool // the transaction has ended, and somebody kept the context
+	outer    *openTx
+}
+
+type openTxKey struct{}
+
+// notInside refuses what would wait for a transaction that ctx is inside of.
+func (d Database) notInside(ctx context.Context, resource string) error {
+	open, _ := ctx.Value(openTxKey{}).(*openTx)
+	for ; open != nil; open = open.outer {
+		if open.db == d.DB && !open.over.Load() && (open.resource == resource || d.Dialect == SQLite) {
+			return fmt.Errorf("fence: %w, for %q, and one for %q would wait for its end: pass its *sql.Tx on", ErrTxOpen, open.resource, resource)
+		}
+	}
+	return nil
 }
 
 // raised returns the token that ctx carries for resource, if it was raised in

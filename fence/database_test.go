@@ -273,3 +273,45 @@ func TestDialectString(t *testing.T) {
 		}
 	}
 }
+
+// A lock that is re-entered lets a transaction into another one, whose row it would wait
+// for. It is refused at once, and a context that outlives its transaction is not.
+func TestTxInsideTx(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		dialect  fence.Dialect
+		resource string
+		refused  bool
+	}{
+		{"the same resource", fence.PostgreSQL, "stock", true},
+		{"another resource", fence.PostgreSQL, "shop", false},
+		{"another resource of a file", fence.SQLite, "shop", true},
+	} {
+		tr := &trace{}
+		l := newLock(t.Context())
+		_, db := openStore(t, tr, 0)
+		db.Dialect = c.dialect
+		ran := 0
+		inner := func(context.Context, *sql.Tx) error { ran++; return nil }
+		var kept context.Context
+		err := fence.Tx(t.Context(), l, db, "stock", func(ctx context.Context, _ *sql.Tx) error {
+			kept = ctx
+			for name, err := range map[string]error{
+				"Tx":    fence.Tx(ctx, l, db, c.resource, inner),
+				"Under": fence.Under(ctx, l.hold, db, c.resource, func(context.Context) error { ran++; return nil }),
+			} {
+				if got := errors.Is(err, fence.ErrTxOpen); got != c.refused || !c.refused && err != nil {
+					t.Errorf("%s: %s: %v", c.name, name, err)
+				}
+			}
+			return nil
+		})
+		if err != nil || ran != map[bool]int{true: 0, false: 2}[c.refused] {
+			t.Errorf("%s: %v, %d ran", c.name, err, ran)
+		}
+		if err := db.Tx(context.WithoutCancel(kept), "stock", inner); err != nil {
+			t.Errorf("%s: after the transaction: %v", c.name, err)
+		}
+	}
+}

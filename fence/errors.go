@@ -23,6 +23,11 @@ var (
 	// a semaphore's permits fence nothing.
 	ErrShared = errors.New("shared hold")
 
+	// ErrTxOpen refuses a transaction inside another one that keeps the row, or with
+	// SQLite the file, which the inner one would wait for. Nothing ran. Use the
+	// *sql.Tx of the outer one.
+	ErrTxOpen = errors.New("a transaction is open in this context")
+
 	// ErrCommit says that the commit of a transaction returned an error. If the
 	// database refused the commit, nothing was written. If the connection broke,
 	// only the database knows. A caller that repeats the work must be able to
