@@ -119,10 +119,13 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 	}
 	for round := 0; ; round++ {
 		made, missing, err := a.create(ctx, s)
-		if err == nil || missing < 0 || round == parentRounds {
+		if err == nil || missing < 0 {
 			return made, err
 		}
 		n := &a.nodes[missing]
+		if round == parentRounds {
+			return nil, a.noParent(n.dir, &fault{errVanishing, OutcomeRefused})
+		}
 		if err := a.makeParents(ctx, s, n.dir, n.spec); err != nil {
 			return nil, a.noParent(n.dir, err)
 		}

@@ -223,10 +223,14 @@ func (o *ops) creatable(path string, spec createSpec) (string, error) {
 	return full[:len(full)-(len(checked)-len(path))], nil
 }
 
-// parentRounds bounds how often one create makes a parent that vanishes again. The
+// parentRounds bounds how often one try makes a parent that vanishes again. The
 // server may remove a container before it has its first child, but it cannot be as
-// fast as that every time. An ACL, or operators in a race with this client, can.
+// fast as that every time. Another client can. The retry policy then decides when the
+// next try begins, and whether there is one.
 const parentRounds = 16
+
+// errVanishing is the error of a try that has used up its rounds.
+var errVanishing = fmt.Errorf("%w: another client deletes the parent as fast as this one makes it; stop that client", ErrNoNode)
 
 // noParent is the error of a create whose parent dir could not be made. The create of
 // the node itself was not sent, and making a parent twice is as good as once.
@@ -272,5 +276,5 @@ func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of c
 			return err
 		}
 	}
-	return &fault{ErrNoNode, OutcomeRefused}
+	return &parentError{dir, &fault{errVanishing, OutcomeRefused}}
 }

@@ -88,8 +88,10 @@ func (o *ops) create(ctx context.Context, s *sessionState, full string, spec cre
 		switch {
 		case err == nil:
 			return spec.stat(s, x, look, data), nil
-		case spec.parents == parentsMustExist || !errors.Is(err, ErrNoNode) || round == parentRounds:
+		case spec.parents == parentsMustExist || !errors.Is(err, ErrNoNode):
 			return nil, err
+		case round == parentRounds:
+			return nil, o.noParent(dir, &fault{errVanishing, OutcomeRefused})
 		}
 		if err := o.makeParents(ctx, s, dir, spec); err != nil {
 			return nil, o.noParent(dir, err)

@@ -88,9 +88,9 @@ var (
 // been applied. The refusal does not tell which client changed the version.
 var errMoved = errors.New("the answer to an earlier try was lost, and the version has changed since: that try was applied, or another client has written")
 
-// passing reports whether the server may give another answer than err a moment later.
+// passing reports whether the servers may give another answer than err a moment later.
 func passing(err error) bool {
-	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, ErrThrottled)
+	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, ErrThrottled) || errors.Is(err, errVanishing)
 }
 
 // misuse is an argument that no server would take. It matches zk.ErrInvalidFlags.

@@ -107,6 +107,8 @@ func (e *OpError) remedy() string {
 		return " (the servers refuse what client.WithAuth gave: they do not know its scheme, or do not take these credentials)"
 	case e.Outcome == OutcomeRefused && errors.Is(e.Err, ErrInvalidACL):
 		return " (an ACL says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
+	case errors.Is(e.Err, errVanishing):
+		return ""
 	case (e.Op == "create" || e.Op == createOrSetOp) && errors.Is(e.Err, ErrNoNode):
 		return " (the parent: make it first, or pass client.WithParents)"
 	case errors.Is(e.Err, ErrNoChildrenForEphemerals):

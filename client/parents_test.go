@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -125,4 +127,42 @@ func TestParentThatVanishes(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	})
+}
+
+// A parent that another client deletes as fast as this one makes it does not make a
+// create fail before the retry policy does. The error then says who is to blame.
+func TestParentThatAlwaysVanishes(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(*client.Client, *rig, string) error{
+		"create": func(c *client.Client, r *rig, path string) error {
+			_, err := c.Create(r.ctx, path, nil, client.WithParents())
+			return err
+		},
+		"create or set": func(c *client.Client, r *rig, path string) error {
+			_, err := c.CreateOrSet(r.ctx, path, nil, client.WithPersistentParents())
+			return err
+		},
+	} {
+		for _, path := range []string{"/d/n", "/d/deep/er/n"} {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					deleted := r.srv.BeforeApply(zktest.Match{PathPrefix: "/d/", Times: 100}, func(context.Context, zktest.Request) {
+						_ = r.srv.Delete("/d") // there is none yet at first
+					})
+					err := create(r.connect("hasty", client.WithRetry(retry.None())), r, path)
+					wantErr(t, err, client.ErrNoNode)
+					wantOutcome(t, err, client.OutcomeRefused)
+					wantErrText(t, err, "stop that client", "pass client.WithParents")
+					if !client.SafeToRetry(err) {
+						t.Errorf("%v: a repeat can help", err)
+					}
+					r.check(create(r.connect("patient"), r, path))
+					if deleted.Fired() != 100 {
+						t.Errorf("deleted %d times", deleted.Fired())
+					}
+				})
+			})
+		}
+	}
 }
