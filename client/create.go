@@ -36,7 +36,8 @@ const (
 const longestTTL = (1<<40 - 1) * time.Millisecond
 
 // A CreateOption configures a create; without any it makes a persistent node
-// under an existing parent, with the client's default ACL.
+// under an existing parent, with the client's default ACL. The namespace counts as
+// existing, see [WithNamespace].
 type CreateOption func(*createSpec)
 
 // Ephemeral makes a node that the server deletes when the session ends.
@@ -133,6 +134,15 @@ func (o *ops) complete(s createSpec) (createSpec, error) {
 	}
 }
 
+// withNamespace is spec for a node in dir, a full path. Missing nodes of the namespace
+// are made as containers, unless the caller asks for others.
+func (o *ops) withNamespace(spec createSpec, dir string) createSpec {
+	if spec.parents == parentsMustExist && o.inNamespace(dir) {
+		spec.parents = parentsContainers
+	}
+	return spec
+}
+
 // needs is the feature that the create needs of the servers, if there is one.
 func (spec *createSpec) needs() (f feature, takes bool) {
 	switch {
@@ -198,8 +208,9 @@ func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.
 	if err != nil {
 		return "", o.invalid(ctx, "create", path, err)
 	}
-	n := attemptNode{in: o, spec: spec, data: data, stat: stat}
+	n := attemptNode{in: o, data: data, stat: stat}
 	n.dir, n.name = split(full)
+	n.spec = o.withNamespace(spec, n.dir)
 	a := &attempt{ops: o, single: true}
 	a.nodes = append(a.one[:0], n)
 	made, err := a.run(ctx, "create", path)
@@ -244,7 +255,11 @@ func (o *ops) noParent(dir string, err error) error {
 	if errors.As(err, &at) {
 		dir = at.dir
 	}
-	return &fault{fmt.Errorf("make parent %s: %w", o.stripped(dir), err), fate}
+	what := "parent " + o.stripped(dir)
+	if o.inNamespace(dir) {
+		what = "the namespace"
+	}
+	return &fault{fmt.Errorf("make %s: %w", what, err), fate}
 }
 
 // parentError is why the parent dir, a full path, could not be made.

@@ -82,6 +82,7 @@ func (o *ops) create(ctx context.Context, s *sessionState, full string, spec cre
 		defer func() { err = s.refused(f, err) }()
 	}
 	dir, _ := split(full)
+	spec = o.withNamespace(spec, dir)
 	for round := 0; ; round++ {
 		x, look := &wire.Exchange{Request: spec.request(full, data)}, asked(wire.OpExists, full)
 		err := s.call(ctx, x, look)

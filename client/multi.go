@@ -32,7 +32,8 @@ func (op Op) In(c *Client) Op {
 }
 
 // CreateOp makes a node. In a transaction there are no containers, TTL nodes, missing
-// parents or protection: they need another request, or more than one.
+// parents or protection: they need another request, or more than one. A missing
+// namespace is made before it, see [WithNamespace].
 func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	var spec createSpec
 	for _, opt := range opts {
@@ -123,8 +124,8 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		if err != nil {
 			return err
 		}
-		x := transaction(reqs)
-		if err := t.s.transact(ctx, parts, x); err != nil {
+		x, err := o.transact(ctx, t.s, parts, reqs)
+		if err != nil {
 			return err
 		}
 		results = make([]OpResult, len(parts))
@@ -140,6 +141,31 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		return nil, err
 	}
 	return results, nil
+}
+
+// transact sends the transaction. If a namespace is missing, it makes that and sends
+// the transaction again: the first has changed nothing.
+func (o *ops) transact(ctx context.Context, s *sessionState, parts []Op, reqs []wire.Request) (*wire.Exchange, error) {
+	for round := 0; ; round++ {
+		x := transaction(reqs)
+		err := s.transact(ctx, parts, x)
+		var refused *MultiError
+		if !errors.As(err, &refused) || refused.Op != "create" || !errors.Is(refused.Err, ErrNoNode) {
+			return x, err
+		}
+		in := o.of(parts[refused.Index])
+		dir, _ := split(reqs[refused.Index].Path)
+		switch {
+		case !in.inNamespace(dir):
+			return nil, err
+		case round == parentRounds:
+			return nil, in.noParent(dir, &fault{errVanishing, OutcomeRefused})
+		}
+		spec := createSpec{parents: parentsContainers, parentACL: o.core.cfg.defaultACL}
+		if err := in.makeParents(ctx, s, dir, spec); err != nil {
+			return nil, in.noParent(dir, err)
+		}
+	}
 }
 
 func transaction(reqs []wire.Request) *wire.Exchange {

@@ -153,3 +153,74 @@ func TestNamespaceErrors(t *testing.T) {
 		wantErrText(t, err, "/locked/dir", "hidden")
 	})
 }
+
+// The first node of a namespace makes the namespace, as containers and whichever
+// operation makes the node. So does the next one after the servers have removed it.
+func TestNamespaceOnFirstUse(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(*rig, *client.Client) error{
+		"Create": func(r *rig, c *client.Client) error { return second(c.Create(r.ctx, "/config", nil)) },
+		"CreateStat": func(r *rig, c *client.Client) error {
+			_, _, err := c.CreateStat(r.ctx, "/config", nil)
+			return err
+		},
+		"CreateOrSet": func(r *rig, c *client.Client) error { return second(c.CreateOrSet(r.ctx, "/config", nil)) },
+		"Session": func(r *rig, c *client.Client) error {
+			return second(r.session(c).Create(r.ctx, "/config", nil, client.Ephemeral()))
+		},
+		"Multi": func(r *rig, c *client.Client) error {
+			return second(c.Multi(r.ctx, client.CreateOp("/config", nil), client.CreateOp("/config/a", nil), client.DeleteOp("/config/a", 0)))
+		},
+		"Multi of another": func(r *rig, c *client.Client) error {
+			return second(inner.Root(c).Multi(r.ctx, client.CheckOp("/prod", client.AnyVersion), client.CreateOp("/config", nil).In(c)))
+		},
+	} {
+		for _, namespace := range []string{"ns", "n/s"} {
+			t.Run(name+" in "+namespace, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(r *rig) {
+					r.create("/app/prod", "")
+					c, err := r.open("zk/app", "a", client.WithNamespace(namespace))
+					r.check(err)
+					for _, err := range []error{
+						second(c.Create(r.ctx, "/no/such", nil)), second(c.CreateOrSet(r.ctx, "/no/such", nil)),
+						second(c.Multi(r.ctx, client.CreateOp("/no/such", nil))), second(c.Set(r.ctx, "/config", nil, client.AnyVersion)),
+					} {
+						wantErr(t, err, client.ErrNoNode)
+					}
+					r.wantNode("/app/"+namespace, false) // it would not have helped
+					for range 2 {
+						r.check(create(r, c))
+						n, there := r.srv.Node("/app/" + namespace)
+						if !there || !n.Container {
+							t.Errorf("the namespace: %+v, %v", n, there)
+						}
+						r.wantNode("/app/"+namespace+"/config", true)
+						r.check(inner.Root(c).DeleteAll(r.ctx, "/"+namespace))
+					}
+				})
+			})
+		}
+	}
+}
+
+// A namespace that may not be made is named in the error.
+func TestNamespaceRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a", client.WithNamespace("ns"))
+		r.srv.Fail(zktest.Match{Op: zktest.OpCreateContainer, Times: 2}, zktest.CodeNoAuth)
+		for _, err := range []error{
+			second(c.Create(r.ctx, "/config", nil)), second(c.Multi(r.ctx, client.CreateOp("/config", nil))),
+		} {
+			wantErr(t, err, zk.ErrNoAuth)
+			wantOutcome(t, err, client.OutcomeRefused)
+			wantErrText(t, err, "make the namespace:", "make it first")
+		}
+		_, err := c.Create(r.ctx, "/config", nil, client.WithPersistentParents())
+		r.check(err)
+		if n, there := r.srv.Node("/ns"); !there || n.Container {
+			t.Errorf("the namespace: %+v, %v", n, there)
+		}
+	})
+}

@@ -51,6 +51,12 @@ func (o *ops) stripped(full string) string {
 	return "/"
 }
 
+// inNamespace reports whether dir, the full path of a parent, is a node of the
+// namespace itself or above it, and not below.
+func (o *ops) inNamespace(dir string) bool {
+	return len(o.prefix) > len(o.core.cfg.chroot) && len(dir) <= len(o.prefix)
+}
+
 func validNamespace(name string) error {
 	if err := ValidatePath("/" + name); err != nil || name == "" {
 		return fmt.Errorf("client: namespace %q: it is one or more path parts without a leading \"/\"", name)
@@ -59,8 +65,8 @@ func validNamespace(name string) error {
 }
 
 // Namespace returns a client for the same session whose paths are all under name,
-// below this client's own namespace. Missing nodes of the namespace are created with
-// the first node that asks for its parents. Closing either client closes both.
+// below this client's own namespace. Missing nodes of the namespace are made on first
+// use, see [WithNamespace]. Closing either client closes both.
 func (c *Client) Namespace(name string) (*Client, error) {
 	if err := validNamespace(name); err != nil {
 		return nil, err

@@ -175,7 +175,9 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 }
 
 // WithNamespace puts every path of this client under /name, as Curator's namespace
-// does. The node /name is created on first use, as a container.
+// does. The first node that a client creates in it makes the missing nodes of /name,
+// as [WithParents] does, also in a transaction. Until then reads find no node, "/"
+// included.
 func WithNamespace(name string) Option {
 	return optionFunc(func(c *config) error {
 		if err := validNamespace(name); err != nil {
