@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func TestCreateOrSetRaces(t *testing.T) {
 		deleted := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpSetData, Times: 5}, func(context.Context, zktest.Request) {
 			r.check(r.srv.Delete("/n"))
 		})
-		made := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: 5, Nth: 2}, func(context.Context, zktest.Request) {
+		made := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: 5}, func(context.Context, zktest.Request) {
 			r.create("/n", "theirs")
 		})
 		stat, err := c.CreateOrSet(r.ctx, "/n", []byte("mine"))
@@ -158,6 +159,33 @@ func TestCreateOrSetRaces(t *testing.T) {
 		if _, there := r.srv.Node("/n"); there || stat.Czxid == 0 {
 			t.Errorf("there: %v, %+v", there, stat)
 		}
+	})
+}
+
+// An update is one request. A node that is made costs one request more than its create.
+func TestCreateOrSetRequests(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/d", "")
+		want := func(ops ...zktest.Op) {
+			t.Helper()
+			begun := len(r.srv.Log())
+			_, err := c.CreateOrSet(r.ctx, "/d/n", []byte("x"))
+			r.check(err)
+			var got []zktest.Op
+			for _, req := range r.srv.Log()[begun:] {
+				if req.Path == "/d/n" {
+					got = append(got, req.Op)
+				}
+			}
+			if !slices.Equal(got, ops) {
+				t.Errorf("requests %v, want %v", got, ops)
+			}
+		}
+		want(zktest.OpSetData, zktest.OpCreate, zktest.OpExists)
+		want(zktest.OpSetData)
+		want(zktest.OpSetData)
 	})
 }
 

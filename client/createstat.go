@@ -31,6 +31,9 @@ func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...
 // that it made, as [Client.CreateStat] does. Other clients may create or delete the
 // node meanwhile.
 //
+// It sends the set first. So a node that exists costs one request, as with
+// [Client.Set], and a node that is made costs one more than with [Client.Create].
+//
 // The options are for a node that is made. An existing node keeps its kind and its
 // ACL. [Ephemeral] is refused, because an existing node may belong to another
 // session. [Sequential] and [Protected] are refused, because they make a new name
@@ -48,20 +51,25 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 	if err != nil {
 		return nil, o.invalid(ctx, createOrSetOp, path, err)
 	}
-	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) error {
+	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) (err error) {
 		full, err := o.full(path)
 		if err != nil {
 			return err
 		}
-		for {
-			now, err = o.create(ctx, t.s, full, spec, data)
-			if !errors.Is(err, ErrNodeExists) {
+		if f, takes := spec.needs(); takes {
+			if err := t.s.supports(ctx, f); err != nil {
 				return err
 			}
+			defer func() { err = t.s.refused(f, err) }()
+		}
+		for {
 			x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: AnyVersion}}
-			err = t.s.call(ctx, x)
-			if !errors.Is(err, ErrNoNode) { // else it was deleted in between
+			if err = t.s.call(ctx, x); !errors.Is(err, ErrNoNode) {
 				now = stat(x)
+				return err
+			}
+			now, err = o.create(ctx, t.s, full, spec, data)
+			if !errors.Is(err, ErrNodeExists) { // else another client made it in between
 				return err
 			}
 		}
@@ -74,13 +82,7 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 
 // create makes the node at full, with parents if the options ask for them. It returns
 // the stat of the node.
-func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
-	if f, takes := spec.needs(); takes {
-		if err := s.supports(ctx, f); err != nil {
-			return nil, err
-		}
-		defer func() { err = s.refused(f, err) }()
-	}
+func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (*zk.Stat, error) {
 	dir, _ := split(full)
 	spec = o.withNamespace(spec, dir)
 	for round := 0; ; round++ {

@@ -86,14 +86,11 @@ func (n *PersistentNode) touchChild(ctx context.Context, s *client.Session) {
 		return // another client's node stands at the path, or none
 	}
 	data := inner.DefaultData(n.c)
-	_, err := s.Set(ctx, n.touch.path, data, client.AnyVersion)
-	if errors.Is(err, zk.ErrNoNode) {
-		opts := []client.CreateOption{client.TTL(n.ttl)}
-		if n.acl != nil {
-			opts = append(opts, client.ACL(n.acl...))
-		}
-		_, err = s.CreateOrSet(ctx, n.touch.path, data, opts...)
+	opts := []client.CreateOption{client.TTL(n.ttl)}
+	if n.acl != nil {
+		opts = append(opts, client.ACL(n.acl...))
 	}
+	_, err := s.CreateOrSet(ctx, n.touch.path, data, opts...)
 	if err == nil {
 		n.touch.since = sent
 	} else if !errors.Is(err, zk.ErrNoNode) && ctx.Err() == nil {
