@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/retry"
 )
@@ -102,5 +104,62 @@ func TestDefaultPolicyWaits(t *testing.T) {
 			t.Errorf("%v: nothing was sent", err)
 		}
 		r.srv.Accept()
+	})
+}
+
+// A copy of a client has a policy of its own, and so have the namespaces and sessions
+// that come from it. The client's own policy stays.
+func TestRetrying(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		quick := r.connect("a", client.WithNamespace("ns"), client.WithRetry(retry.None()))
+		patient := quick.Retrying(retry.Default())
+		below, err := patient.Namespace("below")
+		r.check(err)
+		hasty := below.Retrying(retry.None())
+		_, err = hasty.Create(r.ctx, "/n", nil)
+		r.check(err)
+		slow, fast := r.session(below), r.session(hasty)
+		r.noServer()
+		for name, get := range map[string]func(context.Context, string) ([]byte, *zk.Stat, error){
+			"the client": quick.Get, "a copy of a copy": hasty.Get, "its session": fast.Get,
+		} {
+			start := time.Now()
+			_, _, err := get(r.ctx, "/n")
+			wantErr(t, err, client.ErrNotConnected)
+			if took := time.Since(start); took != 0 {
+				t.Errorf("%s waited %v", name, took)
+			}
+		}
+		time.AfterFunc(2*time.Second, r.srv.Accept)
+		_, _, err = slow.Get(r.ctx, "/n")
+		r.check(err)
+		r.noServer()
+		time.AfterFunc(time.Minute, r.srv.Accept)
+		_, _, err = below.Get(r.ctx, "/n")
+		r.check(err)
+	})
+}
+
+// A watch is done when the session is lost, while nothing can be read. A loop that
+// reads with patience then goes on with the next session.
+func TestFollowThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/instances/a", "")
+		quick := r.connect("a", client.WithRetry(retry.None()))
+		_, _, w, err := quick.ChildrenW(r.ctx, "/instances")
+		r.check(err)
+		r.noServer()
+		r.await("the watch", w.Done())
+		_, _, _, err = quick.ChildrenW(r.ctx, "/instances")
+		wantErr(t, err, client.ErrNotConnected)
+		r.create("/instances/b", "")
+		time.AfterFunc(time.Minute, r.srv.Accept)
+		names, _, w, err := quick.Retrying(retry.Default()).ChildrenW(r.ctx, "/instances")
+		if err != nil || len(names) != 2 {
+			t.Errorf("%v, %v", names, err)
+		}
+		w.Stop()
 	})
 }

@@ -121,7 +121,7 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
 	unknown := false // some try may have been applied
 	fate := OutcomeNeverSent
-	patience := patience{policy: o.core.policy()}
+	patience := o.patience()
 	err := retry.Do(ctx, patience.policy, func(ctx context.Context) error {
 		s, err := o.core.await(ctx, o.session, &patience)
 		if err != nil {

@@ -210,6 +210,3 @@ func (c *core) serverOf(s *sessionState) string {
 	}
 	return c.server
 }
-
-// policy is the retry policy. Its pauses are capped, so that a session survives them.
-func (c *core) policy() retry.Policy { return c.cfg.policy.WithCap(c.servers.timeout() / 3) }

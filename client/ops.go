@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/retry"
 )
 
 // AnyVersion means every version.
@@ -26,6 +27,7 @@ type ops struct {
 	core    *core
 	prefix  string        // chroot and namespace, "" or an absolute path
 	session *sessionState // in which the operations run; nil: the current one
+	policy  *retry.Policy // of the operations; nil: that of the client
 }
 
 // full maps a path of the caller to the server's.
@@ -71,7 +73,37 @@ func (c *Client) Namespace(name string) (*Client, error) {
 	if err := validNamespace(name); err != nil {
 		return nil, err
 	}
-	return &Client{ops{core: c.core, prefix: c.prefix + "/" + name}}, nil
+	sub := &Client{c.ops}
+	sub.prefix += "/" + name
+	return sub, nil
+}
+
+// Retrying returns a client for the same session whose calls are tried again by p, in
+// place of the policy of [WithRetry]. So one call can fail soon while another waits
+// for a server as long as its context allows:
+//
+//	_, _, err := c.Retrying(retry.None()).Get(ctx, path)
+//	_, _, err = c.Retrying(retry.Default()).Get(ctx, path)
+//
+// p also bounds the wait for a connection, and its pauses have the same cap. Namespaces
+// and sessions that come from the copy have its policy. Closing either client closes
+// both.
+func (c *Client) Retrying(p retry.Policy) *Client {
+	if c.core.cfg.hasRand {
+		p = p.WithRand(c.core.cfg.rand)
+	}
+	twin := &Client{c.ops}
+	twin.policy = &p
+	return twin
+}
+
+// patience is that of one call. A pause is capped, so that a session survives it.
+func (o *ops) patience() patience {
+	p := o.core.cfg.policy
+	if o.policy != nil {
+		p = *o.policy
+	}
+	return patience{policy: p.WithCap(o.core.servers.timeout() / 3)}
 }
 
 // read runs a read of op, and leaves a watch if watch is set. Without an error the

@@ -150,6 +150,7 @@ func WithConnectTimeout(d time.Duration) Option {
 // WithRetry sets the policy by which operations are tried again. The default is
 // [retry.Default], which does not end by itself: a call without a deadline waits as
 // long as the client is open. No pause exceeds a third of the session timeout.
+// [Client.Retrying] gives single calls another policy.
 //
 // A policy that gives up by itself also bounds how long a call waits for a
 // connection: as long as the pauses of the policy together. Then the call fails with

@@ -36,7 +36,7 @@ func inNamespace(s *Session, c *Client) (*Session, error) {
 	if c == nil || c.core != s.core {
 		return nil, errStranger
 	}
-	return &Session{ops{core: c.core, prefix: c.prefix, session: s.session}}, nil
+	return c.in(s.session), nil
 }
 
 var errStranger = errors.New("client: a session has only the paths of the client that it came from, and of that client's namespaces")
@@ -46,12 +46,19 @@ var errStranger = errors.New("client: a session has only the paths of the client
 // allows. The error is an [*OpError]. It matches the error of ctx, [ErrNotConnected]
 // with the reason for each server, or [ErrClosed].
 func (c *Client) Session(ctx context.Context) (*Session, error) {
-	patience := patience{policy: c.core.policy()}
+	patience := c.patience()
 	s, err := c.core.await(ctx, nil, &patience)
 	if err != nil {
 		return nil, &OpError{Op: sessionOp, Outcome: OutcomeNeverSent, Err: err}
 	}
-	return &Session{ops{core: c.core, prefix: c.prefix, session: s}}, nil
+	return c.in(s), nil
+}
+
+// in returns s with the namespace and the policy of c.
+func (c *Client) in(s *sessionState) *Session {
+	in := &Session{c.ops}
+	in.session = s
+	return in
 }
 
 // fullPaths appends paths, as the server knows them, to full.

@@ -33,6 +33,11 @@ type OneShotWatch struct {
 // Done is closed at the first of: a change of the node or its children, a
 // reconnection, the end of the session. Read again in each case; a wake-up without a
 // change is possible.
+//
+// A session can end while no server is reached. Then the next read waits for one by the
+// retry policy. If the policy gives up by itself, the read fails with [ErrNotConnected],
+// and the caller has no watch any more. A loop that shall go on reads by a policy that
+// does not give up, see [Client.Retrying].
 func (w *OneShotWatch) Done() <-chan struct{} { return w.on.done }
 
 // Event says what ended the watch once Done is closed. It returns the type of the
