@@ -65,6 +65,37 @@ func TestClientPage(t *testing.T) {
 	}
 }
 
+// docs/from-go-zookeeper.md names every call and every option of go-zookeeper.
+func TestGoZookeeperPage(t *testing.T) {
+	t.Parallel()
+	pkg, err := packagesOf(t, token.NewFileSet()).Import(qualifiers["zk"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	calls := types.NewMethodSet(types.NewPointer(pkg.Scope().Lookup("Conn").Type()))
+	for call := range calls.Methods() {
+		if call.Obj().Exported() {
+			names = append(names, call.Obj().Name())
+		}
+	}
+	for _, name := range pkg.Scope().Names() {
+		f, isFunction := pkg.Scope().Lookup(name).(*types.Func)
+		if isFunction && f.Signature().Results().Len() == 1 && strings.HasSuffix(f.Signature().Results().At(0).Type().String(), "zk.connOption") {
+			names = append(names, "zk."+name)
+		}
+	}
+	page := strings.Join(inlines(read(t, "from-go-zookeeper.md")), "\n") + "\n"
+	for _, name := range names {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `\b`).MatchString(page) {
+			t.Errorf("docs/from-go-zookeeper.md does not name %s", name)
+		}
+	}
+	if !slices.Contains(names, "CreateTTL") || !slices.Contains(names, "zk.WithLogger") {
+		t.Errorf("go-zookeeper has %v", names)
+	}
+}
+
 // docs/operations.md sends a reader to the page of every alert.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
