@@ -93,15 +93,13 @@ func (l *leaving) leaveIn(ctx context.Context, s *client.Session) error {
 		}
 		l.wait = slices.DeleteFunc(l.wait, func(name string) bool { return name == l.own || !slices.Contains(names, name) })
 		var done bool
-		switch {
-		case len(l.wait) == 0 && l.gone:
+		switch next, whom := leaveNext(l.own, l.gone, l.wait); next {
+		case tidy:
 			return l.finish(ctx, s)
-		case len(l.wait) == 0:
+		case removeBoth:
 			done, err = l.last(ctx, s)
-		case !l.gone && l.own < l.wait[0]:
-			err = l.watch(ctx, s, l.wait[len(l.wait)-1], false)
 		default:
-			err = l.watch(ctx, s, l.wait[0], !l.gone)
+			err = l.watch(ctx, s, whom, next == removeAndAwait)
 		}
 		if err != nil || done {
 			return err

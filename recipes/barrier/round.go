@@ -114,3 +114,34 @@ func (e *entering) next(r round, live *bool) deed {
 	}
 	return pass
 }
+
+// Deeds of a Leave.
+const (
+	removeBoth     deed = iota + 100 // the own node and the ready node
+	awaitOther                       // that another member's node is gone
+	removeAndAwait                   // watch, remove the own node, and await
+	tidy                             // remove a ready node that a crash has left
+)
+
+// leaveNext decides for one Leave, in Curator's order. wait are the others that are still
+// waited for, sorted. It has no I/O.
+//
+//	own node  others         next            of whom
+//	stands    none           removeBoth      -
+//	stands    all higher     awaitOther      the highest
+//	stands    one is lower   removeAndAwait  the lowest
+//	gone      some           awaitOther      the lowest
+//	gone      none           tidy            -
+func leaveNext(own string, gone bool, wait []string) (next deed, whom string) {
+	switch {
+	case len(wait) == 0 && gone:
+		return tidy, ""
+	case len(wait) == 0:
+		return removeBoth, ""
+	case gone:
+		return awaitOther, wait[0]
+	case own < wait[0]:
+		return awaitOther, wait[len(wait)-1]
+	}
+	return removeAndAwait, wait[0]
+}
