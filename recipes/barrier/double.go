@@ -74,10 +74,11 @@ const (
 	countMark = " members="
 	nameMark  = " name="
 	namedMark = " counted=" // in the ready node: the members of the round
+	lateMark  = " late"     // the member works in a round that was open before it came
 )
 
 var (
-	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?(?: counted=(\S*))?$`)
+	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?(?: counted=(\S*))?( late)?$`)
 	// ofMember are the names of members' nodes (UUID.randomUUID).
 	ofMember = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
@@ -146,6 +147,13 @@ func (b *DistributedDoubleBarrier) View(ctx context.Context) (View, error) {
 		v.Members = append(v.Members, m)
 	}
 	return v, nil
+}
+
+// saysLate reports whether a member says that it has joined late, or is Curator's and says
+// nothing.
+func saysLate(data []byte) bool {
+	parts := marks.FindSubmatch(data)
+	return parts == nil || len(parts[5]) > 0
 }
 
 // parse takes apart what a member wrote. A member of Curator's has no count.
@@ -218,7 +226,7 @@ func named(data []byte) []string {
 // version, and a new ready node has the same as the old. So clear first writes
 // the bytes that are there. The answer says into which node, and the old node has
 // a version of its own then.
-func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
+func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r nodeRead) error {
 	data := r.data
 	if data == nil { // it may not be read
 		data = inner.DefaultData(b.c)
@@ -236,31 +244,31 @@ func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session,
 	return err
 }
 
-// readyNode is the ready node as it was read.
-type readyNode struct {
+// nodeRead is a node as it was read.
+type nodeRead struct {
 	there bool
 	data  []byte // nil if it may not be read
 	stat  *zk.Stat
 }
 
-// round is what decisions need of the ready node.
-func (r readyNode) round() round {
+// round is what decisions need, if the node is the ready node.
+func (r nodeRead) round() round {
 	if !r.there {
 		return round{}
 	}
 	return round{opened: r.stat.Czxid, named: named(r.data)}
 }
 
-// readReady reads the ready node.
-func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Session) (r readyNode, err error) {
-	r.data, r.stat, err = s.Get(ctx, b.ready())
+// read reads a node.
+func (b *DistributedDoubleBarrier) read(ctx context.Context, s *client.Session, path string) (r nodeRead, err error) {
+	r.data, r.stat, err = s.Get(ctx, path)
 	switch {
 	case err == nil:
 		r.there = true
 	case errors.Is(err, zk.ErrNoNode):
 		err = nil
 	case errors.Is(err, zk.ErrNoAuth):
-		r.there, r.stat, err = s.Exists(ctx, b.ready())
+		r.there, r.stat, err = s.Exists(ctx, path)
 	}
 	return r, err
 }

@@ -61,6 +61,7 @@ type entry struct {
 	sent    bool            // the create of the node was sent
 	gone    bool            // the node is known to be deleted
 	rule    entering        // decides what is next
+	round   round           // that it passes with, if it was seen
 	seen    int             // members that stood at the last look, -1 before it
 	same    map[string]bool // members whose number was compared
 	curator map[string]bool // those of Curator's: they may come again with the same name
@@ -78,6 +79,7 @@ func (e *entry) enter(ctx context.Context) (*Member, error) {
 		}
 		e.session = s
 		e.rule.away()
+		e.round = round{}
 		m, err := e.enterIn(ctx, s)
 		if err == nil {
 			return m, nil
@@ -103,10 +105,10 @@ func (e *entry) waited(err error) error {
 // enterIn is enter in one session.
 func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error) {
 	for {
-		var r readyNode
+		var r nodeRead
 		var err error
 		if e.rule.rounds || e.rule.czxid != 0 {
-			if r, err = e.b.readReady(ctx, s); err != nil {
+			if r, err = e.b.read(ctx, s, e.b.ready()); err != nil {
 				return nil, err
 			}
 		}
@@ -118,6 +120,9 @@ func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error)
 			}
 			stands := w != nil
 			next = e.rule.next(r.round(), &stands)
+		}
+		if next == joinLate || next == pass && e.rule.has(r.round()) {
+			e.round = r.round()
 		}
 		if next == pass {
 			if r.there {
@@ -136,7 +141,7 @@ func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error)
 }
 
 // do does what the rule says, except to pass. w watches the member, if one stands.
-func (e *entry) do(ctx context.Context, s *client.Session, next deed, r readyNode, member string, w *client.OneShotWatch) error {
+func (e *entry) do(ctx context.Context, s *client.Session, next deed, r nodeRead, member string, w *client.OneShotWatch) error {
 	switch next {
 	case join:
 		return e.join(ctx, s)
@@ -146,6 +151,8 @@ func (e *entry) do(ctx context.Context, s *client.Session, next deed, r readyNod
 		return e.b.clear(ctx, s, r)
 	case withdraw:
 		return e.withdraw(ctx, s, member)
+	case joinLate:
+		return e.joinLate(ctx, s)
 	}
 	return e.await(ctx, s)
 }
@@ -247,6 +254,37 @@ func (e *entry) withdraw(ctx context.Context, s *client.Session, path string) er
 	}
 	e.gone = true
 	return errOpen
+}
+
+// joinLate notes in the member's node that it works in the open round, if that is open yet.
+// From then on others wait for it in Leave.
+func (e *entry) joinLate(ctx context.Context, s *client.Session) error {
+	says := client.SetOp(e.path, append(e.b.data(), lateMark...), client.AnyVersion)
+	_, err := s.Multi(ctx, client.CheckOp(e.b.ready(), client.AnyVersion), says)
+	refused := (*client.MultiError)(nil)
+	if errors.Is(err, zk.ErrNoAuth) && errors.As(err, &refused) && refused.Index == 0 {
+		_, err = s.Multi(ctx, says) // a check takes the right to read
+	}
+	if err != nil {
+		if !retries(ctx, s, err) {
+			return err
+		}
+		if err := s.Sync(ctx, e.path); err != nil {
+			return err
+		}
+		own, err := e.b.read(ctx, s, e.path)
+		switch {
+		case err != nil:
+			return err
+		case !own.there:
+			e.gone = true
+			return e.deleted()
+		case !saysLate(own.data): // the round is over
+			return nil
+		}
+	}
+	e.rule.joinedLate()
+	return nil
 }
 
 // awaitEnd waits until the ready node or the watched member of its round has changed.
@@ -413,7 +451,7 @@ func (e *entry) pass(ctx context.Context, s *client.Session) (*Member, error) {
 		e.gone = !there
 		return nil, e.deleted()
 	}
-	m := &Member{b: e.b, path: e.path, session: s}
+	m := &Member{b: e.b, path: e.path, session: s, round: e.round}
 	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.holding, err = inner.Hold(ctx, s, m.lost, e.path)
 	if err != nil {

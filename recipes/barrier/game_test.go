@@ -316,8 +316,14 @@ func (g *game) wasOpen(s *stay) bool {
 
 // insideFor reports whether other worked on after the Leave of s had passed,
 // although its node stood when that began. If an operator ends the session, no
-// member can know in advance.
+// member can know in advance. A member that passed with a round which was opened after
+// that began has waited for another round than that of s.
 func (g *game) insideFor(other, s *stay) bool {
+	for _, o := range g.opened {
+		if _, counted := o.with[other.path]; counted && o.from.After(s.leaving) && !o.from.After(other.passed) {
+			return false
+		}
+	}
 	one := g.nodes[other.path].at(s.leaving)
 	return one != nil && one == g.nodes[other.path].at(other.passed) && !one.operator && !g.forced[one.session] && other.passed.Before(s.left) && other.over.After(s.left)
 }

@@ -115,7 +115,14 @@ func (l *leaving) watch(ctx context.Context, s *client.Session, name string, rem
 		return err
 	}
 	defer w.Stop()
-	if !there || stat.Czxid > l.begin { // it has left, and has perhaps come again
+	owed, end := there && stat.Czxid <= l.begin, w // else it has left, and has perhaps come again
+	if owed {
+		if owed, end, err = l.owes(ctx, s, standing{name, stat.Czxid}, w); err != nil {
+			return err
+		}
+		defer end.Stop()
+	}
+	if !owed {
 		l.wait = slices.DeleteFunc(l.wait, func(n string) bool { return n == name })
 		return nil
 	}
@@ -125,12 +132,24 @@ func (l *leaving) watch(ctx context.Context, s *client.Session, name string, rem
 		}
 		l.gone = true
 	}
-	select {
-	case <-w.Done():
-	case <-ctx.Done():
-		return l.waited(ctxerr.Ended(ctx))
+	if err := either(ctx, w, end); err != nil {
+		return l.waited(err)
 	}
 	return nil
+}
+
+// owes reports whether the Leave waits for another member, of which w watches the
+// node. If the ready node decides, it returns a watch on that, else w.
+func (l *leaving) owes(ctx context.Context, s *client.Session, other standing, w *client.OneShotWatch) (bool, *client.OneShotWatch, error) {
+	if l.m.round.awaits(other, false, false) {
+		return true, w, nil
+	}
+	open, _, end, err := look(ctx, s, l.b.ready())
+	if err != nil || open {
+		return l.m.round.awaits(other, false, open), end, err
+	}
+	now, err := l.b.read(ctx, s, l.b.at(other.name)) // once no round is open, nobody joins it
+	return now.there && l.m.round.awaits(other, saysLate(now.data), false), w, err
 }
 
 // last removes the node of the last member together with the ready node: no member of
@@ -166,7 +185,7 @@ func (l *leaving) last(ctx context.Context, s *client.Session) (bool, error) {
 // A ready node of a later round stays.
 func (l *leaving) finish(ctx context.Context, s *client.Session) error {
 	for {
-		r, err := l.b.readReady(ctx, s)
+		r, err := l.b.read(ctx, s, l.b.ready())
 		if err != nil || !r.there || r.stat.Czxid > l.begin {
 			return err
 		}

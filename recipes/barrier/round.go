@@ -24,16 +24,30 @@ func (r round) has(m standing) bool {
 	return r.opened != 0 && (r.stood(m.czxid) || slices.Contains(r.named, m.name))
 }
 
+// awaits reports whether a Leave waits for another member, of which the node stood when it
+// began. r is the round that the leaver works in, or none if it is not known.
+//
+//	the other                           a ready node stands  waits
+//	stood at r, or r is not known       -                    yes
+//	its node says that it joined late   -                    yes
+//	is Curator's, which writes nothing  -                    yes
+//	any other                           yes                  yes: it may yet join late
+//	any other                           no                   no: it waits for another round
+func (r round) awaits(m standing, says, open bool) bool {
+	return r.opened == 0 || r.stood(m.czxid) || says || open
+}
+
 // entering decides for one Enter. It has no I/O.
 //
 //	state    ready node                           member of it stands  next
 //	away     none, or it has the member           -                    join
 //	away     another                              yes                  awaitEnd
 //	away     another                              no                   clearReady
-//	joined   it has the member, or had it         -                    pass
+//	joined   the node stood when one was made     -                    pass
+//	joined   it has the member                    -                    joinLate, and pass
 //	joined   none                                 -                    await
 //	joined   another                              no                   clearReady
-//	joined   another, without WithRounds          yes                  pass, as in Curator
+//	joined   another, without WithRounds          yes                  joinLate, and pass as in Curator
 //	joined   another, with WithRounds             yes                  withdraw
 //
 // Away is a member without a node in this session. Only a member with WithRounds looks at
@@ -57,7 +71,8 @@ const (
 	pass
 	await
 	withdraw
-	askLive // whether a member of the round stands, and decide again
+	joinLate // note in the node that it works in a round that was open before
+	askLive  // whether a member of the round stands, and decide again
 )
 
 // away begins a new session, in which the member has no node yet.
@@ -73,7 +88,7 @@ func (e *entering) joined(czxid int64) {
 
 // saw notes a ready node that was seen, and may be gone again.
 func (e *entering) saw(r round) {
-	if e.czxid != 0 && e.has(r) {
+	if e.czxid != 0 && r.opened != 0 && r.stood(e.czxid) {
 		e.passed = true
 	}
 }
@@ -91,6 +106,9 @@ func (e *entering) has(r round) bool {
 	return e.czxid != 0 && r.has(standing{e.name, e.czxid}) || e.czxid == 0 && slices.Contains(r.named, e.name)
 }
 
+// joinedLate notes that the node says so.
+func (e *entering) joinedLate() { e.passed = true }
+
 // next decides. live is whether another member of the round stands, nil if that was not
 // asked yet.
 func (e *entering) next(r round, live *bool) deed {
@@ -99,6 +117,8 @@ func (e *entering) next(r round, live *bool) deed {
 	switch {
 	case here && e.passed:
 		return pass
+	case here && e.has(r):
+		return joinLate
 	case !here && (!e.rounds || r.opened == 0 || e.has(r)):
 		return join
 	case r.opened == 0:
@@ -112,7 +132,7 @@ func (e *entering) next(r round, live *bool) deed {
 	case e.rounds:
 		return withdraw
 	}
-	return pass
+	return joinLate
 }
 
 // Deeds of a Leave.
