@@ -16,11 +16,15 @@ import (
 
 // newProtectedPrefix returns "_c_<uuid>-" with a random UUID. Its version is 8,
 // free form (RFC 9562), where Curator's is 4: that is how people, and
-// recipes.Contender, tell the nodes of the two apart.
-func newProtectedPrefix() string {
+// recipes.Contender, tell the nodes of the two apart. The bit behind the version is that of
+// [inside.Node.Movable].
+func newProtectedPrefix(movable bool) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
-	b[6] = b[6]&0x0f | 0x80
+	b[6] = b[6]&0x07 | 0x80
+	if movable {
+		b[6] |= 0x08
+	}
 	b[8] = b[8]&0x3f | 0x80
 	id := make([]byte, 0, len(inside.ProtectedPrefix)+len(b)*2+5)
 	id = append(id, inside.ProtectedPrefix...)
@@ -61,6 +65,7 @@ type attemptNode struct {
 	other     string                               // full path of another directory to list, or ""
 	more      []string                             // full paths of directories to list behind that
 	told      func(path string, connection uint64) // inside.Node.Made
+	movable   bool                                 // inside.Node.Movable
 	stat      *zk.Stat                             // where the stat of the node is wanted, or nil
 
 	children, otherList *wire.Exchange   // the lists of the newest try
@@ -115,7 +120,7 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 		a.unknown, a.lost = false, true
 	}
 	if a.prefix == "" && a.nodes[0].spec.protected {
-		a.prefix = newProtectedPrefix()
+		a.prefix = newProtectedPrefix(a.nodes[0].movable)
 	}
 	for round := 0; ; round++ {
 		made, missing, err := a.create(ctx, s)

@@ -54,7 +54,7 @@ func (a *attempt) group(nodes []inside.Node[Client]) error {
 
 // add adds node to the attempt. path is its path, without prefix and number.
 func (a *attempt) add(node inside.Node[Client], path string) error {
-	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made}
+	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made, movable: node.Movable}
 	if node.In != nil {
 		n.in = &node.In.ops
 	}

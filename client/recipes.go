@@ -12,7 +12,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	CreateAndList:      createAndList,
 	CreateGroup:        createGroup,
 	LostTry:            lostTry,
-	ProtectedPrefix:    newProtectedPrefix,
+	ProtectedPrefix:    func() string { return newProtectedPrefix(false) },
 	Orderly:            orderly,
 	Guard:              setGuard,
 	GuardChildren:      setGuardOfChildren,

@@ -38,9 +38,18 @@ func (f Family) String() string {
 var (
 	docentName      = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-`)
 	curatorName     = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-`)
+	movableName     = regexp.MustCompile(`^_c_[0-9a-f]{8}-[0-9a-f]{4}-8[89a-f]`) // of the Docent names (inside.Node.Movable)
 	goZookeeperName = regexp.MustCompile(`^_c_[0-9a-f]{32}-`)
 	kazooName       = regexp.MustCompile(`^[0-9a-f]{32}__r?lock__`)
 )
+
+// movable reports, by the name or the path of a node, whether it is of a participant of an
+// election of this library. A mutex does not watch its own node in its first moments. If
+// that is deleted then, the mutex may be granted all the same.
+func movable(path string) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	return familyOf(name) == FamilyDocent && movableName.MatchString(name)
+}
 
 // familyOf tells by the name or the path of a node.
 func familyOf(path string) Family {

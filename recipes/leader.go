@@ -81,9 +81,9 @@ var (
 	ErrNoParticipant = errors.New("no such participant stands in line")
 
 	// ErrNotMovable says that a term cannot be handed over to a participant, because
-	// one of another library stands before it. The error names that one. It leads
-	// first, or leaves.
-	ErrNotMovable = errors.New("a participant of another library stands in between, which this library does not move")
+	// one of another library, or a plain mutex, stands before it. The error names that one.
+	// It leads first, or leaves.
+	ErrNotMovable = errors.New("a participant of another library, or a mutex, stands in between, which is not moved")
 
 	// errGaveWay says that a participant went behind a preferred one.
 	errGaveWay = errors.New("gave way to a preferred participant")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -123,5 +124,50 @@ func TestPreferredThatDies(t *testing.T) {
 			r.check(next.err)
 			r.check(next.term.Close())
 		}
+	})
+}
+
+// A mutex on the path of a selector is not moved, however young its node is: the term
+// goes on, and the mutex is granted next, with no leader beside it.
+func TestHandOverPassesNoMutex(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		selector := func(c *client.Client, id string) *recipes.Election {
+			s, err := recipes.NewLeaderSelector(c, dir, recipes.WithID(id))
+			r.check(err)
+			return s.Election
+		}
+		c := r.connect("m")
+		term := r.leads(selector(r.connect("a"), "a"))
+		got := acquire(r.ctx, r.mutex(c))
+		for len(r.line()) < 2 {
+			time.Sleep(100 * time.Microsecond)
+		}
+		last := make(chan campaigned, 1)
+		e := selector(r.connect("b"), "b")
+		go func() {
+			t, err := e.Campaign(r.ctx)
+			last <- campaigned{t, err}
+		}()
+		for len(r.line()) < 3 {
+			time.Sleep(100 * time.Microsecond)
+		}
+		wantErr(t, term.HandOver(r.ctx, "b"), recipes.ErrNotMovable)
+		r.check(term.Err())
+		r.check(term.Close())
+		h := <-got
+		r.check(h.err)
+		time.Sleep(time.Second)
+		r.check(h.hold.Err())
+		select {
+		case next := <-last:
+			r.Errorf("leads beside the mutex: %+v", next)
+		default:
+		}
+		r.check(h.hold.Close())
+		next := <-last
+		r.check(next.err)
+		r.check(next.term.Close())
+		r.empty()
 	})
 }

@@ -31,7 +31,8 @@ type Term struct {
 // error, which then ends Run, or nil: the term is given up either way.
 //
 // If no such participant stands in line the error matches [ErrNoParticipant]. If one of
-// another library stands before it, the error matches [ErrNotMovable]. With these
+// another library stands before it, the error matches [ErrNotMovable]. So it does if a plain
+// mutex stands before it, on the path of a LeaderSelector. With these
 // errors the term goes on. It also goes on if an operation fails, or ctx ends, before the
 // release has begun. The result of the release is that of [Hold.Release], and the term is
 // over then, also if ctx ends meanwhile. So after another error [Hold.Err] says whether
@@ -39,9 +40,6 @@ type Term struct {
 //
 // A successor that prefers another participant in line gives way to that one; see
 // [WithPreferred].
-//
-// On the path of a LeaderSelector a plain mutex of this library may stand in between. Its
-// Acquire fails with [ErrNodeDeleted] then.
 func (t *Term) HandOver(ctx context.Context, id string) error {
 	ctxerr.Require(ctx)
 	for {
@@ -102,7 +100,7 @@ func (t *Term) between(ctx context.Context, id string) ([]Participant, error) {
 		return nil, fmt.Errorf("%w: %q; Participants lists the participants that do", ErrNoParticipant, id)
 	}
 	for _, p := range all[:i] {
-		if p.Family != FamilyDocent {
+		if !movable(p.Path) {
 			return nil, fmt.Errorf("%w: %s", ErrNotMovable, p)
 		}
 	}

@@ -25,6 +25,11 @@ type Node[Client any] struct {
 	Other       string   // another directory to list, in the same namespace; "" for none
 	More        []string // directories to list behind Other, in the same namespace
 
+	// Movable says in the UUID of the name that a client may delete the node while its maker
+	// waits: the maker hears of that at once, and stands in line again. Of several nodes the
+	// first one decides.
+	Movable bool
+
 	// Made is called if the server answers that the node was made, with its path and the
 	// number of the connection. It is called on the goroutine that reads from the
 	// connection, in the order in which the nodes were made, and before CreateAndList

@@ -45,7 +45,7 @@ type Member struct {
 // Node is what a contender with the given tag makes in the queue. Parents that are made get
 // the same acl. A nil acl is the client's default.
 func (q *Queue) Node(tag string, data []byte, acl []zk.ACL) inside.Node[client.Client] {
-	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Other: q.other}
+	return inside.Node[client.Client]{In: q.c, Dir: q.dir, Prefix: tag, Data: data, ACL: acl, List: true, Other: q.other, Movable: q.watchesOwn}
 }
 
 // Join makes a node that [Queue.Node] has returned. If the client has as many members in the

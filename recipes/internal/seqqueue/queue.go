@@ -32,7 +32,7 @@ type Queue struct {
 	key    chainKey // of the one for dir
 	most   int      // members of this client, and of other values for dir
 
-	watchesOwn bool // a member that waits watches its own node from the beginning
+	watchesOwn bool // a member that waits watches its own node from the beginning, as the node's name says
 
 	warned  atomic.Bool // that half of the numbers are used up
 	blind   atomic.Bool // a warning of a node that may not be read was logged
@@ -65,8 +65,9 @@ func (q *Queue) Chained(full, shared string, most int) *Queue {
 }
 
 // WatchOwn makes every member that waits in the directory watch its own node from the
-// beginning. So it hears of the deletion of that node at once. The maker of the queue
-// calls WatchOwn before any use, and not with Chained.
+// beginning. So it hears of the deletion of that node at once. Its node is Movable by its
+// name: the caller must join again then. The maker of the queue calls WatchOwn before any
+// use, and not with Chained.
 func (q *Queue) WatchOwn() *Queue {
 	q.watchesOwn = true
 	return q
