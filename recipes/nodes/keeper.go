@@ -1,0 +1,513 @@
+package nodes
+
+// keeper decides what is done with one node. It is a machine without I/O, clock, goroutine
+// and context: [keeper.next] says the step, and [keeper.answered] takes its answer, which
+// leads to the next step. [PersistentNode.run] takes the steps and publishes the status.
+//
+// Whether the node stands and why the newest try failed are two facts: a step that fails
+// takes no node away that a look has shown.
+//
+//	step      answer                            then
+//	decides                                     syncs if it is unsure, creates if nothing stands at the path,
+//	                                            looks otherwise
+//	syncs     done                              searches, confirms, or decides
+//	searches  there, or not                     decides
+//	confirms  there, or not                     decides
+//	creates   done: the node is made            looks
+//	          the node exists                   syncs
+//	looks     ours                              stands
+//	          nothing                           creates, after eases if the node stood
+//	          a ghost: of a lost session        replaces, after eases if the node stood
+//	          a persistent node, maybe made     reads
+//	          foreign                           probes; decides if the server gives another number
+//	          not ours, with StopWhenRemoved    proves
+//	reads     its data is ours, or not          stands: made, or adopted
+//	stands    has the newest data               rests, and is told as Ours
+//	          has older data                    sets
+//	sets      done                              stands; looks if it met another node
+//	          no node, or another version       syncs
+//	replaces  done                              looks; the node of this session is ours
+//	          no node                           creates
+//	          another version                   syncs
+//	probes    may be read                       rests, and is told as Foreign
+//	          may not be read                   pauses, since no event comes
+//	proves    done: the session goes on         removed, for good
+//	rests, eases, pauses                        decides, or what comes after eases
+//	any       the answer is lost                syncs, and finds the node that was made
+//	          refused, or failed                pauses, then decides
+//
+// After [keeper.closes] the machine removes what this object has made:
+//
+//	decides                                     syncs if it is unsure, ended if nothing can be left, checks otherwise
+//	checks    made by this object, or a ghost   deletes
+//	          maybe made                        reads
+//	          nothing, or another's             ended
+//	deletes   done, or no node                  ended
+//	          another version, or lost          syncs
+//	any       refused                           ended
+//	          failed                            pauses, then decides
+type keeper struct {
+	ephemeral, sequential, protected bool // of the mode and the options
+	takeOver, stopWhenRemoved        bool
+
+	at     step
+	after  step // comes after eases
+	claim  claim
+	unsure unsure
+	aim    aim
+	stands bool  // a look has shown the node, and none has shown that it is gone
+	czxid  int64 // of the node that is ours, 0 if none is known
+	wrote  int   // the gen of the data that the node has
+	sent   int   // the gen of the newest create
+	closed bool  // the node is being removed
+}
+
+// step is what is to be done next.
+type step uint8
+
+const (
+	decides step = iota
+	syncs
+	searches
+	confirms
+	creates
+	looks
+	reads
+	stands
+	sets
+	replaces
+	probes
+	proves
+	rests
+	eases // pauses, if the node did not stand for long
+	pauses
+	checks
+	deletes
+	removed // by another client, for good
+	ended
+)
+
+// claim is by what right a node is this object's.
+type claim uint8
+
+const (
+	unclaimed claim = iota
+	past            // a node of a lost session may stand
+	doubtful        // a node of this session at the path is ours: the answer to its create is lost
+	adopted         // another client has made it
+	made
+)
+
+// unsure is what must be found out before all else.
+type unsure uint8
+
+const (
+	sure   unsure = iota
+	behind        // the server may not know yet what another server has passed on
+	named         // a create in doubt may have made the node, whose name is known
+	search        // the same, and its number is not known
+)
+
+// aim is what is known of the path.
+type aim uint8
+
+const (
+	nowhere aim = iota // it is not known before a server gives it
+	free               // nothing stands there, as far as is known
+	taken              // something may stand there
+)
+
+// outcome is how a step has gone.
+type outcome uint8
+
+const (
+	done outcome = iota
+	noNode
+	nodeExists
+	badVersion
+	noAuth
+	unknown // the answer is lost
+	denied  // for another reason
+	failed  // without an answer, and nothing was done
+)
+
+// owner is whose session owns a node.
+type owner uint8
+
+const (
+	noSession owner = iota
+	present
+	lost // of this object, and lost
+	others
+)
+
+// answer is what a step has brought.
+type answer struct {
+	outcome outcome
+	there   bool
+	czxid   int64
+	owner   owner
+	first   bool // the node has version 0
+	equal   bool // the node has the data of the newest create
+	expired bool // the servers may have deleted the node after its time to live
+	gen     int  // of the data that was sent
+}
+
+// news is what the status becomes.
+type news uint8
+
+const (
+	nothing  news = iota // it stays
+	isOurs               // the node stands with its data
+	isErr                // the newest try failed, and the node stands or does not
+	isDenied             // the newest try was refused, and the node stands or does not
+	isForeign
+	isDeleted  // it is made again
+	isReplaced // another client's node stands at the path
+	isGone     // whether for good is not known yet
+)
+
+func newKeeper(mode Mode, set settings) keeper {
+	k := keeper{
+		ephemeral: mode.ephemeral(), sequential: mode.sequential(), protected: set.protected,
+		takeOver: set.takeOver, stopWhenRemoved: set.stopWhenRemoved, aim: free,
+	}
+	if k.sequential || k.protected {
+		k.aim = nowhere
+	}
+	return k
+}
+
+// state is what is told after a step that failed.
+func (k *keeper) state(missing State) State {
+	if k.stands {
+		return Ours
+	}
+	return missing
+}
+
+// owes reports whether a node that this object has made may stand.
+func (k *keeper) owes() bool {
+	return k.claim != unclaimed && k.claim != adopted || k.unsure >= named
+}
+
+// begins notes a session. other says that it is not the one before; it returns whether a
+// node of that one may stand.
+func (k *keeper) begins(other bool) (remember bool) {
+	k.at = decides
+	if !other {
+		return false
+	}
+	if k.closed {
+		k.unsure = max(k.unsure, behind)
+	}
+	if !k.ephemeral {
+		return false
+	}
+	if k.claim != unclaimed { // what was made, also in doubt, is a ghost by now
+		remember, k.claim = k.claim != past, past
+	}
+	k.stands, k.czxid = false, 0
+	return remember || k.unsure >= named
+}
+
+// closes begins to remove the node.
+func (k *keeper) closes() {
+	k.at, k.closed, k.stands = decides, true, false
+}
+
+// next is the step that is to be taken. gen is that of the newest data.
+func (k *keeper) next(gen int) step {
+	switch {
+	case k.at == stands && k.wrote < gen:
+		k.at = sets
+	case k.at == stands:
+		k.at = rests
+	case k.at != decides:
+	case k.closed && !k.owes():
+		k.at = ended
+	case k.unsure != sure:
+		k.at = syncs
+	case k.closed && k.aim == taken:
+		k.at = checks
+	case k.closed:
+		k.at = ended
+	case k.aim == taken:
+		k.at = looks
+	default:
+		k.at = creates
+	}
+	return k.at
+}
+
+// answered takes the answer to the step.
+func (k *keeper) answered(a answer) news {
+	switch at := k.at; at {
+	case rests, pauses:
+		k.at = decides
+	case eases:
+		k.at = k.after
+	case creates:
+		return k.created(a)
+	case replaces:
+		return k.replaced(a)
+	case sets:
+		return k.set(a)
+	case deletes:
+		return k.deleted(a)
+	case probes:
+		k.at = rests
+		if a.outcome == noAuth {
+			k.at = pauses
+		}
+	case reads:
+		switch {
+		case a.outcome == noNode:
+			k.at = decides
+		case a.outcome != done:
+			return k.fails(a)
+		case a.equal:
+			return k.claims(a)
+		default:
+			return k.adopts(a)
+		}
+	default:
+		if a.outcome != done {
+			return k.fails(a)
+		}
+		return k.learned(a)
+	}
+	return nothing
+}
+
+// learned takes the answer to a question.
+func (k *keeper) learned(a answer) news {
+	switch k.at {
+	case syncs:
+		switch k.unsure {
+		case named:
+			k.at = confirms
+		case search:
+			k.at = searches
+		default:
+			k.unsure, k.at = sure, decides
+		}
+	case searches, confirms:
+		if a.there {
+			k.aim = taken
+		}
+		k.unsure, k.at = sure, decides
+	case proves:
+		k.claim, k.czxid, k.at = unclaimed, 0, removed
+	case looks, checks:
+		return k.looked(a)
+	}
+	return nothing
+}
+
+// fails takes the answer to a step that has failed.
+func (k *keeper) fails(a answer) news {
+	at := k.at
+	k.at = pauses
+	switch {
+	case k.closed && a.outcome == unknown:
+		if at == deletes {
+			k.at = decides
+		}
+	case k.closed && a.outcome != failed:
+		k.at = ended
+	case a.outcome == unknown:
+		k.at = decides
+		return isErr
+	case a.outcome != failed:
+		return isDenied
+	}
+	return isErr
+}
+
+// looked judges the node at the path.
+func (k *keeper) looked(a answer) news {
+	ofSession := a.owner != noSession
+	switch {
+	case !k.closed && k.stopWhenRemoved && k.czxid != 0 && (!a.there || k.czxid != a.czxid):
+		return k.vanished(a)
+	case !a.there:
+		return k.misses(creates, isDeleted)
+	case k.czxid == a.czxid && (!ofSession || a.owner == present):
+		return k.ours()
+	case ofSession != k.ephemeral:
+		return k.foreign()
+	case !ofSession && k.claim == doubtful && k.protected:
+		return k.claims(a)
+	case !ofSession && k.claim == doubtful && a.first:
+		k.at = reads
+		return nothing
+	case !ofSession:
+		return k.adopts(a)
+	case a.owner == present && k.claim == doubtful:
+		return k.claims(a)
+	case k.closed && a.owner == lost:
+		k.at = deletes
+		return nothing
+	case a.owner == lost || k.takeOver && !k.closed:
+		if k.claim == doubtful || k.claim == made {
+			k.claim = past
+		}
+		return k.misses(replaces, isReplaced)
+	default:
+		return k.foreign()
+	}
+}
+
+// claims notes that this object has made the node, with the data of the newest create.
+func (k *keeper) claims(a answer) news {
+	k.claim, k.czxid, k.wrote = made, a.czxid, k.sent
+	return k.ours()
+}
+
+// adopts takes a node for ours that another client has made. Its data is set once.
+func (k *keeper) adopts(a answer) news {
+	k.claim, k.czxid, k.wrote = adopted, a.czxid, 0
+	if k.takeOver {
+		k.claim = made
+	}
+	return k.ours()
+}
+
+// ours says what is done with the node that is ours.
+func (k *keeper) ours() news {
+	switch {
+	case !k.closed:
+		k.stands, k.at = true, stands
+	case k.claim == made:
+		k.at = deletes
+	default:
+		k.at = ended
+	}
+	return nothing
+}
+
+// misses notes that the node is not at the path.
+func (k *keeper) misses(then step, is news) news {
+	stood := k.stands
+	k.at, k.after, k.stands, k.czxid = then, then, false, 0
+	if then == creates {
+		k.claim = unclaimed
+	}
+	if k.closed {
+		k.at = ended
+	}
+	if !stood {
+		return nothing
+	}
+	k.at = eases
+	return is
+}
+
+// vanished is called when the node is gone that is not made again.
+func (k *keeper) vanished(a answer) news {
+	if a.expired {
+		then := creates
+		if a.there {
+			then = decides
+		}
+		return k.misses(then, isDeleted)
+	}
+	// The end of the session deletes the node as well, and its events may arrive before
+	// this client hears of that. A session that is over is refused.
+	k.at, k.stands = proves, false
+	return isGone
+}
+
+// foreign leaves the node alone that stands at the path.
+func (k *keeper) foreign() news {
+	stood := k.stands
+	k.claim, k.czxid, k.stands = unclaimed, 0, false
+	switch {
+	case k.closed:
+		k.at = ended
+		return nothing
+	case k.sequential: // the parent was deleted, and its numbers began again
+		k.aim, k.at = nowhere, decides
+		if stood {
+			return isReplaced
+		}
+		return nothing
+	default:
+		k.at = probes
+		return isForeign
+	}
+}
+
+// created takes the answer to a create.
+func (k *keeper) created(a answer) news {
+	k.sent = a.gen
+	switch a.outcome {
+	case done:
+		k.claim, k.czxid, k.wrote, k.aim, k.at = made, a.czxid, a.gen, taken, decides
+		return nothing
+	case nodeExists:
+		k.aim, k.unsure, k.at = taken, behind, decides
+		if k.protected { // no other object has this UUID
+			k.claim = doubtful
+		}
+		return nothing
+	case unknown:
+		k.claim, k.unsure = doubtful, named
+		if k.sequential && k.aim == nowhere {
+			k.unsure = search
+		}
+	}
+	return k.fails(a)
+}
+
+// replaced takes the answer to a replacement.
+func (k *keeper) replaced(a answer) news {
+	k.sent = a.gen
+	switch a.outcome {
+	case done:
+		k.claim, k.at = doubtful, decides // its czxid is not known, its session is
+		return nothing
+	case noNode: // the servers have deleted it meanwhile
+		k.claim, k.aim, k.at = unclaimed, free, decides
+		return nothing
+	case badVersion: // another client has written into it
+		k.unsure, k.at = behind, decides
+		return nothing
+	case unknown:
+		k.claim, k.unsure = doubtful, named
+	}
+	return k.fails(a)
+}
+
+// set takes the answer to new data.
+func (k *keeper) set(a answer) news {
+	if a.outcome == done && a.czxid == k.czxid {
+		k.wrote, k.at = a.gen, stands
+		return nothing
+	}
+	k.at = decides
+	if a.outcome == done { // it met another client's node
+		return nothing
+	}
+	k.unsure = behind
+	if a.outcome == noNode || a.outcome == badVersion {
+		return nothing
+	}
+	k.at = sets
+	return k.fails(a)
+}
+
+// deleted takes the answer to a deletion.
+func (k *keeper) deleted(a answer) news {
+	switch a.outcome {
+	case done, noNode:
+		k.claim, k.at = unclaimed, ended
+		return nothing
+	case badVersion:
+		k.unsure, k.at = behind, decides
+		return nothing
+	}
+	k.unsure = behind
+	return k.fails(a)
+}
