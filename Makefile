@@ -76,6 +76,7 @@ soak: ## play many more seeds of everything; takes a night
 		ELECTION_SEEDS=20000 ENSEMBLE_ELECTION_SEEDS=5000 BARRIER_SEEDS=20000 ENSEMBLE_BARRIER_SEEDS=5000 \
 		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000 SIM_TIMEOUT=24h
 	$(MAKE) linear LINEAR_SEEDS=20000 SIM_TIMEOUT=24h
+	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 2h -run 'TestExploreLong$$' -v ./recipes/internal/seqqueue
 
 model: ## check the model of the queue's hand-over in all its states, and its planted bugs; needs spin
 	scripts/model.sh
