@@ -31,9 +31,9 @@ const failedConnect = 200 * time.Millisecond
 
 // Connect starts a client for the servers of a connect string,
 // "host:port,host:port/chroot", and waits until one of them has accepted a session.
-// The port defaults to 2181. The chroot is optional and must exist. Connect waits
-// until ctx ends, at most for one session timeout, or for the time given to
-// [WithConnectTimeout].
+// The port defaults to 2181, and a host stands for a server at each of its addresses.
+// The chroot is optional and must exist. Connect waits until ctx ends, at most for
+// one session timeout, or for the time given to [WithConnectTimeout].
 //
 // On error no client is left, and the error names every server and why it was not
 // reached. The error matches that of ctx only if ctx has ended. It matches

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
@@ -82,4 +84,15 @@ func ReadWhoseSessionEnds(ctx context.Context, s *Session, why error) error {
 // Nothing is an operation that asks no server anything.
 func Nothing(ctx context.Context, s *Session) error {
 	return s.do(ctx, "get", "/", reads, func(context.Context, try) error { return nil })
+}
+
+// WithNet replaces the resolver and the network.
+func WithNet(
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error),
+	connect func(ctx context.Context, network, address string) (net.Conn, error),
+) Option {
+	return optionFunc(func(c *config) error {
+		c.lookup, c.connect = lookup, connect
+		return nil
+	})
 }

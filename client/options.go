@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,9 @@ type config struct {
 	tracking       bool          // the servers follow the configuration of the ensemble
 	policy         retry.Policy
 	tls            *tls.Config
-	dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	dial           func(ctx context.Context, network, address string) (net.Conn, error) // by WithDialer; else lookup and connect
+	lookup         func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	connect        func(ctx context.Context, network, address string) (net.Conn, error)
 	auth           []wire.Auth
 	defaultACL     []zk.ACL // of a node that the caller gave no ACL; never changed
 	openACL        bool     // no option set it
@@ -84,6 +87,8 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		maxRequest:     DefaultMaxRequest,
 		maxReply:       DefaultMaxReply,
 		logger:         slog.Default(),
+		lookup:         net.DefaultResolver.LookupNetIP,
+		connect:        new(net.Dialer).DialContext,
 		clock:          clock.System(),
 		rand:           rand.Float64,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -118,17 +119,18 @@ func (s *servers) track(list []string) (before []string) {
 func (s *servers) arrange() {
 	s.next = 0
 	s.addrs = s.named()
-	s.shuffle(s.addrs[:len(s.tracked)])
-	s.shuffle(s.addrs[len(s.tracked):])
+	shuffle(s.cfg.rand, s.addrs[:len(s.tracked)])
+	shuffle(s.cfg.rand, s.addrs[len(s.tracked):])
 	gone := func(addr string) bool { return !slices.Contains(s.addrs, addr) }
 	maps.DeleteFunc(s.failures, func(addr, _ string) bool { return gone(addr) })
 	maps.DeleteFunc(s.dialed, func(addr string, _ bool) bool { return gone(addr) })
+	maps.DeleteFunc(s.lines, func(addr string, _ []netip.Addr) bool { return gone(addr) })
 }
 
-func (s *servers) shuffle(addrs []string) {
-	for i := len(addrs) - 1; i > 0; i-- {
-		j := int(s.cfg.rand() * float64(i+1))
-		addrs[i], addrs[j] = addrs[j], addrs[i]
+func shuffle[T any](rand func() float64, all []T) {
+	for i := len(all) - 1; i > 0; i-- {
+		j := int(rand() * float64(i+1))
+		all[i], all[j] = all[j], all[i]
 	}
 }
 
@@ -169,9 +171,17 @@ func (s *servers) knows(addr string) bool {
 	return slices.Contains(s.addrs, addr)
 }
 
-// count is the number of servers.
+// count is the number of servers, as far as it is known: those that a name stands for
+// are known once it was resolved.
 func (s *servers) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.addrs)
+	return s.countLocked()
+}
+
+func (s *servers) countLocked() (n int) {
+	for _, addr := range s.addrs {
+		n += max(1, len(s.lines[addr]))
+	}
+	return n
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +26,11 @@ const leastPause = time.Second
 // lost its session in an outage does not begin the next one with dials without a
 // pause.
 //
-// Names are resolved at every dial, so a changed DNS entry is followed, and
-// all addresses of a name are tried. go-zookeeper's own host provider
-// resolves once and stalls for a second before each round.
+// A name stands for a server at each of its addresses. Names are resolved at every
+// dial, so a changed DNS entry is followed. Each dial of a name begins with the
+// address whose last dial is longest ago: a server that takes connections may refuse
+// every handshake. go-zookeeper's own host provider resolves once and stalls for a
+// second before each round.
 type servers struct {
 	cfg     *config
 	journal *journal
@@ -37,17 +40,18 @@ type servers struct {
 	tracked  []string   // by the configuration of the ensemble; nil if it is not known
 	addrs    []string   // all of them, in the order in which they are tried
 	next     int
-	granted  time.Duration     // least session timeout that a server granted, or the requested one
-	tried    int               // dials since the last one without a pause
-	upSince  time.Time         // zero while there is no connection, or noteStood has seen its loss
-	brief    bool              // the connection before was lost early
-	failures map[string]string // newest failure of each server since it was last up
-	dialed   map[string]bool   // servers that were tried at all
-	met      bool              // a server has accepted a session
+	granted  time.Duration           // least session timeout that a server granted, or the requested one
+	tried    int                     // dials since the last one without a pause
+	upSince  time.Time               // zero while there is no connection, or noteStood has seen its loss
+	brief    bool                    // the connection before was lost early
+	failures map[string]string       // newest failure of each server since it was last up
+	dialed   map[string]bool         // servers that were tried at all
+	met      bool                    // a server has accepted a session
+	lines    map[string][]netip.Addr // of each name: its addresses, in the order in which they are tried
 }
 
 func newServers(cfg *config, j *journal) *servers {
-	s := &servers{cfg: cfg, journal: j, given: cfg.servers, granted: cfg.sessionTimeout, failures: map[string]string{}, dialed: map[string]bool{}}
+	s := &servers{cfg: cfg, journal: j, given: cfg.servers, granted: cfg.sessionTimeout, failures: map[string]string{}, dialed: map[string]bool{}, lines: map[string][]netip.Addr{}}
 	s.arrange()
 	return s
 }
@@ -84,7 +88,7 @@ func (s *servers) pace(ctx context.Context, _ string) error {
 // jitter draws the pause before a dial; tried others came before it.
 func (s *servers) jitter(tried int) time.Duration {
 	s.mu.Lock()
-	round := (tried - 1) / len(s.addrs)
+	round := (tried - 1) / s.countLocked()
 	limit := min(min(s.granted/12, leastPause)<<min(round, 16), s.granted/6)
 	s.mu.Unlock()
 	return time.Duration(s.cfg.rand() * float64(limit))
@@ -192,12 +196,76 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return tc, nil
 }
 
-// dialTCP resolves the name of addr and tries all its present addresses. Each gets
-// its part of ctx's time, as with a [net.Dialer].
+// dialTCP connects to a server of addr. It tries the addresses of the name one after
+// the other. Each gets an equal part of ctx's time that is left.
 func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	if s.cfg.dial != nil {
 		return s.cfg.dial(ctx, "tcp", addr)
 	}
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", addr)
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.cfg.lookup(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	line := s.line(addr, found)
+	for i, a := range line {
+		s.turn(addr, a)
+		part, cancel := partOf(ctx, len(line)-i)
+		var conn net.Conn
+		conn, err = s.cfg.connect(part, "tcp", net.JoinHostPort(a.String(), port))
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+	}
+	return nil, err
+}
+
+// partOf ends after the n-th part of ctx's time that is left.
+func partOf(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+}
+
+// line returns the addresses of a name, in the order in which to try them. found are
+// its present ones. New ones come first, in a random order, which spreads clients over
+// them. Then come those that were tried, longest ago first.
+func (s *servers) line(addr string, found []netip.Addr) []netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, a := range found {
+		found[i] = a.Unmap()
+	}
+	var line []netip.Addr
+	for _, a := range found {
+		if !slices.Contains(s.lines[addr], a) && !slices.Contains(line, a) {
+			line = append(line, a)
+		}
+	}
+	shuffle(s.cfg.rand, line)
+	for _, a := range s.lines[addr] {
+		if slices.Contains(found, a) {
+			line = append(line, a)
+		}
+	}
+	if slices.Contains(s.addrs, addr) {
+		s.lines[addr] = line
+	}
+	return slices.Clone(line)
+}
+
+// turn notes that an address of a name is tried now.
+func (s *servers) turn(addr string, a netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.lines[addr]
+	if i := slices.Index(line, a); i >= 0 {
+		s.lines[addr] = append(slices.Delete(line, i, i+1), a)
+	}
 }
