@@ -68,8 +68,9 @@ simulation: ## play seeded schedules of faults, as many of each kind as the vari
 		DOCENT_SIM_ELECTION_SEEDS=$(ELECTION_SEEDS) DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS=$(ENSEMBLE_ELECTION_SEEDS) \
 		DOCENT_BARRIER_SEEDS=$(BARRIER_SEEDS) DOCENT_ENSEMBLE_BARRIER_SEEDS=$(ENSEMBLE_BARRIER_SEEDS) \
 		DOCENT_NODES_SEEDS=$(NODE_SEEDS) DOCENT_NODES_RIVAL_SEEDS=$(NODE_SEEDS) DOCENT_NODES_ENSEMBLE_SEEDS=$(ENSEMBLE_NODE_SEEDS) \
-		$(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$|^TestKnown.*Seeds$$|^TestWaitersThatGiveUp$$|^TestAnswersProveNothing$$|^TestSignsOfLifeTakeTime$$|^TestUnrecognisedKeeper$$' -v \
-		./recipes/internal/simulation ./recipes ./recipes/barrier ./recipes/nodes ./recipes/cache
+		DOCENT_TURNS_TROUBLES=4 \
+		$(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$|^TestKnown.*Seeds$$|^TestWaitersThatGiveUp$$|^TestAnswersProveNothing$$|^TestSignsOfLifeTakeTime$$|^TestUnrecognisedKeeper$$|^TestTurns$$' -v \
+		./recipes/internal/simulation ./recipes ./recipes/shared ./recipes/barrier ./recipes/nodes ./recipes/cache
 
 soak: ## play many more seeds of everything; takes a night
 	$(MAKE) simulation SIM_SEEDS=50000 ENSEMBLE_SEEDS=50000 GAME_SEEDS=20000 ENSEMBLE_GAME_SEEDS=5000 KEEPER_SEEDS=5000 WATCH_SEEDS=5000 \

@@ -296,7 +296,7 @@ func TestTxInsideTx(t *testing.T) {
 		inner := func(context.Context, *sql.Tx) error { ran++; return nil }
 		var kept context.Context
 		err := fence.Tx(t.Context(), l, db, "stock", func(ctx context.Context, _ *sql.Tx) error {
-			kept = ctx
+			kept = ctx //nolint:fatcontext // it outlives the transaction
 			for name, err := range map[string]error{
 				"Tx":    fence.Tx(ctx, l, db, c.resource, inner),
 				"Under": fence.Under(ctx, l.hold, db, c.resource, func(context.Context) error { ran++; return nil }),

@@ -64,7 +64,7 @@ func (a *atom[T]) through(ctx context.Context, ch *change[T]) (AtomicValue[T], e
 	if ctx.Err() != nil {
 		return AtomicValue[T]{}, a.failed(ch.op, client.OutcomeNeverSent, ctxerr.Ended(ctx))
 	}
-	ch.seat = &seat[*change[T]]{who: ch, apart: true}
+	ch.seat = &seat[*change[T]]{who: ch}
 	a.mu.Lock()
 	a.obey(a.turns.arrive(ch.seat))
 	a.mu.Unlock()

@@ -57,7 +57,7 @@ func TestAtomicHolderOfTheLockAdds(t *testing.T) {
 		}
 		r.beaten(other, 2) // the first is of what n knows from before, and no try is lost
 		begun := time.Now()
-		if v, err := n.Add(within(r, hold.Context()), 10); err != nil || v.Stats.PromotedTries != 1 || time.Since(begun) > time.Second {
+		if v, err := n.Add(within(hold.Context(), r), 10); err != nil || v.Stats.PromotedTries != 1 || time.Since(begun) > time.Second {
 			r.Errorf("the holder: %+v, %v after %v", v, err, time.Since(begun))
 		}
 		<-waits // before the release
@@ -71,7 +71,7 @@ func TestAtomicHolderOfTheLockAdds(t *testing.T) {
 	})
 }
 
-func within(r *rig, hold context.Context) context.Context {
+func within(hold context.Context, r *rig) context.Context {
 	ctx, cancel := context.WithTimeout(hold, time.Minute)
 	r.Cleanup(cancel)
 	return ctx
@@ -102,7 +102,7 @@ func TestAtomicHolderInTheSameWrite(t *testing.T) {
 		}
 		add(r.ctx, 0) // keeps the next two waiting
 		add(r.within(time.Minute), 1)
-		add(within(r, hold.Context()), 1)
+		add(within(hold.Context(), r), 1)
 		wg.Wait()
 		if slow.Fired() != 1 || hold.Err() != nil {
 			r.Errorf("%d, %v", slow.Fired(), hold.Err())
@@ -140,7 +140,7 @@ func TestBlocksOfAHolder(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() { _, err := next(r.ctx); r.check(err) })
 			time.Sleep(time.Second)
-			last, err := next(within(r, hold.Context()))
+			last, err := next(within(hold.Context(), r))
 			if err != nil || rule.Fired() != 1 {
 				r.Errorf("%s: %v, %d lost races", name, err, rule.Fired())
 			}
@@ -156,4 +156,40 @@ func TestBlocksOfAHolder(t *testing.T) {
 			r.rested()
 		})
 	}
+}
+
+// An operation gets the lock while another one pauses between its tries. The pause ends,
+// and both go in one write under the lock.
+func TestAtomicLockEndsAPause(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c, other := r.connect("a"), r.long(r.connect("b"))
+		r.check(other.ForceSet(r.ctx, 5))
+		mutex, err := recipes.NewInterProcessMutex(c, "/locks/long")
+		r.check(err)
+		n := r.long(c, shared.WithTries(retry.NTimes(1, 5*time.Minute)), shared.PromotedToLock(mutex, 0, retry.NTimes(5, time.Millisecond)))
+		hold, err := mutex.Acquire(r.ctx)
+		r.check(err)
+		rule := r.beaten(other, 3)
+		var wg sync.WaitGroup
+		add := func(tries int) {
+			wg.Go(func() {
+				if v, err := n.Increment(r.ctx); err != nil || v.Stats.OptimisticTries != tries || v.Stats.PromotedTries != 1 || v.Stats.Merged != 2 {
+					r.Errorf("%+v, %v", v, err)
+				}
+			})
+		}
+		add(2)
+		time.Sleep(6 * time.Minute) // it wants the lock
+		add(1)
+		time.Sleep(time.Minute) // and this one pauses
+		begun := time.Now()
+		r.check(hold.Release(r.ctx))
+		wg.Wait()
+		if took := time.Since(begun); took > time.Minute || rule.Fired() != 3 {
+			r.Errorf("%v, %d lost races", took, rule.Fired())
+		}
+		r.wantLong(n, 7)
+		r.rested()
+	})
 }

@@ -237,3 +237,23 @@ func TestAtomicContended(t *testing.T) {
 		r.rested()
 	})
 }
+
+// An operator deletes the mark, so that the write is refused. While a new mark is made, the
+// caller gives up: nothing of its operation was written, and the error does not leave
+// that open.
+func TestAtomicLeavesAfterARefusedWrite(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		n := r.long(r.connect("a"))
+		_, err := n.Increment(r.ctx)
+		r.check(err)
+		r.check(r.srv.Delete(longPath + "/" + r.srv.Children(longPath)[0]))
+		slow := r.srv.Delay(zktest.Match{Op: zktest.OpCreate, Client: "a"}, 2*time.Second)
+		_, err = n.Add(r.within(time.Second), 10)
+		wantErr(r.T, err, context.DeadlineExceeded)
+		if client.UnknownOutcome(err) || slow.Fired() == 0 {
+			r.Errorf("%v, %d slow creates", err, slow.Fired())
+		}
+		r.wantLong(n, 1)
+	})
+}

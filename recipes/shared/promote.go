@@ -27,7 +27,7 @@ func (a *atom[T]) ask(ch *change[T]) {
 		defer cancel(nil)
 		defer limit()
 		err := a.promoted.lock(within, func(hold context.Context) error {
-			a.give(ch, q, hold)
+			a.give(hold, ch, q)
 			return nil
 		})
 		a.refused(ch, q, "the lock was not acquired", err)
@@ -36,7 +36,7 @@ func (a *atom[T]) ask(ch *change[T]) {
 
 // give lets the operations that want the lock have a hold of it, until the hold is of no
 // more use.
-func (a *atom[T]) give(ch *change[T], q *asked, hold context.Context) {
+func (a *atom[T]) give(hold context.Context, ch *change[T], q *asked) {
 	a.mu.Lock()
 	use, o := a.turns.granted(ch.seat, q.n)
 	if use {

@@ -16,12 +16,12 @@ import "slices"
 //	told     has its result, or an error
 //	left     its caller waits no more
 //
-// Of the operations that want the lock one asks for it, with its caller's context. A
-// caller may be inside a hold of the lock: then the others wait for it, and its own
-// operation asks apart from theirs. An ask is in one state:
+// A caller may be inside a hold of the lock, for which the others wait, and only the lock
+// can tell. So every operation that wants the lock asks for it, with its caller's context.
+// Its ask is in one state:
 //
 //	state    the ask                                  goes on to
-//	none     is not there                             asking: lost, refused, leave
+//	none     is not there                             asking: lost
 //	asking   waits for the lock                       granted; none: refused, take, left
 //	granted  has the lock, and waits for the turn     using: take; none: refused, take
 //	using    gives its hold to the batch in the turn  none: finish, lost
@@ -41,7 +41,6 @@ type turns[K any] struct {
 // seat is one operation in turns.
 type seat[K any] struct {
 	who   K
-	apart bool // its caller may be inside a hold of the lock
 	stage stage
 	ask   ask
 	asked int  // how often it has asked; tells an answer from one to an earlier ask
@@ -170,35 +169,20 @@ func (t *turns[K]) finish() (o orders[K]) {
 	return o
 }
 
-// lost ends the turn: nothing was written, and the tries, or the hold, are over. Those of
+// lost ends the turn, after unsend: nothing was written, and the tries, or the hold, are over. Those of
 // the batch who are not told want the lock.
 func (t *turns[K]) lost() (o orders[K]) {
 	batch := t.batch
 	t.end(&o)
 	for _, s := range batch {
 		if s.waits() {
-			s.stage, s.sent = wanting, false
-			t.want = append(t.want, s)
-		}
-	}
-	t.sponsor(&o)
-	return o
-}
-
-// sponsor lets those ask for the lock who have to. A hold that is granted is for all.
-func (t *turns[K]) sponsor(o *orders[K]) {
-	if len(t.asks) > 0 {
-		return
-	}
-	asks := slices.ContainsFunc(t.want, func(s *seat[K]) bool { return s.ask != none && !s.apart })
-	for _, s := range t.want {
-		if s.ask == none && (s.apart || !asks) {
-			asks = asks || !s.apart
-			s.ask = asking
+			s.stage, s.ask = wanting, asking
 			s.asked++
+			t.want = append(t.want, s)
 			o.ask = append(o.ask, s.who)
 		}
 	}
+	return o
 }
 
 func (t *turns[K]) end(o *orders[K]) {
@@ -240,7 +224,6 @@ func (t *turns[K]) refused(s *seat[K], n int) (tell bool, o orders[K]) {
 		t.want = without(t.want, s)
 		s.stage = told
 	}
-	t.sponsor(&o)
 	return tell, o
 }
 
@@ -255,7 +238,6 @@ func (t *turns[K]) leave(s *seat[K]) (o orders[K]) {
 			s.ask = none
 			o.recall = append(o.recall, s.who)
 		}
-		t.sponsor(&o)
 	case trying, holding:
 		t.open--
 		o.stop = t.open == 0
