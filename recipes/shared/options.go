@@ -127,6 +127,10 @@ type Lock[H any] interface {
 // in doubt. If the lock is not acquired, the error matches [ErrContended] and the
 // lock's own error. Clients that have not been promoted do not wait for the lock. So a
 // try under it may still lose: tries says how often it is repeated.
+//
+// Each operation that wants the lock calls Do with its own context, in a goroutine. The
+// first that gets the lock writes for all of them. So the holder of a re-entrant lock may
+// go on adding. Operations that meet no contention do not wait for the lock.
 func PromotedToLock[H any](lock Lock[H], timeout time.Duration, tries retry.Policy) AtomicOption {
 	return atomicOption(func(s *settings) error {
 		if v := reflect.ValueOf(lock); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {

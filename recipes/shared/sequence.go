@@ -63,7 +63,8 @@ func NewSequence(c *client.Client, path string, block int, opts ...AtomicOption)
 func (s *Sequence) Path() string { return s.atom.path }
 
 // Next returns an id. It takes a request when a block is used up, once for all
-// goroutines that wait. After an error no id was handed out. The error matches
+// goroutines that wait. While that waits for a lock of PromotedToLock, the others reserve
+// blocks of their own. After an error no id was handed out. The error matches
 // [ErrOverflow] when there are no more ids, [ErrCountData] if the node holds something
 // else, [ErrSequenceReplaced], or an error of package client.
 func (s *Sequence) Next(ctx context.Context) (int64, error) {
