@@ -88,15 +88,13 @@ func (a *atom[T]) take() *batch[T] {
 		s.who.batch = b
 		b.changes = append(b.changes, s.who)
 	}
-	first := b.changes[0]
-	if owner != nil {
-		b.owner, first = owner.who, owner.who
-	}
-	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.caller))
+	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(b.changes[0].caller))
 	b.patience, b.hurry = context.WithCancelCause(b.ctx)
-	if b.owner != nil {
+	if owner != nil { // its caller may have left
+		b.owner = owner.who
 		hold := b.owner.asked.hold
-		context.AfterFunc(hold, func() { b.hurry(context.Cause(hold)) }) // hold ends with the batch at the latest
+		stop, cancel := context.AfterFunc(hold, func() { b.hurry(context.Cause(hold)) }), b.cancel
+		b.cancel = func(why error) { stop(); cancel(why) }
 	}
 	a.batch = b
 	return b
