@@ -29,7 +29,7 @@ var qualifiers = map[string]string{
 	"zktest": module + "zktest", "zk": "github.com/go-zookeeper/zk",
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "json": "encoding/json",
 	"log": "log", "os": "os", "signal": "os/signal", "slices": "slices", "slog": "log/slog", "sql": "database/sql",
-	"strings": "strings", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
+	"strings": "strings", "sync": "sync", "syscall": "syscall", "synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"tls": "crypto/tls", "x509": "crypto/x509",
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
 )
 
 // latchExample is a latch with an id on a server in this process. The caller must call
@@ -155,6 +157,56 @@ func ExampleElection_Observe() {
 	// there is no leader any more
 }
 
+// A leader is told to stop, and leads until another process can take over.
+func ExampleTerm_AwaitSuccessor() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	srv, err := zktest.Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = srv.Close() }()
+	participant := func(id string) (*recipes.LeaderLatch, func() error) {
+		c, err := client.Connect(ctx, srv.Addr())
+		if err != nil {
+			panic(err)
+		}
+		latch, err := recipes.NewLeaderLatch(c, "/leaders/scheduler", recipes.WithID(id))
+		if err != nil {
+			panic(err)
+		}
+		return latch, c.Close
+	}
+	latch, end := participant("worker-7")
+	defer func() { _ = end() }()
+	next, endNext := participant("worker-8")
+	defer func() { _ = endNext() }()
+
+	// In a program: told, done := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	told, sigterm := context.WithCancel(ctx)
+	defer sigterm()
+	led := make(chan error, 1)
+	err = latch.Run(told, func(ctx context.Context, term *recipes.Term) error {
+		sigterm()
+		<-ctx.Done() // told to stop, or the term is lost
+		go func() {
+			led <- next.Do(context.Background(), func(context.Context, *recipes.Term) error { return nil })
+		}()
+		grace, done := context.WithTimeout(term.Context(), 5*time.Second) // ctx has ended
+		defer done()
+		err := term.AwaitSuccessor(grace)
+		fmt.Println("a successor stands in line:", err == nil, "- still leading:", latch.Leading())
+		return nil // end the work first: the successor leads from here on
+	})
+	fmt.Println("told to stop:", errors.Is(err, context.Canceled))
+	fmt.Println("the next one has led:", <-led == nil, "- leading:", latch.Leading())
+	// Output:
+	// a successor stands in line: true - still leading: true
+	// told to stop: true
+	// the next one has led: true - leading: false
+}
+
 func ExampleTerm_HandOver() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -172,13 +224,8 @@ func ExampleTerm_HandOver() {
 	}
 	err = term.HandOver(ctx, "worker-8")
 	fmt.Println(errors.Is(err, recipes.ErrNoParticipant), term.Err() == nil) // the term goes on
-	short, done := context.WithTimeout(ctx, 10*time.Millisecond)
-	defer done()
-	err = term.Drain(short) // until another participant stands in line
-	fmt.Println(errors.Is(err, context.DeadlineExceeded), term.Err() == nil)
 	fmt.Println(term.Close())
 	// Output:
-	// true true
 	// true true
 	// <nil>
 }

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -73,6 +74,15 @@ type Election struct {
 	preferred []string
 	retry     retry.Policy
 	sessions  ownSessions
+	newest    atomic.Pointer[ledTerm]
+}
+
+// ledTerm is a term of an election. It does not refer to the program's handle of it, whose
+// loss is noticed.
+type ledTerm struct {
+	*ending
+
+	token int64
 }
 
 var (
@@ -195,7 +205,27 @@ func (e *Election) campaign(ctx context.Context, try bool, way deference) (*Term
 	if err != nil {
 		return nil, err
 	}
+	e.leads(&ledTerm{h.ending, h.FencingToken()})
 	return &Term{Hold: h, e: e}, nil
+}
+
+// leads notes a term, unless a later one is known.
+func (e *Election) leads(t *ledTerm) {
+	for old := e.newest.Load(); old == nil || old.token < t.token; old = e.newest.Load() {
+		if e.newest.CompareAndSwap(old, t) {
+			return
+		}
+	}
+}
+
+// Leading reports whether a campaign of this value leads now (Curator: hasLeadership). It
+// looks at the clocks and asks no server, so it is false before another participant can
+// lead. It is for goroutines that do not have the term, such as a health check. The answer
+// may be out of date when it is acted upon. So a write that only the leader may make
+// belongs into [Hold.Guard], or carries the token of the term.
+func (e *Election) Leading() bool {
+	t := e.newest.Load()
+	return t != nil && t.err() == nil
 }
 
 func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }

@@ -159,7 +159,7 @@ func TestHandOverAfterTheTerm(t *testing.T) {
 		wantErr(t, term.HandOver(r.ctx, "three"), recipes.ErrLost)
 		wantErr(t, term.Close(), recipes.ErrLost)
 		r.check(next.term.Err())
-		wantErr(t, term.Drain(r.ctx), recipes.ErrLost)
+		wantErr(t, term.AwaitSuccessor(r.ctx), recipes.ErrLost)
 		r.check(next.term.Close())
 		last := <-third
 		r.check(last.err)
@@ -168,23 +168,26 @@ func TestHandOverAfterTheTerm(t *testing.T) {
 	})
 }
 
-// A leader that drains leads until a participant of another session stands in line.
-func TestDrain(t *testing.T) {
+// A leader that is to be stopped leads until a participant of another session stands in
+// line, and until it gives the term up.
+func TestAwaitSuccessor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
 		one := r.latch(c, "one")
 		term := r.leads(one)
-		wantErr(t, term.Drain(r.within(time.Second)), context.DeadlineExceeded)
+		wantErr(t, term.AwaitSuccessor(r.within(time.Second)), context.DeadlineExceeded)
 		r.check(term.Err())
 		same := r.campaign(r.ctx, r.latch(c, "same"), 2)
 		done := make(chan error, 1)
-		go func() { done <- term.Drain(r.ctx) }()
+		go func() { done <- term.AwaitSuccessor(r.ctx) }()
 		time.Sleep(time.Second)
 		r.check(term.Err()) // one of its own process is no successor
 		other := r.campaign(r.ctx, r.latch(r.connect("b"), "other"), 3)
 		r.check(<-done)
-		wantErr(t, term.Err(), recipes.ErrReleased)
+		r.check(term.Err())
+		r.check(term.Close())
+		wantErr(t, term.AwaitSuccessor(r.ctx), recipes.ErrReleased)
 		for _, wait := range []<-chan campaigned{same, other} {
 			next := <-wait
 			r.check(next.err)

@@ -12,7 +12,8 @@ import (
 
 // Run campaigns, leads and campaigns again, until ctx ends or fn fails. fn runs once for
 // each term, and never twice at once. Its context ends before another participant can
-// lead, or when ctx ends; fn must return then.
+// lead, or when ctx ends; fn must return then. The context of the term goes on when ctx
+// ends. With that one fn may still hand the term over, or wait for a successor.
 //
 // If fn returns nil, the participant gives the term up and goes behind the others. So
 // participants whose fn returns lead in turns. If fn returns an error while it leads,

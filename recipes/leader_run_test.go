@@ -122,3 +122,72 @@ func TestRunGoesOnAfterARelease(t *testing.T) {
 		})
 	}
 }
+
+// The process is told to stop, by the context of Run. The function hands the term over with
+// the context of the term, and Run ends.
+func TestRunHandsOverWhenToldToStop(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		e := r.latch(r.connect("a"), "a")
+		told, stop := context.WithCancel(r.ctx)
+		var waits [2]<-chan campaigned
+		err := e.Run(told, func(ctx context.Context, term *recipes.Term) error {
+			for i := range waits {
+				waits[i] = r.campaign(r.ctx, r.latch(r.connect(name(i)), name(i)), i+2)
+			}
+			stop()
+			<-ctx.Done()
+			wantErr(t, term.AwaitSuccessor(ctx), context.Canceled)
+			r.check(term.AwaitSuccessor(term.Context()))
+			r.check(term.Err())
+			return term.HandOver(term.Context(), name(1))
+		})
+		wantErr(t, err, context.Canceled)
+		for _, i := range []int{1, 0} {
+			next := <-waits[i]
+			r.check(next.err)
+			r.check(next.term.Close())
+		}
+		r.inElection(0)
+	})
+}
+
+// Leading says what the newest term of the value says, on any goroutine.
+func TestLeading(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		one, other := r.latch(c, "a"), r.latch(c, "b")
+		want := func(leads bool) {
+			r.Helper()
+			if one.Leading() != leads || other.Leading() {
+				r.Fatalf("leading: %v, %v, want %v", one.Leading(), other.Leading(), leads)
+			}
+		}
+		want(false)
+		first := r.leads(one)
+		want(true)
+		waits := r.campaign(r.ctx, one, 2)
+		_, err := one.TryCampaign(r.ctx)
+		wantErr(t, err, recipes.ErrBusy)
+		want(true)
+		r.check(first.Close())
+		next := <-waits
+		r.check(next.err)
+		want(true)
+		wantErr(t, first.Err(), recipes.ErrReleased)
+		r.srv.Partition()
+		<-next.term.Context().Done()
+		want(false)
+		r.srv.Heal()
+		wantErr(t, next.term.Close(), recipes.ErrLost)
+		last, err := one.TryCampaign(r.within(time.Minute))
+		r.check(err)
+		want(true)
+		r.check(r.srv.Delete(last.Path()))
+		<-last.Context().Done()
+		want(false)
+		wantErr(t, last.Close(), recipes.ErrLost)
+		r.inElection(0)
+	})
+}

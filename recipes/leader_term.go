@@ -107,26 +107,29 @@ func (t *Term) between(ctx context.Context, id string) ([]Participant, error) {
 	return all[:i], nil
 }
 
-// Drain goes on leading until another participant can take over, and then gives the term
-// up. Another can as soon as a participant of another session stands in line. A
-// participant whose node may not be read does not count. It is for a process that is to
-// be stopped. If an operation fails, or ctx ends, before the release has begun, the
-// error matches that, and the term goes on. If the term is lost first, the error says
-// so. Otherwise the result is that of [Hold.Release], and the term is over.
-func (t *Term) Drain(ctx context.Context) error {
+// AwaitSuccessor waits until another participant can take over, and goes on leading. Another
+// can as soon as a participant of another session stands in line. A participant whose node
+// may not be read does not count. It is for a process that is to be stopped, and gives the
+// term up then, by the end of the function of [Election.Run] or by [Hold.Release].
+//
+// When ctx ends the error matches its end, and the term goes on. The context that that
+// function gets ends when the process is told to stop, and [Hold.Context] does not. If the
+// term is over the error matches [ErrLost] or [ErrReleased]. If an operation fails the error
+// matches that, and the term goes on. A successor may also go again before the term ends.
+func (t *Term) AwaitSuccessor(ctx context.Context) error {
 	ctxerr.Require(ctx)
-	err := t.awaitNext(ctx)
+	err := t.awaitSuccessor(ctx)
 	if over := t.Err(); over != nil {
 		err = over
 	}
 	if err != nil {
-		return t.e.fail("drain", reason(err))
+		return t.e.fail("await a successor of", reason(err))
 	}
-	return t.Release(ctx)
+	return nil
 }
 
-// awaitNext waits until a participant of another session stands in line.
-func (t *Term) awaitNext(ctx context.Context) error {
+// awaitSuccessor waits until a participant of another session stands in line.
+func (t *Term) awaitSuccessor(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(t.Context(), func() { stop(context.Cause(t.Context())) })()

@@ -7,13 +7,14 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, "127.0.0.1:2181"); err != nil { // or "zk1:2181,zk2:2181,zk3:2181"
 		log.Print(err)

@@ -91,8 +91,9 @@ func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
 			moved := before - len(a.w.h.Standing(t.LockPath())) - 1
 			a.w.h.Note(func() { a.w.sum.HandedOver++; a.w.sum.Moved += max(0, moved) })
 		}
-	} else if err = t.Drain(ctx); err == nil {
+	} else if err = t.AwaitSuccessor(ctx); err == nil {
 		a.w.h.Note(func() { a.w.sum.Drained++ })
+		err = t.Release(ctx)
 	}
 	now := a.w.now()
 	a.w.trace.note(now, err, text(a.name+": looked for a successor"))
