@@ -142,11 +142,10 @@ func (e *Election) Path() string { return e.l.path }
 // Campaign may be called again after any error. [Election.Run] does that.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	outer := around(ctx)
-	way := deference{}
+	c := newCandidacy(e.preferred)
 	for {
-		t, err := e.campaign(ctx, false, way)
-		again := errors.Is(err, errGaveWay) || errors.Is(err, ErrNodeDeleted) && !errors.Is(err, ErrLost)
-		if !again {
+		t, err := e.campaign(ctx, false, c)
+		if !c.ended(err) {
 			return t, err
 		}
 		if ended := ctxerr.Ended(ctx); ended != nil {
@@ -164,7 +163,7 @@ func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 // except that it asks for no preferred participant, and fails with [ErrNodeDeleted] if
 // another client deletes its node.
 func (e *Election) TryCampaign(ctx context.Context) (*Term, error) {
-	return e.campaign(ctx, true, nil)
+	return e.campaign(ctx, true, &candidacy{})
 }
 
 // Do campaigns and runs fn as the leader, for one term. It treats fn, its context, the
@@ -178,30 +177,9 @@ func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term 
 	return do(ctx, e.TryCampaign, fn)
 }
 
-// deference is when a campaign gave way last to each preferred id.
-//
-// A campaign that gave way to an id a short time ago does not give way to that id again. So
-// there is a leader soon, also if a preferred participant dies again and again before it
-// leads. For at the next turn all participants are gone that stood in line when this one
-// gave way. Those that lived have led, or gave way themselves. The nodes of those that were
-// dead went with their sessions, at the same time. Participants that came later stand behind.
-type deference map[string]time.Time
-
-// deferAgain is the time after which a campaign gives way to the same id again, unless two
-// session timeouts are longer. It is longer than a session on servers with the default
-// configuration. So a live participant has led meanwhile.
-const deferAgain = 60 * time.Second
-
-// may reports whether the campaign may give way to id now.
-func (d deference) may(id string, now time.Time, timeout time.Duration) bool {
-	last, gave := d[id]
-	return !gave || now.Sub(last) > max(deferAgain, 2*timeout)
-}
-
-// campaign is one place in line, and the term that comes of it. It gives way to preferred
-// participants as way says.
-func (e *Election) campaign(ctx context.Context, try bool, way deference) (*Term, error) {
-	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, way})
+// campaign is one place in line, and the term that comes of it.
+func (e *Election) campaign(ctx context.Context, try bool, c *candidacy) (*Term, error) {
+	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, c})
 	if err != nil {
 		return nil, err
 	}
@@ -233,8 +211,7 @@ func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
 // candidate is the protocol of one campaign.
 type candidate struct {
 	*Election
-
-	way deference // to preferred participants; nil if it does not give way
+	*candidacy
 }
 
 // reenter refuses a campaign that would wait for a term of its own caller.
@@ -250,6 +227,7 @@ func (c candidate) free(ctx context.Context) error { return c.l.free(ctx) }
 func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
 	m, err := c.l.join(ctx)
 	if err == nil {
+		c.joined()
 		c.sessions.add(m.Session)
 	}
 	return m, err
@@ -259,44 +237,27 @@ func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
 // this one may give way.
 func (c candidate) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {
 	p, err := c.l.turn(ctx, m, wait)
-	if err == nil && c.way != nil && c.outranked(ctx, m) {
+	if err == nil && c.outranked(ctx, m) {
 		err = errGaveWay
 	}
 	return p, err
 }
 
-// rank is the place of an id among the preferred ones, the lowest for the first.
-func (e *Election) rank(id string) int {
-	for i, p := range e.preferred {
-		if p == id {
-			return i
-		}
-	}
-	return len(e.preferred)
-}
-
-// outranked reports whether a participant behind m is preferred to it, and m may give way to
-// that one. It notes the time. If the line cannot be read, there is no such participant: an
-// election without a leader is worse than one with the wrong leader.
+// outranked reports whether m goes behind a preferred participant. If the line cannot be
+// read, it does not: an election without a leader is worse than one with the wrong leader.
 func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
-	own := c.rank(string(c.l.nodeData(c.l.c)))
-	if own == 0 { // also if no participant is preferred
+	if !c.turnHasCome(string(c.l.nodeData(c.l.c))) {
 		return false
 	}
 	all, err := c.Participants(ctx)
 	if err != nil {
-		return false
+		all = nil
 	}
-	now := time.Now()
-	best := own
+	var behind []string
 	for _, p := range all {
-		if p.FencingToken > m.Czxid && !p.InDoubt && c.way.may(p.ID, now, m.Session.Timeout()) {
-			best = min(best, c.rank(p.ID))
+		if p.FencingToken > m.Czxid && !p.InDoubt {
+			behind = append(behind, p.ID)
 		}
 	}
-	if best == own {
-		return false
-	}
-	c.way[c.preferred[best]] = now
-	return true
+	return c.lineIs(behind, time.Now(), m.Session.Timeout())
 }
