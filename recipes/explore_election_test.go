@@ -219,11 +219,11 @@ func electionText(calls []electionCall) string {
 	return strings.Join(all, ", ")
 }
 
-// TestEveryShortElection plays every program of a few calls, by several goroutines of one
+// TestExploreShortElections plays every program of a few calls, by several goroutines of one
 // client and of two, on an election and by mutexes beside it. After each call all comes to
 // rest. Then the first in line by the nodes on the server holds, and no other does. The line
 // is the one that the rule names, and at the end nothing is left.
-func TestEveryShortElection(t *testing.T) {
+func TestExploreShortElections(t *testing.T) {
 	t.Parallel()
 	replay := os.Getenv(electionProgramEnv)
 	name, text, _ := strings.Cut(replay, ":")
@@ -273,7 +273,7 @@ func (k electionKind) playAll(t *testing.T) {
 					played += n
 					if err != nil {
 						found++
-						t.Errorf("after %d programs: %v\nrepeat: %s='%s: %s' go test -run TestEveryShortElection ./recipes",
+						t.Errorf("after %d programs: %v\nrepeat: %s='%s: %s' go test -run TestExploreShortElections ./recipes",
 							played, err, electionProgramEnv, k.name, electionText(batch[n-1]))
 					}
 					mu.Unlock()

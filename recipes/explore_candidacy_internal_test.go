@@ -64,12 +64,12 @@ func (b *ballot) keep(i int, c *candidacy) {
 
 // take takes a process out of the line.
 func (b *ballot) take(i int) {
-	rest := slices.DeleteFunc(slices.Clone(b.line[:]), func(n int8) bool { return n == int8(i+1) || n == 0 }) //nolint:gosec // three
+	rest := slices.DeleteFunc(slices.Clone(b.line[:]), func(n int8) bool { return n == int8(i+1) || n == 0 })
 	b.line = [voters]int8{}
 	copy(b.line[:], rest)
 }
 
-func (b *ballot) stands(i int) bool { return slices.Contains(b.line[:], int8(i+1)) } //nolint:gosec // three
+func (b *ballot) stands(i int) bool { return slices.Contains(b.line[:], int8(i+1)) }
 
 func (b *ballot) moves(all []ballotMove) []ballotMove {
 	for i, v := range b.voter {
@@ -88,7 +88,7 @@ func (b *ballot) moves(all []ballotMove) []ballotMove {
 		if b.stands(i) && b.deaths < moments {
 			add("dies:")
 		}
-		switch first := b.line[0] == int8(i+1); { //nolint:gosec // three
+		switch first := b.line[0] == int8(i+1); {
 		case v.told:
 			add("hears that its node is gone:")
 		case v.state == apart:
@@ -139,7 +139,7 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 		return nil
 	case "joins:":
 		c.joined()
-		b.line[slices.Index(b.line[:], 0)] = int8(m.who + 1) //nolint:gosec // three
+		b.line[slices.Index(b.line[:], 0)] = int8(m.who + 1)
 	case "its turn has come:":
 		c.turnHasCome(ballotID(m.who))
 	case "reads the line:":
@@ -170,7 +170,7 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 // read compares what the campaign does with the line on the server.
 func (b *ballot) read(who int, c *candidacy, prefers []string) error {
 	var behind []string
-	if at := slices.Index(b.line[:], int8(who+1)); at >= 0 { //nolint:gosec // three
+	if at := slices.Index(b.line[:], int8(who+1)); at >= 0 {
 		for _, n := range b.line[at+1:] {
 			if n > 0 {
 				behind = append(behind, ballotID(int(n-1)))
@@ -205,7 +205,7 @@ func (b *ballot) leader(who int) error {
 		return nil
 	}
 	b.yields = 0
-	if b.line[0] != int8(who+1) { //nolint:gosec // three
+	if b.line[0] != int8(who+1) {
 		return fmt.Errorf("%s leads, and is not the first in line", ballotID(who))
 	}
 	return nil
@@ -214,7 +214,7 @@ func (b *ballot) leader(who int) error {
 // waits names one that waits although nobody stands before it.
 func (b *ballot) waits() string {
 	for i, v := range b.voter {
-		if !v.dead && v.state != over && v.state != leading && (b.line[0] == int8(i+1) || b.line[0] == 0) { //nolint:gosec // three
+		if !v.dead && v.state != over && v.state != leading && (b.line[0] == int8(i+1) || b.line[0] == 0) {
 			return ballotID(i)
 		}
 	}
@@ -241,7 +241,7 @@ func ballots(prefers [voters][]string, bug bool) *explore.Machine[ballot, ballot
 
 // Whatever the processes prefer, who leads is the first in line, each gives way as it should
 // and not for ever, and nobody waits in vain.
-func TestCandidacies(t *testing.T) {
+func TestExploreCandidacies(t *testing.T) {
 	t.Parallel()
 	for name, prefers := range map[string][voters][]string{
 		"one is preferred":     {{"x"}, {"x"}, {"x"}},
@@ -257,7 +257,7 @@ func TestCandidacies(t *testing.T) {
 }
 
 // Campaigns that forget to whom they gave way may leave the election without a leader.
-func TestCandidaciesThatForget(t *testing.T) {
+func TestExploreCandidaciesThatForget(t *testing.T) {
 	t.Parallel()
 	explore.Finds(t, ballots([voters][]string{{"y", "x"}, {"x", "y"}, nil}, true), 2_000_000, "no leader after")
 }
