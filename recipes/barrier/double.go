@@ -35,6 +35,7 @@ type DistributedDoubleBarrier struct {
 	c       *client.Client
 	path    string
 	members int
+	newName func() string // of a member's node
 
 	mu   sync.Mutex // guards what follows; never held across I/O
 	left []string   // paths of nodes whose removal was begun and may not be done
@@ -50,7 +51,7 @@ func NewDistributedDoubleBarrier(c *client.Client, path string, members int, opt
 	if members < 1 {
 		return nil, fmt.Errorf("barrier: %d members at %s; a barrier needs at least one", members, path)
 	}
-	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members}, nil
+	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members, newName: newName}, nil
 }
 
 // Path is the path of the directory of the nodes.

@@ -34,7 +34,7 @@ import (
 func (b *DistributedDoubleBarrier) Enter(ctx context.Context) (*Member, error) {
 	ctxerr.Require(ctx)
 	for {
-		name := newName()
+		name := b.newName()
 		e := &entry{b: b, path: b.at(name), rule: entering{name: name, rounds: b.rounds}, seen: -1, same: map[string]bool{}, curator: map[string]bool{}}
 		m, err := e.enter(ctx)
 		if err == nil {
