@@ -102,3 +102,51 @@ func TestGiveUpBeforeTheFirstLook(t *testing.T) {
 		r.clean()
 	})
 }
+
+// A member makes its node while a round is open, and that ends before the member looks. A
+// Leave that has seen the node does not wait for it: it waits for another round itself.
+func TestLeaveBesideOneThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {
+		bubble(t, func(r *rig) {
+			a, b, c := r.double(r.connect("a"), 2, opts...), r.double(r.connect("b"), 2, opts...), r.double(r.connect("c"), 2, opts...)
+			barrier.SetNames(b, func() string { return low })
+			join, look := make(chan struct{}), make(chan struct{})
+			r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate}, func(context.Context, zktest.Request) { <-join })
+			late := r.enter(r.ctx, c)
+			ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+			second := r.leave(r.ctx, ms[1])
+			time.Sleep(time.Second)
+			rule := r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) { <-look })
+			close(join)
+			r.check(rule.Wait(r.ctx, 1))
+			r.gone(r.leave(r.ctx, ms[0]), second)
+			close(look)
+			ms = r.inside(late, r.enter(r.ctx, a))
+			r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+			r.clean()
+		})
+	}
+}
+
+// A member that joins an open round says so in its node. A Leave that has seen the node
+// waits for the member, also if the round is over by then.
+func TestLeaveBesideOneThatJoinedLate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
+		barrier.SetNames(b, func() string { return low })
+		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		second := r.leave(r.ctx, ms[1])
+		time.Sleep(time.Second)
+		late := r.inside(r.enter(r.ctx, c))[0]
+		if node, _ := r.srv.Node(late.Path()); !strings.HasSuffix(string(node.Data), " members=2 late") {
+			r.Errorf("the late member wrote %q", node.Data)
+		}
+		first := r.leave(r.ctx, ms[0])
+		r.gone(second)
+		waiting(r, first)
+		r.gone(r.leave(r.ctx, late), first)
+		r.clean()
+	})
+}
