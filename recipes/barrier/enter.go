@@ -21,7 +21,7 @@ import (
 // no member pass: it is removed.
 //
 // While a round is open, a further member passes at once, as in Curator; see
-// [WithRounds]. A ready node that Curator's members have made lets the same
+// [WithRounds]. It writes so into its node, so that the others wait for it in Leave. A ready node that Curator's members have made lets the same
 // members pass as in Curator.
 //
 // ctx bounds the waiting, and nothing after it. If it ends, the member's node is removed

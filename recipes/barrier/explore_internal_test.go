@@ -43,6 +43,7 @@ func (s set) each() (all []int) {
 	}
 	return all
 }
+
 func (s *set) moved(from, to int) {
 	if s.has(from) {
 		*s = *s&^of(from) | of(to)

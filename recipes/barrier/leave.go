@@ -17,7 +17,8 @@ import (
 // keeps its node until it is the last; the others remove theirs and wait. The
 // node of a member that dies is deleted with its session, and the others wait no
 // longer. A member that enters later, with a node made after the call began, is
-// not waited for.
+// not waited for. Nor is one that the round did not let in: its node stands, and it
+// waits for another round itself.
 //
 // Leave may be called once. If ctx ends, the member has left all the same: its
 // node is removed in the background, where Curator's stays, and the error is a
