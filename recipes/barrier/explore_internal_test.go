@@ -44,10 +44,12 @@ func (s set) each() (all []int) {
 	return all
 }
 
-func (s *set) moved(from, to int) {
+// moved is the set with one place for another.
+func (s set) moved(from, to int) set {
 	if s.has(from) {
-		*s = *s&^of(from) | of(to)
+		return s&^of(from) | of(to)
 	}
+	return s
 }
 
 // writes is how often one ready node is written at most. Two members that clear it could
@@ -392,8 +394,7 @@ func (w *world) rename(i int, gone bool) {
 		if gone {
 			*s &^= of(i)
 		} else {
-			*s &^= of(i + three)
-			s.moved(i, i+three)
+			*s = (*s &^ of(i+three)).moved(i, i+three)
 		}
 	}
 	if !gone && w.node[i] == 0 {
@@ -411,11 +412,11 @@ func (w *world) rename(i int, gone bool) {
 			if gone {
 				to = deadPlace
 			}
-			p.wait.moved(i, to)
-			p.listed.moved(i, to)
+			p.wait = p.wait.moved(i, to)
+			p.listed = p.listed.moved(i, to)
 			if !gone {
-				p.watched.moved(i, i+three)
-				p.fired.moved(i, i+three)
+				p.watched = p.watched.moved(i, i+three)
+				p.fired = p.fired.moved(i, i+three)
 				if int(p.whom) == i {
 					p.whom = int8(i + three)
 				}
@@ -995,6 +996,7 @@ func TestExploreMachine(t *testing.T) {
 	}
 	for _, m := range models {
 		t.Run(fmt.Sprintf("%+v", *m), func(t *testing.T) {
+			t.Parallel()
 			explore.Whole(t, m.machine(), 8_000_000)
 		})
 	}
@@ -1014,6 +1016,9 @@ func TestExploreMachineFindsBugs(t *testing.T) {
 		{model{members: 2, enters: once, bug: "wait for all"}, "the Leave of"},
 		{model{members: 2, enters: once, bug: "do not say so"}, errLeft.Error()},
 	} {
-		t.Run(c.bug, func(t *testing.T) { explore.Finds(t, c.machine(), 8_000_000, c.want) })
+		t.Run(c.bug, func(t *testing.T) {
+			t.Parallel()
+			explore.Finds(t, c.machine(), 8_000_000, c.want)
+		})
 	}
 }

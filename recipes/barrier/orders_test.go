@@ -264,6 +264,7 @@ func TestOrders(t *testing.T) {
 		{name: "allThree", entrants: 3, needed: 3, switches: 0, long: 1},
 	} {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			orders := explore.Orders{Switches: p.switches}
 			if os.Getenv("DOCENT_EXPLORE_LONG") == "1" {
 				orders.Switches = p.long
