@@ -55,12 +55,18 @@ func closed(ctx context.Context, why error) error {
 // session for its timeout at most, and the client ends it earlier if it can.
 const pastSessions = 16
 
+// ghost is a node that a lost session of this object has left, or may have left.
+type ghost struct {
+	session int64
+	czxid   int64 // 0 if it is not known
+}
+
 // beginSession notes that s is the session from now on. The node of a lost session is a
 // ghost of this object only if it had a node there, or may have had one: the session is
 // that of all objects of the client.
 func (n *PersistentNode) beginSession(s *client.Session) {
-	if n.k.begins(n.session != nil && n.session.ID() != s.ID()) {
-		n.past = append(n.past, n.session.ID())
+	if remember, czxid := n.k.begins(n.session != nil && n.session.ID() != s.ID()); remember {
+		n.past = append(n.past, ghost{n.session.ID(), czxid})
 		n.past = n.past[max(0, len(n.past)-pastSessions):]
 	}
 	n.session = s
@@ -75,7 +81,7 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 		}
 		_, gen := n.wanted()
 		at := n.k.next(gen)
-		if at == rests && n.k.stands {
+		if at == rests && n.k.stands || at == sets && n.status.State != Ours {
 			n.tell(Ours, nil)
 		}
 		a, err := n.take(ctx, s, at)
@@ -87,7 +93,7 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 			return ErrRemoved
 		case s.Err() != nil:
 			n.tell(Absent, s.Err())
-			return nil
+			return nil //nolint:nilerr // run goes on in the next session
 		}
 		switch is {
 		case isErr:

@@ -22,8 +22,8 @@ package nodes
 //	          foreign                           probes; decides if the server gives another number
 //	          not ours, with StopWhenRemoved    proves
 //	reads     its data is ours, or not          stands: made, or adopted
-//	stands    has the newest data               rests, and is told as Ours
-//	          has older data                    sets
+//	stands    has the newest data               rests; is told as Ours
+//	          has older data                    sets; is told as Ours
 //	sets      done                              stands; looks if it met another node
 //	          no node, or another version       syncs
 //	replaces  done                              looks; the node of this session is ours
@@ -158,7 +158,6 @@ type news uint8
 
 const (
 	nothing  news = iota // it stays
-	isOurs               // the node stands with its data
 	isErr                // the newest try failed, and the node stands or does not
 	isDenied             // the newest try was refused, and the node stands or does not
 	isForeign
@@ -192,23 +191,24 @@ func (k *keeper) owes() bool {
 }
 
 // begins notes a session. other says that it is not the one before; it returns whether a
-// node of that one may stand.
-func (k *keeper) begins(other bool) (remember bool) {
+// node of that one may stand, and its czxid if that is known.
+func (k *keeper) begins(other bool) (remember bool, czxid int64) {
 	k.at = decides
 	if !other {
-		return false
+		return false, 0
 	}
+	k.stands = false
 	if k.closed {
 		k.unsure = max(k.unsure, behind)
 	}
 	if !k.ephemeral {
-		return false
+		return false, 0
 	}
 	if k.claim != unclaimed { // what was made, also in doubt, is a ghost by now
 		remember, k.claim = k.claim != past, past
 	}
-	k.stands, k.czxid = false, 0
-	return remember || k.unsure >= named
+	czxid, k.czxid = k.czxid, 0
+	return remember || k.unsure >= named, czxid
 }
 
 // closes begins to remove the node.

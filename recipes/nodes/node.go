@@ -62,7 +62,7 @@ type work struct {
 	next    string          // where a create in doubt has made the node, if it has
 	number  string          // the ten digits of a sequential node, once they are known
 	session *client.Session // the last
-	past    []int64         // lost sessions in which this object had a node, or may have had one; the newest last
+	past    []ghost         // of lost sessions in which this object had a node, or may have had one; the newest last
 	stat    *zk.Stat        // of the newest look
 	watch   *client.OneShotWatch
 	stood   time.Time // since when the node stands, zero if it does not

@@ -14,13 +14,15 @@ import (
 )
 
 // whose says which session owns a node.
-func (n *PersistentNode) whose(s *client.Session, session int64) owner {
+func (n *PersistentNode) whose(s *client.Session, stat *zk.Stat) owner {
 	switch {
-	case !ofSession(session):
+	case !ofSession(stat.EphemeralOwner):
 		return noSession
-	case session == s.ID():
+	case stat.EphemeralOwner == s.ID():
 		return present
-	case slices.Contains(n.past, session):
+	case slices.ContainsFunc(n.past, func(g ghost) bool {
+		return g.session == stat.EphemeralOwner && (g.czxid == 0 || g.czxid == stat.Czxid)
+	}):
 		return lost
 	default:
 		return others
@@ -150,7 +152,8 @@ func (n *PersistentNode) find(ctx context.Context, s *client.Session) (path stri
 		if err != nil {
 			return "", err
 		}
-		own := n.protected || stat.EphemeralOwner == s.ID() || slices.Contains(n.past, stat.EphemeralOwner)
+		whose := n.whose(s, stat)
+		own := n.protected || whose == present || whose == lost
 		if there && own && stat.Czxid > newest {
 			path, newest = n.sibling(name), stat.Czxid
 		}

@@ -17,7 +17,7 @@ func (n *PersistentNode) look(ctx context.Context, s *client.Session, watch bool
 		a.there, n.stat, err = s.Exists(ctx, n.path)
 	}
 	if err == nil {
-		a.czxid, a.owner, a.first = n.stat.Czxid, n.whose(s, n.stat.EphemeralOwner), n.stat.Version == 0
+		a.czxid, a.owner, a.first = n.stat.Czxid, n.whose(s, n.stat), n.stat.Version == 0
 		a.expired = n.touch.expired()
 	}
 	return a, err

@@ -1,0 +1,6 @@
+//go:build !race
+
+package nodes
+
+// exploredFaults is how many disturbances TestExploreKeeper plays.
+const exploredFaults = 3

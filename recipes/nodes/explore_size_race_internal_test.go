@@ -1,0 +1,6 @@
+//go:build race
+
+package nodes
+
+// exploredFaults is how many disturbances TestExploreKeeper plays: the race detector makes it ten times slower.
+const exploredFaults = 2
