@@ -3,6 +3,7 @@ package nodes
 import (
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/docent-go/docent/internal/explore"
@@ -52,9 +53,10 @@ type world struct {
 	told    State
 	toldOf  int8
 	written int8
-	shown   bool // the newest look has shown the node that is told
-	doubt   bool // nobody can tell a sibling's node from that of the newest create or replacement
-	met     bool // the node that the newest look has shown was met in doubt
+	shown   bool  // the newest look has shown the node that is told
+	doubt   bool  // nobody can tell a sibling's node from that of the newest create or replacement
+	met     bool  // the node that the newest look has shown was met in doubt
+	doubted uint8 // sessions that were lost in doubt
 }
 
 type act uint8
@@ -222,6 +224,9 @@ func (m *model) apply(w *world, a act) error {
 		w.ends(w.alive &^ (1 << w.session))
 	case connects:
 		stood := w.k.stands
+		if w.doubt {
+			w.doubted, w.doubt = w.doubted|1<<w.session, false
+		}
 		switch remember, czxid := w.k.begins(true); {
 		case m.always:
 			w.past |= 1 << w.session
@@ -294,6 +299,7 @@ func (m *model) take(w *world, fault act) error {
 	case fault == losesAnswer && !w.over:
 		a = answer{outcome: unknown, gen: a.gen}
 		w.late, w.before = true, was
+		w.fired = w.fired || w.watched && was != w.stat // the client sets its watches again
 	case (at == looks || at == checks) && a.outcome == done:
 		w.met = w.met && w.stat.czxid == w.view().czxid || w.doubt && w.view().owner == w.session
 		w.stat, w.doubt = w.view(), false
@@ -321,7 +327,8 @@ func (m *model) take(w *world, fault act) error {
 // serve is the server's part of a step.
 func (m *model) serve(w *world, at step, a *answer) error {
 	mayHit := func() bool { // the node is ours, or took its place since the look
-		return w.node.mine || w.node.czxid != w.stat.czxid || m.set.takeOver || w.met
+		return w.node.mine || w.node.czxid != w.stat.czxid || m.set.takeOver || w.met ||
+			w.node.owner != strangersSession && w.doubted&(1<<w.node.owner) != 0
 	}
 	owner := w.session * b2i(m.mode.ephemeral())
 	switch at {
@@ -478,12 +485,16 @@ var (
 
 // models are those of the modes and options that differ.
 func models() map[string]*model {
+	faults := int8(exploredFaults)
+	if os.Getenv("DOCENT_EXPLORE_LONG") != "" {
+		faults++ // minutes, and a GiB
+	}
 	return map[string]*model{
-		"ephemeral":         {mode: Ephemeral, kinds: allKinds, faults: exploredFaults},
-		"sibling":           {mode: Ephemeral, kinds: append([]act{siblingMakes, isRefused}, lostNodes...), faults: exploredFaults},
-		"take over":         {mode: Ephemeral, set: settings{takeOver: true}, kinds: allKinds, faults: exploredFaults},
-		"stop when removed": {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: exploredFaults},
-		"persistent":        {mode: Persistent, kinds: allKinds, faults: exploredFaults},
+		"ephemeral":         {mode: Ephemeral, kinds: allKinds, faults: faults},
+		"sibling":           {mode: Ephemeral, kinds: append([]act{siblingMakes, isRefused}, lostNodes...), faults: faults},
+		"take over":         {mode: Ephemeral, set: settings{takeOver: true}, kinds: allKinds, faults: faults},
+		"stop when removed": {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults},
+		"persistent":        {mode: Persistent, kinds: allKinds, faults: faults},
 	}
 }
 
@@ -494,7 +505,7 @@ func TestExploreKeeper(t *testing.T) {
 	for name, m := range models() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			explore.Whole(t, m.machine(), 1_000_000)
+			explore.Whole(t, m.machine(), 10_000_000)
 		})
 	}
 }
