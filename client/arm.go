@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// watchesAtOnce bounds how many watches one write arms or removes.
+	// watchesAtOnce bounds how many watches one write arms or removes. Heartbeats and the
+	// requests of callers come between two of these writes, so it must not be many.
 	watchesAtOnce = 64
 	// watchPause is how long to wait when a server throttles.
 	watchPause = time.Second
@@ -22,6 +23,7 @@ const (
 // later ones. It ends with the session, or when no watch is due that could be armed.
 func (h *hub) arm() {
 	defer h.s.running.Done()
+	var due []string // what takeDue has listed and not tried yet
 	for {
 		if _, err := h.s.core.await(h.s.ctx, h.s, nil); err != nil {
 			h.rest(&h.arming)
@@ -34,7 +36,7 @@ func (h *hub) arm() {
 			h.rest(&h.arming)
 			return
 		}
-		batch, connection := h.takeDue()
+		batch, connection := h.takeDue(&due)
 		if len(batch) == 0 {
 			return
 		}
@@ -60,24 +62,37 @@ func (h *hub) rest(running *bool) {
 	*running = false
 }
 
-// takeDue occupies the paths of the watches that are to be armed next. If it returns
-// none, the caller must end.
-func (h *hub) takeDue() (batch []*lasting, connection int) {
+// takeDue occupies the paths of the watches that are to be armed next. It takes them
+// from due. Once that is empty, takeDue lists all that are due: a list for each batch
+// would cost more than all the requests. If it returns none, the caller must end.
+func (h *hub) takeDue(due *[]string) (batch []*lasting, connection int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := h.all
 	if a.hub == h {
-		for _, path := range slices.Sorted(maps.Keys(a.due)) {
-			if len(batch) < watchesAtOnce && h.free(path) {
-				e := a.due[path]
-				e.connection, e.deep = 0, e.recursive()
-				h.occupy(path)
-				batch = append(batch, e)
-			}
+		batch = h.takeListed(due)
+		if len(batch) == 0 {
+			*due = slices.Sorted(maps.Keys(a.due))
+			batch = h.takeListed(due)
 		}
 	}
 	h.arming = len(batch) > 0
 	return batch, a.connection
+}
+
+// takeListed takes the next watches of a list that are still due, if their paths are
+// free.
+func (h *hub) takeListed(due *[]string) (batch []*lasting) {
+	for len(*due) > 0 && len(batch) < watchesAtOnce {
+		path := (*due)[0]
+		*due = (*due)[1:]
+		if e := h.all.due[path]; e != nil && h.free(path) {
+			e.connection, e.deep = 0, e.recursive()
+			h.occupy(path)
+			batch = append(batch, e)
+		}
+	}
+	return batch
 }
 
 // stand looks at the answers for the watches of batch. It tells the readers of each

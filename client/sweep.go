@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -28,20 +27,25 @@ type unwantedWatch struct {
 // or with the session.
 func (h *hub) sweep() {
 	defer h.s.running.Done()
+	var listed []watchKey // what is to be removed and was not tried yet
 	for {
-		wait, more := h.nextRemoval()
-		if !more {
-			return
-		}
-		if sleep(h.s.ctx, wait) != nil {
-			h.rest(&h.sweeping)
-			return
+		if len(listed) == 0 { // a list for each batch would cost more than all the requests
+			wait, more := h.nextRemoval()
+			if !more {
+				return
+			}
+			if sleep(h.s.ctx, wait) != nil {
+				h.rest(&h.sweeping)
+				return
+			}
+			listed = h.listUnwanted()
 		}
 		if err := h.s.supports(h.s.ctx, watchRemoval); err != nil {
 			h.keepAll() // the session may be over
+			listed = nil
 			continue
 		}
-		batch, connection := h.takeUnwanted()
+		batch, connection := h.takeUnwanted(&listed)
 		xs := make([]*wire.Exchange, len(batch))
 		for i, u := range batch {
 			xs[i] = asked(wire.OpRemoveWatches, u.path)
@@ -105,44 +109,73 @@ func (h *hub) isWanted(key watchKey) bool {
 	return w != nil && w.wanted > 0
 }
 
-// takeUnwanted occupies the paths of watches that are to be removed next. A reader
-// that wants to watch there waits until the server has answered.
-func (h *hub) takeUnwanted() (batch []unwantedWatch, connection int) {
+// listUnwanted lists what may be removed now: the persistent watches first, whose keys
+// have no op.
+func (h *hub) listUnwanted() []watchKey {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	old := time.Now().Add(-watchLinger)
-	atOnce := max(watchesAtOnce, len(h.unwanted)/16) // each batch sorts them all
-	take := func(u unwantedWatch) {
-		h.occupy(u.path)
-		batch = append(batch, u)
-	}
+	var all []watchKey
 	if h.all.hub == h {
-		for _, path := range slices.Sorted(maps.Keys(h.all.readerless)) {
-			if e := h.all.paths[path]; len(batch) < watchesAtOnce && h.free(path) && !h.all.readerless[path].After(old) {
-				delete(h.all.readerless, path)
-				e.connection = 0
-				take(unwantedWatch{path: path, kind: wire.RemoveAny, all: e})
+		for path, since := range h.all.readerless {
+			if !since.After(old) && h.free(path) {
+				all = append(all, watchKey{path: path})
 			}
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(h.unwanted), func(a, b watchKey) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.op, b.op))
-	})
-	for _, key := range keys {
-		w, still := h.unwanted[key]
-		if !still || len(batch) >= atOnce || w.since.After(old) || !h.removable(key) {
-			continue
+	lasting := len(all)
+	for key, u := range h.unwanted {
+		if !u.since.After(old) && h.removable(key) {
+			all = append(all, key)
 		}
-		u := unwantedWatch{path: key.path, kind: wire.RemoveData, keys: sameWatch(key)}
-		if key.op == wire.OpGetChildren {
-			u.kind = wire.RemoveChildren
+	}
+	h.mu.Unlock()
+	byPath := func(a, b watchKey) int { return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.op, b.op)) }
+	slices.SortFunc(all[:lasting], byPath)
+	slices.SortFunc(all[lasting:], byPath)
+	return all
+}
+
+// takeUnwanted takes the next watches of a list that may still be removed, and occupies
+// their paths. A reader that wants to watch there waits until the server has answered.
+func (h *hub) takeUnwanted(listed *[]watchKey) (batch []unwantedWatch, connection int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := time.Now().Add(-watchLinger)
+	for len(*listed) > 0 && len(batch) < watchesAtOnce {
+		key := (*listed)[0]
+		*listed = (*listed)[1:]
+		if u, ok := h.takeLocked(key, old); ok {
+			h.occupy(u.path)
+			batch = append(batch, u)
 		}
-		for _, k := range u.keys {
-			h.forgetLocked(k)
-		}
-		take(u)
 	}
 	return batch, h.all.connection
+}
+
+// takeLocked takes a watch that may be removed, and has no reader since old.
+func (h *hub) takeLocked(key watchKey, old time.Time) (u unwantedWatch, ok bool) {
+	if key.op == 0 {
+		since, still := h.all.readerless[key.path]
+		if !still || h.all.hub != h || since.After(old) || !h.free(key.path) {
+			return u, false
+		}
+		e := h.all.paths[key.path]
+		delete(h.all.readerless, key.path)
+		e.connection = 0
+		return unwantedWatch{path: key.path, kind: wire.RemoveAny, all: e}, true
+	}
+	w, still := h.unwanted[key]
+	if !still || w.since.After(old) || !h.removable(key) {
+		return u, false
+	}
+	u = unwantedWatch{path: key.path, kind: wire.RemoveData, keys: sameWatch(key)}
+	if key.op == wire.OpGetChildren {
+		u.kind = wire.RemoveChildren
+	}
+	for _, k := range u.keys {
+		h.forgetLocked(k)
+	}
+	return u, true
 }
 
 // forgetLocked forgets a watch without readers.

@@ -274,3 +274,66 @@ func TestStopUnsupported(t *testing.T) {
 		})
 	}
 }
+
+// Many watches that are given up at once are removed a few at a time, and many persistent
+// watches are set again so. Otherwise a server that is slow with them answers the client's
+// heartbeats too late: the connection is dropped, and locks are lost.
+func TestFewWatchesChangeAtOnce(t *testing.T) {
+	t.Parallel()
+	const watches = 2500
+	type readers struct {
+		one [watches]*client.OneShotWatch
+		all [watches]*client.Changes
+	}
+	for name, tt := range map[string]struct {
+		op    zktest.Op
+		begin func(*rig, *readers)
+	}{
+		"one-shot removed": {zktest.OpRemoveWatches, func(_ *rig, rs *readers) {
+			for _, w := range rs.one {
+				w.Stop()
+			}
+		}},
+		"persistent removed": {zktest.OpRemoveWatches, func(_ *rig, rs *readers) {
+			for _, w := range rs.all {
+				w.Close()
+			}
+		}},
+		"persistent set": {zktest.OpAddWatch, func(r *rig, _ *readers) { r.srv.CutAll() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("a")
+				h := r.hold(c, "/e")
+				var rs readers
+				var wg sync.WaitGroup
+				for i := range watches {
+					wg.Go(func() {
+						var err error
+						_, _, rs.one[i], err = c.ExistsW(r.ctx, fmt.Sprintf("/one/%04d", i))
+						r.check(err)
+						rs.all[i], err = c.Watch(r.ctx, fmt.Sprintf("/all/%04d", i))
+						r.check(err)
+					})
+				}
+				wg.Wait()
+				before := r.asked(tt.op)
+				r.srv.Delay(zktest.Match{Op: tt.op, Times: zktest.Always}, 25*time.Millisecond) // each of them
+				tt.begin(r, &rs)
+				time.Sleep(time.Second)
+				for change := range c.States(r.within(2 * time.Minute)) {
+					if change.State != client.Connected {
+						r.Errorf("%v: %v", change.State, change.Err)
+					}
+				}
+				if n := r.asked(tt.op) - before; n != watches {
+					r.Errorf("%d requests, want %d", n, watches)
+				}
+				if err := h.Err(); err != nil {
+					r.Errorf("the hold: %v", err)
+				}
+			})
+		})
+	}
+}
