@@ -142,7 +142,10 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 			return unended(ctxerr.Ended(ctx))
 		}
 		if !errors.Is(err, wire.ErrNotConnected) {
-			continue // the connection was cut in between: the next try finds it disconnected or reconnected
+			// The connection was cut in between, and the next try finds it disconnected or
+			// reconnected. Or the server refuses, and is asked again after a pause.
+			_ = sleep(ctx, c.servers.jitter(1)) // CloseSession sees the end
+			continue
 		}
 		select {
 		case <-changed:

@@ -200,7 +200,11 @@ func (s *servers) dial(ctx context.Context, addr string) (net.Conn, error) {
 // the other. Each gets an equal part of ctx's time that is left.
 func (s *servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	if s.cfg.dial != nil {
-		return s.cfg.dial(ctx, "tcp", addr)
+		conn, err := s.cfg.dial(ctx, "tcp", addr)
+		if conn == nil && err == nil {
+			err = errors.New("the function of WithDialer returned neither a connection nor an error")
+		}
+		return conn, err
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

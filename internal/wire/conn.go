@@ -39,8 +39,9 @@ type conn struct {
 
 	// Guarded by l.mu.
 	err      error
-	dialed   *Dialed // until the handshake has ended
-	asked    bool    // ConnectRequest handed to the network
+	late     *time.Timer // calls tooLate
+	dialed   *Dialed     // until the handshake has ended
+	asked    bool        // ConnectRequest handed to the network
 	askedID  int64
 	askedAt  clock.Stamp
 	authed   int // answers to setAuth seen

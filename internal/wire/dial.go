@@ -34,34 +34,41 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 		}
 	}
 	d := &Dialed{Server: address, Begun: time.Now()}
-	limit := d.Begun.Add(l.limit())
-	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), limit)
+	limit, patience := l.limit(), l.patience()
+	most := max(limit, min(limit+patience, l.Timeout()/3))
+	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), d.Begun.Add(most))
 	nc, err := l.cfg.Dial(ctx, address)
+	late := ctx.Err() != nil
 	cancel()
 	if err != nil {
+		if late {
+			l.noAnswer()
+		}
 		return nil, l.attemptFailed(d, address, fmt.Errorf("dial %s: %w", address, err))
 	}
 	d.connected()
 	c := newConn(l, nc, address)
 	c.dialed = d
-	if err := nc.SetDeadline(limit.Add(l.patience())); err != nil {
-		c.shut()
-		return nil, l.attemptFailed(d, address, fmt.Errorf("set the time limit of the handshake with %s: %w", address, err))
-	}
-	if err := l.adopt(c); err != nil {
+	if err := l.adopt(c, d.Begun.Add(limit+patience)); err != nil {
 		c.shut()
 		return nil, err
 	}
 	return c, nil
 }
 
+// leastLimit is how long a dial may take however many servers there are, unless the
+// session timeout is very short: a server in a far region takes as long with TLS.
+const leastLimit = time.Second
+
 // limit bounds dial, TLS and handshake together. All servers can be tried before the
-// session expires, and one silent server does not use the whole session up.
+// session expires unless there are very many, and one silent server does not use the
+// whole session up.
 func (l *Link) limit() time.Duration {
-	return l.Timeout() / time.Duration(max(3, l.cfg.Servers()+1))
+	timeout := l.Timeout()
+	return max(timeout/time.Duration(max(3, l.cfg.Servers()+1)), min(leastLimit, timeout/3))
 }
 
-// patience is how much longer the handshake may take while there is no session that
+// patience is how much longer the attempt may take while there is no session that
 // could expire meanwhile.
 func (l *Link) patience() time.Duration {
 	limit, servers := l.limit(), max(1, l.cfg.Servers())
@@ -74,14 +81,17 @@ func (l *Link) patience() time.Duration {
 	return max(0, min(limit<<rounds, 2*l.timeout)-limit)
 }
 
-// adopt makes c the live connection unless the Link ended during the dial.
-func (l *Link) adopt(c *conn) error {
+// adopt makes c the live connection unless the Link ended during the dial. The time for
+// the handshake ends by a timer and not by a deadline of c: connections of a tunnel
+// may have none, as those of golang.org/x/crypto/ssh.
+func (l *Link) adopt(c *conn, end time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
 		return overError(l.cause)
 	}
 	l.live = c
+	c.late = time.AfterFunc(time.Until(end), c.tooLate)
 	return nil
 }
 

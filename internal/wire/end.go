@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // End ends the session on this Link: the connection is closed, a dial or Pace in
 // progress is cancelled, and no dial follows. The first cause wins; a nil cause means
@@ -69,6 +72,7 @@ func (c *conn) disown(why error, size int) {
 		return
 	}
 	defer c.shut()
+	defer time.AfterFunc(c.l.limit(), c.shut).Stop()
 	if _, err := c.br.Discard(size); err != nil {
 		return
 	}

@@ -92,9 +92,6 @@ func (c *conn) greet() error {
 	}
 	head, err := c.peek(lengthSize)
 	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.l.noAnswer()
-		}
 		return c.fail("handshake", hungUp(err))
 	}
 	n := uint32(be32(head))
@@ -135,6 +132,20 @@ func (l *Link) noAnswer() {
 	l.unanswered++
 }
 
+// tooLate is called when the time for the handshake is over. It does nothing if the
+// connection is up or has failed.
+func (c *conn) tooLate() {
+	c.l.mu.Lock()
+	over := c.err != nil || c.up.Load()
+	if !over {
+		c.l.unanswered++
+	}
+	c.l.mu.Unlock()
+	if !over {
+		_ = c.fail("handshake", os.ErrDeadlineExceeded)
+	}
+}
+
 func (c *conn) question() (id int64, asked bool) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -151,14 +162,13 @@ func (c *conn) peek(n int) ([]byte, error) {
 	return b, err
 }
 
-// authenticate writes the setAuth frames and lifts the limit of the handshake.
+// authenticate writes the setAuth frames.
 func (c *conn) authenticate() error {
-	if len(c.l.hello) > 0 {
-		if _, err := c.nc.Write(c.l.hello); err != nil {
-			return err
-		}
+	if len(c.l.hello) == 0 {
+		return nil
 	}
-	return c.nc.SetDeadline(time.Time{})
+	_, err := c.nc.Write(c.l.hello)
+	return err
 }
 
 // accept gives the session to the Link and waits until OnUp has returned. It comes
@@ -196,6 +206,7 @@ func (c *conn) accept(r connectResponse) error {
 	case l.cfg.TrustAnswers:
 		l.prove(Proof{Kind: Answer, Sent: c.askedAt, Alive: c.askedAt})
 	}
+	c.late.Stop()
 	c.up.Store(true)
 	close(c.upped)
 	c.dialed.accepted(h)

@@ -30,12 +30,13 @@ type Config struct {
 	SessionTimeout time.Duration
 	// Servers returns how many servers there are to dial, which may change; nil
 	// means one. It must not block or call the Link. Dial, TLS and handshake
-	// together may take min(T/3, T/(Servers+1)); T is [Link.Timeout].
+	// together may take min(T/3, T/(Servers+1)), but at least min(T/3, 1 s); T is
+	// [Link.Timeout].
 	//
-	// While there is no session, the time for the handshake doubles, up to 2T. It
-	// doubles each time that as many handshakes as there are Servers got no answer.
-	// Each of them asks for a session that the leader makes later, even if the client
-	// has gone.
+	// While there is no session, that time doubles, up to 2T, of which dial and TLS
+	// may take T/3. It doubles each time that as many attempts as there are Servers
+	// got no answer. Each handshake asks for a session that the leader makes later,
+	// even if the client has gone.
 	Servers func() int
 	// MaxRequest is the length of the largest request that may pass, without the 4
 	// length bytes; 0 means 0xfffff, ZooKeeper's jute.maxbuffer.
@@ -102,7 +103,7 @@ type Link struct {
 	password   []byte
 	timeout    time.Duration
 	evidence   clock.Stamp
-	unanswered int // requests for a new session that were given up
+	unanswered int // dials and handshakes that were given up
 	proof      Proof
 	slept      time.Duration // how long the machine had slept at the last reading
 	seenZxid   int64         // newest transaction that an answer showed
@@ -210,6 +211,7 @@ func (l *Link) downLocked(c *conn, err error) bool {
 		return false
 	}
 	c.err = err
+	c.late.Stop()
 	l.enqueueDialed(c.dialed, err)
 	c.dialed = nil
 	close(c.dead)
