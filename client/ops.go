@@ -181,7 +181,9 @@ func existing(x *wire.Exchange) (bool, *zk.Stat) {
 	return false, new(zk.Stat)
 }
 
-// Children returns the names of a node's children, in no order, and its stat.
+// Children returns the names of a node's children, in no order, and its stat. The names
+// share their memory: a name that is kept keeps that of the whole list, unless it is
+// cloned with [strings.Clone].
 func (o *ops) Children(ctx context.Context, path string) ([]string, *zk.Stat, error) {
 	x, _, err := o.read(ctx, "children", path, wire.OpGetChildren, false)
 	if err != nil {
