@@ -41,43 +41,47 @@ type watchedNode struct {
 	inside.Watched
 }
 
-// awaitAhead waits until something happens to n, the nearest contender ahead that blocks.
-// Then the caller calls Ahead again. An error is a *WaitError about n, or ErrGone.
+// awaitAhead waits until something happens to the nearest contender ahead that blocks. An
+// error is a *WaitError about that, or ErrGone.
 //
-// With more contenders ahead, awaitAhead also watches the one before n. When that goes, n
-// has most likely become the first, and awaitAhead lists while n holds. So the end of n is a
-// grant, without a list behind it.
-func (m *Member) awaitAhead(ctx context.Context, n Node) error {
-	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.blockers == 1}
-	second, err := m.watchAhead(ctx, n)
-	if m.nearest != nil {
-		said.Data, said.Stat = m.nearest.Data, m.nearest.Stat
-		said.Hidden = errors.Is(m.nearest.Err, zk.ErrNoAuth)
-		said.Own = said.Stat != nil && said.Stat.EphemeralOwner == m.Session.ID()
-	}
+// With more contenders ahead, awaitAhead also watches the one before. When that goes, the
+// nearest has most likely become the first, and m lists while it holds. So the end of the
+// nearest is a grant, without a list behind it.
+func (m *Member) awaitAhead(ctx context.Context, a action) (event, error) {
+	second, err := m.watchAhead(ctx, a)
+	var ev event
 	if err == nil {
-		err = m.awaitEvent(ctx, second)
-		said.Only = m.blockers == 1
+		ev, err = m.awaitEvent(ctx, second)
 	}
+	return ev, m.waitedFor(a.nearest, err)
+}
+
+// waitedFor is the error of a wait for n, with what m has read of n.
+func (m *Member) waitedFor(n Node, err error) error {
 	if err == nil || errors.Is(err, ErrGone) {
 		return err
 	}
-	said.Err = err
+	said := &WaitError{Node: n, Path: m.q.Path(n), Only: m.blockers == 1, Err: err}
+	if m.nearest != nil {
+		said.Hidden = errors.Is(m.nearest.Err, zk.ErrNoAuth)
+		said.Data, said.Stat = m.nearest.Data, m.nearest.Stat
+		said.Own = said.Stat != nil && said.Stat.EphemeralOwner == m.Session.ID()
+	}
 	return said
 }
 
-// watchAhead watches n, unless m does so already. It also watches the contender before n, if
-// its end is of use. second is what it has read of that contender.
-func (m *Member) watchAhead(ctx context.Context, n Node) (second inside.Watched, err error) {
+// watchAhead watches the nearest contender, unless m does so already. It also watches the
+// contender before that, if its end is of use. second is what it has read of that contender.
+func (m *Member) watchAhead(ctx context.Context, a action) (second inside.Watched, err error) {
 	paths := make([]string, 0, 2)
-	known := m.nearest != nil && m.nearest.Name == n.Name && m.nearest.Watch != nil && !fired(m.nearest.Watch)
+	known := m.nearest != nil && m.nearest.Name == a.nearest.Name && m.nearest.Watch != nil && !fired(m.nearest.Watch)
 	if !known {
 		m.unwatch()
-		paths = append(paths, m.q.Path(n))
+		paths = append(paths, m.q.Path(a.nearest))
 	}
-	early := m.blockers > 1 && m.endIsTurn(n)
+	early := a.second.Name != ""
 	if early {
-		paths = append(paths, m.q.Path(m.second))
+		paths = append(paths, m.q.Path(a.second))
 	}
 	if len(paths) == 0 {
 		return second, nil
@@ -87,7 +91,7 @@ func (m *Member) watchAhead(ctx context.Context, n Node) (second inside.Watched,
 		return second, err
 	}
 	if !known {
-		m.nearest = &watchedNode{n, nodes[0]}
+		m.nearest = &watchedNode{a.nearest, nodes[0]}
 	}
 	if early {
 		second = nodes[len(nodes)-1]
@@ -97,34 +101,36 @@ func (m *Member) watchAhead(ctx context.Context, n Node) (second inside.Watched,
 
 // awaitEvent waits for the end of the nearest contender ahead. It also returns when another
 // contender may be the nearest.
-func (m *Member) awaitEvent(ctx context.Context, second inside.Watched) error {
+func (m *Member) awaitEvent(ctx context.Context, second inside.Watched) (event, error) {
 	n := m.nearest
 	if second.Watch != nil {
 		defer second.Watch.Stop() // a waiter leaves nothing behind
 	}
+	gone := func() event {
+		return event{news: nearestEnd, nearest: n.Node, orderly: inner.Orderly(m.Session)}
+	}
 	switch {
 	case errors.Is(n.Err, zk.ErrNoNode):
-		m.aheadGone(n.Node)
-		return nil
+		return gone(), nil
 	case n.Err != nil:
-		return m.awaitUnread(ctx, n.Node)
+		return event{}, m.awaitUnread(ctx, n.Node)
 	case errors.Is(second.Err, zk.ErrNoNode):
-		return m.listAgain(ctx)
+		return event{news: secondEnd}, nil
 	}
 	var passed <-chan struct{}
 	if second.Watch != nil {
 		passed = second.Watch.Done()
 	}
 	if err := m.wait(ctx, n.Watch.Done(), passed); err != nil {
-		return err
+		return event{}, err
 	}
-	switch event, _ := n.Watch.Event(); {
-	case event == zk.EventNodeDeleted:
-		m.aheadGone(n.Node)
-	case event == 0 && passed != nil && fired(second.Watch):
-		return m.listAgain(ctx)
+	switch kind, _ := n.Watch.Event(); {
+	case kind == zk.EventNodeDeleted:
+		return gone(), nil
+	case kind == 0 && passed != nil && fired(second.Watch):
+		return event{news: secondEnd}, nil
 	}
-	return nil
+	return event{}, nil
 }
 
 // listAgain lists the queue for the next call of Ahead. The list shows m's own node. So if

@@ -2,14 +2,12 @@ package seqqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/bits"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
@@ -42,20 +40,19 @@ func (s nodes) has(id int) bool { return s&node(id) != 0 }
 type phase uint8
 
 const (
-	idle      phase = iota
-	creating        // the create was sent
-	created         // the server has made the node, and the answer is under way
-	told            // made has read the answer, and Join has not returned
-	running         // it is about to look at its state
-	parked          // it waits in the process
-	listing         // a list was sent
-	answered        // the server has answered the list
-	following       // a list has shown a contender ahead that blocks
-	watching        // it waits for the end of that
-	holding         // it believes to hold
-	lostHold        // its hold was lost, and it has not released yet
-	leaving         // leave was called, and the delete is sent
-	done            // quit was called
+	idle     phase = iota
+	creating       // the create was sent
+	created        // the server has made the node, and the answer is under way
+	told           // made has read the answer, and Join has not returned
+	running        // it is about to look at its state
+	parked         // it waits in the process
+	listing        // a list was sent
+	answered       // the server has answered the list
+	watching       // it waits for the end of the nearest contender ahead that blocks
+	holding        // it believes to hold
+	lostHold       // its hold was lost, and it has not released yet
+	leaving        // leave was called, and the delete is sent
+	done           // quit was called
 )
 
 // The bits of a member.
@@ -162,7 +159,6 @@ const (
 	wakes
 	snaps
 	reads
-	follows
 	nearestEnds
 	secondEnds
 	releases
@@ -200,8 +196,7 @@ var sentences = [...]string{
 	wakes:           "%s is woken",
 	snaps:           "the server answers the list of %s",
 	reads:           "%s reads its list",
-	follows:         "%s tries to follow the nearest",
-	nearestEnds:     "%s is told that the nearest is gone (aheadGone)",
+	nearestEnds:     "%s is told that the nearest is gone",
 	secondEnds:      "%s is told that the second nearest is gone",
 	releases:        "%s releases (leave)",
 	deletes:         "the node of %s is deleted at the server",
@@ -219,7 +214,7 @@ var sentences = [...]string{
 	isEvictedBy:     "an operator deletes the node of %s",
 	isCut:           "the connection is lost",
 	isAnew:          "the directory is deleted and made anew",
-	looksLate:       "%s looks at its state, and its own node was not seen for long (forget)",
+	looksLate:       "%s looks at its state, and its own node was not seen for long",
 	forgetsAll:      "all that wait have to list (forgetAll)",
 	isLost:          "%s loses its hold (breakOff)",
 	downgrades:      "%s asks for the read node of a downgrade (breakOff)",
@@ -244,29 +239,22 @@ type cast struct {
 	users bool
 }
 
-// sessions are two sessions of a client, and what the first is when it is over.
-type sessions struct{ first, next, over *client.Session }
+// sessions are two sessions of a client, one after the other.
+type sessions [2]*client.Session
 
 func newSessions(t *testing.T) (s sessions) {
 	t.Helper()
 	srv := zktest.NewServer(t)
-	connect := func() (*client.Client, *client.Session) {
+	for i := range s {
 		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		s, err := c.Session(t.Context())
-		if err != nil {
+		if s[i], err = c.Session(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return c, s
 	}
-	var c *client.Client
-	_, s.first = connect()
-	_, s.next = connect()
-	c, s.over = connect()
-	_ = c.Close() // the session ends
 	return s
 }
 
@@ -419,9 +407,6 @@ func (a *arena) tell(s *world, mv move) string {
 	return b.String()
 }
 
-// seenLately is a time at which a node was seen that counts as standing.
-var seenLately = time.Unix(1<<33, 0)
-
 // load puts the state into the chain and its members.
 func (a *arena) load() {
 	c, s := &a.chain, a.s
@@ -439,13 +424,10 @@ func (a *arena) load() {
 	for i := range a.modes {
 		m, from := &a.m[i], &s.m[i]
 		m.q, m.chain, m.shared = &a.q, c, a.shared(i)
-		m.Own = Own{Session: a.session(from), member: m}
+		m.Own = Own{Session: a.sessions[from.session], member: m}
 		m.Node.Tag = a.tag(i)
 		m.state, m.broken, m.identified = state(from.state), from.is(isBroken), from.is(isIdentified)
 		m.blockers = int(from.blockers)
-		if m.seen = seenLately; from.is(knowsThat) {
-			m.seen = time.Time{}
-		}
 		if from.is(isNamed) {
 			m.Node = a.names[from.toldLife][i][from.told]
 			m.Path, m.number = "/d/"+m.Node.Name, int64(from.told)
@@ -466,18 +448,6 @@ func (a *arena) load() {
 	}
 	if s.tail >= 0 {
 		c.tail = &a.m[s.tail]
-	}
-}
-
-// session is that of a member.
-func (a *arena) session(m *member) *client.Session {
-	switch {
-	case m.session == 1:
-		return a.sessions.next
-	case a.s.over && a.plant != pastLease:
-		return a.sessions.over
-	default:
-		return a.sessions.first
 	}
 }
 
@@ -623,8 +593,6 @@ func (a *arena) moves(s *world, out []move) []move {
 			add(snaps, i)
 		case answered:
 			add(reads, i)
-		case following:
-			add(follows, i)
 		case watching:
 			if !s.stands.has(int(m.nearest)) {
 				add(nearestEnds, i)
@@ -871,7 +839,7 @@ func (a *arena) one(k kind, i int) {
 	case sends:
 		if at.phase = creating; s.over {
 			at.session = 1
-			m.Session = a.sessions.next
+			m.Session = a.sessions[1]
 		}
 		at.set(wantsList, a.chain.ready(a.ctx, m.Session, "/d"))
 	case makes:
@@ -897,26 +865,23 @@ func (a *arena) one(k kind, i int) {
 		m.identify(a.node(i), "/d/"+a.node(i).Name, 1)
 		at.phase = running
 	case looks:
-		a.look(i)
+		a.step(i, event{stands: !at.is(knowsThat)})
 	case looksLate:
 		s.used[forget]++
-		m.seen = time.Time{}
-		a.look(i)
+		a.step(i, event{})
 	case wakes:
 		<-m.woken
 		at.phase = running
 	case reads:
-		if at.phase = running; !at.list.has(i) || at.is(knowsThat) {
-			a.leaves(i)
+		if !at.list.has(i) || at.is(knowsThat) {
+			a.leaves(i) // as listAgain has returned ErrGone
+			break
 		}
-	case follows:
-		a.follow(i)
+		a.step(i, event{stands: true})
 	case nearestEnds:
-		n := a.node(int(at.nearest))
-		at.phase, at.nearest, at.second = running, -1, -1
-		a.aheadGone(m, n)
+		a.step(i, event{news: nearestEnd, nearest: a.node(int(at.nearest)), orderly: true, stands: !at.is(knowsThat)})
 	case secondEnds:
-		at.phase, at.nearest, at.second = listing, -1, -1
+		a.step(i, event{news: secondEnd, stands: !at.is(knowsThat)})
 	case releases:
 		a.leaves(i)
 	case givesUp:
@@ -981,37 +946,36 @@ func (a *arena) leaves(i int) {
 	}
 }
 
-// look is what a member does that is about to look at its state: see Await.
-func (a *arena) look(i int) {
+// step is what a member does when it is told of an event: see Await.
+func (a *arena) step(i int, ev event) {
 	m, at := &a.m[i], &a.s.m[i]
-	if _, behind := m.awaited(); behind != nil {
+	if m.children = nil; at.list != 0 {
+		m.children = a.children(at.list)
+	}
+	ev.over = a.s.ended(at)
+	do := a.next(m, ev)
+	at.nearest, at.second = -1, -1
+	if m.children == nil {
+		at.list = 0
+	}
+	switch do.deed {
+	case park:
 		a.park(i, len(m.woken) > 0)
 		at.phase = parked
-		return
-	}
-	if a.plant == ownNodeForgotten {
-		m.seen = seenLately
-	}
-	first := m.isFirst()
-	m.seen = seenLately
-	if !first && !at.list.has(i) {
-		at.list, at.phase = 0, listing
-		return
-	}
-	m.children = a.children(at.list)
-	ahead, err := m.Ahead(a.ctx, func(n Node) bool { return !a.shared(i) || n.Tag != reader })
-	switch {
-	case err != nil && errors.Is(err, m.Session.Err()):
-		a.leaves(i)
-	case err != nil:
-		a.fail("Ahead of %s: %w", a.who(i), err)
-	case ahead == nil:
-		at.phase, at.list = holding, 0
-	default:
-		at.nearest, at.second = int8(a.ids[ahead.Name]), -1
-		if m.second.Name != "" && m.blockers > 1 && m.endIsTurn(*ahead) {
-			at.second = int8(a.ids[m.second.Name])
+	case list:
+		at.phase, at.list = listing, 0
+	case watch:
+		at.phase, at.nearest = watching, a.idOf(do.nearest)
+		if do.second.Name != "" {
+			at.second = a.idOf(do.second)
 		}
-		at.phase = following
+	case take:
+		at.phase, at.list = holding, 0
+	case fail:
+		a.leaves(i)
+	case check, stop:
+		a.fail("%s is to do %d", a.who(i), do.deed)
 	}
 }
+
+func (a *arena) idOf(n Node) int8 { return int8(a.ids[n.Name]) }

@@ -298,11 +298,11 @@ func TestChainStale(t *testing.T) {
 	p := newTape(t)
 	a := p.make(5, mutexTag)
 	p.listed(a)
-	if !a.isFirst() {
+	if !a.isFirst(a.stands()) {
 		t.Error("not first")
 	}
 	a.seen = time.Now().Add(-2 * WatchAfter)
-	if a.isFirst() {
+	if a.isFirst(a.stands()) {
 		t.Error("first, by old news")
 	}
 }

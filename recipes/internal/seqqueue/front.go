@@ -24,23 +24,17 @@ const WatchAfter = 20 * time.Millisecond
 // before its turn can come, and the list shows its own node. The watch only tells it sooner.
 const watchDeepAfter = time.Second
 
-// awaitFront waits until m is first, or has to list the directory.
-func (m *Member) awaitFront(ctx context.Context) error {
-	for {
-		ahead, behind := m.awaited()
-		if behind == nil {
-			return nil
-		}
-		if m.Told != nil {
-			m.Told(ahead, behind.Node.Name)
-		}
-		if err := m.awaitChange(ctx); errors.Is(err, ErrGone) {
-			return err
-		} else if err != nil {
-			behind.Err = err
-			return behind
-		}
+// awaitFront waits behind a front, until m is woken or its own node was looked after.
+func (m *Member) awaitFront(ctx context.Context, a action) error {
+	if m.Told != nil {
+		m.Told(a.ahead, a.front.Node.Name)
 	}
+	err := m.awaitChange(ctx)
+	if err == nil || errors.Is(err, ErrGone) {
+		return err
+	}
+	a.front.Err = err
+	return a.front
 }
 
 // awaitChange waits for a change of m's state, and looks after m's own node.
@@ -126,8 +120,8 @@ func (m *Member) watched() bool {
 // first. Numbers only grow while m's own node stands, which isFirst checks. So no other
 // contender has come ahead since. ClickHouse Keeper ends sessions with their connections, and
 // sends events of that. So m lists there.
-func (m *Member) aheadGone(n Node) {
-	if m.blockers == 1 && m.endIsTurn(n) && inner.Orderly(m.Session) {
+func (m *Member) aheadGone(n Node, orderly bool) {
+	if m.blockers == 1 && m.endIsTurn(n) && orderly {
 		m.chain.listed(m)
 	}
 }
@@ -140,11 +134,11 @@ func (m *Member) endIsTurn(n Node) bool {
 
 // isFirst reports whether m is first, as far as is known in the process. A member whose
 // own node does not count as standing has to list.
-func (m *Member) isFirst() bool {
+func (m *Member) isFirst(stands bool) bool {
 	if m.chain == nil {
 		return false
 	}
-	if !m.stands() {
+	if !stands {
 		m.chain.forget(m)
 	}
 	m.chain.mu.Lock()
@@ -178,10 +172,8 @@ func (m *Member) awaited() (ahead int, behind *WaitError) {
 }
 
 // follow reports whether m can wait in the process behind ahead, the nearest contender that
-// blocks m.
-func (m *Member) follow(ahead Node) bool {
-	list := m.list
-	m.list = nil
+// blocks m. list has shown it.
+func (m *Member) follow(ahead Node, list []string) bool {
 	return m.chain != nil && !m.blind && m.chain.follow(m, ahead.Name, m.blockers, list)
 }
 

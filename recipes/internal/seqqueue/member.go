@@ -35,8 +35,6 @@ type Member struct {
 	watch    *client.OneShotWatch // on its own node, or nil
 	blind    bool                 // its own node may not be read
 	nearest  *watchedNode         // the nearest contender ahead that blocks, while m watches it; or nil
-	second   Node                 // the contender before that, if two blocked when the queue was listed last
-	list     []string             // the list that showed these, until follow has read it
 	children []string             // a list made since the node was, which Ahead has not read; or nil
 	other    []string             // the list of the other directory; nil if another contender may have had the turn since
 	one      [1]string            // backs Paths
@@ -278,50 +276,21 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 // Ahead returns the nearest contender that blocks, nil if none does. The first call uses the
 // list that came with the node. Later calls list the directory again.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
-	if m.isFirst() {
-		return nil, m.atTurn(ctx)
-	}
-	children := m.children
-	v := judge(m.q.tags, m.Node, children, blocks)
-	if !v.listed { // no list yet, or one that was answered before the create
-		if err := m.listAgain(ctx); err != nil {
+	for ev := (event{}); ; {
+		a := m.look(m.now(ev), blocks)
+		switch a.deed { //nolint:exhaustive // do has the others
+		case take:
+			return nil, m.atTurn(ctx)
+		case watch:
+			m.tellAhead(a)
+			nearest := a.nearest // not all of a, also when no contender blocks
+			return &nearest, nil
+		}
+		var err error
+		if ev, err = m.do(ctx, a); err != nil {
 			return nil, err
 		}
-		children = m.children
-		v = judge(m.q.tags, m.Node, children, blocks)
 	}
-	m.children = nil
-	if err := m.q.mix(ctx, m.Session, v); err != nil {
-		m.chain.forgetAll()
-		return nil, err
-	}
-	switch {
-	case v.wrapped:
-		return nil, ErrExhausted
-	case v.blocked:
-		m.second, m.list = v.second, children
-		m.chain.blocked(m, v.blockers)
-		if m.Told != nil {
-			m.Told(upTo(m.q.tags, v.nearest, children), v.nearest.Name)
-		}
-		nearest := v.nearest // not all of v, also when no contender blocks
-		return &nearest, nil
-	}
-	m.chain.listed(m)
-	return nil, m.atTurn(ctx)
-}
-
-// atTurn returns nil if m can take its turn.
-func (m *Member) atTurn(ctx context.Context) error {
-	m.list = nil
-	if err := m.Session.Err(); err != nil {
-		return err // the node is deleted with the session
-	}
-	if m.Told != nil {
-		m.Told(0, "")
-	}
-	m.chain.leaveWindowIfShared(m)
-	return ctxerr.Ended(ctx)
 }
 
 // Await waits until no contender ahead blocks. It ends with an error if ctx ends, if the
@@ -329,22 +298,66 @@ func (m *Member) atTurn(ctx context.Context) error {
 // it is: after an error the caller must delete the node.
 func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	defer m.unwatch()
-	for {
-		if err := m.awaitFront(ctx); err != nil {
-			return err
+	for ev := (event{}); ; {
+		a := m.next(m.now(ev), blocks)
+		if a.deed == take {
+			return m.atTurn(ctx)
 		}
-		ahead, err := m.Ahead(ctx, blocks)
-		if err != nil || ahead == nil {
-			return err
-		}
-		if m.follow(*ahead) {
-			m.unwatch()
-			continue
-		}
-		if err := m.awaitAhead(ctx, *ahead); err != nil {
+		var err error
+		if ev, err = m.do(ctx, a); err != nil {
 			return err
 		}
 	}
+}
+
+// now adds to ev what is true now.
+func (m *Member) now(ev event) event {
+	ev.stands, ev.over = m.stands(), m.Session.Err() != nil
+	return ev
+}
+
+// do does what next has returned, other than take.
+func (m *Member) do(ctx context.Context, a action) (event, error) {
+	switch a.deed {
+	case list:
+		err := m.listAgain(ctx)
+		if a.early {
+			err = m.waitedFor(m.nearest.Node, err)
+		}
+		return event{}, err
+	case check:
+		if err := m.q.mix(ctx, m.Session, *a.verdict); err != nil {
+			m.chain.forgetAll()
+			return event{}, err
+		}
+		return event{news: unmixed, verdict: a.verdict}, nil
+	case park:
+		m.unwatch()
+		return event{}, m.awaitFront(ctx, a)
+	case watch:
+		m.tellAhead(a)
+		return m.awaitAhead(ctx, a)
+	case stop:
+		return event{}, ErrExhausted
+	case fail, take:
+	}
+	return event{}, m.Session.Err()
+}
+
+// tellAhead calls Told with the nearest contender ahead.
+func (m *Member) tellAhead(a action) {
+	if m.Told != nil {
+		m.Told(upTo(m.q.tags, a.nearest, a.list), a.nearest.Name)
+	}
+}
+
+// atTurn takes the turn, if ctx has not ended.
+func (m *Member) atTurn(ctx context.Context) error {
+	if m.Told != nil {
+		m.Told(0, "")
+	}
+	m.chain.leaveWindowIfShared(m)
+	return ctxerr.Ended(ctx)
 }
 
 // Forget deletes what is known of m's place, as its node may have been deleted since it was

@@ -88,39 +88,37 @@ func (a *arena) made(m *Member, n Node) {
 	back()
 }
 
-// follow is the product's follow, with what a member does after it.
-func (a *arena) follow(i int) {
-	m, at := &a.m[i], &a.s.m[i]
-	n := a.node(int(at.nearest))
-	m.list = a.children(at.list)
-	at.list = 0
-	back := func() {}
-	if front := a.chain.members[n.Name]; front != nil {
-		switch a.plant {
-		case sharedFront:
-			back = pretend(&front.shared, false)
-		case brokenFrontByList:
-			back = pretend(&front.broken, false)
-		case otherSession:
-			back = pretend(&front.Session, m.Session)
-		}
-	}
-	linked := m.follow(n)
-	back()
-	if at.phase = watching; linked {
-		at.phase, at.nearest, at.second = running, -1, -1
-	}
-}
-
-// aheadGone is the product's aheadGone.
-func (a *arena) aheadGone(m *Member, n Node) {
+// next is the product's next.
+func (a *arena) next(m *Member, ev event) action {
 	switch a.plant {
 	case grantAheadOfOthers:
-		defer pretend(&m.blockers, 1)()
+		if ev.news == nearestEnd {
+			defer pretend(&m.blockers, 1)()
+		}
 	case grantPastRead:
-		defer pretend(&m.q.key.shared, "")()
+		if ev.news == nearestEnd {
+			defer pretend(&m.q.key.shared, "")()
+		}
+	case ownNodeForgotten:
+		ev.stands = true
+	case pastLease:
+		ev.over = false
 	}
-	m.aheadGone(n)
+	for i := range a.modes {
+		front := &a.m[i]
+		if front == m {
+			continue
+		}
+		switch a.plant {
+		case sharedFront:
+			defer pretend(&front.shared, false)()
+		case brokenFrontByList:
+			defer pretend(&front.broken, false)()
+		case otherSession:
+			defer pretend(&front.Session, m.Session)()
+		}
+	}
+	return m.next(ev, func(n Node) bool { return !m.shared || n.Tag != reader })
 }
 
 // leave is the product's leave.
