@@ -8,13 +8,22 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// window bounds how many nodes one client has in one directory. Acquires beyond that
-// wait in the process, first come, first served. They cost the server nothing.
+// room bounds how many nodes one client has in one directory. Acquires beyond that wait in
+// the process, first come, first served. They cost the server nothing. room decides who is
+// let in, and does nothing else.
 //
 // A shared member counts until its turn has come, since a program may hold any number of
 // them. Every other member counts until its node is deleted, or its hold is lost.
-type window struct {
-	mu      sync.Mutex // guards the rest; never held across I/O
+//
+//	an acquire is   event       then it is
+//	new             tryEnter    inside, if there is room and none waits; else new
+//	new             enterPast   inside
+//	new             await       waiting
+//	waiting         (room)      inside, if it is the first that waits
+//	waiting         giveUp      gone
+//	inside          giveUp      gone: it was let in and did not notice
+//	inside          leave       gone
+type room struct {
 	inside  int
 	waiting []*entrant
 }
@@ -22,25 +31,73 @@ type window struct {
 // entrant is an acquire that waits for room.
 type entrant struct {
 	most int           // members that may be inside with it
-	let  chan struct{} // closed when it is
+	in   bool          // it was let in
+	let  chan struct{} // closed when it is; the window's
 }
 
-// tryEnter enters if there is room and no acquire waits.
-func (w *window) tryEnter(most int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.waiting) > 0 || w.inside >= most {
+// tryEnter enters if there is room for one of most, and no acquire waits.
+func (r *room) tryEnter(most int) bool {
+	if len(r.waiting) > 0 || r.inside >= most {
 		return false
 	}
-	w.inside++
+	r.inside++
 	return true
 }
 
 // enterPast enters past the acquires that wait, whether there is room or not.
+func (r *room) enterPast() { r.inside++ }
+
+// await puts e behind all others that wait. As the others do, it returns who is let in.
+func (r *room) await(e *entrant) []*entrant {
+	r.waiting = append(r.waiting, e)
+	return r.admit()
+}
+
+// giveUp ends the wait of e. If e was let in meanwhile, it leaves.
+func (r *room) giveUp(e *entrant) []*entrant {
+	if e.in {
+		return r.leave()
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(o *entrant) bool { return o == e })
+	return r.admit()
+}
+
+// leave makes room for the next.
+func (r *room) leave() []*entrant {
+	r.inside--
+	return r.admit()
+}
+
+// admit lets acquires in that wait while there is room, in their order.
+func (r *room) admit() []*entrant {
+	n := 0
+	for ; n < len(r.waiting) && r.inside < r.waiting[n].most; n++ {
+		r.waiting[n].in = true
+		r.inside++
+	}
+	let := r.waiting[:n:n]
+	r.waiting = r.waiting[n:]
+	return let
+}
+
+// window is a room for goroutines. It is safe for concurrent use.
+type window struct {
+	mu   sync.Mutex // guards the rest; never held across I/O
+	room room
+}
+
+// tryEnter is that of the room.
+func (w *window) tryEnter(most int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.room.tryEnter(most)
+}
+
+// enterPast is that of the room.
 func (w *window) enterPast() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.inside++
+	w.room.enterPast()
 }
 
 // enter waits until e is let in, ctx ends or over is closed. If over is closed, enter reports
@@ -61,40 +118,29 @@ func (w *window) newEntrant(most int) *entrant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := &entrant{most: most, let: make(chan struct{})}
-	w.waiting = append(w.waiting, e)
-	w.admit()
+	wakeAll(w.room.await(e))
 	return e
 }
 
-// giveUp ends the wait of e. If e was let in meanwhile, it leaves.
+// giveUp is that of the room.
 func (w *window) giveUp(e *entrant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-e.let:
-		w.inside--
-	default:
-		w.waiting = slices.DeleteFunc(w.waiting, func(o *entrant) bool { return o == e })
-	}
-	w.admit()
+	wakeAll(w.room.giveUp(e))
 }
 
-// leave makes room for the next.
+// leave is that of the room.
 func (w *window) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.inside--
-	w.admit()
+	wakeAll(w.room.leave())
 }
 
-// admit lets in waiting acquires while there is room, in order. The caller holds
-// w.mu.
-func (w *window) admit() {
-	for len(w.waiting) > 0 && w.inside < w.waiting[0].most {
-		w.inside++
-		close(w.waiting[0].let)
-		w.waiting[0] = nil
-		w.waiting = w.waiting[1:]
+// wakeAll wakes the acquires that were let in.
+func wakeAll(let []*entrant) {
+	for i, e := range let {
+		close(e.let)
+		let[i] = nil
 	}
 }
 
@@ -102,5 +148,5 @@ func (w *window) admit() {
 func (w *window) len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.waiting)
+	return len(w.room.waiting)
 }
