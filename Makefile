@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test lint fmt fuzz-short simulation soak model linear determinism differential integration foreign command observe bench compare cover check
+.PHONY: help test lint fmt fuzz-short simulation soak linear determinism differential integration foreign command observe bench compare cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -79,9 +79,6 @@ soak: ## play many more seeds of everything; takes a night
 	$(MAKE) linear LINEAR_SEEDS=20000 SIM_TIMEOUT=24h
 	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 2h -run 'TestExploreLong$$' -v ./recipes/internal/seqqueue
 
-model: ## check the model of the queue's hand-over in all its states, and its planted bugs; needs spin
-	scripts/model.sh
-
 LINEAR_SEEDS ?= 1500
 linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 200
 	cd integration && DOCENT_LINEAR_SEEDS=$(LINEAR_SEEDS) $(GO) test -count=1 -timeout $(SIM_TIMEOUT) -run 'Schedules$$' -v ./linear
@@ -130,7 +127,6 @@ check: ## everything that CI runs
 	$(MAKE) observe
 	$(MAKE) lint
 	$(MAKE) fuzz-short
-	$(MAKE) model
 	$(MAKE) simulation
 	$(MAKE) linear
 	$(MAKE) determinism

@@ -14,6 +14,7 @@
 //
 //   - window.go: an acquire waits in the process while its client has many nodes there.
 //   - member.go: Join makes the node. Await waits for the turn, by the parts that follow.
+//   - next.go: next decides what the member does: list, wait, or take its turn.
 //   - front.go, chain.go, chains.go: behind a member of the same session it waits in the
 //     process, without a request.
 //   - line.go: judge finds in a list which contenders are ahead and block.

@@ -216,7 +216,7 @@ func (c cast) String() string {
 // The chain keeps what it promises in all of its states. These are bounded: two or three
 // members, one session that ends and one that follows, at most two foreign contenders, at
 // most three guards and two lives of the directory. Each member acquires once. Each line
-// names what may happen besides, and how often. Left out are the window, nodes that may not
+// names what may happen besides, and how often. Left out are foreign children, nodes that may not
 // be read, and connections that are lost so that a member makes a second node while another
 // member still has the name of the first.
 //
