@@ -255,8 +255,12 @@ func (w *shortWorld) call(c shortCall) error {
 		go func() { of.ending <- of.hold.Release(ctx) }()
 	case "downgrade":
 		of.ending = make(chan error, 1)
+		write, is := of.hold.(*recipes.WriteHold)
+		if !is {
+			return fmt.Errorf("a hold to write is a %T", of.hold)
+		}
 		go func() {
-			h, err := of.hold.(*recipes.WriteHold).Downgrade(ctx)
+			h, err := write.Downgrade(ctx)
 			if err == nil {
 				of.hold = h
 			}

@@ -23,6 +23,8 @@ type setting struct {
 	games   []game // one is drawn
 	counts  bool   // operators change how many permits there are
 	roomy   bool   // no actor waits for room in the window
+
+	clients, actors, locks int // if not as many as usual: of each client, and at most
 }
 
 // alone is a server on its own, on which every promise holds.

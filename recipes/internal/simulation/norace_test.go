@@ -12,6 +12,7 @@ const (
 	ensembleElectionSchedules = 40
 	keeperSchedules           = 60
 	watchSchedules            = 100
+	crowdSchedules            = 200
 	repetitions               = 20
 	runsPerSeed               = 4 // in TestSameSeedSameRun
 )

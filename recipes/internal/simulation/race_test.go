@@ -14,6 +14,7 @@ const (
 	ensembleElectionSchedules = 32
 	keeperSchedules           = 24
 	watchSchedules            = 30
+	crowdSchedules            = 30
 	repetitions               = 2
 	runsPerSeed               = 2 // in TestSameSeedSameRun
 )

@@ -144,7 +144,7 @@ func playMany(t *testing.T, k setting, count uint64) *totals {
 	first := number(t, seedEnv, 1)
 	var next, bad atomic.Uint64
 	var mu sync.Mutex
-	var sum totals
+	sum := totals{situations: ledger{}}
 	var played uint64
 	begun := time.Now()
 	var wg sync.WaitGroup
@@ -157,6 +157,7 @@ func playMany(t *testing.T, k setting, count uint64) *totals {
 				}
 				mu.Lock()
 				sum.add(r.totals)
+				sum.situations.add(r.situations)
 				played++
 				mu.Unlock()
 			}

@@ -91,7 +91,7 @@ func (a *actor) visit(s *stay) *stay {
 	}
 	length := []time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond, 3 * a.w.h.Timeout}
 	i := a.r.IntN(18 + a.w.style.patient)
-	a.workFor(s.work, a.upTo(length[min(i/6, 3)]))
+	a.workFor(s.work, a.upTo(length[min(i/6, 3)]), asked(s.h))
 	if a.n.link.Gate(a.w.ctx) == nil && inside {
 		// A process that stood still goes on where it was.
 		_ = a.open(s)
@@ -100,8 +100,17 @@ func (a *actor) visit(s *stay) *stay {
 	return s
 }
 
-// workFor takes d, but ends when the work has to, and in time for peace.
-func (a *actor) workFor(ctx context.Context, d time.Duration) {
+// asked is closed when the holder is asked to release. It is nil for several locks.
+func asked(h recipes.AnyHold) <-chan struct{} {
+	if one, ok := h.(interface{ Revoked() <-chan struct{} }); ok {
+		return one.Revoked()
+	}
+	return nil
+}
+
+// workFor takes d, but ends when the work has to, when somebody else asks for the lock, and in
+// time for peace.
+func (a *actor) workFor(ctx context.Context, d time.Duration, asked <-chan struct{}) {
 	if left := a.w.h.Healed - a.w.now(); d > left {
 		d = max(left, 0) + a.upTo(20*time.Millisecond)
 	}
@@ -110,6 +119,7 @@ func (a *actor) workFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
+	case <-asked:
 	}
 }
 
@@ -132,7 +142,7 @@ func (a *actor) reenter(s *stay) {
 	}
 	inner := a.granted(at, &want, h, s)
 	a.end(s.h.Context(), at, Never, nil)
-	a.workFor(inner.work, a.upTo(5*time.Millisecond))
+	a.workFor(inner.work, a.upTo(5*time.Millisecond), nil)
 	a.release(inner)
 }
 

@@ -18,6 +18,8 @@ type totals struct {
 	AtOnce, Withdrawn, Handed, Together              int // of permits
 	HandedOver, Moved, Drained, Sights, Doubts       int
 	Anew                                             int // directories that an operator has deleted
+
+	situations ledger
 }
 
 // granted adds a hold of several locks, or of one.

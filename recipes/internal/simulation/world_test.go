@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ type world struct {
 	trace *trace
 	sum   *totals
 	watch observers
+	asked []sim.Force // nodes whose owners were asked to release; guarded as the history
 }
 
 // node is one client with its link.
@@ -91,7 +93,7 @@ func runOn(t *testing.T, seed uint64, k setting) *result {
 		w := newWorld(t, seed, k)
 		w.play()
 		w.conclude()
-		r.history, r.totals, r.trace = w.h, *w.sum, w.trace
+		r.history, r.totals, r.trace, r.situations = w.h, *w.sum, w.trace, w.situations()
 		r.broken = k.check(w.h)
 		if len(r.broken) > 0 {
 			r.left = w.authority().Dump()
@@ -106,12 +108,13 @@ func runOn(t *testing.T, seed uint64, k setting) *result {
 
 // result is what is known of a schedule afterwards.
 type result struct {
-	seed    uint64
-	history *sim.History
-	totals  totals
-	trace   *trace
-	broken  []error
-	left    string // on the server
+	seed       uint64
+	history    *sim.History
+	totals     totals
+	trace      *trace
+	broken     []error
+	situations ledger
+	left       string // on the server
 }
 
 func newWorld(t *testing.T, seed uint64, k setting) *world {
@@ -143,12 +146,12 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	}
 	w.servers[0].OnCommit(w.committed) // of all servers
 	w.game = draw(seed, k.games)
-	w.most = actorsPerClient * 3
+	w.most = max(actorsPerClient*3, k.actors)
 	if !k.roomy {
 		w.most = []int{1, 2, 3, w.most}[generator(seed, "window").IntN(4)]
 	}
-	w.newResources(1 + r.IntN(2))
-	for i := range clientsPerRun {
+	w.newResources(min(1+r.IntN(2), cmp.Or(k.locks, 2)))
+	for i := range cmp.Or(k.clients, clientsPerRun) {
 		name := fmt.Sprintf("c%d", i)
 		hosts := w.hosts[r.IntN(len(w.hosts))]
 		w.nodes = append(w.nodes, &node{name: name, hosts: hosts, link: w.link(name), names: newNames(seed, name)})
@@ -237,7 +240,7 @@ func (w *world) live(i int, n *node) {
 	n.semaphores, n.alone = values[*recipes.InterProcessSemaphoreV2]{}, values[*recipes.InterProcessSemaphoreMutex]{}
 	w.startObserving(n)
 	var actors sync.WaitGroup
-	for j := range actorsPerClient {
+	for j := range cmp.Or(w.k.actors, actorsPerClient) {
 		a := newActor(w, n, j)
 		actors.Go(a.work)
 	}
