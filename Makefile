@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test lint fmt fuzz-short simulation soak linear determinism differential integration foreign command observe bench compare cover check
+.PHONY: help test lint fmt fuzz-short simulation soak explore mutants linear determinism differential integration foreign command observe bench compare cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -77,9 +77,17 @@ soak: ## play many more seeds of everything; takes a night
 	$(MAKE) simulation SIM_SEEDS=50000 ENSEMBLE_SEEDS=50000 GAME_SEEDS=20000 ENSEMBLE_GAME_SEEDS=5000 KEEPER_SEEDS=5000 WATCH_SEEDS=5000 \
 		ELECTION_SEEDS=20000 ENSEMBLE_ELECTION_SEEDS=5000 BARRIER_SEEDS=20000 ENSEMBLE_BARRIER_SEEDS=5000 \
 		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000 CROWD_SEEDS=20000 SIM_TIMEOUT=24h
-	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 24h -run '^TestEveryShortProgram$$' -v ./recipes
 	$(MAKE) linear LINEAR_SEEDS=20000 SIM_TIMEOUT=24h
-	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 2h -run 'TestExploreLong$$' -v ./recipes/internal/seqqueue
+	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 48h -run 'Explore|EveryShort|Orders$$' -v ./recipes/...
+	$(MAKE) mutants
+
+explore: ## walk the machines and play every short program in the usual form, which the race detector would slow down; one minute
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Explore|EveryShort|Orders$$' -v ./recipes/... | grep -Ev '^(=== |    --- PASS)'
+
+TARGETS ?=
+WRITE ?=
+mutants: ## change each machine in all small ways and see that the tests notice; TARGETS=chain for one, WRITE=-write writes the survivors; half an hour
+	$(GO) run ./internal/mutants -targets '$(TARGETS)' $(WRITE)
 
 LINEAR_SEEDS ?= 1500
 linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 200
@@ -129,6 +137,7 @@ check: ## everything that CI runs
 	$(MAKE) observe
 	$(MAKE) lint
 	$(MAKE) fuzz-short
+	$(MAKE) explore
 	$(MAKE) simulation
 	$(MAKE) linear
 	$(MAKE) determinism

@@ -69,7 +69,7 @@ var figures = []figure{
 		},
 	},
 	{
-		"when a participant gives way to the same id again", "recipes/leader.go", `deferAgain = (\d+) \* time\.Second`, []quote{
+		"when a participant gives way to the same id again", "recipes/leader_candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
 			{"leaderlatch.md", `to the same id again within (\d+) seconds`},
 		},
 	},

@@ -132,7 +132,7 @@ func (c Contender) text() string {
 	}
 	var s strings.Builder
 	s.WriteString(c.Path)
-	if c.Session != 0 { // else the node was not read yet
+	if c.Session != 0 || !c.QueuedSince.IsZero() || !c.HeldSince.IsZero() { // else the node was not read yet
 		fmt.Fprintf(&s, ", session 0x%x", uint64(c.Session)) //nolint:gosec // bits, not a quantity
 	}
 	if !c.QueuedSince.IsZero() {
