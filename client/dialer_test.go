@@ -131,7 +131,8 @@ func TestCloseThatIsRefused(t *testing.T) {
 						asked++
 						code = int32(zktest.CodeThrottledOp)
 					}
-					answer = append(b[:4:4], make([]byte, 12)...) // xid, zxid, code
+					answer = make([]byte, 16) // xid, zxid, code
+					copy(answer, b[:4])
 					binary.BigEndian.PutUint32(answer[12:], uint32(code))
 				}
 				if _, err := nc.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...)); err != nil {
