@@ -88,8 +88,9 @@ func (w *world) play() {
 		s.tree.Close()
 	}
 	readers.Wait()
-	// One request removes one watch, so the large trees take longer.
-	time.Sleep(10*time.Second + time.Duration(len(w.e.Server(1).Tree()))*10*time.Millisecond)
+	// One request removes one watch, and 64 at most are under way, so the large trees take
+	// longer, with a slow network longer still.
+	time.Sleep(10*time.Second + time.Duration(len(w.e.Server(1).Tree()))*40*time.Millisecond)
 	for i := 1; i <= members; i++ {
 		if n := w.e.Server(i).WatchCount(); n > 0 && !w.keeper { // Keeper's watches are not removed
 			w.fail("%d watches are left on member %d: %v", n, i, w.e.Server(i).Watches())
