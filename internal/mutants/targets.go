@@ -31,9 +31,4 @@ var targets = []target{
 		files:  []string{"recipes/leader_candidacy.go"},
 		judges: []judge{{"recipes", "ExploreCandidac|Prefer|Participant|Campaign|HandOver"}},
 	},
-	{
-		name:   "round",
-		files:  []string{"recipes/barrier/round.go"},
-		judges: []judge{{"recipes/barrier", "ExploreMachine$|Counted|Opened|Seen|Late|Newcomer|Rounds"}},
-	},
 }

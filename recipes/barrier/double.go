@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +34,6 @@ type DistributedDoubleBarrier struct {
 	c       *client.Client
 	path    string
 	members int
-	newName func() string // of a member's node
 
 	mu   sync.Mutex // guards what follows; never held across I/O
 	left []string   // paths of nodes whose removal was begun and may not be done
@@ -51,7 +49,7 @@ func NewDistributedDoubleBarrier(c *client.Client, path string, members int, opt
 	if members < 1 {
 		return nil, fmt.Errorf("barrier: %d members at %s; a barrier needs at least one", members, path)
 	}
-	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members, newName: newName}, nil
+	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members}, nil
 }
 
 // Path is the path of the directory of the nodes.
@@ -74,12 +72,10 @@ func (b *DistributedDoubleBarrier) data() []byte {
 const (
 	countMark = " members="
 	nameMark  = " name="
-	namedMark = " counted=" // in the ready node: the members of the round
-	lateMark  = " late"     // the member works in a round that was open before it came
 )
 
 var (
-	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?(?: counted=(\S*))?( late)?$`)
+	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?$`)
 	// ofMember are the names of members' nodes (UUID.randomUUID).
 	ofMember = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
@@ -150,13 +146,6 @@ func (b *DistributedDoubleBarrier) View(ctx context.Context) (View, error) {
 	return v, nil
 }
 
-// saysLate reports whether a member says that it has joined late, or is Curator's and says
-// nothing.
-func saysLate(data []byte) bool {
-	parts := marks.FindSubmatch(data)
-	return parts == nil || len(parts[5]) > 0
-}
-
 // parse takes apart what a member wrote. A member of Curator's has no count.
 func parse(data []byte) (who string, count int, name string) {
 	parts := marks.FindSubmatch(data)
@@ -214,20 +203,11 @@ func (b *DistributedDoubleBarrier) noteGone(paths []string) {
 	b.left = slices.DeleteFunc(b.left, func(path string) bool { return slices.Contains(paths, path) })
 }
 
-// named are the members that the data of a ready node names, nil if it names none.
-func named(data []byte) []string {
-	parts := marks.FindSubmatch(data)
-	if parts == nil || len(parts[4]) == 0 {
-		return nil
-	}
-	return strings.Split(string(parts[4]), ",")
-}
-
 // clear removes the ready node of a round that is over. A delete can only name a
 // version, and a new ready node has the same as the old. So clear first writes
 // the bytes that are there. The answer says into which node, and the old node has
 // a version of its own then.
-func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r nodeRead) error {
+func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
 	data := r.data
 	if data == nil { // it may not be read
 		data = inner.DefaultData(b.c)
@@ -245,38 +225,31 @@ func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session,
 	return err
 }
 
-// nodeRead is a node as it was read.
-type nodeRead struct {
+// readyNode is the ready node as it was read.
+type readyNode struct {
 	there bool
 	data  []byte // nil if it may not be read
 	stat  *zk.Stat
 }
 
-// round is what decisions need, if the node is the ready node.
-func (r nodeRead) round() round {
-	if !r.there {
-		return round{}
-	}
-	return round{opened: r.stat.Czxid, named: named(r.data)}
-}
-
-// read reads a node.
-func (b *DistributedDoubleBarrier) read(ctx context.Context, s *client.Session, path string) (r nodeRead, err error) {
-	r.data, r.stat, err = s.Get(ctx, path)
+// readReady reads the ready node.
+func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Session) (r readyNode, err error) {
+	r.data, r.stat, err = s.Get(ctx, b.ready())
 	switch {
 	case err == nil:
 		r.there = true
 	case errors.Is(err, zk.ErrNoNode):
 		err = nil
 	case errors.Is(err, zk.ErrNoAuth):
-		r.there, r.stat, err = s.Exists(ctx, path)
+		r.there, r.stat, err = s.Exists(ctx, b.ready())
 	}
 	return r, err
 }
 
-// live returns a member of a round that stands, and a watch on it. The member at own does
-// not count. The watch is nil if there is none: the members of that round are gone.
-func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, r round, own string) (path string, w *client.OneShotWatch, err error) {
+// live returns a member that has stood since before the round was opened at zxid,
+// and a watch on it. The member at own does not count. The watch is nil if there
+// is none: the members of that round are gone.
+func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, opened int64, own string) (path string, w *client.OneShotWatch, err error) {
 	names, _, err := b.list(ctx, s)
 	if err != nil {
 		return "", nil, err
@@ -289,7 +262,7 @@ func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, 
 		if err != nil {
 			return "", nil, err
 		}
-		if there && r.has(standing{name, stat.Czxid}) {
+		if there && stat.Czxid < opened {
 			return b.at(name), w, nil
 		}
 		w.Stop()

@@ -72,8 +72,7 @@ func (r *rig) layout(n int) {
 		default:
 			r.Errorf("node %s with owner %x", name, node.Stat.EphemeralOwner)
 		}
-		data, _, _ := bytes.Cut(node.Data, []byte(" counted="))
-		if !bytes.HasSuffix(data, fmt.Appendf(nil, " members=%d", n)) {
+		if !bytes.HasSuffix(node.Data, fmt.Appendf(nil, " members=%d", n)) {
 			r.Errorf("data %q", node.Data)
 		}
 	}

@@ -1,11 +1,11 @@
 package barrier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -21,7 +21,7 @@ import (
 // no member pass: it is removed.
 //
 // While a round is open, a further member passes at once, as in Curator; see
-// [WithRounds]. It writes so into its node, so that the others wait for it in Leave. A ready node that Curator's members have made lets the same
+// [WithRounds]. A ready node that Curator's members have made lets the same
 // members pass as in Curator.
 //
 // ctx bounds the waiting, and nothing after it. If it ends, the member's node is removed
@@ -34,8 +34,7 @@ import (
 func (b *DistributedDoubleBarrier) Enter(ctx context.Context) (*Member, error) {
 	ctxerr.Require(ctx)
 	for {
-		name := b.newName()
-		e := &entry{b: b, path: b.at(name), rule: entering{name: name, rounds: b.rounds}, seen: -1, same: map[string]bool{}, curator: map[string]bool{}}
+		e := &entry{b: b, path: b.at(newName()), seen: -1, same: map[string]bool{}}
 		m, err := e.enter(ctx)
 		if err == nil {
 			return m, nil
@@ -60,11 +59,11 @@ type entry struct {
 	session *client.Session // the newest
 	sent    bool            // the create of the node was sent
 	gone    bool            // the node is known to be deleted
-	rule    entering        // decides what is next
-	round   round           // that it passes with, if it was seen
+	czxid   int64           // of the node in this session
+	first   int64           // of the first node, in whatever session
+	created bool            // the ready node was made while the node stood
 	seen    int             // members that stood at the last look, -1 before it
 	same    map[string]bool // members whose number was compared
-	curator map[string]bool // those of Curator's: they may come again with the same name
 }
 
 // enter is one try of Enter, over all sessions.
@@ -77,9 +76,7 @@ func (e *entry) enter(ctx context.Context) (*Member, error) {
 		if err != nil {
 			return nil, e.ended(ctx, err)
 		}
-		e.session = s
-		e.rule.away()
-		e.round = round{}
+		e.session, e.created = s, false
 		m, err := e.enterIn(ctx, s)
 		if err == nil {
 			return m, nil
@@ -104,57 +101,40 @@ func (e *entry) waited(err error) error {
 
 // enterIn is enter in one session.
 func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error) {
-	for {
-		var r nodeRead
-		var err error
-		if e.rule.rounds || e.rule.czxid != 0 {
-			if r, err = e.b.read(ctx, s, e.b.ready()); err != nil {
-				return nil, err
-			}
-		}
-		next := e.rule.next(r.round(), nil)
-		member, w := "", (*client.OneShotWatch)(nil)
-		if next == askLive {
-			if member, w, err = e.b.live(ctx, s, r.round(), e.path); err != nil {
-				return nil, err
-			}
-			stands := w != nil
-			next = e.rule.next(r.round(), &stands)
-		}
-		if next == joinLate || next == pass && e.rule.has(r.round()) {
-			e.round = r.round()
-		}
-		if next == pass {
-			if r.there {
-				if err := e.agrees(readyName, r.data); err != nil {
-					return nil, err
-				}
-			}
-			return e.pass(ctx, s)
-		}
-		err = e.do(ctx, s, next, r, member, w)
-		w.Stop()
-		if err != nil {
+	if e.b.rounds {
+		if err := e.awaitEnd(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// do does what the rule says, except to pass. w watches the member, if one stands.
-func (e *entry) do(ctx context.Context, s *client.Session, next deed, r nodeRead, member string, w *client.OneShotWatch) error {
-	switch next {
-	case join:
-		return e.join(ctx, s)
-	case awaitEnd:
-		return e.awaitEnd(ctx, s, w)
-	case clearReady:
-		return e.b.clear(ctx, s, r)
-	case withdraw:
-		return e.withdraw(ctx, s, member)
-	case joinLate:
-		return e.joinLate(ctx, s)
+	if err := e.join(ctx, s); err != nil {
+		return nil, err
 	}
-	return e.await(ctx, s)
+	e.first = cmp.Or(e.first, e.czxid)
+	for {
+		r, err := e.b.readReady(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case r.there && r.stat.Czxid > e.czxid, !r.there && e.created:
+			if err := e.agrees(readyName, r.data); err != nil {
+				return nil, err
+			}
+			return e.pass(ctx, s)
+		case r.there:
+			pass, err := e.late(ctx, s, r)
+			if err != nil {
+				return nil, err
+			}
+			if pass {
+				return e.pass(ctx, s)
+			}
+		default:
+			if err := e.await(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 // join makes the node of this member in this session. In the same transaction it
@@ -171,7 +151,7 @@ func (e *entry) join(ctx context.Context, s *client.Session) error {
 				return err
 			}
 			if there && stat.EphemeralOwner == s.ID() { // no other client can know the name
-				e.rule.joined(stat.Czxid)
+				e.czxid = stat.Czxid
 				return nil
 			}
 		}
@@ -187,7 +167,7 @@ func (e *entry) join(ctx context.Context, s *client.Session) error {
 			var stat *zk.Stat
 			_, stat, err = s.CreateStat(ctx, e.path, e.b.data(), e.b.parents(client.Ephemeral())...)
 			if err == nil {
-				e.rule.joined(stat.Czxid)
+				e.czxid = stat.Czxid
 			}
 		}
 		switch {
@@ -230,6 +210,25 @@ func (e *entry) remains(ctx context.Context, s *client.Session, old []string) ([
 	return parts, nil
 }
 
+// late decides what to do in a round that was open before this member came.
+func (e *entry) late(ctx context.Context, s *client.Session, r readyNode) (pass bool, err error) {
+	if r.stat.Czxid > e.first { // it was opened during this Enter, whose session was lost then
+		return true, e.agrees(readyName, r.data)
+	}
+	member, w, err := e.b.live(ctx, s, r.stat.Czxid, e.path)
+	if err != nil {
+		return false, err
+	}
+	w.Stop()
+	switch {
+	case w == nil:
+		return false, e.b.clear(ctx, s, r)
+	case e.b.rounds:
+		return false, e.withdraw(ctx, s, member)
+	}
+	return true, e.agrees(readyName, r.data)
+}
+
 // withdraw deletes the node of this member and returns errOpen, if another member
 // of the open round stands at path. If that member has left, the round may be
 // over and the next one opened with this member counted. Then withdraw returns
@@ -256,45 +255,34 @@ func (e *entry) withdraw(ctx context.Context, s *client.Session, path string) er
 	return errOpen
 }
 
-// joinLate notes in the member's node that it works in the open round, if that is open yet.
-// From then on others wait for it in Leave.
-func (e *entry) joinLate(ctx context.Context, s *client.Session) error {
-	says := client.SetOp(e.path, append(e.b.data(), lateMark...), client.AnyVersion)
-	_, err := s.Multi(ctx, client.CheckOp(e.b.ready(), client.AnyVersion), says)
-	refused := (*client.MultiError)(nil)
-	if errors.Is(err, zk.ErrNoAuth) && errors.As(err, &refused) && refused.Index == 0 {
-		_, err = s.Multi(ctx, says) // a check takes the right to read
-	}
-	if err != nil {
-		if !retries(ctx, s, err) {
+// awaitEnd waits until no round is open that was open before this Enter had a node. A
+// member that has lost its session since belongs to a round that was opened meanwhile.
+func (e *entry) awaitEnd(ctx context.Context, s *client.Session) error {
+	for {
+		r, err := e.b.readReady(ctx, s)
+		if err != nil || !r.there || e.first != 0 && r.stat.Czxid > e.first {
 			return err
 		}
-		if err := s.Sync(ctx, e.path); err != nil {
+		_, member, err := e.b.live(ctx, s, r.stat.Czxid, e.path)
+		if err != nil {
 			return err
 		}
-		own, err := e.b.read(ctx, s, e.path)
-		switch {
-		case err != nil:
+		if member == nil {
+			if err := e.b.clear(ctx, s, r); err != nil {
+				return err
+			}
+			continue
+		}
+		there, _, ready, err := look(ctx, s, e.b.ready())
+		if err == nil && there {
+			err = either(ctx, member, ready)
+		}
+		member.Stop()
+		ready.Stop()
+		if err != nil {
 			return err
-		case !own.there:
-			e.gone = true
-			return e.deleted()
-		case !saysLate(own.data): // the round is over
-			return nil
 		}
 	}
-	e.rule.joinedLate()
-	return nil
-}
-
-// awaitEnd waits until the ready node or the watched member of its round has changed.
-func (e *entry) awaitEnd(ctx context.Context, s *client.Session, member *client.OneShotWatch) error {
-	there, _, ready, err := look(ctx, s, e.b.ready())
-	if err != nil || !there {
-		return err
-	}
-	defer ready.Stop()
-	return either(ctx, member, ready)
 }
 
 // either waits for one of two watches.
@@ -312,24 +300,20 @@ func either(ctx context.Context, one, other *client.OneShotWatch) error {
 // node or the member's own node changes. The last member to come sees all others,
 // as its list is newer than its node. So no other member needs to be woken.
 func (e *entry) await(ctx context.Context, s *client.Session) error {
-	there, now, ready, err := s.ExistsW(ctx, e.b.ready())
+	there, _, ready, err := s.ExistsW(ctx, e.b.ready())
 	if err != nil {
 		return err
 	}
 	defer ready.Stop()
 	if there {
-		if now.Czxid > e.rule.czxid { // the node stood then; the ready node may be gone again before it is read
-			e.rule.saw(round{opened: now.Czxid})
-		}
 		return nil
 	}
-	defer e.heard(ready)
 	stands, stat, own, err := look(ctx, s, e.path)
 	if err != nil {
 		return err
 	}
 	defer own.Stop()
-	if !stands || stat.Czxid != e.rule.czxid {
+	if !stands || stat.Czxid != e.czxid {
 		e.gone = !stands
 		return e.deleted()
 	}
@@ -347,19 +331,10 @@ func (e *entry) await(ctx context.Context, s *client.Session) error {
 	if err := either(ctx, ready, own); err != nil {
 		return e.waited(err)
 	}
-	return nil
-}
-
-// heard notes the event that a round was opened while the member's node stood. The ready
-// node may be gone again before it is read.
-func (e *entry) heard(ready *client.OneShotWatch) {
-	select {
-	case <-ready.Done():
-		if event, _ := ready.Event(); event == zk.EventNodeCreated {
-			e.rule.created()
-		}
-	default:
+	if event, _ := ready.Event(); event == zk.EventNodeCreated {
+		e.created = true // it may be gone again before it is read
 	}
+	return nil
 }
 
 func (e *entry) deleted() error {
@@ -369,17 +344,12 @@ func (e *entry) deleted() error {
 // open makes the ready node, if all that are counted still stand.
 func (e *entry) open(ctx context.Context, s *client.Session, names []string) error {
 	counted := []client.Op{client.CheckOp(e.path, client.AnyVersion)}
-	with := []string{e.rule.name}
 	for _, name := range names {
 		if len(counted) < e.b.members && e.b.at(name) != e.path {
 			counted = append(counted, client.CheckOp(e.b.at(name), client.AnyVersion))
-			if !e.curator[name] {
-				with = append(with, name)
-			}
 		}
 	}
-	data := append(append(e.b.data(), namedMark...), strings.Join(with, ",")...)
-	ready := client.CreateOp(e.b.ready(), data, e.b.creation()...)
+	ready := client.CreateOp(e.b.ready(), e.b.data(), e.b.creation()...)
 	_, err := s.Multi(ctx, append(slices.Clone(counted), ready)...)
 	refused := (*client.MultiError)(nil)
 	if errors.Is(err, zk.ErrNoAuth) && errors.As(err, &refused) && refused.Index < len(counted) {
@@ -419,8 +389,7 @@ func (e *entry) compare(ctx context.Context, s *client.Session, names []string) 
 			if err := e.agrees(name, seen[i]); err != nil {
 				return err
 			}
-			_, count, _ := parse(seen[i])
-			e.same[name], e.curator[name] = true, count == 0
+			e.same[name] = true
 		}
 	}
 	return nil
@@ -447,11 +416,11 @@ func (e *entry) pass(ctx context.Context, s *client.Session) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !there || stat.Czxid != e.rule.czxid {
+	if !there || stat.Czxid != e.czxid {
 		e.gone = !there
 		return nil, e.deleted()
 	}
-	m := &Member{b: e.b, path: e.path, session: s, round: e.round}
+	m := &Member{b: e.b, path: e.path, session: s}
 	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.holding, err = inner.Hold(ctx, s, m.lost, e.path)
 	if err != nil {

@@ -305,7 +305,7 @@ func (g *game) wasOpen(s *stay) bool {
 			return true
 		case !g.rounds && (o.to.IsZero() || o.to.After(s.called)):
 			for p := range o.with {
-				if one := g.nodes[p].at(s.called); one != nil && p != s.path { // it was counted, and may have come back in a new session
+				if one := g.nodes[p].at(s.called); one != nil && p != s.path && one.zxid < o.zxid {
 					return true
 				}
 			}
@@ -316,14 +316,8 @@ func (g *game) wasOpen(s *stay) bool {
 
 // insideFor reports whether other worked on after the Leave of s had passed,
 // although its node stood when that began. If an operator ends the session, no
-// member can know in advance. A member that passed with a round which was opened after
-// that began has waited for another round than that of s.
+// member can know in advance.
 func (g *game) insideFor(other, s *stay) bool {
-	for _, o := range g.opened {
-		if _, counted := o.with[other.path]; counted && o.from.After(s.leaving) && !o.from.After(other.passed) {
-			return false
-		}
-	}
 	one := g.nodes[other.path].at(s.leaving)
 	return one != nil && one == g.nodes[other.path].at(other.passed) && !one.operator && !g.forced[one.session] && other.passed.Before(s.left) && other.over.After(s.left)
 }

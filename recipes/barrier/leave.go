@@ -17,8 +17,7 @@ import (
 // keeps its node until it is the last; the others remove theirs and wait. The
 // node of a member that dies is deleted with its session, and the others wait no
 // longer. A member that enters later, with a node made after the call began, is
-// not waited for. Nor is one that the round did not let in: its node stands, and it
-// waits for another round itself.
+// not waited for.
 //
 // Leave may be called once. If ctx ends, the member has left all the same: its
 // node is removed in the background, where Curator's stays, and the error is a
@@ -94,13 +93,15 @@ func (l *leaving) leaveIn(ctx context.Context, s *client.Session) error {
 		}
 		l.wait = slices.DeleteFunc(l.wait, func(name string) bool { return name == l.own || !slices.Contains(names, name) })
 		var done bool
-		switch next, whom := leaveNext(l.own, l.gone, l.wait); next {
-		case tidy:
+		switch {
+		case len(l.wait) == 0 && l.gone:
 			return l.finish(ctx, s)
-		case removeBoth:
+		case len(l.wait) == 0:
 			done, err = l.last(ctx, s)
+		case !l.gone && l.own < l.wait[0]:
+			err = l.watch(ctx, s, l.wait[len(l.wait)-1], false)
 		default:
-			err = l.watch(ctx, s, whom, next == removeAndAwait)
+			err = l.watch(ctx, s, l.wait[0], !l.gone)
 		}
 		if err != nil || done {
 			return err
@@ -116,14 +117,7 @@ func (l *leaving) watch(ctx context.Context, s *client.Session, name string, rem
 		return err
 	}
 	defer w.Stop()
-	owed, end := there && stat.Czxid <= l.begin, w // else it has left, and has perhaps come again
-	if owed {
-		if owed, end, err = l.owes(ctx, s, standing{name, stat.Czxid}, w); err != nil {
-			return err
-		}
-		defer end.Stop()
-	}
-	if !owed {
+	if !there || stat.Czxid > l.begin { // it has left, and has perhaps come again
 		l.wait = slices.DeleteFunc(l.wait, func(n string) bool { return n == name })
 		return nil
 	}
@@ -133,24 +127,12 @@ func (l *leaving) watch(ctx context.Context, s *client.Session, name string, rem
 		}
 		l.gone = true
 	}
-	if err := either(ctx, w, end); err != nil {
-		return l.waited(err)
+	select {
+	case <-w.Done():
+	case <-ctx.Done():
+		return l.waited(ctxerr.Ended(ctx))
 	}
 	return nil
-}
-
-// owes reports whether the Leave waits for another member, of which w watches the
-// node. If the ready node decides, it returns a watch on that, else w.
-func (l *leaving) owes(ctx context.Context, s *client.Session, other standing, w *client.OneShotWatch) (bool, *client.OneShotWatch, error) {
-	if l.m.round.awaits(other, false, false) {
-		return true, w, nil
-	}
-	open, _, end, err := look(ctx, s, l.b.ready())
-	if err != nil || open {
-		return l.m.round.awaits(other, false, open), end, err
-	}
-	now, err := l.b.read(ctx, s, l.b.at(other.name)) // once no round is open, nobody joins it
-	return now.there && l.m.round.awaits(other, saysLate(now.data), false), w, err
 }
 
 // last removes the node of the last member together with the ready node: no member of
@@ -186,11 +168,11 @@ func (l *leaving) last(ctx context.Context, s *client.Session) (bool, error) {
 // A ready node of a later round stays.
 func (l *leaving) finish(ctx context.Context, s *client.Session) error {
 	for {
-		r, err := l.b.read(ctx, s, l.b.ready())
+		r, err := l.b.readReady(ctx, s)
 		if err != nil || !r.there || r.stat.Czxid > l.begin {
 			return err
 		}
-		_, w, err := l.b.live(ctx, s, r.round(), l.m.path)
+		_, w, err := l.b.live(ctx, s, r.stat.Czxid, l.m.path)
 		if err != nil {
 			return err
 		}

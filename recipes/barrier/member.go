@@ -18,7 +18,6 @@ type Member struct {
 	b       *DistributedDoubleBarrier
 	path    string
 	session *client.Session
-	round   round // that it works in, none if it was not seen
 	holding inside.Holding
 	ctx     context.Context //nolint:containedctx // of the member
 	stop    context.CancelCauseFunc

@@ -11,6 +11,9 @@ import (
 
 // look asks for the node, with a watch if it is kept.
 func (n *PersistentNode) look(ctx context.Context, s *client.Session, watch bool) (a answer, err error) {
+	if n.path == "" { // a create with a number, whose answer was lost, has left no node
+		return a, nil
+	}
 	if watch {
 		a.there, n.stat, n.watch, err = s.ExistsW(ctx, n.path)
 	} else {
