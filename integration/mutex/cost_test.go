@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"testing"
 	"time"
 
@@ -102,7 +103,12 @@ func cost(ctx context.Context, t *testing.T, w *world, m *recipes.InterProcessMu
 func roundTrips(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
 	m := w.mutex(t, c)
-	check(t, held(ctx, t, m).Release(ctx)) // the directory is there
+	// A persistent directory: the server may remove an empty container between two acquires.
+	_, err := w.raw.Create(path.Dir(w.dir), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	check(t, err)
+	_, err = w.raw.Create(w.dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	check(t, err)
+	check(t, held(ctx, t, m).Release(ctx)) // the servers' dialect is known
 
 	// The second acquire in a short time also sets a watch on the directory, so that the
 	// next ones need no list.
