@@ -39,15 +39,20 @@ func orderPrograms() []orderProgram {
 	if os.Getenv("DOCENT_EXPLORE_LONG") != "" {
 		more = 1
 	}
-	return []orderProgram{
-		{"aM aM bM", more},
-		{"aM aM- bM", more},
+	programs := []orderProgram{
 		{"aR aW- aR aW", more},
 		{"aD aR aW", more},
-		{"aW aR bW", more},
-		{"aD bR bW", more},
-		{"aS aS bS-", more},
 	}
+	if shortForm != underRace {
+		programs = append(programs, []orderProgram{
+			{"aM aM bM", more},
+			{"aM aM- bM", more},
+			{"aW aR bW", more},
+			{"aD bR bW", more},
+			{"aS aS bS-", more},
+		}...)
+	}
+	return programs
 }
 
 // TestExploreOrders plays programs of locks in every order. DOCENT_EXPLORE_ORDER plays one
@@ -66,19 +71,13 @@ func TestExploreOrders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn := 0
 			for _, f := range got.Findings {
-				if errors.Is(f.Err, errWrongOutcome) || !errors.Is(f.Err, explore.ErrOtherOptions) {
-					t.Fatalf("%v", f)
-				}
-				drawn++
+				t.Errorf("%v", f)
 			}
-			// Two goroutines of one client may ask at one instant, and the scheduler draws who
-			// is first. Such an order is judged all the same.
-			if replay == "" && (!got.Complete || got.Runs < 10 || drawn*100 > got.Runs) {
-				t.Errorf("%d orders, of which the scheduler has drawn %d; complete %v", got.Runs, drawn, got.Complete)
+			if replay == "" && (!got.Complete || got.Runs < 10) {
+				t.Errorf("%d orders; complete %v", got.Runs, got.Complete)
 			}
-			t.Logf("%d orders of at most %d choices, %d switches, %d drawn", got.Runs, got.Longest, p.switches, drawn)
+			t.Logf("%d orders of at most %d choices, %d switches", got.Runs, got.Longest, p.switches)
 		})
 	}
 }
@@ -113,8 +112,6 @@ type orderActor struct {
 	shared bool
 	done   bool
 }
-
-var errWrongOutcome = errors.New("wrong outcome")
 
 var errTwoHolders = errors.New("held together")
 
@@ -220,10 +217,7 @@ func playOrder(t *testing.T, contenders string, order *explore.Order) error {
 	if left := srv.Children(dir); err == nil && contenders[1] != 'S' && len(left) > 0 {
 		err = fmt.Errorf("left behind: %v", left)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errWrongOutcome, err)
-	}
-	return nil
+	return err
 }
 
 // instant waits until all that follows from the last step has happened, and begins another

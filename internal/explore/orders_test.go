@@ -118,3 +118,21 @@ func TestOrdersNoticesChance(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A rare run with other options is played again, and no order is lost.
+func TestOrdersPlaysAgainAfterChance(t *testing.T) {
+	t.Parallel()
+	for rare := range 12 {
+		runs := 0
+		r, err := explore.Orders{Switches: 3, Findings: 100}.Play(func(o *explore.Order) error {
+			c := newCounter()
+			c.more = runs == rare
+			runs++
+			_ = c.play(o)
+			return nil
+		})
+		if err != nil || len(r.Findings) != 0 || !r.Complete || r.Runs < 6 {
+			t.Errorf("run %d differs: %+v, %v", rare, r, err)
+		}
+	}
+}
