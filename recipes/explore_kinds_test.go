@@ -100,7 +100,7 @@ var shortKinds = []*shortKind{
 	{
 		name: "mutex with a window", dirs: []string{"/m"}, modes: mutexModes, most: 2, lock: shortMutex, ask: askMutex,
 		begins: []string{"M", "try M"}, nested: []string{"M"}, calls: everyCall,
-		bounds: [3]shortBound{{1, 4, 5}, {1, 4, 6}, {2, 5, 7}},
+		bounds: [3]shortBound{{1, 3, 5}, {1, 4, 6}, {2, 5, 7}},
 	},
 	{
 		name: "read/write lock", dirs: []string{"/l"}, modes: rwModes, lock: shortReadWrite, ask: askReadWrite,
@@ -115,12 +115,12 @@ var shortKinds = []*shortKind{
 	{
 		name: "read/write lock with all calls", dirs: []string{"/l"}, modes: rwModes, lock: shortReadWrite, ask: askReadWrite,
 		begins: []string{"R", "W", "try R", "try W"}, nested: []string{"R", "W"}, calls: everyRWCall,
-		bounds: [3]shortBound{{1, 2, 4}, {1, 3, 5}, {1, 4, 7}},
+		bounds: [3]shortBound{{1, 2, 3}, {1, 3, 5}, {1, 4, 7}},
 	},
 	{
 		name: "permits", dirs: permitDirs, modes: permitModes, permits: 2, lock: shortPermits, ask: askPermits,
 		begins: []string{"P1", "P2", "try P1", "try P2"}, nested: []string{"P1"}, calls: everyCall,
-		bounds: [3]shortBound{{1, 3, 4}, {1, 3, 5}, {2, 4, 7}},
+		bounds: [3]shortBound{{1, 2, 4}, {1, 3, 5}, {2, 4, 7}},
 	},
 	{
 		name: "permits in constant use", dirs: permitDirs, modes: permitModes, permits: 2, used: true, lock: shortPermits, ask: askPermits,
@@ -130,12 +130,12 @@ var shortKinds = []*shortKind{
 	{
 		name: "semaphore mutex beside one permit", dirs: permitDirs, modes: aloneModes, permits: 1, lock: shortPermits, ask: askPermits,
 		begins: []string{"S", "P1", "try S"}, nested: []string{"S"}, calls: everyCall,
-		bounds: [3]shortBound{{1, 3, 4}, {1, 3, 5}, {2, 4, 7}},
+		bounds: [3]shortBound{{1, 2, 4}, {1, 3, 5}, {2, 4, 7}},
 	},
 	{
 		name: "multi-lock beside single locks", dirs: []string{"/x", "/y"}, modes: multiModes, lock: shortMulti,
 		begins: []string{"XY", "try XY", "X", "YR", "YW"}, calls: []string{"cancel", "release", "delete"},
-		bounds: [3]shortBound{{1, 3, 4}, {1, 3, 5}, {2, 4, 7}},
+		bounds: [3]shortBound{{1, 2, 4}, {1, 3, 5}, {2, 4, 7}},
 	},
 }
 
