@@ -488,33 +488,9 @@ func (a *arena) save() {
 		to.set(isParked, m.woken != nil)
 		to.set(isWoken, len(m.woken) > 0)
 		to.guard = a.guardIndex(m.guard)
-		a.links(i)
-	}
-}
-
-// links checks I4 and I5.
-func (a *arena) links(i int) {
-	m := &a.m[i]
-	if m.front != nil && !slices.Contains(m.front.followers, m) {
-		a.assert("I4: %s does not know its follower %s", a.who(int(a.index(m.front))), a.who(i))
-	}
-	for k, f := range m.followers {
-		if f.front != m || slices.Index(m.followers, f) != k {
-			a.assert("I4: %s has the follower %s, which waits for another", a.who(i), a.who(int(a.index(f))))
+		if err := m.audit(); err != nil {
+			a.assert("%s: %w", a.who(i), err)
 		}
-	}
-	if (m.front != nil) != (m.state == linked) {
-		a.assert("I4: %s is in state %d and has a front: %v", a.who(i), m.state, m.front != nil)
-	}
-	if m.state != linked {
-		return
-	}
-	front := a.who(int(a.index(m.front)))
-	if m.front.state == over || m.front.state == left {
-		a.assert("I4: %s waits for %s, which is over or left", a.who(i), front)
-	}
-	if m.front.Session.ID() != m.Session.ID() {
-		a.assert("I5: %s waits for %s of another session", a.who(i), front)
 	}
 }
 

@@ -155,6 +155,7 @@ const (
 	ResidueSession   ResidueKind = "session"
 	ResidueGoroutine ResidueKind = "goroutine"
 	ResidueClose     ResidueKind = "close"
+	ResidueChain     ResidueKind = "chain"
 )
 
 // Begin records the start of an attempt.

@@ -47,6 +47,8 @@ var (
 	ErrSessionLeft   = errors.New("left behind: a session of a closed client")
 	ErrGoroutineLeft = errors.New("left behind: a goroutine of a closed client")
 	ErrCloseFailed   = errors.New("close in peace: it failed or took long")
+
+	ErrChain = errors.New("wrong knowledge: a client's chain of its own contenders breaks an invariant")
 )
 
 // beliefChecks know what a holder may believe: that it holds the lock until its

@@ -8,6 +8,7 @@ func residues(f *facts) (errs []error) {
 		ResidueSession:   ErrSessionLeft,
 		ResidueGoroutine: ErrGoroutineLeft,
 		ResidueClose:     ErrCloseFailed,
+		ResidueChain:     ErrChain,
 	}
 	for _, left := range f.Left {
 		errs = append(errs, broken(promises[left.Kind], "%s", left.What))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
@@ -291,8 +292,15 @@ func (w *world) reads(r zktest.Request) {
 }
 
 // committed reads the log of commits. The answers of an ensemble's members tell
-// too little and too late.
+// too little and too late. What each client then knows of its own contenders must be right.
 func (w *world) committed(c zktest.Commit) {
+	for _, n := range w.nodes {
+		if of := n.c.Load(); of != nil {
+			if err := seqqueue.Audit(of); err != nil {
+				w.leave(sim.ResidueChain, fmt.Sprintf("%s at %v: %v", n.name, w.now(), err))
+			}
+		}
+	}
 	for _, path := range slices.Concat(c.Created, c.Deleted, c.Changed) {
 		if l := w.lockOf(path); l != nil {
 			w.h.Stirred("", l.path)
