@@ -132,8 +132,11 @@ func (c Contender) text() string {
 	}
 	var s strings.Builder
 	s.WriteString(c.Path)
-	if c.Session != 0 || !c.QueuedSince.IsZero() || !c.HeldSince.IsZero() { // else the node was not read yet
+	switch {
+	case c.Session != 0:
 		fmt.Fprintf(&s, ", session 0x%x", uint64(c.Session)) //nolint:gosec // bits, not a quantity
+	case !c.QueuedSince.IsZero() || !c.HeldSince.IsZero(): // the node was read
+		s.WriteString(", of no session, so that it stays until it is deleted")
 	}
 	if !c.QueuedSince.IsZero() {
 		s.WriteString(", queued since " + c.QueuedSince.Format(time.RFC3339))

@@ -66,7 +66,7 @@ func TestContenderTells(t *testing.T) {
 				t.Errorf("%s with %q: %+v, want %v, %v, %+v", tt.name, tt.data, got, tt.family, tt.mode, tt.owner)
 			}
 			text := got.String()
-			for _, want := range []string{"holder " + path + ", session 0x0, queued since ", ", " + tt.mode.String() + " by " + tt.family.String()} {
+			for _, want := range []string{"holder " + path + ", of no session, so that it stays until it is deleted, queued since ", ", " + tt.mode.String() + " by " + tt.family.String()} {
 				if !strings.Contains(text, want) {
 					t.Errorf("String = %q, want it to say %q", text, want)
 				}

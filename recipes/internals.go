@@ -38,7 +38,8 @@ const (
 )
 
 // newLockInternals checks the path of a lock whose own nodes have tag. Nodes
-// with one of others stand in the same line.
+// with one of others stand in the same line, and so do nodes that are named by a number
+// alone, as in Curator's locks.
 func newLockInternals(c *client.Client, path string, s settings, tag string, others ...string) (*lockInternals, error) {
 	full, err := lockPath(c, path)
 	if err != nil {
@@ -47,7 +48,7 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	tags := seqqueue.Tags{Contenders: append([]string{tag}, others...), Foreign: known, Site: semaphoreSite}
+	tags := seqqueue.Tags{Contenders: append([]string{tag, seqqueue.Bare}, others...), Foreign: known, Site: semaphoreSite}
 	if s.kazoo { // what is a contender is not foreign
 		tags.Contenders = append(tags.Contenders, kazooLock, kazooRead)
 	}

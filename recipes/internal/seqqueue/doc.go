@@ -33,10 +33,11 @@
 //
 // # Foreign children
 //
-// A child without the prefix, or without such a number after it, is no contender, and is
-// passed over. Curator counts some of these children as contenders, depending on how their
-// names compare, and waits for them. Then a contender of this package goes first, which does
-// no harm.
+// A child whose whole name is such a number is a contender: programs with a lock of their own
+// name their nodes so, and Curator waits for them. Any other child without the prefix, or
+// without a number after it, is no contender, and is passed over. Curator counts some of these
+// children as contenders, depending on how their names compare, and waits for them. Then a
+// contender of this package goes first, which does no harm.
 //
 // # Sessions
 //

@@ -104,9 +104,14 @@ const (
 	warnSequence = 1 << 30
 )
 
+// Bare is the tag of a name that is a number alone. Programs with a lock of their own name
+// their nodes so.
+const Bare = ""
+
 // Tags are the texts in front of the number that tell a contender from other children.
 type Tags struct {
-	// Contenders stand in one line, by their numbers, whichever tag they have.
+	// Contenders stand in one line, by their numbers, whichever tag they have. [Bare] may
+	// be one of the tags.
 	Contenders []string
 	// Foreign are contenders by the rules of another protocol, which may not see
 	// ours. If one is in the directory, an acquire is refused. A child whose name has
@@ -205,7 +210,10 @@ const (
 
 // parse looks for the last occurrence of tag.
 func parse(tag, name string) (Node, numeral) {
-	i := strings.LastIndex(name, tag)
+	i := 0
+	if tag != Bare {
+		i = strings.LastIndex(name, tag)
+	}
 	if i < 0 {
 		return Node{}, noNumber
 	}

@@ -13,22 +13,26 @@ import (
 
 const prefix = "lock-"
 
-var tags = seqqueue.Tags{Contenders: []string{prefix}}
+var tags = seqqueue.Tags{Contenders: []string{prefix, seqqueue.Bare}}
 
-// sorted is the queue as Curator sorts it: by the text after the last prefix,
-// compared as text. Children that are no contenders are left out.
+// sorted is the queue as Curator sorts it: by the text after the last prefix, or by the whole
+// name without one, compared as text. Children without a number there are left out.
 func sorted(children []string) []string {
 	var in []string
 	for _, name := range children {
-		if key, ok := curatorKey(prefix, name); ok && tenDigits.MatchString(key) {
+		if key := curatorKeyOrName(prefix, name); tenDigits.MatchString(key) {
 			in = append(in, name)
 		}
 	}
 	slices.SortFunc(in, func(a, b string) int {
-		ka, _ := curatorKey(prefix, a)
-		kb, _ := curatorKey(prefix, b)
-		if ka != kb {
+		ka, kb := curatorKeyOrName(prefix, a), curatorKeyOrName(prefix, b)
+		switch {
+		case ka != kb:
 			return strings.Compare(ka, kb)
+		case a == ka: // a number alone comes last, though no counter gives a number twice
+			return 1
+		case b == kb:
+			return -1
 		}
 		return strings.Compare(a, b)
 	})
@@ -46,8 +50,7 @@ func wantQueue(t *testing.T, children []string) {
 		t.Fatalf("%q: line %v, want %v", children, got, want)
 	}
 	wrapped := slices.ContainsFunc(children, func(name string) bool {
-		key, ok := curatorKey(prefix, name)
-		return ok && wrappedNumber.MatchString(key)
+		return wrappedNumber.MatchString(curatorKeyOrName(prefix, name))
 	})
 	odd := func(n seqqueue.Node) bool { return n.Sequence()%2 == 1 }
 	for i, own := range got {
@@ -85,6 +88,8 @@ func TestLine(t *testing.T) {
 		{"lock--2147483648", "a-lock-2147483647"},
 		{"a-lock-0999999999", "a-lock-1000000000", "a-lock-2147483647"},
 		{"lock-0000000005-lock-0000000001", "lock-0000000003"},
+		{"0000000002", "a-lock-0000000003", "0000000001", "b-lock-0000000000", "1", "00000000000", "x0000000001"},
+		{"-2147483648", "a-lock-0000000001"},
 	} {
 		wantQueue(t, children)
 	}
@@ -191,6 +196,7 @@ func FuzzLine(f *testing.F) {
 	f.Add("a-lock-0000000002,b-lock-0000000001,lock--1,x")
 	f.Add("lock--2147483648,a-lock-2147483647")
 	f.Add("a-lock-0000000001,b-lock-0000000001")
+	f.Add("0000000001,a-lock-0000000001,-2147483648")
 	f.Fuzz(func(t *testing.T, list string) {
 		children := strings.Split(list, ",")
 		slices.Sort(children)

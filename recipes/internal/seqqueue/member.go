@@ -336,6 +336,10 @@ func (m *Member) do(ctx context.Context, a action) (event, error) {
 		return event{}, m.awaitFront(ctx, a)
 	case watch:
 		m.tellAhead(a)
+		if a.nearest.Tag == Bare && m.q.bare.CompareAndSwap(false, true) {
+			inner.Logger(m.q.c).Warn("zookeeper: waiting for a contender that is named by a number alone; its program may not wait for this lock",
+				"node", m.q.Path(a.nearest), "remedy", `let that program sort by the last ten digits of the names; see "A lock of your own" in docs/mixing.md`)
+		}
 		return m.awaitAhead(ctx, a)
 	case stop:
 		return event{}, ErrExhausted

@@ -20,6 +20,14 @@ func curatorKey(prefix, name string) (string, bool) {
 	return "", false
 }
 
+// curatorKeyOrName is all of standardFixForSorting: a name without the prefix is its own key.
+func curatorKeyOrName(prefix, name string) string {
+	if key, ok := curatorKey(prefix, name); ok {
+		return key
+	}
+	return name
+}
+
 var (
 	tenDigits = regexp.MustCompile(`^[0-9]{10}$`)
 	// What String.format("%010d") makes of a negative int.

@@ -36,6 +36,7 @@ type Queue struct {
 
 	warned  atomic.Bool // that half of the numbers are used up
 	blind   atomic.Bool // a warning of a node that may not be read was logged
+	bare    atomic.Bool // a warning of a contender named by a number alone was logged
 	refused atomic.Bool // a number near the end was seen
 	mixed   atomic.Bool // a foreign child was seen
 }
