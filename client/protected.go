@@ -62,6 +62,9 @@ func (a *attempt) add(node inside.Node[Client], path string) error {
 		return misused("%s is in the namespace of a client with another session", node.Dir)
 	}
 	spec := createSpec{ephemeral: true, protected: true, parents: parentsContainers, sequential: !node.Plain}
+	if node.Persistent {
+		spec.parents = parentsPersistent
+	}
 	spec.acl, spec.parentACL = slices.Clone(node.ACL), slices.Clone(node.ACL)
 	var err error
 	if n.spec, err = a.complete(spec); err != nil {

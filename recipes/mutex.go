@@ -210,7 +210,11 @@ func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
 }
 
 // node is what a contender makes in the queue. The client was connected before.
-func (l *lockInternals) node() newNode { return l.queue.Node(l.tag, l.nodeData(l.c), l.acl) }
+func (l *lockInternals) node() newNode {
+	n := l.queue.Node(l.tag, l.nodeData(l.c), l.acl)
+	n.Persistent = l.stays
+	return n
+}
 
 // turn is that of a member that no contender ahead blocks.
 func (l *lockInternals) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place, error) {

@@ -28,6 +28,7 @@ type settings struct {
 	data      []byte
 	named     bool // data was given
 	acl       []zk.ACL
+	stays     bool // parents that are made are persistent
 	kazoo     bool
 	noReentry bool // holds are not shared
 	most      int  // nodes of one client, 0 for the default
@@ -80,6 +81,19 @@ func WithNodeData(data []byte) NodeOption {
 // client.ErrInvalidACL.
 func WithNodeACL(acl ...zk.ACL) NodeOption {
 	return nodeFunc(func(s *settings) { s.acl = append([]zk.ACL{}, acl...) })
+}
+
+// WithPersistentParents makes missing parents as persistent nodes, the directory of the lock
+// among them (Curator: dontUseContainerParents). By default they are containers, which
+// servers delete a while after the last contender has left. What a program has written into
+// the directory goes with it.
+//
+// The directory stays until a client deletes it, so it suits a fixed number of paths: each
+// path costs the servers memory for good. Its counter goes on, and the lock fails with
+// [ErrSequenceExhausted] after 2,146,435,072 nodes. Swept directories begin again at 0.
+// Parents that stand already stay what they are.
+func WithPersistentParents() NodeOption {
+	return nodeFunc(func(s *settings) { s.stays = true })
 }
 
 // WithKazoo lets Python's kazoo contend for the same lock. Without it a lock

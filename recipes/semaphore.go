@@ -94,7 +94,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 		return nil, err
 	}
 	s := newSemaphoreSettings(opts)
-	gate, err := newLockInternals(c, path+"/locks", settings{acl: s.acl}, lockTag)
+	gate, err := newLockInternals(c, path+"/locks", settings{acl: s.acl, stays: s.stays}, lockTag)
 	if err != nil {
 		return nil, err
 	}

@@ -279,7 +279,7 @@ func (p permits) mixed(ctx context.Context, leases place, err error) error {
 
 // nodes are the leases to be made, with data. The path is listed with them.
 func (p permits) nodes(data []byte) []newNode {
-	all := slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl}}, p.n)
+	all := slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl, Persistent: p.stays}}, p.n)
 	all[0].More = []string{p.path}
 	return all
 }

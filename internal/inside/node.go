@@ -21,6 +21,7 @@ type Node[Client any] struct {
 	Plain       bool
 	Data        []byte
 	ACL         []zk.ACL // of the node, and of parents that are made; nil: the client's default
+	Persistent  bool     // parents that are made are persistent, and not containers
 	List        bool     // list Dir behind the create
 	Other       string   // another directory to list, in the same namespace; "" for none
 	More        []string // directories to list behind Other, in the same namespace

@@ -16,6 +16,7 @@ type Option interface{ apply(*settings) error }
 // settings are what the options say.
 type settings struct {
 	acl    []zk.ACL
+	stays  bool // parents that are made are persistent
 	name   string
 	rounds bool
 }
@@ -44,6 +45,13 @@ func WithNodeACL(acl ...zk.ACL) Option {
 		s.acl = append([]zk.ACL{}, acl...)
 		return nil
 	})
+}
+
+// WithPersistentParents makes missing parents as persistent nodes, which stay until a client
+// deletes them. By default they are containers: servers delete them a while after their last
+// child is gone, and what a program has written there with them.
+func WithPersistentParents() Option {
+	return optionFunc(func(s *settings) error { s.stays = true; return nil })
 }
 
 // WithMemberName writes a name into the nodes of this barrier's members, a word. By
@@ -82,6 +90,9 @@ func (s *settings) creation(more ...client.CreateOption) []client.CreateOption {
 func (s *settings) parents(more ...client.CreateOption) []client.CreateOption {
 	if s.acl != nil {
 		more = append(more, client.ParentACL(s.acl...))
+	}
+	if s.stays {
+		return s.creation(append(more, client.WithPersistentParents())...)
 	}
 	return s.creation(append(more, client.WithParents())...)
 }

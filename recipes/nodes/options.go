@@ -19,6 +19,7 @@ type settings struct {
 	takeOver        bool
 	stopWhenRemoved bool
 	noParents       bool
+	parentsStay     bool
 }
 
 type optionFunc func(*settings) error
@@ -71,6 +72,14 @@ func TakeOver() Option {
 // Curator does.
 func StopWhenRemoved() Option {
 	return optionFunc(func(s *settings) error { s.stopWhenRemoved = true; return nil })
+}
+
+// WithPersistentParents makes missing parents as persistent nodes, which stay until a client
+// deletes them. By default they are containers: servers delete them a while after their last
+// child is gone, and what a program has written there with them. So a group without members
+// has no path then.
+func WithPersistentParents() Option {
+	return optionFunc(func(s *settings) error { s.parentsStay = true; return nil })
 }
 
 // WithoutParents makes no missing parents. While the parent is missing the state is

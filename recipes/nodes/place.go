@@ -109,7 +109,11 @@ func (n *PersistentNode) sibling(name string) string {
 func (n *PersistentNode) create(ctx context.Context, s *client.Session) error {
 	path, whole := n.target()
 	opts := n.mode.options(whole, n.ttl)
-	if !n.noParents {
+	switch {
+	case n.noParents:
+	case n.parentsStay:
+		opts = append(opts, client.WithPersistentParents())
+	default:
 		opts = append(opts, client.WithParents())
 	}
 	if n.acl != nil {

@@ -58,7 +58,7 @@ func (n *node[T]) parse(data []byte, stat *zk.Stat) (Versioned[T], error) {
 }
 
 func (n *node[T]) create(ctx context.Context, data []byte) error {
-	_, err := n.c.Create(ctx, n.path, data, append(n.createOptions(), client.WithParents())...)
+	_, err := n.c.Create(ctx, n.path, data, append(n.createOptions(), n.parents())...)
 	return err
 }
 

@@ -25,6 +25,7 @@ type Option interface {
 // settings are what the options say.
 type settings struct {
 	acl      []zk.ACL
+	stays    bool // parents that are made are persistent
 	tries    retry.Policy
 	promoted *promotion
 	plain    bool // no mark
@@ -73,6 +74,13 @@ func WithNodeACL(acl ...zk.ACL) Option {
 		s.acl = append([]zk.ACL{}, acl...)
 		return nil
 	}}
+}
+
+// WithPersistentParents makes missing parents as persistent nodes, which stay until a client
+// deletes them. By default they are containers: when the value is deleted, servers delete them
+// a while after their last child is gone, and what a program has written there with them.
+func WithPersistentParents() Option {
+	return option{func(s *settings) error { s.stays = true; return nil }}
 }
 
 // WithTries says how often an operation tries again after another client wrote in
@@ -144,6 +152,14 @@ func PromotedToLock[H any](lock Lock[H], timeout time.Duration, tries retry.Poli
 		}}
 		return nil
 	})
+}
+
+// parents is the option for missing parents.
+func (s *settings) parents() client.CreateOption {
+	if s.stays {
+		return client.WithPersistentParents()
+	}
+	return client.WithParents()
 }
 
 // createOptions are the options for the node and for a mark below it.
