@@ -123,6 +123,7 @@ type position struct {
 	woken     chan struct{} // has a token after a change of state; nil until the member waits
 	inWindow  bool          // it counts in the window
 	usesChain bool          // until its node is deleted
+	suspected bool          // a warning says that a member may wait for itself behind this one
 
 	identified bool      // its node is known
 	since      time.Time // when it was identified

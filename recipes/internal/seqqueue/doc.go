@@ -19,6 +19,7 @@
 //     process, without a request.
 //   - line.go: judge finds in a list which contenders are ahead and block.
 //   - ahead.go: behind any other contender it waits by a watch.
+//   - itself.go: a warning, if it may wait for a hold of its own caller.
 //   - own.go: the delete of the node, which ends the acquire or the hold.
 //   - foreign.go: locks of other recipes and libraries in the directory.
 //

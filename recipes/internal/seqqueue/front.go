@@ -80,6 +80,7 @@ func (m *Member) due(after time.Duration) (read <-chan struct{}, stop func()) {
 // watchOwn reads m's own node and watches it. If another client has deleted the node, it
 // returns ErrGone. If m may not read its own node, only lists show that node.
 func (m *Member) watchOwn(ctx context.Context) error {
+	m.suspect(ctx)
 	at := time.Now()
 	_, stat, w, err := m.Session.GetW(ctx, m.Path)
 	switch {

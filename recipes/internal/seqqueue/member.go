@@ -34,6 +34,7 @@ type Member struct {
 	seen     time.Time            // when its node was known to stand last
 	watch    *client.OneShotWatch // on its own node, or nil
 	blind    bool                 // its own node may not be read
+	doubt    *suspicion           // while m waits, or nil
 	nearest  *watchedNode         // the nearest contender ahead that blocks, while m watches it; or nil
 	children []string             // a list made since the node was, which Ahead has not read; or nil
 	other    []string             // the list of the other directory; nil if another contender may have had the turn since
@@ -301,10 +302,12 @@ func (m *Member) Await(ctx context.Context, blocks Blocks) error {
 	for ev := (event{}); ; {
 		a := m.next(m.now(ev), blocks)
 		if a.deed == take {
+			m.calm(true)
 			return m.atTurn(ctx)
 		}
 		var err error
 		if ev, err = m.do(ctx, a); err != nil {
+			m.calm(false)
 			return err
 		}
 	}

@@ -34,6 +34,8 @@ type Queue struct {
 
 	watchesOwn bool // a member that waits watches its own node from the beginning, as the node's name says
 
+	patience atomic.Int64 // how long a member waits at least before it warns that it may wait for itself
+
 	warned  atomic.Bool // that half of the numbers are used up
 	blind   atomic.Bool // a warning of a node that may not be read was logged
 	bare    atomic.Bool // a warning of a contender named by a number alone was logged
