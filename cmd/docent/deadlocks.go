@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,21 +25,32 @@ type wait struct {
 	QueuedSince *time.Time `json:"queued_since"`
 
 	waiter, holder string // their sessions, see party
+	heldSince      *time.Time
 }
 
 // kindCommand is the kind of a wait for a command. A docent releases its lock when its
 // command has ended, so it waits for the docents in that command.
 const kindCommand = "command"
 
+// kindSelf is the kind of a wait for a hold of the same session.
+const kindSelf = "self"
+
 func newDeadlocks(to *target) *cobra.Command {
 	var depth int
 	var dot bool
+	var self time.Duration
 	cmd := &cobra.Command{
 		Use:   "deadlocks [DIR]",
 		Short: "Look for sessions that wait for each other",
 		Long: `Deadlocks reads the queues of all locks at or below a directory, and looks for sessions
 that wait for each other in a circle. It writes the waits of such circles, and exits with 1
 if there are any.
+
+A session that waits for a lock that it holds is a circle of one, of the kind "self". It is
+listed when it has waited for a minute (--self), and not if its hold is known to be younger.
+Either another goroutine or thread of the program holds for long. Or the holder itself asks
+for the lock once more, and waits for itself for ever. In Go that is an acquire within a hold
+whose context is not the hold's. In Java it is a second InterProcessMutex object in one thread.
 
 A session is a process or a part of one. Several goroutines of a session may each
 hold and wait on their own, so a circle need not be a deadlock. If it stays when you look
@@ -56,9 +68,13 @@ shows who holds each lock and who waits for it.`,
 		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
+	cmd.Flags().DurationVar(&self, "self", time.Minute, "how long a session waits for its own hold before it is listed; 0 for never")
 	cmd.Flags().BoolVar(&dot, "dot", false, "write the graph of all waits")
 	form := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if self < 0 {
+			return usageError("--self is not negative; give 0 to list no session that waits for its own hold")
+		}
 		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
 			all, err := waitsUnder(ctx, c, append(args, "/")[0], depth, cmd.ErrOrStderr())
 			if err != nil {
@@ -67,7 +83,7 @@ shows who holds each lock and who waits for it.`,
 			if dot {
 				return graph(cmd.OutOrStdout(), all)
 			}
-			circle := circles(all)
+			circle := circles(all, self, time.Now())
 			if err := write(cmd.OutOrStdout(), *form, circle); err != nil {
 				return err
 			}
@@ -75,12 +91,21 @@ shows who holds each lock and who waits for it.`,
 				say(cmd.ErrOrStderr(), "no sessions wait for each other in a circle; --dot has %s", counted(len(all), "wait", "waits"))
 			}
 			if len(circle) > 0 {
-				return &exitError{exitFailure, fmt.Errorf("%d waits are part of a circle", len(circle))}
+				return &exitError{exitFailure, found(circle)}
 			}
 			return nil
 		})
 	}
 	return cmd
+}
+
+// found says what the waits of circles may be.
+func found(circle []wait) error {
+	say := fmt.Sprintf("%d waits are part of a circle", len(circle))
+	if slices.ContainsFunc(circle, func(w wait) bool { return w.Kind == kindSelf }) {
+		say += `; one of the kind "self" is a deadlock unless another goroutine or thread of the program holds`
+	}
+	return errors.New(say)
 }
 
 // waitsUnder reads who waits for whom at or below dir.
@@ -119,16 +144,27 @@ func waitsIn(contenders []row) (all []wait) {
 			continue
 		}
 		for _, ahead := range contenders[:i] {
-			if party(ahead) != party(waiter) && (ahead.Mode != reading || waiter.Mode != reading) {
-				all = append(all, wait{
-					waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
-					Since: waiter.Age, QueuedSince: waiter.QueuedSince,
-				})
+			w := wait{
+				waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
+				Since: waiter.Age, QueuedSince: waiter.QueuedSince,
 			}
+			switch {
+			case ahead.Mode == reading && waiter.Mode == reading:
+				continue
+			case w.waiter != w.holder:
+			case ahead.State != holds || slices.ContainsFunc(all, w.again): // one line for a session
+				continue
+			default:
+				w.Kind, w.heldSince = kindSelf, ahead.HeldSince
+			}
+			all = append(all, w)
 		}
 	}
 	return all
 }
+
+// again reports whether other is a wait of w's session for its own hold.
+func (w wait) again(other wait) bool { return other.Kind == kindSelf && other.waiter == w.waiter }
 
 // waitsForCommands are the waits of sessions for those within their commands, among the
 // contenders of all locks.
@@ -170,13 +206,17 @@ func label(r row) string {
 }
 
 // circles keeps the waits that are part of a circle: whose holder waits, by whatever
-// way, for the waiter.
-func circles(all []wait) (in []wait) {
+// way, for the waiter. A session that waits for its own hold must have done so for self.
+func circles(all []wait, self time.Duration, now time.Time) (in []wait) {
+	young := func(since *time.Time) bool { return since != nil && now.Sub(*since) < self }
 	next := map[string][]string{}
 	for _, w := range all {
 		next[w.waiter] = append(next[w.waiter], w.holder)
 	}
 	for _, w := range all {
+		if w.Kind == kindSelf && (self == 0 || w.QueuedSince == nil || young(w.QueuedSince) || young(w.heldSince)) {
+			continue
+		}
 		if reaches(next, w.holder, w.waiter) {
 			in = append(in, w)
 		}

@@ -416,6 +416,37 @@ func TestDeadlocks(t *testing.T) {
 	}
 }
 
+// A session that waits for its own hold for a while is a circle of one. It need not be a
+// deadlock, so a young wait is none, and --self says what is young.
+func TestDeadlocksSelf(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+	acquired(t, a, "/x")
+	acquired(t, a, "/y")
+	waiting(t, b, "/y")
+	if s := do(t, srv, "deadlocks", "--self", "1ns"); s.code != 0 {
+		t.Errorf("b waits for a: %+v", s)
+	}
+	waiting(t, a, "/x")
+	waiting(t, a, "/x")
+	for _, args := range [][]string{{"deadlocks"}, {"deadlocks", "--self", "0"}} {
+		if s := do(t, srv, args...); s.code != 0 || strings.Count(s.out, "\n") != 1 {
+			t.Errorf("%v, with a young wait: %+v", args, s)
+		}
+	}
+	s := do(t, srv, "deadlocks", "--self", "1ns", "-o", "json")
+	if s.code != exitFailure || strings.Count(s.out, `"kind": "self"`) != 1 || !strings.Contains(s.err, "another goroutine") {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, srv, "deadlocks", "--self", "1ns", "--dot"); strings.Count(s.out, `[label="/x"]`) != 1 {
+		t.Errorf("a waits for itself: %+v", s)
+	}
+	if s := do(t, srv, "deadlocks", "--self", "-1s"); s.code != exitUsage {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
