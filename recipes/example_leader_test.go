@@ -157,6 +157,60 @@ func ExampleElection_Observe() {
 	// there is no leader any more
 }
 
+// The id of a leader is its address, so that clients find it.
+func ExampleWithID() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, end, err := connectExample(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	for _, address := range []string{"10.0.0.7:8080", "10.0.0.8:8080"} { // of a listener that is open already
+		leader, err := recipes.NewLeaderLatch(c, "/leaders/scheduler", recipes.WithID(address))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		err = leader.Do(ctx, func(ctx context.Context, term *recipes.Term) error {
+			// More than an address, or what is known later: a node of its own, written while the term lasts.
+			_, err := term.Guard(ctx, client.CreateOp(fmt.Sprintf("/leaders/status-%d", term.FencingToken()), []byte("warming up")))
+			if err != nil {
+				return err
+			}
+			return callLeader(ctx, c)
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	// Output:
+	// call 10.0.0.7:8080
+	// call 10.0.0.8:8080
+}
+
+// callLeader is a client of the leader, which takes no part in the election.
+func callLeader(ctx context.Context, c *client.Client) error {
+	election, err := recipes.NewLeaderLatch(c, "/leaders/scheduler")
+	if err != nil {
+		return err
+	}
+	for now, err := range election.Observe(ctx) {
+		if err != nil {
+			return err
+		}
+		if now.Vacant || now.InDoubt {
+			continue // wait for the next leader, or for the connection
+		}
+		fmt.Println("call", now.Leader.ID)
+		return nil // a client that goes on calls the next address when the loop yields it
+	}
+	return ctx.Err()
+}
+
 // A leader is told to stop, and leads until another process can take over.
 func ExampleTerm_AwaitSuccessor() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -26,7 +26,8 @@ func (f nodeFunc) applyElection(s *electionSettings) { f(&s.nodes) }
 // WithID names the participant (Curator: the id of LeaderLatch, LeaderSelector.setId).
 // The id is the data of its node, as text, and nothing else is. Ids need not be unique.
 // If clients shall find the leader, its address belongs here: they read it as the ID of
-// [Election.Leader].
+// [Election.Leader] or of [Election.Observe]. The id does not change while the node stands. For
+// more than an address the leader writes a node of its own, in a [Hold.Guard].
 // Without the option the id is the client's default data. That is the address of this
 // host, and its process and name if the client has one by client.WithName.
 func WithID(id string) ElectionOption {
