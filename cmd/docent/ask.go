@@ -160,7 +160,11 @@ Curator does not hear of it at all, and works on.`,
 			if err := approve(cmd, io, l, who, yes, "Delete this node? Type yes: "); err != nil {
 				return err
 			}
-			return evict(ctx, c, l, who)
+			if err := evict(ctx, c, l, who); err != nil {
+				return err
+			}
+			say(cmd.ErrOrStderr(), "deleted %s", who.Path)
+			return nil
 		})
 	}
 	return cmd

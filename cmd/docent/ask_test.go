@@ -44,7 +44,7 @@ func TestEvict(t *testing.T) {
 	if s := do(t, srv, "evict", "--yes", "/a", "/b/"+node); s.code != exitFailure || hold.Err() != nil {
 		t.Errorf("a node of another lock: %+v", s)
 	}
-	if s := do(t, srv, "evict", "--yes", "/a", node); s.code != 0 || !strings.Contains(s.err, node) {
+	if s := do(t, srv, "evict", "--yes", "/a", node); s.code != 0 || !strings.Contains(s.err, "deleted /a/"+node) {
 		t.Errorf("%+v", s)
 	}
 	<-hold.Context().Done()

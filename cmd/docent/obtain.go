@@ -51,7 +51,7 @@ func (j *job) obtain(ctx context.Context, take taker) (*recipes.Hold, error) {
 			err = j.settled(ctx, hold)
 		}
 		if err != nil && errors.Is(context.Cause(ctx), errTimeUp) || errors.Is(err, recipes.ErrBusy) {
-			err = &exitError{j.conflict, err}
+			err = &exitError{j.conflict, behind(err)}
 		}
 		return err
 	})
@@ -62,6 +62,16 @@ func (j *job) obtain(ctx context.Context, take taker) (*recipes.Hold, error) {
 		_ = hold.Close()
 	}
 	return nil, ownFailure(err)
+}
+
+// behind is the error of a wait. If that was behind another waiter, it says how to see who holds.
+func behind(err error) error {
+	var lock *recipes.LockError
+	var wait *recipes.WaitError
+	if errors.As(err, &lock) && errors.As(err, &wait) && !wait.Ahead.Holder {
+		return fmt.Errorf("%w; docent who %s says who holds", err, lock.Path)
+	}
+	return err
 }
 
 // errTimeUp is the cause of the context that --timeout has ended.

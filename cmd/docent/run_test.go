@@ -68,6 +68,10 @@ func TestRunExitCodes(t *testing.T) {
 			t.Errorf("%v: %+v", tt.args, s)
 		}
 	}
+	waiting(t, connect(t, srv), "/held")
+	if s := result(t, docent(t, srv, "run", "--timeout", "1s", "/held", "--", "true")); s.code != exitConflict || !strings.Contains(s.err, "; docent who /held says who holds") {
+		t.Errorf("behind a waiter: %+v", s)
+	}
 	s := result(t, docent(t, srv, "run", "--servers", "127.0.0.1:1", "--connect-timeout", "100ms", "/a", "--", "true"))
 	if s.code != exitOwn || !strings.Contains(s.err, "refused") {
 		t.Errorf("no server: %+v", s)

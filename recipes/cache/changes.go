@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"iter"
 )
 
@@ -79,6 +80,15 @@ type Change[V any] struct {
 	Zxid int64
 	// State is that of the cache when Snapshot was published.
 	State State
+}
+
+// String is for logs. It has no data of nodes.
+func (c Change[V]) String() string {
+	s := c.Kind.String()
+	if c.Path != "" {
+		s += " " + c.Path
+	}
+	return fmt.Sprintf("%s, %v, zxid %d", s, c.Cause, c.Zxid)
 }
 
 // Changes yields Began with the first snapshot, as soon as there is one. The reader takes

@@ -34,6 +34,9 @@ type follower[V any] struct {
 	cancel  context.CancelFunc
 }
 
+// Path is the path that the cache follows.
+func (f *follower[V]) Path() string { return f.path }
+
 func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int, opts []Option) (*follower[V], error) {
 	switch {
 	case c == nil:
