@@ -122,10 +122,13 @@ func (c *Client) Watch(ctx context.Context, path string, opts ...WatchOption) (*
 		}
 		return nil, op
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop = context.AfterFunc(ctx, func() { w.finish(ctxerr.Ended(ctx)) })
 	return w, nil
 }
 
-// begin waits until the watch stands.
+// begin waits, within ctx, until the watch stands.
 func (c *Changes) begin(ctx context.Context) (err error) {
 	if err := ctxerr.Ended(ctx); err != nil {
 		return err
@@ -151,9 +154,6 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return ctxerr.Ended(ctx)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stop = context.AfterFunc(ctx, func() { c.finish(ctxerr.Ended(ctx)) })
 	return nil
 }
 

@@ -46,6 +46,28 @@ func TestFeedEventsBeforeAnswers(t *testing.T) {
 	})
 }
 
+// The context that opens a feed bounds the opening alone.
+func TestFeedOutlivesItsContext(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		r.create("/p", "")
+		c := r.connect("a")
+		ctx, cancel := context.WithCancel(r.ctx)
+		feed, err := inner.Feed(ctx, c, "/p", mode)
+		r.check(err)
+		defer feed.Close()
+		f := &reader{rig: r, Feed: feed, mode: mode}
+		f.await("the first event", f.Ready())
+		f.told("missed ")
+		cancel()
+		r.settle()
+		f.read("/p")
+		r.check(r.srv.SetData("/p", nil))
+		r.settle()
+		f.told("data /p")
+	})
+}
+
 // After a reconnection, and in a new session, there is a gap: the reader is told, and
 // its requests fail until it knows.
 func TestFeedGap(t *testing.T) {

@@ -185,11 +185,8 @@ func aclCases() []aclCase {
 			}
 			defer children.Close()
 			if err = children.Start(ctx); err == nil {
-				var snapshot *cache.Snapshot[[]byte]
-				if snapshot, err = children.WaitSynced(ctx); err == nil {
-					root, _ := snapshot.Root()
-					err = root.Err
-				}
+				root, _ := children.Snapshot().Root()
+				err = root.Err
 			}
 			return err
 		}},

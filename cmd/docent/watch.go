@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -63,7 +62,7 @@ func (e event) level() level {
 type pictures interface {
 	Start(ctx context.Context) error
 	Changes(ctx context.Context) iter.Seq2[cache.Change[[]byte], error]
-	WaitSynced(ctx context.Context) (*cache.Snapshot[[]byte], error)
+	Snapshot() *cache.Snapshot[[]byte]
 	State() cache.State
 	Close()
 }
@@ -105,11 +104,8 @@ Tables show the beginning of data, with -o wide more of it.`,
 			if err != nil {
 				return err
 			}
-			if err := p.Start(ctx); err != nil {
-				return err
-			}
-			defer p.Close()
 			v := viewer{cmd: cmd, path: args[0], form: *form, limit: to.connect}
+			defer p.Close()
 			if once {
 				return v.snapshot(ctx, p)
 			}
@@ -144,10 +140,10 @@ type viewer struct {
 func (v viewer) snapshot(ctx context.Context, p pictures) error {
 	ctx, cancel := context.WithTimeout(ctx, v.limit)
 	defer cancel()
-	s, err := p.WaitSynced(ctx)
-	if err != nil {
+	if err := p.Start(ctx); err != nil {
 		return fmt.Errorf("%w (--connect-timeout %v)", err, v.limit)
 	}
+	s := p.Snapshot()
 	if _, there := s.Root(); !there {
 		return fmt.Errorf("%s does not exist", v.path)
 	}
@@ -168,13 +164,14 @@ func (v viewer) nodes(s *cache.Snapshot[[]byte], state cache.State) (all []event
 // follow writes the nodes that there are, and every change.
 func (v viewer) follow(ctx context.Context, p pictures) error {
 	out := newListing[event](v.cmd.OutOrStdout(), v.form)
-	var begun atomic.Bool
 	late := time.AfterFunc(v.limit, func() {
-		if !begun.Load() {
-			_, _ = fmt.Fprintf(v.cmd.ErrOrStderr(), "docent: %s could not be read for %v: it is %v\n", v.path, v.limit, p.State())
-		}
+		_, _ = fmt.Fprintf(v.cmd.ErrOrStderr(), "docent: %s could not be read for %v: it is %v\n", v.path, v.limit, p.State())
 	})
-	defer late.Stop()
+	err := p.Start(ctx)
+	late.Stop()
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
 	for change, err := range p.Changes(ctx) {
 		if err != nil {
 			return err
@@ -183,7 +180,6 @@ func (v viewer) follow(ctx context.Context, p pictures) error {
 		e.Path = change.Path
 		switch change.Kind {
 		case cache.Began:
-			begun.Store(true)
 			e.Cause = ""
 			if _, there := change.Snapshot.Root(); !there {
 				_, _ = fmt.Fprintf(v.cmd.ErrOrStderr(), "docent: %s does not exist yet\n", v.path)

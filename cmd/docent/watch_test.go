@@ -199,7 +199,7 @@ func TestWatchOnce(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	srv.Ignore(zktest.Match{Op: zktest.OpGetData, Times: zktest.Always})
-	if s := do(t, srv, "watch", "--once", "--connect-timeout", "200ms", "/a"); s.code != exitFailure || !strings.Contains(s.err, "syncing") {
+	if s := do(t, srv, "watch", "--once", "--connect-timeout", "200ms", "/a"); s.code != exitFailure || !strings.Contains(s.err, "not all nodes have been read") {
 		t.Errorf("%+v", s)
 	}
 }

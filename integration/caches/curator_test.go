@@ -121,7 +121,7 @@ func initializedWithHoles(s *stage) {
 // lossy opens a Tree whose first read of /b loses its connection for a while.
 func (s *stage) lossy() *cache.Tree[string] {
 	s.Helper()
-	tree, err := cache.NewTree(connect(s.ctx, s.T, s.ours.Addr()), s.root, cache.Text)
+	tree, err := cache.NewTree(connect(s.ctx, s.T, s.ours.Addr()), s.root, cache.Text, cache.WithLazyStart())
 	s.check(err)
 	s.check(tree.Start(s.ctx))
 	s.Cleanup(tree.Close)
@@ -281,8 +281,7 @@ func descendants(s *stage) {
 	s.check(err)
 	s.check(children.Start(s.ctx))
 	defer children.Close()
-	snapshot, err := children.WaitSynced(s.ctx)
-	s.check(err)
+	snapshot := children.Snapshot()
 	if _, there := snapshot.Get(s.root + "/a/b"); there || snapshot.Len() != 2 {
 		s.Errorf("Docent has %d nodes", snapshot.Len())
 	}
@@ -297,8 +296,6 @@ func parents(s *stage) {
 	s.check(err)
 	s.check(value.Start(s.ctx))
 	defer value.Close()
-	_, err = value.WaitSynced(s.ctx)
-	s.check(err)
 	if s.there("/r") {
 		s.Error("Docent has made a parent")
 	}
@@ -365,8 +362,6 @@ func noAddWatch(s *stage) {
 	s.check(err)
 	s.check(tree.Start(s.ctx))
 	defer tree.Close()
-	_, err = tree.WaitSynced(s.ctx)
-	s.check(err)
 	if n := srv.Count(zktest.OpAddWatch); n > 1 {
 		s.Errorf("Docent has asked %d times", n)
 	}

@@ -137,8 +137,6 @@ func docent[V any](s *stage, codec cache.Codec[V]) *cache.Tree[V] {
 	s.check(err)
 	s.check(tree.Start(s.ctx))
 	s.Cleanup(tree.Close)
-	_, err = tree.WaitSynced(s.ctx)
-	s.check(err)
 	return tree
 }
 

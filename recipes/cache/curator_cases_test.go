@@ -105,11 +105,9 @@ func TestSyncedIsComplete(t *testing.T) {
 		lost := r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/app/b/c", Client: "cache", Times: 3})
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, opts...)
 		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.check(tree.Start(r.within(time.Minute)))
 		defer tree.Close()
-		s, err := tree.WaitSynced(r.within(time.Minute))
-		r.check(err)
-		if s.Len() != 5 || lost.Fired() != 3 {
+		if s := tree.Snapshot(); s.Len() != 5 || lost.Fired() != 3 {
 			r.Errorf("synced with %s, after %d failed reads", text(s), lost.Fired())
 		}
 	})
@@ -137,10 +135,8 @@ func TestNothingIsToldTwice(t *testing.T) {
 		r.create("/app/old", "")
 		children, err := cache.NewChildren(r.c, "/app", cache.Text, opts...)
 		r.check(err)
-		r.check(children.Start(r.ctx))
-		s, err := children.WaitSynced(r.within(time.Minute))
-		r.check(err)
-		if s.Len() != 2 {
+		r.check(children.Start(r.within(time.Minute)))
+		if s := children.Snapshot(); s.Len() != 2 {
 			r.Errorf("Began has %s", text(s))
 		}
 		h := r.hear(children)
@@ -218,10 +214,9 @@ func TestDamagedDataHidesNothing(t *testing.T) {
 		r.set("/app/b", "{")
 		tree, err := cache.NewTree(r.c, "/app", cache.JSON[struct{}](), opts...)
 		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.check(tree.Start(r.within(time.Minute)))
 		defer tree.Close()
-		s, err := tree.WaitSynced(r.within(time.Minute))
-		r.check(err)
+		s := tree.Snapshot()
 		var damaged *cache.UndecodableError
 		if b, there := s.Get("/app/b"); !there || !errors.As(b.Err, &damaged) {
 			r.Errorf("/app/b is %+v, %v", b, there)

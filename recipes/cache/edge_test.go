@@ -16,15 +16,13 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 )
 
-// start starts a cache of the tree at path with a client, and waits until it is synced.
+// start starts a cache of the tree at path with a client.
 func (r *rig) start(c *client.Client, path string, opts ...cache.Option) *cache.Tree[string] {
 	r.Helper()
 	t, err := cache.NewTree(c, path, cache.Text, opts...)
 	r.check(err)
-	r.check(t.Start(r.ctx))
 	r.Cleanup(t.Close)
-	_, err = t.WaitSynced(r.within(time.Minute))
-	r.check(err)
+	r.check(t.Start(r.within(time.Minute)))
 	return t
 }
 
@@ -209,7 +207,7 @@ func TestClientClosedFirst(t *testing.T) {
 func TestWhyNotSynced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		tree, err := cache.NewTree(r.c, "/app", cache.Text)
+		tree, err := cache.NewTree(r.c, "/app", cache.Text, cache.WithLazyStart())
 		r.check(err)
 		_, err = tree.WaitSynced(r.within(time.Second))
 		if err == nil || !strings.Contains(err.Error(), "it is not started; call Start") {

@@ -7,14 +7,14 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// ErrClosed says that the cache has ended: by Close, with its client, or with the
-// context that was given to Start. It matches [client.ErrClosed].
+// ErrClosed says that the cache has ended: by Close, or with its client. It matches
+// [client.ErrClosed].
 var ErrClosed error = closedError{}
 
 type closedError struct{}
 
 func (closedError) Error() string {
-	return "cache: it has ended: by Close, with its client, or with the context given to Start"
+	return "cache: it has ended: by Close, or with its client"
 }
 
 func (closedError) Is(target error) bool { return target == client.ErrClosed }

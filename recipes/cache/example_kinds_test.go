@@ -22,9 +22,6 @@ func ExampleValue() {
 		panic(err)
 	}
 	defer value.Close()
-	if _, err := value.WaitSynced(ctx); err != nil {
-		panic(err)
-	}
 	_, found := value.Get()
 	fmt.Println(found)
 
@@ -47,13 +44,10 @@ func ExampleChildren() {
 	ctx := context.Background()
 	c, stop := exampleClient(ctx)
 	defer stop()
-	var made int64
 	for _, name := range []string{"w1", "w2"} {
-		_, stat, err := c.CreateStat(ctx, "/workers/"+name, []byte("idle"), client.WithPersistentParents())
-		if err != nil {
+		if _, err := c.Create(ctx, "/workers/"+name, []byte("idle"), client.WithPersistentParents()); err != nil {
 			panic(err)
 		}
-		made = stat.Czxid
 	}
 	workers, err := cache.NewChildren(c, "/workers", cache.Bytes)
 	if err != nil {
@@ -63,13 +57,37 @@ func ExampleChildren() {
 		panic(err)
 	}
 	defer workers.Close()
-	if _, err := workers.Wait(ctx, made); err != nil {
-		panic(err)
-	}
 	for name, worker := range workers.All() {
 		fmt.Printf("%s %s\n", name, worker.Value)
 	}
 	// Output:
 	// w1 idle
 	// w2 idle
+}
+
+// A service that does not wait for its servers: it starts with an empty snapshot, and waits
+// where it needs the nodes.
+func ExampleWithLazyStart() {
+	ctx := context.Background()
+	c, stop := exampleClient(ctx)
+	defer stop()
+	if _, err := c.Create(ctx, "/motto", []byte("later")); err != nil {
+		panic(err)
+	}
+	motto, err := cache.NewValue(c, "/motto", cache.Text, cache.WithLazyStart())
+	if err != nil {
+		panic(err)
+	}
+	if err := motto.Start(ctx); err != nil { // it returns at once
+		panic(err)
+	}
+	defer motto.Close()
+
+	if _, err := motto.WaitSynced(ctx); err != nil {
+		panic(err)
+	}
+	node, _ := motto.Get()
+	fmt.Println(node.Value)
+	// Output:
+	// later
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-var errNotStarted = errors.New("cache: it is not started; call Start")
-
 // follower is what the three kinds of caches have in common.
 type follower[V any] struct {
 	settings
@@ -25,13 +23,11 @@ type follower[V any] struct {
 
 	latest atomic.Pointer[version[V]]
 	asked  chan struct{} // holds a token when there is a new Wait
-	done   chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex    // guards the rest
-	wanted  map[int64]int // the zxids that Waits wait for, and how many each
-	started bool
-	closed  bool
-	cancel  context.CancelFunc
+	mu     sync.Mutex    // guards the rest
+	wanted map[int64]int // the zxids that Waits wait for, and how many each
+	life   *life         // nil while it is not started
+	closed bool
 }
 
 // Path is the path that the cache follows.
@@ -52,35 +48,11 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	if err != nil {
 		return nil, fmt.Errorf("cache: path: %w", err)
 	}
-	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1)}
 	f.latest.Store(&version[V]{
 		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now(), Err: errNotStarted}, superseded: make(chan struct{}),
 	})
 	return f, nil
-}
-
-// Start begins to follow the nodes of the cache and returns at once; WaitSynced waits
-// until they are read. When ctx ends the cache ends, as by Close. A second call fails, and
-// so does one after Close.
-func (f *follower[V]) Start(ctx context.Context) error {
-	ctxerr.Require(ctx)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.closed:
-		return fmt.Errorf("start %s: %w", f.path, ErrClosed)
-	case f.started:
-		return fmt.Errorf("cache: start %s: it was started before; make a new cache", f.path)
-	}
-	f.started = true
-	ctx, f.cancel = context.WithCancel(ctx) //nolint:gosec // run calls it
-	// Waits that began before Start wait for the channel of the first version.
-	begun := *f.latest.Load()
-	begun.state = State{Since: time.Now()}
-	f.latest.Store(&begun)
-	k := newKeeper(f)
-	go k.run(ctx) // ends with ctx, the client, or Close, which waits for it
-	return nil
 }
 
 // Snapshot returns the newest snapshot. It costs a load of a pointer. It is empty
@@ -140,8 +112,9 @@ func (f *follower[V]) next() (zxid int64) {
 	return zxid
 }
 
-// WaitSynced waits until the state is Synced, and returns the snapshot. The error is
-// that of ctx, or ErrClosed. If ctx ends, its error says what the state is.
+// WaitSynced waits until the state is Synced, and returns the snapshot. It is for a cache
+// that is stale, or that has started with [WithLazyStart]. The error is that of ctx, or
+// ErrClosed. If ctx ends, its error says what the state is.
 func (f *follower[V]) WaitSynced(ctx context.Context) (*Snapshot[V], error) {
 	return f.until(ctx, func(v *version[V]) bool { return v.at(inner.Contact(f.c)).Phase == Synced })
 }
@@ -161,29 +134,4 @@ func (f *follower[V]) until(ctx context.Context, ready func(*version[V]) bool) (
 			return nil, fmt.Errorf("cache: %s is %v: %w", f.path, f.State(), ctxerr.Ended(ctx))
 		}
 	}
-}
-
-// Close ends the cache and waits for its goroutine. The client removes the watches in
-// the background. The snapshot stays readable. A second call does nothing.
-func (f *follower[V]) Close() {
-	f.mu.Lock()
-	started, was := f.started, f.closed
-	f.closed = true
-	f.mu.Unlock()
-	switch {
-	case started:
-		f.cancel()
-		<-f.done
-	case !was:
-		f.end()
-	}
-}
-
-// end publishes the last version.
-func (f *follower[V]) end() {
-	v := f.latest.Load()
-	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, superseded: make(chan struct{})}
-	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
-	f.latest.Store(last)
-	close(v.superseded)
 }

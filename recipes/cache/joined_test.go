@@ -57,8 +57,6 @@ func TestNodesWithoutEvents(t *testing.T) {
 		r.check(err)
 		r.check(tree.Start(r.ctx))
 		defer tree.Close()
-		_, err = tree.WaitSynced(r.ctx)
-		r.check(err)
 		r.create("/app/made", "")
 		r.create("/app/made/below", "here")
 		stat, err := r.w.Set(r.ctx, "/app/made", []byte("set"), client.AnyVersion)

@@ -1,11 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 )
 
@@ -58,21 +61,47 @@ func newKeeper[V any](f *follower[V]) *keeper[V] {
 	return &keeper[V]{follower: f, doubts: map[task]*doubt{}, queued: map[task]struct{}{}, refused: map[string]struct{}{}, batch: leastBatch}
 }
 
+// first follows until there is the first snapshot, ctx ends, or trying again is in vain.
+func (k *keeper[V]) first(ctx, alive context.Context) error {
+	start, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(alive, end)()
+	err := k.follow(start, func(err error) bool {
+		return k.latest.Load().zxid > 0 || err != nil && (k.feed == nil || errors.Is(err, ErrLimit))
+	})
+	switch ended := ctxerr.Ended(ctx); {
+	case k.latest.Load().zxid > 0:
+		return nil
+	case alive.Err() != nil:
+		return ErrClosed
+	case ended == nil, errors.Is(err, client.ErrNotConnected):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ended, cmp.Or(k.State().Err, errNotRead))
+	}
+}
+
 // run keeps the cache until ctx ends or the client is closed.
 func (k *keeper[V]) run(ctx context.Context) {
-	defer close(k.done)
-	defer k.cancel()
-	defer k.end()
+	defer k.stop(true)
 	defer k.leave()
+	_ = k.follow(ctx, func(error) bool { return false }) // the state says why it is stale
+}
+
+// follow does one thing after the other until ctx ends, the client is closed, or enough
+// says so of the end of a step.
+func (k *keeper[V]) follow(ctx context.Context, enough func(error) bool) (err error) {
 	for ctx.Err() == nil {
 		now := inner.Contact(k.c)
 		if now.Closed {
-			return
+			return ErrClosed
 		}
-		err := k.step(ctx, now)
+		err = k.step(ctx, now)
 		switch {
 		case errors.Is(err, client.ErrClosed):
-			return
+			return ErrClosed
+		case enough(err):
+			return err
 		case errors.Is(err, errIdle):
 			k.fault, k.pause = nil, 0
 			k.shrink()
@@ -83,11 +112,13 @@ func (k *keeper[V]) run(ctx context.Context) {
 			k.fault, k.pause = nil, 0
 		}
 	}
+	return err
 }
 
 var (
 	errIdle         = errors.New("cache: there is nothing to do")
 	errNotConnected = errors.New("cache: the client has no connection")
+	errNotRead      = errors.New("not all nodes have been read yet")
 )
 
 // step does the next thing.

@@ -31,7 +31,7 @@ func (n *neighbours) do(step int) {
 	path := n.path()
 	switch n.IntN(12) {
 	case 0, 1:
-		var opts []cache.Option
+		opts := []cache.Option{cache.WithLazyStart()}
 		if n.IntN(2) == 0 {
 			opts = append(opts, cache.WithOneShotWatches())
 		}

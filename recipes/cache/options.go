@@ -16,6 +16,7 @@ type settings struct {
 	limits  Limits
 	oneShot bool
 	drop    bool
+	lazy    bool
 }
 
 type optionFunc func(*settings) error
@@ -104,4 +105,12 @@ func WithOneShotWatches() Option {
 // the node keeps its last good value. Either way its Err is set.
 func DropUndecodable() Option {
 	return optionFunc(func(s *settings) error { s.drop = true; return nil })
+}
+
+// WithLazyStart makes Start return at once; the cache reads the nodes in the background, and
+// tries again for as long as it lives. Until then the snapshot is empty and the state is
+// [Syncing], with the reason. It is for a service that starts without its servers, with
+// client.WithLazyConnect.
+func WithLazyStart() Option {
+	return optionFunc(func(s *settings) error { s.lazy = true; return nil })
 }

@@ -48,7 +48,7 @@ func TestLimitIsToldOnce(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			r.create("/app/"+name, "0123456789")
 		}
-		tree, err := cache.NewTree(r.c, "/app", cache.Text, cache.WithLimits(cache.Limits{Bytes: 10}))
+		tree, err := cache.NewTree(r.c, "/app", cache.Text, cache.WithLimits(cache.Limits{Bytes: 10}), cache.WithLazyStart())
 		r.check(err)
 		r.check(tree.Start(r.ctx))
 		time.Sleep(time.Second)
@@ -66,12 +66,12 @@ func TestClosedError(t *testing.T) {
 	bubble(t, func(r *rig) {
 		tree := r.tree("/app")
 		tree.Close()
-		const words = "cache: it has ended: by Close, with its client, or with the context given to Start"
+		const words = "cache: it has ended: by Close, or with its client"
 		_, err := tree.WaitSynced(r.ctx)
 		if !errors.Is(err, cache.ErrClosed) || !errors.Is(err, client.ErrClosed) || err.Error() != words {
 			r.Error(err)
 		}
-		if err := tree.Start(r.ctx); !errors.Is(err, cache.ErrClosed) || err.Error() != "start /app: "+words {
+		if err := tree.Start(r.ctx); !errors.Is(err, cache.ErrClosed) || err.Error() != "cache: start /app: "+words {
 			r.Error(err)
 		}
 	})

@@ -45,7 +45,7 @@ func (k *keeper[V]) absorb() error {
 		}
 		k.note(e)
 	}
-	if !k.resync {
+	if err == nil && !k.resync { // a feed that is over has not taken what came since
 		k.valid = k.head
 	}
 	return err

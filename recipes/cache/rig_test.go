@@ -105,15 +105,13 @@ func (r *rig) remove(path string) {
 	r.check(r.w.Delete(r.ctx, path, client.AnyVersion))
 }
 
-// tree starts a cache of the tree at path and waits until it is synced.
+// tree starts a cache of the tree at path.
 func (r *rig) tree(path string, opts ...cache.Option) *cache.Tree[string] {
 	r.Helper()
 	t, err := cache.NewTree(r.c, path, cache.Text, opts...)
 	r.check(err)
-	r.check(t.Start(r.ctx))
 	r.Cleanup(t.Close)
-	_, err = t.WaitSynced(r.within(time.Minute))
-	r.check(err)
+	r.check(t.Start(r.within(time.Minute)))
 	return t
 }
 

@@ -41,7 +41,7 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // totals count what schedules have tested.
-type totals struct{ snapshots, changes, gaps, stale, synced, resynced, faults, limited, unread int }
+type totals struct{ snapshots, changes, gaps, stale, synced, resynced, faults, limited, unread, cut int }
 
 func (s *totals) add(o totals) {
 	s.snapshots += o.snapshots
@@ -53,6 +53,7 @@ func (s *totals) add(o totals) {
 	s.faults += o.faults
 	s.limited += o.limited
 	s.unread += o.unread
+	s.cut += o.cut
 }
 
 func playSeed(t *testing.T, seed uint64) (sum totals, ok bool) {
@@ -119,7 +120,7 @@ func TestSchedules(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d schedules in %v: %+v", count, time.Since(begun).Round(time.Millisecond), sum)
-	if n := int(count); n >= 20 && (sum.snapshots < 100*n || sum.stale < 5*n || sum.synced < 5*n || sum.resynced < 10*n || sum.gaps < n) {
+	if n := int(count); n >= 20 && (sum.snapshots < 100*n || sum.stale < 5*n || sum.synced < 5*n || sum.resynced < 10*n || sum.gaps < n || sum.cut < n/2) {
 		t.Errorf("the schedules test too little: %+v", sum)
 	}
 }

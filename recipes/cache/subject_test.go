@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"os"
 	"strings"
@@ -94,7 +95,11 @@ func (w *world) shapes() {
 		if only != "" && !strings.Contains(only, tt.name) || only == "" && w.seed/10%2 != uint64(i/6) {
 			continue
 		}
-		tree, err := tt.open(w.c, tt.opts...)
+		opts := tt.opts
+		if tt.limit > 0 || (w.seed+uint64(i))%2 == 0 {
+			opts = append(opts, cache.WithLazyStart())
+		}
+		tree, err := tt.open(w.c, opts...)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -105,6 +110,26 @@ func (w *world) shapes() {
 			s.model.commit(c)
 		}
 	})
+}
+
+// start starts a cache, again and again if there is little time.
+func (s *subject) start(w *world) {
+	limit := time.Duration(w.random("start " + s.name).Int64N(int64(time.Second)))
+	for {
+		ctx, cancel := context.WithTimeout(w.ctx, limit)
+		err := s.tree.Start(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || w.ctx.Err() != nil {
+			if err != nil {
+				w.fail("%s: %v", s.name, err)
+			}
+			return
+		}
+		w.mu.Lock()
+		w.sum.cut++
+		w.mu.Unlock()
+		limit += limit/2 + 1
+	}
 }
 
 // follow reads the changes of a cache, applies them, and compares the result with

@@ -74,10 +74,10 @@ func (w *world) play() {
 	w.grow()
 	var readers sync.WaitGroup
 	for _, s := range w.all {
-		if err := s.tree.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
-		readers.Go(func() { s.follow(w) })
+		readers.Go(func() {
+			s.start(w)
+			s.follow(w)
+		})
 	}
 	r := w.random("faults")
 	for range rounds {

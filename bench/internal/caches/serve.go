@@ -178,13 +178,9 @@ func (s *server) cache(ctx context.Context, path string, opts ...cache.Option) (
 	if s.tree, err = cache.NewTree(s.c, path, cache.Bytes, append(opts, unlimited)...); err != nil {
 		return err
 	}
-	if err := s.tree.Start(ctx); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
-	_, err = s.tree.WaitSynced(ctx)
-	return err
+	return s.tree.Start(ctx)
 }
 
 // visit reads a node and then those below it. Without watches it lists only the nodes

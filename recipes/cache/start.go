@@ -1,0 +1,123 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/ctxerr"
+)
+
+var (
+	errNotStarted = errors.New("cache: it is not started; call Start")
+	errStarted    = errors.New("it is started already")
+)
+
+// life is what lies between Start and the end.
+type life struct {
+	end   context.CancelFunc
+	ended chan struct{} // closed when nothing runs any more
+}
+
+// Start begins to follow the nodes of the cache, and returns as soon as there is the first
+// snapshot. ctx bounds the start alone: from then on the cache lasts until Close or the
+// end of its client. With [WithLazyStart] Start returns at once. A second call fails, and
+// so does one after Close.
+//
+// Start tries again until ctx ends, but not in vain. A tree that is too large is a
+// [*LimitError] at once. What the client refuses, or gives up by its retry policy, ends
+// the start too, as it ends the client's own calls. If ctx ends, the error matches
+// ctx.Err() and says what was missing. Close makes Start return [ErrClosed].
+//
+// After an error the cache is as it was before: nothing runs, the client removes the watches
+// in the background, and Start may be called again. Loops of Changes and calls of Wait that
+// began before go on waiting.
+func (f *follower[V]) Start(ctx context.Context) (err error) {
+	ctxerr.Require(ctx)
+	alive, err := f.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("cache: start %s: %w", f.path, err)
+	}
+	k, stands := newKeeper(f), f.lazy
+	defer func() {
+		if stands {
+			go k.run(alive) // ends with the client, or by Close, which waits for it
+			return
+		}
+		k.leave()
+		f.stop(errors.Is(err, client.ErrClosed))
+	}()
+	if stands {
+		return nil
+	}
+	if err := k.first(ctx, alive); err != nil {
+		return fmt.Errorf("cache: start %s: %w", f.path, err)
+	}
+	stands = true
+	return nil
+}
+
+// begin begins a life, which does not end with ctx.
+func (f *follower[V]) begin(ctx context.Context) (alive context.Context, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, ErrClosed
+	case f.life != nil:
+		return nil, errStarted
+	}
+	alive, end := context.WithCancel(context.WithoutCancel(ctx))
+	f.life = &life{end, make(chan struct{})}
+	f.restate(State{Since: time.Now()})
+	return alive, nil
+}
+
+// restate changes the state of a cache that has no snapshot yet. Waits that began before
+// go on waiting for the next version.
+func (f *follower[V]) restate(s State) {
+	v := *f.latest.Load()
+	v.state = s
+	f.latest.Store(&v)
+}
+
+// stop ends the life. The cache is over then, or may be started again.
+func (f *follower[V]) stop(over bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed = f.closed || over; f.closed {
+		f.end()
+	} else {
+		f.restate(State{Since: time.Now(), Err: errNotStarted})
+	}
+	f.life.end()
+	close(f.life.ended)
+	f.life = nil
+}
+
+// Close ends the cache and waits for its goroutine. The client removes the watches in
+// the background. The snapshot stays readable. A second call does nothing.
+func (f *follower[V]) Close() {
+	f.mu.Lock()
+	life, was := f.life, f.closed
+	f.closed = true
+	f.mu.Unlock()
+	switch {
+	case life != nil:
+		life.end()
+		<-life.ended
+	case !was:
+		f.end()
+	}
+}
+
+// end publishes the last version.
+func (f *follower[V]) end() {
+	v := f.latest.Load()
+	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, superseded: make(chan struct{})}
+	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
+	f.latest.Store(last)
+	close(v.superseded)
+}
