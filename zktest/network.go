@@ -34,12 +34,13 @@ func (s *Server) Accept() { s.engine.Accept() }
 func (s *Server) CutAll() int { return s.engine.CutAll() }
 
 // Stop makes the server behave like a process that has ended: connections are
-// closed, dials are refused, and sessions do not expire. Resume starts the server
-// again with the same data. [QuirkCloseOnStop] makes Stop end the sessions too.
+// closed, dials are refused, its port is free, and sessions do not expire. Resume starts
+// the server again with the same data. [QuirkCloseOnStop] makes Stop end the sessions too.
 func (s *Server) Stop() { s.engine.Stop() }
 
 // Resume undoes Stop. As after a restart or a change of the leader, every session
-// gets its full timeout again.
+// gets its full timeout again. The server listens on the same port as before; if another
+// process has taken that, the server listens as soon as it is free.
 func (s *Server) Resume() { s.engine.Resume() }
 
 // ChangeLeader does what clients see of the election of a new leader. Connections

@@ -74,9 +74,9 @@ func (s *Server) DialContext(ctx context.Context, network, address string) (net.
 	return s.Client("").DialContext(ctx, network, address)
 }
 
-// Listen makes the server reachable over TCP. It fails when the address cannot be
-// listened on, and when the server listens already; nothing has changed then. Do
-// not call it inside a synctest bubble: a socket stops the bubble's clock.
+// Listen makes the server reachable over TCP, once it runs if it is stopped. It fails when
+// the address cannot be listened on, and when the server has one already; nothing has
+// changed then. Do not call it inside a synctest bubble: a socket stops the bubble's clock.
 func (s *Server) Listen(address string) (net.Addr, error) {
 	addr, err := s.engine.Listen(address)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Server) Listen(address string) (net.Addr, error) {
 	return addr, nil
 }
 
-// Addr returns the "host:port" at which the server is reachable over TCP. If the
+// Addr returns the "host:port" at which the server is reachable over TCP while it runs. If the
 // server does not listen yet, Addr makes it listen on a free port of 127.0.0.1. If
 // that is impossible, Addr fails the test of [NewServer]. After [Start] it returns
 // "". A program should call [Server.Listen], which returns an error. Inside a

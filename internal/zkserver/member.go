@@ -145,6 +145,7 @@ func (m *Member) stop(lose int) {
 	m.forgetTail(lose)
 	m.e.react()
 	m.e.mu.Unlock()
+	m.closePort()
 	m.report()
 }
 
@@ -165,6 +166,7 @@ func (m *Member) Resume() {
 	}
 	m.e.react()
 	m.e.mu.Unlock()
+	m.openPort()
 	m.report()
 }
 

@@ -82,6 +82,7 @@ func (s *Server) Stop() {
 	s.closeAttached()
 	s.stopped, s.suspended = true, true
 	s.mu.Unlock()
+	s.closePort()
 	s.CutAll()
 	s.report()
 }
@@ -89,10 +90,11 @@ func (s *Server) Stop() {
 // Resume undoes Stop. Every session gets its full timeout again.
 func (s *Server) Resume() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stopped, s.suspended = false, false
 	s.renewSessions()
 	s.networkChanged()
+	s.mu.Unlock()
+	s.openPort()
 }
 
 // SlowLog sets the time that every write spends in the log. Writes that are in the

@@ -74,7 +74,8 @@ type Server struct {
 	stats     serverStats
 	journal   *journal
 
-	listener net.Listener
+	address  net.Addr     // over TCP; nil until Listen
+	listener net.Listener // nil without an address, and while the server is stopped
 }
 
 // Counts is what a server counts for assertions.
@@ -154,11 +155,8 @@ func (s *Server) Close() error {
 	if first {
 		s.shutdown()
 	}
-	l := s.listener
 	s.mu.Unlock()
-	if first && l != nil {
-		_ = l.Close() // its accept loop ends either way
-	}
+	s.closePort()
 	s.wg.Wait()
 	return nil
 }

@@ -3,13 +3,15 @@ package zkserver
 import (
 	"errors"
 	"net"
+	"time"
 )
 
 // ErrListening is the error of a second [Server.Listen].
 var ErrListening = errors.New("the server listens already")
 
-// Listen makes the server reachable over TCP. The error is that of [net.Listen],
-// [ErrListening], or [net.ErrClosed] after Close; nothing has changed then.
+// Listen makes the server reachable over TCP, once it runs if it is stopped. The error is
+// that of [net.Listen], [ErrListening], or [net.ErrClosed] after Close; nothing has
+// changed then.
 func (s *Server) Listen(address string) (net.Addr, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -20,26 +22,87 @@ func (s *Server) Listen(address string) (net.Addr, error) {
 	switch {
 	case s.closed:
 		err = net.ErrClosed
-	case s.listener != nil:
+	case s.address != nil:
 		err = ErrListening
 	}
 	if err != nil {
 		_ = l.Close() // it was never used
 		return nil, err
 	}
-	s.listener = l
-	s.wg.Go(func() { s.acceptLoop(l) })
-	return l.Addr(), nil
+	s.address = l.Addr()
+	s.take(l)
+	return s.address, nil
 }
 
-// ListenAddr returns the address that the server listens on, or nil.
+// take begins to accept from l, unless the server is down. The mutex is held.
+func (s *Server) take(l net.Listener) {
+	if s.closed || s.stopped || s.listener != nil {
+		_ = l.Close() // nobody has dialed it
+		return
+	}
+	s.listener = l
+	s.wg.Go(func() { s.acceptLoop(l) })
+}
+
+// ListenAddr returns the address of Listen, or nil. A server that is stopped keeps it.
 func (s *Server) ListenAddr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.listener == nil {
-		return nil
+	return s.address
+}
+
+// closePort ends listening: dials are refused.
+func (s *Server) closePort() {
+	s.mu.Lock()
+	l := s.listener
+	s.listener = nil
+	s.mu.Unlock()
+	if l != nil {
+		_ = l.Close() // its accept loop ends either way
 	}
-	return s.listener.Addr()
+}
+
+// openPort listens again after closePort. If another process has taken the port, the
+// server listens as soon as that is free.
+func (s *Server) openPort() {
+	if s.tryPort() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.wg.Go(func() {
+		for !s.tryPort() {
+			select {
+			case <-time.After(portPause):
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+const portPause = 10 * time.Millisecond // until a port that is taken is tried again
+
+// tryPort reports whether the server needs no port, or has it.
+func (s *Server) tryPort() bool {
+	s.mu.Lock()
+	address := s.address
+	done := address == nil || s.closed || s.stopped || s.listener != nil
+	s.mu.Unlock()
+	if done {
+		return true
+	}
+	l, err := net.Listen("tcp", address.String())
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(l)
+	return true
 }
 
 // TCPClient is the name of the link that all connections over TCP belong to.

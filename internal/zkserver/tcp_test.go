@@ -2,7 +2,10 @@ package zkserver_test
 
 import (
 	"errors"
+	"io"
+	"net"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,4 +65,79 @@ func TestFloodIsHeldBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStopClosesThePort checks that a stopped process has no port, and has the same one
+// when it runs again.
+func TestStopClosesThePort(t *testing.T) {
+	t.Parallel()
+	ensemble := zktest.NewEnsemble(t, 3, zktest.WithElectionTime(time.Millisecond))
+	for name, srv := range map[string]interface {
+		Stop()
+		Resume()
+		Addr() string
+		Refuse()
+		Accept()
+	}{"server": zktest.NewServer(t), "member": ensemble.Server(1)} {
+		addr := srv.Addr()
+		ask := func() string {
+			c, err := net.DialTimeout("tcp", addr, 10*time.Second)
+			if err != nil {
+				return kindOfError(err)
+			}
+			defer func() { _ = c.Close() }()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_, _ = c.Write([]byte("ruok"))
+			answer, _ := io.ReadAll(c)
+			return string(answer)
+		}
+		for range 20 {
+			if got := ask(); got != "imok" {
+				t.Fatalf("%s: a server that runs: %s", name, got)
+			}
+			srv.Stop()
+			srv.Stop()
+			if c, err := net.Dial("tcp", addr); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Fatalf("%s: a server that is stopped: %v, %v", name, c, err)
+			}
+			if got := srv.Addr(); got != addr {
+				t.Fatalf("%s: the address is %s and was %s", name, got, addr)
+			}
+			srv.Resume()
+			srv.Resume()
+		}
+		srv.Refuse()
+		if got := ask(); got == "imok" {
+			t.Errorf("%s: a server that refuses: %s", name, got)
+		}
+		srv.Accept()
+		if got := ask(); got != "imok" {
+			t.Errorf("%s: a server that accepts: %s", name, got)
+		}
+	}
+}
+
+// TestPortOfAStoppedServer checks that a stopped server can be given a port, which it has
+// when it runs, and that it waits for a port that another process has taken.
+func TestPortOfAStoppedServer(t *testing.T) {
+	t.Parallel()
+	srv := zktest.NewServer(t)
+	srv.Stop()
+	addr := srv.Addr()
+	other, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatalf("the port of a stopped server is taken: %v", err)
+	}
+	srv.Resume()
+	_ = other.Close()
+	for begun := time.Now(); ; {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+			return
+		}
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal(err)
+		}
+	}
 }
