@@ -24,6 +24,9 @@ func digestID(credentials string) string {
 func (c *conn) authenticate(scheme string, credentials []byte) bool {
 	switch scheme {
 	case "digest":
+		if credentials == nil {
+			return false // a null pointer in the real server
+		}
 		id := digestID(string(credentials))
 		if id == c.s.cfg.SuperDigest {
 			c.addAuth(authID{"super", ""})

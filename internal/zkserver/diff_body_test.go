@@ -46,6 +46,9 @@ func (g *gen) payload(op int32) []byte {
 		if g.pick(6) == 0 {
 			a = auth[g.pick(len(auth))]
 		}
+		if g.oddly(8) {
+			return body(int32(0), a.scheme, null{})
+		}
 		return body(int32(0), a.scheme, []byte(a.cred))
 	case 16:
 		return body("", "", "server.1=x", int64(-1))
@@ -95,10 +98,13 @@ func (g *gen) multiRead() []byte {
 }
 
 func (g *gen) setWatches(op int32) []byte {
-	some := func() []string {
-		var out []string
+	some := func() any {
+		out := []string{}
 		for n := g.pick(3); n > 0; n-- {
 			out = append(out, g.cleanPath())
+		}
+		if g.oddly(12) {
+			return null{}
 		}
 		return out
 	}

@@ -28,6 +28,7 @@ const (
 // gen draws steps. Paths are few, so that they collide.
 type gen struct {
 	r    *rand.Rand
+	odd  *rand.Rand // draws what recorded runs lack; may be nil
 	base string
 	// calm leaves out what makes the real server stumble within a
 	// transaction. What it had put in flight by then is seen, or not, by the
@@ -36,6 +37,9 @@ type gen struct {
 }
 
 func (g *gen) pick(n int) int { return g.r.IntN(n) }
+
+// oddly reports whether something rare is to be done, one time in n.
+func (g *gen) oddly(n int) bool { return g.odd != nil && !g.calm && g.odd.IntN(n) == 0 }
 
 func (g *gen) path() string {
 	good := []string{"/a", "/b", "/a/x", "/a/y", "/b/x", "/a/x/1", "/a/x/2", "/c", "/c/x", "/d", "/a/x/1/z", ""}

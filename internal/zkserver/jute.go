@@ -100,15 +100,15 @@ func (d *decoder) path() string {
 	return s
 }
 
-// paths returns a vector of strings. A null vector is empty.
+// paths returns a vector of strings. It is nil for a null vector only.
 func (d *decoder) paths() []string {
 	n := d.int()
-	if d.err != nil || n <= 0 {
+	if d.err != nil || n == -1 {
 		return nil
 	}
 	// A string takes four bytes at least, so a false length cannot make the
 	// server allocate more than the frame is long.
-	out := make([]string, 0, min(int(n), len(d.b)/4+1))
+	out := make([]string, 0, max(0, min(int(n), len(d.b)/4+1)))
 	for ; n > 0 && d.err == nil; n-- {
 		out = append(out, d.path())
 	}

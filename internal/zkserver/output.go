@@ -9,6 +9,8 @@ func (c *conn) reply(r *request, frame []byte) {
 	switch {
 	case c.dead || v.Ignore:
 		return
+	case r.op == OpCheck && r.err == CodeOK:
+		return // the real server fails while it writes the answer
 	case v.LoseReply:
 		c.close()
 		return

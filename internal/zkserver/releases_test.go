@@ -162,30 +162,42 @@ func writeCases() []releaseCase {
 			first := code(t, c, 20, body(root+"/a"))
 			return first + " then " + code(t, c, 3, body(root+"/a", false))
 		}, [3]string{"-8 then 0", "-8 then 0", "0 then -101"}},
-		{"lone check", checked, [3]string{"no answer", "-6 at -1 then closed", "-6 at -1 then closed"}},
+		{"lone check", checked(int32(-1)), loneCheck("no answer")},
+		{"lone check of another version", checked(int32(5)), loneCheck("-103, shows +1")},
+		{"lone check that ends early", checked(), loneCheck("-5, shows +1")},
 	}
 }
 
-// checked sends a lone check, and a ping behind it.
-func checked(t *testing.T, c *raw, root string) string {
-	t.Helper()
-	if _, err := c.send(13, body(root, int32(-1))); err != nil {
-		t.Fatal(err)
+// loneCheck is what releases say to a check outside of a transaction: only 3.8.0 knows it.
+func loneCheck(known string) [3]string {
+	return [3]string{known, "-6 at -1 then closed", "-6 at -1 then closed"}
+}
+
+// checked sends a lone check with a version, and a ping behind it.
+func checked(version ...any) func(*testing.T, *raw, string) string {
+	return func(t *testing.T, c *raw, root string) string {
+		t.Helper()
+		before := must(t, c, 5, body(root, []byte{}, int32(-1)), 0).zxid
+		if _, err := c.send(13, body(append([]any{root}, version...)...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.sendXid(-2, 11, nil); err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.receive()
+		switch {
+		case err != nil:
+			return kindOfError(err)
+		case a.xid == -2:
+			return "no answer"
+		case a.zxid > 0:
+			return fmt.Sprintf("%d, shows %+d", a.err, a.zxid-before)
+		}
+		for err == nil { // it may still answer the ping
+			_, err = c.readFrame()
+		}
+		return fmt.Sprintf("%d at %d then %s", a.err, a.zxid, kindOfError(err))
 	}
-	if err := c.sendXid(-2, 11, nil); err != nil {
-		t.Fatal(err)
-	}
-	a, err := c.receive()
-	switch {
-	case err != nil:
-		return kindOfError(err)
-	case a.xid == -2:
-		return "no answer"
-	}
-	for err == nil { // it may still answer the ping
-		_, err = c.readFrame()
-	}
-	return fmt.Sprintf("%d at %d then %s", a.err, a.zxid, kindOfError(err))
 }
 
 func otherCases() []releaseCase {

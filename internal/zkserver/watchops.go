@@ -4,10 +4,9 @@ package zkserver
 // once of everything that changed after the zxid that it saw last.
 func (r *request) setWatches(d *decoder) Code {
 	since := d.long()
-	data, exist, child := d.paths(), d.paths(), d.paths()
-	var persistent, recursive []string
+	lists := [][]string{d.paths(), d.paths(), d.paths()}
 	if r.op == OpSetWatches2 {
-		persistent, recursive = d.paths(), d.paths()
+		lists = append(lists, d.paths(), d.paths())
 	}
 	if d.err != nil {
 		return CodeMarshallingError
@@ -15,22 +14,41 @@ func (r *request) setWatches(d *decoder) Code {
 	if r.c.dead {
 		return CodeOK
 	}
-	r.restore(dataTable, data, EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
-	for _, path := range exist {
+	for i, set := range []func([]string){
+		func(data []string) {
+			r.restore(dataTable, data, EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
+		},
+		r.restoreMissing,
+		func(child []string) {
+			r.restore(childTable, child, EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
+		},
+		func(persistent []string) { r.addAll(persistent, watchPersistent) },
+		func(recursive []string) { r.addAll(recursive, watchRecursive) },
+	}[:len(lists)] {
+		if lists[i] == nil {
+			return CodeMarshallingError // a null pointer in the real server, which has set the lists before
+		}
+		set(lists[i])
+	}
+	return CodeOK
+}
+
+// restoreMissing sets watches on nodes that do not exist. The client is told of those
+// that do.
+func (r *request) restoreMissing(paths []string) {
+	for _, path := range paths {
 		if r.s.tree.nodes[path] != nil {
 			r.c.event(EventNodeCreated, path, -1)
 		} else {
 			r.s.watches.add(dataTable, path, r.c, watchOnce)
 		}
 	}
-	r.restore(childTable, child, EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
-	for _, path := range persistent {
-		r.addPersistent(path, watchPersistent)
+}
+
+func (r *request) addAll(paths []string, m watchMode) {
+	for _, path := range paths {
+		r.addPersistent(path, m)
 	}
-	for _, path := range recursive {
-		r.addPersistent(path, watchRecursive)
-	}
-	return CodeOK
 }
 
 // restore sets watches on nodes that exist. Where the node has been deleted or has
