@@ -15,7 +15,9 @@ const Other = "other"
 const maxValues = 100
 
 // LockName maps an acquire to the value of the label "lock"; "" is no label. It is
-// called once for each acquire, and must be safe for concurrent use.
+// called once for each acquire, and must be safe for concurrent use. Bytes that are not
+// UTF-8 become U+FFFD. A panic of it reaches the
+// caller of the acquire.
 //
 // The values must be few. [LockInfo.Path] itself is right only if the program has a
 // fixed set of locks. It is wrong if there is one lock per order or per user.

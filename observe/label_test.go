@@ -64,3 +64,15 @@ func TestNamesAreLimited(t *testing.T) {
 		t.Errorf("%d acquires of other locks were counted, want %d", got, 2*(locks-100))
 	}
 }
+
+// Prometheus panics at a label that is not UTF-8.
+func TestNamesAreText(t *testing.T) {
+	t.Parallel()
+	l := &ledger{}
+	o := observe.NewMeasures(l, func(client.LockInfo) string { return "a\xffb" }).Observer()
+	_, hooks := o.Lock(t.Context(), client.LockInfo{Recipe: "InterProcessMutex", Mode: "exclusive", Path: "/a"})
+	hooks.Acquired(client.AcquireResult{Outcome: client.AcquireBusy})
+	if got := l.total(observe.AcquireDuration, map[string]string{"lock": "a\ufffdb"}); got != 1 {
+		t.Errorf("%d acquires with that name", got)
+	}
+}

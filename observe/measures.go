@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/docent-go/docent/client"
@@ -199,7 +200,7 @@ func (m *Measures) atomic(ctx context.Context, op client.AtomicInfo) (context.Co
 
 // lock hears of an acquire.
 func (m *Measures) lock(ctx context.Context, info client.LockInfo) (context.Context, client.LockHooks) {
-	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(m.name(info))})
+	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(strings.ToValidUTF8(m.name(info), "\ufffd"))})
 	l.waiters(ctx, 1)
 	a := &acquire{lock: l, ctx: ctx}
 	return ctx, client.LockHooks{Queued: a.queued, Acquired: a.acquired, Held: a.held, Ended: a.ended}

@@ -29,7 +29,17 @@
 // Other methods disturb the whole server or, on a [ClientLink], one client:
 // Partition, Freeze, Refuse, HangHandshake, CutAll, Stop, SlowLog, ExpireSession,
 // SetCounter, JumpClock and their opposites. What has been held is delivered later,
-// as TCP would deliver it.
+// as TCP would deliver it. Several of them make a client hear nothing:
+//
+//	                 a dial       open connections      models
+//	Partition        waits        stand still           a network that drops packets
+//	Freeze           no answer    stand still           a server that stands still
+//	HangHandshake    no answer    go on                 a server that is starting
+//	Refuse           is refused   go on                 a port without a process
+//	Stop             is refused   are closed            a process that has ended
+//	StallReply       succeeds     one stands still      an answer that is stuck
+//	Pause (a link)   no answer    stand still, and so   a client that stands still
+//	                              do their deadlines
 //
 // A [Gate] parks requests, replies and events until the test lets them go on, one after
 // the other. So a test decides in which order clients meet.
@@ -111,7 +121,8 @@
 // the real server. Reads of a follower go on there. The first request that reaches
 // the leader finds that the session has moved, and ends the connection. Members
 // exchange messages without delay unless a cut or a lag holds them up. Observers,
-// reconfiguration and snapshots are missing.
+// reconfiguration and snapshots are missing. An ensemble keeps every transaction for
+// [Member.Crash], so its memory grows with each: by some 300 bytes and the data.
 //
 // # Other servers
 //
@@ -165,8 +176,9 @@
 //
 // # What is missing
 //
-// There is no disk, and nothing survives Close. Quotas, SASL, TLS and reconfiguration
-// are missing; a rule with [Server.Fail] can pretend to be them. A member of an
+// There is no disk, and nothing survives Close. Quotas, SASL and reconfiguration are
+// missing; a rule with [Server.Fail] can pretend to be them. TLS is missing too; the
+// example of the name tls has a listener that puts it in front of a server. A member of an
 // ensemble without a quorum turns clients away. The read-only mode of
 // readonlymode.enabled, in which it would serve clients that ask for it, is missing.
 package zktest

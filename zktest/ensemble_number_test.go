@@ -33,6 +33,19 @@ func TestEnsembleMissingMember(t *testing.T) {
 	}
 }
 
+// A member says in texts which one it is.
+func TestMemberIsPrinted(t *testing.T) {
+	t.Parallel()
+	e := zktest.NewEnsemble(t, 3)
+	if got := fmt.Sprint(e.Server(1), e.Leader()); got != "zk1 (following) zk3 (leading)" {
+		t.Error(got)
+	}
+	e.Server(1).Stop()
+	if got := fmt.Sprintf("%v", e.Server(1)); got != "zk1 (down)" {
+		t.Error(got)
+	}
+}
+
 // panics returns what f panics with.
 func panics(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()

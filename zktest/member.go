@@ -41,6 +41,9 @@ func (m *Member) Host() string { return fmt.Sprintf("zk%d", m.ID()) }
 // until it notices.
 func (m *Member) Role() Role { return Role(m.engine.Role()) }
 
+// String says which member it is, and its role: "zk1 (leading)".
+func (m *Member) String() string { return fmt.Sprintf("%s (%v)", m.Host(), m.Role()) }
+
 // Serving reports whether the member serves clients. A member that has been cut off
 // goes on serving for a while.
 func (m *Member) Serving() bool { return m.engine.Serving() }
