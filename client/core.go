@@ -39,7 +39,7 @@ type core struct {
 
 	mu      sync.Mutex       // guards the rest; never held across I/O
 	current *sessionState    // newest session, up or not
-	fatal   error            // credentials refused, until a session lives again
+	fatal   error            // credentials refused, until they are accepted
 	closing bool             // Close was called
 	ownData []byte           // of recipes' nodes, from our address as the servers see it
 	server  string           // the server that accepted current last
@@ -86,6 +86,13 @@ func (c *core) supervise() {
 func (c *core) broadcast() {
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// refused reports whether the servers have refused the credentials last.
+func (c *core) refused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fatal != nil
 }
 
 // setCurrent makes s the current session. It returns false when the client is being
@@ -147,11 +154,16 @@ func (c *core) sessionDown(s *sessionState, err error) {
 // broadcast wakes finds both.
 func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
-	if errors.Is(cause, ErrAuthFailed) {
-		c.fatal = cause
-	}
 	_, lost := c.live() // a session is replaced only after it is over
 	lost = lost && !c.closing
+	if errors.Is(cause, ErrAuthFailed) {
+		if c.fatal = cause; !lost {
+			c.server, c.made = s.link.Server(), true
+		}
+		if !c.closing {
+			c.buryLocked() // that server is reachable
+		}
+	}
 	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
 	}

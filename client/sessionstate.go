@@ -75,6 +75,7 @@ func (c *core) startSession() (*sessionState, error) {
 		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Auth:           c.cfg.auth,
+		AuthFirst:      c.refused(),
 		Relay:          c.cfg.relay(),
 		TrustAnswers:   c.cfg.lease.trusting(),
 		Clock:          c.cfg.clock,

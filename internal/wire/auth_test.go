@@ -107,6 +107,55 @@ func TestAuthFailureEndsTheSession(t *testing.T) {
 	}
 }
 
+// With AuthFirst the Link is up once the last credentials are accepted, and never if they
+// are refused. It has the session in both cases.
+func TestAuthFirst(t *testing.T) {
+	t.Parallel()
+	for code, up := range map[int]bool{0: true, -115: false, -4: false} {
+		r := newRig(t, withAuth("digest", "user:secret", "x", "other"), func(cfg *wire.Config) { cfg.AuthFirst = true })
+		c, p := r.dial()
+		answer := connectResponse(sessionID, timeout)
+		go func() {
+			_, _ = p.next()
+			p.write(answer)
+			p.expect(frame(-4, 100, 0, "digest", "user:secret"))
+			p.expect(frame(-4, 100, 0, "x", "other"))
+			p.write(reply(-4, 0, 0))
+			r.mu.Lock()
+			early := len(r.ups)
+			r.mu.Unlock()
+			if early > 0 {
+				t.Error("up before the last answer")
+			}
+			p.write(reply(-4, 0, code))
+			if code == 0 {
+				p.write(reply(7, 1, 0))
+			}
+		}()
+		if _, err := c.Write(connectRequest(0)); err != nil {
+			t.Fatal(err)
+		}
+		if up {
+			r.wantRead(c, answer)
+			r.wantRead(c, reply(7, 1, 0))
+			r.wantAlive()
+		} else {
+			if _, err := c.Read(make([]byte, 64)); !errors.Is(err, wire.ErrAuthFailed) {
+				t.Errorf("Read = %v", err)
+			}
+			r.wantOver(wire.ErrAuthFailed)
+		}
+		r.mu.Lock()
+		if (len(r.ups) == 1) != up {
+			t.Errorf("code %d: OnUp was called %d times", code, len(r.ups))
+		}
+		r.mu.Unlock()
+		if r.link.SessionID() != sessionID || r.link.Server() != "s:1" || len(r.link.Password()) == 0 {
+			t.Errorf("code %d: session %#x of %q", code, r.link.SessionID(), r.link.Server())
+		}
+	}
+}
+
 func TestAuthIsRedacted(t *testing.T) {
 	t.Parallel()
 	a := wire.Auth{Scheme: "digest", Credentials: []byte("user:secret")}

@@ -119,6 +119,11 @@ func (c *conn) greet() error {
 	if err := c.authenticate(); err != nil {
 		return c.fail("authenticate", err)
 	}
+	if c.l.cfg.AuthFirst {
+		if err := c.awaitAuth(r, lengthSize+int(n)); err != nil {
+			return err
+		}
+	}
 	if err := c.accept(r); err != nil {
 		return err
 	}
@@ -171,6 +176,44 @@ func (c *conn) authenticate() error {
 	return err
 }
 
+// awaitAuth reads the answers to setAuth, which come after at bytes and stay buffered. If
+// one is a refusal the Link is over. It has the session then, which its user may have to
+// end on the servers.
+func (c *conn) awaitAuth(r connectResponse, at int) error {
+	for _, auth := range c.l.cfg.Auth {
+		frame, err := c.peek(at + lengthSize + replyHeader)
+		if err != nil {
+			return c.fail("authenticate", hungUp(err))
+		}
+		size, xid, code := be32(frame[at:]), be32(frame[at+4:]), be32(frame[at+16:])
+		switch {
+		case xid != xidAuth || size != replyHeader:
+			return nil // nextReply judges it
+		case code != codeOK:
+			c.l.mu.Lock()
+			c.own(r)
+			c.l.mu.Unlock()
+			return c.authAnswered(auth.Scheme, code)
+		}
+		at += lengthSize + replyHeader
+	}
+	return nil
+}
+
+// own notes the session that the server has granted. It reports whether the Link had it
+// before. The caller holds l.mu.
+func (c *conn) own(r connectResponse) (reattached bool) {
+	l := c.l
+	if reattached = l.id != 0; reattached {
+		l.timeout = min(l.timeout, r.timeout)
+	} else {
+		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
+	}
+	l.server = c.server
+	l.advance(c.askedAt)
+	return reattached
+}
+
 // accept gives the session to the Link and waits until OnUp has returned. It comes
 // after the last step that can fail on the network. Otherwise the Link could have a
 // session of which go-zookeeper never heard, and would refuse its next
@@ -188,14 +231,8 @@ func (c *conn) accept(r connectResponse) error {
 		Timeout:    r.timeout,
 		Server:     c.server,
 		LocalAddr:  c.nc.LocalAddr(),
-		Reattached: l.id != 0,
+		Reattached: c.own(r),
 	}
-	if h.Reattached {
-		l.timeout = min(l.timeout, r.timeout)
-	} else {
-		l.id, l.password, l.timeout = r.id, bytes.Clone(r.password), r.timeout
-	}
-	l.advance(c.askedAt)
 	// Whichever server answers, the leader was asked. It made the session, or looked
 	// whether it has it; both start its timer. Only the former shows that it had a
 	// quorum.

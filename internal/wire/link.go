@@ -47,6 +47,9 @@ type Config struct {
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
+	// AuthFirst lets a handshake be accepted once the servers have accepted Auth too. It
+	// costs a round trip. If they refuse it, OnUp is not called.
+	AuthFirst bool
 	// Relay is the longest time that a server which is not the leader keeps a sign of
 	// life to itself, depending on the session timeout. nil means a server
 	// without an ensemble.
@@ -101,6 +104,7 @@ type Link struct {
 	live       *conn // dialed and not failed
 	id         int64
 	password   []byte
+	server     string // that granted the session last
 	timeout    time.Duration
 	evidence   clock.Stamp
 	unanswered int // dials and handshakes that were given up
@@ -163,6 +167,14 @@ func (l *Link) Password() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.password)
+}
+
+// Server returns the address of the server that granted the session last, "" before
+// the first accepted handshake.
+func (l *Link) Server() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.server
 }
 
 // Timeout returns the least timeout negotiated so far, before the first
