@@ -215,6 +215,13 @@ func (c *conn) failure() error {
 	return c.err
 }
 
+// close is shut for a connection that has failed. It runs on a goroutine of its own, as
+// the Close of a dialer's connection may wait.
+func (c *conn) close() {
+	defer c.l.flushers.Done()
+	c.shut()
+}
+
 // shut closes the socket at once. Closing a TLS connection may wait seconds to send
 // an alert that the server does not need, so the connection beneath is closed first.
 func (c *conn) shut() {

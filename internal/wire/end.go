@@ -12,11 +12,11 @@ import (
 // after End has returned.
 func (l *Link) End(cause error) {
 	if c := l.finish(cause); c != nil {
-		c.shut()
+		go c.close()
 	}
 }
 
-// finish is End, but leaves it to the caller to close the connection, which it
+// finish is End, but leaves it to the caller to call close of the connection, which it
 // returns if there is one.
 func (l *Link) finish(cause error) *conn {
 	if cause == nil {
@@ -34,7 +34,7 @@ func (l *Link) finish(cause error) *conn {
 	}
 	l.overLocked(cause)
 	l.mu.Unlock()
-	l.deliver() // before the caller closes the connection, which may block
+	l.deliver()
 	return c
 }
 
@@ -71,7 +71,7 @@ func (c *conn) disown(why error, size int) {
 	if !mine {
 		return
 	}
-	defer c.shut()
+	defer func() { go c.close() }()
 	defer time.AfterFunc(c.l.limit(), c.shut).Stop()
 	if _, err := c.br.Discard(size); err != nil {
 		return

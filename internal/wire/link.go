@@ -95,7 +95,7 @@ type Link struct {
 	end  context.CancelCauseFunc
 	over <-chan struct{}
 
-	flushers sync.WaitGroup // goroutines that write for exchanges
+	flushers sync.WaitGroup // goroutines that write for exchanges, or close connections
 	dials    atomic.Uint64  // connections so far
 
 	mu         sync.Mutex // guards what follows; never held across I/O or callbacks
@@ -210,19 +210,20 @@ func (l *Link) failConn(c *conn, err error) bool {
 	first := l.downLocked(c, err)
 	l.mu.Unlock()
 	if first {
-		l.deliver() // first, because closing a connection may block
-		c.shut()
+		l.deliver()
+		go c.close()
 	}
 	return first
 }
 
-// downLocked records the failure of c. The caller shuts c and delivers after
-// it has released l.mu.
+// downLocked records the failure of c. After it has released l.mu the caller delivers,
+// and lets a goroutine close c.
 func (l *Link) downLocked(c *conn, err error) bool {
 	if c.err != nil {
 		return false
 	}
 	c.err = err
+	l.flushers.Add(1) // for close
 	c.late.Stop()
 	l.enqueueDialed(c.dialed, err)
 	c.dialed = nil
