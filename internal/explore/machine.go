@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -32,6 +33,11 @@ type Machine[S comparable, M any] struct {
 	// Waits returns who waits in a state, or "". A state in which somebody waits, and no
 	// move must be made, is a failure: nobody will wake the waiter.
 	Waits func(s *S) string
+
+	// Settles, unless it is zero, is how many moves lead to rest at most: from each state,
+	// if always the first move is made that must be made. More is a failure: the moves go
+	// round in a circle.
+	Settles int
 
 	// Tell is a move, and the state that it has led to, in one line.
 	Tell func(s *S, move M) string
@@ -85,6 +91,7 @@ func (m *Machine[S, M]) Walk(most int) (w Walked) {
 	}
 	seen := map[uint64]struct{}{maphash.Comparable(seed, m.Start): {}}
 	history := make([]made[M], 1, 1<<10)
+	settled := map[uint64]struct{}{}
 	level := []reached{{m.Start, 0}}
 	var next []reached
 	var moves []M
@@ -108,6 +115,10 @@ func (m *Machine[S, M]) Walk(most int) (w Walked) {
 					continue
 				}
 				seen[hash] = struct{}{}
+				if err := m.settle(s, seed, settled); err != nil {
+					w.Failure = m.failure(err, append(schedule(history, from.at), move))
+					return w
+				}
 				history = append(history, made[M]{from.at, move})
 				next = append(next, reached{s, int32(len(history) - 1)}) //nolint:gosec // memory ends before
 				w.States++
@@ -130,6 +141,32 @@ func (m *Machine[S, M]) Walk(most int) (w Walked) {
 	w.Complete = true
 	return w
 }
+
+// settle makes the moves that must be made, until a state is known to settle.
+func (m *Machine[S, M]) settle(s S, seed maphash.Seed, settled map[uint64]struct{}) error {
+	var passed []uint64
+	for len(passed) < m.Settles {
+		hash := maphash.Comparable(seed, s)
+		_, known := settled[hash]
+		moves := m.Moves(&s, nil)
+		must := slices.IndexFunc(moves, m.Must)
+		if passed = append(passed, hash); known || must < 0 {
+			for _, hash := range passed {
+				settled[hash] = struct{}{}
+			}
+			return nil
+		}
+		if err := m.Apply(&s, moves[must]); err != nil {
+			return nil //nolint:nilerr // the walk finds it as well, and tells the moves to it
+		}
+	}
+	if m.Settles > 0 {
+		return fmt.Errorf("%w after %d moves that must be made", errRestless, m.Settles)
+	}
+	return nil
+}
+
+var errRestless = errors.New("there is no rest")
 
 // schedule is the moves that lead to a state.
 func schedule[M any](history []made[M], at int32) (moves []M) {

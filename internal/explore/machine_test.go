@@ -66,6 +66,23 @@ func TestMachine(t *testing.T) {
 	explore.Finds(t, door(false, true), 100, "nothing more will happen")
 }
 
+// Moves that must be made and go round in a circle are found.
+func TestMachineSettles(t *testing.T) {
+	t.Parallel()
+	circle := door(false, false)
+	circle.Settles = 10
+	explore.Whole(t, circle, 100)
+	apply := circle.Apply
+	circle.Apply = func(s *two, i int) error {
+		err := apply(s, i)
+		if s.at[i] == 3 {
+			s.at[i] = 0
+		}
+		return err
+	}
+	explore.Finds(t, circle, 100, "there is no rest after 10 moves")
+}
+
 // A failure is the shortest schedule, and is told move by move.
 func TestMachineFailure(t *testing.T) {
 	t.Parallel()

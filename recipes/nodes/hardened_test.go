@@ -232,3 +232,20 @@ func TestNumberTaken(t *testing.T) {
 		r.check(n.Close())
 	})
 }
+
+// A server refuses a create with a number when a node has that number, and goes on so: the
+// parent was deleted, and another client has kept its number. The node takes a free one.
+func TestNextNumberTaken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.check(r.srv.Create("/workers", nil))
+		r.check(r.srv.Create("/workers/w10000000001", nil)) // the server's next number is 1
+		c := r.connect("a")
+		n := r.node(c, nodes.EphemeralSequential)
+		if now := n.Status(); now.Path != "/workers/w10000000002" {
+			r.Errorf("%+v", now)
+		}
+		r.check(r.srv.Delete("/workers/w10000000001"))
+		r.closed(n)
+	})
+}

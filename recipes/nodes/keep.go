@@ -23,6 +23,7 @@ func (n *PersistentNode) run(ctx context.Context) {
 		case err == nil:
 			n.beginSession(s)
 			end = n.inSession(ctx, s)
+			n.unwatch()
 		case ctx.Err() != nil, errors.Is(err, client.ErrClosed):
 			end = closed(ctx, err)
 		default: // the client's retry policy gave up
@@ -54,61 +55,151 @@ func closed(ctx context.Context, why error) error {
 // session for its timeout at most, and the client ends it earlier if it can.
 const pastSessions = 16
 
+// ghost is a node that a lost session of this object has left, or may have left.
+type ghost struct {
+	session int64
+	czxid   int64 // 0 if it is not known
+}
+
 // beginSession notes that s is the session from now on. The node of a lost session is a
 // ghost of this object only if it had a node there, or may have had one: the session is
 // that of all objects of the client.
 func (n *PersistentNode) beginSession(s *client.Session) {
-	if n.session == nil || n.session.ID() == s.ID() {
-		n.session = s
-		return
-	}
-	if n.czxid != 0 || n.doubt || n.search || n.next != "" {
-		n.past = append(n.past, n.session.ID())
+	if remember, czxid := n.k.begins(n.session != nil && n.session.ID() != s.ID()); remember {
+		n.past = append(n.past, ghost{n.session.ID(), czxid})
 		n.past = n.past[max(0, len(n.past)-pastSessions):]
 	}
 	n.session = s
-	if n.mode.ephemeral() {
-		n.stood = time.Time{}
-		n.czxid, n.doubt = 0, false // what was made, also in doubt, is a ghost by now
-	}
 }
 
 // inSession keeps the node in one session. It returns nil when the session is over,
 // and otherwise why it is the end.
 func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error {
 	for {
-		if n.touch.isDue() {
+		if n.k.at == decides && n.touch.isDue() {
 			n.touchChild(ctx, s)
 		}
-		err := n.round(ctx, s)
+		_, gen := n.wanted()
+		at := n.k.next(gen)
+		if at == rests && n.k.stands || at == sets && n.status.State != Ours {
+			n.tell(Ours, nil)
+		}
+		a, err := n.take(ctx, s, at)
+		is := n.answered(a)
 		switch {
 		case ctx.Err() != nil:
 			return closed(ctx, context.Cause(ctx))
-		case errors.Is(err, ErrRemoved):
-			return err
+		case n.k.at == removed:
+			return ErrRemoved
 		case s.Err() != nil:
 			n.tell(Absent, s.Err())
 			return nil //nolint:nilerr // run goes on in the next session
-		case err == nil:
-		case client.UnknownOutcome(err):
-			n.failed(Absent, err) // and look at once
-		case refused(err):
-			n.failed(Refused, err)
-			n.pause(ctx)
-		default:
-			n.failed(Absent, err)
-			n.pause(ctx)
+		}
+		switch is {
+		case isErr:
+			n.tell(n.k.state(Absent), err)
+		case isDenied:
+			n.tell(n.k.state(Refused), err)
+		case isForeign:
+			n.tell(Foreign, n.foreign(n.stat.EphemeralOwner))
+		case isDeleted:
+			n.tell(Absent, errDeleted)
+		case isReplaced:
+			n.tell(Absent, errReplaced)
+		case isGone:
+			n.tell(Absent, errGone)
 		}
 	}
 }
 
-// failed tells of a round that failed. It takes no node away: a node that stands is ours
-// until a look or the end of the session says otherwise.
-func (n *PersistentNode) failed(missing State, err error) {
-	if !n.stood.IsZero() && n.czxid != 0 {
-		missing = Ours
+// Why a node is absent for a moment.
+var (
+	errDeleted  = errors.New("nodes: another client has deleted the node; it is made again")
+	errReplaced = errors.New("nodes: another client's node stands at the path; this one is made again")
+	errGone     = errors.New("nodes: the node is gone; this client finds out whether its session is over")
+)
+
+// take takes a step, and returns its answer.
+func (n *PersistentNode) take(ctx context.Context, s *client.Session, at step) (a answer, err error) {
+	switch at {
+	case reads, sets, probes, rests:
+	default:
+		n.unwatch()
 	}
-	n.tell(missing, err)
+	switch at {
+	case syncs:
+		err = s.Sync(ctx, n.dir)
+	case proves:
+		err = s.Sync(ctx, n.path)
+	case searches:
+		a, err = n.search(ctx, s)
+	case confirms:
+		a, err = n.confirm(ctx, s)
+	case counts:
+		err = n.count(ctx, s)
+	case creates:
+		a, err = n.create(ctx, s)
+	case replaces:
+		a, err = n.replace(ctx, s)
+	case looks, checks:
+		a, err = n.look(ctx, s, at == looks)
+	case reads:
+		a, err = n.read(ctx, s)
+	case sets:
+		a, err = n.setData(ctx, s)
+	case probes:
+		_, _, err = s.Get(ctx, n.path)
+	case deletes:
+		err = s.Delete(ctx, n.path, n.stat.Version)
+	case rests:
+		n.idle(ctx, s)
+	case pauses:
+		n.pause(ctx)
+	case eases:
+		n.ease(ctx)
+	}
+	a.outcome = outcomeOf(err)
+	return a, err
+}
+
+// answered gives the machine an answer, and follows what it has learned.
+func (n *PersistentNode) answered(a answer) news {
+	is := n.k.answered(a)
+	if n.k.claim == made {
+		n.prefix = ""
+	}
+	if n.k.aim == nowhere {
+		n.path, n.number = "", ""
+	}
+	switch {
+	case n.k.stands && n.stood.IsZero():
+		n.stood = time.Now()
+	case !n.k.stands && n.k.at != eases:
+		n.stood = time.Time{}
+	}
+	return is
+}
+
+// outcomeOf says how a step has gone.
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, zk.ErrNoNode):
+		return noNode
+	case errors.Is(err, zk.ErrNodeExists):
+		return nodeExists
+	case errors.Is(err, zk.ErrBadVersion):
+		return badVersion
+	case errors.Is(err, zk.ErrNoAuth):
+		return noAuth
+	case client.UnknownOutcome(err):
+		return unknown
+	case refused(err):
+		return denied
+	default:
+		return failed
+	}
 }
 
 // refused reports whether a server answered the operation that failed with err, and
@@ -135,87 +226,21 @@ func wait(ctx context.Context, pauses backoff.BackOff) {
 // less is taken for the victim of a rival that goes on.
 const calm = 10 * time.Second
 
-// lost notes that the node is gone from the path, and pauses if it did not stand for
-// long.
-func (n *PersistentNode) lost(ctx context.Context) {
-	if n.stood.IsZero() {
-		return
-	}
-	brief := time.Since(n.stood) < calm
-	n.stood = time.Time{}
-	if brief {
+// ease pauses if the node that is gone did not stand for long.
+func (n *PersistentNode) ease(ctx context.Context) {
+	if time.Since(n.stood) < calm {
 		n.pause(ctx)
 	} else {
 		n.pauses.Reset()
 	}
 }
 
-// round looks at the node, does the one thing that is to be done, and waits for a
-// change if there is none.
-func (n *PersistentNode) round(ctx context.Context, s *client.Session) error {
-	if err := n.resolve(ctx, s); err != nil {
-		return err
-	}
-	if n.path == "" || !n.look {
-		return n.create(ctx, s)
-	}
-	there, stat, w, err := s.ExistsW(ctx, n.path)
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	if there && n.stopWhenRemoved && n.czxid != 0 && n.czxid != stat.Czxid {
-		return n.gone(ctx, s) // and replaced by another client
-	}
-	var whose owner
-	if there {
-		if whose, err = n.judge(ctx, s, n.path, stat); err != nil {
-			return err
-		}
-	}
-	n.doubt = false
-	switch whose {
-	case nobody:
-		w.Stop()
-		if err := n.gone(ctx, s); err != nil {
-			return err
-		}
-		return n.create(ctx, s)
-	case ghost:
-		w.Stop()
-		n.lost(ctx)
-		return n.replace(ctx, s, stat.Version)
-	case foreign:
-		n.stood = time.Time{}
-		if n.mode.sequential() { // the parent was deleted, and its numbers began again
-			n.path, n.number, n.look = "", "", false
-			return nil
-		}
-		n.tell(Foreign, n.foreign(stat.EphemeralOwner))
-		if _, _, err := s.Get(ctx, n.path); errors.Is(err, zk.ErrNoAuth) {
-			n.pause(ctx) // no event comes of a node that may not be read (CVE-2024-23944)
-			return nil
-		}
-		n.idle(ctx, s, w)
-		return nil
-	}
-	if n.stood.IsZero() {
-		n.stood = time.Now()
-	}
-	if done, err := n.write(ctx, s, stat); !done {
-		return err
-	}
-	n.tell(Ours, nil)
-	n.idle(ctx, s, w)
-	return nil
-}
-
 // idle waits until there is something to do.
-func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.OneShotWatch) {
+func (n *PersistentNode) idle(ctx context.Context, s *client.Session) {
 	due, stop := n.touch.timer()
 	defer stop()
 	select {
-	case <-w.Done():
+	case <-n.watch.Done():
 	case <-n.wake:
 	case <-s.Context().Done():
 	case <-ctx.Done():
@@ -223,25 +248,10 @@ func (n *PersistentNode) idle(ctx context.Context, s *client.Session, w *client.
 	}
 }
 
-// gone is called when the node that was ours is not at the path.
-func (n *PersistentNode) gone(ctx context.Context, s *client.Session) error {
-	if n.stopWhenRemoved && n.czxid != 0 && !n.touch.expired() {
-		// The end of the session deletes the node as well, and its events may arrive
-		// before this client hears of that. A session that is over is refused.
-		if err := s.Sync(ctx, n.path); err != nil {
-			return err
-		}
-		n.czxid, n.made = 0, false
-		return ErrRemoved
+// unwatch ends the watch of the newest look.
+func (n *PersistentNode) unwatch() {
+	if n.watch != nil {
+		n.watch.Stop()
+		n.watch = nil
 	}
-	n.czxid, n.made = 0, false
-	if n.stood.IsZero() {
-		return nil
-	}
-	n.tell(Absent, errDeleted)
-	n.lost(ctx)
-	return nil
 }
-
-// errDeleted is why a node is absent for a moment.
-var errDeleted = errors.New("nodes: another client has deleted the node; it is made again")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -50,27 +51,22 @@ type PersistentNode struct {
 	written int   // the gen that the node has
 	err     error // why the node could not be removed at the end
 
-	keeper // of the goroutine
+	work // of the goroutine
 }
 
-// keeper is what the goroutine of a node knows. No other goroutine touches it.
-type keeper struct {
+// work is what the goroutine of a node knows. No other goroutine touches it.
+type work struct {
+	k       keeper
 	path    string          // of the node that stands, stood or may stand; "" if it is not known
 	prefix  string          // of the protected node that is to be made, until it is known to stand
 	next    string          // where a create in doubt has made the node, if it has
-	search  bool            // a create in doubt may have made a node whose number is not known
 	number  string          // the ten digits of a sequential node, once they are known
-	session *client.Session // in which the path was last looked at
-	past    []int64         // lost sessions in which this object had a node, or may have had one; the newest last
-	look    bool            // something may stand at path
-	stale   bool            // the server may not know yet what another server has passed on
-	doubt   bool            // a node of this session at path is ours: the answer to its create is lost
-	czxid   int64           // of the node that is ours, 0 if none is known
-	made    bool            // this object has made it
-	stood   time.Time       // since when it stands, zero if it does not
-	wrote   int             // the gen that it has
-	sent    int             // the gen of the newest create
-	bytes   []byte          // and its data
+	session *client.Session // the last
+	past    []ghost         // of lost sessions in which this object had a node, or may have had one; the newest last
+	stat    *zk.Stat        // of the newest look
+	watch   *client.OneShotWatch
+	stood   time.Time // since when the node stands, zero if it does not
+	bytes   []byte    // the data of the newest create
 	touch   touch
 
 	pauses backoff.BackOff
@@ -106,7 +102,7 @@ func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data [
 		settings: set, c: c, mode: mode, ttl: ttl, base: path,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
 		data: bytes.Clone(data), gen: 1,
-		keeper: keeper{pauses: retry.Default().BackOff()},
+		work: work{k: newKeeper(mode, set), pauses: retry.Default().BackOff()},
 	}
 	if err := n.carries(data); err != nil {
 		return nil, err

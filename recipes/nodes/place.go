@@ -1,12 +1,13 @@
 package nodes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -14,34 +15,19 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// owner says whose node stands at a path.
-type owner int
-
-const (
-	nobody  owner = iota
-	ours          // made, or adopted, by this object in this session
-	ghost         // to be replaced: of a lost session of this object
-	foreign       // to be left alone
-)
-
-// judge says whose node it is that has that stat. After a create whose outcome is not
-// known it takes a node of this session for the one that was made.
-func (n *PersistentNode) judge(ctx context.Context, s *client.Session, path string, stat *zk.Stat) (owner, error) {
-	session := ofSession(stat.EphemeralOwner)
+// whose says which session owns a node.
+func (n *PersistentNode) whose(s *client.Session, stat *zk.Stat) owner {
 	switch {
-	case stat.Czxid == n.czxid && (!session || stat.EphemeralOwner == s.ID()):
-		return ours, nil
-	case session != n.mode.ephemeral():
-		return foreign, nil
-	case !session:
-		return ours, n.adopt(ctx, s, path, stat)
-	case stat.EphemeralOwner == s.ID() && n.doubt:
-		n.claim(stat.Czxid)
-		return ours, nil
-	case slices.Contains(n.past, stat.EphemeralOwner), n.takeOver:
-		return ghost, nil
+	case !ofSession(stat.EphemeralOwner):
+		return noSession
+	case stat.EphemeralOwner == s.ID():
+		return present
+	case slices.ContainsFunc(n.past, func(g ghost) bool {
+		return g.session == stat.EphemeralOwner && (g.czxid == 0 || g.czxid == stat.Czxid)
+	}):
+		return lost
 	default:
-		return foreign, nil
+		return others
 	}
 }
 
@@ -56,33 +42,6 @@ func (n *PersistentNode) foreign(session int64) error {
 	default:
 		return fmt.Errorf("nodes: the node of session %s stands at the path: when it is deleted this one is made; TakeOver replaces it", owner)
 	}
-}
-
-// claim notes that this object has made the node, with the data of the newest create.
-func (n *PersistentNode) claim(czxid int64) {
-	n.czxid, n.made, n.doubt, n.wrote, n.prefix = czxid, true, false, n.sent, ""
-}
-
-// adopt takes a node without an owner for ours. This object made the node if the
-// answer to a create was lost, and the node has the UUID of that create. Without a
-// UUID its bytes and version 0 tell the same (Curator: IdempotentUtils).
-func (n *PersistentNode) adopt(ctx context.Context, s *client.Session, path string, stat *zk.Stat) error {
-	if n.doubt && n.protected {
-		n.claim(stat.Czxid)
-		return nil
-	}
-	if n.doubt && stat.Version == 0 {
-		data, now, err := s.Get(ctx, path)
-		if err != nil {
-			return err
-		}
-		if now.Czxid == stat.Czxid && bytes.Equal(data, n.bytes) {
-			n.claim(stat.Czxid)
-			return nil
-		}
-	}
-	n.czxid, n.made, n.doubt, n.wrote = stat.Czxid, n.takeOver, false, 0
-	return nil
 }
 
 // target is the path of the node that is to be made, as far as it is known before. A
@@ -106,7 +65,7 @@ func (n *PersistentNode) sibling(name string) string {
 }
 
 // create makes the node.
-func (n *PersistentNode) create(ctx context.Context, s *client.Session) error {
+func (n *PersistentNode) create(ctx context.Context, s *client.Session) (a answer, err error) {
 	path, whole := n.target()
 	opts := n.mode.options(whole, n.ttl)
 	switch {
@@ -119,41 +78,25 @@ func (n *PersistentNode) create(ctx context.Context, s *client.Session) error {
 	if n.acl != nil {
 		opts = append(opts, client.ACL(n.acl...), client.ParentACL(n.acl...))
 	}
-	n.bytes, n.sent = n.wanted()
+	n.bytes, a.gen = n.wanted()
 	n.touch.begins()
-	made, stat, err := s.CreateStat(ctx, path, n.bytes, opts...)
-	switch {
-	case err == nil:
-		n.stands(made, stat.Czxid)
-	case errors.Is(err, zk.ErrNodeExists):
-		n.path, n.look, n.stale = path, true, true
-		n.doubt = n.doubt || n.protected // no other object has this UUID
-		return nil
-	case client.UnknownOutcome(err):
-		n.inDoubt(path, whole)
-	}
-	return err
-}
-
-// inDoubt notes that a create may have made the node at path.
-func (n *PersistentNode) inDoubt(path string, whole bool) {
-	n.stale, n.doubt = true, true
 	if whole {
 		n.next = path
-	} else {
-		n.search = true
 	}
+	path, stat, err := s.CreateStat(ctx, path, n.bytes, opts...)
+	switch {
+	case err == nil:
+		n.stands(path)
+		a.czxid = stat.Czxid
+	case errors.Is(err, zk.ErrNodeExists):
+		n.path = n.next
+	}
+	return a, err
 }
 
-// stands notes the node that was made.
-func (n *PersistentNode) stands(path string, czxid int64) {
-	n.at(path)
-	n.claim(czxid)
-}
-
-// at notes where the node stands, or may stand.
-func (n *PersistentNode) at(path string) {
-	n.path, n.look = path, true
+// stands notes where the node stands, or may stand.
+func (n *PersistentNode) stands(path string) {
+	n.path = path
 	if n.mode.sequential() {
 		n.number = path[len(path)-numberLength:]
 	}
@@ -164,85 +107,89 @@ const numberLength = 10
 
 // replace makes the node and deletes a ghost, in one transaction: no reader sees a
 // moment without a node. The version makes sure that it is the node that was read.
-func (n *PersistentNode) replace(ctx context.Context, s *client.Session, version int32) error {
+func (n *PersistentNode) replace(ctx context.Context, s *client.Session) (a answer, err error) {
 	opts := []client.CreateOption{client.Ephemeral()}
 	if n.acl != nil {
 		opts = append(opts, client.ACL(n.acl...))
 	}
 	path, _ := n.target()
-	n.bytes, n.sent = n.wanted()
-	_, err := s.Multi(ctx, client.DeleteOp(n.path, version), client.CreateOp(path, n.bytes, opts...))
-	switch {
-	case err == nil:
-		n.at(path)
-		n.doubt = true // its czxid is not known, its session is
-	case client.UnknownOutcome(err):
-		n.inDoubt(path, true)
-	case errors.Is(err, zk.ErrNoNode): // the servers have deleted it meanwhile
-		n.look = false
-		return nil
-	case errors.Is(err, zk.ErrBadVersion): // another client has written into it
-		n.stale = true
-		return nil
+	n.bytes, a.gen = n.wanted()
+	n.next = path
+	_, err = s.Multi(ctx, client.DeleteOp(n.path, n.stat.Version), client.CreateOp(path, n.bytes, opts...))
+	if err == nil {
+		n.stands(path)
 	}
-	return err
+	return a, err
 }
 
-// resolve finds out where a create whose answer was lost has made the node, also one
-// of a lost session. Whose that is, judge says.
-func (n *PersistentNode) resolve(ctx context.Context, s *client.Session) error {
-	if !n.stale {
-		return nil
+// confirm asks whether a create in doubt has made the node at the path that it had.
+func (n *PersistentNode) confirm(ctx context.Context, s *client.Session) (a answer, err error) {
+	a.there, _, err = s.Exists(ctx, n.next)
+	if a.there {
+		n.stands(n.next)
 	}
-	if err := s.Sync(ctx, n.dir); err != nil {
-		return err
+	return a, err
+}
+
+// search looks for the node that a create in doubt has made with a number.
+func (n *PersistentNode) search(ctx context.Context, s *client.Session) (a answer, err error) {
+	path, err := n.find(ctx, s)
+	if a.there = path != ""; a.there {
+		n.stands(path)
 	}
-	if n.search {
-		path, err := n.find(ctx, s)
-		if err != nil {
-			return err
-		}
-		if path != "" {
-			n.at(path)
-		}
-		n.search = false
-	}
-	if n.next != "" {
-		there, _, err := s.Exists(ctx, n.next)
-		if err != nil {
-			return err
-		}
-		if there {
-			n.at(n.next)
-		}
-		n.next = ""
-	}
-	n.stale = false
-	return nil
+	return a, err
 }
 
 // find returns the newest node at the base path with a number that the create in doubt
 // may have made, or "". A protected one is known by its UUID, another by its session.
 // Two objects of one client at one base path, without protection, are not told apart.
 func (n *PersistentNode) find(ctx context.Context, s *client.Session) (path string, err error) {
-	names, _, err := s.Children(ctx, n.dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return "", err
-	}
-	numbered := regexp.MustCompile("^" + regexp.QuoteMeta(n.prefix+n.name) + `[0-9]{10}$`)
+	names, err := n.numbered(ctx, s)
 	var newest int64
 	for _, name := range names {
-		if !numbered.MatchString(name) {
-			continue
-		}
 		there, stat, err := s.Exists(ctx, n.sibling(name))
 		if err != nil {
 			return "", err
 		}
-		own := n.protected || stat.EphemeralOwner == s.ID() || slices.Contains(n.past, stat.EphemeralOwner)
+		whose := n.whose(s, stat)
+		own := n.protected || whose == present || whose == lost
 		if there && own && stat.Czxid > newest {
 			path, newest = n.sibling(name), stat.Czxid
 		}
 	}
-	return path, nil
+	return path, err
+}
+
+// numbered are the names of the nodes at the base path with a number.
+func (n *PersistentNode) numbered(ctx context.Context, s *client.Session) (names []string, err error) {
+	all, _, err := s.Children(ctx, n.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	own := regexp.MustCompile("^" + regexp.QuoteMeta(n.prefix+n.name) + `[0-9]{10}$`)
+	for _, name := range all {
+		if own.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// count takes the number after the highest. A server refuses a create with a number if a
+// node has the number that it would give, for ever if nobody makes another child. That is
+// so after the parent was deleted and a client has made its node again with its number.
+func (n *PersistentNode) count(ctx context.Context, s *client.Session) error {
+	names, err := n.numbered(ctx, s)
+	if err != nil {
+		return err
+	}
+	next := int64(0)
+	for _, name := range names {
+		at, _ := strconv.ParseInt(name[len(name)-numberLength:], 10, 64) // ten digits
+		if at < math.MaxInt32 {                                          // a server gives no higher one
+			next = max(next, at+1)
+		}
+	}
+	n.stands(n.sibling(fmt.Sprintf("%s%s%010d", n.prefix, n.name, next)))
+	return nil
 }

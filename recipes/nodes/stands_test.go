@@ -109,3 +109,22 @@ func TestZeroValue(t *testing.T) {
 	}()
 	new(nodes.PersistentNode).Changes(nil) //nolint:staticcheck // on purpose
 }
+
+// A node that another client has replaced is absent at once, also while TakeOver pauses
+// before it replaces that in turn.
+func TestReplacedNodeIsAbsent(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		n := r.node(a, nodes.Ephemeral, nodes.TakeOver())
+		_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
+		r.check(err)
+		time.Sleep(5 * time.Millisecond)
+		if now := n.Status(); now.State != nodes.Absent {
+			r.Errorf("%+v", now)
+		}
+		r.check(n.Wait(r.within(3 * time.Second)))
+		r.wantOurs(a, n, "one")
+		r.closed(n)
+	})
+}

@@ -184,9 +184,9 @@ func (n *PersistentNode) tell(state State, err error) {
 	defer n.mu.Unlock()
 	now := Status{State: state, Path: n.path, Err: err}
 	if state == Ours {
-		now.Czxid = n.czxid
+		now.Czxid = n.k.czxid
 	}
-	if n.status.same(now) && (state != Ours || n.written == n.wrote) {
+	if n.status.same(now) && (state != Ours || n.written == n.k.wrote) {
 		return
 	}
 	n.set(now, state == Removed || errors.Is(err, ErrClosed))
@@ -199,7 +199,7 @@ func (n *PersistentNode) set(now Status, over bool) {
 	}
 	n.status, n.in, n.over = now, nil, over
 	if now.State == Ours {
-		n.written = n.wrote
+		n.written = n.k.wrote
 		if n.mode.ephemeral() {
 			n.in = n.session
 		}

@@ -82,7 +82,7 @@ func (t *touch) timer() (due <-chan time.Time, stop func()) {
 func (n *PersistentNode) touchChild(ctx context.Context, s *client.Session) {
 	sent := time.Now()
 	n.touch.next = sent.Add(n.touch.every)
-	if n.stood.IsZero() {
+	if n.k.czxid == 0 {
 		return // another client's node stands at the path, or none
 	}
 	data := inner.DefaultData(n.c)

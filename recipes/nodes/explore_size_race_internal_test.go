@@ -1,0 +1,9 @@
+//go:build race
+
+package nodes
+
+// exploredFaults is how many disturbances TestExploreKeeper plays: the race detector makes it ten times slower.
+const exploredFaults = 2
+
+// ShortProgram is how many calls TestExploreShortPrograms plays in each program.
+const ShortProgram = 4
