@@ -131,9 +131,6 @@ func aclCases() []aclCase {
 				err = node.Start(ctx)
 			}
 			if err == nil {
-				err = node.Wait(ctx)
-			}
-			if err == nil {
 				err = node.Close()
 			}
 			return err
@@ -142,9 +139,6 @@ func aclCases() []aclCase {
 			me, err := nodes.NewGroupMember(c, "/at", "w1", nil)
 			if err == nil {
 				err = me.Start(ctx)
-			}
-			if err == nil {
-				err = me.Wait(ctx)
 			}
 			if err == nil {
 				_, err = me.Members(ctx)

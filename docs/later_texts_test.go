@@ -33,9 +33,7 @@ var laterOn = []mistake{
 		h.check(err)
 		n, err := nodes.NewPersistentNode(h.client("b"), nodes.Ephemeral, "/services/api", nil)
 		h.check(err)
-		h.check(n.Start(h.ctx))
-		defer func() { _ = n.Close() }()
-		return n.Wait(h.within(time.Second))
+		return n.Start(h.within(time.Second))
 	}, "nodes: /services/api is foreign: the node of session 0x* stands at the path: when it is deleted this one is made; TakeOver replaces it: context deadline exceeded"},
 	{"node that is not started", func(h *hour) error {
 		n, err := nodes.NewPersistentNode(h.client("a"), nodes.Ephemeral, "/services/api", nil)

@@ -78,7 +78,6 @@ func TestLayoutNodes(t *testing.T) {
 				n, err := registry.NewPersistentNode(ours.client, k.mode, path, []byte("one"), opts...)
 				check(t, err)
 				check(t, n.Start(ctx))
-				check(t, n.Wait(ctx))
 				return func(data string) error { return n.Set(ctx, []byte(data)) }, func() error { return n.CloseContext(ctx) }
 			})
 			curator := a.playNode(ctx, t, java, fmt.Sprintf("/nodes/%d/curator", i), func(path string) (func(string) error, func() error) {
@@ -143,7 +142,7 @@ func TestNodeOfTheOther(t *testing.T) {
 	ours, java := a.docents(ctx, t, 1)[0], a.curators(ctx, t, 1)[0]
 	const path = "/workers/w1"
 	check(t, java.peer.Make(ctx, "n", java.name, "persistent-node", "EPHEMERAL", "false", path, "java"))
-	n, err := registry.NewPersistentNode(ours.client, registry.Ephemeral, path, []byte("go"))
+	n, err := registry.NewPersistentNode(ours.client, registry.Ephemeral, path, []byte("go"), registry.WithLazyStart())
 	check(t, err)
 	check(t, n.Start(ctx))
 	until(ctx, t, n, registry.Foreign)

@@ -60,7 +60,6 @@ func (w *world) register(name, servers string, opts ...nodes.Option) *worker {
 	n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, "/workers/"+name, []byte("0"), opts...)
 	w.check(err)
 	w.check(n.Start(w.ctx))
-	w.check(n.Wait(w.ctx))
 	v := &worker{name, c, n}
 	w.workers = append(w.workers, v)
 	return v

@@ -3,9 +3,8 @@
 // makes, and types keep Curator's names.
 //
 //	node, err := nodes.NewPersistentNode(c, nodes.Ephemeral, "/workers/w1", []byte("10.0.0.7:80"))
-//	err = node.Start(ctx)
+//	err = node.Start(ctx) // until it stands; ctx bounds the start alone
 //	defer node.Close()
-//	err = node.Wait(ctx) // until it stands
 //
 // A [PersistentNode] is one node, of any of Curator's modes. A [PersistentTtlNode]
 // outlives its process for a time to live. A [GroupMember] is a node among others,

@@ -41,7 +41,7 @@ func TestLaggingServer(t *testing.T) {
 				}
 				lost = append(lost, e.Server(i+1).LoseReply(zktest.Match{Where: creates}))
 			}
-			n, err := nodes.NewPersistentNode(c, tt.mode, "/w", nil, tt.opts...)
+			n, err := nodes.NewPersistentNode(c, tt.mode, "/w", nil, lazily(tt.opts...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func TestWaitSaysWhy(t *testing.T) {
 			return err
 		}
 		at := func(c *client.Client, mode nodes.Mode, path string, opts ...nodes.Option) *nodes.PersistentNode {
-			n, err := nodes.NewPersistentNode(c, mode, path, nil, opts...)
+			n, err := nodes.NewPersistentNode(c, mode, path, nil, lazily(opts...)...)
 			r.check(err)
 			return n
 		}
@@ -72,23 +72,14 @@ func TestClosedSaysWhy(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		start, cancel := context.WithCancel(r.ctx)
-		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, nil)
-		r.check(err)
-		r.check(n.Start(start))
-		cancel()
-		err = n.Wait(r.ctx)
-		wantErr(t, err, nodes.ErrClosed, context.Canceled)
-		wantText(t, err, "the context of Start has ended")
-
-		n = r.node(c, nodes.Ephemeral)
+		n := r.node(c, nodes.Ephemeral)
 		r.check(n.Close())
 		if err := n.Status().Err; err != nodes.ErrClosed { //nolint:errorlint // Close has no further reason
 			t.Error(err)
 		}
 		n = r.started(c, nodes.Ephemeral)
 		r.check(c.Close())
-		err = n.Wait(r.ctx)
+		err := n.Wait(r.ctx)
 		wantErr(t, err, nodes.ErrClosed, client.ErrClosed)
 		wantText(t, err)
 	})

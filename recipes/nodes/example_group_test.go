@@ -30,11 +30,6 @@ func ExampleGroupMember_Members() {
 		fmt.Println(err)
 		return
 	}
-	for status := range me.Changes(ctx) {
-		if status.State == nodes.Ours {
-			break
-		}
-	}
 	members, err := me.Members(ctx)
 	fmt.Printf("%d, w1 at %s, %v\n", len(members), members["w1"], err)
 	fmt.Println(me.CloseContext(ctx))
@@ -69,12 +64,10 @@ func ExamplePersistentTtlNode() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(node.Wait(ctx))
 	fmt.Println(node.Close()) // the servers delete it a minute later
 	found, _, err := c.Exists(ctx, "/services/api")
 	fmt.Println(found, err)
 	// Output:
-	// <nil>
 	// <nil>
 	// true <nil>
 }

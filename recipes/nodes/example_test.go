@@ -44,10 +44,6 @@ func ExamplePersistentNode() {
 		fmt.Println(err)
 		return
 	}
-	if err := node.Wait(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
 	fmt.Println(node.Status().State, node.Status().Path)
 	err = node.Set(ctx, []byte("10.0.0.7:81"))
 	data, _, _ := c.Get(ctx, "/workers/w1")
@@ -90,4 +86,34 @@ func ExampleGroupMember_MemberChanges() {
 		}
 	}
 	// Output: w1 at 10.0.0.7:80
+}
+
+// A service that starts before its servers has a client with WithLazyConnect as well.
+func ExampleWithLazyStart() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, end, err := connectExample(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer end()
+
+	node, err := nodes.NewPersistentNode(c, nodes.Ephemeral, "/workers/w1", nil, nodes.WithLazyStart())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(node.Start(ctx)) // returns at once
+	fmt.Println(node.Wait(ctx))
+	for now := range node.Changes(ctx) {
+		fmt.Println(now.State)
+		break
+	}
+	fmt.Println(node.Close())
+	// Output:
+	// <nil>
+	// <nil>
+	// ours
+	// <nil>
 }

@@ -22,14 +22,18 @@ func models() map[string]*model {
 		faults++ // minutes, and a GiB
 	}
 	return map[string]*model{
-		"ephemeral":             {mode: Ephemeral, kinds: allKinds, faults: faults},
-		"sibling":               {mode: Ephemeral, kinds: append([]act{siblingMakes, isRefused}, lostNodes...), faults: faults},
-		"take over":             {mode: Ephemeral, set: settings{takeOver: true}, kinds: allKinds, faults: faults},
-		"stop when removed":     {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults},
-		"protected":             {mode: Ephemeral, set: settings{protected: true}, kinds: ownNames, faults: faults},
-		"persistent":            {mode: Persistent, kinds: allKinds, faults: faults},
-		"ephemeral sequential":  {mode: EphemeralSequential, kinds: numbers, faults: faults},
-		"persistent sequential": {mode: PersistentSequential, set: settings{protected: true}, kinds: ownNames, faults: faults},
+		"ephemeral":                {mode: Ephemeral, kinds: allKinds, faults: faults},
+		"started again":            {mode: Ephemeral, kinds: allKinds, faults: faults - 1, starts: 1},
+		"persistent, again":        {mode: Persistent, kinds: allKinds, faults: faults - 1, starts: 1},
+		"stop when removed, again": {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults - 1, starts: 1},
+		"sequential, again":        {mode: EphemeralSequential, kinds: numbers, faults: faults - 1, starts: 1},
+		"sibling":                  {mode: Ephemeral, kinds: append([]act{siblingMakes, isRefused}, lostNodes...), faults: faults},
+		"take over":                {mode: Ephemeral, set: settings{takeOver: true}, kinds: allKinds, faults: faults},
+		"stop when removed":        {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults},
+		"protected":                {mode: Ephemeral, set: settings{protected: true}, kinds: ownNames, faults: faults},
+		"persistent":               {mode: Persistent, kinds: allKinds, faults: faults},
+		"ephemeral sequential":     {mode: EphemeralSequential, kinds: numbers, faults: faults},
+		"persistent sequential":    {mode: PersistentSequential, set: settings{protected: true}, kinds: ownNames, faults: faults},
 	}
 }
 
@@ -138,9 +142,10 @@ func TestExploreKeeperFindsBugs(t *testing.T) {
 		of, want string
 		plant    func(*model)
 	}{
-		"every lost session left a ghost":     {"sibling", errTaken.Error(), func(m *model) { m.always = true }},
-		"a node is shown by a session before": {"persistent", errGhostly.Error(), func(m *model) { m.keeps = true }},
-		"a node that rests is not watched":    {"ephemeral", errMissed.Error(), func(m *model) { m.blind = true }},
+		"every lost session left a ghost":           {"sibling", errTaken.Error(), func(m *model) { m.always = true }},
+		"a node is shown by a session before":       {"persistent", errGhostly.Error(), func(m *model) { m.keeps = true }},
+		"what a start before has removed is missed": {"stop when removed, again", errRobbed.Error(), func(m *model) { m.recalls = true }},
+		"a node that rests is not watched":          {"ephemeral", errMissed.Error(), func(m *model) { m.blind = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ var (
 	errHidden   = errors.New("the node stands and is known, and is not told as Ours")
 	errOthers   = errors.New("another's node is told as Ours")
 	errTwice    = errors.New("two nodes of this object stand")
+	errRobbed   = errors.New("is told as Removed, and nobody has deleted it")
 	errLeftover = errors.New("a node is left after Close")
 )
 
@@ -77,6 +78,8 @@ func (m *model) holds(w *world) error {
 		return errMissed
 	case w.told != Ours && w.shown && w.stat.mine && seen.czxid == w.stat.czxid && !w.closing && !w.over && session && w.k.claim != doubtful:
 		return errHidden
+	case w.told == Removed && !w.robbed:
+		return errRobbed
 	case w.k.at == ended && left && !w.left:
 		return errLeftover
 	}

@@ -15,11 +15,12 @@ const (
 	isRefused
 	givesData
 	closesIt
-	expires    // the server ends the session
-	losesIt    // the client gives the session up, the server keeps it
-	oldExpires // the server ends lost sessions
-	connects   // the client has a new session
-	hears      // the event arrives
+	startsAgain // after a failed start, when nothing runs any more
+	expires     // the server ends the session
+	losesIt     // the client gives the session up, the server keeps it
+	oldExpires  // the server ends lost sessions
+	connects    // the client has a new session
+	hears       // the event arrives
 	catchesUp
 	strangerMakes
 	siblingMakes // another object of the same client
@@ -29,7 +30,7 @@ const (
 )
 
 var actNames = [...]string{
-	"", "the request is lost: ", "the answer is lost: ", "is refused: ", "Set", "Close", "the server ends the session", "the client gives the session up",
+	"", "the request is lost: ", "the answer is lost: ", "is refused: ", "Set", "Close", "Start again", "the server ends the session", "the client gives the session up",
 	"the server ends lost sessions", "a new session", "the event arrives", "the server catches up", "a stranger makes a node", "a sibling makes a node",
 	"an operator deletes the node", "an operator deletes the parent", "an operator writes",
 }
@@ -47,19 +48,21 @@ type move struct {
 
 // model is what is walked, and which bug is planted.
 type model struct {
-	mode   Mode
-	set    settings
-	kinds  []act // of disturbances
-	faults int8
-	bug    func(before keeper, k *keeper, a answer, is news) news
-	always bool // a bug: every lost session is remembered
-	keeps  bool // a bug: a node that stood in a lost session still stands
-	blind  bool // a bug: the node is not watched while it rests
+	mode    Mode
+	set     settings
+	kinds   []act // of disturbances
+	faults  int8
+	starts  int8 // that can follow
+	bug     func(before keeper, k *keeper, a answer, is news) news
+	always  bool // a bug: every lost session is remembered
+	keeps   bool // a bug: a node that stood in a lost session still stands
+	recalls bool // a bug: what was deleted in a life before is missed
+	blind   bool // a bug: the node is not watched while it rests
 }
 
 func (m *model) machine() *explore.Machine[world, move] {
 	start := world{
-		k: newKeeper(m.mode, m.set), session: 1, alive: 1 << 1, zxid: 1, gen: 1, faults: m.faults, sets: 1,
+		k: newKeeper(m.mode, m.set), session: 1, alive: 1 << 1, zxid: 1, gen: 1, faults: m.faults, sets: 1, starts: m.starts,
 		prefix: none, next: none,
 	}
 	if m.set.protected || m.mode.sequential() {
@@ -85,6 +88,9 @@ func (m *model) moves(w *world, all []move) []move {
 	if at == ended {
 		if w.alive&^(1<<w.session) != 0 {
 			all = append(all, move{act: oldExpires})
+		}
+		if w.starts > 0 && w.told != Removed {
+			all = append(all, move{act: startsAgain})
 		}
 		return all
 	}
@@ -158,6 +164,16 @@ func (m *model) apply(w *world, v move) error {
 		w.gen, w.sets, w.wake = w.gen+1, w.sets-1, true
 	case closesIt:
 		w.closing = true
+	case startsAgain:
+		w.starts, w.closing, w.left, w.robbed = w.starts-1, false, false, false
+		w.shown, w.watched, w.fired, w.heard = false, false, false, false
+		czxid := w.k.czxid
+		if w.k.opens(); m.recalls {
+			w.k.czxid = czxid
+		}
+		if w.k.next(int(w.gen)); w.over {
+			m.connect(w)
+		}
 	case expires:
 		w.ends(1 << w.session)
 	case losesIt:
@@ -175,8 +191,10 @@ func (m *model) apply(w *world, v move) error {
 	case siblingMakes:
 		w.makes(w.path, w.session, strangersData, false)
 	case operatorDeletes:
+		w.robbed = true
 		w.change(v.at, entry{})
 	case operatorDeletesAll:
+		w.robbed = true
 		for at := range w.tree.at {
 			w.change(int8(at), entry{})
 		}

@@ -362,7 +362,7 @@ func playAll(t *testing.T, k kind, all [][]string) (played int, err error) {
 			played++
 			s := &stage{rig: r, clients: clients, path: fmt.Sprint("/short/", i), paper: paper{kind: k, owner: -1}}
 			for j := range s.objects {
-				n, bad := nodes.NewPersistentNode(clients[k.clientOf(j)], k.mode, s.path, []byte(text(j, 0)), k.opts...)
+				n, bad := nodes.NewPersistentNode(clients[k.clientOf(j)], k.mode, s.path, []byte(text(j, 0)), lazily(k.opts...)...)
 				r.check(bad)
 				s.objects[j] = &object{PersistentNode: n}
 			}

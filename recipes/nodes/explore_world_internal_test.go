@@ -74,8 +74,10 @@ type world struct {
 	wake    bool
 	closing bool
 	left    bool // a server has refused the deletion
+	robbed  bool // an operator has deleted a node
 	faults  int8
 	sets    int8
+	starts  int8 // that can follow
 
 	told    State
 	toldOf  int8

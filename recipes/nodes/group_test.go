@@ -18,7 +18,7 @@ import (
 
 func (r *rig) member(c *client.Client, id string) *nodes.GroupMember {
 	r.Helper()
-	g, err := nodes.NewGroupMember(c, "/workers", id, []byte("of "+id))
+	g, err := nodes.NewGroupMember(c, "/workers", id, []byte("of "+id), nodes.WithLazyStart())
 	r.check(err)
 	r.check(g.Start(r.ctx))
 	return g

@@ -176,7 +176,7 @@ func TestTooLargeForTheServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.connect("a")
-		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 64<<10))
+		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 64<<10), nodes.WithLazyStart())
 		r.check(err)
 		r.check(n.Start(r.ctx))
 		time.Sleep(100 * time.Second)

@@ -14,8 +14,10 @@ import (
 
 // run keeps the node until ctx ends, the client is closed or the node is removed for
 // good. Then it removes what is left. Waiting callers are told before that.
-func (n *PersistentNode) run(ctx context.Context) {
-	defer close(n.done)
+func (n *PersistentNode) run(ctx context.Context, life *life) {
+	defer close(life.ended)
+	defer life.end()
+	n.k.opens()
 	var end error
 	for end == nil {
 		s, err := n.c.Session(ctx)
@@ -25,7 +27,7 @@ func (n *PersistentNode) run(ctx context.Context) {
 			end = n.inSession(ctx, s)
 			n.unwatch()
 		case ctx.Err() != nil, errors.Is(err, client.ErrClosed):
-			end = closed(ctx, err)
+			end = ending(ctx, err)
 		default: // the client's retry policy gave up
 			n.tell(Absent, err)
 			n.pause(ctx)
@@ -36,19 +38,15 @@ func (n *PersistentNode) run(ctx context.Context) {
 	} else {
 		n.tell(Absent, end)
 	}
-	n.err = n.remove(context.WithoutCancel(ctx))
+	life.err = n.remove(context.WithoutCancel(ctx))
 }
 
-// closed is ErrClosed, with the reason unless it is a call of Close.
-func closed(ctx context.Context, why error) error {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrClosed):
+// ending is ErrClosed, with the reason unless it is a call of Close.
+func ending(ctx context.Context, why error) error {
+	if ctx.Err() != nil {
 		return ErrClosed
-	case cause != nil:
-		return fmt.Errorf("%w: the context of Start has ended: %w", ErrClosed, cause)
-	default:
-		return fmt.Errorf("%w: %w", ErrClosed, why)
 	}
+	return fmt.Errorf("%w: %w", ErrClosed, why)
 }
 
 // pastSessions is how many lost sessions are remembered. The servers keep a lost
@@ -81,14 +79,14 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 		}
 		_, gen := n.wanted()
 		at := n.k.next(gen)
-		if at == rests && n.k.stands || at == sets && n.status.State != Ours {
+		if at == rests && n.k.stands || at == sets && n.Status().State != Ours {
 			n.tell(Ours, nil)
 		}
 		a, err := n.take(ctx, s, at)
 		is := n.answered(a)
 		switch {
 		case ctx.Err() != nil:
-			return closed(ctx, context.Cause(ctx))
+			return ErrClosed
 		case n.k.at == removed:
 			return ErrRemoved
 		case s.Err() != nil:

@@ -214,6 +214,19 @@ func (k *keeper) begins(other bool) (remember bool, czxid int64) {
 	return remember || k.unsure >= named, czxid
 }
 
+// opens begins to keep the node, also again after [keeper.closes]. A node that a server has
+// refused to delete is this object's still. If it is gone by now, that is no removal for
+// StopWhenRemoved: it was to be deleted.
+func (k *keeper) opens() {
+	k.at, k.closed, k.stands = decides, false, false
+	if k.claim == made && k.stopWhenRemoved {
+		k.claim = doubtful
+	}
+	if k.claim != made {
+		k.czxid = 0
+	}
+}
+
 // closes begins to remove the node.
 func (k *keeper) closes() {
 	k.at, k.closed, k.stands = decides, true, false

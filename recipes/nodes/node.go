@@ -36,20 +36,17 @@ type PersistentNode struct {
 	dir, name string        // its parts
 
 	wake chan struct{} // holds a token when there may be new data, or the end
-	done chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex // guards what follows; never held across I/O
-	started bool
-	closing context.CancelCauseFunc                      // ends the keeping
-	limit   func() (context.Context, context.CancelFunc) // of Close; nil before Start
+	started bool       // also after the end, and not after a failed Start
+	life    *life      // the newest; nil before Start
 	status  Status
 	in      *client.Session // of an ephemeral node that stands
-	changed chan struct{}   // closed at the next change of status or written
+	changed chan struct{}   // closed at the next change of status, written or started
 	over    bool            // the status is the last
 	data    []byte
-	gen     int   // counts the data that Set has given
-	written int   // the gen that the node has
-	err     error // why the node could not be removed at the end
+	gen     int // counts the data that Set has given
+	written int // the gen that the node has
 
 	work // of the goroutine
 }
@@ -100,7 +97,7 @@ func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data [
 	}
 	n := &PersistentNode{
 		settings: set, c: c, mode: mode, ttl: ttl, base: path,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+		wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		data: bytes.Clone(data), gen: 1,
 		work: work{k: newKeeper(mode, set), pauses: retry.Default().BackOff()},
 	}
@@ -143,31 +140,6 @@ func (n *PersistentNode) carries(data []byte) error {
 	return nil
 }
 
-// Start begins to keep the node and returns at once; [PersistentNode.Wait] waits until
-// it stands. When ctx ends the node is removed, as by Close. A second call fails, and
-// so does one after Close.
-func (n *PersistentNode) Start(ctx context.Context) error {
-	ctxerr.Require(ctx)
-	if n.unmade() {
-		return errUnmade
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.over:
-		return fmt.Errorf("nodes: start %s: %w", n.base, ErrClosed)
-	case n.started:
-		return fmt.Errorf("nodes: start %s: it is started already", n.base)
-	}
-	n.started = true
-	n.limit = func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-	}
-	ctx, n.closing = context.WithCancelCause(ctx)
-	go n.run(ctx) // ends when the node is removed after ctx or Close, and with the client
-	return nil
-}
-
 // Set gives the node new data, and waits until it stands with that data. It may be
 // called at any time. The newest data is kept for every node that is made later.
 // Before Start it only keeps the data. If data is nil the node gets the client's
@@ -200,7 +172,7 @@ func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
 	case n.wake <- struct{}{}:
 	default:
 	}
-	return n.await(ctx, gen)
+	return n.await(ctx, gen, false)
 }
 
 // Data returns a copy of the newest data.
@@ -220,56 +192,4 @@ func (n *PersistentNode) wanted() ([]byte, int) {
 		return inner.DefaultData(n.c), n.gen
 	}
 	return n.data, n.gen
-}
-
-const closeLimit = 5 * time.Second
-
-// Close is [PersistentNode.CloseContext] with a limit of 5 s.
-func (n *PersistentNode) Close() error {
-	if n.unmade() {
-		return nil
-	}
-	n.mu.Lock()
-	limit := n.limit
-	if limit == nil {
-		defer n.mu.Unlock()
-		n.neverStart()
-		return nil
-	}
-	n.mu.Unlock()
-	ctx, cancel := limit()
-	defer cancel()
-	return n.CloseContext(ctx)
-}
-
-// neverStart tells waiting callers that the node will not be kept. The caller holds
-// n.mu.
-func (n *PersistentNode) neverStart() { n.set(Status{Path: n.status.Path, Err: ErrClosed}, true) }
-
-// CloseContext stops keeping the node, removes it if this object has made it, and
-// waits for the goroutine. A node of another session is left alone.
-//
-// It returns within ctx. The error says why the node could not be removed. If ctx
-// ends first, the goroutine goes on. It tries until the node is deleted, a server
-// refuses that, the client is closed, or the session of an ephemeral node is over. A
-// second call waits too, and returns the same.
-func (n *PersistentNode) CloseContext(ctx context.Context) error {
-	ctxerr.Require(ctx)
-	if n.unmade() {
-		return nil
-	}
-	n.mu.Lock()
-	if !n.started {
-		defer n.mu.Unlock()
-		n.neverStart()
-		return nil
-	}
-	n.mu.Unlock()
-	n.closing(ErrClosed)
-	select {
-	case <-n.done:
-		return n.err
-	case <-ctx.Done():
-		return fmt.Errorf("nodes: close %s: %w", n.base, ctxerr.Ended(ctx))
-	}
 }

@@ -20,6 +20,7 @@ type settings struct {
 	stopWhenRemoved bool
 	noParents       bool
 	parentsStay     bool
+	lazy            bool
 }
 
 type optionFunc func(*settings) error
@@ -88,4 +89,12 @@ func WithPersistentParents() Option {
 // connects again; here the create is tried again.
 func WithoutParents() Option {
 	return optionFunc(func(s *settings) error { s.noParents = true; return nil })
+}
+
+// WithLazyStart makes Start return at once. The node is made in the background, and is tried
+// again for as long as the object lives; [PersistentNode.Wait] waits until it stands. It is
+// for a service that starts without its servers, with client.WithLazyConnect, or beside a
+// process that has its name.
+func WithLazyStart() Option {
+	return optionFunc(func(s *settings) error { s.lazy = true; return nil })
 }

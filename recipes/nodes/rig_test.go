@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,9 +121,15 @@ func (r *rig) node(c *client.Client, mode nodes.Mode, opts ...nodes.Option) *nod
 	return n
 }
 
+// lazily adds WithLazyStart.
+func lazily(opts ...nodes.Option) []nodes.Option {
+	return append(slices.Clip(opts), nodes.WithLazyStart())
+}
+
+// started starts a node with the data "one", and does not wait.
 func (r *rig) started(c *client.Client, mode nodes.Mode, opts ...nodes.Option) *nodes.PersistentNode {
 	r.Helper()
-	n, err := nodes.NewPersistentNode(c, mode, nodePath, []byte("one"), opts...)
+	n, err := nodes.NewPersistentNode(c, mode, nodePath, []byte("one"), lazily(opts...)...)
 	r.check(err)
 	r.check(n.Start(r.ctx))
 	return n

@@ -149,11 +149,11 @@ func (g *game) start(v *rival) {
 	g.close(v.name, false)
 	var err error
 	if g.group {
-		if v.member, err = nodes.NewGroupMember(v.c, "/workers", v.name, []byte(v.data)); err == nil {
+		if v.member, err = nodes.NewGroupMember(v.c, "/workers", v.name, []byte(v.data), nodes.WithLazyStart()); err == nil {
 			v.node = v.member.PersistentNode
 		}
 	} else {
-		v.node, err = nodes.NewPersistentNode(v.c, g.mode, nodePath, []byte(v.data), g.opts...)
+		v.node, err = nodes.NewPersistentNode(v.c, g.mode, nodePath, []byte(v.data), lazily(g.opts...)...)
 	}
 	if err == nil {
 		err = v.node.Start(g.ctx)

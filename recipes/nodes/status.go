@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// ErrClosed says that Close was called, that the client was closed, or that the
-	// context of Start has ended. It comes with the cause of the latter two.
+	// ErrClosed says that Close was called, or that the client was closed. For the latter
+	// it comes with client.ErrClosed.
 	ErrClosed = errors.New("nodes: closed")
 	// ErrRemoved says that another client has deleted a node with [StopWhenRemoved].
 	ErrRemoved = errors.New("nodes: another client has deleted the node")
@@ -114,8 +114,8 @@ func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
 	}
 }
 
-// Wait waits until the node stands with the newest data. The error matches that of
-// ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved]. If there is no
+// Wait waits until the node stands with the newest data. It is for a node that was lost,
+// or that has started with [WithLazyStart]. The error matches that of ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved]. If there is no
 // connection it matches client.ErrNotConnected and says why.
 func (n *PersistentNode) Wait(ctx context.Context) error {
 	ctxerr.Require(ctx)
@@ -125,11 +125,12 @@ func (n *PersistentNode) Wait(ctx context.Context) error {
 	n.mu.Lock()
 	gen := n.gen
 	n.mu.Unlock()
-	return n.await(ctx, gen)
+	return n.await(ctx, gen, false)
 }
 
-// await waits until the data of that generation, or newer data, stands.
-func (n *PersistentNode) await(ctx context.Context, gen int) error {
+// await waits until the data of that generation, or newer data, stands. The start does not
+// wait in vain.
+func (n *PersistentNode) await(ctx context.Context, gen int, start bool) error {
 	for {
 		n.mu.Lock()
 		now, changed, over, written := n.now(), n.changed, n.over, n.written
@@ -139,6 +140,8 @@ func (n *PersistentNode) await(ctx context.Context, gen int) error {
 			return &nodeError{n.base, now.Err}
 		case now.State == Ours && written >= gen:
 			return nil
+		case start && now.vain():
+			return &nodeError{n.base, now.Err}
 		}
 		select {
 		case <-changed:
@@ -186,7 +189,7 @@ func (n *PersistentNode) tell(state State, err error) {
 	if state == Ours {
 		now.Czxid = n.k.czxid
 	}
-	if n.status.same(now) && (state != Ours || n.written == n.k.wrote) {
+	if !n.started || n.status.same(now) && (state != Ours || n.written == n.k.wrote) {
 		return
 	}
 	n.set(now, state == Removed || errors.Is(err, ErrClosed))

@@ -17,7 +17,7 @@ import (
 //
 // The node and its child "touch" are TTL nodes. Every half of the time to live the
 // child is set, or made, which keeps the servers from deleting either. So readers that
-// watch the node see no change. Close and the end of the context of Start leave both
+// watch the node see no change. Close, and a Start that has failed, leave both
 // nodes to the servers.
 //
 // The servers need extendedTypesEnabled=true. Without it the state is [Refused], with

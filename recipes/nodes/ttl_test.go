@@ -13,7 +13,7 @@ const ttl = 10 * time.Second
 
 func (r *rig) ttlNode(c *client.Client) *nodes.PersistentTtlNode {
 	r.Helper()
-	n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"))
+	n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.WithLazyStart())
 	r.check(err)
 	r.check(n.Start(r.ctx))
 	return n
@@ -92,6 +92,9 @@ func TestTtlUnsupported(t *testing.T) {
 	for _, opt := range []zktest.Option{zktest.WithVersion(zktest.ZooKeeper35), zktest.WithVersion(zktest.ZooKeeper39)} {
 		bubble(t, func(r *rig) {
 			c := r.connect("a")
+			eager, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, nil)
+			r.check(err)
+			wantErr(t, eager.Start(r.ctx), client.ErrUnsupported)
 			n := r.ttlNode(c)
 			time.Sleep(time.Minute)
 			wantErr(t, n.Status().Err, client.ErrUnsupported)

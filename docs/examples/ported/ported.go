@@ -41,7 +41,7 @@ func New(ctx context.Context, c *client.Client, id string, workers int) (*Servic
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	return &s, errors.Join(s.Limits.Start(ctx), s.Worker.Start(ctx), s.Worker.Wait(ctx))
+	return &s, errors.Join(s.Limits.Start(ctx), s.Worker.Start(ctx))
 }
 
 // Loop takes the lock for each order, again if it was lost, until ctx ends.

@@ -105,10 +105,7 @@ func work(ctx context.Context, c *client.Client, id, address string) (*nodes.Gro
 	if err != nil {
 		return nil, err
 	}
-	if err := me.Start(ctx); err != nil {
-		return nil, err
-	}
-	return me, me.Wait(ctx)
+	return me, me.Start(ctx)
 }
 
 // dispatch tells of every change of the workers until ctx ends. A real dispatcher

@@ -99,10 +99,7 @@ func join(ctx context.Context, c *client.Client, id string) (*nodes.GroupMember,
 	if err != nil {
 		return nil, err
 	}
-	if err := me.Start(ctx); err != nil {
-		return nil, err
-	}
-	return me, me.Wait(ctx)
+	return me, me.Start(ctx)
 }
 
 // await follows the list until it is as wanted. A reader that misses changes sees the

@@ -1,0 +1,200 @@
+package nodes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/nodes"
+	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/zktest"
+)
+
+// fresh is a node with the data "one" that is not started.
+func (r *rig) fresh(c *client.Client, mode nodes.Mode, opts ...nodes.Option) *nodes.PersistentNode {
+	r.Helper()
+	n, err := nodes.NewPersistentNode(c, mode, nodePath, []byte("one"), opts...)
+	r.check(err)
+	return n
+}
+
+// wantUnstarted checks that a failed start has left nothing, and that the node can be
+// started again.
+func (r *rig) wantUnstarted(c *client.Client, n *nodes.PersistentNode) {
+	r.Helper()
+	if now := n.Status(); now.State != nodes.Absent || now.Czxid != 0 || now.Err != nil {
+		r.Errorf("%+v after a failed start", now)
+	}
+	time.Sleep(sessionTimeout + 4*time.Millisecond)
+	wantNoGoroutine(r.T)
+	if left := r.srv.Children("/workers"); len(left) != 0 {
+		r.Errorf("left behind: %v", left)
+	}
+	if left := r.srv.WatchCount(); left != 0 {
+		r.Errorf("%d watches left", left)
+	}
+	wantErr(r.T, n.Wait(r.within(time.Second)), context.DeadlineExceeded)
+	r.check(n.Start(r.within(sessionTimeout)))
+	r.wantOurs(c, n, "one")
+	r.closed(n)
+}
+
+// When Start returns the node stands, and stays when the context of Start ends.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range modes() {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			n := r.fresh(c, tt.mode, tt.opts...)
+			type key struct{}
+			ctx, cancel := context.WithCancel(context.WithValue(r.ctx, key{}, "a value"))
+			r.check(n.Start(ctx))
+			stat := r.wantOurs(c, n, "one")
+			cancel()
+			time.Sleep(2 * sessionTimeout)
+			if now := r.wantOurs(c, n, "one"); now.Czxid != stat.Czxid {
+				r.Errorf("%v: made again", tt.mode)
+			}
+			r.srv.ExpireSession(r.session(c))
+			time.Sleep(sessionTimeout)
+			r.wantOurs(c, n, "one")
+			r.closed(n)
+		})
+	}
+}
+
+// A start that fails leaves nothing, also if the answer to the create is lost, and can be
+// called again.
+func TestFailedStart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range modes() {
+		bubble(t, func(r *rig) { // refused
+			c := r.connect("a")
+			n := r.fresh(c, tt.mode, tt.opts...)
+			r.srv.Fail(zktest.Match{Where: creates}, zktest.CodeNoAuth)
+			begun := time.Now()
+			err := n.Start(r.within(time.Minute))
+			wantErr(t, err, client.ErrNoAuth)
+			wantText(t, err, nodePath)
+			if time.Since(begun) > time.Second {
+				r.Errorf("it took %v", time.Since(begun))
+			}
+			r.wantUnstarted(c, n)
+		})
+		bubble(t, func(r *rig) { // the answer is lost with the servers
+			c := r.connect("a")
+			r.check(r.srv.Create("/workers", nil))
+			n := r.fresh(c, tt.mode, tt.opts...)
+			r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { r.srv.Client("a").Partition() })
+			err := n.Start(r.within(time.Second))
+			wantErr(t, err, context.DeadlineExceeded)
+			if len(r.srv.Children("/workers")) != 1 {
+				r.Error("nothing was tested")
+			}
+			r.srv.Client("a").Heal()
+			r.wantUnstarted(c, n)
+		})
+		bubble(t, func(r *rig) { // at every moment of the first create
+			c := r.connect("a")
+			for step := range 20 {
+				n := r.fresh(c, tt.mode, tt.opts...)
+				if err := n.Start(r.within(time.Duration(step) * 300 * time.Microsecond)); err != nil {
+					wantErr(t, err, context.DeadlineExceeded)
+					r.wantUnstarted(c, n)
+				} else {
+					r.closed(n)
+				}
+			}
+		})
+	}
+}
+
+// No server answers: Start says of each why, within its context, and what the retry policy
+// of the client allows.
+func TestStartWithoutServers(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]client.Option{nil, {client.WithRetry(retry.UntilElapsed(3*time.Second, 100*time.Millisecond))}} {
+		bubble(t, func(r *rig) {
+			r.srv.Refuse()
+			c := r.connect("a", append(opts, client.WithLazyConnect())...)
+			n := r.fresh(c, nodes.Ephemeral)
+			ctx := r.within(time.Minute)
+			err := n.Start(ctx)
+			wantErr(t, err, client.ErrNotConnected)
+			wantText(t, err, "connection refused")
+			if (ctx.Err() != nil) != (opts == nil) {
+				r.Errorf("policy %v: the context has ended: %v: %v", opts != nil, ctx.Err(), err)
+			}
+			r.srv.Accept()
+			r.wantUnstarted(c, n)
+		})
+	}
+}
+
+// While another session's node stands Start waits, and says so when its context ends.
+func TestStartBesideAnother(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		first, second := r.node(a, nodes.Ephemeral), r.fresh(b, nodes.Ephemeral)
+		err := second.Start(r.within(time.Minute))
+		wantErr(t, err, context.DeadlineExceeded)
+		wantText(t, err, "foreign", "the node of session 0x")
+		r.wantOurs(a, first, "one")
+		again := make(chan error, 1)
+		go func() { again <- second.Start(r.ctx) }()
+		time.Sleep(time.Second)
+		r.check(first.Close())
+		r.check(<-again)
+		r.wantOurs(b, second, "one")
+		r.closed(second)
+	})
+}
+
+// Close ends a Start that waits, and a second Start is refused, also while the first waits.
+func TestCloseEndsStart(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.node(r.connect("a"), nodes.Ephemeral)
+		n := r.fresh(r.connect("b"), nodes.Ephemeral)
+		started := make(chan error, 1)
+		go func() { started <- n.Start(r.ctx) }()
+		time.Sleep(time.Second)
+		wantText(t, n.Start(r.ctx), nodePath, "started already")
+		r.check(n.Close())
+		wantErr(t, <-started, nodes.ErrClosed)
+		wantErr(t, n.Start(r.ctx), nodes.ErrClosed)
+	})
+}
+
+// After a failed start Close waits for what is removed in the background, and a Start that
+// waits for the same ends with its context, or by Close.
+func TestCloseAfterFailedStart(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.check(r.srv.Create("/workers", nil))
+		n := r.fresh(c, nodes.Persistent)
+		link := r.srv.Client("a")
+		r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
+		wantErr(t, n.Start(r.within(time.Second)), context.DeadlineExceeded)
+		err := n.Start(r.within(time.Second))
+		wantErr(t, err, context.DeadlineExceeded)
+		wantText(t, err, "not removed yet")
+		waits := make(chan error, 1)
+		go func() { waits <- n.Start(r.ctx) }()
+		time.Sleep(time.Second)
+		wantErr(t, n.CloseContext(r.within(time.Second)), context.DeadlineExceeded)
+		wantErr(t, <-waits, nodes.ErrClosed)
+		if _, there := r.srv.Node(nodePath); !there {
+			r.Error("nothing was tested")
+		}
+		link.Heal()
+		r.check(n.CloseContext(r.within(time.Minute)))
+		if _, there := r.srv.Node(nodePath); there {
+			r.Error("left behind")
+		}
+		wantNoGoroutine(t)
+	})
+}
