@@ -2,28 +2,25 @@
 // time: a condition always or never true, an operand dropped, a statement removed, a result
 // turned round. A change that no test notices has survived.
 //
-//	go run ./internal/mutants [-targets chain] [-write]
+//	go run ./internal/mutants [-targets chain] [-only REGEXP] [-write]
 //
-// Each survivor stands in survivors/TARGET.txt with a reason. Another survivor, or fewer
-// than nine in ten that are killed, is an error. -write writes the file; then a reason is
-// to be added where it says "reason?". A test of this package compares the sums of the
-// files that were judged with those of today.
+// Each survivor stands in survivors/TARGET.txt with a reason. So does each mutant that hangs,
+// as a time that has run out proves nothing. Another survivor, or fewer than nine in ten that
+// are killed, is an error. -write writes the file; then a reason is to be added where it says
+// "reason?". -only judges some mutants, by their names, and tells of each what has killed it.
+// A test of this package compares the sums of the files that were judged with those of today.
 package main
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -34,15 +31,20 @@ const least = 90
 const open = "reason?"
 
 func main() {
-	only := flag.String("targets", "", "names of targets, with commas between; all if empty")
+	names := flag.String("targets", "", "names of targets, with commas between; all if empty")
+	only := flag.String("only", "", "judge the mutants whose names match, and no others")
 	write := flag.Bool("write", false, "write the survivors")
 	flag.Parse()
+	if *only != "" && *write {
+		fmt.Fprintln(os.Stderr, "mutants: -write wants all mutants: leave -only out")
+		os.Exit(2)
+	}
 	ok := true
 	for _, t := range targets {
-		if *only != "" && !strings.Contains(","+*only+",", ","+t.name+",") {
+		if *names != "" && !strings.Contains(","+*names+",", ","+t.name+",") {
 			continue
 		}
-		if err := run(context.Background(), t, *write); err != nil {
+		if err := run(context.Background(), t, *only, *write); err != nil {
 			fmt.Fprintln(os.Stderr, "mutants:", t.name+":", err)
 			ok = false
 		}
@@ -52,11 +54,10 @@ func main() {
 	}
 }
 
-// run judges all mutants of a target.
-func run(ctx context.Context, t target, write bool) error {
-	began := time.Now()
+// run judges all mutants of a target, or those whose names match only.
+func run(ctx context.Context, t target, only string, write bool) error {
 	known, err := readReport(t)
-	if err != nil && !write {
+	if err != nil && !write && only == "" {
 		return err
 	}
 	b, err := build(ctx, t)
@@ -64,153 +65,61 @@ func run(ctx context.Context, t target, write bool) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
-	survived, err := b.judge(ctx)
-	if err != nil {
-		return err
+	if only != "" {
+		return b.some(ctx, only)
 	}
-	all := len(b.mutants)
-	killed := all - len(survived)
-	fmt.Printf("%s: %d of %d mutants killed (%d %%) in %.0f s\n", t.name, killed, all, 100*killed/all, time.Since(began).Seconds())
-	now := report{sums: map[string]string{}, all: all, survivors: map[string]string{}}
+	began := time.Now()
+	ends := b.judge(ctx, b.mutants)
+	now := report{sums: map[string]string{}, all: len(b.mutants), survivors: map[string]string{}, hangs: map[string]string{}}
 	for _, f := range t.files {
 		if now.sums[f], err = sum(f); err != nil {
 			return err
 		}
 	}
 	var faults []error
-	for _, m := range survived {
-		reason := known.survivors[m.name]
+	for i, m := range b.mutants {
+		var at map[string]string
+		var reason string
+		switch ends[i].outcome {
+		case killed:
+			continue
+		case hung:
+			at, reason = now.hangs, known.hangs[m.name]
+		case lived:
+			at, reason = now.survivors, known.survivors[m.name]
+		}
 		if reason == "" || reason == open {
 			reason = open
-			faults = append(faults, fmt.Errorf("a survivor without a reason: line %d, %s", m.line, m.name))
+			faults = append(faults, fmt.Errorf("without a reason: line %d, %s: %v", m.line, m.name, ends[i]))
 		}
-		now.survivors[m.name] = reason
+		at[m.name] = reason
 	}
-	if 100*killed < least*all {
-		faults = append(faults, fmt.Errorf("only %d of %d are killed, want %d %%", killed, all, least))
+	fmt.Printf("%s: %v in %.0f s\n", t.name, now, time.Since(began).Seconds())
+	if !now.enough() {
+		faults = append(faults, fmt.Errorf("too few are killed, want %d %%", least))
 	}
 	if write {
-		return errors.Join(append(faults, now.write(t))...)
+		faults = append(faults, now.write(t))
 	}
 	return errors.Join(faults...)
 }
 
-// built are the test programs of a target, with all its mutants.
-type built struct {
-	target
-	dir      string
-	mutants  []mutant
-	programs []program
-}
-
-// program is a test program, and how long it takes without a mutant.
-type program struct {
-	judge
-	path, cwd string
-	takes     time.Duration
-}
-
-// build builds the judges of a target.
-func build(ctx context.Context, t target) (*built, error) {
-	dir, err := os.MkdirTemp("", "mutants")
+// some judges the mutants whose names match only, and tells how each has ended.
+func (b *built) some(ctx context.Context, only string) error {
+	re, err := regexp.Compile(only)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("-only: %w", err)
 	}
-	b := &built{target: t, dir: dir}
-	var s schema
-	replace := map[string]string{}
-	var pkg string
-	for i, f := range t.files {
-		src, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		var mutated []byte
-		if mutated, pkg, err = s.write(f, src); err != nil {
-			return nil, err
-		}
-		if err := b.overlay(replace, f, strconv.Itoa(i)+".go", mutated); err != nil {
-			return nil, err
+	var some []mutant
+	for _, m := range b.mutants {
+		if re.MatchString(m.name) {
+			some = append(some, m)
 		}
 	}
-	b.mutants = s.mutants
-	if err := b.overlay(replace, filepath.Join(filepath.Dir(t.files[0]), "mutant_chosen.go"), "chosen.go", fmt.Appendf(nil, chooser, pkg)); err != nil {
-		return nil, err
+	for i, end := range b.judge(ctx, some) {
+		fmt.Printf("%d %s: %v\n", some[i].line, some[i].name, end)
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return nil, err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return nil, err
-	}
-	for i, j := range t.judges {
-		p := program{judge: j, path: filepath.Join(dir, strconv.Itoa(i)+".test"), cwd: j.dir}
-		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", p.path, "./"+j.dir).CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w\n%s", j.dir, err, out)
-		}
-		began := time.Now()
-		if out, alive := p.lives(ctx, 0, 10*time.Minute); !alive {
-			return nil, fmt.Errorf("the tests of %s fail without a mutant:\n%s", j.dir, out)
-		}
-		p.takes = time.Since(began)
-		b.programs = append(b.programs, p)
-	}
-	return b, nil
-}
-
-func (b *built) overlay(replace map[string]string, file, name string, text []byte) error {
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return err
-	}
-	replace[path] = filepath.Join(b.dir, name)
-	return os.WriteFile(replace[path], text, 0o600)
-}
-
-// judge runs all mutants, two at a time, and returns those that no judge has killed.
-func (b *built) judge(ctx context.Context) (survived []mutant, err error) {
-	lives := make([]bool, len(b.mutants))
-	var wait sync.WaitGroup
-	turn := make(chan struct{}, 2)
-	for i, m := range b.mutants {
-		turn <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-turn }()
-			lives[i] = b.outlives(ctx, m)
-		})
-	}
-	wait.Wait()
-	for i, m := range b.mutants {
-		if lives[i] {
-			survived = append(survived, m)
-		}
-	}
-	return survived, ctx.Err()
-}
-
-// outlives reports whether a mutant survives all judges.
-func (b *built) outlives(ctx context.Context, m mutant) bool {
-	for _, p := range b.programs {
-		if _, alive := p.lives(ctx, m.number, 10*time.Second+4*p.takes); !alive {
-			return false
-		}
-	}
-	return true
-}
-
-// lives runs a test program. A program that does not end within limit has noticed the mutant.
-func (p program) lives(ctx context.Context, mutant int, limit time.Duration) (out []byte, alive bool) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, "-test.failfast", "-test.timeout=20m", "-test.run", p.run)
-	cmd.Dir = p.cwd
-	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(mutant))
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	return out, err == nil
+	return nil
 }
 
 // sum is the checksum of a file.

@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // target is a machine, and the tests that have to notice its mutants.
 type target struct {
 	name   string
@@ -7,28 +9,69 @@ type target struct {
 	judges []judge
 }
 
-// judge is the tests of a package whose names match a pattern.
-type judge struct{ dir, run string }
+// judge is the tests of a package whose names match run, and do not match skip.
+type judge struct {
+	dir, run, skip string
+	env            string // NAME=VALUE, or ""
+}
 
-// targets are the machines that decide who holds, who is next and what is published.
+// String names the tests.
+func (j judge) String() string {
+	text := j.dir + " " + j.run
+	if j.skip != "" {
+		text += " without " + j.skip
+	}
+	return text
+}
+
+// short is the short programs of some kinds.
+func short(kinds ...string) string {
+	for i, k := range kinds {
+		kinds[i] = "TestEveryShortProgram/^" + k + "$"
+	}
+	return strings.Join(kinds, "|")
+}
+
+// targets are the machines that decide who holds, who is next and what is published. The
+// cheapest judge of each is the first.
 var targets = []target{
 	{
 		name:  "chain",
 		files: []string{"recipes/internal/seqqueue/chain.go", "recipes/internal/seqqueue/next.go"},
 		judges: []judge{
-			{"recipes/internal/seqqueue", "Chain|Window|Queue|Member|Room"},
-			{"recipes/internal/seqqueue", "Explore$"},
-			{"recipes", "NoWriter|NoTwo|HandOver|Downgrade|Crowd|EveryShortProgram|Told|Wait"},
+			{dir: "recipes/internal/seqqueue", run: "Chain|Next"},
+			{dir: "recipes/internal/seqqueue", run: ".", skip: "Explore"},
+			{dir: "recipes/internal/seqqueue", run: "TestExplore$/^[WR][WR]_"},
+			{dir: "recipes", run: "NoWriter|NoTwo|HandOver|Downgrade|Crowd|Told|Wait"},
+			{dir: "recipes", run: short("mutex", "mutex_of_two_clients", "read/write_lock", "read/write_lock_of_two_clients")},
+			{dir: "recipes/internal/seqqueue", run: "TestExplore$"},
 		},
 	},
 	{
-		name:   "turns",
-		files:  []string{"recipes/shared/turns.go"},
-		judges: []judge{{"recipes/shared", "Turns|Atomic|Blocks"}},
+		name:  "room",
+		files: []string{"recipes/internal/seqqueue/window.go"},
+		judges: []judge{
+			{dir: "recipes/internal/seqqueue", run: "ExploreRoom$"},
+			{dir: "recipes/internal/seqqueue", run: "Chain|Window"},
+			{dir: "recipes", run: "Crowd"},
+			{dir: "recipes", run: short("mutex_with_a_window")},
+		},
 	},
 	{
-		name:   "candidacy",
-		files:  []string{"recipes/leader_candidacy.go"},
-		judges: []judge{{"recipes", "ExploreCandidac|Prefer|Participant|Campaign|HandOver"}},
+		name:  "turns",
+		files: []string{"recipes/shared/turns.go"},
+		judges: []judge{
+			{dir: "recipes/shared", run: "TestTurns$", env: "DOCENT_TURNS_TROUBLES=2"},
+			{dir: "recipes/shared", run: "Atomic|Blocks"},
+		},
+	},
+	{
+		name:  "candidacy",
+		files: []string{"recipes/leader_candidacy.go"},
+		judges: []judge{
+			{dir: "recipes", run: "Candidac", skip: "Explore"},
+			{dir: "recipes", run: "ExploreCandidacies$"},
+			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
+		},
 	},
 }
