@@ -57,16 +57,15 @@ const (
 
 // The bits of a member.
 const (
-	isBroken uint16 = 1 << iota
-	isIdentified
-	isNamed   // it knows its node
-	isMember  // the chain has it by the name of its node
-	isParked  // woken is not nil
-	isWoken   // and has a token
-	isEvicted // an operator has deleted its node
-	knowsThat // and its watch on the node has fired
-	wantsList // that was sent with the create
-	gaveUp    // before Join has returned
+	isBroken  uint16 = 1 << iota
+	isNamed          // it knows its node
+	isMember         // the chain has it by the name of its node
+	isParked         // woken is not nil
+	isWoken          // and has a token
+	isEvicted        // an operator has deleted its node
+	knowsThat        // and its watch on the node has fired
+	wantsList        // that was sent with the create
+	gaveUp           // before Join has returned
 )
 
 // reading is how far the downgrade of a write hold is.
@@ -426,7 +425,7 @@ func (a *arena) load() {
 		m.q, m.chain, m.shared = &a.q, c, a.shared(i)
 		m.Own = Own{Session: a.sessions[from.session], member: m}
 		m.Node.Tag = a.tag(i)
-		m.state, m.broken, m.identified = state(from.state), from.is(isBroken), from.is(isIdentified)
+		m.state, m.broken = state(from.state), from.is(isBroken)
 		m.blockers = int(from.blockers)
 		if from.is(isNamed) {
 			m.Node = a.names[from.toldLife][i][from.told]
@@ -480,7 +479,6 @@ func (a *arena) save() {
 		m, to := &a.m[i], &s.m[i]
 		to.state, to.front, to.blockers = uint8(m.state), a.index(m.front), uint8(m.blockers)
 		to.set(isBroken, m.broken)
-		to.set(isIdentified, m.identified)
 		if to.set(isNamed, m.Path != ""); m.Path != "" {
 			to.toldLife, to.told = m.Node.Name[1]-'0', uint8(m.Node.Sequence())
 		}

@@ -95,7 +95,7 @@ type chain struct {
 	joining int                // acquires that are about to make their nodes
 	rested  time.Time          // when the chain became idle
 	missed  bool               // the newest member was not linked by its number
-	tail    *Member            // the newest member, nil if the guard did not stand at its create
+	tail    *Member            // the newest member that was made while a guard stood, or nil
 	members map[string]*Member // by the names of their nodes, until these are deleted
 }
 
@@ -125,9 +125,8 @@ type position struct {
 	usesChain bool          // until its node is deleted
 	suspected bool          // a warning says that a member may wait for itself behind this one
 
-	identified bool      // its node is known
-	since      time.Time // when it was identified
-	blockers   int       // contenders that blocked it when it listed last
+	since    time.Time // when its node was known
+	blockers int       // contenders that blocked it when it listed last
 }
 
 // made is called with the answer of the create, on the goroutine that reads from the
@@ -136,16 +135,18 @@ func (c *chain) made(m *Member, path string, connection uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node, numeral := parse(m.Node.Tag, path[strings.LastIndexByte(path, '/')+1:])
-	before := c.tail
-	c.tail = nil
 	again := m.Path != "" // the create was repeated: identify ends what was linked to the first node
-	if numeral != number || m.state != unknown || m.identified || again || c.guard == nil || !c.guard.Holds(connection) {
+	if numeral != number || m.state != unknown || again || c.guard == nil || !c.guard.Holds(connection) {
 		c.missed = true
 		return
 	}
 	m.Node, m.Path, m.number, m.guard = node, path, node.Sequence(), c.guard
+	before := c.tail
 	c.tail = m
-	c.missed = before == nil || before.guard != m.guard || before.number+1 != m.number || !c.link(m, before)
+	if before != nil && before.guard == m.guard && before.number+1 == m.number {
+		m.standRightBehind(before)
+	}
+	c.missed = m.state == unknown
 }
 
 // identify is called when the create has returned. It says which node m has.
@@ -158,42 +159,33 @@ func (m *Member) identify(node Node, path string, czxid int64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.Path != path && m.Path != "" { // the create was repeated: the node that made told of is gone
-		c.tail = nil
-		c.forgetLocked(m)
+	if m.Path != path { // made has told of no node, or of one that is gone: the create was repeated
+		m.forget()
 		m.unlinkFollowers()
 	}
-	m.Node, m.Path, m.Czxid, m.seen, m.since, m.identified = node, path, czxid, now, now, true
+	m.Node, m.Path, m.Czxid, m.seen, m.since = node, path, czxid, now, now
 	c.members[node.Name] = m
 }
 
-// forgetLocked is forget. The caller holds c.mu.
-func (c *chain) forgetLocked(m *Member) {
+// forget deletes what is known of m's position. The caller holds the chain's mutex.
+func (m *Member) forget() {
 	m.unlink()
-	if m.state == linked || m.state == first {
-		m.state = unknown
-	}
+	m.state = unknown
 }
 
-// link notes that m is directly behind front. It reports false if that tells nothing about
-// m's turn.
-func (c *chain) link(m, front *Member) bool {
-	if front.broken || front.state == left || front.Session.ID() != m.Session.ID() {
-		return false
-	}
-	if front.shared { // others may share the lock with the front
-		if !m.shared || front.state == unknown {
-			return false
-		}
-		if front.state == linked { // what blocks one blocks the other
-			m.linkTo(front.front)
-			return true
-		}
+// standRightBehind links m to front, unless that tells nothing about m's turn. Both are of
+// one session, as they have one guard. The caller holds the chain's mutex.
+func (m *Member) standRightBehind(front *Member) {
+	switch {
+	case front.broken || front.state == left:
+	case !front.shared:
+		m.standBehind(front)
+	case !m.shared || front.state == unknown: // others may share the lock with the front
+	case front.state == linked: // what blocks one blocks the other
+		m.linkTo(front.front)
+	default:
 		m.state = first
-		return true
 	}
-	m.standBehind(front)
-	return true
 }
 
 // standBehind links m to an exclusive front, or makes it first if the front is over. The
@@ -228,9 +220,7 @@ func (c *chain) listed(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.unlink()
-	if m.state == unknown || m.state == linked {
-		m.state = first
-	}
+	m.state = first
 }
 
 // blocked notes how many contenders block m.
@@ -255,30 +245,18 @@ func (c *chain) follow(m *Member, name string, blockers int, list []string) bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	front := c.members[name]
-	if m.state != unknown || front == nil || front.shared || front.broken || front.Session.ID() != m.Session.ID() {
-		return m.state != unknown
+	if front == nil || front.shared || front.broken || front.Session.ID() != m.Session.ID() {
+		return false
 	}
-	head := front
-	known := []string{head.Node.Name}
-	for ; head.state == linked; known = append(known, head.Node.Name) {
-		head = head.front
+	head, known := front, 1
+	for ; head.state == linked && slices.Contains(list, head.Node.Name); head = head.front {
+		known++
 	}
-	if len(known) != blockers || head.state != first && head.state != over || !allIn(list, known) {
+	if known != blockers || head.state != first && head.state != over || !slices.Contains(list, head.Node.Name) {
 		return false
 	}
 	m.standBehind(front)
 	return true
-}
-
-// allIn reports whether list has all of names.
-func allIn(list, names []string) bool {
-	missing := len(names)
-	for _, name := range list {
-		if slices.Contains(names, name) {
-			missing--
-		}
-	}
-	return missing == 0
 }
 
 // leave notes that no hold relies on m any more, or that m has given up. It is called before
@@ -290,7 +268,7 @@ func (c *chain) leave(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was, front, followers := m.state, m.front, m.followers
-	if was == over || was == left {
+	if was == over {
 		return
 	}
 	m.unlink()
@@ -339,7 +317,7 @@ func (c *chain) forget(m *Member) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgetLocked(m)
+	m.forget()
 }
 
 // forgetAll makes every member that waits in the chain list the directory.
@@ -352,7 +330,7 @@ func (c *chain) forgetAll() {
 	c.tail = nil
 	for _, m := range c.members {
 		if m.state == linked {
-			c.forgetLocked(m)
+			m.forget()
 			m.wake()
 		}
 	}

@@ -155,6 +155,12 @@ func TestChainBroken(t *testing.T) {
 	b := p.make(6, writer)
 	p.breakOff(a)
 	p.want("behind one that is broken", b, unknown, nil)
+	if len(b.woken) != 1 {
+		t.Error("it was not woken")
+	}
+	if p.follow(b, a.Node.Name, 1) {
+		t.Error("follows one that is broken")
+	}
 	p.leave(a)
 	p.want("behind one that was broken", b, unknown, nil)
 	p.leave(b)
@@ -245,7 +251,11 @@ func TestChainFollow(t *testing.T) {
 	if p.follow(b, a.Node.Name, 2) {
 		t.Error("follows the first, while another contender stands ahead of both")
 	}
-	if !p.follow(b, a.Node.Name, 1) {
+	sessions := newSessions(t)
+	if a.Session, b.Session = sessions[0], sessions[1]; p.follow(b, a.Node.Name, 1) {
+		t.Error("follows a member of another session")
+	}
+	if b.Session = sessions[0]; !p.follow(b, a.Node.Name, 1) {
 		t.Error("does not follow a member")
 	}
 	p.leave(a)
@@ -271,6 +281,11 @@ func TestWindow(t *testing.T) {
 	end()
 	if in, err := w.enter(ended, first, nil); in || !errors.Is(err, context.Canceled) {
 		t.Errorf("entered %v, error %v", in, err)
+	}
+	over := make(chan struct{})
+	close(over)
+	if in, err := w.enter(t.Context(), first, over); in || err != nil {
+		t.Errorf("entered %v, error %v, without a session", in, err)
 	}
 	w.giveUp(first)
 	if n := w.len(); n != 1 {

@@ -75,16 +75,18 @@ func (m *Member) next(ev event, blocks Blocks) action {
 		m.aheadGone(ev.nearest, ev.orderly)
 	case perhaps, unmixed:
 	}
-	for {
-		if ahead, front := m.awaited(); front != nil {
-			return action{deed: park, front: front, ahead: ahead}
-		}
-		a := m.look(ev, blocks)
-		if a.deed != watch || !m.follow(a.nearest, a.list) {
-			return a
-		}
-		ev.news = perhaps // its list was read
+	if ahead, front := m.awaited(); front != nil {
+		return action{deed: park, front: front, ahead: ahead}
 	}
+	a := m.look(ev, blocks)
+	if a.deed != watch || !m.follow(a.nearest, a.list) {
+		return a
+	}
+	if ahead, front := m.awaited(); front != nil {
+		return action{deed: park, front: front, ahead: ahead}
+	}
+	ev.news = perhaps // its list was read
+	return m.look(ev, blocks)
 }
 
 // look is next of a member that does not wait in the process.
@@ -117,7 +119,7 @@ func (m *Member) look(ev event, blocks Blocks) action {
 	}
 	m.chain.blocked(m, v.blockers)
 	a := action{deed: watch, nearest: v.nearest, list: children}
-	if v.blockers > 1 && m.endIsTurn(v.nearest) {
+	if m.endIsTurn(v.nearest) {
 		a.second = v.second
 	}
 	return a

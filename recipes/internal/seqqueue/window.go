@@ -138,9 +138,8 @@ func (w *window) leave() {
 
 // wakeAll wakes the acquires that were let in.
 func wakeAll(let []*entrant) {
-	for i, e := range let {
+	for _, e := range let {
 		close(e.let)
-		let[i] = nil
 	}
 }
 
