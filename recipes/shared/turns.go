@@ -143,11 +143,9 @@ func (t *turns[K]) take() (batch []*seat[K], owner *seat[K], o orders[K]) {
 // waits reports whether s belongs into the next try of the batch.
 func (s *seat[K]) waits() bool { return s.stage == trying || s.stage == holding }
 
-// tell says that s has its result, and the others of the batch go on.
+// tell says that s, which has waited, has its result. The others of the batch go on.
 func (t *turns[K]) tell(s *seat[K]) {
-	if s.waits() {
-		t.open--
-	}
+	t.open--
 	s.stage, s.sent = told, false
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -25,6 +26,7 @@ type world struct {
 		staleN  int
 		gone    bool // the session of its hold is over, and it has not heard of that
 	}
+	runs    bool // somebody calls take
 	owner   int8 // of the batch in the turn, -1 if none
 	hurried bool // the batch in the turn begins no other try
 	stopped bool // nobody waits for it
@@ -36,8 +38,8 @@ type world struct {
 	over    bool        // the hold that the batch in the turn has is over
 	beaten  bool        // the batch in the turn has lost a try
 
-	conflicts, troubles                int8 // how many may still come
-	losses, refusals, expiries, leaves bool // those of troubles that have
+	conflicts, troubles                        int8 // how many may still come
+	losses, refusals, expiries, leaves, larges bool // those of troubles that have
 }
 
 // request is a write at the server.
@@ -130,6 +132,7 @@ const (
 	conflicts // another client was faster
 	answers   // the answer comes
 	loses     // the answer is lost for good
+	takesOut  // the write is too large, and goes on without its last add
 	givesUp   // the tries are used up
 	grants    // the lock goes to an ask
 	reports   // which says so
@@ -141,7 +144,7 @@ const (
 	haunts    // a write that nobody waits for is applied
 )
 
-var verbs = [...]string{"arrives", "leaves", "takes", "sends", "applies", "conflicts", "answers", "loses", "gives up", "is granted", "reports", "reports late", "is refused", "expires", "hears", "releases", "haunts"}
+var verbs = [...]string{"arrives", "leaves", "takes", "sends", "applies", "conflicts", "answers", "loses", "takes one out", "gives up", "is granted", "reports", "reports late", "is refused", "expires", "hears", "releases", "haunts"}
 
 type move struct {
 	verb verb
@@ -165,10 +168,16 @@ func explorer(troubles int8, b bugs) *explore.Machine[world, move] {
 	return &explore.Machine[world, move]{
 		Start: start,
 		Moves: worldMoves,
-		Apply: func(w *world, m move) error { return cmp.Or(w.apply(m, b), w.check()) },
+		Apply: func(w *world, m move) error {
+			err := cmp.Or(w.apply(m, b), w.check())
+			if b != (bugs{}) { // what callers notice is to find these
+				return err
+			}
+			return cmp.Or(err, w.table())
+		},
 		Must: func(m move) bool {
 			switch m.verb {
-			case leaves, conflicts, loses, refuses, expires, haunts, givesUp:
+			case leaves, conflicts, loses, takesOut, refuses, expires, haunts, givesUp:
 				return false
 			default:
 				return true
@@ -211,7 +220,7 @@ func worldMoves(w *world, moves []move) []move {
 	}
 	two := &w.used[2]
 	add(w.program && (!two.arrived || two.says != nothing), releases, 2)
-	add(w.t.turn == between, takes, -1)
+	add(w.runs && w.t.turn == between, takes, -1)
 	has := w.t.turn == bare || w.t.turn == locked
 	add(has && !w.out.sent, sends, -1)
 	add(has && !w.out.sent && w.beaten, givesUp, -1)
@@ -219,6 +228,7 @@ func worldMoves(w *world, moves []move) []move {
 	add(w.out.sent && w.out.result == unanswered && w.conflicts > 0, conflicts, -1)
 	add(w.out.sent && (w.out.result != unanswered || w.stopped), answers, -1)
 	add(w.out.sent && w.may(w.losses), loses, -1)
+	add(w.out.sent && w.out.result == unanswered && w.t.open > 1 && w.may(w.larges), takesOut, -1)
 	add(w.ghost.sent, haunts, -1)
 	return moves
 }
@@ -240,7 +250,12 @@ func (w *world) apply(m move, b bugs) error {
 }
 
 func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) error {
-	obey := func(o orders[int8]) { w.obey(o, b, seats) }
+	var err error
+	obey := func(o orders[int8]) {
+		if bad := w.obey(o, b, seats); b == (bugs{}) {
+			err = cmp.Or(err, bad)
+		}
+	}
 	switch m.verb {
 	case arrives:
 		w.used[m.who].arrived = true
@@ -249,6 +264,9 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 		w.trouble(&w.leaves)
 		w.used[m.who].says = never
 		if seats[m.who].sent {
+			if !w.out.sent {
+				return errNotSent
+			}
 			w.used[m.who].says = maybe
 			if b.sentIsOut {
 				w.used[m.who].says = in
@@ -256,7 +274,8 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 		}
 		obey(t.leave(seats[m.who]))
 	case takes:
-		_, owner, o := t.take()
+		batch, owner, o := t.take()
+		w.runs = batch != nil
 		w.owner, w.hurried, w.stopped, w.over, w.beaten = -1, false, false, false, false
 		if owner != nil {
 			w.owner = owner.who
@@ -264,7 +283,8 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 		obey(o)
 	case sends:
 		if w.stopped || w.hurried || w.over {
-			w.lost(b, t, seats)
+			w.lost(t, seats)
+			obey(t.lost())
 			break
 		}
 		w.out = request{sent: true, good: true}
@@ -312,9 +332,21 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 		}
 		w.told(t, maybe)
 		obey(t.finish())
+	case takesOut:
+		w.trouble(&w.larges)
+		w.out = request{}
+		for _, s := range slices.Backward(t.batch) {
+			if s.waits() {
+				t.tell(s)
+				w.used[s.who].says = notIn
+				break
+			}
+		}
+		t.unsend()
 	case givesUp:
 		if w.owner < 0 || w.over {
-			w.lost(b, t, seats)
+			w.lost(t, seats)
+			obey(t.lost())
 			break
 		}
 		w.told(t, notIn)
@@ -335,11 +367,12 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 			n = seats[m.who].asked
 		}
 		u.stale, u.staleN = false, 0
-		if use, o := t.granted(seats[m.who], n); use {
-			obey(o)
-		}
-		if b.late {
+		use, o := t.granted(seats[m.who], n)
+		if obey(o); b.late {
 			break
+		}
+		if use {
+			return errStale
 		}
 		if tell, _ := t.refused(seats[m.who], n); tell { // as its goroutine says at its end
 			return errStale
@@ -351,19 +384,21 @@ func (w *world) play(m move, b bugs, t *turns[int8], seats *[adds]*seat[int8]) e
 		if m.verb == refuses {
 			w.trouble(&w.refusals)
 			w.used[m.who].lock = outside
-		} else if w.used[m.who].gone = false; seats[m.who].ask == using {
-			w.over = true
-			break
 		}
+		w.used[m.who].gone = false
+		inUse := seats[m.who].ask == using
+		w.over = w.over || inUse // the batch goes on without another try
 		tell, o := t.refused(seats[m.who], seats[m.who].asked)
 		if tell {
 			w.used[m.who].says = notIn
 		}
-		obey(o)
+		if obey(o); w.used[m.who].lock == says && !inUse && !b.keepsLock {
+			return errKept
+		}
 	case releases:
 		w.program = false
 	}
-	return nil
+	return err
 }
 
 var (
@@ -372,15 +407,19 @@ var (
 	errTwice  = errors.New("an add is in the number twice")
 	errWrong  = errors.New("an add was acknowledged and is not in the number, or was refused and is")
 	errNoLock = errors.New("a batch under the lock has no hold of it")
+
+	errNotSent = errors.New("a caller hears that its add may be in the number, and no write has it")
+	errKept    = errors.New("a hold that is over stands for an ask")
+	errRunning = errors.New("somebody is to call take, and somebody does")
+	errOrder   = errors.New("an order about a hold, or an ask, that is not there")
 )
 
-// lost ends the turn of a batch whose tries, or whose hold, are over.
-func (w *world) lost(b bugs, t *turns[int8], seats *[adds]*seat[int8]) {
+// lost tells the one that has had the lock, before a turn ends whose tries, or hold, are over.
+func (w *world) lost(t *turns[int8], seats *[adds]*seat[int8]) {
 	if w.owner >= 0 && seats[w.owner].waits() {
 		t.tell(seats[w.owner])
 		w.used[w.owner].says = notIn
 	}
-	w.obey(t.lost(), b, seats)
 }
 
 // told tells those of the batch who still wait.
@@ -403,12 +442,21 @@ func (w *world) write(q *request) {
 	}
 }
 
-func (w *world) obey(o orders[int8], b bugs, seats *[adds]*seat[int8]) {
+// obey does what is ordered. An error says that an order is about what is not there.
+func (w *world) obey(o orders[int8], b bugs, seats *[adds]*seat[int8]) (err error) {
+	if o.start && w.runs {
+		err = errRunning
+	}
+	w.runs = w.runs || o.start
 	w.hurried = w.hurried || o.hurry
 	w.stopped = w.stopped || o.stop
 	for _, who := range o.recall {
-		if u := &w.used[who]; u.lock == holds {
+		switch u := &w.used[who]; u.lock {
+		case holds:
 			u.stale, u.staleN = true, seats[who].asked
+		case inLine:
+		case outside, says:
+			err = errOrder
 		}
 		w.used[who].lock = outside
 	}
@@ -419,11 +467,18 @@ func (w *world) obey(o orders[int8], b bugs, seats *[adds]*seat[int8]) {
 		o.ask = o.ask[:1]
 	}
 	for _, who := range o.release {
+		if w.used[who].lock != says {
+			err = errOrder
+		}
 		w.used[who].lock, w.used[who].gone = outside, false
 	}
 	for _, who := range o.ask {
+		if w.used[who].lock != outside {
+			err = errOrder
+		}
 		w.used[who].lock = inLine
 	}
+	return err
 }
 
 // check compares what callers were told with the server's number.
