@@ -141,7 +141,10 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 		c.joined()
 		b.line[slices.Index(b.line[:], 0)] = int8(m.who + 1)
 	case "its turn has come:":
-		c.turnHasCome(ballotID(m.who))
+		elects, wanted := c.turnHasCome(ballotID(m.who)), preferredTo(m.who, prefers[m.who])
+		if want := len(wanted) > 0; elects != want || c.state == electing != want || c.state == leading == want {
+			return fmt.Errorf("%s reads the line: %v, in state %d, and %v are preferred to it", ballotID(m.who), elects, c.state, wanted)
+		}
 	case "reads the line:":
 		if err := b.read(m.who, c, prefers[m.who]); err != nil {
 			return err
@@ -167,6 +170,11 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 	return b.leader(m.who)
 }
 
+// preferredTo are the ids that are preferred to a process.
+func preferredTo(who int, prefers []string) []string {
+	return prefers[:slices.Index(append(slices.Clone(prefers), ballotID(who)), ballotID(who))]
+}
+
 // read compares what the campaign does with the line on the server.
 func (b *ballot) read(who int, c *candidacy, prefers []string) error {
 	var behind []string
@@ -178,7 +186,7 @@ func (b *ballot) read(who int, c *candidacy, prefers []string) error {
 		}
 	}
 	wanted := ""
-	for _, id := range slices.Backward(prefers[:max(0, slices.Index(append(slices.Clone(prefers), ballotID(who)), ballotID(who)))]) {
+	for _, id := range slices.Backward(preferredTo(who, prefers)) {
 		if slices.Contains(behind, id) && !b.voter[who].gave[id[0]-'x'] {
 			wanted = id
 		}
@@ -186,6 +194,9 @@ func (b *ballot) read(who int, c *candidacy, prefers []string) error {
 	yields := c.lineIs(behind, time.Unix(1, 0), time.Second)
 	if yields != (wanted != "") && !b.bug {
 		return fmt.Errorf("%s gives way: %v; behind it stand %v, and it should give way to %q", ballotID(who), yields, behind, wanted)
+	}
+	if yields != (c.state == yielding) || yields == (c.state == leading) {
+		return fmt.Errorf("%s gives way: %v, and is in state %d", ballotID(who), yields, c.state)
 	}
 	if _, noted := c.gave[wanted]; yields && !noted && !b.bug {
 		return fmt.Errorf("%s gives way to another than %q", ballotID(who), wanted)

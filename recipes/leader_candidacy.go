@@ -39,7 +39,7 @@ import (
 type candidacy struct {
 	state     candidacyState
 	preferred []string             // the most wanted first; from its turn on those before its own id
-	gave      map[string]time.Time // when it gave way last to each of these
+	gave      map[string]time.Time // when it gave way last to each of these; never is the zero time
 }
 
 type candidacyState int
@@ -83,8 +83,7 @@ func (c *candidacy) turnHasCome(own string) (elect bool) {
 func (c *candidacy) lineIs(behind []string, now time.Time, timeout time.Duration) (givesWay bool) {
 	c.state = leading
 	for _, id := range c.preferred {
-		last, gave := c.gave[id]
-		if may := !gave || now.Sub(last) > max(deferAgain, 2*timeout); may && slices.Contains(behind, id) {
+		if now.Sub(c.gave[id]) > max(deferAgain, 2*timeout) && slices.Contains(behind, id) {
 			c.gave[id] = now
 			c.state = yielding
 			break
