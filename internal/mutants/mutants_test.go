@@ -24,6 +24,11 @@ func pick(a, b, c bool) bool {
 	case n > 0:
 		say(n)
 	}
+	switch n {
+	case 2, 3:
+		say(n)
+	case 4:
+	}
 	return false
 }
 `
@@ -48,6 +53,7 @@ func TestSchema(t *testing.T) {
 		"drop a && b from: a && b || c", "drop c from: a && b || c", "drop a from: a && b", "drop b from: a && b",
 		"remove: n++", "return true -> the other",
 		"always: n > 0", "never: n > 0", "remove: say(n)",
+		"no case 2 of n", "no case 3 of n", "remove: say(n) (2)",
 		"return false -> the other",
 	}
 	slices.Sort(want)

@@ -159,19 +159,42 @@ func (f *file) never(at *ast.Expr) {
 	f.apply = append(f.apply, func() { *at = and(*at, n) })
 }
 
-// cases takes away each case of a switch over a value, and the conditions of others.
+// cases takes away each case of a switch over a value, and the conditions of others. A case
+// without statements tells nothing.
 func (f *file) cases(x *ast.SwitchStmt) {
+	tag := x.Tag
+	switch tag.(type) {
+	case nil, *ast.Ident, *ast.SelectorExpr:
+	default: // to ask again may tell something else
+		return
+	}
 	for _, c := range x.Body.List {
 		c, ok := c.(*ast.CaseClause)
 		if !ok {
 			continue
 		}
 		for i := range c.List {
-			if x.Tag == nil {
+			switch {
+			case tag == nil:
 				f.condition(&c.List[i])
+			case len(c.Body) > 0:
+				f.equal(tag, &c.List[i], f.number(c.List[i], "no case "+f.text(c.List[i])+" of "+f.text(tag)))
+			default:
+				f.equal(tag, &c.List[i], nil)
 			}
 		}
 	}
+	x.Tag = nil
+}
+
+// equal is the condition of a case of a switch over tag, and false if the mutant is chosen.
+func (f *file) equal(tag ast.Expr, at *ast.Expr, n *ast.BasicLit) {
+	f.apply = append(f.apply, func() {
+		*at = &ast.BinaryExpr{X: tag, Op: token.EQL, Y: *at}
+		if n != nil {
+			*at = and(*at, n)
+		}
+	})
 }
 
 // statements removes each statement that declares nothing.
