@@ -33,6 +33,21 @@ func WithAuth(scheme, credentials string) Option {
 	})
 }
 
+// authOverhead is what a request with credentials has beside them, in bytes.
+const authOverhead = 20
+
+// checkAuth refuses credentials that no request can carry: a server would hang up, in
+// every handshake.
+func (c *config) checkAuth() error {
+	for _, a := range c.auth {
+		if n := authOverhead + len(a.Scheme) + len(a.Credentials); n > c.maxRequest {
+			return fmt.Errorf("client: WithAuth: %w: a request of %d bytes with the credentials of scheme %s; requests have %d at most (client.WithMaxRequest, and jute.maxbuffer on the servers)",
+				ErrTooLarge, n, a.Scheme, c.maxRequest)
+		}
+	}
+	return nil
+}
+
 // WithDefaultACL sets the ACL of every node that this client creates without an ACL
 // of its own, parents included. It replaces the default and adds nothing to it. The
 // default is open to the world, or with [WithAuth] to every client that presents the

@@ -100,6 +100,9 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 			return nil, err
 		}
 	}
+	if err := cfg.checkAuth(); err != nil {
+		return nil, err
+	}
 	if cfg.tracking && cfg.tls != nil {
 		return nil, errors.New("client: WithEnsembleTracker with WithTLS: the ensemble's configuration names only the ports without TLS; pass new servers to Client.SetServers instead")
 	}
@@ -237,6 +240,10 @@ func WithMaxRequest(bytes int) Option {
 // WithMaxReply sets the largest reply in bytes. An operation that gets a larger one
 // fails with [ErrReplyTooLarge]. A list of more than about 60,000 lock nodes needs
 // more than the default.
+//
+// go-zookeeper makes two buffers of 1.5 MiB for each session, for users of [Client.Conn].
+// They count to Go's heap, and so to GOMEMLIMIT, though little of them is resident. The one
+// for replies is no larger than this limit.
 func WithMaxReply(bytes int) Option {
 	return optionFunc(func(c *config) error {
 		if bytes < 1024 {

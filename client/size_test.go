@@ -1,8 +1,12 @@
 package client_test
 
 import (
+	"errors"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -138,6 +142,52 @@ func TestConfirmOfManyNodes(t *testing.T) {
 		wantErrText(t, err, "part 11999 (check "+missing, "tries")
 		if n := lost(); n != 0 {
 			t.Errorf("the connection was lost %d times", n)
+		}
+	})
+}
+
+// Credentials that no request can carry are refused by Connect, which would get no answer.
+// The limit counts whichever option comes first.
+func TestCredentialsTooLarge(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		of := func(n int) client.Option { return client.WithAuth("digest", "u:"+strings.Repeat("p", n)) }
+		fits := client.DefaultMaxRequest - len("digest"+"u:") - 20
+		r.connect("fits", of(fits))
+		r.connect("raised", of(fits+1), client.WithMaxRequest(2<<20), client.WithLazyConnect())
+		for _, opts := range [][]client.Option{{of(fits + 1)}, {of(2 << 20)}, {of(2000), client.WithMaxRequest(2000)}, {client.WithMaxRequest(2000), of(2000)}} {
+			_, err := client.Connect(r.ctx, "zk", append(opts, client.WithLazyConnect())...)
+			if !errors.Is(err, client.ErrTooLarge) || !strings.Contains(err.Error(), "WithAuth") || strings.Contains(err.Error(), "ppp") {
+				r.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+// A server whose jute.maxbuffer is smaller than the client's hangs up. The error and the log
+// name the request that was under way; small requests are not suspected.
+func TestHangUpNamesTheRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var logged strings.Builder
+		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+		r.create("/n", "")
+		r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Times: zktest.Always})
+		for n, want := range map[int]bool{10: false, 8000: true} {
+			synctest.Wait()
+			logged.Reset()
+			_, err := c.Set(r.within(3*time.Second), "/n", make([]byte, n), client.AnyVersion)
+			synctest.Wait()
+			const hint = "bytes was under way: the servers' jute.maxbuffer may be less"
+			if err == nil || strings.Contains(err.Error(), hint) != want || strings.Contains(logged.String(), hint) != want {
+				r.Errorf("%d bytes: %v\n%s", n, err, &logged)
+			}
+			if !errors.Is(err, io.EOF) || errors.Is(err, client.ErrTooLarge) || !client.UnknownOutcome(err) {
+				r.Errorf("%d bytes: %v", n, err)
+			}
+		}
+		if err := c.Delete(r.within(3*time.Second), "/n", client.AnyVersion); err != nil {
+			r.Error(err)
 		}
 	})
 }

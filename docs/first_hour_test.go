@@ -200,6 +200,11 @@ var firstHour = []mistake{
 		_, err := h.client("a").Create(h.ctx, "/large", make([]byte, 2<<20))
 		return err
 	}, "client: create /large: frame too large: request of 2097205 bytes, limit 1048575 (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"},
+	{"servers with a smaller limit", func(h *hour) error {
+		h.srv.DropBefore(zktest.Match{Op: zktest.OpCreate, Path: "/large"})
+		_, err := h.client("a").Create(h.ctx, "/large", make([]byte, 8000))
+		return err
+	}, "client: create /large: read: EOF (a request of 8053 bytes was under way: the servers' jute.maxbuffer may be less) (outcome unknown)"},
 	{"no server, deadline", func(h *hour) error {
 		m := h.mutex(h.client("a"))
 		h.srv.Refuse()

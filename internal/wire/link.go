@@ -222,6 +222,7 @@ func (l *Link) downLocked(c *conn, err error) bool {
 	if c.err != nil {
 		return false
 	}
+	err = c.suspect(err)
 	c.err = err
 	l.flushers.Add(1) // for close
 	c.late.Stop()

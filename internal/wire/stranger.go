@@ -13,12 +13,38 @@ var ErrHungUp = errors.New("the server closed the connection in the handshake")
 
 // hungUp marks the error of a handshake whose connection the peer has closed.
 func hungUp(err error) error {
-	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, closed) {
-			return fmt.Errorf("%w: %w", ErrHungUp, err)
-		}
+	if closedByPeer(err) {
+		return fmt.Errorf("%w: %w", ErrHungUp, err)
 	}
 	return err
+}
+
+func closedByPeer(err error) bool {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspectSize is less than any limit that servers have for the length of a request.
+const suspectSize = 4 << 10
+
+// suspect names the largest request that was under way when the peer closed the
+// connection. A server whose jute.maxbuffer is less does that without an answer, and so
+// does a server that is restarted. The caller holds l.mu.
+func (c *conn) suspect(err error) error {
+	size := 0
+	for _, r := range c.sent {
+		if r.x != nil {
+			size = max(size, r.x.size-lengthSize)
+		}
+	}
+	if size < suspectSize || !closedByPeer(err) {
+		return err
+	}
+	return fmt.Errorf("%w (a request of %d bytes was under way: the servers' jute.maxbuffer may be less)", err, size)
 }
 
 // StrangerError is the error of a handshake whose answer no ZooKeeper sends. It
