@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -146,6 +148,8 @@ func TestMistakesAreUsage(t *testing.T) {
 		{"serve now", `"now"`},
 		{"serve --tick -1s", "-1s"},
 		{"serve --port 2181", "--port"},
+		{"serve --version 4.0.0", "3.5 to 3.9"},
+		{"serve --version new", "3.9.5"},
 		{"queue", "PATH"},
 		{"queue /a /b", `"/b"`},
 		{"ls -o xml", "jsonl"},
@@ -229,29 +233,62 @@ func TestServe(t *testing.T) {
 	if s := do(t, nil, "serve", "--listen", taken.Addr().String()); s.code != exitFailure || !strings.Contains(s.err, "in use") {
 		t.Errorf("a port in use: %+v", s)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	serving(t)
+}
+
+// serving runs serve with flags until the test ends, and returns a client of it.
+func serving(t *testing.T, flags ...string) *client.Client {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // it outlives the client
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan int, 1)
-	go func() { done <- execute(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, streams{nil, w, os.Stderr}) }()
+	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)
+	go func() { done <- execute(ctx, args, streams{nil, w, os.Stderr}) }()
+	t.Cleanup(func() {
+		stop()
+		if code := <-done; code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
 	line := make([]byte, 200)
 	n, err := r.Read(line)
 	if err != nil || !strings.Contains(string(line[:n]), "in memory") {
 		t.Fatalf("said %q, %v", line[:n], err)
 	}
 	addr, _, _ := strings.Cut(strings.TrimPrefix(string(line[:n]), "ZooKeeper for development on "), ". ")
-	c, err := client.Connect(t.Context(), addr)
+	c, err := client.Connect(t.Context(), addr, client.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	stop()
-	if code := <-done; code != 0 {
-		t.Errorf("exit code %d", code)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// serve is the release that its flag names, and has TTL nodes unless it is told not to.
+func TestServeLike(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags      []string
+		ttl, watch bool
+	}{
+		{nil, true, true},
+		{[]string{"--version", "3.5.9"}, true, false},
+		{[]string{"--version", "3.8.0", "--ttl-nodes=false"}, false, true},
+	} {
+		c := serving(t, tt.flags...)
+		if _, err := c.Create(t.Context(), "/a", nil, client.TTL(time.Hour)); errors.Is(err, client.ErrUnsupported) == tt.ttl {
+			t.Errorf("%v: a TTL node: %v", tt.flags, err)
+		}
+		if _, err := c.Watch(t.Context(), "/"); errors.Is(err, client.ErrUnsupported) == tt.watch {
+			t.Errorf("%v: a persistent watch: %v", tt.flags, err)
+		}
 	}
 }
 
