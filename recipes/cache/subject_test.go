@@ -112,23 +112,27 @@ func (w *world) shapes() {
 	})
 }
 
-// start starts a cache, again and again if there is little time.
+// start starts a cache, and gives it too little time at first.
 func (s *subject) start(w *world) {
-	limit := time.Duration(w.random("start " + s.name).Int64N(int64(time.Second)))
-	for {
+	r := w.random("start " + s.name)
+	for try := 0; ; try++ {
+		limit := time.Hour
+		if try < 3 {
+			limit = time.Duration(r.Int64N(int64(time.Second)))
+		}
 		ctx, cancel := context.WithTimeout(w.ctx, limit)
 		err := s.tree.Start(ctx)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || w.ctx.Err() != nil {
-			if err != nil {
-				w.fail("%s: %v", s.name, err)
-			}
+		switch {
+		case err == nil:
+			return
+		case !errors.Is(err, context.DeadlineExceeded) || limit == time.Hour:
+			w.fail("%s: %v", s.name, err)
 			return
 		}
 		w.mu.Lock()
 		w.sum.cut++
 		w.mu.Unlock()
-		limit += limit/2 + 1
 	}
 }
 

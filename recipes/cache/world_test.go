@@ -88,14 +88,7 @@ func (w *world) play() {
 		s.tree.Close()
 	}
 	readers.Wait()
-	// One request removes one watch, and 64 at most are under way, so the large trees take
-	// longer, with a slow network longer still.
-	time.Sleep(10*time.Second + time.Duration(len(w.e.Server(1).Tree()))*40*time.Millisecond)
-	for i := 1; i <= members; i++ {
-		if n := w.e.Server(i).WatchCount(); n > 0 && !w.keeper { // Keeper's watches are not removed
-			w.fail("%d watches are left on member %d: %v", n, i, w.e.Server(i).Watches())
-		}
-	}
+	w.unwatched()
 	for _, s := range w.all {
 		for _, b := range s.model.check(s.seen) {
 			w.fail("%s: %s", s.name, b)
@@ -108,6 +101,28 @@ func (w *world) play() {
 	time.Sleep(time.Minute)
 	for _, stack := range busyGoroutines() {
 		w.fail("a goroutine is left: %s", stack)
+	}
+}
+
+// unwatched waits until the members keep no watch, for as long as some go: one request
+// removes one watch, so large trees and slow networks take their time.
+func (w *world) unwatched() {
+	const patience = 10 * time.Second
+	count := func() (n int) {
+		for i := 1; i <= members; i++ {
+			n += w.e.Server(i).WatchCount()
+		}
+		return n
+	}
+	least, since := count(), time.Now()
+	for least > 0 && !w.keeper && time.Since(since) < patience { // Keeper's watches are not removed
+		time.Sleep(patience / 20)
+		if n := count(); n < least {
+			least, since = n, time.Now()
+		}
+	}
+	if least > 0 && !w.keeper {
+		w.fail("%d watches are left, and none has gone for %v", least, patience)
 	}
 }
 
