@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -96,64 +95,4 @@ contender is there, or if a semaphore's directories are.`,
 		})
 	}
 	return cmd
-}
-
-func newTop(to *target) *cobra.Command {
-	var depth, count int
-	var every time.Duration
-	cmd := &cobra.Command{
-		Use:   "top [DIR]",
-		Short: "Show the locks at or below a directory again and again",
-		Args:  maybeDir, ValidArgsFunction: to.completePath(),
-	}
-	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
-	cmd.Flags().IntVar(&count, "count", 0, "stop after so many pictures; 0 is never")
-	cmd.Flags().DurationVar(&every, "interval", 2*time.Second, "time between two pictures")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if every <= 0 {
-			return usageError("--interval %v is not positive", every)
-		}
-		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
-			again := time.NewTicker(every)
-			defer again.Stop()
-			for n := 1; ; n++ {
-				if err := picture(ctx, cmd, c, append(args, "/")[0], depth); err != nil {
-					if ctx.Err() != nil {
-						return nil
-					}
-					return err
-				}
-				if n == count {
-					return nil
-				}
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-again.C:
-				}
-			}
-		})
-	}
-	return cmd
-}
-
-// picture writes all locks once. On a terminal it replaces the one before.
-func picture(ctx context.Context, cmd *cobra.Command, c *client.Client, dir string, depth int) error {
-	var text bytes.Buffer
-	all, err := under(ctx, c, dir, depth, &text)
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(&text, "%s  %s  %s  %s\n\n", time.Now().UTC().Format(time.RFC3339), dir, counted(len(all), "lock", "locks"), c.Product())
-	if err := write(&text, table, all); err != nil {
-		return err
-	}
-	out := cmd.OutOrStdout()
-	if terminal(out) {
-		_, err = fmt.Fprint(out, "\x1b[H\x1b[2J")
-	}
-	if err == nil {
-		_, err = out.Write(text.Bytes())
-	}
-	return err
 }

@@ -129,3 +129,29 @@ func TestRunLeavesTheTerminal(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Top shows as many locks as the terminal has room for, and says how many it leaves out.
+func TestTopFits(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	c := connect(t, srv)
+	for i := range 40 {
+		acquired(t, c, fmt.Sprintf("/l%02d", i))
+	}
+	waiting(t, c, "/l39")
+	master, slave := pty(t)
+	if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := docent(t, srv, "top", "--count", "1")
+	cmd.Stdout = slave
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	_ = slave.Close()
+	var out bytes.Buffer
+	_, _ = io.Copy(&out, master) // ends with an error when the other end is closed
+	if text := out.String(); strings.Count(text, "\n") > 23 || !strings.Contains(text, "/l39") || !strings.Contains(text, "and 21 more: docent ls /") {
+		t.Errorf("%d lines: %s", strings.Count(text, "\n"), text)
+	}
+}
