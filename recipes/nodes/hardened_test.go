@@ -249,3 +249,19 @@ func TestNextNumberTaken(t *testing.T) {
 		r.closed(n)
 	})
 }
+
+// Another client deletes the node after Close has looked at it: nothing is left, and that is
+// no error.
+func TestDeletedWhileClosing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
+			n := r.node(r.connect("a"), mode)
+			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpDelete}, func(context.Context, zktest.Request) { r.check(r.srv.Delete(nodePath)) })
+			r.closed(n)
+			if rule.Fired() != 1 {
+				r.Error("nothing was tested")
+			}
+		}
+	})
+}

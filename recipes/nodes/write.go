@@ -64,6 +64,8 @@ func (n *PersistentNode) remove(ctx context.Context) error {
 		a, err := n.take(ctx, s, at)
 		n.answered(a)
 		switch {
+		case at == deletes && a.outcome == noNode:
+			return nil
 		case s.Err() == nil && (n.k.at == ended || errors.Is(err, client.ErrClosed)):
 			return err
 		case s.Err() == nil:
