@@ -31,7 +31,7 @@ import (
 // # Transitions
 //
 //	made     (answer of the create)    new -> unknown, linked or first
-//	listed   (list: none ahead blocks) unknown -> first
+//	listed   (list: none ahead blocks) unknown -> first; linked -> first in a try, which always lists
 //	follow   (list: all that block are members, the nearest is exclusive, the head is first
 //	         or over) unknown -> linked, or first if its front is over
 //	leave    (before the delete is sent) first -> over: its followers become first;
