@@ -119,6 +119,7 @@ type world struct {
 	guard   int8
 	guards  uint8 // made so far
 	fired   uint8 // guards, as the client knows
+	lost    uint8 // guards of the first session, when the client has the next one
 	on      [mostGuards]uint8
 	of      [mostGuards]uint8 // the life of the directory in which it was set
 	conn    uint8
@@ -625,7 +626,7 @@ func (a *arena) moves(s *world, out []move) []move {
 			add(strangerLeaves, f)
 		}
 	}
-	if s.guard >= 0 && s.old(s.guard) {
+	if s.guard >= 0 && (s.old(s.guard) || s.lost&^s.fired&(1<<s.guard) != 0) {
 		add(fires, int(s.guard))
 	}
 	if left(cut) && a.mayCut(s) {
@@ -667,7 +668,7 @@ func (a *arena) movesAfterEnd(s *world, i int, add func(kind, int)) {
 
 // old reports whether a guard is about to fire, as the directory is a new one.
 func (s *world) old(guard int8) bool {
-	return s.of[guard] < s.life && s.fired&(1<<guard) == 0 && s.on[guard] == s.conn
+	return s.of[guard] < s.life && (s.fired|s.lost)&(1<<guard) == 0 && s.on[guard] == s.conn
 }
 
 // fireComesFirst reports whether the event of the guard is read before the answer of m's
@@ -777,7 +778,9 @@ func (a *arena) all(k kind, guard int) {
 	case sessionEnds:
 		s.used[endSession]++
 		s.over = true
-		s.conn++
+		// Each session counts its connections anew. The client ends the guards of the first a
+		// moment later.
+		s.conn, s.lost = 0, 1<<s.guards-1
 	case expires:
 		s.expired = true
 		for i := range a.modes {

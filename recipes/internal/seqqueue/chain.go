@@ -173,11 +173,12 @@ func (m *Member) forget() {
 	m.state = unknown
 }
 
-// standRightBehind links m to front, unless that tells nothing about m's turn. Both are of
-// one session, as they have one guard. The caller holds the chain's mutex.
+// standRightBehind links m to front, unless that tells nothing about m's turn. One guard does
+// not mean one session: each session counts its connections from 1, and the guard of a lost
+// one may stand for a moment. The caller holds the chain's mutex.
 func (m *Member) standRightBehind(front *Member) {
 	switch {
-	case front.broken || front.state == left:
+	case front.broken || front.state == left || front.Session.ID() != m.Session.ID():
 	case !front.shared:
 		m.standBehind(front)
 	case !m.shared || front.state == unknown: // others may share the lock with the front

@@ -299,6 +299,7 @@ func TestExploreFindsPlantedBugs(t *testing.T) {
 		{cast{plant: madeTwice, modes: "WW", mutex: true, may: may{cut: 1, arm: 1, evict: 1}}, "nothing more will happen"},
 		{cast{plant: twoFollowers, modes: "WWW", mutex: true}, "I2"},
 		{cast{plant: twoFollowers, modes: "WWW", mutex: true, users: true}, "ENTITLEMENT"},
+		{cast{plant: otherSessionByMade, modes: "WW", mutex: true, may: may{endSession: 1}}, "I5"},
 		{cast{plant: otherSession, modes: "WWW", mutex: true, may: may{endSession: 1}}, "I5"},
 		{cast{plant: grantBehindWaiting, modes: "WW", foreign: "W", mutex: true, may: may{giveUp: 1}}, "I3"},
 		{cast{plant: grantBehindWaiting, modes: "WW", foreign: "W", mutex: true, may: may{giveUp: 1}, users: true}, "ENTITLEMENT"},

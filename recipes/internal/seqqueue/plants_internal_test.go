@@ -21,6 +21,7 @@ const (
 	madeTwice          plant = "made takes a second node"
 	twoFollowers       plant = "made links two members directly behind one front"
 	otherSession       plant = "follow stands behind a front of another session"
+	otherSessionByMade plant = "made links behind a front of another session"
 	grantBehindWaiting plant = "leave grants although the front was not first"
 	silentLeave        plant = "leave wakes nobody"
 	silentBreak        plant = "breakOff wakes nobody"
@@ -78,6 +79,8 @@ func (a *arena) made(m *Member, n Node) {
 		back = pretend(&before.state, unknown)
 	case a.plant == readerBehindAny && before.shared && before.state == unknown:
 		back = pretend(&before.state, first)
+	case a.plant == otherSessionByMade:
+		back = pretend(&before.Session, m.Session)
 	case a.plant == anyNumber:
 		back = pretend(&before.number, n.Sequence()-1)
 	case a.plant == twoFollowers && before.state == linked:
