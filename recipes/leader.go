@@ -187,9 +187,10 @@ func (e *Election) campaign(ctx context.Context, try bool, c *candidacy) (*Term,
 	return &Term{Hold: h, e: e}, nil
 }
 
-// leads notes a term, unless a later one is known.
+// leads notes a term, unless a later one is known that is not over. Only of two that are not
+// over do the tokens tell the later one: they go back when an ensemble is restored.
 func (e *Election) leads(t *ledTerm) {
-	for old := e.newest.Load(); old == nil || old.token < t.token; old = e.newest.Load() {
+	for old := e.newest.Load(); old == nil || old.err() != nil || old.token < t.token; old = e.newest.Load() {
 		if e.newest.CompareAndSwap(old, t) {
 			return
 		}
