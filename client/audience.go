@@ -261,8 +261,16 @@ func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exch
 		// earlier watch, and came before this one. The feed may never read here again.
 		left = true
 	}
-	if left && !h.heard(key) && h.watches[key] == nil {
-		h.unwanted[key] = unwanted{time.Now(), x.Sent() && !x.Answered()}
+	if !left {
+		return
+	}
+	// A request without an answer may set a watch after an event has ended the watch of
+	// another reader. Or its own event comes, which ends no watch.
+	coming := x.Sent() && !x.Answered()
+	if w := h.watches[key]; w != nil {
+		w.stray = w.stray || coming
+	} else if coming || !h.heard(key) {
+		h.unwanted[key] = unwanted{time.Now(), coming}
 	}
 }
 

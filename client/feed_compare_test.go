@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -158,6 +159,52 @@ func TestFeedCompareBesideAnother(t *testing.T) {
 		r.settle()
 		if got := r.oneShots(); len(got) != 0 {
 			r.Errorf("watches on %v", got)
+		}
+	})
+}
+
+// A comparison that was given up may be carried out later. Its events then look like the
+// end of watches that stand: those of other readers are removed all the same.
+func TestFeedCompareGivenUp(t *testing.T) {
+	t.Parallel()
+	everyFeed(t, func(r *rig, mode inside.FeedMode) {
+		for _, other := range []string{"feed", "reader"} {
+			r.check(r.srv.Create("/"+other, nil))
+			since := r.srv.Zxid()
+			r.check(r.srv.SetData("/"+other, nil))
+			c := r.connect("a" + other)
+			gone, stays := r.feed(c, "/"+other, mode), r.feed(c, "/"+other, inside.FeedOneShot)
+			session := r.session(c)
+			var watch *client.OneShotWatch
+			if other == "feed" {
+				stays.read("/" + other)
+			} else {
+				_, _, w, err := session.GetW(r.ctx, "/"+other)
+				r.check(err)
+				watch = w
+			}
+			late := r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetWatches}, func(context.Context, zktest.Request) {
+				time.Sleep(500 * time.Millisecond)
+			})
+			ctx, cancel := context.WithCancel(r.ctx)
+			compared := make(chan error)
+			go func() { // ends with ctx
+				_, _, err := gone.Compare(ctx, since, []inside.Ask{{Path: "/" + other}, {Path: "/" + other, Children: true}})
+				compared <- err
+			}()
+			r.check(late.Wait(r.ctx, 1))
+			cancel()
+			wantErr(t, <-compared, context.Canceled)
+			gone.Close()
+			stays.Close()
+			if watch != nil {
+				watch.Stop()
+			}
+			r.settle()
+			r.settle()
+			if got := r.srv.Watches(); len(got) != 0 {
+				r.Errorf("%s: watches are left: %+v", other, got)
+			}
 		}
 	})
 }
