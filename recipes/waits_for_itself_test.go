@@ -98,7 +98,11 @@ func TestWaitsForItself(t *testing.T) {
 						r.Errorf("early: %v", early)
 					}
 					time.Sleep(10 * time.Minute)
-					node := hold.(interface{ Path() string }).Path()
+					at, ok := hold.(interface{ Path() string })
+					if !ok {
+						r.Fatalf("%T has no path", hold)
+					}
+					node := at.Path()
 					all := log.suspicions()
 					if len(all) != 1 || !strings.Contains(all[0], node) || !strings.Contains(all[0], "pass the context of the hold") {
 						r.Errorf("want one warning that names %s and the remedy: %q", node, all)

@@ -36,11 +36,10 @@ connection to a server it says so, and since when, above what it has seen last.`
 		}
 		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
 			s := &screen{c: c, out: cmd.OutOrStdout(), dir: append(args, "/")[0], depth: depth}
-			err := s.run(ctx, every, count)
-			if ctx.Err() != nil {
-				return nil
+			if err := s.run(ctx, every, count); ctx.Err() == nil {
+				return err
 			}
-			return err
+			return nil // told to end
 		})
 	}
 	return cmd

@@ -53,7 +53,7 @@ func (s *suspicion) look() {
 // inTheWayOf reports whether m is held, or about to be, and blocks waiter. The caller holds
 // the chain's mutex.
 func (m *Member) inTheWayOf(waiter *Member) bool {
-	return m.state == first && m.Node.before(waiter.Node) && !(m.shared && waiter.shared)
+	return m.state == first && m.Node.before(waiter.Node) && (!m.shared || !waiter.shared)
 }
 
 // tell warns if one of the holds is still in the way, and no member has warned of it.
