@@ -47,6 +47,8 @@ package nodes
 //	          another version, or lost          syncs
 //	any       refused                           ended
 //	          failed                            pauses, then decides
+//
+// [keeper.opens] begins again after a start that has failed, with what is known.
 type keeper struct {
 	ephemeral, sequential, protected bool // of the mode and the options
 	takeOver, stopWhenRemoved        bool

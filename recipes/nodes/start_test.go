@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,16 +41,26 @@ func (r *rig) wantUnstarted(c *client.Client, n *nodes.PersistentNode) {
 	r.closed(n)
 }
 
-// When Start returns the node stands, and stays when the context of Start ends.
+// When Start returns the node stands, and stays when the context of Start ends. The values of
+// that context are kept.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
-			n := r.fresh(c, tt.mode, tt.opts...)
+			var valued atomic.Int64
 			type key struct{}
-			ctx, cancel := context.WithCancel(context.WithValue(r.ctx, key{}, "a value"))
+			c := r.connect("a", client.WithObserver(client.Observer{
+				Operation: func(ctx context.Context, _ client.OperationInfo) (context.Context, func(client.OperationResult)) {
+					if ctx.Value(key{}) != nil && ctx.Err() == nil {
+						valued.Add(1)
+					}
+					return ctx, nil
+				},
+			}))
+			n := r.fresh(c, tt.mode, tt.opts...)
+			ctx, cancel := context.WithCancel(context.WithValue(r.ctx, key{}, "of a tracer"))
 			r.check(n.Start(ctx))
+			before := valued.Load()
 			stat := r.wantOurs(c, n, "one")
 			cancel()
 			time.Sleep(2 * sessionTimeout)
@@ -59,6 +70,31 @@ func TestStart(t *testing.T) {
 			r.srv.ExpireSession(r.session(c))
 			time.Sleep(sessionTimeout)
 			r.wantOurs(c, n, "one")
+			if before == 0 || valued.Load() <= before {
+				r.Errorf("%d and %d operations had the values of the context of Start", before, valued.Load()-before)
+			}
+			r.closed(n)
+		})
+	}
+}
+
+// A session that is lost during the start is no reason to fail.
+func TestStartOutlivesASession(t *testing.T) {
+	t.Parallel()
+	for _, tt := range modes() {
+		bubble(t, func(r *rig) {
+			c := r.connect("a")
+			r.check(r.srv.Create("/workers", nil))
+			link := r.srv.Client("a")
+			r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
+			time.AfterFunc(5*sessionTimeout, link.Heal)
+			before := r.session(c)
+			n := r.fresh(c, tt.mode, tt.opts...)
+			r.check(n.Start(r.ctx))
+			r.wantOurs(c, n, "one")
+			if r.session(c) == before {
+				r.Error("nothing was tested")
+			}
 			r.closed(n)
 		})
 	}
