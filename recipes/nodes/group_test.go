@@ -227,17 +227,19 @@ func TestFollowMissingGroup(t *testing.T) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		f := r.follow(ctx, watcher)
 		c := r.connect("b")
+		time.Sleep(time.Second)
+		f.want(r, "")
 		for range 3 {
 			g := r.member(c, "1")
 			time.Sleep(time.Second)
-			f.want(r, "", "1=of 1")
+			f.want(r, "1=of 1")
 			r.check(g.Close())
 			r.srv.Sweep()
 			time.Sleep(time.Second)
 			f.want(r, "")
 			r.srv.CutAll()
 			time.Sleep(time.Second)
-			f.all = []string{""}
+			f.want(r, "", "") // stale, and current again
 		}
 		cancel()
 		time.Sleep(5 * time.Second)
