@@ -19,20 +19,20 @@ var (
 func models() map[string]*model {
 	faults := int8(exploredFaults)
 	if os.Getenv("DOCENT_EXPLORE_LONG") != "" {
-		faults++ // minutes, and a GiB
+		faults++ // minutes, and some GiB; numbers have twenty times the states for each
 	}
 	return map[string]*model{
 		"ephemeral":                {mode: Ephemeral, kinds: allKinds, faults: faults},
 		"started again":            {mode: Ephemeral, kinds: allKinds, faults: faults - 1, starts: 1},
 		"persistent, again":        {mode: Persistent, kinds: allKinds, faults: faults - 1, starts: 1},
 		"stop when removed, again": {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults - 1, starts: 1},
-		"sequential, again":        {mode: EphemeralSequential, kinds: numbers, faults: faults - 1, starts: 1},
+		"sequential, again":        {mode: EphemeralSequential, kinds: numbers, faults: exploredFaults - 1, starts: 1},
 		"sibling":                  {mode: Ephemeral, kinds: append([]act{siblingMakes, isRefused}, lostNodes...), faults: faults},
 		"take over":                {mode: Ephemeral, set: settings{takeOver: true}, kinds: allKinds, faults: faults},
 		"stop when removed":        {mode: Ephemeral, set: settings{stopWhenRemoved: true}, kinds: allKinds, faults: faults},
 		"protected":                {mode: Ephemeral, set: settings{protected: true}, kinds: ownNames, faults: faults},
 		"persistent":               {mode: Persistent, kinds: allKinds, faults: faults},
-		"ephemeral sequential":     {mode: EphemeralSequential, kinds: numbers, faults: faults},
+		"ephemeral sequential":     {mode: EphemeralSequential, kinds: numbers, faults: exploredFaults},
 		"persistent sequential":    {mode: PersistentSequential, set: settings{protected: true}, kinds: ownNames, faults: faults},
 	}
 }
