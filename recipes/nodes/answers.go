@@ -263,7 +263,6 @@ func (k *keeper) set(a answer) news {
 	if a.outcome == noNode || a.outcome == badVersion {
 		return nothing
 	}
-	k.at = sets
 	return k.fails(a)
 }
 
