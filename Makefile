@@ -85,9 +85,10 @@ explore: ## walk the machines and play every short program in the usual form, wh
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Explore|EveryShort|Orders$$' -v ./recipes/... | grep -Ev '^(=== |    --- PASS)'
 
 TARGETS ?=
+ONLY ?=
 WRITE ?=
-mutants: ## change each machine in all small ways and see that the tests notice; TARGETS=chain for one, WRITE=-write writes the survivors; half an hour
-	$(GO) run ./internal/mutants -targets '$(TARGETS)' $(WRITE)
+mutants: ## change each machine in all small ways and see that the tests notice; TARGETS=chain for one, ONLY=REGEXP for some changes, WRITE=-write writes the survivors; five minutes
+	$(GO) run ./internal/mutants -targets '$(TARGETS)' -only '$(ONLY)' $(WRITE)
 
 LINEAR_SEEDS ?= 1500
 linear: ## check with porcupine what callers of shared and atomic values see, in LINEAR_SEEDS (1500) schedules of faults, one in twenty on three servers; make integration plays 200

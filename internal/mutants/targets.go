@@ -58,6 +58,15 @@ var targets = []target{
 		},
 	},
 	{
+		name:  "keeper",
+		files: []string{"recipes/nodes/keeper.go", "recipes/nodes/answers.go"},
+		judges: []judge{
+			{dir: "recipes/nodes", run: "TestKeeper"},
+			{dir: "recipes/nodes", run: "TestExploreKeeper$"},
+			{dir: "recipes/nodes", run: ".", skip: "Explore|Schedules"},
+		},
+	},
+	{
 		name:  "turns",
 		files: []string{"recipes/shared/turns.go"},
 		judges: []judge{
