@@ -42,8 +42,12 @@ func (e *Election) Run(ctx context.Context, fn func(ctx context.Context, term *T
 		return e.lead(ctx, fn)
 	}
 	for {
-		err := retry.Do(ctx, e.retry, once, retry.OnRetry(e.logRetry))
-		if err != nil {
+		tried := false
+		err := retry.Do(ctx, e.retry, func(ctx context.Context) error { tried = true; return once(ctx) }, retry.OnRetry(e.logRetry))
+		switch {
+		case err != nil && !tried: // ctx has ended before
+			return e.fail("lead", err)
+		case err != nil:
 			return err
 		}
 	}

@@ -191,3 +191,19 @@ func TestLeading(t *testing.T) {
 		r.inElection(0)
 	})
 }
+
+// If ctx ends between two terms, the error of Run says which election it was.
+func TestRunThatEndsBetweenTermsNamesTheElection(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		ctx, cancel := context.WithCancel(r.ctx)
+		latch := r.latch(r.connect("a"), "a")
+		within := latch.Run(ctx, func(context.Context, *recipes.Term) error { cancel(); return nil })
+		for _, err := range []error{within, latch.Run(ctx, nil)} {
+			var of *recipes.LockError
+			if wantErr(t, err, context.Canceled); !errors.As(err, &of) || of.Path != latch.Path() {
+				r.Errorf("the error does not name the election: %v", err)
+			}
+		}
+	})
+}
