@@ -56,3 +56,33 @@ func TestEndedContextAcquiresNothing(t *testing.T) {
 		r.nothingIn("/rw")
 	})
 }
+
+// endsSoon is a context that ends as soon as somebody has seen that it has not.
+type endsSoon struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func (c endsSoon) Err() error {
+	err := c.Context.Err()
+	c.end()
+	return err
+}
+
+// A release whose context ends in the same moment obeys that, and takes no session timeout.
+func TestContextThatEndsAsTheReleaseBegins(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		h := r.held(r.mutex(r.connect("a")))
+		_ = h.Context() // the release ends it
+		r.srv.Freeze()
+		defer r.srv.Thaw()
+		ctx, cancel := context.WithCancel(r.ctx)
+		begun := time.Now()
+		err := h.Release(endsSoon{ctx, cancel})
+		wantErr(t, err, context.Canceled)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("the release took %v", took)
+		}
+	})
+}

@@ -110,8 +110,10 @@ func (e *ending) release(ctx context.Context) error {
 	err, done := e.released.Do(ctx, func() error {
 		lost, begun := e.err(), ctx.Err()
 		e.outer.leave()
-		e.cancel(cmp.Or(lost, ErrReleased))   // a goroutine that waits on the context learns what Release returns
-		if begun == nil && ctx.Err() != nil { // it descends from the hold's
+		why := cmp.Or(lost, ErrReleased)
+		e.cancel(why) // a goroutine that waits on the context learns what Release returns
+		//nolint:errorlint // the very error that has just ended the hold's context: ctx descends from that
+		if begun == nil && ctx.Err() != nil && context.Cause(ctx) == why {
 			longer, stop := e.outlived(ctx)
 			defer stop()
 			return e.of.leave(longer, e, lost)
