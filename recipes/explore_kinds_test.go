@@ -79,6 +79,7 @@ var (
 	permitModes  = map[string][]paperNode{"P1": {{mode: "L", units: 1}}, "P2": {{mode: "L", units: 2}}}
 	aloneModes   = map[string][]paperNode{"P1": {{mode: "L", units: 1}}, "S": {{mode: "L", units: 1}}}
 	multiModes   = map[string][]paperNode{"XY": {{mode: "L"}, {mode: "W", line: 1}}, "X": {{mode: "L"}}, "YR": {{mode: "R", line: 1}}, "YW": {{mode: "W", line: 1}}}
+	mixedModes   = map[string][]paperNode{"XP": {{mode: "L"}, {mode: "L", units: 1, line: 1}}, "X": {{mode: "L"}}, "P1": {{mode: "L", units: 1, line: 1}}}
 	permitDirs   = []string{"/p/locks", "/p/leases"}
 	everyCall    = []string{"cancel", "release", "delete", "ask"}
 	everyRWCall  = []string{"cancel", "release", "downgrade", "delete", "ask"}
@@ -136,6 +137,11 @@ var shortKinds = []*shortKind{
 		name: "multi-lock beside single locks", dirs: []string{"/x", "/y"}, modes: multiModes, lock: shortMulti,
 		begins: []string{"XY", "try XY", "X", "YR", "YW"}, calls: []string{"cancel", "release", "delete"},
 		bounds: [3]shortBound{{1, 2, 4}, {1, 3, 5}, {2, 4, 7}},
+	},
+	{
+		name: "permits in a multi-lock", dirs: []string{"/x", "/p/locks", "/p/leases"}, modes: mixedModes, permits: 1, lock: shortMixed,
+		begins: []string{"XP", "try XP", "X", "P1"}, calls: []string{"cancel", "release", "delete"},
+		bounds: [3]shortBound{{1, 3, 4}, {1, 3, 5}, {2, 4, 6}},
 	},
 }
 
@@ -219,6 +225,27 @@ func shortMulti(w *shortWorld, c *client.Client, id int, mode string) (acquire, 
 		return shortAs(y.WriteLock().Acquire), shortAs(y.WriteLock().TryAcquire), err
 	default:
 		return shortAs(xy.Acquire), shortAs(xy.TryAcquire), err
+	}
+}
+
+// shortMixed is a mutex and a permit, alone and as a multi-lock.
+func shortMixed(w *shortWorld, c *client.Client, id int, mode string) (acquire, try shortAcquirer, err error) {
+	x, err := recipes.NewInterProcessMutex(c, w.path+"/x", shortData(id))
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := w.semaphore(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	both, err := recipes.NewInterProcessMultiLock(x, p.Permits(1))
+	switch mode {
+	case "X":
+		return shortAs(x.Acquire), shortAs(x.TryAcquire), err
+	case "P1":
+		return shortAs(func(ctx context.Context) (*recipes.Lease, error) { return p.Acquire(ctx, 1) }), nil, err
+	default:
+		return shortAs(both.Acquire), shortAs(both.TryAcquire), err
 	}
 }
 

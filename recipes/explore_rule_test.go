@@ -37,6 +37,9 @@ func (n *paperNode) before(o *paperNode) int {
 	return cmp.Or(cmp.Compare(n.number, o.number), -cmp.Compare(n.mode, o.mode), cmp.Compare(n.by, o.by))
 }
 
+// queues reports whether the node waits for permits.
+func (n *paperNode) queues() bool { return n.units > 0 && n.mode != "P" }
+
 func (n *paperNode) String() string { return n.mode + strconv.Itoa(n.by) }
 
 type paperState int
@@ -56,14 +59,14 @@ type paperAcquire struct {
 	nodes  []*paperNode // that it has got so far
 	chain  []*paperNode // of the holds that its hold's context descends from, the innermost first
 	write  bool         // its hold is to write, and has not been downgraded
-	late   bool         // it is over, and learns that when its turn would come
+	late   bool         // it is over, and learns that when its turn would come, or before
 }
 
 // paper is where a program stands by the rule.
 type paper struct {
 	kind     *shortKind
 	acquires []*paperAcquire
-	lines    [2][]*paperNode // of permits: the queue, and the leases
+	lines    [3][]*paperNode // of permits: the queue, and the leases
 	number   int
 }
 
@@ -88,11 +91,14 @@ func (s *paper) play(c shortCall) {
 	case "downgrade":
 		s.downgrade(a)
 	case "delete":
-		if last := a.nodes[len(a.nodes)-1]; a.state == waits {
-			s.end(a, recipes.ErrNodeDeleted)
-			a.late = s.kind.permits > 0
-		} else {
+		switch last := a.nodes[len(a.nodes)-1]; {
+		case a.state != waits:
 			s.lose(last)
+		case last.queues():
+			a.state, a.err, a.late = over, recipes.ErrNodeDeleted, true
+			s.leave(last)
+		default:
+			s.end(a, recipes.ErrNodeDeleted)
 		}
 	case "ask":
 		a.nodes[0].asked = true
@@ -131,8 +137,11 @@ func (s *paper) acquire(c shortCall, outer *paperAcquire) {
 // busy reports whether an acquire would wait.
 func (s *paper) busy(a *paperAcquire) bool {
 	for _, want := range a.wants {
-		if s.kind.permits > 0 {
-			return len(s.lines[0]) > 0 || s.held()+want.units > s.kind.permits
+		if want.units > 0 {
+			if len(s.lines[want.line]) > 0 || s.held(want.line+1)+want.units > s.kind.permits {
+				return true
+			}
+			continue
 		}
 		if slices.ContainsFunc(s.lines[want.line], func(n *paperNode) bool { return n.mode != "R" || want.mode != "R" }) {
 			return true
@@ -141,9 +150,9 @@ func (s *paper) busy(a *paperAcquire) bool {
 	return false
 }
 
-// held counts the permits that are held.
-func (s *paper) held() (n int) {
-	for _, lease := range s.lines[1] {
+// held counts the permits that are held, in the line of leases.
+func (s *paper) held(leases int) (n int) {
+	for _, lease := range s.lines[leases] {
 		n += lease.units
 	}
 	return n
@@ -232,16 +241,35 @@ func (s *paper) serve() {
 			}
 		}
 	}
-	s.learnLate()
+	if s.learnLate() {
+		s.serve()
+	}
 }
 
-// learnLate tells the waiters for permits whose nodes were deleted, once there is room.
-func (s *paper) learnLate() {
+// learnLate tells the waiters for permits whose nodes were deleted, once there is room. They
+// give up the other locks that they wanted. It reports whether somebody has done so.
+func (s *paper) learnLate() (left bool) {
 	for _, a := range s.acquires {
-		if a.late && s.held()+a.nodes[0].units <= s.kind.permits && (len(s.lines[0]) == 0 || a.nodes[0].before(s.lines[0][0]) < 0) {
-			a.late = false
+		if !a.late {
+			continue
+		}
+		place := a.nodes[len(a.nodes)-1]
+		queue := s.lines[place.line]
+		if s.held(place.line+1)+place.units <= s.kind.permits && (len(queue) == 0 || place.before(queue[0]) < 0) {
+			left = s.learns(a) || left
 		}
 	}
+	return left
+}
+
+// learns lets a late acquire know. It reports whether that leaves other lines.
+func (s *paper) learns(a *paperAcquire) (left bool) {
+	a.late = false
+	for _, n := range a.nodes[:len(a.nodes)-1] {
+		s.leave(n)
+		left = true
+	}
+	return left
 }
 
 // step lets one acquire go one step on. It reports false if it has to wait.
@@ -249,7 +277,7 @@ func (s *paper) step(i int, a *paperAcquire) bool {
 	switch {
 	case len(a.nodes) > 0 && s.blocked(a.nodes[len(a.nodes)-1]):
 		return false
-	case len(a.nodes) == len(a.wants) && s.kind.permits > 0:
+	case len(a.nodes) > 0 && a.nodes[len(a.nodes)-1].queues():
 		return s.take(a)
 	case len(a.nodes) == len(a.wants):
 		s.grant(a, a.nodes...)
@@ -267,15 +295,16 @@ func (s *paper) step(i int, a *paperAcquire) bool {
 
 // take turns the first place in the queue into leases, if there is room.
 func (s *paper) take(a *paperAcquire) bool {
-	place := a.nodes[0]
-	if s.held()+place.units > s.kind.permits {
+	last := len(a.nodes) - 1
+	place := a.nodes[last]
+	if s.held(place.line+1)+place.units > s.kind.permits {
 		return false
 	}
 	leases := *place
-	leases.mode, leases.line = "P", 1
+	leases.mode, leases.line = "P", place.line+1
 	s.leave(place)
-	s.lines[1] = append(s.lines[1], &leases)
-	s.grant(a, &leases)
+	s.lines[leases.line] = append(s.lines[leases.line], &leases)
+	a.nodes[last] = &leases
 	return true
 }
 
@@ -290,7 +319,7 @@ func (s *paper) inLine(client string) (n int) {
 
 // blocked reports whether a contender ahead of n has to go first.
 func (s *paper) blocked(n *paperNode) bool {
-	return slices.ContainsFunc(s.lines[n.line], func(o *paperNode) bool {
+	return n.mode != "P" && slices.ContainsFunc(s.lines[n.line], func(o *paperNode) bool {
 		return o.before(n) < 0 && (o.mode != "R" || n.mode != "R")
 	})
 }
