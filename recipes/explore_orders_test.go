@@ -24,6 +24,7 @@ import (
 //
 //	aM  client a takes and releases a mutex      aW, aR  a write lock, a read lock
 //	aD  a write lock, a downgrade to a read lock aS      one of one permit
+//	aL  leads a selector                         aH      leads it, and hands over to the last
 //
 // A contender with a "-" behind it may give up at any moment.
 type orderProgram struct {
@@ -42,6 +43,7 @@ func orderPrograms() []orderProgram {
 	programs := []orderProgram{
 		{"aR aW- aR aW", more},
 		{"aD aR aW", more},
+		{"aL aM bL", more},
 	}
 	if shortForm != underRace {
 		programs = append(programs, []orderProgram{
@@ -50,6 +52,9 @@ func orderPrograms() []orderProgram {
 			{"aW aR bW", more},
 			{"aD bR bW", more},
 			{"aS aS bS-", more},
+			{"aL aL- bL", more},
+			{"aH aL bL", more},
+			{"aH bL bL-", more},
 		}...)
 	}
 	return programs
@@ -109,6 +114,7 @@ type orderActor struct {
 	waits  bool            // for goOn
 	err    error           // of its hold, nil while it believes to hold
 	holds  bool
+	term   *recipes.Hold // if the library may end it before the contender knows
 	shared bool
 	done   bool
 }
@@ -120,7 +126,7 @@ func (w *orderWorld) granted(a *orderActor, h *recipes.Hold, shared bool) {
 	w.mu.Lock()
 	a.holds, a.shared = true, shared
 	for _, o := range w.actors {
-		if o != a && o.holds && (!o.shared || !shared) && w.wrong == nil && h.Err() == nil {
+		if o != a && o.believes() && (!o.shared || !shared) && w.wrong == nil && h.Err() == nil {
 			w.wrong = fmt.Errorf("%s and %s: %w", o.name, a.name, errTwoHolders)
 		}
 	}
@@ -129,6 +135,9 @@ func (w *orderWorld) granted(a *orderActor, h *recipes.Hold, shared bool) {
 	w.mu.Unlock()
 	<-goOn
 }
+
+// believes reports whether the contender believes to hold.
+func (a *orderActor) believes() bool { return a.holds && (a.term == nil || a.term.Err() == nil) }
 
 // over notes that a belief ends, before it does.
 func (w *orderWorld) over(a *orderActor) {
@@ -277,79 +286,4 @@ func (w *orderWorld) outcome() error {
 		}
 	}
 	return nil
-}
-
-// useOnce acquires and releases what a contender is about to acquire.
-func useOnce(ctx context.Context, c *client.Client, do byte) error {
-	h, err := acquireFor(ctx, c, do)
-	if err != nil {
-		return err
-	}
-	return h.Release(ctx)
-}
-
-// acquireFor acquires what a contender wants first.
-func acquireFor(ctx context.Context, c *client.Client, do byte) (*recipes.Hold, error) {
-	switch do {
-	case 'M':
-		m, err := recipes.NewInterProcessMutex(c, dir)
-		if err != nil {
-			return nil, err
-		}
-		return m.Acquire(ctx)
-	case 'S':
-		s, err := recipes.NewInterProcessSemaphoreMutex(c, dir)
-		if err != nil {
-			return nil, err
-		}
-		return s.Acquire(ctx)
-	}
-	l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-	if err != nil {
-		return nil, err
-	}
-	if do == 'R' {
-		return l.ReadLock().Acquire(ctx)
-	}
-	h, err := l.WriteLock().Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return h.Hold, nil
-}
-
-// contend is what a contender does.
-func (w *orderWorld) contend(ctx context.Context, a *orderActor, c *client.Client) error {
-	if a.do == 'D' {
-		return w.contendAndDowngrade(ctx, a, c)
-	}
-	h, err := acquireFor(a.ctx, c, a.do)
-	if err != nil {
-		return err
-	}
-	w.granted(a, h, a.do == 'R')
-	w.over(a)
-	return h.Release(ctx)
-}
-
-func (w *orderWorld) contendAndDowngrade(ctx context.Context, a *orderActor, c *client.Client) error {
-	l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-	if err != nil {
-		return err
-	}
-	h, err := l.WriteLock().Acquire(a.ctx)
-	if err != nil {
-		return err
-	}
-	w.granted(a, h.Hold, false)
-	w.mu.Lock()
-	a.shared = true // from the moment at which it asks
-	w.mu.Unlock()
-	read, err := h.Downgrade(ctx)
-	if err != nil {
-		return err
-	}
-	w.granted(a, read, true)
-	w.over(a)
-	return read.Release(ctx)
 }
