@@ -55,6 +55,9 @@ func (a *actor) work() {
 			a.acquire(a.choose(i), Never)
 			time.Sleep(a.upTo(50 * time.Millisecond))
 		}
+		if a.w.k.whole {
+			a.addInPeace()
+		}
 	}
 }
 
@@ -63,7 +66,11 @@ const Never = sim.Never
 // attempt calls for a lock in one of the ways there are.
 func (a *actor) attempt(lock int) {
 	w := a.choose(lock)
-	switch a.r.IntN(8) {
+	ways := 8
+	if a.w.k.whole {
+		ways = 12
+	}
+	switch a.r.IntN(ways) {
 	case 0, 1:
 		a.acquire(w, Never)
 	case 2, 3:
@@ -74,6 +81,12 @@ func (a *actor) attempt(lock int) {
 		a.try(w, a.patience())
 	case 6:
 		a.do(w, Never)
+	case 8:
+		a.run(w, a.patience())
+	case 9:
+		a.look(a.locks[lock])
+	case 10:
+		a.count()
 	default:
 		a.do(w, a.patience())
 	}
@@ -105,7 +118,9 @@ func (a *actor) limited(d time.Duration) (context.Context, context.CancelFunc) {
 }
 
 func (a *actor) begin(call string, w *want) *sim.Attempt {
-	at := &sim.Attempt{Actor: a.name, Client: a.n.name, Lock: w.lock(), Call: call, Begun: a.w.now(), Units: w.parts[0].units}
+	at := &sim.Attempt{
+		Actor: a.name, Client: a.n.name, Lock: w.lock(), Call: call, Begun: a.w.now(), Units: w.parts[0].units, Recipe: w.recipe,
+	}
 	if len(w.parts) > 1 {
 		at.Locks = w.paths()
 	}
@@ -125,7 +140,7 @@ func (a *actor) end(ctx context.Context, at *sim.Attempt, patience time.Duration
 		if over {
 			at.ContextEnded = now
 			if patience != Never {
-				at.ContextEnded = at.Begun + patience
+				at.ContextEnded = at.Begun + max(patience, 0)
 			}
 		}
 		a.w.sum.count(at)
@@ -167,10 +182,14 @@ var errWork = errors.New("work")
 func (a *actor) do(w *want, patience time.Duration) {
 	ctx, cancel := a.limited(patience)
 	defer cancel()
-	at := a.begin("do", w)
+	do, call := w.do, "do"
+	if a.w.k.whole && w.tryDo != nil && a.r.IntN(3) == 0 {
+		do, call = w.tryDo, "try do"
+	}
+	at := a.begin(call, w)
 	var s *stay
 	fails := a.r.IntN(8) == 0
-	err := w.do(ctx, func(work context.Context, h recipes.AnyHold) error {
+	err := do(ctx, func(work context.Context, h recipes.AnyHold) error {
 		s = a.granted(at, w, h, nil)
 		s.work = work
 		_ = a.visit(s) // it stays what it is

@@ -25,6 +25,8 @@ type setting struct {
 	roomy   bool   // no actor waits for room in the window
 
 	clients, actors, locks int // if not as many as usual: of each client, and at most
+
+	whole bool // every call is played, by any number of clients and actors; see crowd
 }
 
 // alone is a server on its own, on which every promise holds.

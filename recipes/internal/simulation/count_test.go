@@ -49,13 +49,13 @@ func (w *world) setCount(l *resource, n int) {
 func permitCount(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
 // semaphore returns the semaphore on the path, as c sees it.
-func (l *resource) semaphore(c *client.Client, opts ...recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
+func (l *resource) semaphore(w *world, c *client.Client, opts ...recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
 	if l.count == "" {
-		return recipes.NewInterProcessSemaphoreV2(c, l.path, l.of, opts...)
+		return say(w.words, recipes.NewInterProcessSemaphoreV2)(c, l.path, l.of, opts...)
 	}
-	count, err := shared.NewSharedCount(c, l.count, int32(l.of))
+	count, err := say(w.words, shared.NewSharedCount)(c, l.count, int32(l.of))
 	if err != nil {
 		return nil, err
 	}
-	return recipes.NewInterProcessSemaphoreV2FromCount(c, l.path, count, opts...)
+	return say(w.words, recipes.NewInterProcessSemaphoreV2FromCount)(c, l.path, count, opts...)
 }

@@ -1,121 +1,138 @@
 package simulation_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"testing"
-	"time"
-
-	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/recipes"
-	sim "github.com/docent-go/docent/recipes/internal/simulation"
-	"github.com/docent-go/docent/zktest"
 )
 
 const (
 	crowdSeedsEnv  = "DOCENT_SIM_CROWD_SEEDS" // how many schedules each crowd of TestCrowdSchedules plays
-	everySituation = 150                      // so many schedules come to every situation
+	everySituation = 500                      // so many schedules come to every situation, and make every call
 )
 
-// A crowd is one client whose many actors stand in one line. So they hand over to each other
-// in the process. What happens to them is what programs and operators do.
+// A crowd plays the whole vocabulary on one kind of lock, or on several kinds that meet. It is
+// up to twelve actors of up to three clients, on up to three paths. In half of the schedules
+// they are of one client and stand in one line. So they hand over to each other in the process,
+// and what happens to them is what programs and operators do. In the others all faults come.
 var (
-	readersCrowd = crowd("TestReadersCrowdSeed", readWrite)
-	mutexCrowd   = crowd("TestMutexCrowdSeed", mutexes)
-	permitsCrowd = crowd("TestPermitsCrowdSeed", semaphores)
+	mutexCrowd    = crowd("TestMutexCrowdSeed", mutexes)
+	readersCrowd  = crowd("TestReadersCrowdSeed", readWrite)
+	permitsCrowd  = crowd("TestPermitsCrowdSeed", semaphores)
+	aloneCrowd    = crowd("TestAloneCrowdSeed", permitAlone)
+	latchCrowd    = crowd("TestLatchCrowdSeed", latches)
+	selectorCrowd = crowd("TestSelectorCrowdSeed", mutexSelector)
+	strangeCrowd  = crowd("TestStrangeCrowdSeed", strangers)
+	severalCrowd  = crowdOf("TestSeveralCrowdSeed", []game{
+		{kinds: []*kind{mutexes, readWrite, semaphores}, together: true, requests: requestsOfMany},
+		{kinds: []*kind{mutexSelector, permitAlone}, together: true, requests: requestsOfMany},
+	})
 )
+
+var crowds = []setting{mutexCrowd, readersCrowd, permitsCrowd, aloneCrowd, latchCrowd, selectorCrowd, strangeCrowd, severalCrowd}
 
 func crowd(test string, k *kind) setting {
-	c := alone.of(test, []game{{kinds: []*kind{k}, requests: requestsOfMany}})
-	c.clients, c.actors, c.locks, c.counts = 1, len(lags), 1, false
-	c.start = func(t *testing.T, opts ...zktest.Option) cluster {
-		t.Helper()
-		all := startAlone(t, opts...)
-		all.menu = crowdMenu
-		return all
-	}
+	return crowdOf(test, []game{{kinds: []*kind{k}, requests: requestsOfMany}})
+}
+
+func crowdOf(test string, games []game) setting {
+	c := alone.of(test, games)
+	c.whole = true
 	return c
 }
 
-// crowdMenu is what operators do, mostly.
-var crowdMenu = []fault{
-	{"delete", deleteContender},
-	{"delete", deleteContender},
-	{"delete", deleteContender},
-	{"delete", deleteContender},
-	{"ask", askContender},
-	{"ask", askContender},
-	{"ask", askContender},
-	{"ask", askContender},
-	{"expire", expire},
-	{"close", closeClient},
-}
+// mostActors is how many actors there are at most, and in most crowds of one client.
+const mostActors = len(lags)
 
-// askContender is an operator that asks a contender to release.
-func askContender(p *plan, w *world, n *node, at, _ time.Duration) {
-	l := w.locks[p.r.IntN(len(w.locks))]
-	place := p.r.IntN(4)
-	p.add(at, fmt.Sprintf("ask contender %d of %s", place, l.path), func() {
-		line := w.h.Standing(l.path)
-		c := n.c.Load()
-		if len(line) == 0 || c == nil || n.closed.Load() {
-			return
-		}
-		go func() { // ends with the schedule
-			path := line[place%len(line)]
-			at := w.now()
-			if err := l.request(w.ctx, c, recipes.Contender{Path: path}); err == nil {
-				w.h.Note(func() { w.asked = append(w.asked, sim.Force{Path: path, At: at}) })
-			}
-		}()
-	})
-}
-
-// request asks a contender of the lock to release.
-func (l *resource) request(ctx context.Context, c *client.Client, of recipes.Contender) error {
-	switch l.kind {
-	case readWrite:
-		rw, err := recipes.NewInterProcessReadWriteLock(c, l.path)
-		return errors.Join(err, rw.RequestRelease(ctx, of))
-	case semaphores:
-		s, err := recipes.NewInterProcessSemaphoreV2(c, l.path, l.of)
-		return errors.Join(err, s.RequestRelease(ctx, of))
-	default:
-		m, err := recipes.NewInterProcessMutex(c, l.path)
-		return errors.Join(err, m.RequestRelease(ctx, of))
+// drawWhole draws the size of a crowd, and returns how many paths there are.
+func (w *world) drawWhole() (paths int) {
+	r := generator(w.seed, "crowd")
+	w.noReentry = r.IntN(8) == 0
+	w.clients, w.actors, paths = 1, mostActors, 1
+	if r.IntN(2) == 0 {
+		w.clients, paths = 1+r.IntN(3), 1+r.IntN(3)
+		w.actors = 1 + r.IntN(mostActors/w.clients)
+		w.menu = slices.Concat(w.menu, operatorsMenu)
+		return paths
 	}
+	if r.IntN(2) == 0 {
+		w.clients, w.actors = 2, mostActors/2
+	}
+	w.menu, w.style = operatorsMenu, operated
+	return paths
 }
 
-// TestCrowdSchedules plays many seeds of each crowd. Each situation that is possible must have
-// come up; the few schedules under the race detector do not reach all.
+// TestCrowdSchedules plays many seeds of each crowd. With everySituation of them each situation
+// that is possible must have come up, and all crowds together have made every exported call.
 func TestCrowdSchedules(t *testing.T) {
 	t.Parallel()
-	for _, k := range []setting{readersCrowd, mutexCrowd, permitsCrowd} {
+	count := number(t, crowdSeedsEnv, crowdSchedules)
+	said := &words{n: ledger{}, crowds: map[string]bool{}}
+	t.Cleanup(func() { // after all of them
+		if !t.Failed() && count >= everySituation && len(said.crowds) == len(crowds) {
+			said.wantAllSpoken(t)
+		}
+	})
+	for _, k := range crowds {
 		t.Run(k.test, func(t *testing.T) {
 			t.Parallel()
-			count := number(t, crowdSeedsEnv, crowdSchedules)
-			if sum := playMany(t, k, count); !t.Failed() && count >= everySituation {
-				sum.situations.wantAll(t, k.games[0].kinds[0])
+			sum := playMany(t, k, count)
+			said.addAll(k.test, sum.words)
+			if t.Failed() {
+				return
+			}
+			if count >= 30 {
+				sum.wantCrowd(t, k, int(count))
+			}
+			if of := k.games[0].kinds[0]; count >= everySituation && len(k.games) == 1 && of != strangers {
+				sum.situations.wantAll(t, of)
 			}
 		})
 	}
 }
 
-// TestReadersCrowdSeed plays one schedule and prints what happened in it.
-func TestReadersCrowdSeed(t *testing.T) {
-	t.Parallel()
-	playOne(t, readersCrowd)
+// wantCrowd asks for what makes a crowd of its own worth while.
+func (t *totals) wantCrowd(tb testing.TB, k setting, schedules int) {
+	tb.Helper()
+	per := atLeast(tb, schedules)
+	per("grants", t.Grants, 25)
+	per("waits for others", t.Waits, 8)
+	per("busy locks", t.Busy, 4)
+	per("failed attempts", t.Failed, 8)
+	per("lost sessions", t.SessionsLost, 0.5)
+	per("partitions that were noticed", t.PartitionsHit, 0.1)
+	per("acts of force", t.Forced, 3)
+	per("lost holds", t.HoldsLost, 0.5)
+	per("clients closed at work", t.Closed, 0.02)
+	switch k.test {
+	case strangeCrowd.test:
+		per("refusals of another recipe on the path", t.Strange, 10)
+	case severalCrowd.test:
+		per("grants of several locks", t.Several, 20)
+		per("permits that were granted to several together", t.Together, 0.1)
+	case permitsCrowd.test:
+		per("refusals for the number of permits", t.Few, 0.5)
+		per("permits that were withdrawn", t.Withdrawn, 2)
+		per("permits that were granted at once", t.AtOnce, 2)
+		per("permits that a release handed over", t.Handed, 2)
+		per("permits that were granted to several together", t.Together, 0.5)
+	case latchCrowd.test:
+		per("participants that were moved behind", t.Moved, 0.5)
+		per("terms that were drained", t.Drained, 2)
+		per("leaderships that were observed", t.Sights, 80)
+		per("observers in doubt", t.Doubts, 2)
+	case readersCrowd.test:
+		per("grants beside others", t.Beside, 10)
+		per("re-entries that were refused", t.Hopeless, 2)
+	}
 }
 
-// TestMutexCrowdSeed does so for a mutex.
-func TestMutexCrowdSeed(t *testing.T) {
-	t.Parallel()
-	playOne(t, mutexCrowd)
-}
+// Each of these plays one schedule and prints what happened in it.
 
-// TestPermitsCrowdSeed does so for permits.
-func TestPermitsCrowdSeed(t *testing.T) {
-	t.Parallel()
-	playOne(t, permitsCrowd)
-}
+func TestMutexCrowdSeed(t *testing.T)    { t.Parallel(); playOne(t, mutexCrowd) }
+func TestReadersCrowdSeed(t *testing.T)  { t.Parallel(); playOne(t, readersCrowd) }
+func TestPermitsCrowdSeed(t *testing.T)  { t.Parallel(); playOne(t, permitsCrowd) }
+func TestAloneCrowdSeed(t *testing.T)    { t.Parallel(); playOne(t, aloneCrowd) }
+func TestLatchCrowdSeed(t *testing.T)    { t.Parallel(); playOne(t, latchCrowd) }
+func TestSelectorCrowdSeed(t *testing.T) { t.Parallel(); playOne(t, selectorCrowd) }
+func TestStrangeCrowdSeed(t *testing.T)  { t.Parallel(); playOne(t, strangeCrowd) }
+func TestSeveralCrowdSeed(t *testing.T)  { t.Parallel(); playOne(t, severalCrowd) }

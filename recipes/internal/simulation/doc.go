@@ -29,6 +29,15 @@
 // A seed draws the kind, in settings of their own: the seeds of mutexes play what
 // they always have.
 //
+// # Crowds
+//
+// A crowd plays every exported call of recipes and recipes/shared, on one kind of
+// lock or on several that meet. Each call is counted by the function that is
+// called, and compared with the sources: a new call must be played, or needs a
+// reason in unspoken. A ledger counts the situations of contenders, and lists
+// those that can be. What calls answer is judged at once, where the log of the
+// server tells: who stands in a line, whether a hold was confirmed, what a number is.
+//
 // # One server, or an ensemble
 //
 // A schedule runs on a setting: a server on its own or an ensemble, each with

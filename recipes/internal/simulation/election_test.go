@@ -1,8 +1,11 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -10,29 +13,16 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
+	"github.com/docent-go/docent/retry"
 )
 
-const (
-	electionSeedsEnv         = "DOCENT_SIM_ELECTION_SEEDS"          // how many schedules TestElectionSchedules plays
-	ensembleElectionSeedsEnv = "DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS" // and TestEnsembleElectionSchedules
-)
+// ensembleElectionSeedsEnv says how many schedules TestEnsembleElectionSchedules plays.
+const ensembleElectionSeedsEnv = "DOCENT_SIM_ENSEMBLE_ELECTION_SEEDS"
 
-// electionsAlone and electionsEnsemble are the settings of elections.
-var (
-	electionsAlone    = alone.of("TestElectionSeed", elections)
-	electionsEnsemble = ensemble.of("TestEnsembleElectionSeed", elections)
-)
+var electionsEnsemble = ensemble.of("TestEnsembleElectionSeed", elections)
 
-// TestElectionSchedules plays many seeds of latches and selectors.
-func TestElectionSchedules(t *testing.T) {
-	t.Parallel()
-	count := number(t, electionSeedsEnv, electionSchedules)
-	if sum := playMany(t, electionsAlone, count); !t.Failed() {
-		sum.wantElections(t, int(count))
-	}
-}
-
-// TestEnsembleElectionSchedules does so on an ensemble.
+// TestEnsembleElectionSchedules plays many seeds of latches and selectors, on an ensemble. On a
+// server on its own crowds do.
 func TestEnsembleElectionSchedules(t *testing.T) {
 	t.Parallel()
 	count := number(t, ensembleElectionSeedsEnv, ensembleElectionSchedules)
@@ -41,13 +31,7 @@ func TestEnsembleElectionSchedules(t *testing.T) {
 	}
 }
 
-// TestElectionSeed plays one schedule and prints what happened in it.
-func TestElectionSeed(t *testing.T) {
-	t.Parallel()
-	playOne(t, electionsAlone)
-}
-
-// TestEnsembleElectionSeed does so on an ensemble.
+// TestEnsembleElectionSeed plays one schedule and prints what happened in it.
 func TestEnsembleElectionSeed(t *testing.T) {
 	t.Parallel()
 	playOne(t, electionsEnsemble)
@@ -55,19 +39,22 @@ func TestEnsembleElectionSeed(t *testing.T) {
 
 // election is an actor's way to an election. In some schedules two actors are
 // preferred.
-func (a *actor) election(l *resource) (*recipes.Election, error) {
+func (a *actor) election(l *resource, k *kind) (*recipes.Election, error) {
 	opts := []recipes.ElectionOption{recipes.WithNodeData([]byte(a.name))}
-	if generator(a.w.seed, "preferred").IntN(3) == 0 {
-		opts = append(opts, recipes.WithPreferred("c1.0", "c0.0"))
+	if a.w.k.whole {
+		opts = []recipes.ElectionOption{say(a.w.words, recipes.WithID)(a.name), say(a.w.words, recipes.WithCampaignRetry)(retry.Default())}
 	}
-	if l.kind == selectors {
-		s, err := recipes.NewLeaderSelector(a.n.c.Load(), l.path, opts...)
+	if generator(a.w.seed, "preferred").IntN(3) == 0 {
+		opts = append(opts, say(a.w.words, recipes.WithPreferred)("c1.0", "c0.0"))
+	}
+	if k == selectors {
+		s, err := say(a.w.words, recipes.NewLeaderSelector)(a.n.c.Load(), l.path, opts...)
 		if err != nil {
 			return nil, err
 		}
 		return s.Election, nil
 	}
-	latch, err := recipes.NewLeaderLatch(a.n.c.Load(), l.path, opts...)
+	latch, err := say(a.w.words, recipes.NewLeaderLatch)(a.n.c.Load(), l.path, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +72,15 @@ func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
 	defer cancel()
 	var err error
 	if way < 2 {
-		heir := a.w.nodes[a.r.IntN(len(a.w.nodes))].name + "." + string(rune('0'+a.r.IntN(actorsPerClient)))
+		heir := a.w.nodes[a.r.IntN(len(a.w.nodes))].name + "." + strconv.Itoa(a.r.IntN(a.w.actors))
 		before := len(a.w.h.Standing(t.LockPath()))
-		if err = t.HandOver(ctx, heir); err == nil {
+		if err = say(a.w.words, t.HandOver)(ctx, heir); err == nil {
 			moved := before - len(a.w.h.Standing(t.LockPath())) - 1
-			a.w.h.Note(func() { a.w.sum.HandedOver++; a.w.sum.Moved += max(0, moved) })
+			a.w.h.Note(func() { a.w.handed[s.gs[0]] = true; a.w.sum.HandedOver++; a.w.sum.Moved += max(0, moved) })
 		}
-	} else if err = t.AwaitSuccessor(ctx); err == nil {
+	} else if err = say(a.w.words, t.AwaitSuccessor)(ctx); err == nil {
 		a.w.h.Note(func() { a.w.sum.Drained++ })
-		err = t.Release(ctx)
+		err = say(a.w.words, t.Release)(ctx)
 	}
 	now := a.w.now()
 	a.w.trace.note(now, err, text(a.name+": looked for a successor"))
@@ -102,6 +89,15 @@ func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
 	}
 	a.w.h.Note(func() { s.released(now, err) })
 	return true
+}
+
+// sentBehind notes the participants whose nodes a transaction deletes.
+func (w *world) sentBehind(paths []string) {
+	for _, path := range paths {
+		if l := w.lockOf(path); l != nil && l.kind.elects() {
+			w.h.Note(func() { w.moved[path] = true })
+		}
+	}
 }
 
 // observers are the goroutines that observe elections.
@@ -114,7 +110,7 @@ type observers struct {
 // startObserving lets a client observe all elections of the schedule.
 func (w *world) startObserving(n *node) {
 	for _, l := range w.locks {
-		if l.kind != latches && l.kind != selectors {
+		if !l.kind.elects() {
 			continue
 		}
 		w.watch.running.Go(func() { w.observeElection(n, l) })
@@ -124,13 +120,13 @@ func (w *world) startObserving(n *node) {
 // observeElection records what an observer sees, until it shall stop or its client is
 // closed.
 func (w *world) observeElection(n *node, l *resource) {
-	e, err := (&actor{w: w, n: n, name: "observer"}).election(l)
+	e, err := (&actor{w: w, n: n, name: "observer"}).election(l, cmp.Or(l.kind.beside, l.kind))
 	if err != nil {
 		w.leave(sim.ResidueClose, "observe: "+err.Error())
 		return
 	}
 	sight := sim.Sight{Observer: n.name + l.path, Client: n.name, Lock: l.path}
-	for now, err := range e.Observe(w.watch.ctx) {
+	for now, err := range say(w.words, e.Observe)(w.watch.ctx) {
 		if err != nil {
 			sight.Ended = errors.Is(err, client.ErrClosed)
 			if sight.Ended {
@@ -152,7 +148,7 @@ func (w *world) observeElection(n *node, l *resource) {
 
 // endObserving lets the observers see that all have left.
 func (w *world) endObserving() {
-	if w.game.kinds[0] == latches || w.game.kinds[0] == selectors {
+	if slices.ContainsFunc(w.locks, func(l *resource) bool { return l.kind.elects() }) {
 		time.Sleep(w.h.Timeout)
 	}
 	w.watch.stop()

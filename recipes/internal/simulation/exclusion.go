@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// overlaps: the witness never meets more believers than the lock allows.
+// overlaps: the witness never meets, or knows of, more believers than the lock allows.
 func overlaps(f *facts) (errs []error) {
 	for _, m := range f.Visits {
 		inside := slices.DeleteFunc(slices.Clone(m.In), func(g *Hold) bool { return f.excused(g, m.At) })

@@ -2,10 +2,8 @@ package simulation_test
 
 import "testing"
 
-const (
-	gameSeedsEnv         = "DOCENT_SIM_GAME_SEEDS"          // how many schedules TestGameSchedules plays
-	ensembleGameSeedsEnv = "DOCENT_SIM_ENSEMBLE_GAME_SEEDS" // and TestEnsembleGameSchedules
-)
+// ensembleGameSeedsEnv says how many schedules TestEnsembleGameSchedules plays.
+const ensembleGameSeedsEnv = "DOCENT_SIM_ENSEMBLE_GAME_SEEDS"
 
 // gamesAlone and gamesEnsemble are the settings of the other kinds of locks.
 var (
@@ -19,18 +17,8 @@ func (k setting) of(test string, games []game) setting {
 	return k
 }
 
-// TestGameSchedules plays many seeds of readers and writers, permits and several
-// locks at once.
-func TestGameSchedules(t *testing.T) {
-	t.Parallel()
-	count := number(t, gameSeedsEnv, gameSchedules)
-	if sum := playMany(t, gamesAlone, count); !t.Failed() {
-		sum.wantGames(t, int(count))
-		atLeast(t, int(count))("refusals for the number of permits", sum.Few, 0.05)
-	}
-}
-
-// TestEnsembleGameSchedules does so on an ensemble.
+// TestEnsembleGameSchedules plays many seeds of readers and writers, permits and several locks
+// at once, on an ensemble. On a server on its own crowds do.
 func TestEnsembleGameSchedules(t *testing.T) {
 	t.Parallel()
 	count := number(t, ensembleGameSeedsEnv, ensembleGameSchedules)

@@ -34,6 +34,8 @@ type History struct {
 	Visits   []Meeting
 	Closings []*Closing
 	Sights   []*Sight
+	Writes   []Write
+	Wrong    []string // answers of calls that were not so
 	Left     []Residue
 
 	readings readings
@@ -45,7 +47,8 @@ type History struct {
 type Attempt struct {
 	Actor, Client, Lock string
 	Locks               []string // of a multi-lock; Lock names all of them then
-	Call                string   // "acquire", "try", "do", "re-enter", "downgrade"
+	Call                string   // "acquire", "try", "do", "try do", "re-enter", "downgrade"
+	Recipe              string   // that called, if several share a path
 	Begun, Ended        time.Duration
 	ContextEnded        time.Duration // of its context, Never if it had not when the call returned
 	Err                 error
@@ -61,6 +64,12 @@ type Attempt struct {
 // wants reports whether a lock is, or is one of, what the call wanted.
 func (a *Attempt) wants(lock string) bool { return lock == a.Lock || slices.Contains(a.Locks, lock) }
 
+// tries reports whether the call does not wait for contenders.
+func (a *Attempt) tries() bool { return a.Call == "try" || a.Call == "try do" }
+
+// works reports whether the call lasts as long as the work under the lock.
+func (a *Attempt) works() bool { return a.Call == "do" || a.Call == "try do" }
+
 // Hold is one lock that was granted.
 type Hold struct {
 	Actor, Client, Lock string
@@ -74,6 +83,7 @@ type Hold struct {
 	Released            time.Duration // when it returned
 	ReleaseErr          error
 	Nested              bool     // a hold that re-entered another one
+	Stays               bool     // a hold that re-entered it has outlasted it, with the node
 	Ahead               []string // older contenders that stood when it was granted
 	Units, Of           int      // its share of the lock; both 0 if it is alone
 	From                *Hold    // the write hold whose place it took as a reader
@@ -121,6 +131,13 @@ func (h *History) Counted(lock string, permits int, now func() time.Duration, se
 	h.Counts = append(h.Counts, &Count{lock, permits, begun, Never})
 }
 
+// Write is what a holder has written with its hold's Guard, and when, in the order of all
+// transactions.
+type Write struct {
+	Hold *Hold
+	Zxid int64
+}
+
 // Closing is the end of a client amid its work.
 type Closing struct {
 	Client       string
@@ -129,8 +146,9 @@ type Closing struct {
 	Err          error
 }
 
-// Meeting is a visit to a resource that other visitors had not left. They still
-// believed to hold the lock, and together it is more than the lock allows.
+// Meeting is a visit to a resource that other visitors had not left, or a grant beside other
+// holds. The others still believed to hold the lock, and together it is more than the lock
+// allows.
 type Meeting struct {
 	Lock    string
 	In      []*Hold

@@ -164,9 +164,37 @@ func busyErrors(f *facts) (errs []error) {
 		}
 		var busy *recipes.BusyError
 		named := errors.As(a.Err, &busy)
-		if a.Call != "try" || named && !f.stood(busy.Holder.Path, a) {
+		if !a.tries() || named && !f.stood(busy.Holder.Path, a) {
 			errs = append(errs, broken(ErrFalseBusy, "%v", a))
 		}
+	}
+	return errs
+}
+
+// foreignErrors: a lock that is said to be of another recipe has, or had, nodes of one.
+func foreignErrors(f *facts) (errs []error) {
+	for _, a := range f.Attempts {
+		if errors.Is(a.Err, recipes.ErrForeignLock) && !f.strange(a) {
+			errs = append(errs, broken(ErrFalseForeign, "%v", a))
+		}
+	}
+	return errs
+}
+
+// strange reports whether a node of another recipe stood while a call lasted.
+func (f *facts) strange(a *Attempt) bool {
+	for _, n := range f.Nodes {
+		if a.wants(n.Lock) && n.Recipe != a.Recipe && n.Made <= a.Ended && !endedBy(n.Gone, a.Begun) {
+			return true
+		}
+	}
+	return false
+}
+
+// answers: what calls say is so.
+func answers(f *facts) (errs []error) {
+	for _, wrong := range f.Wrong {
+		errs = append(errs, broken(ErrFalseAnswer, "%s", wrong))
 	}
 	return errs
 }
@@ -183,7 +211,7 @@ func (f *facts) stood(path string, a *Attempt) bool {
 // releases: when a release is said to be done, so is the node.
 func releases(f *facts) (errs []error) {
 	for _, g := range f.Holds {
-		if g.Released == Never || g.Nested || g.ReleaseErr != nil {
+		if g.Released == Never || g.Nested || g.Stays || g.ReleaseErr != nil {
 			continue
 		}
 		for _, n := range f.nodesOf(g) {
@@ -219,7 +247,7 @@ func explained(err error) bool {
 	}
 	for _, kind := range []error{
 		context.Canceled, context.DeadlineExceeded, client.ErrSessionLost, client.ErrNotConnected, client.ErrClosed,
-		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrTooManyPermits,
+		recipes.ErrNodeDeleted, recipes.ErrBusy, recipes.ErrLost, recipes.ErrTooManyPermits, recipes.ErrForeignLock,
 	} {
 		if errors.Is(err, kind) {
 			return true

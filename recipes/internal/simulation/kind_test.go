@@ -15,7 +15,15 @@ type kind struct {
 	of      func(r *rand.Rand) int
 	role    func(below string) (sim.Role, bool) // of a node, by its path below the lock's
 	place   *regexp.Regexp                      // names of nodes that wait or hold in turn; nil if leases hold
+	shares  bool                                // places are of readers and writers
 	foreign []string                            // children that are not ours: some look like contenders
+
+	base, beside *kind // two recipes on one path; nil if it is one
+}
+
+// elects reports whether the lock can be observed as an election.
+func (k *kind) elects() bool {
+	return k == latches || k == selectors || k.beside != nil && k.beside.elects()
 }
 
 func one(*rand.Rand) int { return 1 }
@@ -42,10 +50,10 @@ var latched = regexp.MustCompile(`latch-\d{10}$`)
 var selectors = &kind{dirs: mutexes.dirs, of: one, role: mutexes.role, place: mutexes.place, foreign: foreign}
 
 var readWrite = &kind{
-	dirs:    []string{""},
-	of:      func(*rand.Rand) int { return readers },
-	role:    func(below string) (sim.Role, bool) { return sim.RolePlace, readOrWrite.MatchString(below) },
-	place:   readOrWrite,
+	dirs:  []string{""},
+	of:    func(*rand.Rand) int { return readers },
+	role:  func(below string) (sim.Role, bool) { return sim.RolePlace, readOrWrite.MatchString(below) },
+	place: readOrWrite, shares: true,
 	foreign: []string{"__WRIT__", "__READ__-1", "lock-0000000000", "notes", "__READ__0000000000", "__WRIT__0000000000"},
 }
 
@@ -54,6 +62,40 @@ var readOrWrite = regexp.MustCompile(`__(READ|WRIT)__(\d{10})$`)
 var semaphores = permits(func(r *rand.Rand) int { return 2 + r.IntN(3) })
 
 var semaphoreMutexes = permits(one)
+
+// Two recipes on one path. Mutexes exclude selectors. Permits of one and semaphore mutexes
+// share the permit. Mutexes and read/write locks refuse each other.
+var (
+	onePermit     = permits(one)
+	mutexSelector = besides(mutexes, selectors)
+	permitAlone   = besides(onePermit, semaphoreMutexes)
+	strangers     = mutexReadWrite()
+)
+
+func besides(base, beside *kind) *kind {
+	k := *base
+	k.base, k.beside = base, beside
+	return &k
+}
+
+func mutexReadWrite() *kind {
+	k := besides(mutexes, readWrite)
+	k.of, k.place, k.shares = readWrite.of, anyPlace, true
+	k.role = func(below string) (sim.Role, bool) { return sim.RolePlace, anyPlace.MatchString(below) }
+	k.foreign = []string{"notes", "lock-12"}
+	return k
+}
+
+// anyPlace are the places of mutexes, readers and writers.
+var anyPlace = regexp.MustCompile(`(?:_(READ|WRIT)__|-(lock)-)(\d{10})$`)
+
+// recipeOf is the recipe that a place is of.
+func recipeOf(path string) string {
+	if readOrWrite.MatchString(path) {
+		return "read/write"
+	}
+	return "mutex"
+}
 
 func permits(of func(r *rand.Rand) int) *kind {
 	return &kind{
@@ -166,12 +208,12 @@ func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 	dir, _ := s.Node(l.path)
 	for _, name := range s.Children(l.path) {
 		n, ok := s.Node(l.path + "/" + name)
-		if !ok || !l.kind.place.MatchString(name) || l.kind == readWrite && !before(n, g) {
+		if !ok || !l.kind.place.MatchString(name) || l.kind.shares && !before(n, g) {
 			continue
 		}
 		// In a directory that was made after the hold's node the numbers began
 		// again.
-		if n.Stat.Czxid < g.Token || l.kind == readWrite && dir.Stat.Czxid < g.Token {
+		if n.Stat.Czxid < g.Token || l.kind.shares && dir.Stat.Czxid < g.Token {
 			paths = append(paths, n.Path)
 		}
 	}
@@ -181,9 +223,9 @@ func (w *world) ahead(l *resource, g *sim.Hold) (paths []string) {
 // before reports whether a reader or writer excludes a hold and is older. A
 // reader in a writer's place has the writer's number and a younger node.
 func before(n zktest.Node, g *sim.Hold) bool {
-	theirs, own := readOrWrite.FindStringSubmatch(n.Path), readOrWrite.FindStringSubmatch(g.Path)
-	if n.Path == g.Path || g.From != nil && n.Path == g.From.Path || own == nil || own[1] == "READ" && theirs[1] == "READ" {
+	theirs, own := anyPlace.FindStringSubmatch(n.Path), anyPlace.FindStringSubmatch(g.Path)
+	if n.Path == g.Path || g.From != nil && n.Path == g.From.Path || own == nil || theirs == nil || own[1] == "READ" && theirs[1] == "READ" {
 		return false
 	}
-	return n.Stat.Czxid < g.Token || n.Stat.EphemeralOwner != 0 && theirs[2] < own[2]
+	return n.Stat.Czxid < g.Token || n.Stat.EphemeralOwner != 0 && theirs[3] < own[3]
 }

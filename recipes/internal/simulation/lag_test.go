@@ -6,7 +6,7 @@ import (
 )
 
 // lags are the delays of a client's actors, see lagging.
-var lags = [...]time.Duration{211, 307, 401, 503, 601, 701, 809, 907}
+var lags = [...]time.Duration{211, 307, 401, 503, 601, 701, 809, 907, 1009, 1103, 1201, 1301}
 
 // lagging is the context of one actor. The library asks it for its end before
 // most requests. There each actor falls behind by its own few nanoseconds. So

@@ -1,6 +1,11 @@
 package simulation
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+)
 
 // prompt is what a call may take that does not wait for the network: less
 // than any request does.
@@ -27,7 +32,7 @@ func stuck(f *facts) (errs []error) {
 // under the lock waits for that function. A release has one session timeout.
 func outlived(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
-		waited := a.Call != "do" || a.Hold == nil
+		waited := !a.works() || a.Hold == nil
 		if waited && a.ContextEnded != Never && a.Ended > a.ContextEnded+prompt {
 			errs = append(errs, broken(ErrOutlived, "context ended at %v: %v", a.ContextEnded, a))
 		}
@@ -53,7 +58,7 @@ func closings(f *facts) (errs []error) {
 // refusals: in peace, a caller that has time gets the lock.
 func refusals(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
-		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && a.Call != "try" && !a.Hopeless {
+		if a.Begun >= f.Calm && a.Err != nil && a.ContextEnded == Never && !a.tries() && !a.Hopeless && !errors.Is(a.Err, recipes.ErrForeignLock) {
 			errs = append(errs, broken(ErrRefusal, "%v", a))
 		}
 	}

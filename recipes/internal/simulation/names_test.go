@@ -53,7 +53,8 @@ func (n *names) outward(frame []byte) []byte {
 			h := fnv.New64a()
 			_, _ = fmt.Fprint(h, n.seed, n.client, len(n.out))
 			v := h.Sum64()
-			wire := fmt.Sprintf("%08x-%04x-4%03x-8000-%s", uint32(v), uint16(v>>32), v>>52, wireSuffix)
+			// The version says whose library it is, and what may be done with the node.
+			wire := fmt.Sprintf("%08x-%04x-%s%02x-8000-%s", uint32(v), uint16(v>>32), own[14:16], v>>56, wireSuffix)
 			n.out[own], n.in[wire] = wire, own
 		}
 		copy(name, n.out[own])

@@ -19,7 +19,8 @@ const (
 type Node struct {
 	Path, Lock string
 	Role       Role
-	Session    int64 // 0 for one of an operator's
+	Recipe     string // that makes such nodes, of a place
+	Session    int64  // 0 for one of an operator's
 	Czxid      int64
 	Made, Gone time.Duration // Never: it still stands
 	Given      bool          // it was deleted by its own session

@@ -9,13 +9,14 @@ import (
 
 // The promises of a lock, each as the error that says it was broken.
 var (
-	ErrOverlap     = errors.New("two holders: a visitor entered while another one inside still believed to hold the lock")
+	ErrOverlap     = errors.New("two holders: one was granted, or entered, while another one still believed to hold the lock")
 	ErrBelief      = errors.New("two believers: a hold was granted before the context of the one before had ended")
 	ErrLateLoss    = errors.New("told too late: a hold's context ended after its node was gone")
 	ErrDeadline    = errors.New("deadline broken: a hold's node was taken before the deadline that the hold had named")
 	ErrTokenOrder  = errors.New("tokens out of order: a later hold has a token that is not greater")
 	ErrOutOfTurn   = errors.New("out of turn: a hold was granted while an older contender's node stood")
 	ErrTokenForged = errors.New("token of nothing: it is not the transaction that made the hold's node")
+	ErrGuard       = errors.New("guard: a hold wrote after a later hold had written")
 	ErrPermits     = errors.New("too many permits: more stood at once than there are")
 	ErrDowngrade   = errors.New("downgrade: a writer could come in between the write hold and the read hold")
 	ErrHalf        = errors.New("half: fewer permits or locks were granted than had been asked for")
@@ -33,6 +34,8 @@ var (
 	ErrFalseDeletion = errors.New("dishonest: a node is said to be deleted and was not")
 	ErrFalseFew      = errors.New("dishonest: a semaphore is said to have fewer permits than it had")
 	ErrFalseBusy     = errors.New("dishonest: a holder is named that was not there")
+	ErrFalseForeign  = errors.New("dishonest: another recipe is said to use the lock, and none did")
+	ErrFalseAnswer   = errors.New("dishonest: a call has answered what was not so")
 	ErrFalseRelease  = errors.New("dishonest: a release is said to be done while the node stands")
 	ErrUnexplained   = errors.New("unexplained: an error of no documented kind")
 
@@ -60,9 +63,9 @@ func beliefChecks() []func(*facts) []error {
 // checks know the promises that hold whatever holders believe.
 func checks() []func(*facts) []error {
 	return []func(*facts) []error{
-		turns, tokenOrigin, reentries, permits, downgrades, whole, kept,
+		turns, tokenOrigin, guards, reentries, permits, downgrades, whole, kept,
 		stuck, outlived, closings, refusals, lossesInPeace,
-		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, releases, unexplained,
+		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, foreignErrors, answers, releases, unexplained,
 		sightOrder, unseen, residues, restless,
 	}
 }

@@ -207,16 +207,28 @@ var cases = map[string]struct {
 		p.cs.Call, p.cs.Err, p.cs.Begun, p.cs.Ended = "try", busy("/l/a"), 6*second, 6*second
 		p.cs.ContextEnded = sim.Never
 	}, []error{sim.ErrFalseBusy}},
-	"release in name only": {func(p *peace) { p.nodeB.Gone = 10 * second }, []error{sim.ErrFalseRelease}},
-	"node still there":     {func(p *peace) { p.nodeB.Gone = sim.Never }, []error{sim.ErrFalseRelease}},
-	"unexplained":          {func(p *peace) { p.cs.Err = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
-	"unexplained release":  {func(p *peace) { p.b.ReleaseErr = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
-	"bare error":           {func(p *peace) { p.cs.Err = context.DeadlineExceeded }, []error{sim.ErrUnexplained}},
-	"a node left":          {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueNode}} }, []error{sim.ErrNodeLeft}},
-	"a watch left":         {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueWatch}} }, []error{sim.ErrWatchLeft}},
-	"a session left":       {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueSession}} }, []error{sim.ErrSessionLeft}},
-	"a goroutine left":     {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueGoroutine}} }, []error{sim.ErrGoroutineLeft}},
-	"a failed close":       {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueClose}} }, []error{sim.ErrCloseFailed}},
+	"foreign":       {func(p *peace) { p.cs.Err = failed(recipes.ErrForeignLock); p.nodeA.Recipe = "read/write" }, nil},
+	"false foreign": {func(p *peace) { p.cs.Err = failed(recipes.ErrForeignLock) }, []error{sim.ErrFalseForeign}},
+	"foreign before": {func(p *peace) {
+		p.nodeA.Recipe = "read/write" // gone at 5 s
+		p.cs.Err, p.cs.Begun, p.cs.Ended, p.cs.ContextEnded = failed(recipes.ErrForeignLock), 6*second, 6*second, sim.Never
+	}, []error{sim.ErrFalseForeign}},
+	"false answer":                        {func(p *peace) { p.Wrong = []string{"a queue without end"} }, []error{sim.ErrFalseAnswer}},
+	"a write before":                      {func(p *peace) { p.Writes = []sim.Write{{p.b, 21}, {p.a, 20}} }, nil},
+	"a write after":                       {func(p *peace) { p.Writes = []sim.Write{{p.b, 20}, {p.a, 21}} }, []error{sim.ErrGuard}},
+	"a try that works for long":           {func(p *peace) { p.takeB.ContextEnded, p.takeB.Call = 3*second, "try do" }, nil},
+	"busy in work that tries":             {func(p *peace) { p.cs.Call, p.cs.Err = "try do", busy("/l/a") }, nil},
+	"release in name only":                {func(p *peace) { p.nodeB.Gone = 10 * second }, []error{sim.ErrFalseRelease}},
+	"a release that a hold has outlasted": {func(p *peace) { p.nodeB.Gone, p.b.Stays = 10*second, true }, nil},
+	"node still there":                    {func(p *peace) { p.nodeB.Gone = sim.Never }, []error{sim.ErrFalseRelease}},
+	"unexplained":                         {func(p *peace) { p.cs.Err = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
+	"unexplained release":                 {func(p *peace) { p.b.ReleaseErr = failed(errors.New("EOF")) }, []error{sim.ErrUnexplained}},
+	"bare error":                          {func(p *peace) { p.cs.Err = context.DeadlineExceeded }, []error{sim.ErrUnexplained}},
+	"a node left":                         {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueNode}} }, []error{sim.ErrNodeLeft}},
+	"a watch left":                        {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueWatch}} }, []error{sim.ErrWatchLeft}},
+	"a session left":                      {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueSession}} }, []error{sim.ErrSessionLeft}},
+	"a goroutine left":                    {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueGoroutine}} }, []error{sim.ErrGoroutineLeft}},
+	"a failed close":                      {func(p *peace) { p.Left = []sim.Residue{{Kind: sim.ResidueClose}} }, []error{sim.ErrCloseFailed}},
 }
 
 func TestCheck(t *testing.T) {
@@ -236,6 +248,26 @@ func matches(err error, want []error) bool {
 		}
 	}
 	return false
+}
+
+func TestWitnessOfBeliefs(t *testing.T) {
+	t.Parallel()
+	h := &sim.History{}
+	w := sim.NewWitness("/l", h)
+	first, second := &sim.Hold{Token: 1}, &sim.Hold{Token: 2}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Believe(ctx, first, 0)
+	if w.Believe(t.Context(), second, 1); len(h.Visits) != 1 || h.Visits[0].In[0] != first || h.Visits[0].Entered != second {
+		t.Errorf("two that believe: %v", h.Visits)
+	}
+	w = sim.NewWitness("/l", h)
+	w.Believe(ctx, first, 0)
+	cancel()
+	w.Believe(t.Context(), second, 1)
+	w.Believe(ctx, first, 2)
+	if len(h.Visits) != 1 {
+		t.Errorf("one that knows of its end counts: %v", h.Visits)
+	}
 }
 
 func TestWitness(t *testing.T) {

@@ -8,13 +8,11 @@ package simulation_test
 const (
 	schedules                 = 40
 	ensembleSchedules         = 32
-	gameSchedules             = 16
 	ensembleGameSchedules     = 32
-	electionSchedules         = 12
 	ensembleElectionSchedules = 32
 	keeperSchedules           = 24
 	watchSchedules            = 30
-	crowdSchedules            = 30
+	crowdSchedules            = 6
 	repetitions               = 2
 	runsPerSeed               = 2 // in TestSameSeedSameRun
 )

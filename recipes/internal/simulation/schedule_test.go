@@ -144,7 +144,7 @@ func playMany(t *testing.T, k setting, count uint64) *totals {
 	first := number(t, seedEnv, 1)
 	var next, bad atomic.Uint64
 	var mu sync.Mutex
-	sum := totals{situations: ledger{}}
+	sum := totals{situations: ledger{}, words: ledger{}}
 	var played uint64
 	begun := time.Now()
 	var wg sync.WaitGroup
@@ -158,6 +158,7 @@ func playMany(t *testing.T, k setting, count uint64) *totals {
 				mu.Lock()
 				sum.add(r.totals)
 				sum.situations.add(r.situations)
+				sum.words.add(r.words)
 				played++
 				mu.Unlock()
 			}
@@ -166,7 +167,7 @@ func playMany(t *testing.T, k setting, count uint64) *totals {
 	wg.Wait()
 	took := time.Since(begun)
 	t.Logf("%d schedules in %v on %d threads, %.0f/s: %+v", played, took.Round(time.Millisecond),
-		runtime.GOMAXPROCS(0), float64(played)/took.Seconds(), sum)
+		runtime.GOMAXPROCS(0), float64(played)/took.Seconds(), sum.counts())
 	if bad.Load() == 0 && played < count {
 		t.Errorf("time for %d of %d schedules: give more with -timeout", played, count)
 	}

@@ -32,6 +32,9 @@ func (a *actor) granted(at *sim.Attempt, w *want, h recipes.AnyHold, outer *stay
 		}
 		g.Ahead = a.w.ahead(p.l, g)
 		a.w.h.Granted(g)
+		if outer == nil {
+			p.l.witness.Believe(h.Context(), g, g.Granted)
+		}
 		s.gs = append(s.gs, g)
 	}
 	a.w.h.Note(func() {
@@ -89,9 +92,12 @@ func (a *actor) visit(s *stay) *stay {
 	if s.turns && a.r.IntN(2) == 0 {
 		s = a.downgrade(s)
 	}
+	if a.w.k.whole && a.r.IntN(3) == 0 {
+		a.examine(s)
+	}
 	length := []time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond, 3 * a.w.h.Timeout}
 	i := a.r.IntN(18 + a.w.style.patient)
-	a.workFor(s.work, a.upTo(length[min(i/6, 3)]), asked(s.h))
+	a.workFor(s.work, a.upTo(length[min(i/6, 3)]), a.asked(s.h))
 	if a.n.link.Gate(a.w.ctx) == nil && inside {
 		// A process that stood still goes on where it was.
 		_ = a.open(s)
@@ -101,9 +107,9 @@ func (a *actor) visit(s *stay) *stay {
 }
 
 // asked is closed when the holder is asked to release. It is nil for several locks.
-func asked(h recipes.AnyHold) <-chan struct{} {
+func (a *actor) asked(h recipes.AnyHold) <-chan struct{} {
 	if one, ok := h.(interface{ Revoked() <-chan struct{} }); ok {
-		return one.Revoked()
+		return sayOf(a.w.words, one, "Revoked").Revoked()
 	}
 	return nil
 }
@@ -142,7 +148,11 @@ func (a *actor) reenter(s *stay) {
 	}
 	inner := a.granted(at, &want, h, s)
 	a.end(s.h.Context(), at, Never, nil)
-	a.workFor(inner.work, a.upTo(5*time.Millisecond), nil)
+	length := 5 * time.Millisecond
+	if a.w.k.whole {
+		length = []time.Duration{length, time.Second}[a.r.IntN(2)]
+	}
+	a.workFor(inner.work, a.upTo(length), nil)
 	a.release(inner)
 }
 
@@ -158,8 +168,8 @@ func (a *actor) downgrade(s *stay) *stay {
 	}
 	ctx, cancel := a.limited(patience)
 	defer cancel()
-	turn := as(w.Downgrade)
-	if a.r.IntN(3) == 0 { // Curator's way: both for a moment
+	turn := as(a, w.Downgrade)
+	if a.r.IntN(3) == 0 && !a.w.noReentry { // Curator's way: both for a moment
 		ctx, patience, turn = lagging{w.Context(), a.lag}, Never, s.want.read.acquire
 	}
 	at := a.begin("downgrade", s.want.read)
@@ -173,7 +183,7 @@ func (a *actor) downgrade(s *stay) *stay {
 	a.end(ctx, at, patience, nil)
 	_ = a.open(r)
 	a.leaving(s)
-	err = w.Close() // or what the downgrade's own release said
+	err = sayOf(a.w.words, w, "Close").Close() // or what the downgrade's own release said
 	now := a.w.now()
 	a.w.h.Note(func() { s.released(now, err) })
 	s.shut()
@@ -195,8 +205,46 @@ func (s *stay) released(at time.Duration, err error) {
 	}
 }
 
+// outlast re-enters what is held, releases the outer hold before the inner one, and reports
+// whether that was possible.
+func (a *actor) outlast(s *stay) bool {
+	if s.want.within == nil || s.want.hopeless || s.gs[0].Nested || s.h.Err() != nil {
+		return false
+	}
+	at := a.begin("re-enter", s.want)
+	h, err := s.want.within(s.h.Context())
+	a.w.h.Note(func() { at.Outer, at.From = s.gs[0], s.gs[0].From })
+	if err != nil {
+		a.end(s.h.Context(), at, Never, err)
+		return false
+	}
+	inner := a.granted(at, s.want, h, s)
+	a.end(s.h.Context(), at, Never, nil)
+	a.w.h.Note(func() {
+		for _, g := range s.gs {
+			g.Stays = true
+		}
+	})
+	a.leaving(s)
+	err = sayOf(a.w.words, s.h, "Close").Close()
+	now := a.w.now()
+	a.w.h.Note(func() { s.released(now, err) })
+	for i, g := range inner.gs {
+		inner.want.parts[i].l.witness.Believe(h.Context(), g, now)
+	}
+	a.workFor(inner.h.Context(), a.upTo(300*time.Millisecond), a.asked(h))
+	a.leaving(inner)
+	err = sayOf(a.w.words, h, "Close").Close()
+	now = a.w.now()
+	a.w.h.Note(func() { inner.released(now, err) })
+	return true
+}
+
 // release gives the locks back, in one of the ways there are.
 func (a *actor) release(s *stay) {
+	if a.w.k.whole && a.r.IntN(8) == 0 && a.outlast(s) {
+		return
+	}
 	a.leaving(s)
 	var err error
 	if t, ok := s.h.(*recipes.Term); ok {
@@ -206,10 +254,10 @@ func (a *actor) release(s *stay) {
 		a.leaving(s)
 	}
 	if a.r.IntN(2) == 0 {
-		err = s.h.Close()
+		err = sayOf(a.w.words, s.h, "Close").Close()
 	} else {
 		ctx, cancel := context.WithTimeout(a.w.ctx, a.upTo(a.w.h.Timeout))
-		err = s.h.Release(ctx)
+		err = sayOf(a.w.words, s.h, "Release").Release(ctx)
 		cancel()
 	}
 	now := a.w.now()

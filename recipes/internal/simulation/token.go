@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -93,6 +94,21 @@ func tokenOrigin(f *facts) (errs []error) {
 		n := f.nodes[g.Path]
 		if n == nil || n.Lock != g.Lock || g.From == nil && n.Czxid != g.Token || g.From != nil && g.From.Token != g.Token {
 			errs = append(errs, broken(ErrTokenForged, "%v", g))
+		}
+	}
+	return errs
+}
+
+// guards: what holders write with Guard comes in the order of their tokens, of holders that
+// exclude each other.
+func guards(f *facts) (errs []error) {
+	newest := map[string]Write{}
+	for _, w := range slices.SortedFunc(slices.Values(f.Writes), func(a, b Write) int { return cmp.Compare(a.Zxid, b.Zxid) }) {
+		if last, written := newest[w.Hold.Lock]; written && w.Hold.Token < last.Hold.Token {
+			errs = append(errs, broken(ErrGuard, "%v wrote after %v", w.Hold, last.Hold))
+		}
+		if w.Hold.alone() {
+			newest[w.Hold.Lock] = w
 		}
 	}
 	return errs

@@ -18,8 +18,16 @@ type totals struct {
 	AtOnce, Withdrawn, Handed, Together              int // of permits
 	HandedOver, Moved, Drained, Sights, Doubts       int
 	Anew                                             int // directories that an operator has deleted
+	Strange                                          int // refusals of another recipe on the path
 
-	situations ledger
+	situations, words ledger
+}
+
+// counts is what there is for people: without the ledgers, which are long.
+func (t *totals) counts() totals {
+	short := *t
+	short.situations, short.words = nil, nil
+	return short
 }
 
 // granted adds a hold of several locks, or of one.
@@ -47,6 +55,8 @@ func (t *totals) count(a *sim.Attempt) {
 		}
 	case errors.Is(a.Err, recipes.ErrTooManyPermits):
 		t.Few++
+	case errors.Is(a.Err, recipes.ErrForeignLock):
+		t.Strange++
 	case errors.Is(a.Err, recipes.ErrBusy):
 		t.Busy++
 	default:
@@ -85,6 +95,7 @@ func (t *totals) add(o totals) {
 	t.Sights += o.Sights
 	t.Doubts += o.Doubts
 	t.Anew += o.Anew
+	t.Strange += o.Strange
 }
 
 // wantAtLeast fails when so many schedules should have tested more than they

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -32,9 +34,9 @@ func each(h recipes.AnyHold) []*recipes.Hold {
 type call func(ctx context.Context) (recipes.AnyHold, error)
 
 // as forgets the type of what is granted.
-func as[H recipes.AnyHold](f func(context.Context) (H, error)) call {
+func as[H recipes.AnyHold](a *actor, f func(context.Context) (H, error)) call {
 	return func(ctx context.Context) (recipes.AnyHold, error) {
-		h, err := f(ctx)
+		h, err := say(a.w.words, f)(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -46,9 +48,9 @@ func as[H recipes.AnyHold](f func(context.Context) (H, error)) call {
 type doing func(ctx context.Context, fn func(ctx context.Context, h recipes.AnyHold) error) error
 
 // does forgets the type of what a Do hands its function.
-func does[H recipes.AnyHold](do func(context.Context, func(context.Context, H) error) error) doing {
+func does[H recipes.AnyHold](a *actor, do func(context.Context, func(context.Context, H) error) error) doing {
 	return func(ctx context.Context, fn func(context.Context, recipes.AnyHold) error) error {
-		return do(ctx, func(ctx context.Context, h H) error { return fn(ctx, h) })
+		return say(a.w.words, do)(ctx, func(ctx context.Context, h H) error { return fn(ctx, h) })
 	}
 }
 
@@ -56,12 +58,15 @@ func does[H recipes.AnyHold](do func(context.Context, func(context.Context, H) e
 type want struct {
 	parts        []part
 	acquire, try call
-	do           doing
+	do, tryDo    doing
 	within       call  // what the holder asks for; nil for nothing
 	more         int   // permits that within asks for
 	hopeless     bool  // that within can never be granted
 	asks         bool  // the servers, before within is refused
 	read         *want // what a writer turns into
+	shared       bool  // others may hold beside it
+	recipe       string
+	election     *recipes.Election
 }
 
 type part struct {
@@ -108,6 +113,7 @@ type handle struct {
 	semaphore *recipes.InterProcessSemaphoreV2
 	alone     *recipes.InterProcessSemaphoreMutex
 	election  *recipes.Election
+	beside    *handle // another recipe's on the same path
 }
 
 // values are the semaphores of a client, by path. In half of the schedules all of its
@@ -126,27 +132,60 @@ func (v values[S]) of(a *actor, l *resource, build func(recipes.SemaphoreOption)
 	return s, err
 }
 
+// handle is the actor's way to a lock, with that to the other recipe on its path.
 func (a *actor) handle(l *resource) (h handle, err error) {
+	if l.kind.beside == nil {
+		return a.handleOf(l, l.kind)
+	}
+	h, err = a.handleOf(l, l.kind.base)
+	if err != nil {
+		return h, err
+	}
+	beside, err := a.handleOf(l, l.kind.beside)
+	h.beside = &beside
+	return h, err
+}
+
+func (a *actor) handleOf(l *resource, k *kind) (h handle, err error) {
 	h.l = l
-	c, data := a.n.c.Load(), recipes.WithNodeData([]byte(a.name))
-	most := recipes.WithMaxContenders(a.w.most)
-	switch l.kind {
+	c := a.n.c.Load()
+	switch k {
 	case readWrite:
-		h.rw, err = recipes.NewInterProcessReadWriteLock(c, l.path, data, most)
-	case semaphores:
+		h.rw, err = say(a.w.words, recipes.NewInterProcessReadWriteLock)(c, l.path, a.lockOptions()...)
+	case semaphores, onePermit:
 		h.semaphore, err = a.n.semaphores.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
-			return l.semaphore(c, data)
+			return l.semaphore(a.w, c, data)
 		})
 	case semaphoreMutexes:
 		h.alone, err = a.n.alone.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreMutex, error) {
-			return recipes.NewInterProcessSemaphoreMutex(c, l.path, data)
+			return say(a.w.words, recipes.NewInterProcessSemaphoreMutex)(c, l.path, data)
 		})
 	case latches, selectors:
-		h.election, err = a.election(l)
+		h.election, err = a.election(l, k)
 	default:
-		h.mutex, err = recipes.NewInterProcessMutex(c, l.path, data, most)
+		h.mutex, err = say(a.w.words, recipes.NewInterProcessMutex)(c, l.path, a.lockOptions()...)
 	}
 	return h, err
+}
+
+// lockOptions are those of the actor's mutexes and read/write locks.
+func (a *actor) lockOptions() []recipes.LockOption {
+	opts := []recipes.LockOption{
+		say(a.w.words, recipes.WithNodeData)([]byte(a.name)), say(a.w.words, recipes.WithMaxContenders)(a.w.most),
+	}
+	if a.w.noReentry {
+		opts = append(opts, say(a.w.words, recipes.WithoutReentry)())
+	}
+	if !a.w.k.whole {
+		return opts
+	}
+	switch generator(a.w.seed, "options").IntN(8) {
+	case 0, 1: // no node of kazoo's comes
+		opts = append(opts, say(a.w.words, recipes.WithKazoo)(), say(a.w.words, recipes.WithNodeACL)(zk.WorldACL(zk.PermAll)...))
+	case 2:
+		opts = append(opts, say(a.w.words, recipes.WithPersistentParents)())
+	}
+	return opts
 }
 
 // choose draws what to call for. Of a mutex there is but one thing.
@@ -157,61 +196,80 @@ func (a *actor) choose(lock int) *want {
 			return a.several(some)
 		}
 	}
-	w, _ := a.single(lock)
+	h := a.locks[lock]
+	if h.beside != nil && a.r.IntN(2) == 0 {
+		h = *h.beside
+	}
+	w, _ := a.single(h)
 	return w
 }
 
 // single wants one lock, and returns it for a multi-lock.
-func (a *actor) single(lock int) (*want, recipes.Lock) {
-	h := a.locks[lock]
-	w := &want{parts: []part{{h.l, h.l.of}}}
+func (a *actor) single(h handle) (*want, recipes.Lock) {
+	w := &want{parts: []part{{h.l, h.l.of}}, recipe: "mutex"}
 	switch {
 	case h.rw != nil:
 		return a.half(h)
 	case h.semaphore != nil:
 		s, n := h.semaphore, 1+a.r.IntN(h.l.of)
 		permits := func(f func(context.Context, int) (*recipes.Lease, error), n int) call {
-			return as(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, n) })
+			return func(ctx context.Context) (recipes.AnyHold, error) {
+				lease, err := say(a.w.words, f)(ctx, n)
+				if err != nil {
+					return nil, err
+				}
+				return lease, nil
+			}
 		}
-		w.parts[0].units = n
+		does := func(do func(context.Context, int, func(context.Context, *recipes.Lease) error) error) doing {
+			return func(ctx context.Context, fn func(context.Context, recipes.AnyHold) error) error {
+				return say(a.w.words, do)(ctx, n, func(ctx context.Context, lease *recipes.Lease) error { return fn(ctx, lease) })
+			}
+		}
+		w.parts[0].units, w.shared = n, true
 		w.acquire, w.try = permits(s.Acquire, n), permits(s.TryAcquire, n)
-		w.do = does(func(ctx context.Context, fn func(context.Context, *recipes.Lease) error) error {
-			return s.Do(ctx, n, fn)
-		})
+		w.do, w.tryDo = does(s.Do), does(s.TryDo)
 		w.more = h.l.of - n + 1
 		w.within, w.hopeless, w.asks = permits(s.Acquire, w.more), true, true
-		return w, s.Permits(n)
+		return w, say(a.w.words, s.Permits)(n)
 	case h.alone != nil:
-		w.acquire, w.try, w.do = as(h.alone.Acquire), as(h.alone.TryAcquire), does(h.alone.Do)
+		w.acquire, w.try = as(a, h.alone.Acquire), as(a, h.alone.TryAcquire)
+		w.do, w.tryDo = does(a, h.alone.Do), does(a, h.alone.TryDo)
 		w.within, w.hopeless, w.asks = w.acquire, true, true
 		return w, h.alone
 	case h.election != nil:
 		e := h.election
-		w.acquire, w.try, w.do = as(e.Campaign), as(e.TryCampaign), does(e.Do)
-		w.within, w.hopeless = w.acquire, true
+		w.acquire, w.try = as(a, e.Campaign), as(a, e.TryCampaign)
+		w.do, w.tryDo = does(a, e.Do), does(a, e.TryDo)
+		w.within, w.hopeless, w.election = w.acquire, true, e
 		return w, nil
 	default:
-		w.acquire, w.try, w.do = as(h.mutex.Acquire), as(h.mutex.TryAcquire), does(h.mutex.Do)
-		w.within = w.acquire
+		w.acquire, w.try = as(a, h.mutex.Acquire), as(a, h.mutex.TryAcquire)
+		w.do, w.tryDo = does(a, h.mutex.Do), does(a, h.mutex.TryDo)
+		w.within, w.hopeless = w.acquire, a.w.noReentry
 		return w, h.mutex
 	}
 }
 
 // half wants to write, or twice as often to read.
 func (a *actor) half(h handle) (*want, recipes.Lock) {
-	r, w := h.rw.ReadLock(), h.rw.WriteLock()
+	r, w := say(a.w.words, h.rw.ReadLock)(), say(a.w.words, h.rw.WriteLock)()
 	read := &want{
-		parts:   []part{{h.l, 1}},
-		acquire: as(r.Acquire), try: as(r.TryAcquire), do: does(r.Do), within: as(r.Acquire),
+		parts: []part{{h.l, 1}}, recipe: "read/write", shared: true,
+		acquire: as(a, r.Acquire), try: as(a, r.TryAcquire), do: does(a, r.Do), tryDo: does(a, r.TryDo), within: as(a, r.Acquire),
+	}
+	if a.w.noReentry {
+		read.within = nil // it has a node of its own, or finds a writer
 	}
 	switch a.r.IntN(6) {
 	case 0, 1:
 		return &want{
-			parts:   []part{{h.l, h.l.of}},
-			acquire: as(w.Acquire), try: as(w.TryAcquire), do: does(w.Do), within: as(w.Acquire), read: read,
+			parts: []part{{h.l, h.l.of}}, recipe: "read/write",
+			acquire: as(a, w.Acquire), try: as(a, w.TryAcquire), do: does(a, w.Do), tryDo: does(a, w.TryDo),
+			within: as(a, w.Acquire), hopeless: a.w.noReentry, read: read,
 		}, w
 	case 2:
-		read.within, read.hopeless = as(w.Acquire), true
+		read.within, read.hopeless = as(a, w.Acquire), true
 	}
 	return read, r
 }
@@ -223,7 +281,7 @@ func (a *actor) several(some []int) *want {
 	var acquires, tries []call
 	again := true
 	for _, i := range some {
-		one, lock := a.single(i)
+		one, lock := a.single(a.locks[i])
 		w.parts, locks = append(w.parts, one.parts...), append(locks, lock)
 		acquires, tries = append(acquires, one.acquire), append(tries, one.try)
 		again = again && a.locks[i].semaphore == nil && a.locks[i].alone == nil
@@ -239,12 +297,13 @@ func (a *actor) several(some []int) *want {
 		}
 		return w
 	}
-	m, err := recipes.NewInterProcessMultiLock(locks...)
+	m, err := say(a.w.words, recipes.NewInterProcessMultiLock)(locks...)
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
-	w.acquire, w.try, w.do = as(m.Acquire), as(m.TryAcquire), does(m.Do)
-	if again {
+	w.acquire, w.try = as(a, m.Acquire), as(a, m.TryAcquire)
+	w.do, w.tryDo = does(a, m.Do), does(a, m.TryDo)
+	if again && !a.w.noReentry {
 		w.within = w.acquire
 	}
 	return w

@@ -16,12 +16,38 @@ type Witness struct {
 	newest  int64                  // token that ever worked here
 	alone   int64                  // the newest token of a holder that worked alone
 	inside  map[*Hold]func() error // why they no longer believe
+	belief  map[*Hold]func() error // of all holds, also of those that do not visit
 	refused int
 }
 
 // NewWitness returns the resource of a lock.
 func NewWitness(lock string, h *History) *Witness {
-	return &Witness{lock: lock, h: h, inside: map[*Hold]func() error{}}
+	return &Witness{lock: lock, h: h, inside: map[*Hold]func() error{}, belief: map[*Hold]func() error{}}
+}
+
+// Believe compares a hold that was just granted with every other one that is still believed in,
+// in the order in which the clients say so within an instant. It records a meeting if they are
+// too many.
+func (w *Witness) Believe(belief context.Context, g *Hold, at time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var believers []*Hold
+	for other, theirs := range w.belief {
+		if theirs() != nil {
+			delete(w.belief, other)
+			continue
+		}
+		believers = append(believers, other)
+	}
+	if belief.Err() != nil {
+		return
+	}
+	if others := crowd(g, believers); others != nil {
+		w.h.Note(func() {
+			w.h.Visits = append(w.h.Visits, Meeting{Lock: w.lock, In: others, Entered: g, At: at})
+		})
+	}
+	w.belief[g] = belief.Err
 }
 
 // Open lets a holder in. If the holder believes to hold the lock, by its hold's

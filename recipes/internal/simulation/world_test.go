@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
 	"github.com/docent-go/docent/zktest"
 )
@@ -54,6 +52,14 @@ type world struct {
 	sum   *totals
 	watch observers
 	asked []sim.Force // nodes whose owners were asked to release; guarded as the history
+	words *words
+	sums  sums
+
+	moved  map[string]bool    // nodes of participants that a leader has sent behind
+	handed map[*sim.Hold]bool // terms that were handed over
+
+	clients, actors int  // of each client
+	noReentry       bool // an option of its mutexes and read/write locks
 }
 
 // node is one client with its link.
@@ -65,6 +71,7 @@ type node struct {
 	names  *names
 	closed atomic.Bool // amid the schedule
 
+	numbers    *numbers // of a crowd
 	semaphores values[*recipes.InterProcessSemaphoreV2]
 	alone      values[*recipes.InterProcessSemaphoreMutex]
 }
@@ -94,7 +101,7 @@ func runOn(t *testing.T, seed uint64, k setting) *result {
 		w := newWorld(t, seed, k)
 		w.play()
 		w.conclude()
-		r.history, r.totals, r.trace, r.situations = w.h, *w.sum, w.trace, w.situations()
+		r.history, r.totals, r.trace, r.situations, r.words = w.h, *w.sum, w.trace, w.situations(), w.words.n
 		r.broken = k.check(w.h)
 		if len(r.broken) > 0 {
 			r.left = w.authority().Dump()
@@ -115,6 +122,7 @@ type result struct {
 	trace      *trace
 	broken     []error
 	situations ledger
+	words      ledger
 	left       string // on the server
 }
 
@@ -127,6 +135,9 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 		h:     &sim.History{Sessions: map[int64]string{}, Timeout: timeout, Tick: k.tick, Healed: disturbed, Calm: disturbed + 4*timeout + 2*time.Second},
 		trace: &trace{},
 		sum:   &totals{},
+		words: &words{},
+		sums:  sums{replaced: map[string]bool{}},
+		moved: map[string]bool{}, handed: map[*sim.Hold]bool{},
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), w.start.Add(w.h.Calm+time.Minute+4*timeout))
 	t.Cleanup(cancel)
@@ -147,12 +158,20 @@ func newWorld(t *testing.T, seed uint64, k setting) *world {
 	}
 	w.servers[0].OnCommit(w.committed) // of all servers
 	w.game = draw(seed, k.games)
-	w.most = max(actorsPerClient*3, k.actors)
+	w.clients, w.actors = cmp.Or(k.clients, clientsPerRun), cmp.Or(k.actors, actorsPerClient)
+	locks := min(1+r.IntN(2), cmp.Or(k.locks, 2))
+	if k.whole {
+		locks = w.drawWhole()
+	}
+	w.most = max(actorsPerClient*3, w.actors)
 	if !k.roomy {
 		w.most = []int{1, 2, 3, w.most}[generator(seed, "window").IntN(4)]
 	}
-	w.newResources(min(1+r.IntN(2), cmp.Or(k.locks, 2)))
-	for i := range cmp.Or(k.clients, clientsPerRun) {
+	w.newResources(locks)
+	if k.whole {
+		w.makeGuarded()
+	}
+	for i := range w.clients {
 		name := fmt.Sprintf("c%d", i)
 		hosts := w.hosts[r.IntN(len(w.hosts))]
 		w.nodes = append(w.nodes, &node{name: name, hosts: hosts, link: w.link(name), names: newNames(seed, name)})
@@ -218,6 +237,9 @@ func (w *world) play() {
 	w.endObserving()
 	w.leftByActors()
 	w.closeAll()
+	if w.k.whole {
+		w.judgeNumbers()
+	}
 }
 
 // live connects a client and lets its actors work.
@@ -240,88 +262,16 @@ func (w *world) live(i int, n *node) {
 	n.c.Store(c)
 	n.semaphores, n.alone = values[*recipes.InterProcessSemaphoreV2]{}, values[*recipes.InterProcessSemaphoreMutex]{}
 	w.startObserving(n)
+	if w.k.whole {
+		if n.numbers, err = w.newNumbers(n); err != nil {
+			w.t.Fatal(err)
+		}
+		w.startFollowing(n)
+	}
 	var actors sync.WaitGroup
-	for j := range cmp.Or(w.k.actors, actorsPerClient) {
+	for j := range w.actors {
 		a := newActor(w, n, j)
 		actors.Go(a.work)
 	}
 	actors.Wait()
-}
-
-func (w *world) stateChanged(n *node, s client.StateChange) {
-	at := s.At.Sub(w.start)
-	w.h.Note(func() {
-		switch s.State {
-		case client.Lost:
-			w.h.Losses = append(w.h.Losses, sim.Loss{Client: n.name, Session: s.Session, At: at})
-			w.sum.SessionsLost++
-			w.sum.PartitionsHit += w.plan.partitioned(n.name, at)
-		case client.Suspended:
-			w.sum.Suspensions++
-			w.sum.PartitionsHit += w.plan.partitioned(n.name, at)
-		case client.Connecting, client.Connected, client.Closed:
-		}
-	})
-}
-
-// observe reads the server's log.
-func (w *world) observe(r zktest.Request) {
-	w.trace.request(w.now(), r)
-	if r.Op == zktest.OpConnect && r.Session != 0 {
-		w.h.Note(func() { w.h.Sessions[r.Session] = r.Client })
-	}
-	w.reads(r)
-	if strings.Contains(r.Fault, "lose reply") || strings.Contains(r.Fault, "stall reply") {
-		w.h.Note(func() { w.sum.RepliesLost++ })
-	}
-	if strings.Contains(r.Fault, "drop") {
-		w.h.Note(func() { w.sum.Dropped++ })
-	}
-}
-
-// reads notes what a client asks about a lock. A new connection gives reason to ask again.
-func (w *world) reads(r zktest.Request) {
-	switch r.Op { //nolint:exhaustive // the others read no node
-	case zktest.OpConnect:
-		w.h.Stirred(r.Client, "")
-	case zktest.OpGetData, zktest.OpExists, zktest.OpGetChildren, zktest.OpGetChildren2:
-		if l := w.lockOf(r.Path); l != nil {
-			w.h.Read(r.Client, l.path, w.now())
-		}
-	}
-}
-
-// committed reads the log of commits. The answers of an ensemble's members tell
-// too little and too late. What each client then knows of its own contenders must be right.
-func (w *world) committed(c zktest.Commit) {
-	for _, n := range w.nodes {
-		if of := n.c.Load(); of != nil {
-			if err := seqqueue.Audit(of); err != nil {
-				w.leave(sim.ResidueChain, fmt.Sprintf("%s at %v: %v", n.name, w.now(), err))
-			}
-		}
-	}
-	for _, path := range slices.Concat(c.Created, c.Deleted, c.Changed) {
-		if l := w.lockOf(path); l != nil {
-			w.h.Stirred("", l.path)
-		}
-	}
-	for _, path := range c.Created {
-		l, role, ok := w.locate(path)
-		if !ok {
-			continue
-		}
-		n := sim.Node{Path: path, Lock: l.path, Role: role, Session: c.Session, Czxid: c.Zxid, Made: w.now(), Of: l.of}
-		switch {
-		case role != sim.RolePermit:
-			w.h.NodeMade(n)
-		case c.Session != 0: // an operator's node takes no permit
-			w.h.PermitMade(n, c.Deleted)
-		}
-	}
-	by := c.Session
-	if c.Op == zktest.OpCloseSession {
-		by = 0
-	}
-	w.h.NodesGone(w.now(), by, func(n *sim.Node) bool { return slices.Contains(c.Deleted, n.Path) })
 }
