@@ -88,9 +88,10 @@ type view struct {
 	list *client.OneShotWatch // on the children of the group, or on the missing group
 	seen map[string]member
 
-	told  bool // something was yielded
-	last  Members
-	stale bool
+	told   bool // something was yielded
+	last   Members
+	stale  bool
+	closed bool // the client is closed, and that was said
 }
 
 // update brings the view up to date, if there is a connection. The client fires all watches
@@ -117,10 +118,11 @@ func (v *view) update(ctx context.Context, now inside.Contact) error {
 // tell yields the members, if they have changed or have become stale or current.
 func (v *view) tell(yield func(Members, error) bool, why error) bool {
 	now := v.members()
-	if v.told && v.stale == (why != nil) && maps.EqualFunc(now, v.last, bytes.Equal) {
+	closed := errors.Is(why, client.ErrClosed)
+	if v.told && v.stale == (why != nil) && v.closed == closed && maps.EqualFunc(now, v.last, bytes.Equal) {
 		return true
 	}
-	v.told, v.last, v.stale = true, now, why != nil
+	v.told, v.last, v.stale, v.closed = true, now, why != nil, closed
 	if why != nil {
 		why = fmt.Errorf("%w: %w", ErrStale, why)
 	}

@@ -44,6 +44,7 @@ type PersistentNode struct {
 	in      *client.Session // of an ephemeral node that stands
 	changed chan struct{}   // closed at the next change of status, written or started
 	over    bool            // the status is the last
+	closing bool            // Close was called
 	data    []byte
 	gen     int // counts the data that Set has given
 	written int // the gen that the node has

@@ -101,7 +101,10 @@ func (l *life) over() bool {
 func (n *PersistentNode) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.over {
+	switch {
+	case n.closing:
+		n.set(Status{Path: n.status.Path, Err: ErrClosed}, true)
+	case !n.over:
 		n.set(Status{Path: n.first()}, false)
 		n.started = false
 	}
@@ -142,6 +145,7 @@ func (n *PersistentNode) Close() error {
 func (n *PersistentNode) close() *life {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.closing = true
 	if n.life != nil {
 		n.life.end()
 	}
