@@ -47,10 +47,13 @@ func (l Leadership) same(old Leadership) bool {
 }
 
 // Observe yields the leadership, at once and then whenever it changes, until ctx ends.
-// It takes no part in the election. Terms only grow. When the connection is lost it
-// yields what it knew last, with InDoubt. After that, in the next session too, it asks
-// the servers again, and yields what is true then. It may miss a leader whose term ends
-// before it has read it, never one that stays.
+// It takes no part in the election. Before a server has answered it yields nothing. Terms
+// only grow. When the connection is lost it yields what it knew last, with InDoubt. After
+// that, in the next session too, it asks the servers again, and yields what is true then. It
+// may miss a leader whose term ends before it has read it, never one that stays.
+//
+// Terms go back when an ensemble is restored from a backup, or loses its data. The observer
+// believes the servers after they have been behind what it knew for 30 seconds.
 //
 // It ends when ctx ends. It also ends when the client is closed or a server refuses a
 // read; its last pair is then the error. It yields other errors as well and goes on.
@@ -137,10 +140,15 @@ func (o *observation) tell(now Leadership) bool {
 // behind what was seen.
 const observerPause = 100 * time.Millisecond
 
+// lagLimit is how long the servers may be behind what was seen, in spite of a Sync each time.
+// A leader without a quorum resigns within syncLimit ticks, by default 10 seconds. So after
+// that time it is another history: the ensemble was restored from a backup.
+const lagLimit = 30 * time.Second
+
 // look returns what a server says now, and a watch that fires when that changes. up ends
 // with the connection, and ctx with that and with the loop.
 func (o *observation) look(ctx, up context.Context) (Leadership, *client.OneShotWatch, error) {
-	for {
+	for begun := time.Now(); ; {
 		if o.synced != up { // the server may be another one, and lag
 			if err := o.l.c.Sync(ctx, o.l.path); err != nil {
 				return Leadership{}, nil, err
@@ -148,6 +156,9 @@ func (o *observation) look(ctx, up context.Context) (Leadership, *client.OneShot
 			o.synced = up //nolint:fatcontext // it is compared, and nothing descends from it
 		}
 		now, zxid, w, err := o.read(ctx)
+		if w != nil && time.Since(begun) > lagLimit {
+			o.newest = 0
+		}
 		if err != nil || w != nil && zxid >= o.newest {
 			o.newest = max(o.newest, zxid)
 			return now, w, err

@@ -13,24 +13,39 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
+// restorable connects a client to the server, and returns what puts a new server with an older
+// history in its place, as when an ensemble is restored from a backup.
+func (r *rig) restorable(name string) (c *client.Client, restore func()) {
+	r.Helper()
+	var on atomic.Pointer[zktest.Server]
+	on.Store(r.srv)
+	for range 100 {
+		r.check(r.srv.Create("/x", nil))
+		r.check(r.srv.Delete("/x"))
+	}
+	restored := zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
+	c, err := client.Connect(r.ctx, "zk", client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler)),
+		client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			return on.Load().Client(name).DialContext(ctx, network, address)
+		}))
+	r.check(err)
+	r.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
+		defer cancel()
+		_ = c.CloseContext(ctx) // the test looks at what matters to it
+	})
+	return c, func() {
+		on.Store(restored)
+		r.srv.Stop()
+	}
+}
+
 // An ensemble is restored from a backup: tokens go back. The process leads again, and
 // Leading says so.
 func TestLeadingAfterRestore(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		restored := zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
-		var on atomic.Pointer[zktest.Server]
-		on.Store(r.srv)
-		for range 100 {
-			r.check(r.srv.Create("/x", nil))
-			r.check(r.srv.Delete("/x"))
-		}
-		c, err := client.Connect(r.ctx, "zk", client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler)),
-			client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-				return on.Load().Client("a").DialContext(ctx, network, address)
-			}))
-		r.check(err)
-		defer func() { _ = c.Close() }()
+		c, restore := r.restorable("a")
 		e, err := recipes.NewLeaderLatch(c, "/e")
 		r.check(err)
 		one, err := e.Campaign(r.ctx)
@@ -38,16 +53,49 @@ func TestLeadingAfterRestore(t *testing.T) {
 		if !e.Leading() {
 			r.Error("it does not lead at first")
 		}
-		on.Store(restored)
-		r.srv.Stop()
+		restore()
 		<-one.Context().Done()
-		_ = one.Close()
+		_ = one.Close() // the node is lost
 		two, err := e.Campaign(r.ctx)
 		r.check(err)
-		r.Logf("tokens %d, %d; Err %v", one.FencingToken(), two.FencingToken(), two.Err())
+		if two.FencingToken() >= one.FencingToken() {
+			r.Fatalf("tokens %d, %d: it was no older history", one.FencingToken(), two.FencingToken())
+		}
 		if !e.Leading() {
 			r.Error("it leads, and Leading says that it does not")
 		}
 		r.check(two.Close())
+	})
+}
+
+// An observer says what it knew, in doubt, and then what is true in the restored ensemble.
+func TestObserveAfterRestore(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c, restore := r.restorable("a")
+		e, err := recipes.NewLeaderLatch(c, "/e", recipes.WithID("me"))
+		r.check(err)
+		var seen []recipes.Leadership
+		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Minute)
+		defer cancel()
+		go func() {
+			_ = e.Run(ctx, func(ctx context.Context, _ *recipes.Term) error {
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		go func() {
+			time.Sleep(time.Second)
+			restore()
+		}()
+		for l, err := range e.Observe(ctx) {
+			if err == nil {
+				seen = append(seen, l)
+			}
+		}
+		last := seen[len(seen)-1]
+		if !seen[1].InDoubt || last.InDoubt || last.Term == 0 || last.Term >= seen[0].Term {
+			r.Errorf("observed %v", seen)
+		}
 	})
 }

@@ -19,7 +19,7 @@ func TestMixingNotLocks(t *testing.T) {
 	t.Parallel()
 	for _, children := range [][]string{
 		{""}, // DistributedBarrier: the path itself, persistent
-		{"/config", "/_c_config", "/7", "/00000000001", "/000000000", "/x0000000001", "/0000000001x"},
+		{"/config", "/_c_config", "/7", "/00000000001", "/000000000", "/x0000000001", "/0000000001x", "/-202411250"},
 		{"/ready", "/0c708091-6d54-4320-8594-f6fdb71d5f95"},                                            // DistributedDoubleBarrier
 		{"/queue-0000000000", "/queue-|id|0000000001", "/queue-1000000050000000002", "/qn-0000000003"}, // DistributedQueue and its kin
 		{"/member-1", "/10.0.0.7", "/touch"},                                                           // GroupMember, PersistentTtlNode

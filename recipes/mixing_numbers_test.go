@@ -119,19 +119,6 @@ func TestNumbersAloneWithoutASession(t *testing.T) {
 	})
 }
 
-// A number past the end of its directory's counter tells that order is no longer safe, whoever
-// has the number.
-func TestNumbersAlonePastTheEnd(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		r.check(r.held(m).Release(r.ctx))
-		r.check(r.srv.Create(dir+"/-2147483648", nil))
-		_, err := m.Acquire(r.ctx)
-		wantErr(t, err, recipes.ErrSequenceExhausted)
-	})
-}
-
 // The numbers are the order, whatever else is in the names: one that came behind a holder
 // waits for that, and the next of ours waits for it. docs/mixing.md says which programs do.
 func TestNumbersAloneWaitForOurs(t *testing.T) {

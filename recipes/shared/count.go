@@ -106,7 +106,8 @@ func (s *SharedCount) TrySet(ctx context.Context, prev VersionedCount, v int32) 
 // error. It yields other errors as well and goes on: a [*CountDataError], and
 // the error of a read when no server was reached for long.
 //
-// While the node is deleted nothing is yielded. However many follow the count
+// While the node is deleted nothing is yielded. When an ensemble was restored from a
+// backup, the older value is yielded after 30 seconds. However many follow the count
 // with one client, one watch stands on the server.
 func (s *SharedCount) Changes(ctx context.Context) iter.Seq2[VersionedCount, error] {
 	return s.node.changes(ctx)

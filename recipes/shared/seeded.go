@@ -66,10 +66,16 @@ func (s *seeded[T]) next(ctx context.Context) (Versioned[T], *client.OneShotWatc
 	}
 }
 
+// lagLimit is how long the servers may be behind what was yielded. After that the ensemble was
+// restored from a backup: a leader without a quorum resigns within syncLimit ticks, by default
+// 10 seconds.
+const lagLimit = 30 * time.Second
+
 // changes is SharedCount.Changes.
 func (s *seeded[T]) changes(ctx context.Context) iter.Seq2[Versioned[T], error] {
 	return func(yield func(Versioned[T], error) bool) {
-		var seen int64                      // the newest write that was yielded
+		var seen int64 // the newest write that was yielded
+		var behind lag
 		pauses := retry.Default().BackOff() // a client with another policy does not pause itself
 		now, w, err := s.read(ctx, true)
 		for ctx.Err() == nil {
@@ -87,17 +93,38 @@ func (s *seeded[T]) changes(ctx context.Context) iter.Seq2[Versioned[T], error] 
 				wait(ctx, pauses)
 			} else {
 				pauses.Reset()
+				late := behind.late(now.mzxid != 0 && now.mzxid < seen)
 				select {
 				case <-w.Done():
 				case <-ctx.Done():
 					w.Stop()
 					return
+				case <-late:
+					w.Stop()
+					if s.c.Sync(ctx, s.path) == nil {
+						seen = 0
+					}
 				}
 			}
 			now, w, err = s.next(ctx)
 		}
 		w.Stop()
 	}
+}
+
+// lag is since when the servers are behind what was yielded.
+type lag struct{ since time.Time }
+
+// late returns what tells that they have been behind for too long, nil if they are not behind.
+func (l *lag) late(behind bool) <-chan time.Time {
+	if !behind {
+		l.since = time.Time{}
+		return nil
+	}
+	if l.since.IsZero() {
+		l.since = time.Now()
+	}
+	return time.After(time.Until(l.since.Add(lagLimit)))
 }
 
 // wait waits for the next of pauses, or until ctx ends.

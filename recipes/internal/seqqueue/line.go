@@ -219,7 +219,9 @@ func parse(tag, name string) (Node, numeral) {
 	}
 	key := name[i+len(tag):]
 	if rest, negative := strings.CutPrefix(key, "-"); negative {
-		if isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0') {
+		// A whole name of this form may be any program's. The counter is the directory's, so
+		// the own number tells of its end as well.
+		if tag != Bare && isNumber(rest) && (len(rest) == digits-1 || len(rest) == digits && rest[0] != '0') {
 			return Node{}, wrapped
 		}
 		return Node{}, noNumber

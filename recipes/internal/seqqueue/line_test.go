@@ -50,7 +50,8 @@ func wantQueue(t *testing.T, children []string) {
 		t.Fatalf("%q: line %v, want %v", children, got, want)
 	}
 	wrapped := slices.ContainsFunc(children, func(name string) bool {
-		return wrappedNumber.MatchString(curatorKeyOrName(prefix, name))
+		key, tagged := curatorKey(prefix, name)
+		return tagged && wrappedNumber.MatchString(key)
 	})
 	odd := func(n seqqueue.Node) bool { return n.Sequence()%2 == 1 }
 	for i, own := range got {

@@ -1,7 +1,6 @@
 package seqqueue
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestChainLinksNoTwoSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.CloseContext(context.Background()) })
+	t.Cleanup(func() { _ = c.Close() })
 	one, err := c.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
