@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -144,12 +145,7 @@ func tell[V any](seen, now *version[V], yield func(Change[V], error) bool) bool 
 	}
 	if !difference(seen.root, now.root, func(before, after *Node[V]) bool {
 		c := base
-		c.Old, c.New, c.Kind = before, after, kindOf(before, after)
-		if c.Path = now.path; after != nil {
-			c.Path = after.Path
-		} else {
-			c.Path = before.Path
-		}
+		c.Old, c.New, c.Kind, c.Path = before, after, kindOf(before, after), cmp.Or(after, before).Path
 		return yield(c, nil)
 	}) {
 		return false
