@@ -1,6 +1,8 @@
 package nodes_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,14 +119,23 @@ func TestReplacedNodeIsAbsent(t *testing.T) {
 	bubble(t, func(r *rig) {
 		a, b := r.connect("a"), r.connect("b")
 		n := r.node(a, nodes.Ephemeral, nodes.TakeOver())
+		ctx, cancel := context.WithCancel(r.ctx)
+		told := make(chan []nodes.State, 1)
+		go func() {
+			var all []nodes.State
+			for now := range n.Changes(ctx) {
+				all = append(all, now.State)
+			}
+			told <- all
+		}()
 		_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
 		r.check(err)
-		time.Sleep(5 * time.Millisecond)
-		if now := n.Status(); now.State != nodes.Absent {
-			r.Errorf("%+v", now)
-		}
-		r.check(n.Wait(r.within(3 * time.Second)))
+		time.Sleep(3 * time.Second)
 		r.wantOurs(a, n, "one")
+		cancel()
+		if all := <-told; !slices.Equal(all, []nodes.State{nodes.Ours, nodes.Absent, nodes.Ours}) {
+			r.Errorf("told %v", all)
+		}
 		r.closed(n)
 	})
 }
