@@ -68,7 +68,7 @@ func TestMembersAreStale(t *testing.T) {
 		link := r.srv.Client("a")
 
 		link.Cut()
-		time.Sleep(time.Second)
+		time.Sleep(sessionTimeout)
 		wantTold(t, told(), "stale: 2=of 2", "2=of 2")
 
 		link.Partition() // nothing is heard
