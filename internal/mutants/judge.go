@@ -17,6 +17,7 @@ import (
 type built struct {
 	target
 	dir      string
+	sums     map[string]string // of the files as they were read
 	mutants  []mutant
 	programs []program
 }
@@ -61,7 +62,7 @@ func build(ctx context.Context, t target) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &built{target: t, dir: dir}
+	b := &built{target: t, dir: dir, sums: map[string]string{}}
 	overlay, err := b.mutate()
 	if err != nil {
 		return nil, err
@@ -96,6 +97,7 @@ func (b *built) mutate() (overlay string, err error) {
 		if err != nil {
 			return "", err
 		}
+		b.sums[f] = sum(src)
 		var mutated []byte
 		if mutated, pkg, err = s.write(f, src); err != nil {
 			return "", err
