@@ -63,7 +63,6 @@ var targets = []target{
 		judges: []judge{
 			{dir: "recipes/nodes", run: "TestKeeper"},
 			{dir: "recipes/nodes", run: "TestExploreKeeper$"},
-			{dir: "recipes/nodes", run: ".", skip: "Explore|Schedules"},
 		},
 	},
 	{
