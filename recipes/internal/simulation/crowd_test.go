@@ -12,8 +12,9 @@ const (
 
 // A crowd plays the whole vocabulary on one kind of lock, or on several kinds that meet. It is
 // up to twelve actors of up to three clients, on up to three paths. In half of the schedules
-// they are of one client and stand in one line. So they hand over to each other in the process,
-// and what happens to them is what programs and operators do. In the others all faults come.
+// they are of one or two clients and stand in one line. So they hand over to each other in the
+// process, and what happens to them is what programs and operators do. In the others all faults
+// come.
 var (
 	mutexCrowd    = crowd("TestMutexCrowdSeed", mutexes)
 	readersCrowd  = crowd("TestReadersCrowdSeed", readWrite)
@@ -54,7 +55,7 @@ func (w *world) drawWhole() (paths int) {
 		w.menu = slices.Concat(w.menu, operatorsMenu)
 		return paths
 	}
-	if r.IntN(2) == 0 {
+	if r.IntN(3) > 0 {
 		w.clients, w.actors = 2, mostActors/2
 	}
 	w.menu, w.style = operatorsMenu, operated

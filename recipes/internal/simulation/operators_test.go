@@ -8,7 +8,7 @@ import (
 )
 
 // operated is how the deeds of operators are drawn that strike a crowd.
-var operated = style{least: 8, more: 40, patient: 2}
+var operated = style{least: 20, more: 60, patient: 2}
 
 // operatorsMenu is what operators do, mostly.
 var operatorsMenu = []fault{
@@ -24,6 +24,8 @@ var operatorsMenu = []fault{
 	{"ask", askContender},
 	{"ask", askContender},
 	{"ask", askContender},
+	{"expire", expire},
+	{"expire", expire},
 	{"expire", expire},
 	{"expire", expire},
 }

@@ -63,6 +63,7 @@ var unwanted = []struct {
 	{nil, regexp.MustCompile(`^a permit holds.*; behind a`), "permits have no place"},
 	{[]*kind{mutexes, readWrite, latches, mutexSelector}, regexp.MustCompile(` waits, .*; behind nobody`), "it holds, or is about to be told so"},
 	{[]*kind{semaphores, permitAlone, latches}, regexp.MustCompile(`holds twice`), "an acquire within the hold is refused"},
+	{[]*kind{readWrite}, regexp.MustCompile(`^a writer waits, is (asked|deleted); behind a writer of another, before a writer`), "rare: writers are fewer than readers"},
 	{[]*kind{readWrite}, regexp.MustCompile(`^a reader holds twice.*; behind a`), "rare, and a front that shares is nothing to a reader"},
 	{nil, regexp.MustCompile(`(hands over|is sent behind);.*before nobody`), "its successor stands behind it"},
 	{[]*kind{mutexSelector}, regexp.MustCompile(`is sent behind`), "mutexes stand in between, and refuse it; latches come to it"},
