@@ -26,6 +26,7 @@ type wait struct {
 
 	waiter, holder string // their sessions, see party
 	heldSince      *time.Time
+	campaign       bool // in an election, and nothing is known to stand still for it
 }
 
 // kindCommand is the kind of a wait for a command. A docent releases its lock when its
@@ -53,8 +54,15 @@ for the lock once more, and waits for itself for ever. In Go that is an acquire 
 whose context is not the hold's. In Java it is a second InterProcessMutex object in one thread.
 
 A session is a process or a part of one. Several goroutines of a session may each
-hold and wait on their own, so a circle need not be a deadlock. If it stays when you look
-again, it is one. With --dot the command writes all waits, for Graphviz.
+hold and wait on their own, so a circle need not be a deadlock. It is one if no wait in it
+ends: the same waits are there when you look again, each older (SINCE) than your programs
+ever hold a lock. A circle with a wait that is always young is none. With --dot the command
+writes all waits, for Graphviz.
+
+A wait in an election by LeaderLatch closes no circle. A program campaigns in the background
+as a rule, for as long as it runs, and its work does not wait for that. A docent elect in the
+command of another docent does count. An election by LeaderSelector has the nodes of a mutex,
+so its waits do count, and are as old as the campaigns.
 
 A docent within the command of another one, as in docent run A -- docent run B -- make, has
 a session of its own. The other one releases its lock when that command ends, so it waits for
@@ -101,7 +109,7 @@ shows who holds each lock and who waits for it.`,
 
 // found says what the waits of circles may be.
 func found(circle []wait) error {
-	say := fmt.Sprintf("%d waits are part of a circle", len(circle))
+	say := counted(len(circle), "wait is", "waits are") + " part of a circle"
 	if slices.ContainsFunc(circle, func(w wait) bool { return w.Kind == kindSelf }) {
 		say += `; one of the kind "self" is a deadlock unless another goroutine or thread of the program holds`
 	}
@@ -146,7 +154,7 @@ func waitsIn(contenders []row) (all []wait) {
 		for _, ahead := range contenders[:i] {
 			w := wait{
 				waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
-				Since: waiter.Age, QueuedSince: waiter.QueuedSince,
+				Since: waiter.Age, QueuedSince: waiter.QueuedSince, campaign: waiter.Kind == kindLatch && waiter.Within == "",
 			}
 			switch {
 			case ahead.Mode == reading && waiter.Mode == reading:
@@ -206,8 +214,10 @@ func label(r row) string {
 }
 
 // circles keeps the waits that are part of a circle: whose holder waits, by whatever
-// way, for the waiter. A session that waits for its own hold must have done so for self.
+// way, for the waiter. A campaign is no part. A session that waits for its own hold must
+// have done so for self.
 func circles(all []wait, self time.Duration, now time.Time) (in []wait) {
+	all = slices.DeleteFunc(slices.Clone(all), func(w wait) bool { return w.campaign })
 	young := func(since *time.Time) bool { return since != nil && now.Sub(*since) < self }
 	next := map[string][]string{}
 	for _, w := range all {

@@ -453,6 +453,39 @@ func TestDeadlocks(t *testing.T) {
 	}
 }
 
+// A program campaigns in the background, and its other goroutines take locks. So its wait
+// in an election blocks none of them, and closes no circle.
+func TestDeadlocksOfCampaigns(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+	campaign := func(c *client.Client, n int) {
+		latch, err := recipes.NewLeaderLatch(c, "/leader")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = latch.Do(ctx, func(ctx context.Context, _ *recipes.Term) error { <-ctx.Done(); return nil })
+		}()
+		t.Cleanup(func() { cancel(); <-done })
+		eventually(t, func() bool { return len(srv.Children("/leader")) == n })
+	}
+	campaign(a, 1)
+	campaign(b, 2)
+	campaign(a, 3)
+	acquired(t, b, "/x")
+	waiting(t, a, "/x")
+	if s := do(t, srv, "deadlocks", "--self", "1ns"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
+		t.Errorf("a leads and waits for b: %+v", s)
+	}
+	if s := do(t, srv, "deadlocks", "--dot"); strings.Count(s.out, `[label="/leader"]`) != 3 {
+		t.Errorf("the graph has the waits in the election: %+v", s)
+	}
+}
+
 // A session that waits for its own hold for a while is a circle of one. It need not be a
 // deadlock, so a young wait is none, and --self says what is young.
 func TestDeadlocksSelf(t *testing.T) {
@@ -473,7 +506,7 @@ func TestDeadlocksSelf(t *testing.T) {
 		}
 	}
 	s := do(t, srv, "deadlocks", "--self", "1ns", "-o", "json")
-	if s.code != exitFailure || strings.Count(s.out, `"kind": "self"`) != 1 || !strings.Contains(s.err, "another goroutine") {
+	if s.code != exitFailure || strings.Count(s.out, `"kind": "self"`) != 1 || !strings.Contains(s.err, "1 wait is part of a circle; one of the kind") {
 		t.Errorf("%+v", s)
 	}
 	if s := do(t, srv, "deadlocks", "--self", "1ns", "--dot"); strings.Count(s.out, `[label="/x"]`) != 1 {

@@ -410,3 +410,26 @@ func TestDeadlocksOfOneLock(t *testing.T) {
 	}
 	_ = cmd.Wait()
 }
+
+// A docent that campaigns in the command of another one does nothing else, so the other one
+// waits for the lead.
+func TestDeadlocksOfNestedElections(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := docent(t, srv, "elect", "/leader", "--", "sh", "-c", `exec "$0" --servers "$1" elect /leader -- true`, self, srv.Addr())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(srv.Children("/leader")) == 2 })
+	if s := do(t, srv, "deadlocks"); s.code != exitFailure || !strings.Contains(s.err, "2 waits are part of a circle") {
+		t.Errorf("%+v", s)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+}
