@@ -19,6 +19,7 @@ type row struct {
 	Place   int    `col:"#"         json:"place"` // 1 is the first
 	State   string `col:"STATE"     json:"state"` // "holds" or "waits"
 	Mode    string `col:"MODE"      json:"mode"`
+	ID      string `col:"ID,some"   json:"id,omitempty"` // of a participant of an election
 	Client  string `col:"CLIENT"    json:"client"`
 	Host    string `col:"HOST"      json:"host"`
 	PID     string `col:"PID"       json:"pid"`
@@ -56,6 +57,9 @@ func rows(l lock, queue []recipes.Contender, now time.Time) []row {
 			ReleaseRequested: c.ReleaseRequested(), Unreadable: c.Unreadable,
 		}
 		r.Client, r.Within = unnested(c.Owner.Client)
+		if l.kind == kindLatch {
+			r.ID = r.Data
+		}
 		if c.Holder {
 			r.State = holds
 		}

@@ -423,6 +423,16 @@ func TestElection(t *testing.T) {
 	if s := do(t, srv, "who", "/leaders/a", "-o", "wide"); s.code != 0 || !strings.Contains(s.out, "worker-7") || !strings.Contains(s.out, filepath.Base(term.Path())) {
 		t.Errorf("%+v", s)
 	}
+	if s := do(t, srv, "queue", "/leaders/a"); s.code != 0 || !strings.Contains(s.out, "  ID  ") || !strings.Contains(s.out, "  worker-7  ") {
+		t.Errorf("queue says no id: %+v", s)
+	}
+	if s := do(t, srv, "queue", "/leaders/a", "-o", "json"); !strings.Contains(s.out, `"id": "worker-7"`) {
+		t.Errorf("%+v", s)
+	}
+	acquired(t, connect(t, srv), "/a")
+	if s := do(t, srv, "queue", "/a"); s.code != 0 || strings.Contains(s.out, "  ID  ") {
+		t.Errorf("an id of a lock: %+v", s)
+	}
 	if s := do(t, srv, "ask", "--yes", "/leaders/a"); s.code != exitFailure || !strings.Contains(s.err, "hand over") {
 		t.Errorf("%+v", s)
 	}

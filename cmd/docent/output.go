@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,7 +53,8 @@ func choices(cmd *cobra.Command, flag string, values ...string) {
 }
 
 // write writes rows, structs with a text for each field. A field has a tag `col` with
-// its heading, and ",wide" behind it if only the wide table has it.
+// its heading, and ",wide" behind it if only the wide table has it. With ",some" a table has
+// it if a row does.
 func write[T any](w io.Writer, f format, rows []T) error {
 	if f == asJSON {
 		out := json.NewEncoder(w)
@@ -62,7 +64,7 @@ func write[T any](w io.Writer, f format, rows []T) error {
 		}
 		return out.Encode(rows)
 	}
-	return newListing[T](w, f).add(rows...)
+	return newListing(w, f, rows...).add(rows...)
 }
 
 // A level of attention that a row wants, on a terminal with colors.
@@ -88,13 +90,14 @@ type listing[T any] struct {
 	colors  bool
 }
 
-func newListing[T any](w io.Writer, f format) *listing[T] {
+// newListing begins a listing. Its columns with ",some" are those of rows.
+func newListing[T any](w io.Writer, f format, rows ...T) *listing[T] {
 	l := &listing[T]{out: w, colors: terminal(w) && os.Getenv("NO_COLOR") == ""}
 	if f == jsonl {
 		l.lines = json.NewEncoder(w)
 		return l
 	}
-	l.columns, l.heads = headings(reflect.TypeFor[T](), f == wide)
+	l.columns, l.heads = headings(f == wide, rows)
 	l.widths = make([]int, len(l.heads))
 	return l
 }
@@ -158,10 +161,12 @@ func (l *listing[T]) line(text *strings.Builder, cells []string, color string) {
 }
 
 // headings are the columns of a table.
-func headings(of reflect.Type, all bool) (columns []int, heads []string) {
+func headings[T any](all bool, rows []T) (columns []int, heads []string) {
+	of := reflect.TypeFor[T]()
 	for i := range of.NumField() {
 		head, when, _ := strings.Cut(of.Field(i).Tag.Get("col"), ",")
-		if head != "" && (all || when == "") {
+		has := func(row T) bool { return !reflect.ValueOf(row).Field(i).IsZero() }
+		if head != "" && (when == "" || when == "wide" && all || when == "some" && slices.ContainsFunc(rows, has)) {
 			columns, heads = append(columns, i), append(heads, head)
 		}
 	}
