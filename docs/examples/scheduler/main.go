@@ -25,7 +25,7 @@ const election = "/examples/scheduler"
 
 func main() {
 	servers := flag.String("servers", "", "connect string; empty: an in-process server and three schedulers")
-	id := flag.String("id", "", "of this scheduler, with -servers")
+	id := flag.String("id", self(), "of this scheduler, with -servers")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -40,6 +40,12 @@ func main() {
 		cancel()
 		os.Exit(1) //nolint:gocritic // the deferred cancel was called
 	}
+}
+
+// self tells this process from the others.
+func self() string {
+	host, _ := os.Hostname() // without one, the process ids of one host still differ
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
 // one is a scheduler as a process of its own, until ctx ends. Start several, and kill the
