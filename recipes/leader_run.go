@@ -83,8 +83,8 @@ func (e *Election) lead(ctx context.Context, fn func(ctx context.Context, term *
 	case term == nil:
 		return err
 	case errors.Is(term.Err(), ErrLost): // fn may have failed with the loss of another lock
-		if time.Since(begun) > term.grant.timeout() {
-			return nil // no series of losses
+		if time.Since(begun) > term.grant.timeout() || errors.Is(term.Err(), client.ErrClosed) {
+			return nil // no series of losses; the next campaign says if the client is closed
 		}
 		return e.fail("lead", term.Err()) // without fn's error, which may be marked as permanent
 	case failed == nil:

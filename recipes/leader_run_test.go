@@ -3,9 +3,11 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/retry"
 )
@@ -204,6 +206,40 @@ func TestRunThatEndsBetweenTermsNamesTheElection(t *testing.T) {
 			if wantErr(t, err, context.Canceled); !errors.As(err, &of) || of.Path != latch.Path() {
 				r.Errorf("the error does not name the election: %v", err)
 			}
+		}
+	})
+}
+
+// messages passes on what is logged, from warnings on.
+type messages struct {
+	slog.Handler
+
+	said chan string
+}
+
+func (m messages) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (m messages) Handle(_ context.Context, r slog.Record) error {
+	m.said <- r.Message
+	return nil
+}
+
+// A program that closes its client under Run is told by Run alone: no log says that the
+// participant tries again.
+func TestRunUnderAClientThatCloses(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		said := make(chan string, 16)
+		c := r.connect("a", client.WithLogger(slog.New(messages{slog.DiscardHandler, said})))
+		err := r.latch(c, "a").Run(r.ctx, func(ctx context.Context, _ *recipes.Term) error {
+			go func() { _ = c.Close() }()
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		wantErr(t, err, client.ErrClosed)
+		close(said)
+		for text := range said {
+			r.Errorf("logged %q", text)
 		}
 	})
 }
