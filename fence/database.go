@@ -38,6 +38,9 @@ var errNoDB = errors.New("fence: Database.DB is nil; open one with sql.Open")
 // transaction is committed. It returns no error for a lock that was lost
 // afterwards, or for a release that failed and goes on in the background.
 func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string, fn func(ctx context.Context, tx *sql.Tx) error) error {
+	if fn == nil {
+		return errNoFunction
+	}
 	if err := db.notInside(ctx, resource); err != nil {
 		return err
 	}
@@ -72,6 +75,9 @@ func Tx[H Hold](ctx context.Context, lock Lock[H], db Database, resource string,
 // case the token may have been raised, which harms no newer holder: repeat the
 // call.
 func (d Database) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
+	if fn == nil {
+		return errNoFunction
+	}
 	if d.DB == nil {
 		return errNoDB
 	}
@@ -107,6 +113,9 @@ func (d Database) Do(ctx context.Context, resource string, token int64, fn func(
 // database end transactions that are idle for long. A process that is stopped
 // inside fn keeps the row locked until its connection is closed.
 func (d Database) Tx(ctx context.Context, resource string, fn func(ctx context.Context, tx *sql.Tx) error) (err error) {
+	if fn == nil {
+		return errNoFunction
+	}
 	if d.DB == nil {
 		return errNoDB
 	}

@@ -69,6 +69,9 @@ func (g *Gate) Newest(resource string) int64 {
 // call Do with the same resource and token. With a newer token it would wait
 // for itself until ctx ends.
 func (g *Gate) Do(ctx context.Context, resource string, token int64, write func(ctx context.Context) error) error {
+	if write == nil {
+		return errNoFunction
+	}
 	if err := valid(resource, token); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestGateRefusesArguments(t *testing.T) {
 	t.Parallel()
 	var gate fence.Gate
 	wantErr(t, gate.Check("a", 0), fence.ErrNoToken)
-	wantErr(t, gate.Do(t.Context(), "a", -1, nil), fence.ErrNoToken)
+	wantErr(t, gate.Do(t.Context(), "a", -1, func(context.Context) error { return nil }), fence.ErrNoToken)
 	if err := gate.Check("", 1); err == nil {
 		t.Error("a resource without a name was accepted")
 	}

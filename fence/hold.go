@@ -41,7 +41,10 @@ type Checker interface {
 	Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error
 }
 
-var errNoChecker = errors.New("fence: the Checker is nil; pass a Database, a *Gate or a Remote")
+var (
+	errNoChecker  = errors.New("fence: the Checker is nil; pass a Database, a *Gate or a Remote")
+	errNoFunction = errors.New("fence: the function is nil; pass the work to do with the token")
+)
 
 // Do takes the lock, raises its token at the resource, runs fn, and releases
 // the lock. The order matters: no write of an older holder is accepted after
@@ -58,10 +61,13 @@ var errNoChecker = errors.New("fence: the Checker is nil; pass a Database, a *Ga
 // error is fn's, joined with that of the release, which says if the lock was
 // lost before fn returned.
 //
-// If at is nil, Do returns an error and does not take the lock.
+// If at or fn is nil, Do returns an error and does not take the lock.
 func Do[H Hold](ctx context.Context, lock Lock[H], at Checker, resource string, fn func(ctx context.Context) error) error {
 	if at == nil {
 		return errNoChecker
+	}
+	if fn == nil {
+		return errNoFunction
 	}
 	return lock.Do(ctx, func(ctx context.Context, hold H) error {
 		return Under(ctx, hold, at, resource, fn)
@@ -73,6 +79,9 @@ func Do[H Hold](ctx context.Context, lock Lock[H], at Checker, resource string, 
 func Under(ctx context.Context, hold Hold, at Checker, resource string, fn func(ctx context.Context) error) error {
 	if at == nil {
 		return errNoChecker
+	}
+	if fn == nil {
+		return errNoFunction
 	}
 	if err := exclusive(hold, resource); err != nil {
 		return err

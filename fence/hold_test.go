@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -149,7 +150,7 @@ func TestUnder(t *testing.T) {
 	})
 	wantErr(t, err, errLost)
 	l.hold.exclusive = false
-	wantErr(t, fence.Under(t.Context(), l.hold, &fence.Gate{}, "stock", nil), fence.ErrShared)
+	wantErr(t, fence.Under(t.Context(), l.hold, &fence.Gate{}, "stock", func(context.Context) error { return nil }), fence.ErrShared)
 	l.want(t)
 }
 
@@ -271,4 +272,29 @@ func TestUnderTwoResources(t *testing.T) {
 	if err != nil || shop.Newest("stock") != 7 || bank.Newest("accounts") != 7 {
 		t.Errorf("%v, %d, %d", err, shop.Newest("stock"), bank.Newest("accounts"))
 	}
+}
+
+// Without a function there is nothing to fence: no lock is taken, and no token raised.
+func TestNoFunction(t *testing.T) {
+	t.Parallel()
+	l, gate := newLock(t.Context()), &fence.Gate{}
+	_, db := openStore(t, l.trace, 0)
+	remote := fence.Remote{Client: http.DefaultClient, URL: "http://unused"}
+	for name, err := range map[string]error{
+		"Do":          fence.Do(t.Context(), l, gate, "a", nil),
+		"Under":       fence.Under(t.Context(), l.hold, gate, "a", nil),
+		"Tx":          fence.Tx(t.Context(), l, db, "a", nil),
+		"Gate.Do":     gate.Do(t.Context(), "a", 7, nil),
+		"Remote.Do":   remote.Do(t.Context(), "a", 7, nil),
+		"Database.Do": db.Do(t.Context(), "a", 7, nil),
+		"Database.Tx": db.Tx(t.Context(), "a", nil),
+	} {
+		if err == nil || err.Error() != "fence: the function is nil; pass the work to do with the token" {
+			t.Errorf("%s of a nil function: %v", name, err)
+		}
+	}
+	if gate.Newest("a") != 0 {
+		t.Error("a token was raised")
+	}
+	l.want(t)
 }

@@ -31,6 +31,9 @@ var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a T
 // came from no Handler. In the last two cases the token may have been raised,
 // which harms no newer holder: repeat the call.
 func (r Remote) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
+	if fn == nil {
+		return errNoFunction
+	}
 	if err := valid(resource, token); err != nil {
 		return err
 	}

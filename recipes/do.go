@@ -13,6 +13,9 @@ const releaseGrace = time.Second
 
 // do runs fn while acquire's hold lasts.
 func do[H AnyHold](ctx context.Context, acquire func(context.Context) (H, error), fn func(ctx context.Context, hold H) error) (err error) {
+	if fn == nil {
+		return errNoFunction
+	}
 	hold, err := acquire(ctx)
 	if err != nil {
 		return err

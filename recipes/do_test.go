@@ -250,3 +250,26 @@ func TestDoNilAfterCancel(t *testing.T) {
 		}
 	})
 }
+
+// Without a function there is nothing to do under a lock, so none is asked for.
+func TestDoOfNoFunction(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m, e := r.mutex(c), r.latch(c, "a")
+		h := r.held(m)
+		for name, try := range map[string]func() error{
+			"Do":    func() error { return m.Do(r.ctx, nil) },
+			"TryDo": func() error { return m.TryDo(r.ctx, nil) },
+			"lead":  func() error { return e.Do(r.ctx, nil) },
+			"Run":   func() error { return e.Run(r.ctx, nil) },
+		} {
+			begun := time.Now()
+			if err := try(); err == nil || err.Error() != "recipes: the function is nil; pass the work to do while the lock is held" || time.Since(begun) != 0 {
+				r.Errorf("%s of a nil function: %v, after %v", name, err, time.Since(begun))
+			}
+		}
+		r.check(h.Close())
+		r.inElection(0)
+	})
+}

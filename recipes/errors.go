@@ -49,6 +49,8 @@ var (
 	// ErrSeveralSessions says that [MultiHold.Guard] was called for locks of
 	// several clients, whose sessions no transaction can check at once.
 	ErrSeveralSessions = errors.New("the locks are of several sessions, and a transaction is of one; guard with one of its Holds")
+
+	errNoFunction = errors.New("recipes: the function is nil; pass the work to do while the lock is held")
 )
 
 // LockError is the error of a failed lock operation.

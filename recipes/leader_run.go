@@ -34,6 +34,9 @@ import (
 // recipe uses ([ErrForeignLock]) end no Run: look at the log, or campaign once before.
 func (e *Election) Run(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
 	ctxerr.Require(ctx)
+	if fn == nil {
+		return errNoFunction
+	}
 	outer := around(ctx)
 	once := func(ctx context.Context) error {
 		if why := lostAmong(outer); why != nil { // a campaign that begins now would not know

@@ -200,8 +200,8 @@ func TestRunThatEndsBetweenTermsNamesTheElection(t *testing.T) {
 	bubble(t, func(r *rig) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		latch := r.latch(r.connect("a"), "a")
-		within := latch.Run(ctx, func(context.Context, *recipes.Term) error { cancel(); return nil })
-		for _, err := range []error{within, latch.Run(ctx, nil)} {
+		end := func(context.Context, *recipes.Term) error { cancel(); return nil }
+		for _, err := range []error{latch.Run(ctx, end), latch.Run(ctx, end)} {
 			var of *recipes.LockError
 			if wantErr(t, err, context.Canceled); !errors.As(err, &of) || of.Path != latch.Path() {
 				r.Errorf("the error does not name the election: %v", err)
