@@ -115,8 +115,12 @@ func (n *PersistentNode) Changes(ctx context.Context) iter.Seq[Status] {
 }
 
 // Wait waits until the node stands with the newest data. It is for a node that was lost,
-// or that has started with [WithLazyStart]. The error matches that of ctx and why the node does not stand, or [ErrClosed] or [ErrRemoved]. If there is no
-// connection it matches client.ErrNotConnected and says why.
+// or that has started with [WithLazyStart]. The error matches that of ctx and why the node
+// does not stand, or [ErrClosed] or [ErrRemoved]. If there is no connection it matches
+// client.ErrNotConnected and says why.
+//
+// Before Start, Wait waits for that too, as another goroutine may be about to call it. If
+// none does, only the end of ctx or Close ends the wait. So give ctx an end.
 func (n *PersistentNode) Wait(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	if n.unmade() {
