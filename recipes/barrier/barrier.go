@@ -114,28 +114,56 @@ func (b *DistributedBarrier) Remove(ctx context.Context) error {
 // servers since 3.8.4 and 3.9.2 refuse it (ZOOKEEPER-2590). Wait may be called by any
 // number of goroutines.
 func (b *DistributedBarrier) Wait(ctx context.Context) error {
+	w := waiting{}
 	for {
 		s, err := b.c.Session(ctx)
 		if err != nil {
 			return err
 		}
-		err = b.waitIn(ctx, s)
+		err = b.waitIn(ctx, s, &w)
 		if err == nil || s.Err() == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
+// waiting decides for one Wait. It has no I/O.
+//
+//	state        what was seen               then
+//	begun        no barrier                  passed
+//	begun        a barrier                   blocked by it
+//	blocked      no barrier, or another one  passed: in between there was none
+//	blocked      the same barrier            blocked
+type waiting struct {
+	by int64 // czxid of the barrier that blocks, 0 before the first look
+}
+
+// passes reports whether the waiter passes, of which czxid is that of the barrier that was
+// seen, or 0 without one.
+func (w *waiting) passes(czxid int64) bool {
+	before := w.by
+	w.by = czxid
+	return czxid == 0 || before != 0 && before != czxid
+}
+
 // waitIn is Wait in one session. Servers that a session moves to have seen all that it
 // has seen.
-func (b *DistributedBarrier) waitIn(ctx context.Context, s *client.Session) error {
+func (b *DistributedBarrier) waitIn(ctx context.Context, s *client.Session, state *waiting) error {
 	if err := s.Sync(ctx, b.path); err != nil {
 		return err
 	}
 	for {
-		there, _, w, err := look(ctx, s, b.path)
-		if err != nil || !there {
+		there, stat, w, err := look(ctx, s, b.path)
+		if err != nil {
 			return err
+		}
+		czxid := int64(0)
+		if there {
+			czxid = stat.Czxid
+		}
+		if state.passes(czxid) {
+			w.Stop()
+			return nil
 		}
 		select {
 		case <-w.Done():
