@@ -300,14 +300,16 @@ func either(ctx context.Context, one, other *client.OneShotWatch) error {
 // node or the member's own node changes. The last member to come sees all others,
 // as its list is newer than its node. So no other member needs to be woken.
 func (e *entry) await(ctx context.Context, s *client.Session) error {
-	there, _, ready, err := s.ExistsW(ctx, e.b.ready())
+	there, opened, ready, err := s.ExistsW(ctx, e.b.ready())
 	if err != nil {
 		return err
 	}
 	defer ready.Stop()
-	if there {
+	if there { // it may be gone again before it is read
+		e.created = e.created || opened.Czxid > e.czxid
 		return nil
 	}
+	defer e.heard(ready)
 	stands, stat, own, err := look(ctx, s, e.path)
 	if err != nil {
 		return err
@@ -331,10 +333,19 @@ func (e *entry) await(ctx context.Context, s *client.Session) error {
 	if err := either(ctx, ready, own); err != nil {
 		return e.waited(err)
 	}
-	if event, _ := ready.Event(); event == zk.EventNodeCreated {
-		e.created = true // it may be gone again before it is read
-	}
 	return nil
+}
+
+// heard notes that the ready node was made while this member's node stood. It may be gone
+// again before it is read.
+func (e *entry) heard(ready *client.OneShotWatch) {
+	select {
+	case <-ready.Done():
+		if event, _ := ready.Event(); event == zk.EventNodeCreated {
+			e.created = true
+		}
+	default:
+	}
 }
 
 func (e *entry) deleted() error {
