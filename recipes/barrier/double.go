@@ -34,6 +34,7 @@ type DistributedDoubleBarrier struct {
 	c       *client.Client
 	path    string
 	members int
+	newName func() string // of a member's node
 
 	mu   sync.Mutex // guards what follows; never held across I/O
 	left []string   // paths of nodes whose removal was begun and may not be done
@@ -49,7 +50,7 @@ func NewDistributedDoubleBarrier(c *client.Client, path string, members int, opt
 	if members < 1 {
 		return nil, fmt.Errorf("barrier: %d members at %s; a barrier needs at least one", members, path)
 	}
-	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members}, nil
+	return &DistributedDoubleBarrier{settings: set, c: c, path: path, members: members, newName: newName}, nil
 }
 
 // Path is the path of the directory of the nodes.
@@ -72,10 +73,12 @@ func (b *DistributedDoubleBarrier) data() []byte {
 const (
 	countMark = " members="
 	nameMark  = " name="
+	namesMark = " counted=" // in the ready node: the members of the round
+	lateMark  = " late"     // in a member's node: it has come into a round that was open
 )
 
 var (
-	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?$`)
+	marks = regexp.MustCompile(`^(?s:(.*)) members=([1-9][0-9]*)(?: name=(\S+))?(?: late)?$`)
 	// ofMember are the names of members' nodes (UUID.randomUUID).
 	ofMember = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
@@ -148,6 +151,7 @@ func (b *DistributedDoubleBarrier) View(ctx context.Context) (View, error) {
 
 // parse takes apart what a member wrote. A member of Curator's has no count.
 func parse(data []byte) (who string, count int, name string) {
+	data, _ = namesIn(data)
 	parts := marks.FindSubmatch(data)
 	if parts == nil {
 		return string(data), 0, ""
@@ -203,72 +207,8 @@ func (b *DistributedDoubleBarrier) noteGone(paths []string) {
 	b.left = slices.DeleteFunc(b.left, func(path string) bool { return slices.Contains(paths, path) })
 }
 
-// clear removes the ready node of a round that is over. A delete can only name a
-// version, and a new ready node has the same as the old. So clear first writes
-// the bytes that are there. The answer says into which node, and the old node has
-// a version of its own then.
-func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
-	data := r.data
-	if data == nil { // it may not be read
-		data = inner.DefaultData(b.c)
-	}
-	now, err := s.Set(ctx, b.ready(), data, r.stat.Version)
-	if err == nil && now.Czxid == r.stat.Czxid {
-		err = s.Delete(ctx, b.ready(), now.Version)
-	}
-	switch {
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
-		return nil // another member does the same; the caller looks again
-	case client.UnknownOutcome(err) && s.Err() == nil && ctx.Err() == nil:
-		return s.Sync(ctx, b.ready())
-	}
-	return err
-}
-
-// readyNode is the ready node as it was read.
-type readyNode struct {
-	there bool
-	data  []byte // nil if it may not be read
-	stat  *zk.Stat
-}
-
-// readReady reads the ready node.
-func (b *DistributedDoubleBarrier) readReady(ctx context.Context, s *client.Session) (r readyNode, err error) {
-	r.data, r.stat, err = s.Get(ctx, b.ready())
-	switch {
-	case err == nil:
-		r.there = true
-	case errors.Is(err, zk.ErrNoNode):
-		err = nil
-	case errors.Is(err, zk.ErrNoAuth):
-		r.there, r.stat, err = s.Exists(ctx, b.ready())
-	}
-	return r, err
-}
-
-// live returns a member that has stood since before the round was opened at zxid,
-// and a watch on it. The member at own does not count. The watch is nil if there
-// is none: the members of that round are gone.
-func (b *DistributedDoubleBarrier) live(ctx context.Context, s *client.Session, opened int64, own string) (path string, w *client.OneShotWatch, err error) {
-	names, _, err := b.list(ctx, s)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, name := range names {
-		if b.at(name) == own {
-			continue
-		}
-		there, stat, w, err := look(ctx, s, b.at(name))
-		if err != nil {
-			return "", nil, err
-		}
-		if there && stat.Czxid < opened {
-			return b.at(name), w, nil
-		}
-		w.Stop()
-	}
-	return "", nil, nil
-}
+// ofLibrary reports whether a member's name is one of [newName].
+func ofLibrary(name string) bool { return name[14] == '8' }
 
 // newName returns a UUID. Its version is 8, free form (RFC 9562), where Curator's is 4.
 func newName() string {

@@ -1,12 +1,10 @@
 package barrier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -21,20 +19,22 @@ import (
 // no member pass: it is removed.
 //
 // While a round is open, a further member passes at once, as in Curator; see
-// [WithRounds]. A ready node that Curator's members have made lets the same
+// [WithRounds]. It writes its name into the ready node before, and needs the right to do so. A ready node that Curator's members have made lets the same
 // members pass as in Curator.
 //
 // ctx bounds the waiting, and nothing after it. If it ends, the member's node is removed
 // in the background and not counted any more, where Curator's stays (CURATOR-318,
 // CURATOR-80). The error is a [*WaitError] then. If the round was opened meanwhile, the
 // others have passed with this member counted; View tells. After a lost session Enter
-// makes its node again in the next one, and never has two. Other errors match
-// [ErrMemberCount], [ErrNodeDeleted] if another client deleted the node, or are the
-// server's refusal. After any error no node stays.
+// makes its node again in the next one, and never has two. It passes with a round that was
+// opened meanwhile if it was counted in that, and is a further member of it otherwise.
+// Other errors match [ErrMemberCount], [ErrNodeDeleted] if another client deleted the
+// node, or are the server's refusal. After any error no node stays.
 func (b *DistributedDoubleBarrier) Enter(ctx context.Context) (*Member, error) {
 	ctxerr.Require(ctx)
 	for {
-		e := &entry{b: b, path: b.at(newName()), seen: -1, same: map[string]bool{}}
+		name := b.newName()
+		e := &entry{b: b, path: b.at(name), rule: entering{name: name, rounds: b.rounds}, seen: -1}
 		m, err := e.enter(ctx)
 		if err == nil {
 			return m, nil
@@ -54,16 +54,14 @@ var errOpen = errors.New("an earlier round is open")
 // entry is one Enter. It has one name for its node in all sessions, so that a request
 // of a lost session that arrives late makes no second one.
 type entry struct {
-	b       *DistributedDoubleBarrier
-	path    string
-	session *client.Session // the newest
-	sent    bool            // the create of the node was sent
-	gone    bool            // the node is known to be deleted
-	czxid   int64           // of the node in this session
-	first   int64           // of the first node, in whatever session
-	created bool            // the ready node was made while the node stood
-	seen    int             // members that stood at the last look, -1 before it
-	same    map[string]bool // members whose number was compared
+	b        *DistributedDoubleBarrier
+	path     string
+	session  *client.Session // the newest
+	sent     bool            // the create of the node was sent
+	gone     bool            // the node is known to be deleted
+	rule     entering        // decides what is next
+	seen     int             // members that stood at the last look, -1 before it
+	compared string          // the member whose number was compared
 }
 
 // enter is one try of Enter, over all sessions.
@@ -76,7 +74,8 @@ func (e *entry) enter(ctx context.Context) (*Member, error) {
 		if err != nil {
 			return nil, e.ended(ctx, err)
 		}
-		e.session, e.created = s, false
+		e.session = s
+		e.rule.away()
 		m, err := e.enterIn(ctx, s)
 		if err == nil {
 			return m, nil
@@ -101,188 +100,59 @@ func (e *entry) waited(err error) error {
 
 // enterIn is enter in one session.
 func (e *entry) enterIn(ctx context.Context, s *client.Session) (*Member, error) {
-	if e.b.rounds {
-		if err := e.awaitEnd(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.join(ctx, s); err != nil {
-		return nil, err
-	}
-	e.first = cmp.Or(e.first, e.czxid)
 	for {
-		r, err := e.b.readReady(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case r.there && r.stat.Czxid > e.czxid, !r.there && e.created:
-			if err := e.agrees(readyName, r.data); err != nil {
-				return nil, err
-			}
-			return e.pass(ctx, s)
-		case r.there:
-			pass, err := e.late(ctx, s, r)
-			if err != nil {
-				return nil, err
-			}
-			if pass {
-				return e.pass(ctx, s)
-			}
-		default:
-			if err := e.await(ctx, s); err != nil {
+		var r readyNode
+		var err error
+		if e.rule.rounds || e.rule.czxid != 0 {
+			if r, err = e.b.readReady(ctx, s); err != nil {
 				return nil, err
 			}
 		}
-	}
-}
-
-// join makes the node of this member in this session. In the same transaction it
-// removes what earlier entries of this barrier have left, and its own node of a
-// lost session. So the others never count this process twice.
-func (e *entry) join(ctx context.Context, s *client.Session) error {
-	for {
-		if e.sent {
-			if err := s.Sync(ctx, e.path); err != nil {
-				return err
+		next, member, w := e.rule.next(r.round(), nil), "", (*client.OneShotWatch)(nil)
+		if next == askLive {
+			if member, w, err = e.b.live(ctx, s, r.round(), e.path); err != nil {
+				return nil, err
 			}
-			there, stat, err := s.Exists(ctx, e.path)
-			if err != nil {
-				return err
-			}
-			if there && stat.EphemeralOwner == s.ID() { // no other client can know the name
-				e.czxid = stat.Czxid
-				return nil
-			}
+			stands := w != nil
+			next = e.rule.next(r.round(), &stands)
 		}
-		old := e.b.leftovers()
-		parts, err := e.remains(ctx, s, old)
-		if err != nil {
-			return err
+		if next == pass {
+			return e.pass(ctx, s, r)
 		}
-		e.sent = true
-		if len(parts) > 0 {
-			_, err = s.Multi(ctx, append(parts, client.CreateOp(e.path, e.b.data(), e.b.creation(client.Ephemeral())...))...)
-		} else {
-			var stat *zk.Stat
-			_, stat, err = s.CreateStat(ctx, e.path, e.b.data(), e.b.parents(client.Ephemeral())...)
-			if err == nil {
-				e.czxid = stat.Czxid
-			}
-		}
-		switch {
-		case err == nil:
-			e.b.noteGone(old)
-			if len(parts) == 0 {
-				return nil
-			}
-		case !retries(ctx, s, err):
-			return err
-		}
-	}
-}
-
-// retries reports whether the caller should look again after a refused or lost
-// transaction.
-func retries(ctx context.Context, s *client.Session, err error) bool {
-	if ctx.Err() != nil || s.Err() != nil {
-		return false
-	}
-	return client.UnknownOutcome(err) || errors.Is(err, zk.ErrNoNode) ||
-		errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
-}
-
-// remains are the deletions of nodes that this process has left.
-func (e *entry) remains(ctx context.Context, s *client.Session, old []string) ([]client.Op, error) {
-	var parts []client.Op
-	if e.sent {
-		old = append(old, e.path)
-	}
-	for _, path := range old {
-		there, stat, err := s.Exists(ctx, path)
+		err = e.do(ctx, s, next, r, member, w)
+		w.Stop()
 		if err != nil {
 			return nil, err
 		}
-		if there {
-			parts = append(parts, client.DeleteOp(path, stat.Version))
-		}
 	}
-	return parts, nil
 }
 
-// late decides what to do in a round that was open before this member came.
-func (e *entry) late(ctx context.Context, s *client.Session, r readyNode) (pass bool, err error) {
-	if r.stat.Czxid > e.first { // it was opened during this Enter, whose session was lost then
-		return true, e.agrees(readyName, r.data)
+// do does what the rule says, except to pass. w watches the member, if one stands.
+func (e *entry) do(ctx context.Context, s *client.Session, next deed, r readyNode, member string, w *client.OneShotWatch) error {
+	switch next {
+	case join:
+		return e.join(ctx, s)
+	case register:
+		return e.register(ctx, s, r)
+	case withdraw:
+		return e.withdraw(ctx, s, member)
+	case awaitEnd:
+		return e.awaitEnd(ctx, s, w)
+	case removeStale:
+		return e.b.clear(ctx, s, r)
+	default:
+		return e.await(ctx, s)
 	}
-	member, w, err := e.b.live(ctx, s, r.stat.Czxid, e.path)
-	if err != nil {
-		return false, err
-	}
-	w.Stop()
-	switch {
-	case w == nil:
-		return false, e.b.clear(ctx, s, r)
-	case e.b.rounds:
-		return false, e.withdraw(ctx, s, member)
-	}
-	return true, e.agrees(readyName, r.data)
 }
 
-// withdraw deletes the node of this member and returns errOpen, if another member
-// of the open round stands at path. If that member has left, the round may be
-// over and the next one opened with this member counted. Then withdraw returns
-// nil, and the caller looks again.
-func (e *entry) withdraw(ctx context.Context, s *client.Session, path string) error {
-	own := client.DeleteOp(e.path, client.AnyVersion)
-	_, err := s.Multi(ctx, client.CheckOp(path, client.AnyVersion), own)
-	refused := (*client.MultiError)(nil)
-	if errors.Is(err, zk.ErrNoAuth) && errors.As(err, &refused) && refused.Index == 0 {
-		_, err = s.Multi(ctx, own) // a check takes the right to read
+// awaitEnd waits until the ready node or the watched member of its round has changed.
+func (e *entry) awaitEnd(ctx context.Context, s *client.Session, member *client.OneShotWatch) error {
+	there, _, ready, err := look(ctx, s, e.b.ready())
+	if err != nil || !there {
+		return err
 	}
-	if err != nil {
-		if !retries(ctx, s, err) {
-			return err
-		}
-		if err := s.Sync(ctx, e.path); err != nil {
-			return err
-		}
-		if there, _, err := s.Exists(ctx, e.path); err != nil || there {
-			return err
-		}
-	}
-	e.gone = true
-	return errOpen
-}
-
-// awaitEnd waits until no round is open that was open before this Enter had a node. A
-// member that has lost its session since belongs to a round that was opened meanwhile.
-func (e *entry) awaitEnd(ctx context.Context, s *client.Session) error {
-	for {
-		r, err := e.b.readReady(ctx, s)
-		if err != nil || !r.there || e.first != 0 && r.stat.Czxid > e.first {
-			return err
-		}
-		_, member, err := e.b.live(ctx, s, r.stat.Czxid, e.path)
-		if err != nil {
-			return err
-		}
-		if member == nil {
-			if err := e.b.clear(ctx, s, r); err != nil {
-				return err
-			}
-			continue
-		}
-		there, _, ready, err := look(ctx, s, e.b.ready())
-		if err == nil && there {
-			err = either(ctx, member, ready)
-		}
-		member.Stop()
-		ready.Stop()
-		if err != nil {
-			return err
-		}
-	}
+	defer ready.Stop()
+	return either(ctx, member, ready)
 }
 
 // either waits for one of two watches.
@@ -306,7 +176,7 @@ func (e *entry) await(ctx context.Context, s *client.Session) error {
 	}
 	defer ready.Stop()
 	if there { // it may be gone again before it is read
-		e.created = e.created || opened.Czxid > e.czxid
+		e.rule.saw(opened.Czxid)
 		return nil
 	}
 	defer e.heard(ready)
@@ -315,7 +185,7 @@ func (e *entry) await(ctx context.Context, s *client.Session) error {
 		return err
 	}
 	defer own.Stop()
-	if !stands || stat.Czxid != e.czxid {
+	if !stands || stat.Czxid != e.rule.czxid {
 		e.gone = !stands
 		return e.deleted()
 	}
@@ -342,7 +212,7 @@ func (e *entry) heard(ready *client.OneShotWatch) {
 	select {
 	case <-ready.Done():
 		if event, _ := ready.Event(); event == zk.EventNodeCreated {
-			e.created = true
+			e.rule.passes = true
 		}
 	default:
 	}
@@ -354,17 +224,18 @@ func (e *entry) deleted() error {
 
 // open makes the ready node, if all that are counted still stand.
 func (e *entry) open(ctx context.Context, s *client.Session, names []string) error {
-	counted := []client.Op{client.CheckOp(e.path, client.AnyVersion)}
+	counted, with := []client.Op{client.CheckOp(e.path, client.AnyVersion)}, []string{e.rule.name}
 	for _, name := range names {
-		if len(counted) < e.b.members && e.b.at(name) != e.path {
-			counted = append(counted, client.CheckOp(e.b.at(name), client.AnyVersion))
+		if len(counted) < e.b.members && name != e.rule.name {
+			counted, with = append(counted, client.CheckOp(e.b.at(name), client.AnyVersion)), append(with, name)
 		}
 	}
-	ready := client.CreateOp(e.b.ready(), e.b.data(), e.b.creation()...)
+	ready := client.CreateOp(e.b.ready(), withNames(e.b.data(), with), e.b.creation()...)
 	_, err := s.Multi(ctx, append(slices.Clone(counted), ready)...)
 	refused := (*client.MultiError)(nil)
 	if errors.Is(err, zk.ErrNoAuth) && errors.As(err, &refused) && refused.Index < len(counted) {
-		_, err = s.Multi(ctx, ready) // a check takes the right to read
+		// A check takes the right to read. Without it nobody is known to stand.
+		_, err = s.Multi(ctx, client.CreateOp(e.b.ready(), e.b.data(), e.b.creation()...))
 	}
 	if err == nil {
 		return nil
@@ -375,39 +246,23 @@ func (e *entry) open(ctx context.Context, s *client.Session, names []string) err
 	return s.Sync(ctx, e.b.path) // or the same list may come again from a server that lags
 }
 
-// compare reads the nodes of other members that were not read yet.
+// compare reads the number of one other member of this library, the lowest. A member whose
+// number differs from that of others differs from that of the lowest.
 func (e *entry) compare(ctx context.Context, s *client.Session, names []string) error {
-	seen := make([][]byte, len(names))
-	errs := make([]error, len(names))
-	turns := make(chan struct{}, readers)
-	var all sync.WaitGroup
-	for i, name := range names {
-		if e.same[name] || e.b.at(name) == e.path {
-			continue
-		}
-		turns <- struct{}{}
-		all.Go(func() { // ends with ctx or the answer; this call waits for it
-			defer func() { <-turns }()
-			seen[i], _, errs[i] = s.Get(ctx, e.b.at(name))
-		})
+	i := slices.IndexFunc(names, func(name string) bool { return name != e.rule.name && ofLibrary(name) })
+	if i < 0 || names[i] == e.compared {
+		return nil
 	}
-	all.Wait()
-	for i, name := range names {
-		switch {
-		case errs[i] != nil && !errors.Is(errs[i], zk.ErrNoNode) && !errors.Is(errs[i], zk.ErrNoAuth):
-			return errs[i]
-		case errs[i] == nil:
-			if err := e.agrees(name, seen[i]); err != nil {
-				return err
-			}
-			e.same[name] = true
-		}
+	data, _, err := s.Get(ctx, e.b.at(names[i]))
+	switch {
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
+		return nil
+	case err != nil:
+		return err
 	}
-	return nil
+	e.compared = names[i]
+	return e.agrees(names[i], data)
 }
-
-// readers is how many members are read at once.
-const readers = 16
 
 // agrees compares the number in what another member wrote with that of this one.
 func (e *entry) agrees(node string, data []byte) error {
@@ -421,17 +276,21 @@ func (e *entry) agrees(node string, data []byte) error {
 	return &MemberCountError{Path: e.b.path, Node: node, Member: who, Theirs: count, Ours: e.b.members}
 }
 
-// pass makes a member of an entry, if its node still stands.
-func (e *entry) pass(ctx context.Context, s *client.Session) (*Member, error) {
+// pass makes a member of an entry, if its node still stands. r is the ready node, if that
+// is there yet.
+func (e *entry) pass(ctx context.Context, s *client.Session, r readyNode) (*Member, error) {
+	if err := e.agrees(readyName, r.data); err != nil {
+		return nil, err
+	}
 	there, stat, err := s.Exists(ctx, e.path)
 	if err != nil {
 		return nil, err
 	}
-	if !there || stat.Czxid != e.czxid {
+	if !there || stat.Czxid != e.rule.czxid {
 		e.gone = !there
 		return nil, e.deleted()
 	}
-	m := &Member{b: e.b, path: e.path, session: s}
+	m := &Member{b: e.b, path: e.path, session: s, opened: r.round().opened}
 	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.holding, err = inner.Hold(ctx, s, m.lost, e.path)
 	if err != nil {

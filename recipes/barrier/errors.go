@@ -22,6 +22,7 @@ var (
 // another number of members. It matches [ErrMemberCount]. The member that found out
 // has not entered, and its node is removed. Give all members the same number.
 //
+// A member compares its number with that of one other, and with that of the ready node.
 // Curator's members do not write their number, so only members of this library are
 // compared.
 type MemberCountError struct {

@@ -69,6 +69,11 @@ type span struct {
 	operator bool      // an operator has deleted it
 }
 
+// between reports whether it stood at a time between two.
+func (s *stood) between(from, to time.Time) bool {
+	return slices.ContainsFunc(s.spans, func(one span) bool { return !one.from.After(to) && (one.to.IsZero() || one.to.After(from)) })
+}
+
 // at returns the span at a time.
 func (s *stood) at(t time.Time) *span {
 	for i := range s.spans {
@@ -84,6 +89,7 @@ type opening struct {
 	zxid     int64
 	from, to time.Time
 	with     map[string]int64 // paths that stood, and their sessions
+	joined   map[string]bool  // paths of members that have written the ready node
 }
 
 // stay is one member, from the call of Enter to the end of its Leave.
@@ -119,11 +125,18 @@ func (g *game) commit(c zktest.Commit) {
 			g.opened[len(g.opened)-1].to = c.Time
 		}
 	}
+	if n := len(g.opened); n > 0 && slices.Contains(c.Changed, ready) {
+		for p, session := range g.standing() {
+			if session == c.Session {
+				g.opened[n-1].joined[p] = true
+			}
+		}
+	}
 	for _, p := range c.Created {
 		name, below := strings.CutPrefix(p, path+"/")
 		switch {
 		case p == ready:
-			g.opened = append(g.opened, &opening{zxid: c.Zxid, from: c.Time, with: g.standing()})
+			g.opened = append(g.opened, &opening{zxid: c.Zxid, from: c.Time, with: g.standing(), joined: map[string]bool{}})
 		case below && len(name) == 36:
 			if g.nodes[p] == nil {
 				g.nodes[p] = &stood{}
@@ -294,20 +307,22 @@ func (g *game) judge() {
 	}
 }
 
-// wasOpen reports whether a round was opened during the Enter. For a barrier
-// without rounds it may also have been opened before, with a member that stood at
-// the time of the call.
+// wasOpen reports whether a round was opened while the member's node stood. For a barrier
+// without rounds another member of an open round may also have stood during the Enter.
 func (g *game) wasOpen(s *stay) bool {
 	for _, o := range g.opened {
-		switch {
-		case o.from.After(s.passed):
-		case !o.from.Before(s.called):
+		if o.from.After(s.passed) {
+			break
+		}
+		if _, counted := o.with[s.path]; counted {
 			return true
-		case !g.rounds && (o.to.IsZero() || o.to.After(s.called)):
-			for p := range o.with {
-				if one := g.nodes[p].at(s.called); one != nil && p != s.path && one.zxid < o.zxid {
-					return true
-				}
+		}
+		if g.rounds || !o.to.IsZero() && !o.to.After(s.called) {
+			continue
+		}
+		for p, node := range g.nodes {
+			if _, counted := o.with[p]; p != s.path && (counted || o.joined[p]) && node.between(s.called, s.passed) {
+				return true
 			}
 		}
 	}
@@ -316,8 +331,14 @@ func (g *game) wasOpen(s *stay) bool {
 
 // insideFor reports whether other worked on after the Leave of s had passed,
 // although its node stood when that began. If an operator ends the session, no
-// member can know in advance.
+// member can know in advance. A member that waited meanwhile, and passed with a round that
+// was opened after the Leave had begun, is of another round.
 func (g *game) insideFor(other, s *stay) bool {
+	for _, o := range g.opened {
+		if _, counted := o.with[other.path]; counted && o.from.After(s.leaving) && !o.from.After(other.passed) {
+			return false
+		}
+	}
 	one := g.nodes[other.path].at(s.leaving)
 	return one != nil && one == g.nodes[other.path].at(other.passed) && !one.operator && !g.forced[one.session] && other.passed.Before(s.left) && other.over.After(s.left)
 }

@@ -102,3 +102,78 @@ func TestGiveUpBeforeTheFirstLook(t *testing.T) {
 		r.clean()
 	})
 }
+
+// A member makes its node while a round is open, and that ends before the member looks. A
+// Leave that has seen the node does not wait for it: it waits for another round itself.
+func TestLeaveBesideOneThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {
+		bubble(t, func(r *rig) {
+			a, b, c := r.double(r.connect("a"), 2, opts...), r.double(r.connect("b"), 2, opts...), r.double(r.connect("c"), 2, opts...)
+			barrier.SetNames(b, func() string { return low })
+			join, look := make(chan struct{}), make(chan struct{})
+			r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate}, func(context.Context, zktest.Request) { <-join })
+			late := r.enter(r.ctx, c)
+			ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+			second := r.leave(r.ctx, ms[1])
+			time.Sleep(time.Second)
+			rule := r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) { <-look })
+			close(join)
+			r.check(rule.Wait(r.ctx, 1))
+			r.gone(r.leave(r.ctx, ms[0]), second)
+			close(look)
+			ms = r.inside(late, r.enter(r.ctx, a))
+			r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+			r.clean()
+		})
+	}
+}
+
+// The ready node names a member that joins an open round. A Leave that has seen the node
+// waits for the member, and so does the ready node.
+func TestLeaveBesideOneThatJoinedLate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
+		barrier.SetNames(b, func() string { return low })
+		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		second := r.leave(r.ctx, ms[1])
+		time.Sleep(time.Second)
+		late := r.inside(r.enter(r.ctx, c))[0]
+		if node, _ := r.srv.Node(ready); !strings.HasSuffix(string(node.Data), ","+late.Path()[len(path)+1:]) {
+			r.Errorf("the ready node has %q", node.Data)
+		}
+		if node, _ := r.srv.Node(late.Path()); !strings.HasSuffix(string(node.Data), " members=2 late") {
+			r.Errorf("the late member has %q", node.Data)
+		}
+		first := r.leave(r.ctx, ms[0])
+		r.gone(second)
+		waiting(r, first)
+		r.check(r.srv.Delete(ready)) // as a Leave of Curator's does
+		waiting(r, first)
+		r.gone(r.leave(r.ctx, late), first)
+		r.clean()
+	})
+}
+
+// A member joins an open round while the last one of it leaves. The ready node stands until
+// the late member has left, so nobody takes its node for one that waits.
+func TestLateMemberKeepsTheRoundOpen(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
+		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		until := make(chan struct{})
+		rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Path: ready}, func(context.Context, zktest.Request) { <-until })
+		left := []<-chan error{r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1])}
+		r.check(rule.Wait(r.ctx, 1))
+		late := r.inside(r.enter(r.ctx, c))[0]
+		close(until)
+		r.gone(left...)
+		if _, open := r.srv.Node(ready); !open {
+			r.Error("the ready node is gone, and a member is inside")
+		}
+		r.gone(r.leave(r.ctx, late))
+		r.clean()
+	})
+}

@@ -18,6 +18,7 @@ type Member struct {
 	b       *DistributedDoubleBarrier
 	path    string
 	session *client.Session
+	opened  int64 // czxid of the ready node, 0 if that was gone before it was read
 	holding inside.Holding
 	ctx     context.Context //nolint:containedctx // of the member
 	stop    context.CancelCauseFunc

@@ -184,6 +184,7 @@ func TestLeaveOrder(t *testing.T) {
 			r.gone(left)
 			r.check(r.srv.Delete(path + "/" + other))
 			r.check(r.srv.Delete(path + "/" + later))
+			r.check(r.srv.Delete(ready)) // Curator's member has come into the open round
 			r.clean()
 		})
 	}
