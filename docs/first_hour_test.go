@@ -276,7 +276,7 @@ var firstHour = []mistake{
 		hold := h.hold(c)
 		h.check(c.CloseContext(h.ctx))
 		return h.lost(hold)
-	}, "lock lost: client: closed"},
+	}, "lock lost: /locks/orders: client: closed"},
 	{"closed while waiting", func(h *hour) error {
 		h.hold(h.client("a", client.WithName("billing")))
 		b := h.client("b")
@@ -291,12 +291,12 @@ var firstHour = []mistake{
 		hold := h.hold(h.client("a"))
 		h.check(h.srv.Delete(hold.Path()))
 		return h.lost(hold)
-	}, "lock lost: its node was deleted by another client"},
+	}, "lock lost: /locks/orders: its node was deleted by another client"},
 	{"session expired", func(h *hour) error {
 		hold := h.hold(h.client("a"))
 		h.srv.Client("a").ExpireSession()
 		return h.lost(hold)
-	}, "lock lost: client: session lost: session 0x*: the server refused the session, which has expired there"},
+	}, "lock lost: /locks/orders: client: session lost: session 0x*: the server refused the session, which has expired there"},
 	{"session expired while waiting", func(h *hour) error {
 		h.hold(h.client("a", client.WithName("billing")))
 		m, ended := h.mutex(h.client("b")), make(chan error, 1)
@@ -312,7 +312,7 @@ var firstHour = []mistake{
 		err := h.lost(hold)
 		h.srv.Client("a").Heal()
 		return err
-	}, "lock lost: client: lease expired: session 0x* (timeout 4s) was last proved by a committed write sent at *; its nodes are safe until *, and the margin is 1s: client: not connected: zk1:2181: a heartbeat was not answered in time"},
+	}, "lock lost: /locks/orders: client: lease expired: session 0x* (timeout 4s) was last proved by a committed write sent at *; its nodes are safe until *, and the margin is 1s: client: not connected: zk1:2181: a heartbeat was not answered in time"},
 	{"Do, lost", func(h *hour) error {
 		return h.mutex(h.client("a")).Do(h.ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			h.srv.Client("a").ExpireSession()

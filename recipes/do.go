@@ -63,7 +63,7 @@ func summed(err, released error) error {
 	case errors.Is(released, ErrLost):
 		return fmt.Errorf("%w; the function returned: %w", released, &uncancelled{err}) // one line for a log
 	default:
-		return errors.Join(err, released)
+		return joined(err, released)
 	}
 }
 

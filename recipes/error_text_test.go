@@ -93,7 +93,7 @@ func TestErrorTexts(t *testing.T) {
 				r.srv.Client("a").Partition()
 				time.Sleep(expired)
 				return h.Err()
-			}, "lock lost: client: lease expired", "its nodes are safe until",
+			}, "lock lost: " + dir + ": client: lease expired", "its nodes are safe until",
 		},
 		"closed while held": {
 			func(r *rig) error {
@@ -161,5 +161,47 @@ func TestNilContext(t *testing.T) {
 		}
 		r.check(h.Release(r.ctx))
 		r.empty()
+	})
+}
+
+// The cause of a hold's context names the lock, as the program may hold several. In the
+// error of an operation, which names the lock itself, the path stands once. An error of
+// several locks is one line.
+func TestLossTexts(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		outer := r.held(r.mutex(c))
+		in, err := recipes.NewInterProcessMutex(c, "/inner")
+		r.check(err)
+		other, err := recipes.NewInterProcessMutex(c, "/other")
+		r.check(err)
+		inner, err := in.Acquire(outer.Context())
+		r.check(err)
+		pair, err := recipes.NewInterProcessMultiLock(in, other)
+		r.check(err)
+		r.check(inner.Close())
+		both, err := pair.Acquire(r.ctx)
+		r.check(err)
+		third, err := recipes.NewInterProcessMutex(c, "/third")
+		r.check(err)
+		inner, err = third.Acquire(outer.Context())
+		r.check(err)
+		for _, h := range append(both.Holds(), outer) {
+			r.check(r.srv.Delete(h.Path()))
+		}
+		time.Sleep(time.Minute)
+		const why = "its node was deleted by another client"
+		for want, got := range map[string]error{
+			"lock lost: " + dir + ": " + why:                      context.Cause(outer.Context()),
+			"lock lost with the outer hold of " + dir + ": " + why: inner.Err(),
+			"recipes: confirm " + dir + ": lock lost: " + why:      outer.Confirm(r.ctx),
+			"recipes: release " + dir + ": lock lost: " + why:      outer.Close(),
+			"recipes: release /inner: lock lost: " + why + "; recipes: release /other: lock lost: " + why: both.Close(),
+		} {
+			if wantErr(t, got, recipes.ErrLost, recipes.ErrNodeDeleted); got.Error() != want {
+				r.Errorf("error %q\nwant  %q", got, want)
+			}
+		}
 	})
 }

@@ -3,6 +3,7 @@ package recipes
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -62,11 +63,51 @@ type LockError struct {
 
 // Error names the operation, the lock and the reason.
 func (e *LockError) Error() string {
-	return "recipes: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(e.Err.Error(), "recipes: ")
+	why := e.Err.Error()
+	if lost, ok := e.Err.(*lossError); ok && lost.lock == e.Path { //nolint:errorlint // of itself: the path stands once
+		why = ErrLost.Error() + ": " + lost.why.Error()
+	}
+	return "recipes: " + e.Op + " " + e.Path + ": " + strings.TrimPrefix(why, "recipes: ")
 }
 
 // Unwrap returns the reason.
 func (e *LockError) Unwrap() error { return e.Err }
+
+// lossError says which lock was lost, and why. It matches [ErrLost] and the reason.
+type lossError struct {
+	lock string
+	why  error
+}
+
+// Error names the lock and the reason.
+func (e *lossError) Error() string { return ErrLost.Error() + ": " + e.lock + ": " + e.why.Error() }
+
+// Unwrap returns both that it matches.
+func (e *lossError) Unwrap() []error { return []error{ErrLost, e.why} }
+
+// severalError is the errors of several locks, in one line.
+type severalError struct{ errs []error }
+
+// joined joins those of errs that are not nil.
+func joined(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return &severalError{errs}
+}
+
+// Error has a semicolon between the errors.
+func (e *severalError) Error() string {
+	texts := make([]string, len(e.errs))
+	for i, err := range e.errs {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns the errors.
+func (e *severalError) Unwrap() []error { return e.errs }
 
 // BusyError names the contender that stood in the way of a TryAcquire. It matches [ErrBusy].
 type BusyError struct {

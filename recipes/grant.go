@@ -192,7 +192,7 @@ func (g *grant) lose(why error) {
 		why = ErrNodeDeleted
 	}
 	g.mu.Lock()
-	g.endLocked(fmt.Errorf("%w: %w", ErrLost, why))
+	g.endLocked(&lossError{g.lock, why})
 	over := g.over
 	for _, h := range g.holds {
 		h.cancel(over) // under the lock: a lost grant has no context that goes on

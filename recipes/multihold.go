@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -195,7 +194,7 @@ func (h *MultiHold) each(do func(*Hold) error) error {
 		}
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return joined(errs...)
 }
 
 // doubts is one channel for the jeopardy of several sessions.

@@ -167,7 +167,7 @@ func withdraw(ctx context.Context, members []*seqqueue.Member) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return joined(errs...)
 }
 
 // join makes the nodes of some locks of one client. On error no node remains, or

@@ -47,9 +47,9 @@ func (e *ending) follow(g *grant, around []*grant) error {
 		e.outer.grants = append(e.outer.grants, o)
 		e.outer.stops = append(e.outer.stops, context.AfterFunc(o.lifetime(), func() {
 			if why := o.ended(); errors.Is(why, ErrLost) {
-				e.cancel(lostWith(o, why))
+				e.cancel(lostWith(why))
 				if e == &g.first {
-					g.seen.Load().lost(g.lock, lostWith(o, why))
+					g.seen.Load().lost(g.lock, lostWith(why))
 				}
 			}
 		}))
@@ -70,7 +70,7 @@ func (o *outers) err() error {
 func lostAmong(grants []*grant) error {
 	for _, g := range grants {
 		if why := g.err(); errors.Is(why, ErrLost) {
-			return lostWith(g, why)
+			return lostWith(why)
 		}
 	}
 	return nil
@@ -87,16 +87,15 @@ func (o *outers) leave() {
 
 // outerLossError is the loss of an inner hold.
 type outerLossError struct {
-	lock string // of the outer hold
-	err  error
+	err error // why the outer hold was lost
 }
 
-// lostWith says that a hold is lost because g was, whose loss is why.
-func lostWith(g *grant, why error) error { return &outerLossError{g.lock, why} }
+// lostWith says that a hold is lost because another was, whose loss is why.
+func lostWith(why error) error { return &outerLossError{why} }
 
 // Error names the lock of the outer hold, and why that was lost.
 func (e *outerLossError) Error() string {
-	return ErrLost.Error() + " with the outer hold of " + e.lock + strings.TrimPrefix(e.err.Error(), ErrLost.Error())
+	return ErrLost.Error() + " with the outer hold of " + strings.TrimPrefix(e.err.Error(), ErrLost.Error()+": ")
 }
 
 // Unwrap returns why the outer hold was lost.
