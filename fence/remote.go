@@ -28,7 +28,8 @@ var errNoClient = errors.New("fence: Remote.Client is nil; it needs one with a T
 //
 // The error is fn's. If fn did not run, the error is the one that [CheckResponse]
 // makes of the answer, or that of the request. Otherwise it says that the answer
-// came from no Handler. In the last two cases the token may have been raised,
+// came from no Handler, or that Client's Transport knows URL by another name
+// ([ErrOtherResource]). In the last cases the token may have been raised,
 // which harms no newer holder: repeat the call.
 func (r Remote) Do(ctx context.Context, resource string, token int64, fn func(ctx context.Context) error) error {
 	if fn == nil {
@@ -52,6 +53,11 @@ func (r Remote) raise(ctx context.Context, resource string, token int64) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, r.URL, http.NoBody)
 	if err != nil {
 		return fail(err)
+	}
+	if t, ok := r.Client.Transport.(*Transport); ok && t.Resource != nil {
+		if name := t.Resource(req); name != resource { // it would send no token
+			return fail(fmt.Errorf("%w: Transport.Resource says that %s is %q; give the Remote a URL of its own resource, and one name to both", ErrOtherResource, r.URL, name))
+		}
 	}
 	req.Header.Set("Cache-Control", "no-cache") // the service itself must see it
 	req.Header.Set(RaiseHeader, "1")

@@ -72,6 +72,7 @@ func TestRemoteRefuses(t *testing.T) {
 		{"no token sent, and reads are admitted", silent, "a", fence.ErrNoToken, "wants one in Fencing-Token; send the request by a fence.Transport whose Resource names the resource, with the context of fence.Do"},
 		{"no Handler", remote(serve), "a", nil, "200 OK without Fencing-Newest: 7"},
 		{"other resource", elsewhere, "a", fence.ErrOtherResource, "another name"},
+		{"wrong name", remote(fresh), "b", fence.ErrOtherResource, `raise the token of "b": fencing token for another resource: Transport.Resource says that http://shelf/a is "a"`},
 		{"no name", remote(fresh), "", nil, "no name"},
 		{"no client", fence.Remote{}, "a", nil, "Client is nil"},
 		{"no address", broken, "a", nil, `raise the token of "a"`},
@@ -162,14 +163,17 @@ func TestRemoteOfAnotherResource(t *testing.T) {
 	name := func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
 	srv := httptest.NewServer(fence.Handler(gate, name, fence.RefuseMissing, http.NotFoundHandler()))
 	t.Cleanup(srv.Close)
-	atB := fence.Remote{Client: &http.Client{Transport: &fence.Transport{Base: ownTransport(t), Resource: name}}, URL: srv.URL + "/B"}
-	err := atB.Do(t.Context(), "B", 7, func(ctx context.Context) error {
-		return atB.Do(ctx, "A", 7, func(context.Context) error {
-			t.Error("the work for A runs with a token that only B has seen")
-			return nil
+	plain := &fence.Transport{Base: ownTransport(t), Resource: name}
+	for _, transport := range []http.RoundTripper{plain, roundTrip(plain.RoundTrip)} { // the latter says no names
+		atB := fence.Remote{Client: &http.Client{Transport: transport}, URL: srv.URL + "/B"}
+		err := atB.Do(t.Context(), "B", 7, func(ctx context.Context) error {
+			return atB.Do(ctx, "A", 7, func(context.Context) error {
+				t.Error("the work for A runs with a token that only B has seen")
+				return nil
+			})
 		})
-	})
-	if !errors.Is(err, fence.ErrOtherResource) || !strings.Contains(err.Error(), "a URL of its own resource") {
-		t.Error(err)
+		if !errors.Is(err, fence.ErrOtherResource) || !strings.Contains(err.Error(), "a URL of its own resource") {
+			t.Error(err)
+		}
 	}
 }
