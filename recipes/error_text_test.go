@@ -193,10 +193,10 @@ func TestLossTexts(t *testing.T) {
 		time.Sleep(time.Minute)
 		const why = "its node was deleted by another client"
 		for want, got := range map[string]error{
-			"lock lost: " + dir + ": " + why:                      context.Cause(outer.Context()),
-			"lock lost with the outer hold of " + dir + ": " + why: inner.Err(),
-			"recipes: confirm " + dir + ": lock lost: " + why:      outer.Confirm(r.ctx),
-			"recipes: release " + dir + ": lock lost: " + why:      outer.Close(),
+			"lock lost: " + dir + ": " + why:                                                              context.Cause(outer.Context()),
+			"lock lost with the outer hold of " + dir + ": " + why:                                        inner.Err(),
+			"recipes: confirm " + dir + ": lock lost: " + why:                                             outer.Confirm(r.ctx),
+			"recipes: release " + dir + ": lock lost: " + why:                                             outer.Close(),
 			"recipes: release /inner: lock lost: " + why + "; recipes: release /other: lock lost: " + why: both.Close(),
 		} {
 			if wantErr(t, got, recipes.ErrLost, recipes.ErrNodeDeleted); got.Error() != want {

@@ -36,7 +36,7 @@ func (m *Member) Path() string { return m.path }
 // before any other member can see the node gone, so no Leave passes while a
 // member works on. Its cause is [ErrLeft], matches client.ErrLeaseExpired,
 // client.ErrSessionLost or client.ErrClosed, or matches [ErrNodeDeleted]. It has
-// the values of the context of Enter, and not its deadline.
+// the values of the context of Enter, and not its end or its deadline.
 func (m *Member) Context() context.Context { return m.ctx }
 
 // Err is nil while the member is inside, and otherwise the cause of the end of
