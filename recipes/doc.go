@@ -17,7 +17,9 @@
 //		return err
 //	}
 //	defer hold.Close()
-//	err = sellOne(hold.Context(), db, hold.FencingToken())
+//	work, cancel := context.WithCancel(hold.Context()) // ends with the hold
+//	defer context.AfterFunc(ctx, cancel)()             // or with ctx, as in Do
+//	err = sellOne(work, db, hold.FencingToken())
 //
 // An election, [LeaderLatch] or [LeaderSelector], gives a [Term], which is a Hold.
 //
