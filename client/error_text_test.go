@@ -62,7 +62,7 @@ func TestConnectErrorTexts(t *testing.T) {
 		"Redis":          {opts: []client.Option{answering("-ERR unknown command\r\n")}, cause: `begins with "-ERR unknown command"`, remedy: "answers with text: " + notOurs},
 		"other bytes":    {opts: []client.Option{answering("\x4a\x00\x00\x00\x0a8.0\x00")}, cause: "handshake of 1241513984 bytes", remedy: "answers in another protocol: " + notOurs},
 		"TLS alert":      {opts: []client.Option{answering("\x15\x03\x03\x00\x02\x02\x0a")}, cause: "a TLS record", remedy: "answers in TLS: use WithTLS"},
-		"closed at once": {opts: []client.Option{answering("")}, cause: "closed the connection in the handshake: EOF", remedy: "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), or a TLS port: WithTLS?"},
+		"closed at once": {opts: []client.Option{answering("")}, cause: "closed the connection in the handshake: EOF", remedy: "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), a server with less data than this client has seen (restored, or started empty), or a TLS port: WithTLS?"},
 		"closed within":  {opts: []client.Option{answering("\x00\x00\x00\x25\x00")}, cause: "closed the connection in the handshake: unexpected EOF", remedy: "maxClientCnxns"},
 		"maxClientCnxns": {
 			fault: func(r *rig) { r.connect("a"); r.srv.SetMaxConns(1) },

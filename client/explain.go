@@ -14,7 +14,8 @@ import (
 const inHandshake = "handshake: "
 
 // closedEarly are the reasons for which a server closes a connection in the handshake.
-const closedEarly = "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens)"
+const closedEarly = "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), " +
+	"a server with less data than this client has seen (restored, or started empty)"
 
 // explain is the text of why a server is not reached. It says what to do where the
 // error alone does not.
