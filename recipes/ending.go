@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type endable interface {
 	within(ctx context.Context) context.Context
 	// name is the path of the lock, or of the locks, for errors.
 	name() string
+	// number is the fencing token, that of the first lock of several.
+	number() int64
 	// err is nil while all is held.
 	err() error
 	// timeout is that of the session, the longest of several.
@@ -41,6 +44,11 @@ type endable interface {
 	leave(ctx context.Context, e *ending, lost error) error
 	// confirm asks the servers whether all is held.
 	confirm(ctx context.Context) error
+}
+
+// String names the lock and the token, for people who print a hold of whatever type.
+func (e *ending) String() string {
+	return fmt.Sprintf("hold of %s, token %d", e.of.name(), e.of.number())
 }
 
 // context returns the hold's context, which has the values of e.values. The first

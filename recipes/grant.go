@@ -233,6 +233,8 @@ func (g *grant) ended() error {
 
 func (g *grant) name() string { return g.lock }
 
+func (g *grant) number() int64 { return g.token }
+
 func (g *grant) timeout() time.Duration { return g.Session.Timeout() }
 
 // leave takes off the hold that e ends, and deletes the nodes after the last one.

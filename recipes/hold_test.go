@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -270,5 +271,29 @@ func TestAcquireCancelledAtEveryStep(t *testing.T) {
 			r.empty()
 		}
 		wantNoGoroutine(r.T)
+	})
+}
+
+// A hold prints as its lock and its token, not as its insides.
+func TestHoldString(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		other, err := recipes.NewInterProcessMutex(c, "/other")
+		r.check(err)
+		pair, err := recipes.NewInterProcessMultiLock(other, r.semaphore(c, 1).Permits(1))
+		r.check(err)
+		both, err := pair.Acquire(r.ctx)
+		r.check(err)
+		h, term := r.held(r.mutex(c)), r.leads(r.latch(c, "a"))
+		for got, want := range map[string]string{
+			fmt.Sprint(h):           fmt.Sprintf("hold of %s, token %d", dir, h.FencingToken()),
+			fmt.Sprintf("%v", term): fmt.Sprintf("hold of %s, token %d", term.LockPath(), term.FencingToken()),
+			both.String():           fmt.Sprintf("hold of /other+/pools/db, token %d", both.FencingToken()),
+		} {
+			if got != want {
+				r.Errorf("printed %q, want %q", got, want)
+			}
+		}
 	})
 }

@@ -146,6 +146,8 @@ func (h *MultiHold) Jeopardy() <-chan struct{} {
 
 func (h *MultiHold) name() string { return h.path }
 
+func (h *MultiHold) number() int64 { return h.FencingToken() }
+
 // within returns ctx: each lock makes it descend from its own hold, see add.
 func (h *MultiHold) within(ctx context.Context) context.Context { return ctx }
 

@@ -47,6 +47,9 @@ func NewInterProcessMultiLock(locks ...Lock) (*InterProcessMultiLock, error) {
 		if l == nil || reflect.ValueOf(l).IsZero() { // also a nil *InterProcessMutex
 			return nil, fmt.Errorf("recipes: lock %d of a multi-lock is nil", i)
 		}
+		if p, ok := l.(permits); ok && p.n < 1 {
+			return nil, fmt.Errorf("recipes: lock %d of a multi-lock is %d permits of %s; ask for at least one", i, p.n, p.path)
+		}
 		p := l.part()
 		for _, other := range m.parts {
 			if other.gate.queueKey() == p.gate.queueKey() {

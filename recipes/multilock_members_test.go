@@ -407,3 +407,17 @@ func TestMultiLockOfTwoClientsWaitsForItself(t *testing.T) {
 		wantNoGoroutine(t)
 	})
 }
+
+// Permits of none or fewer are refused when the multi-lock is made, as by an acquire.
+func TestMultiLockOfNoPermits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		for _, n := range []int{0, -1} {
+			_, err := recipes.NewInterProcessMultiLock(r.mutex(c), r.semaphore(c, 3).Permits(n))
+			if want := fmt.Sprintf("recipes: lock 1 of a multi-lock is %d permits of /pools/db; ask for at least one", n); err == nil || err.Error() != want {
+				r.Errorf("error %v, want %q", err, want)
+			}
+		}
+	})
+}
