@@ -37,6 +37,8 @@ import (
 // Its nodes are "<path>/_c_<uuid>-latch-<number>", ephemeral and sequential, with the
 // id of the participant as data. The lowest number leads. A path that a lock or a
 // LeaderSelector uses is refused with [ErrForeignLock].
+//
+// Its methods, Run and Campaign for two, are those of [Election].
 type LeaderLatch struct{ *Election }
 
 // NewLeaderLatch returns the election on path. It does no I/O. The path and what is
@@ -51,7 +53,8 @@ func NewLeaderLatch(c *client.Client, path string, opts ...ElectionOption) (*Lea
 
 // LeaderSelector is an election with the nodes of an [InterProcessMutex], as Curator's
 // LeaderSelector has them: Java and Go participants may stand in one line. So may plain
-// mutexes on the same path, whose holders count as leaders.
+// mutexes on the same path, whose holders count as leaders. Its methods, Run and Campaign
+// for two, are those of [Election].
 type LeaderSelector struct{ *Election }
 
 // NewLeaderSelector returns the election on path. It does no I/O. The path and what is

@@ -16,6 +16,8 @@ import (
 // whose name is the member's id. It also tells which members there are. It is
 // Curator's GroupMember on the wire; every child of the path counts as a member.
 // A program that is no member takes a [Group].
+//
+// Its methods are those of [PersistentNode], Start and Close for two, and those of [Group].
 type GroupMember struct {
 	*PersistentNode
 	*Group
