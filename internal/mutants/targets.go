@@ -66,6 +66,14 @@ var targets = []target{
 		},
 	},
 	{
+		name:  "round",
+		files: []string{"recipes/barrier/round.go"},
+		judges: []judge{
+			{dir: "recipes/barrier", run: "TestRule"},
+			{dir: "recipes/barrier", run: "TestExploreMachine$"},
+		},
+	},
+	{
 		name:  "turns",
 		files: []string{"recipes/shared/turns.go"},
 		judges: []judge{
