@@ -204,7 +204,8 @@ func (m *model) check(w *world) error {
 }
 
 // leaves checks that nobody works on whom a Leave has seen. A member of another round has
-// waited when the Leave began.
+// waited when the Leave began. So has one that came later than the round and is not late,
+// if an operator's delete has left it without knowing its round.
 func (w *world) leaves(i int) error {
 	begin, round := w.p[i].begin, w.p[i].round
 	w.p[i] = party{at: over, enters: w.p[i].enters}
@@ -212,7 +213,8 @@ func (w *world) leaves(i int) error {
 		q := &w.p[j]
 		works := (q.at == isInside || q.at == javaInside) && !q.lost && w.node[j] != 0
 		same := q.round == round || q.round == 0 || round == 0
-		if works && same && w.node[j] <= begin {
+		waited := w.forced && round != 0 && w.node[j] > round && !w.late.has(j)
+		if works && same && !waited && w.node[j] <= begin {
 			return errLeft
 		}
 	}
