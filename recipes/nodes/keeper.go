@@ -218,9 +218,12 @@ func (k *keeper) begins(other bool) (remember bool, czxid int64) {
 
 // opens begins to keep the node, also again after [keeper.closes]. A node that a server has
 // refused to delete is this object's still. If it is gone by now, that is no removal for
-// StopWhenRemoved: it was to be deleted.
+// StopWhenRemoved: it was to be deleted. So a server that is behind is not asked for it.
 func (k *keeper) opens() {
 	k.at, k.closed, k.stands = decides, false, false
+	if k.owes() {
+		k.unsure = max(k.unsure, behind)
+	}
 	if k.claim == made && k.stopWhenRemoved {
 		k.claim = doubtful
 	}

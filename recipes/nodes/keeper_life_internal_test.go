@@ -63,11 +63,12 @@ func TestKeeperClosesAndOpens(t *testing.T) {
 		before        func(k *keeper)
 		opens, closes func(k *keeper)
 	}{
-		{"with a node", same, same, same},
+		{"with a node", same, func(k *keeper) { k.unsure = behind }, same},
+		{"with nothing that may stand", func(k *keeper) { k.claim = unclaimed }, func(k *keeper) { k.czxid = 0 }, same},
 		{"in doubt", func(k *keeper) { k.unsure, k.claim, k.czxid = named, doubtful, 0 }, same, same},
 		{"with a number that is taken", func(k *keeper) { k.unsure, k.claim, k.czxid = crowded, unclaimed, 0 }, same, func(k *keeper) { k.unsure = behind }},
 		{"with another's node", func(k *keeper) { k.claim = adopted }, func(k *keeper) { k.czxid = 0 }, same},
-		{"with a node that is not to be made again", func(k *keeper) { k.stopWhenRemoved = true }, func(k *keeper) { k.claim, k.czxid = doubtful, 0 }, same},
+		{"with a node that is not to be made again", func(k *keeper) { k.stopWhenRemoved = true }, func(k *keeper) { k.claim, k.czxid, k.unsure = doubtful, 0, behind }, same},
 		{"with another's that is not to be made again", func(k *keeper) { k.stopWhenRemoved, k.claim = true, adopted }, func(k *keeper) { k.czxid = 0 }, same},
 	} {
 		k := lookingAt(tt.before)
