@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,5 +23,13 @@ func TestDemo(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("said %q, want %q in it", said, want)
 		}
+	}
+}
+
+// Each process has an id of its own, also without -id.
+func TestSelf(t *testing.T) {
+	t.Parallel()
+	if id := self(); !strings.HasSuffix(id, fmt.Sprint("-", os.Getpid())) {
+		t.Errorf("the id is %q", id)
 	}
 }
