@@ -134,16 +134,16 @@ func TestFailedWriteOfSeveralCallers(t *testing.T) {
 				p.expect(request(i+1, x))
 			}
 			if cut == 2 {
-				go p.swallowAll() // the byte that is left
 				p.write(reply(ownXid(1), 1, 0, "/a"))
+				synctest.Wait()
+				go p.swallowAll() // the byte that is left; the write fails behind it
 			} else {
 				_, _ = p.conn.Read(make([]byte, 1))
 			}
 			for i, done := range dones {
 				err := <-done
-				answered := cut == 2 && i == 0 && err == nil
-				if !answered && err == nil {
-					t.Errorf("Do of %d = nil", i)
+				if answered := cut == 2 && i == 0; answered != (err == nil) {
+					t.Errorf("cut in request %d: Do of %d = %v", cut, i, err)
 				}
 				if xs[i].Sent() != (i < cut) {
 					t.Errorf("cut in request %d: request %d sent: %v", cut, i, xs[i].Sent())
