@@ -36,13 +36,13 @@ func number(t *testing.T, name string, n uint64) uint64 {
 // end. DOCENT_NODES_SEED repeats one schedule.
 func TestRivalSchedules(t *testing.T) {
 	t.Parallel()
-	playRivals(t, 1, number(t, "DOCENT_NODES_RIVAL_SEEDS", 40))
+	playRivals(t, 1, number(t, "DOCENT_NODES_RIVAL_SEEDS", 25))
 }
 
 // The same on three servers: members lag, are cut off, halted and deposed.
 func TestEnsembleRivalSchedules(t *testing.T) {
 	t.Parallel()
-	playRivals(t, 3, number(t, "DOCENT_NODES_ENSEMBLE_SEEDS", 20))
+	playRivals(t, 3, number(t, "DOCENT_NODES_ENSEMBLE_SEEDS", 12))
 }
 
 func playRivals(t *testing.T, servers int, last uint64) {

@@ -21,7 +21,7 @@ import (
 // At the end nothing is left. DOCENT_NODES_SEED repeats one schedule.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	first, last := uint64(1), number(t, "DOCENT_NODES_SEEDS", 60)
+	first, last := uint64(1), number(t, "DOCENT_NODES_SEEDS", 35)
 	if one := number(t, "DOCENT_NODES_SEED", 0); one != 0 {
 		first, last = one, one
 	}

@@ -19,7 +19,7 @@ func TestStartPrograms(t *testing.T) {
 	for _, tt := range modes() {
 		t.Run(fmt.Sprint(tt.mode), func(t *testing.T) {
 			t.Parallel()
-			for seed := range number(t, "DOCENT_NODES_START_SEEDS", 20) {
+			for seed := range number(t, "DOCENT_NODES_START_SEEDS", 10) {
 				if bubble(t, func(r *rig) { r.program(seed, tt.mode, tt.opts) }); t.Failed() {
 					t.Fatalf("seed %d", seed)
 				}

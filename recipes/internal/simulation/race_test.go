@@ -6,12 +6,12 @@ package simulation_test
 // schedule about ten times as long; make simulation and make determinism play
 // many more.
 const (
-	schedules                 = 40
-	ensembleSchedules         = 32
+	schedules                 = 24
+	ensembleSchedules         = 16
 	ensembleGameSchedules     = 32
 	ensembleElectionSchedules = 32
-	keeperSchedules           = 24
-	watchSchedules            = 30
+	keeperSchedules           = 12
+	watchSchedules            = 16
 	crowdSchedules            = 6
 	repetitions               = 2
 	runsPerSeed               = 2 // in TestSameSeedSameRun
