@@ -137,6 +137,9 @@ func (h *heir) turn(ctx context.Context) (got place, served bool, err error) {
 		h.begin(cancel)
 		_, err := h.p.gate.turn(turn, h.m, true)
 		called := ctx.Err() == nil && errors.Is(context.Cause(turn), errCalled)
+		if errors.Is(err, errCalled) && ctx.Err() != nil { // both at once: the caller knows its own context alone
+			err = ctxerr.Ended(ctx)
+		}
 		cancel(nil)
 		// If h is served, its own node may be gone already.
 		got, over, failed := h.ended(ctx, false)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,6 +138,43 @@ func TestSemaphoreHandOverGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// endsUnseen is a context that has ended, and nobody was woken by that yet.
+type endsUnseen struct {
+	context.Context
+
+	over atomic.Bool
+}
+
+// Err is as of a deadline that has passed.
+func (c *endsUnseen) Err() error {
+	if c.over.Load() {
+		return context.DeadlineExceeded
+	}
+	return c.Context.Err()
+}
+
+// A waiter's context ends in the moment in which the waiter ahead is served. Its acquire ends
+// with the error of its own context, and not of one that it does not know.
+func TestSemaphoreCalledAsItsContextEnds(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 1)
+		held := r.lease(s, 1)
+		first := r.inLine(r.ctx, s, 1, 1)[0]
+		ends := &endsUnseen{Context: r.ctx}
+		second := r.inLine(ends, s, 1, 1)[0]
+		ends.over.Store(true)
+		r.check(held.Release(r.ctx))
+		got := <-first
+		r.check(got.err)
+		if got := <-second; !errors.Is(got.err, context.DeadlineExceeded) || errors.Is(got.err, context.Canceled) {
+			r.Errorf("acquire: %v, want the end of its context", got.err)
+		}
+		r.check(got.lease.Close())
+		r.drained()
+	})
 }
 
 // A hand-over that finds one of its nodes deleted changes nothing: the release and the
