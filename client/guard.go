@@ -40,11 +40,13 @@ func setGuardOfChildren(ctx context.Context, s *Session, path string) ([]string,
 	return names(x), guard{w}
 }
 
+// Holds compares the numbers of connections, and each session counts its own from 1. The
+// session is over before the next one begins, and its hub ends a moment later.
 func (g guard) Holds(connection uint64) bool {
 	h := g.on.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return g.on.conn == connection && connection != 0 && h.watches[g.on.key] == g.on
+	return h.s.ctx.Err() == nil && g.on.conn == connection && connection != 0 && h.watches[g.on.key] == g.on
 }
 
 func (g guard) Stands() bool {
