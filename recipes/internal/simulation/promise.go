@@ -90,11 +90,12 @@ func (h *History) broken(checks []func(*facts) []error) (broken []error) {
 // facts is a history with what several checks ask of it.
 type facts struct {
 	*History
-	nodes map[string]*Node // by path
+	nodes  map[string]*Node // by path
+	stands map[*Hold][]*Node
 }
 
 func newFacts(h *History) *facts {
-	f := &facts{History: h, nodes: map[string]*Node{}}
+	f := &facts{History: h, nodes: map[string]*Node{}, stands: map[*Hold][]*Node{}}
 	for _, n := range h.Nodes {
 		f.nodes[n.Path] = n
 	}

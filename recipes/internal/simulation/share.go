@@ -40,6 +40,16 @@ func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 // other permits that it wanted. One transaction may make the permits of several holds,
 // those of each behind its own node.
 func (f *facts) nodesOf(g *Hold) []*Node {
+	all, known := f.stands[g]
+	if !known {
+		all = f.find(g)
+		f.stands[g] = all
+	}
+	return all
+}
+
+// find finds the nodes that nodesOf returns.
+func (f *facts) find(g *Hold) []*Node {
 	n := f.nodes[g.Path]
 	switch {
 	case n == nil:
