@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -33,6 +34,11 @@ func (n *nest) Confirm(ctx context.Context) error {
 
 func (n *nest) Release(ctx context.Context) error {
 	return n.both(func(h recipes.AnyHold) error { return h.Release(ctx) })
+}
+
+// Guard checks the outermost hold, whose lock's node is written.
+func (n *nest) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error) {
+	return n.outer.Guard(ctx, ops...)
 }
 
 func (n *nest) Close() error { return n.both(recipes.AnyHold.Close) }
