@@ -293,12 +293,15 @@ func (e *entry) pass(ctx context.Context, s *client.Session, r readyNode) (*Memb
 	m := &Member{b: e.b, path: e.path, session: s, opened: r.round().opened}
 	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.holding, err = inner.Hold(ctx, s, m.lost, e.path)
-	if err != nil {
-		m.stop(err)
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil, e.deleted()
+	if err == nil {
+		if err = m.Err(); err == nil { // a session that has ended meanwhile tells nobody else
+			return m, nil
 		}
-		return nil, err
+		m.holding.Done()
 	}
-	return m, nil
+	m.stop(err)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, e.deleted()
+	}
+	return nil, err
 }
