@@ -14,10 +14,13 @@ import (
 // lost session. So the others never count this process twice.
 func (e *entry) join(ctx context.Context, s *client.Session) error {
 	for {
-		if e.sent {
+		old := e.b.leftovers()
+		if e.sent || len(old) > 0 { // a server that lags behind may not know the nodes yet
 			if err := s.Sync(ctx, e.path); err != nil {
 				return err
 			}
+		}
+		if e.sent {
 			there, stat, err := s.Exists(ctx, e.path)
 			if err != nil {
 				return err
@@ -27,7 +30,6 @@ func (e *entry) join(ctx context.Context, s *client.Session) error {
 				return nil
 			}
 		}
-		old := e.b.leftovers()
 		parts, err := e.remains(ctx, s, old)
 		if err != nil {
 			return err
