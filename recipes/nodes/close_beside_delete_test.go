@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestCloseBesideDelete(t *testing.T) {
 				c := r.connect("a")
 				n := r.fresh(c, mode)
 				r.check(n.Start(r.ctx))
-				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: nodePath}, func(context.Context, zktest.Request) {
+				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
 					r.check(r.srv.Delete(nodePath))
 				})
 				if err := n.Close(); err != nil {
@@ -42,7 +43,7 @@ func TestCloseAnswerLost(t *testing.T) {
 				c := r.connect("a")
 				n := r.fresh(c, mode)
 				r.check(n.Start(r.ctx))
-				r.srv.DropAfter(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: nodePath})
+				r.srv.DropAfter(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath})
 				if err := n.Close(); err != nil {
 					r.Errorf("Close: %v", err)
 				}
@@ -50,4 +51,56 @@ func TestCloseAnswerLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The answer to the delete of Close is lost, and the object that waited for the name makes
+// its node. Close does not delete that one.
+func TestCloseAnswerLostBesideSuccessor(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		first := r.node(a, nodes.Ephemeral)
+		next := r.started(b, nodes.Ephemeral, nodes.StopWhenRemoved())
+		time.Sleep(time.Second) // it watches the node of the first
+		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
+			r.srv.Client("a").Refuse()
+			r.srv.Client("a").Cut()
+		})
+		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
+			r.srv.Client("a").Refuse()
+			r.srv.Client("a").Cut()
+		})
+		closed := make(chan error, 1)
+		go func() { closed <- first.CloseContext(r.ctx) }() // ends when the node is deleted
+		r.check(next.Wait(r.within(time.Minute)))
+		r.srv.Client("a").Accept()
+		r.check(<-closed)
+		time.Sleep(time.Second)
+		r.wantOurs(b, next, "one")
+	})
+}
+
+// The request of a Set is lost, and meanwhile another client's node takes the place of this
+// object's. Its data stays.
+func TestSetLostBesideSuccessor(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b := r.connect("a"), r.connect("b")
+		first := r.node(a, nodes.Ephemeral)
+		cut := func(context.Context, zktest.Request) {
+			r.srv.Client("a").Refuse()
+			r.srv.Client("a").Cut()
+		}
+		for _, op := range []zktest.Op{zktest.OpSetData, zktest.OpMulti} {
+			r.srv.BeforeReply(zktest.Match{Client: "a", Op: op, Path: nodePath}, cut)
+		}
+		set := make(chan error, 1)
+		go func() { set <- first.Set(r.within(5*time.Second), []byte("two")) }() // ends with the time
+		time.Sleep(time.Second)
+		next, err := nodes.NewPersistentNode(b, nodes.Ephemeral, nodePath, []byte("three"), nodes.TakeOver())
+		r.check(errors.Join(err, next.Start(r.ctx)))
+		r.srv.Client("a").Accept()
+		wantErr(t, <-set, context.DeadlineExceeded)
+		r.wantOurs(b, next, "three")
+	})
 }

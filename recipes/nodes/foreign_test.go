@@ -96,7 +96,7 @@ func TestSetMeetsForeignNode(t *testing.T) {
 		a, b := r.connect("a"), r.connect("b")
 		n := r.node(a, nodes.Ephemeral)
 		r.check(n.Set(r.ctx, []byte("two")))
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Client: "a"}, func(context.Context, zktest.Request) {
+		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
 			r.check(r.srv.Delete(nodePath))
 			_, err := b.Create(r.ctx, nodePath, []byte("foreign"), client.Ephemeral())
 			r.check(err)

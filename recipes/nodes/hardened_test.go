@@ -257,7 +257,7 @@ func TestDeletedWhileClosing(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
 			n := r.node(r.connect("a"), mode)
-			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpDelete}, func(context.Context, zktest.Request) { r.check(r.srv.Delete(nodePath)) })
+			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti}, func(context.Context, zktest.Request) { r.check(r.srv.Delete(nodePath)) })
 			r.closed(n)
 			if rule.Fired() != 1 {
 				r.Error("nothing was tested")

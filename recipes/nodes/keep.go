@@ -148,7 +148,7 @@ func (n *PersistentNode) take(ctx context.Context, s *client.Session, at step) (
 	case probes:
 		_, _, err = s.Get(ctx, n.path)
 	case deletes:
-		err = s.Delete(ctx, n.path, n.stat.Version)
+		_, err = s.Multi(ctx, client.DeleteOp(n.path, n.stat.Version)) // Delete would repeat itself
 	case rests:
 		n.idle(ctx, s)
 	case pauses:

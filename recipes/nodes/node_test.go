@@ -205,7 +205,7 @@ func TestSet(t *testing.T) {
 		r.check(n.Set(r.within(time.Second), []byte("two")))
 		r.wantOurs(c, n, "two")
 		for i, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
-			rule := fault(zktest.Match{Op: zktest.OpSetData})
+			rule := fault(zktest.Match{Op: zktest.OpMulti})
 			data := strings.Repeat("x", i+1)
 			r.check(n.Set(r.within(time.Minute), []byte(data)))
 			r.wantOurs(c, n, data)

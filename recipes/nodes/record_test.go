@@ -54,7 +54,7 @@ func (h *record) request(q zktest.Request) {
 	switch {
 	case q.Op == zktest.OpExists && q.Zxid != 0:
 		h.looks[q.Client+q.Path] = append(h.looks[q.Client+q.Path], look{len(h.writes), q.Zxid})
-	case q.Op == zktest.OpSetData && q.Err == 0 && q.Zxid != 0:
+	case q.Op == zktest.OpMulti && len(q.Paths) == 1 && q.Err == 0 && q.Zxid != 0: // or a deletion, after which no node stands
 		h.writes = append(h.writes, q)
 	}
 }
@@ -67,6 +67,13 @@ func (h *record) close(name string, closing bool) {
 	if !closing {
 		h.objects[name]++
 	}
+}
+
+// closes reports whether a client's object is being closed.
+func (h *record) closes(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closing[name]
 }
 
 // life is that of one node.
@@ -141,7 +148,7 @@ func (h *record) broken(ephemeral bool) error {
 	}
 	for _, c := range h.commits {
 		name := h.clients[c.Session]
-		if name == "" || name == stranger || c.Op != zktest.OpDelete && c.Op != zktest.OpMulti {
+		if name == "" || name == stranger || c.Op != zktest.OpMulti {
 			continue
 		}
 		for _, p := range c.Deleted {

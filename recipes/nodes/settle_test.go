@@ -60,10 +60,7 @@ func (g *game) distinct() bool {
 // again starts a new object for a rival whose object was closed.
 func (g *game) again(v *rival) {
 	g.Helper()
-	g.mu.Lock()
-	closed := g.closing[v.name]
-	g.mu.Unlock()
-	if closed {
+	if g.closes(v.name) {
 		g.end(v)
 		time.Sleep(10 * time.Millisecond) // what was held of the old object arrives, and is not taken for the new one's
 		g.start(v)

@@ -39,7 +39,7 @@ func TestFailedRoundKeepsOurs(t *testing.T) {
 		c := r.connect("a")
 		g := r.member(c, "w1")
 		r.check(g.Wait(r.ctx))
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpSetData, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
 		wantErr(t, g.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
 		if now := g.Status(); now.State != nodes.Ours || now.Czxid == 0 {
 			r.Errorf("%+v", now)

@@ -128,7 +128,7 @@ func TestNoRight(t *testing.T) {
 		r.check(n.Wait(r.within(3 * time.Second)))
 		r.wantOurs(c, n, "one")
 		// No right to set: the error says so, and the node stays ours.
-		rule = r.srv.Fail(zktest.Match{Op: zktest.OpSetData, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
+		rule = r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
 		wantErr(t, n.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
 		if n.Status().State != nodes.Ours {
 			r.Errorf("%+v", n.Status())
@@ -137,7 +137,7 @@ func TestNoRight(t *testing.T) {
 		r.check(n.Wait(r.within(3 * time.Second)))
 		r.wantOurs(c, n, "two")
 		// No right to delete: Close says so.
-		r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Path: nodePath}, zktest.CodeNoAuth)
+		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath}, zktest.CodeNoAuth)
 		wantErr(t, n.CloseContext(r.ctx), client.ErrNoAuth)
 		wantNoGoroutine(t)
 	})

@@ -126,9 +126,11 @@ func TestTtlNodeWhoseDataIsRefused(t *testing.T) {
 			r.check(n.Start(r.ctx))
 			r.check(n.Wait(r.ctx))
 			stat := r.wantOurs(c, n.PersistentNode, "one")
-			m := zktest.Match{Op: zktest.OpSetData, Path: nodePath, Times: zktest.Always}
+			m := zktest.Match{Op: zktest.OpMulti, Path: nodePath, Times: zktest.Always}
 			if !child {
-				m.Path, m.PathPrefix = "", nodePath
+				m = zktest.Match{PathPrefix: nodePath, Times: zktest.Always, Where: func(q zktest.Request) bool {
+					return q.Op == zktest.OpMulti || q.Op == zktest.OpSetData
+				}}
 			}
 			rule := r.srv.Fail(m, zktest.CodeNoAuth)
 			wantErr(t, n.Set(r.within(time.Second), []byte("two")), client.ErrNoAuth)

@@ -186,7 +186,7 @@ func (w *world) fault() (what string) {
 		{"lose reply", func() { all[at].LoseReply(m) }},
 		{"drop", func() { all[at].DropBefore(m) }},
 		{"no auth", func() {
-			m.Where = func(q zktest.Request) bool { return creates(q) || q.Op == zktest.OpSetData || q.Op == zktest.OpMulti }
+			m.Where = func(q zktest.Request) bool { return creates(q) || q.Op == zktest.OpMulti && !w.closes(q.Client) }
 			all[at].Fail(m, zktest.CodeNoAuth)
 		}},
 		{"cut off with the answer", func() {

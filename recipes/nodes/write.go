@@ -30,17 +30,18 @@ func (n *PersistentNode) read(ctx context.Context, s *client.Session) (answer, e
 	return answer{czxid: n.stat.Czxid, equal: err == nil && now.Czxid == n.stat.Czxid && bytes.Equal(data, n.bytes)}, err
 }
 
-// set gives the node the newest data. The version keeps it from a node that has taken the
-// place of ours, unless that has the same version.
+// setData gives the node the newest data. The version keeps it from a node that has taken
+// the place of ours, unless that has the same version. Set would repeat itself, and meet such
+// a node after the connection was lost.
 func (n *PersistentNode) setData(ctx context.Context, s *client.Session) (a answer, err error) {
 	var data []byte
 	data, a.gen = n.wanted()
 	since := time.Now()
-	stat, err := s.Set(ctx, n.path, data, n.stat.Version, client.AcceptEqual())
+	now, err := s.Multi(ctx, client.SetOp(n.path, data, n.stat.Version))
 	if err != nil {
 		return a, err
 	}
-	if a.czxid = stat.Czxid; a.czxid == n.k.czxid {
+	if a.czxid = now[0].Stat.Czxid; a.czxid == n.k.czxid {
 		n.touch.since = since
 	} else {
 		inner.Logger(n.c).Warn("zookeeper: the data of a persistent node was set in another client's node, which was made at that moment", "path", n.path)
