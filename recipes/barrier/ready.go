@@ -67,15 +67,16 @@ func namesIn(data []byte) (before []byte, names []string) {
 // clear removes the ready node of a round that is over. A delete can only name a
 // version, and a new ready node has the same as the old. So clear first writes
 // the bytes that are there. The answer says into which node, and the old node has
-// a version of its own then.
+// a version of its own then. Both are transactions, as Set and Delete repeat themselves
+// after a lost answer, and would meet the next round's node.
 func (b *DistributedDoubleBarrier) clear(ctx context.Context, s *client.Session, r readyNode) error {
 	data := r.data
 	if r.unread {
 		data = inner.DefaultData(b.c)
 	}
-	now, err := s.Set(ctx, b.ready(), data, r.stat.Version)
-	if err == nil && now.Czxid == r.stat.Czxid {
-		err = s.Delete(ctx, b.ready(), now.Version)
+	now, err := s.Multi(ctx, client.SetOp(b.ready(), data, r.stat.Version))
+	if err == nil && now[0].Stat.Czxid == r.stat.Czxid {
+		_, err = s.Multi(ctx, client.DeleteOp(b.ready(), now[0].Stat.Version))
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
