@@ -116,6 +116,10 @@ func (c Contender) Age(now time.Time) time.Duration {
 // waiter, they are not.
 func (c Contender) ReleaseRequested() bool { return c.asked }
 
+// Campaigns reports whether the node is that of a campaign by this library, as its name
+// tells. A [LeaderSelector] has the other names of a mutex. Curator's says nothing of it.
+func (c Contender) Campaigns() bool { return movable(c.Path) }
+
 // String is for people. It has the data in it, if that is a short text.
 func (c Contender) String() string {
 	what := "waiter"

@@ -14,7 +14,7 @@ func TestMovable(t *testing.T) {
 		"_c_0c708091-6d54-8820-c594-f6fdb71d5f95-lock-0000000001":  false, // no UUID's variant
 		"latch-0000000001": false,
 	} {
-		if movable("/e/"+name) != want {
+		if c := (Contender{Path: "/e/" + name}); movable(c.Path) != want || c.Campaigns() != want {
 			t.Errorf("%s: movable %v", name, !want)
 		}
 	}

@@ -37,6 +37,8 @@ type row struct {
 	HeldSince        *time.Time `json:"held_since"`
 	ReleaseRequested bool       `json:"release_requested"`
 	Unreadable       bool       `json:"unreadable"` // the node may not be read: much is not known
+
+	campaign bool // of an election, as far as its node tells
 }
 
 const (
@@ -55,6 +57,7 @@ func rows(l lock, queue []recipes.Contender, now time.Time) []row {
 			QueuedSince: moment(c.QueuedSince), HeldSince: moment(c.HeldSince),
 			Age: since(c.QueuedSince, now), Held: since(c.HeldSince, now),
 			ReleaseRequested: c.ReleaseRequested(), Unreadable: c.Unreadable,
+			campaign: l.kind == kindLatch || c.Campaigns(),
 		}
 		r.Client, r.Within = unnested(c.Owner.Client)
 		if l.kind == kindLatch {

@@ -59,10 +59,10 @@ ends: the same waits are there when you look again, each older (SINCE) than your
 ever hold a lock. A circle with a wait that is always young is none. With --dot the command
 writes all waits, for Graphviz.
 
-A wait in an election by LeaderLatch closes no circle. A program campaigns in the background
-as a rule, for as long as it runs, and its work does not wait for that. A docent elect in the
-command of another docent does count. An election by LeaderSelector has the nodes of a mutex,
-so its waits do count, and are as old as the campaigns.
+A wait in an election closes no circle. A program campaigns in the background as a rule, for
+as long as it runs, and its work does not wait for that. A docent elect in the command of
+another docent does count. So does a LeaderSelector of Curator: its nodes are those of a
+mutex, and its waits are as old as its campaigns.
 
 A docent within the command of another one, as in docent run A -- docent run B -- make, has
 a session of its own. The other one releases its lock when that command ends, so it waits for
@@ -154,7 +154,7 @@ func waitsIn(contenders []row) (all []wait) {
 		for _, ahead := range contenders[:i] {
 			w := wait{
 				waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
-				Since: waiter.Age, QueuedSince: waiter.QueuedSince, campaign: waiter.Kind == kindLatch && waiter.Within == "",
+				Since: waiter.Age, QueuedSince: waiter.QueuedSince, campaign: waiter.campaign && waiter.Within == "",
 			}
 			switch {
 			case ahead.Mode == reading && waiter.Mode == reading:

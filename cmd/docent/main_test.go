@@ -467,32 +467,47 @@ func TestDeadlocks(t *testing.T) {
 // in an election blocks none of them, and closes no circle.
 func TestDeadlocksOfCampaigns(t *testing.T) {
 	t.Parallel()
-	srv := server(t)
-	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
-	campaign := func(c *client.Client, n int) {
-		latch, err := recipes.NewLeaderLatch(c, "/leader")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = latch.Do(ctx, func(ctx context.Context, _ *recipes.Term) error { <-ctx.Done(); return nil })
-		}()
-		t.Cleanup(func() { cancel(); <-done })
-		eventually(t, func() bool { return len(srv.Children("/leader")) == n })
-	}
-	campaign(a, 1)
-	campaign(b, 2)
-	campaign(a, 3)
-	acquired(t, b, "/x")
-	waiting(t, a, "/x")
-	if s := do(t, srv, "deadlocks", "--self", "1ns"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
-		t.Errorf("a leads and waits for b: %+v", s)
-	}
-	if s := do(t, srv, "deadlocks", "--dot"); strings.Count(s.out, `[label="/leader"]`) != 3 {
-		t.Errorf("the graph has the waits in the election: %+v", s)
+	type leading = func(context.Context, func(context.Context, *recipes.Term) error) error
+	for kind, election := range map[string]func(*client.Client) (leading, error){
+		"latch": func(c *client.Client) (leading, error) {
+			l, err := recipes.NewLeaderLatch(c, "/leader")
+			return l.Do, err
+		},
+		"selector": func(c *client.Client) (leading, error) {
+			s, err := recipes.NewLeaderSelector(c, "/leader")
+			return s.Do, err
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			srv := server(t)
+			a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+			campaign := func(c *client.Client, n int) {
+				lead, err := election(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					_ = lead(ctx, func(ctx context.Context, _ *recipes.Term) error { <-ctx.Done(); return nil })
+				}()
+				t.Cleanup(func() { cancel(); <-done })
+				eventually(t, func() bool { return len(srv.Children("/leader")) == n })
+			}
+			campaign(a, 1)
+			campaign(b, 2)
+			campaign(a, 3)
+			acquired(t, b, "/x")
+			waiting(t, a, "/x")
+			if s := do(t, srv, "deadlocks", "--self", "1ns"); s.code != 0 || strings.Count(s.out, "\n") != 1 {
+				t.Errorf("a leads and waits for b: %+v", s)
+			}
+			if s := do(t, srv, "deadlocks", "--dot"); strings.Count(s.out, `[label="/leader"]`) != 3 {
+				t.Errorf("the graph has the waits in the election: %+v", s)
+			}
+		})
 	}
 }
 
