@@ -57,7 +57,7 @@ func TestHeartbeatHook(t *testing.T) {
 		}
 		for _, b := range got {
 			if b.Session != h.s.ID() || b.Nodes != 1 || b.Err != nil || b.Begun.Before(h.at) ||
-				b.Duration <= 0 || b.Duration > 10*time.Millisecond || b.Left < sessionTimeout/2 || b.Left > sessionTimeout {
+				b.Duration <= 0 || b.Duration > 10*time.Millisecond || b.Left < sessionTimeout/2 || b.Left > b.Full || b.Full > sessionTimeout {
 				t.Errorf("heartbeat: %+v", b)
 			}
 		}

@@ -16,6 +16,8 @@ type HeartbeatInfo struct {
 	// Left is how much time is left then until holds end: until the deadline less the
 	// safety margin. It is negative once they are lost.
 	Left time.Duration
+	// Full is the most that Left can be, by the session timeout and the [LeasePolicy].
+	Full time.Duration
 	Err  error // why there was no useful answer; nil if there was one
 }
 
@@ -25,9 +27,10 @@ func (l *lease) told(b heartbeat, err error) {
 	if hook == nil {
 		return
 	}
+	t := l.state()
 	info := HeartbeatInfo{
 		Session: l.s.link.SessionID(), Nodes: len(b.nodes),
-		Begun: b.at, Duration: time.Since(b.at), Left: l.state().left, Err: err,
+		Begun: b.at, Duration: time.Since(b.at), Left: t.left, Full: t.life - t.margin, Err: err,
 	}
 	l.s.core.teller.tell(func() { hook(info) })
 }

@@ -161,7 +161,7 @@ func (m *Measures) stateChanges() func(client.StateChange) {
 func (m *Measures) heartbeat(b client.HeartbeatInfo) {
 	ctx := unspanned()
 	m.heartbeats.of(ErrorType(b.Err))(ctx, b.Duration.Seconds())
-	m.lease(ctx, max(0, b.Left.Seconds()))
+	m.lease(ctx, max(0, b.Left.Seconds()/b.Full.Seconds()))
 	if b.Err != nil {
 		m.failures(ctx, 1)
 	}

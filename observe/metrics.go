@@ -19,7 +19,7 @@ const (
 type Metric struct {
 	Name    string // with dots, as in OpenTelemetry
 	Kind    Kind
-	Unit    string // as in OpenTelemetry: "s", or a word in braces
+	Unit    string // as in OpenTelemetry: "s", "1" for a part of a whole, or a word in braces
 	Help    string
 	Labels  []string  // with dots; their values come in this order
 	Buckets []float64 // upper bounds, of a histogram
@@ -31,7 +31,7 @@ const (
 	Retries           = "docent.client.retries"
 	SessionState      = "docent.session.state"
 	Transitions       = "docent.session.transitions"
-	LeaseRemaining    = "docent.session.lease.remaining"
+	LeaseRemaining    = "docent.session.lease.remaining.ratio"
 	HeartbeatDuration = "docent.session.heartbeat.duration"
 	HeartbeatFailures = "docent.session.heartbeat.failures"
 	DialDuration      = "docent.dial.duration"
@@ -61,7 +61,7 @@ func Metrics() []Metric {
 		{Retries, Counter, "{retry}", "Tries of operations that failed and were repeated.", []string{"db.operation.name"}, nil},
 		{SessionState, Gauge, "{client}", "Clients of this process in each state. A closed client is in none.", []string{"state"}, nil},
 		{Transitions, Counter, "{transition}", "Changes of clients to each state.", []string{"state"}, nil},
-		{LeaseRemaining, Histogram, "s", "Time that holds had left at the end of each heartbeat, 0 once they are lost.", nil, []float64{0, .25, .5, 1, 2.5, 5, 10, 20, 40}},
+		{LeaseRemaining, Histogram, "1", "Part of the lease that holds had left at the end of each heartbeat, 0 once they are lost.", nil, []float64{0, .05, .1, .2, .3, .4, .5, .6, .8, 1}},
 		{HeartbeatDuration, Histogram, "s", "Duration of heartbeats. There are heartbeats only while something is held.", []string{"error.type"}, request},
 		{HeartbeatFailures, Counter, "{failure}", "Heartbeats without a useful answer.", nil, nil},
 		{DialDuration, Histogram, "s", "Duration of dials with their handshakes.", []string{"server.address", "error.type"}, request},

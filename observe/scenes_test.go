@@ -168,7 +168,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 				t.Errorf("%s: the buckets %v do not grow", m.Name, m.Buckets)
 			}
 		}
-		if m.Unit != "s" && !regexp.MustCompile(`^\{[a-z]+\}$`).MatchString(m.Unit) {
+		if m.Unit != "s" && m.Unit != "1" && !regexp.MustCompile(`^\{[a-z]+\}$`).MatchString(m.Unit) {
 			t.Errorf("%s: unit %q", m.Name, m.Unit)
 		}
 		for _, label := range append(m.PrometheusLabels(), m.PrometheusName()) {
