@@ -49,9 +49,27 @@ func (s *sessionState) outcome(ctx context.Context, x *wire.Exchange, err error)
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: no answer from %s yet", err, s.core.serverOf(s))
 		}
+		if x.Suspect(err) {
+			err = &hangUpError{err}
+		}
 		return &fault{err, OutcomeUnknown}
 	}
 	return &fault{err, OutcomeNeverSent}
+}
+
+// hangUpError is the error of a request because of whose size the server may have hung up.
+type hangUpError struct{ error }
+
+func (h *hangUpError) Unwrap() error { return h.error }
+
+// hangUps bounds the tries in a row that end so. Each costs all that the client does its
+// connection.
+const hangUps = 3
+
+// oversized reports whether err is such a hang-up.
+func oversized(err error) bool {
+	var h *hangUpError
+	return errors.As(err, &h)
 }
 
 // answer is the error that the answer to x means, nil for success.
@@ -120,6 +138,7 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 // perform is do for an operation of which the observer has been told.
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
 	unknown := false // some try may have been applied
+	suspects := 0    // tries in a row that were oversized, perhaps
 	fate := OutcomeNeverSent
 	patience := o.patience()
 	err := retry.Do(ctx, patience.policy, func(ctx context.Context) error {
@@ -141,6 +160,12 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 			// The session may have ended only after the try had failed. The error of
 			// the try does not say so then.
 			return retry.Permanent(&fault{over, fate})
+		}
+		if suspects++; !oversized(err) {
+			suspects = 0
+		}
+		if suspects == hangUps {
+			return retry.Permanent(fmt.Errorf("given up, as the server hung up on %d tries in a row: %w", hangUps, err))
 		}
 		if o.final(ctx, err, fate, effect) {
 			return retry.Permanent(err)

@@ -23,6 +23,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	In:                 inNamespace,
 	Root:               func(c *Client) *Client { return c.core.root },
 	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
+	Oversized:          oversized,
 	MaxRequest:         func(c *Client) int { return c.core.cfg.maxRequest },
 	DefaultData:        defaultData,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },

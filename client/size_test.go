@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -188,6 +189,35 @@ func TestHangUpNamesTheRequest(t *testing.T) {
 		}
 		if err := c.Delete(r.within(3*time.Second), "/n", client.AnyVersion); err != nil {
 			r.Error(err)
+		}
+	})
+}
+
+// A request on which the servers hang up again and again is given up, as each try costs all
+// that the client does its connection. That is said of the large request alone.
+func TestHangUpsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/n", "")
+		drop := r.srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: zktest.Always})
+		_, err := c.Set(r.within(time.Hour), "/n", make([]byte, 8000), client.AnyVersion)
+		wantErr(t, err, io.EOF)
+		wantErrText(t, err, "hung up on 3 tries in a row", "refused")
+		if n := drop.Fired(); n != 3 || !client.UnknownOutcome(err) {
+			r.Errorf("%d tries: %v", n, err)
+		}
+		_, err = c.Set(r.within(time.Minute), "/n", make([]byte, 10), client.AnyVersion)
+		wantErr(t, err, context.DeadlineExceeded)
+		if n := drop.Fired(); n < 10 {
+			r.Errorf("a small request was tried %d times", n-3)
+		}
+		drop.Remove()
+		for range 4 { // a server that is restarted now and then
+			once := r.srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: 2})
+			if _, err := c.Set(r.within(time.Minute), "/n", make([]byte, 8000), client.AnyVersion); err != nil || once.Fired() != 2 {
+				r.Errorf("after two hang-ups: %v", err)
+			}
 		}
 	})
 }

@@ -110,6 +110,10 @@ type Functions[Client, Session, Op any] struct {
 	// namespace in front.
 	ServerPath func(c *Client, path string) (string, error)
 
+	// Oversized reports whether the servers may have hung up because of the size of the
+	// request that failed with err: their jute.maxbuffer may be less than MaxRequest.
+	Oversized func(err error) bool
+
 	// MaxRequest is that of client.WithMaxRequest.
 	MaxRequest func(c *Client) int
 

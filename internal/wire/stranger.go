@@ -44,7 +44,28 @@ func (c *conn) suspect(err error) error {
 	if size < suspectSize || !closedByPeer(err) {
 		return err
 	}
-	return fmt.Errorf("%w (a request of %d bytes was under way: the servers' jute.maxbuffer may be less)", err, size)
+	return &SuspectError{size, err}
+}
+
+// SuspectError is the end of a connection that the peer closed while a large request was
+// under way, perhaps because of it.
+type SuspectError struct {
+	Size int // of the request
+	Err  error
+}
+
+// Error names the size.
+func (e *SuspectError) Error() string {
+	return fmt.Sprintf("%v (a request of %d bytes was under way: the servers' jute.maxbuffer may be less)", e.Err, e.Size)
+}
+
+// Unwrap returns the end of the connection.
+func (e *SuspectError) Unwrap() error { return e.Err }
+
+// Suspect reports whether the connection that ended with err may have ended because of x.
+func (x *Exchange) Suspect(err error) bool {
+	var s *SuspectError
+	return errors.As(err, &s) && x.size-lengthSize == s.Size
 }
 
 // StrangerError is the error of a handshake whose answer no ZooKeeper sends. It
