@@ -107,6 +107,7 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 		case isGone:
 			n.tell(Absent, errGone)
 		}
+		n.cool(ctx, s, err)
 	}
 }
 
@@ -217,6 +218,33 @@ func wait(ctx context.Context, pauses backoff.BackOff) {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
+	}
+}
+
+// cooling is the pause after the second time in a row that the servers have hung up on the
+// node, perhaps because it is larger than their jute.maxbuffer. Each time costs all that
+// the client holds its connection. Such a node does not become right by itself.
+const cooling = 5 * time.Minute
+
+// cool waits for other data after the servers have hung up on the node again. The first
+// time may be a server that was restarted.
+func (n *PersistentNode) cool(ctx context.Context, s *client.Session, err error) {
+	switch {
+	case n.k.stands && n.k.at == rests:
+		n.hungUp = false
+	case !inner.Oversized(err):
+	case !n.hungUp:
+		n.hungUp = true
+	default:
+		t := time.NewTimer(cooling)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-n.wake:
+			n.hungUp = false
+		case <-s.Context().Done():
+		case <-ctx.Done():
+		}
 	}
 }
 

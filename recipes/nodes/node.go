@@ -65,6 +65,7 @@ type work struct {
 	watch   *client.OneShotWatch
 	stood   time.Time // since when the node stands, zero if it does not
 	bytes   []byte    // the data of the newest create
+	hungUp  bool      // the servers have hung up on the newest create or set, see cool
 	touch   touch
 
 	pauses backoff.BackOff
