@@ -56,6 +56,14 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// A part of a whole has the unit of a dashboard's percentages.
+func TestLabelOfAPart(t *testing.T) {
+	t.Parallel()
+	if got := label(.25, "percentunit"); got != "25 %" {
+		t.Errorf("a quarter is %q", got)
+	}
+}
+
 // A chart draws a line for each run, a dot for a point on its own, and two axes for two
 // units.
 func TestChart(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// label is a value of an axis in a unit of Grafana: "s", "ops" or "short".
+// label is a value of an axis in a unit of Grafana: "s", "ops", "percentunit" or "short".
 func label(v float64, unit string) string {
 	switch {
 	case v == 0 && unit == "s":
@@ -18,6 +18,8 @@ func label(v float64, unit string) string {
 		return number(v) + " s"
 	case unit == "s":
 		return number(v/60) + " min"
+	case unit == "percentunit":
+		return number(v*100) + " %"
 	case unit == "ops":
 		return thousands(v) + " ops/s"
 	default:
