@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -208,7 +209,24 @@ func (a *attempt) request() *wire.Exchange {
 		reqs[i] = n.spec.request(join(n.dir, a.prefix+n.name), n.data)
 	}
 	more, _ := a.requests(a.parts) // run has looked at them
-	return transaction(append(reqs, more...))
+	x := transaction(append(reqs, more...))
+	if slices.ContainsFunc(a.nodes, func(n attemptNode) bool { return n.told != nil }) {
+		x.OnAnswer = func() { a.tellMade(x) }
+	}
+	return x
+}
+
+// tellMade tells which nodes the transaction x has made, if it was applied.
+func (a *attempt) tellMade(x *wire.Exchange) {
+	if x.Err() != nil || x.Reply.Code != 0 || len(x.Reply.Parts) != len(x.Request.Parts) ||
+		slices.ContainsFunc(x.Reply.Parts, func(r wire.Result) bool { return r.Code != 0 }) {
+		return
+	}
+	for i := range a.nodes {
+		if n := &a.nodes[i]; n.told != nil {
+			n.told(n.in.stripped(x.Reply.Parts[i].Path), x.Connection())
+		}
+	}
 }
 
 // lists returns x, the create, and behind it the lists and looks that the nodes ask

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +85,46 @@ func TestCreateGroup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each node of a group is told as the answer is read, in the order of the nodes, with its
+// path in its own namespace. Of a group that is refused no node is told.
+func TestCreateGroupTellsMade(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		ns, err := c.Namespace("ns")
+		r.check(err)
+		s := r.session(c)
+		r.create("/p/x", "")
+		r.create("/ns/y", "")
+		var paths []string
+		var on []uint64
+		nodes := couple()
+		nodes[1].In = ns
+		for i := range nodes {
+			if i != 2 {
+				nodes[i].Made = func(path string, connection uint64) { paths, on = append(paths, path), append(on, connection) }
+			}
+		}
+		made, err := inner.CreateGroup(r.ctx, s, nodes)
+		r.check(err)
+		if want := []string{made[0].Path, made[1].Path}; !slices.Equal(paths, want) || !strings.HasPrefix(paths[1], "/y/") {
+			r.Errorf("told %v, want %v", paths, want)
+		}
+		if want := made[0].Connection; want == 0 || !slices.Equal(on, []uint64{want, want}) {
+			r.Errorf("on connections %v, want %d", on, want)
+		}
+		paths = nil
+		_, err = inner.CreateGroup(r.ctx, s, nodes, client.CheckOp("/gone", client.AnyVersion))
+		wantErr(t, err, zk.ErrNoNode)
+		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+		made, err = inner.CreateGroup(r.ctx, s, nodes)
+		r.check(err)
+		if len(paths) != 0 || made[0].Connection != 0 {
+			r.Errorf("of a refused group, and of one whose answer was lost: told %v", paths)
+		}
+	})
 }
 
 // A part that is refused is named by its place among the parts, and no node is

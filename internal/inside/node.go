@@ -33,10 +33,9 @@ type Node[Client any] struct {
 
 	// Made is called if the server answers that the node was made, with its path and the
 	// number of the connection. It is called on the goroutine that reads from the
-	// connection, in the order in which the nodes were made, and before CreateAndList
-	// returns. It may be called after CreateAndList has given up. It is not called for a
-	// node that was found after its answer was lost, or by CreateGroup. It must not
-	// block. Optional.
+	// connection, in the order in which the nodes were made, and before CreateAndList or
+	// CreateGroup returns. It may be called after that has given up. It is not called for
+	// a node that was found after its answer was lost. It must not block. Optional.
 	Made func(path string, connection uint64)
 }
 

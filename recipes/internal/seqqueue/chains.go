@@ -1,12 +1,12 @@
 package seqqueue
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
 )
 
 // hot is how soon a chain has to be used again for a guard to be worth its request.
@@ -99,22 +99,24 @@ func (c *chain) join(n int) {
 	c.joining += n
 }
 
-// ready prepares the chain for another member of s. It reports whether a list should follow
-// the create, because the number of the node will not tell its place. If the chain was used
-// a short time ago, ready sets the guard that numbers need.
-func (c *chain) ready(ctx context.Context, s *client.Session, dir string) (list bool) {
+// ready prepares the chain for another member. list says that a list should follow the
+// create, because the number of the node will not tell its place. If the chain was used a
+// short time ago, and has no guard, arm says that the caller is to set the guard that numbers
+// need, and to call armed.
+func (c *chain) ready() (list, arm bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	stands := c.guard != nil && c.guard.Stands()
 	list = !stands || c.missed || c.tail == nil || c.tail.broken || c.tail.state == left
 	// Several acquires may wait for one connection, and go on at one instant. Which of
 	// them comes first depends on the scheduler, so none of these sets the guard.
-	arm := !stands && c.busy && !c.arming && c.joining == 1
+	arm = !stands && c.busy && !c.arming && c.joining == 1
 	c.busy, c.arming = true, c.arming || arm
-	c.mu.Unlock()
-	if !arm {
-		return list
-	}
-	g := inner.Guard(ctx, s, dir)
+	return list, arm
+}
+
+// armed gives the chain a new guard, or none.
+func (c *chain) armed(g inside.Guard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.arming = false
@@ -122,5 +124,4 @@ func (c *chain) ready(ctx context.Context, s *client.Session, dir string) (list 
 		c.guard.Stop()
 	}
 	c.guard = g
-	return true
 }

@@ -182,7 +182,11 @@ func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *ch
 		m := q.member(s, node.Prefix)
 		if m.data = node.Data; c != nil {
 			m.chain = c
-			node.List = c.ready(ctx, s, q.dir)
+			list, arm := c.ready()
+			if arm {
+				c.armed(inner.Guard(ctx, s, q.dir))
+			}
+			node.List = list
 			node.Made = func(path string, connection uint64) { c.made(m, path, connection) }
 		}
 		e, err := inner.CreateAndList(ctx, s, node)
@@ -283,6 +287,9 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 		case take:
 			return nil, m.atTurn(ctx)
 		case watch:
+			if m.follow(a.nearest, a.list) && m.isFirst(ev.stands) {
+				return nil, m.atTurn(ctx) // the nearest is over, and its node still stands
+			}
 			m.tellAhead(a)
 			nearest := a.nearest // not all of a, also when no contender blocks
 			return &nearest, nil

@@ -33,10 +33,12 @@ func (o Own) Break() {
 func (o Own) Delete(ctx context.Context) error {
 	o.member.leave()
 	defer o.member.quit()
-	err := o.Session.Err()
-	if err == nil {
-		err = o.delete(ctx)
-	}
+	return o.deleted(o.delete(ctx))
+}
+
+// deleted says what became of the nodes by a delete that has returned err. It leaves to the
+// remover what may still stand.
+func (o Own) deleted(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -56,8 +58,11 @@ func (o Own) Delete(ctx context.Context) error {
 }
 
 // delete deletes the nodes once. If the answer to a transaction is lost, delete deletes
-// the nodes one by one. A node that is missing then was deleted by the transaction.
+// the nodes one by one.
 func (o Own) delete(ctx context.Context) error {
+	if err := o.Session.Err(); err != nil {
+		return err
+	}
 	if len(o.Paths) == 1 {
 		return o.Session.Delete(ctx, o.Paths[0], client.AnyVersion)
 	}
@@ -69,6 +74,12 @@ func (o Own) delete(ctx context.Context) error {
 	if !client.UnknownOutcome(err) || ctx.Err() != nil {
 		return err
 	}
+	return o.deleteRest(ctx)
+}
+
+// deleteRest deletes the nodes one by one, after a transaction whose answer was lost. A node
+// that is missing was deleted by the transaction.
+func (o Own) deleteRest(ctx context.Context) error {
 	for _, path := range o.Paths {
 		if err := o.Session.Delete(ctx, path, client.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err

@@ -1,0 +1,191 @@
+// Members that join several queues in one transaction, and nodes that are deleted in one.
+
+package seqqueue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/inside"
+)
+
+// Entry is a node that [JoinTogether] makes in a queue. [Queue.Node] has returned it.
+type Entry struct {
+	Queue *Queue
+	Node  inside.Node[client.Client]
+}
+
+// JoinTogether is [Queue.JoinPast] of several queues of one client, in one transaction. If
+// that is lost with its session, it makes another in the next. On error no node remains, or
+// the removal of all goes on in the background. at is the index of the queue that the error
+// is about, or -1 if it is about all of them.
+//
+// The members do not count in the windows of their queues. Whoever joins several queues
+// stands in the window of the first by that member, or goes past it.
+func JoinTogether(ctx context.Context, root *client.Client, entries []Entry) (members []*Member, at int, err error) {
+	for i, e := range entries {
+		if err := e.Queue.MayJoin(ctx); err != nil {
+			return nil, i, err
+		}
+	}
+	for {
+		s, err := root.Session(ctx)
+		if err != nil {
+			return nil, -1, err
+		}
+		members, at, err := joinOnce(ctx, s, entries)
+		if !errors.Is(err, client.ErrSessionLost) || at >= 0 || ctx.Err() != nil {
+			return members, at, err
+		}
+		// No place was lost with the session.
+	}
+}
+
+// joinOnce is JoinTogether in the session s.
+func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Member, at int, err error) {
+	members := make([]*Member, len(entries))
+	nodes := make([]inside.Node[client.Client], len(entries))
+	guards := make([]inside.Guard, len(entries))
+	var arming []int
+	for i, e := range entries {
+		own, err := inner.In(s, e.Node.In)
+		if err != nil {
+			cancel(members[:i])
+			return nil, i, err
+		}
+		arm := false
+		if members[i], nodes[i], arm = e.Queue.prepare(own, e.Node); arm {
+			arming = append(arming, i)
+		}
+	}
+	// The guards are set beside the transaction, so that nobody waits a round trip for them.
+	// They serve the members that come later.
+	var set sync.WaitGroup
+	for _, i := range arming {
+		set.Go(func() { guards[i] = inner.Guard(ctx, members[i].Session, entries[i].Queue.dir) })
+	}
+	made, err := inner.CreateGroup(ctx, s, nodes)
+	set.Wait()
+	for _, i := range arming {
+		members[i].chain.armed(guards[i])
+	}
+	if err != nil {
+		cancel(members)
+		return nil, -1, err
+	}
+	at = -1
+	for i, m := range members {
+		m.prepared()
+		if refused := m.q.adopt(m, nodes[i].Prefix, made[i]); refused != nil && err == nil {
+			at, err = i, refused
+		}
+	}
+	if err != nil {
+		for i, m := range members {
+			if i != at {
+				m.DeleteInBackground()
+			}
+		}
+		return nil, at, err
+	}
+	return members, -1, nil
+}
+
+// prepare makes a member that is about to get a node by a transaction, and completes the node.
+// arm says that the caller is to set a guard, and to call [chain.armed]. The caller calls
+// prepared, or cancel.
+func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client]) (m *Member, _ inside.Node[client.Client], arm bool) {
+	m = q.member(s, node.Prefix)
+	m.data = node.Data
+	if q.chains == nil {
+		return m, node, false
+	}
+	c := q.chains.use(q.key)
+	m.chain, m.usesChain = c, true
+	c.join(1)
+	node.List, arm = c.ready()
+	node.Made = func(path string, connection uint64) { c.made(m, path, connection) }
+	return m, node, arm
+}
+
+// prepared says that m has got its node.
+func (m *Member) prepared() {
+	if m.chain != nil {
+		m.chain.join(-1)
+	}
+}
+
+// cancel says that prepared members get no nodes.
+func cancel(members []*Member) {
+	for _, m := range members {
+		m.prepared()
+		m.leave() // the create may still be answered
+		m.quit()
+	}
+}
+
+// Placed are nodes in the namespace of a client.
+type Placed struct {
+	Own
+
+	In *client.Client
+}
+
+// DeleteTogether is [Own.Delete] of nodes that one session has made. They are deleted in one
+// transaction. If that is refused, each is deleted alone, so that the errors say which was
+// missing. The errors are in the order of the nodes.
+//
+// The members leave in the opposite order. So whoever waits behind the first of them, and
+// goes on to the queues of the others, finds these over.
+func DeleteTogether(ctx context.Context, all []Placed) []error {
+	for _, p := range slices.Backward(all) {
+		p.member.leave()
+	}
+	errs := make([]error, len(all))
+	outcome := deleteAll(ctx, all)
+	var each sync.WaitGroup
+	for i, p := range all {
+		each.Go(func() {
+			defer p.member.quit()
+			errs[i] = p.deleted(p.deleteAfter(ctx, outcome))
+		})
+	}
+	each.Wait()
+	return errs
+}
+
+// deleteAll deletes nodes in one transaction.
+func deleteAll(ctx context.Context, all []Placed) error {
+	if len(all) < 2 {
+		return errAlone
+	}
+	var ops []client.Op
+	for _, p := range all {
+		for _, path := range p.Paths {
+			ops = append(ops, client.DeleteOp(path, client.AnyVersion).In(p.In))
+		}
+	}
+	_, err := all[0].Session.Multi(ctx, ops...)
+	return err
+}
+
+// errAlone says that a node was not deleted in a transaction.
+var errAlone = errors.New("deleted alone")
+
+// deleteAfter deletes the nodes of o, unless a transaction with this outcome has done it. A
+// node that is missing after a lost answer was deleted by the transaction.
+func (o Own) deleteAfter(ctx context.Context, outcome error) error {
+	switch {
+	case outcome == nil:
+		return nil
+	case !client.UnknownOutcome(outcome):
+		return o.delete(ctx)
+	case ctx.Err() != nil:
+		return outcome
+	default:
+		return o.deleteRest(ctx)
+	}
+}
