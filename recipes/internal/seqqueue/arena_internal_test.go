@@ -818,7 +818,8 @@ func (a *arena) one(k kind, i int) {
 			at.session = 1
 			m.Session = a.sessions[1]
 		}
-		at.set(wantsList, a.chain.ready(a.ctx, m.Session, "/d"))
+		list, _ := a.chain.ready() // whether a guard is set is a move of its own
+		at.set(wantsList, list)
 	case makes:
 		at.number, at.life, at.phase = s.next, s.life, created
 		at.set(isEvicted, false)

@@ -25,7 +25,7 @@ func TestChainWantsList(t *testing.T) {
 	p := newTape(t)
 	want := func(what string, want bool) {
 		t.Helper()
-		if got := p.ready(t.Context(), p.session, "/d"); got != want {
+		if got, _ := p.ready(); got != want {
 			t.Errorf("%s: brings a list: %v, want %v", what, got, want)
 		}
 	}

@@ -178,6 +178,15 @@ func (m *Member) follow(ahead Node, list []string) bool {
 	return m.chain != nil && !m.blind && m.chain.follow(m, ahead.Name, m.blockers, list)
 }
 
+// behindOver reports whether the nearest contender that blocks m by its list is a member that
+// is over, so that m is the first.
+func (m *Member) behindOver(a action) bool {
+	if _, front := m.awaited(); front != nil {
+		return false // its front is not over
+	}
+	return m.follow(a.nearest, a.list) && m.isFirst(true)
+}
+
 // leave notes that no hold relies on m any more.
 func (m *Member) leave() {
 	if m != nil {

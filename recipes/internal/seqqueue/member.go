@@ -39,6 +39,8 @@ type Member struct {
 	children []string             // a list made since the node was, which Ahead has not read; or nil
 	other    []string             // the list of the other directory; nil if another contender may have had the turn since
 	one      [1]string            // backs Paths
+
+	hadToWait bool // a contender ahead has blocked it in Await
 }
 
 // Node is what a contender with the given tag makes in the queue. Parents that are made get
@@ -229,6 +231,25 @@ func (q *Queue) MayJoin(ctx context.Context) error {
 	return nil
 }
 
+// Contended reports whether an acquire with the given tag, by this client, would stand behind
+// another one of this client: behind a node that blocks it, or before it makes a node.
+func (q *Queue) Contended(tag string) bool {
+	if q.chains == nil {
+		return false
+	}
+	c := q.chains.use(q.key)
+	defer q.chains.done(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shared := q.key.shared != "" && tag == q.key.shared
+	for _, m := range c.members {
+		if !shared || !m.shared {
+			return true
+		}
+	}
+	return !shared && c.joining > 0 || c.window.len() > 0
+}
+
 // Adopt makes a member of a node with the given tag that was just made in the
 // directory. It refuses a number near the end of the counter. On error the node is
 // being deleted.
@@ -279,7 +300,8 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 }
 
 // Ahead returns the nearest contender that blocks, nil if none does. The first call uses the
-// list that came with the node. Later calls list the directory again.
+// list that came with the node. Later calls list the directory again. A member of the same
+// session that is over blocks nobody, though its node may still stand.
 func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 	for ev := (event{}); ; {
 		a := m.look(m.now(ev), blocks)
@@ -287,8 +309,8 @@ func (m *Member) Ahead(ctx context.Context, blocks Blocks) (*Node, error) {
 		case take:
 			return nil, m.atTurn(ctx)
 		case watch:
-			if m.follow(a.nearest, a.list) && m.isFirst(ev.stands) {
-				return nil, m.atTurn(ctx) // the nearest is over, and its node still stands
+			if m.behindOver(a) {
+				return nil, m.atTurn(ctx)
 			}
 			m.tellAhead(a)
 			nearest := a.nearest // not all of a, also when no contender blocks
@@ -342,9 +364,11 @@ func (m *Member) do(ctx context.Context, a action) (event, error) {
 		}
 		return event{news: unmixed, verdict: a.verdict}, nil
 	case park:
+		m.hadToWait = true
 		m.unwatch()
 		return event{}, m.awaitFront(ctx, a)
 	case watch:
+		m.hadToWait = true
 		m.tellAhead(a)
 		if a.nearest.Tag == Bare && m.q.bare.CompareAndSwap(false, true) {
 			inner.Logger(m.q.c).Warn("zookeeper: waiting for a contender that is named by a number alone; its program may not wait for this lock",
@@ -373,6 +397,9 @@ func (m *Member) atTurn(ctx context.Context) error {
 	m.chain.leaveWindowIfShared(m)
 	return ctxerr.Ended(ctx)
 }
+
+// HadToWait reports whether a contender ahead has blocked m in Await.
+func (m *Member) HadToWait() bool { return m.hadToWait }
 
 // Forget deletes what is known of m's place, as its node may have been deleted since it was
 // made. An acquire calls it that does other work between Join and Await.

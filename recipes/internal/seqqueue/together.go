@@ -78,10 +78,10 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 	}
 	at = -1
 	for i, m := range members {
-		m.prepared()
 		if refused := m.q.adopt(m, nodes[i].Prefix, made[i]); refused != nil && err == nil {
 			at, err = i, refused
 		}
+		m.prepared()
 	}
 	if err != nil {
 		for i, m := range members {
