@@ -24,9 +24,9 @@ func New() *Once { return &Once{} }
 // panics before f has begun: a later call can still run it.
 func (o *Once) Do(ctx context.Context, f func() error) (err error, done bool) {
 	ended := ctx.Done()
-	if o.begin() {
+	if o.Begin() {
 		err := f()
-		o.end(err)
+		o.End(err)
 		return err, true
 	}
 	over := o.wait()
@@ -42,8 +42,9 @@ func (o *Once) Do(ctx context.Context, f func() error) (err error, done bool) {
 	}
 }
 
-// begin reports whether it is the first call.
-func (o *Once) begin() bool {
+// Begin reports whether it is the first call of Begin or Do. The caller then does itself
+// what is to be done once, and calls End.
+func (o *Once) Begin() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	first := !o.begun
@@ -51,8 +52,8 @@ func (o *Once) begin() bool {
 	return first
 }
 
-// end is called once, with the result.
-func (o *Once) end(err error) {
+// End is called once, with the result, by the first caller of Begin.
+func (o *Once) End(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over, o.err = true, err
@@ -74,7 +75,7 @@ func (o *Once) wait() <-chan struct{} {
 	return o.done
 }
 
-// Begun reports whether Do was called.
+// Begun reports whether Do or Begin was called.
 func (o *Once) Begun() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

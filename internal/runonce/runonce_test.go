@@ -61,3 +61,19 @@ func TestNilContextBeginsNothing(t *testing.T) {
 		t.Errorf("afterwards: %v, %v, ran %v", err, done, ran)
 	}
 }
+
+// Begin is Do for a caller that does the work itself.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, why := runonce.New(), errors.New("why")
+		if !o.Begin() || o.Begin() || !o.Begun() {
+			t.Error("the first call has not begun")
+		}
+		go func() { time.Sleep(time.Minute); o.End(why) }()
+		begun := time.Now()
+		if err, done := o.Do(t.Context(), func() error { t.Error("it ran"); return nil }); !done || !errors.Is(err, why) || time.Since(begun) != time.Minute {
+			t.Errorf("later: %v, %v after %v", err, done, time.Since(begun))
+		}
+	})
+}
