@@ -116,10 +116,8 @@ func (e *ending) err() error {
 func (e *ending) release(ctx context.Context) error {
 	ctxerr.Require(ctx)
 	err, done := e.released.Do(ctx, func() error {
-		lost, begun := e.err(), ctx.Err()
-		e.outer.leave()
-		why := cmp.Or(lost, ErrReleased)
-		e.cancel(why) // a goroutine that waits on the context learns what Release returns
+		begun := ctx.Err()
+		lost, why := e.finish()
 		//nolint:errorlint // the very error that has just ended the hold's context: ctx descends from that
 		if begun == nil && ctx.Err() != nil && context.Cause(ctx) == why {
 			longer, stop := e.outlived(ctx)
@@ -132,6 +130,15 @@ func (e *ending) release(ctx context.Context) error {
 		return &LockError{Op: "release", Path: e.of.name(), Err: ctxerr.Ended(ctx)}
 	}
 	return err
+}
+
+// finish ends the hold's context, and says why. lost is why the hold was over before, or nil.
+func (e *ending) finish() (lost, why error) {
+	lost = e.err()
+	e.outer.leave()
+	why = cmp.Or(lost, ErrReleased)
+	e.cancel(why) // a goroutine that waits on the context learns what Release returns
+	return lost, why
 }
 
 // close is release within one session timeout.

@@ -240,13 +240,23 @@ func (g *grant) timeout() time.Duration { return g.Session.Timeout() }
 // leave takes off the hold that e ends, and deletes the nodes after the last one.
 func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
 	last := g.countDown(e)
-	err := lost
-	switch {
-	case lost != nil && last:
-		g.DeleteInBackground() // the session may have outlived its lease, or a server may keep it
-	case lost == nil && last:
-		err = g.delete(ctx)
+	if last && lost == nil {
+		return g.left(last, g.deleted(ctx, g.Delete(ctx)))
 	}
+	return g.leaveAtOnce(last, lost)
+}
+
+// leaveAtOnce is leave, behind countDown, of a hold that was lost, or was not the last. It
+// waits for nothing.
+func (g *grant) leaveAtOnce(last bool, lost error) error {
+	if last {
+		g.DeleteInBackground() // the session may have outlived its lease, or a server may keep it
+	}
+	return g.left(last, lost)
+}
+
+// left returns the error of a release that has failed with err.
+func (g *grant) left(last bool, err error) error {
 	if err != nil {
 		err = &LockError{Op: "release", Path: g.lock, Err: err}
 	}
@@ -256,9 +266,8 @@ func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
 	return err
 }
 
-// delete deletes the nodes of a hold that was released.
-func (g *grant) delete(ctx context.Context) error {
-	err := g.Delete(ctx)
+// deleted is what a release returns whose delete of the nodes has returned err.
+func (g *grant) deleted(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil

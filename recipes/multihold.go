@@ -86,10 +86,13 @@ func (h *MultiHold) FencingToken() int64 { return h.holds[0].FencingToken() }
 // [ErrLost].
 func (h *MultiHold) Err() error { return h.ending.err() }
 
-// Release ends the hold and releases all locks at once, each as [Hold.Release]. If
-// the release of one lock fails, the others are released all the same, and the error
-// joins the errors of all. Release may be called more than once: all calls return
-// the result of the first, or the end of their own context.
+// Release ends the hold and releases all locks at once, each as [Hold.Release]. One
+// transaction deletes the nodes of all locks of one session. Permits of a semaphore leave by
+// themselves, as a release may hand them over. If the servers refuse the transaction, each
+// lock is released alone. So if the release of one lock fails, the others are released all
+// the same, and the error joins the errors of all. If ctx ends before the servers have
+// answered, all nodes are removed in the background. Release may be called more than once:
+// all calls return the result of the first, or the end of their own context.
 func (h *MultiHold) Release(ctx context.Context) error { return h.release(ctx) }
 
 // Close is [MultiHold.Release] within one session timeout. It is made for
@@ -172,16 +175,15 @@ func (h *MultiHold) timeout() (longest time.Duration) {
 }
 
 // leave lets the locks of one session leave together, so that they cost one
-// round trip.
+// transaction.
 func (h *MultiHold) leave(ctx context.Context, _ *ending, _ error) error {
 	for _, stop := range h.stops {
 		stop()
 	}
-	err := h.each(func(one *Hold) error { return one.Release(ctx) })
+	err := joined(releaseAll(ctx, h.holds)...)
 	h.seen.Load().released(err)
 	return err
 }
-
 func (h *MultiHold) confirm(ctx context.Context) error {
 	return h.each(func(one *Hold) error { return one.Confirm(ctx) })
 }

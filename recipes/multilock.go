@@ -19,21 +19,27 @@ import (
 // It has no nodes of its own. The nodes of each lock are as if that were acquired
 // alone, so any contender for one of the locks sees what it always sees.
 //
-// An acquire first joins the queues of all locks of one client in one transaction.
-// If all are free that is all it takes. At the first lock that is not free the
-// acquire withdraws from the queues of the locks behind, and only then it waits. It
-// never stands in the queue of a lock while it waits for one that is named before.
-// It takes the locks behind one by one. For the moment in between, contenders for
-// these locks may see its nodes, and a TryAcquire that sees them returns a
-// [*BusyError].
+// An acquire joins the queues of all locks of one client in one transaction. If all
+// are free that is all it takes. At the first lock that is not free the acquire
+// withdraws from the queues of the locks behind, and only then it waits. It never
+// stands in the queue of a lock while it waits for one that is named before. When it
+// has that lock, it joins the queues of all locks behind, in one transaction again.
+// For the moment in between, contenders for these locks may see its nodes, and a
+// TryAcquire that sees them returns a [*BusyError].
+//
+// If others contend for the first lock, an acquire joins that queue alone. It does so
+// if an acquire of this client stands there, or if one of the last eight acquires of
+// this value had to wait for it. So waiters have no nodes but in one queue, and
+// [WithMaxContenders] of the first lock bounds them.
 //
 // The acquire cannot join the queues of different clients in one transaction.
 // It takes their locks in the order in which they are named as well.
 //
-// It is safe for concurrent use, holds no state and needs no Close.
+// It is safe for concurrent use, holds no state of the locks and needs no Close.
 type InterProcessMultiLock struct {
 	path  string // of the locks, for errors
 	parts []part // in the order in which they were named
+	crowd crowded
 }
 
 // NewInterProcessMultiLock returns the lock of all locks, in this order. Two locks

@@ -6,28 +6,53 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // collecting is one acquire of a multi-lock.
 type collecting struct {
+	gathering
+
 	parts []part
 	hold  *MultiHold // of what is held so far
 	outer []*grant   // that the acquire is within
 	seen  *sight
-	wait  bool
+	crowd *crowded // of the multi-lock
+
+	rest    []int              // the missing locks
+	members []*seqqueue.Member // in the queues of the first of these
+	since   time.Time          // when the newest of the members joined
+}
+
+// crowded remembers for some acquires of a multi-lock that one of them had to wait for the
+// first lock. It is safe for concurrent use.
+type crowded struct{ left atomic.Int32 }
+
+// crowdedFor is how many acquires remember it.
+const crowdedFor = 8
+
+// lately reports whether one of the last acquires had to wait.
+func (c *crowded) lately() bool { return c.left.Load() > 0 }
+
+// note notes whether an acquire had to wait.
+func (c *crowded) note(waited bool) {
+	if waited {
+		c.left.Store(crowdedFor)
+	} else if n := c.left.Load(); n > 0 {
+		c.left.CompareAndSwap(n, n-1)
+	}
 }
 
 func (m *InterProcessMultiLock) acquire(ctx context.Context, wait bool) (*MultiHold, error) {
 	ctxerr.Require(ctx)
 	h, outer := newMultiHold(ctx, m.path, len(m.parts)), around(ctx)
 	ctx, seen := observe(ctx, m.parts[0].gate.key.root, client.LockInfo{Recipe: "InterProcessMultiLock", Mode: "multi", Path: m.path, Try: !wait})
-	c := &collecting{m.parts, h, outer, seen, wait}
+	c := &collecting{gathering: gathering{wait: wait}, parts: m.parts, hold: h, outer: outer, seen: seen, crowd: &m.crowd}
 	err := c.all(ctx)
 	// The loss of a lock that was held ends the waiting for the next ones. It is the
 	// reason of the error then.
@@ -60,7 +85,6 @@ func (c *collecting) all(ctx context.Context) error {
 	over := c.hold.ctx
 	defer context.AfterFunc(over, func() { end(context.Cause(over)) })()
 
-	var missing []int
 	for i, p := range c.parts {
 		h, ok, err := p.reenter(ctx)
 		switch {
@@ -69,36 +93,45 @@ func (c *collecting) all(ctx context.Context) error {
 		case ok:
 			ctx = c.hold.add(ctx, i, h) //nolint:fatcontext // one within the other is what is wanted
 		default:
-			missing = append(missing, i)
+			c.rest = append(c.rest, i)
 		}
 	}
 	if !c.wait {
-		if err := c.free(ctx, missing); err != nil {
+		if err := c.free(ctx); err != nil {
 			return err
 		}
 	}
-	for waited := false; len(missing) > 0; {
-		next := 1
-		for !waited && next < len(missing) && c.root(missing[next]) == c.root(missing[0]) {
-			next++
-		}
-		taken, within, err := c.take(ctx, missing[:next])
-		if err != nil {
-			return err
-		}
-		ctx, missing, waited = within, missing[taken:], waited || taken < next //nolint:fatcontext // as above
+	if c.missing = len(c.rest); c.missing > 0 {
+		gate := c.first().gate
+		c.contended = c.crowd.lately() || c.together() == 1 || gate.queue.Contended(gate.tag)
 	}
-	return nil
+	err := c.gather(ctx)
+	if err != nil {
+		for _, m := range c.members {
+			abandon(ctx, m, err)
+		}
+	}
+	return err
 }
 
-func (c *collecting) root(i int) *client.Client { return c.parts[i].gate.key.root }
+// first is the first of the missing locks.
+func (c *collecting) first() part { return c.parts[c.rest[0]] }
 
-// free returns a BusyError if another contender would be ahead in one of some
+// together is how many of the missing locks, from the first on, are of one client.
+func (c *collecting) together() int {
+	n := 1
+	for n < len(c.rest) && c.parts[c.rest[n]].gate.key.root == c.first().gate.key.root {
+		n++
+	}
+	return n
+}
+
+// free returns a BusyError if another contender would be ahead in one of the missing
 // locks.
-func (c *collecting) free(ctx context.Context, some []int) error {
-	errs := make([]error, len(some))
+func (c *collecting) free(ctx context.Context) error {
+	errs := make([]error, len(c.rest))
 	var all sync.WaitGroup
-	for k, i := range some {
+	for k, i := range c.rest {
 		all.Go(func() {
 			if err := c.parts[i].free(ctx); err != nil {
 				errs[k] = &LockError{Path: c.parts[i].path, Err: err}
@@ -109,131 +142,124 @@ func (c *collecting) free(ctx context.Context, some []int) error {
 	return cmp.Or(errs...)
 }
 
-// take joins the queues of some locks of one client in one transaction, and takes their
-// turns in order. At the first lock whose turn has not come it withdraws from the queues
-// behind. While the acquire waits here, a place there would be a lock that is held out
-// of order. It returns how many locks it has taken, and a context that descends from
-// their holds.
-func (c *collecting) take(ctx context.Context, some []int) (taken int, within context.Context, err error) {
-	members, err := c.join(ctx, some)
-	if err != nil {
-		return 0, ctx, err
-	}
-	joined := time.Now()
-	for k, i := range some {
-		p, m := c.parts[i], members[k]
-		if time.Since(joined) > watchAfter {
-			m.Forget() // its node may have been deleted meanwhile
-		}
-		behind := members[k+1:]
-		granted, err := p.turn(ctx, m, c.wait && len(behind) == 0)
-		if c.wait && errors.Is(err, ErrBusy) {
-			if err = withdraw(ctx, behind); err == nil {
-				granted, err = p.turn(ctx, m, true)
-			}
-			behind = nil
-		}
-		var h *Hold
-		if err == nil {
-			h, err = take(ctx, granted, c.outer)
-		} else {
-			abandon(ctx, m, err)
+// gather takes the missing locks. On error it leaves the nodes of its members.
+func (c *collecting) gather(ctx context.Context) error {
+	for {
+		deed := c.next()
+		var err error
+		switch deed {
+		case gatherDone:
+			return nil
+		case joinFirst:
+			err = c.joinFirst(ctx)
+		case joinRest:
+			err = c.joinRest(ctx)
+		case look, await:
+			ctx, err = c.turn(ctx, deed == await)
+		case withdraw:
+			err = c.withdraw(ctx)
 		}
 		if err != nil {
-			for _, m := range behind {
-				abandon(ctx, m, err)
-			}
-			return k, ctx, &LockError{Path: p.path, Err: err}
-		}
-		ctx = c.hold.add(ctx, i, h) //nolint:fatcontext // one within the other is what is wanted
-		if len(behind) == 0 {
-			return k + 1, ctx, nil
+			return err
 		}
 	}
-	return len(some), ctx, nil
 }
 
-// withdraw deletes the nodes of members, and waits for that. If a node may still
-// stand, the acquire must not wait: withdraw returns why, and the node is deleted in
-// the background.
-func withdraw(ctx context.Context, members []*seqqueue.Member) error {
-	errs := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
-		all.Go(func() {
-			if err := m.Delete(ctx); err != nil && !errors.Is(err, seqqueue.ErrGone) {
-				errs[i] = fmt.Errorf("its node %s could not be withdrawn before the wait, and is deleted in the background: %w", m.Paths[0], err)
-			}
-		})
+// joinFirst joins the queue of the first lock alone, as the lock itself does: within the
+// window of the queue.
+func (c *collecting) joinFirst(ctx context.Context) error {
+	p := c.first()
+	m, err := p.join(ctx)
+	if err != nil {
+		return &LockError{Path: p.path, Err: err}
 	}
-	all.Wait()
-	return joined(errs...)
+	c.add(m)
+	return nil
 }
 
-// join makes the nodes of some locks of one client. On error no node remains, or
-// its removal goes on in the background.
-func (c *collecting) join(ctx context.Context, some []int) ([]*seqqueue.Member, error) {
-	parts := make([]part, len(some))
-	for k, i := range some {
-		parts[k] = c.parts[i]
-	}
-	fail := func(err error) ([]*seqqueue.Member, error) {
-		return nil, &LockError{Path: pathOf(parts), Err: err}
+// joinRest joins the queues of the missing locks of one client, in one transaction.
+func (c *collecting) joinRest(ctx context.Context) error {
+	parts := make([]part, c.together())
+	for k := range parts {
+		parts[k] = c.parts[c.rest[k]]
 	}
 	root := parts[0].gate.key.root
 	if err := met(ctx, root); err != nil {
-		return fail(err)
+		return &LockError{Path: pathOf(parts), Err: err}
 	}
-	nodes := make([]newNode, len(parts))
+	entries := make([]seqqueue.Entry, len(parts))
 	for k, p := range parts {
-		if err := p.gate.queue.MayJoin(ctx); err != nil {
-			return nil, &LockError{Path: p.path, Err: err}
-		}
-		nodes[k] = p.gate.node()
+		entries[k] = seqqueue.Entry{Queue: p.gate.queue, Node: p.gate.node()}
 	}
-	s, made, err := create(ctx, root, nodes)
-	if err != nil {
-		return fail(err)
+	members, at, err := seqqueue.JoinTogether(ctx, root, entries)
+	switch {
+	case err != nil && at >= 0:
+		return &LockError{Path: parts[at].path, Err: err}
+	case err != nil:
+		return &LockError{Path: pathOf(parts), Err: takenAway(err)}
 	}
-	members := make([]*seqqueue.Member, 0, len(parts))
-	for k, p := range parts {
-		member, refused := adopt(s, p.gate.queue, nodes[k], made[k])
-		if refused != nil {
-			err = cmp.Or(err, error(&LockError{Path: p.path, Err: refused}))
-			continue
-		}
-		c.seen.queued(p.path, member)
-		members = append(members, member)
-	}
-	if err != nil {
-		for _, member := range members {
-			member.DeleteInBackground()
-		}
-		return nil, err
-	}
-	return members, nil
+	c.add(members...)
+	return nil
 }
 
-// adopt makes a node, made in s, a member of its queue.
-func adopt(s *client.Session, q *seqqueue.Queue, node newNode, made inside.Entry) (*seqqueue.Member, error) {
-	own, err := inner.In(s, node.In)
-	if err != nil {
-		return nil, err
+// add notes that the acquire stands in some queues.
+func (c *collecting) add(members ...*seqqueue.Member) {
+	for k, m := range members {
+		c.seen.queued(c.parts[c.rest[k]].path, m)
 	}
-	return q.Adopt(own, node.Prefix, made)
+	c.members, c.since = members, time.Now()
+	c.join(len(members))
 }
 
-// create makes the nodes in one session, in the next if that is lost: there was
-// no place yet that could be lost with it.
-func create(ctx context.Context, root *client.Client, nodes []newNode) (*client.Session, []inside.Entry, error) {
-	for {
-		s, err := root.Session(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		made, err := inner.CreateGroup(ctx, s, nodes)
-		if !errors.Is(err, client.ErrSessionLost) || ctx.Err() != nil {
-			return s, made, takenAway(err)
+// turn takes the turn in the first queue. With wait it waits for it. It returns a context
+// that descends from the hold.
+func (c *collecting) turn(ctx context.Context, wait bool) (context.Context, error) {
+	p, m := c.first(), c.members[0]
+	if !c.blocked && time.Since(c.since) > watchAfter {
+		m.Forget() // its node may have been deleted meanwhile
+	}
+	granted, err := p.turn(ctx, m, wait)
+	if c.wait && !wait && errors.Is(err, ErrBusy) {
+		c.block()
+		return ctx, nil
+	}
+	if c.has == 0 && c.wait {
+		c.crowd.note(c.blocked || m.HadToWait())
+	}
+	if err != nil {
+		return ctx, &LockError{Path: p.path, Err: err}
+	}
+	c.members = c.members[1:] // take deletes the node if it fails
+	h, err := take(ctx, granted, c.outer)
+	if err != nil {
+		return ctx, &LockError{Path: p.path, Err: err}
+	}
+	i := c.rest[0]
+	c.rest = c.rest[1:]
+	c.grant()
+	return c.hold.add(ctx, i, h), nil
+}
+
+// withdraw deletes the nodes behind the first, and waits for that. While the acquire waits, a
+// place there would be a lock that is held out of order. If a node may still stand, the
+// acquire must not wait: withdraw returns why, and the node is deleted in the background.
+func (c *collecting) withdraw(ctx context.Context) error {
+	nodes := make([]seqqueue.Placed, len(c.members)-1)
+	for k, m := range c.members[1:] {
+		nodes[k] = seqqueue.Placed{Own: m.Own, In: c.parts[c.rest[k+1]].gate.c}
+	}
+	c.members = c.members[:1]
+	errs := seqqueue.DeleteTogether(ctx, nodes)
+	for k, err := range errs {
+		if errors.Is(err, seqqueue.ErrGone) {
+			errs[k] = nil
+		} else if err != nil {
+			errs[k] = fmt.Errorf("its node %s could not be withdrawn before the wait, and is deleted in the background: %w", nodes[k].Paths[0], err)
 		}
 	}
+	if err := joined(errs...); err != nil {
+		return &LockError{Path: c.first().path, Err: err}
+	}
+	c.withdrawn()
+	return nil
 }

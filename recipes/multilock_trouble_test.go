@@ -20,15 +20,15 @@ import (
 // goes on and acquires them).
 func TestMultiLockSomeLocksFailToLock(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"at once", "one by one"} {
+	for _, way := range []string{"at once", "behind another"} {
 		bubble(t, func(r *rig) {
 			m := r.multi(r.connect("a"), "/x", "/y", "/z")
 			r.check(r.multiHeld(m).Close())
 			single, err := recipes.NewInterProcessMutex(r.connect("b"), "/x")
 			r.check(err)
 			want, first := "/x+/y+/z", (*recipes.Hold)(nil)
-			if way == "one by one" {
-				want, first = "/y", r.held(single)
+			if way == "behind another" {
+				want, first = "/y+/z", r.held(single)
 			}
 			waits := make(<-chan multiResult)
 			if first != nil {
@@ -70,14 +70,16 @@ func (r *rig) cversion(path string) int32 {
 	return n.Stat.Cversion
 }
 
-// One release that fails does not keep the others from it, and every failure
-// is said (TestInterProcessMultiMutex.testSomeReleasesFail).
+// If the servers refuse to delete all nodes in one transaction, each lock is released alone.
+// One release that fails does not keep the others from it, and every failure is said
+// (TestInterProcessMultiMutex.testSomeReleasesFail).
 func TestMultiLockSomeReleasesFail(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		m := r.multi(r.connect("a"), "/w", "/x", "/y", "/z")
 		h := r.multiHeld(m)
 		rules := []*zktest.Rule{
+			r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth),
 			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/w/"}, zktest.CodeNoAuth),
 			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/y/"}, zktest.CodeNoAuth),
 		}
@@ -99,7 +101,7 @@ func TestMultiLockSomeReleasesFail(t *testing.T) {
 		}
 		for _, rule := range rules {
 			if rule.Fired() != 1 {
-				t.Errorf("%d deletes failed", rule.Fired())
+				t.Errorf("%v failed %d times", rule, rule.Fired())
 			}
 		}
 		r.nothingIn("/w", "/x", "/y", "/z") // the rest went in the background
@@ -128,7 +130,7 @@ func TestMultiLockReleaseWithOwnContext(t *testing.T) {
 		}
 		// It ends in time all the same.
 		h := r.multiHeld(m)
-		r.srv.StallReply(zktest.Match{Op: zktest.OpDelete})
+		r.srv.StallReply(zktest.Match{Op: zktest.OpMulti})
 		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -375,8 +377,9 @@ func TestMultiLockLostRequests(t *testing.T) {
 				{Op: zktest.OpMulti, Nth: 3},
 				{Op: zktest.OpGetChildren2},
 				{Op: zktest.OpGetChildren2, Nth: 4},
+				{Op: zktest.OpMulti, Nth: 4}, // the release, of the locks and of the permits
+				{Op: zktest.OpMulti, Nth: 5},
 				{Op: zktest.OpDelete},
-				{Op: zktest.OpDelete, Nth: 3},
 			} {
 				what := fmt.Sprint(name, " of ", at.Op, " ", at.Nth)
 				if at.Op == zktest.OpCreateContainer {

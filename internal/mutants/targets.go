@@ -82,6 +82,14 @@ var targets = []target{
 		},
 	},
 	{
+		name:  "gathering",
+		files: []string{"recipes/multilock_next.go"},
+		judges: []judge{
+			{dir: "recipes", run: "ExploreGatherings"},
+			{dir: "recipes", run: "MultiLock"},
+		},
+	},
+	{
 		name:  "candidacy",
 		files: []string{"recipes/leader_candidacy.go"},
 		judges: []judge{

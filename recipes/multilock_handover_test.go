@@ -1,0 +1,354 @@
+package recipes_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// cost is what a cycle costs: an acquire and its release.
+type cost struct {
+	requests, events float64
+	trips            float64 // round trips
+}
+
+// contend lets contenders in a loop take multi-locks, and returns what a cycle costs. One in
+// the loop works alone at a time, or -race tells.
+func (r *rig) contend(trip, hold time.Duration, locks ...*recipes.InterProcessMultiLock) cost {
+	r.Helper()
+	const warm, counted = 10, 100
+	work := 0
+	cycles := func(each int) {
+		var all sync.WaitGroup
+		for _, m := range locks {
+			all.Go(func() {
+				for range each {
+					h, err := m.Acquire(r.ctx)
+					if err != nil {
+						r.Error(err)
+						return
+					}
+					work++
+					time.Sleep(hold)
+					if err := h.Release(r.ctx); err != nil {
+						r.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	cycles(warm)
+	r.srv.ResetCounts()
+	events, began := r.srv.EventCount(), time.Now()
+	cycles(counted)
+	n := float64(counted * len(locks))
+	if want := (warm + counted) * len(locks); work != want {
+		r.Errorf("%d grants, want %d", work, want)
+	}
+	requests := 0
+	for op, count := range r.srv.Counts() {
+		if op != zktest.OpPing {
+			requests += count
+		}
+	}
+	c := cost{float64(requests) / n, float64(r.srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
+	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.srv.Counts(), c.events, c.trips)
+	return c
+}
+
+// What it costs to hand a multi-lock of three locks over. Within a session the first lock is
+// handed over in memory. Its waiter then joins the other queues by one transaction, and a
+// release is one transaction.
+func TestMultiLockHandOver(t *testing.T) {
+	t.Parallel()
+	const trip = 2 * time.Millisecond
+	for name, tt := range map[string]struct {
+		sessions bool
+		hold     time.Duration
+		want     cost
+	}{
+		"one session":               {false, 0, cost{3.1, 0.05, 1.05}},
+		"one session, with work":    {false, 5 * time.Millisecond, cost{4.1, 1.05, 1.05}}, // each waiter watches its own node
+		"eight sessions":            {true, 0, cost{10.5, 2.1, 2.6}},
+		"eight sessions, with work": {true, 5 * time.Millisecond, cost{10.5, 2.3, 2.6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubbleWith(t, func(r *rig) {
+				c := r.connect("a")
+				var locks []*recipes.InterProcessMultiLock
+				for i := range 8 {
+					if tt.sessions {
+						c = r.connect(string(rune('b' + i)))
+					}
+					locks = append(locks, r.multi(c, "/x", "/y", "/z"))
+				}
+				if got := r.contend(trip, tt.hold, locks...); got.requests > tt.want.requests || got.events > tt.want.events || got.trips > tt.want.trips {
+					t.Errorf("a cycle costs %.2f requests, %.2f events, %.2f round trips, want at most %v", got.requests, got.events, got.trips, tt.want)
+				}
+				r.nothingIn("/x", "/y", "/z")
+				wantNoGoroutine(t)
+			}, zktest.WithLatency(trip/2, trip/2))
+		})
+	}
+}
+
+// A crowd in one process stands in the window of the first lock. So a goroutine of another
+// process has its turn at least once in 70 grants.
+func TestMultiLockCrowdBesideOne(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const crowd, turns = 400, 10
+		m, other := r.multi(r.connect("crowd"), "/x", "/y"), r.multi(r.connect("other"), "/x", "/y")
+		grants, over := 0, make(chan struct{})
+		var all sync.WaitGroup
+		for range crowd {
+			all.Go(func() {
+				for {
+					h, err := m.Acquire(r.ctx)
+					if err != nil {
+						r.Error(err)
+						return
+					}
+					grants++
+					if err := h.Release(r.ctx); err != nil {
+						r.Error(err)
+					}
+					select {
+					case <-over:
+						return
+					default:
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		last := -1
+		for range turns {
+			h, err := other.Acquire(r.ctx)
+			r.check(err)
+			if got := grants - last; last >= 0 && got > 70 {
+				t.Errorf("%d grants of the crowd between two of the other", got)
+			}
+			last = grants
+			r.check(h.Release(r.ctx))
+		}
+		if line := len(r.srv.Children("/x")); line > 66 {
+			t.Errorf("%d nodes in the first queue", line)
+		}
+		close(over)
+		all.Wait()
+		r.nothingIn("/x", "/y")
+		wantNoGoroutine(t)
+	})
+}
+
+// A multi-lock that had to wait in the middle joins the queues of all locks behind in one
+// transaction, and not one by one.
+func TestMultiLockJoinsTheRestTogether(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/v", "/w", "/x", "/y", "/z")
+		middle := r.held(r.mutexOn(r.connect("b"), "/w"))
+		r.srv.ResetCounts()
+		waits := multiAcquire(r.ctx, m)
+		time.Sleep(time.Second)
+		for dir, want := range map[string]int{"/v": 1, "/w": 2, "/x": 0, "/y": 0, "/z": 0} {
+			if in := r.srv.Children(dir); len(in) != want {
+				t.Errorf("waiting: %v in %s, want %d", in, dir, want)
+			}
+		}
+		joined := r.srv.Count(zktest.OpMulti)
+		r.check(middle.Release(r.ctx))
+		got := <-waits
+		r.check(got.err)
+		if n := r.srv.Count(zktest.OpMulti) - joined; n != 1 {
+			t.Errorf("%d transactions for the locks behind", n)
+		}
+		holds := got.hold.Holds()
+		if a, b := holds[2].FencingToken(), holds[4].FencingToken(); a != b || a <= got.hold.FencingToken() {
+			t.Errorf("tokens %d, %d behind %d", a, b, got.hold.FencingToken())
+		}
+		r.check(got.hold.Release(r.ctx))
+		r.nothingIn("/v", "/w", "/x", "/y", "/z")
+	})
+}
+
+// A multi-lock that had to wait for its first lock joins that queue alone for the next eight
+// acquires that need not wait, and all queues together from then on.
+func TestMultiLockRemembersACrowd(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m, other := r.multi(r.connect("a"), "/x", "/y"), r.mutexOn(r.connect("b"), "/x")
+		r.check(r.multiHeld(m).Close())
+		alone := func() bool {
+			t.Helper()
+			r.srv.ResetCounts()
+			r.check(r.multiHeld(m).Close())
+			return r.srv.Count(zktest.OpCreate) == 1
+		}
+		if alone() {
+			t.Error("the first lock alone, before any wait")
+		}
+		for range 2 {
+			first := r.held(other)
+			waits := multiAcquire(r.ctx, m)
+			time.Sleep(time.Second)
+			r.check(first.Close())
+			got := <-waits
+			r.check(got.err)
+			r.check(got.hold.Close())
+			for i := range 8 {
+				if !alone() {
+					t.Errorf("acquire %d behind a wait joins all queues", i)
+				}
+			}
+			if alone() {
+				t.Error("the first lock alone, long after the wait")
+			}
+		}
+		// A wait for another lock says nothing of the first.
+		middle := r.held(r.mutexOn(r.connect("c"), "/y"))
+		waits := multiAcquire(r.ctx, m)
+		time.Sleep(time.Second)
+		r.check(middle.Close())
+		got := <-waits
+		r.check(got.err)
+		r.check(got.hold.Close())
+		if alone() {
+			t.Error("the first lock alone, behind a wait for another")
+		}
+		r.nothingIn("/x", "/y")
+	})
+}
+
+// A waiter takes the other locks of a multi-lock although the nodes of the release before
+// it still stand. It does not trust a node that another client has not released.
+func TestMultiLockBeforeTheDelete(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		m := r.multi(c, "/x", "/y", "/z")
+		h := r.multiHeld(m)
+		waits := multiAcquire(r.ctx, m)
+		time.Sleep(time.Second)
+		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: h.Holds()[2].Path()}, zktest.CodeNoAuth)
+		r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeNoAuth)
+		if err := h.Release(r.ctx); err == nil || strings.Count(err.Error(), "recipes: release /") != 3 {
+			t.Errorf("Release = %v", err)
+		}
+		began := time.Now()
+		got := <-waits
+		r.check(got.err)
+		if took := time.Since(began); took > 5*time.Millisecond {
+			t.Errorf("granted after %v", took)
+		}
+		for _, dir := range []string{"/x", "/y", "/z"} {
+			if in := r.srv.Children(dir); len(in) != 2 {
+				t.Errorf("%v in %s", in, dir)
+			}
+		}
+		if _, err := r.multi(r.connect("b"), "/z").TryAcquire(r.ctx); err == nil {
+			t.Error("another client holds beside the nodes")
+		}
+		r.srv.ClearRules()
+		r.check(got.hold.Release(r.ctx))
+		r.nothingIn("/x", "/y", "/z")
+	})
+}
+
+// A release deletes the nodes of each session in one transaction, in whatever namespaces
+// they are. Permits leave by themselves.
+func TestMultiLockReleasesTogether(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c, d := r.connect("a"), r.connect("b")
+		ns, err := c.Namespace("ns")
+		r.check(err)
+		pool, err := recipes.NewInterProcessSemaphoreV2(c, "/p", 2)
+		r.check(err)
+		m := r.multiOf(r.mutexOn(c, "/x"), r.mutexOn(d, "/x2"), r.mutexOn(ns, "/y"), pool.Permits(1), r.mutexOn(d, "/y2"))
+		h := r.multiHeld(m)
+		r.srv.ResetCounts()
+		r.check(h.Release(r.ctx))
+		if multis, deletes := r.srv.Count(zktest.OpMulti), r.srv.Count(zktest.OpDelete); multis != 2 || deletes != 1 {
+			t.Errorf("%d transactions, %d deletes", multis, deletes)
+		}
+		r.nothingIn("/x", "/x2", "/ns/y", "/y2", "/p/locks", "/p/leases")
+		wantNoGoroutine(t)
+	})
+}
+
+// A release says which lock was lost: another client has deleted its node, and the holder has
+// not heard of it. The others are released. If the answer is lost, a node that is missing
+// was deleted by the transaction.
+func TestMultiLockReleaseOfALostLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/x", "/y", "/z")
+		h := r.multiHeld(m)
+		r.check(r.srv.Delete(h.Holds()[1].Path()))
+		r.srv.ResetCounts()
+		err := h.Release(r.ctx)
+		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		if text := err.Error(); !strings.Contains(text, "release /y:") || strings.Contains(text, "/x") || strings.Contains(text, "/z") {
+			t.Errorf("Release = %v", err)
+		}
+		if multis, deletes := r.srv.Count(zktest.OpMulti), r.srv.Count(zktest.OpDelete); multis != 1 || deletes != 3 {
+			t.Errorf("%d transactions, %d deletes", multis, deletes)
+		}
+		if again := h.Release(r.ctx); again == nil || again.Error() != err.Error() {
+			t.Errorf("again: %v", again)
+		}
+		for i, one := range h.Holds() {
+			if err := one.Release(r.ctx); (err != nil) != (i == 1) {
+				t.Errorf("release of hold %d: %v", i, err)
+			}
+		}
+		if n := len(r.srv.Children("/x")) + len(r.srv.Children("/z")); n != 0 {
+			t.Errorf("%d nodes are left", n)
+		}
+		h = r.multiHeld(m)
+		lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+		r.check(h.Release(r.ctx))
+		if lost.Fired() != 1 {
+			t.Error("no answer was lost")
+		}
+		r.nothingIn("/x", "/y", "/z")
+		wantNoGoroutine(t)
+	})
+}
+
+// One of the holds may be released by itself at any time, also while the release of all is
+// under way, and with the context of another of the holds.
+func TestMultiLockReleasesMeet(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		m := r.multi(r.connect("a"), "/x", "/y", "/z")
+		for range 20 {
+			h := r.multiHeld(m)
+			var all sync.WaitGroup
+			for _, release := range []func(context.Context) error{h.Holds()[2].Release, h.Release, h.Holds()[0].Release, h.Release} {
+				all.Go(func() {
+					if err := release(r.ctx); err != nil {
+						t.Errorf("release: %v", err)
+					}
+				})
+			}
+			all.Wait()
+			h = r.multiHeld(m)
+			r.check(h.Release(h.Holds()[1].Context()))
+			if n := len(r.srv.Children("/x")) + len(r.srv.Children("/y")) + len(r.srv.Children("/z")); n != 0 {
+				t.Errorf("%d nodes are left", n)
+			}
+		}
+		r.nothingIn("/x", "/y", "/z")
+		wantNoGoroutine(t)
+	})
+}
