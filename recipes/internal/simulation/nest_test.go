@@ -43,10 +43,15 @@ func (n *nest) Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, 
 
 func (n *nest) Close() error { return n.both(recipes.AnyHold.Close) }
 
-// both ends the holds at once, so that it takes no longer than the end of one.
+// both ends the holds at once, so that it takes no longer than the end of one. The context of
+// the innermost, which stands for all, ends first: an outer lock may be handed over in the
+// process at once.
 func (n *nest) both(end func(recipes.AnyHold) error) error {
 	outer := make(chan error, 1)
-	go func() { outer <- end(n.outer) }()
+	go func() {
+		<-n.AnyHold.Context().Done()
+		outer <- end(n.outer)
+	}()
 	return errors.Join(end(n.AnyHold), <-outer)
 }
 
