@@ -71,6 +71,39 @@ func TestChainListedBehindFront(t *testing.T) {
 	p.want("after the end of its former front", b, first, nil)
 }
 
+// A try takes the turn of a front that is over, and whose node its list still shows. While it
+// is linked it stays behind its front, whatever the list shows: an operator may have deleted
+// the front's node, and two fronts would tell it two turns.
+func TestChainTryBehindFront(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	q := &Queue{dir: "/d"}
+	shows := func(m *Member, n *Member) action {
+		m.q, m.blockers = q, 1
+		return action{deed: watch, nearest: n.Node, list: []string{n.Node.Name, m.Node.Name}}
+	}
+	a := p.make(5, mutexTag)
+	p.listed(a)
+	b, c := p.make(6, mutexTag), p.make(7, mutexTag)
+	if c.behindOver(shows(c, a)) {
+		t.Error("a linked member takes the turn of a holder")
+	}
+	p.want("behind its front", c, linked, b)
+	p.leave(a)
+	p.want("behind its front, when another is over", c, linked, b)
+	p.leave(b)
+	d := p.make(9, mutexTag)
+	if d.behindOver(shows(d, c)) {
+		t.Error("a member takes the turn of a holder")
+	}
+	e := p.make(11, mutexTag)
+	p.leave(c)
+	if !e.behindOver(shows(e, c)) {
+		t.Error("a member does not take the turn of a front that is over")
+	}
+	p.want("behind one that is over", e, first, nil)
+}
+
 // All that block must be members, and the list must show each of them.
 func TestChainFollowsWhatIsListed(t *testing.T) {
 	t.Parallel()
