@@ -184,6 +184,7 @@ func (h *MultiHold) leave(ctx context.Context, _ *ending, _ error) error {
 	h.seen.Load().released(err)
 	return err
 }
+
 func (h *MultiHold) confirm(ctx context.Context) error {
 	return h.each(func(one *Hold) error { return one.Confirm(ctx) })
 }

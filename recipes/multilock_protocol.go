@@ -155,7 +155,7 @@ func (c *collecting) gather(ctx context.Context) error {
 		case joinRest:
 			err = c.joinRest(ctx)
 		case look, await:
-			ctx, err = c.turn(ctx, deed == await)
+			ctx, err = c.turn(ctx, deed == await) //nolint:fatcontext // one within the other is what is wanted
 		case withdraw:
 			err = c.withdraw(ctx)
 		}

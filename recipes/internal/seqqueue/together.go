@@ -56,7 +56,7 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 			cancel(members[:i])
 			return nil, i, err
 		}
-		arm := false
+		var arm bool
 		if members[i], nodes[i], arm = e.Queue.prepare(own, e.Node); arm {
 			arming = append(arming, i)
 		}
