@@ -17,6 +17,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	Guard:              setGuard,
 	GuardChildren:      setGuardOfChildren,
 	Watch:              watchNodes,
+	Lists:              listNodes,
 	Kept:               func(c *Client, what any, init func() any) any { return c.core.keep(what, init) },
 	Hold:               hold,
 	DeleteInBackground: deleteInBackground,

@@ -60,6 +60,10 @@ type Functions[Client, Session, Op any] struct {
 	// other error no watch is wanted.
 	Watch func(ctx context.Context, s *Session, paths ...string) ([]Watched, error)
 
+	// Lists lists two directories in one write, in this order. If the second does not
+	// exist, its list is empty. If it could not be listed, its list is nil.
+	Lists func(ctx context.Context, s *Session, first, second string) ([2][]string, error)
+
 	// GuardChildren sets a watch on the children of the node at path, and returns these.
 	// The guard tells of children that are made or deleted. It is nil if it could not be
 	// set, or if the servers are not Orderly.
