@@ -137,7 +137,7 @@ func (m *Member) awaitEvent(ctx context.Context, second inside.Watched) (event, 
 // the watch on that node has fired, no other is needed yet.
 func (m *Member) listAgain(ctx context.Context) error {
 	at := time.Now()
-	children, _, err := m.Session.Children(ctx, m.q.dir)
+	children, err := m.listBoth(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return ErrGone // the directory went, and the node with it
@@ -151,6 +151,20 @@ func (m *Member) listAgain(ctx context.Context) error {
 	}
 	m.children, m.seen = children, at
 	return nil
+}
+
+// listBoth lists the queue and, behind it, its other directory, if it has one.
+func (m *Member) listBoth(ctx context.Context) (children []string, err error) {
+	if m.q.other == "" {
+		children, _, err = m.Session.Children(ctx, m.q.dir)
+		return children, err
+	}
+	lists, err := inner.Lists(ctx, m.Session, m.q.dir, m.q.other)
+	if err != nil {
+		return nil, err
+	}
+	m.other = lists[1]
+	return lists[0], nil
 }
 
 // ownEvent returns the event that has ended the watch on m's own node. It returns 0 if there

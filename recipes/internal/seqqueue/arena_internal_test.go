@@ -276,9 +276,9 @@ type arena struct {
 
 func newArena(ctx context.Context, s sessions, c cast) *arena {
 	a := &arena{cast: c, ctx: ctx, sessions: s, ids: map[string]int{}}
-	a.q.dir, a.q.tags, a.q.key = "/d", Tags{Contenders: []string{writer, reader}}, chainKey{"/d", reader}
+	a.q.dir, a.q.tags, a.q.key = "/d", Tags{Contenders: []string{writer, reader}}, chainKey{dir: "/d", shared: reader}
 	if c.mutex {
-		a.q.tags, a.q.key = Tags{Contenders: []string{mutexTag}}, chainKey{"/d", ""}
+		a.q.tags, a.q.key = Tags{Contenders: []string{mutexTag}}, chainKey{dir: "/d", shared: ""}
 	}
 	a.chain.members, a.chain.key = map[string]*Member{}, a.q.key
 	for i := range a.woken {

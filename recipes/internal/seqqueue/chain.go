@@ -36,6 +36,8 @@ import (
 //	         or over) unknown -> linked, or first if its front is over
 //	leave    (before the delete is sent) first -> over: its followers become first;
 //	         unknown, linked -> left: its followers inherit its front, or become unknown
+//	granted  (gate: answer of the transaction that deleted the node) as leave. A follower
+//	         that was linked before that transaction was sent is gapless then.
 //	break    (loss, downgrade)         followers become unknown
 //	forget   (evidence is too old)     linked, first -> unknown, of this member alone
 //
@@ -116,6 +118,7 @@ type position struct {
 	shared    bool   // members that are shared do not block each other
 	state     state
 	broken    bool
+	gapless   bool // first, and its node stood before the transaction that deleted its front's was sent
 	number    int64
 	guard     inside.Guard  // that stood when the node was made, or nil
 	front     *Member       // of a linked member
@@ -170,7 +173,7 @@ func (m *Member) identify(node Node, path string, czxid int64) {
 // forget deletes what is known of m's position. The caller holds the chain's mutex.
 func (m *Member) forget() {
 	m.unlink()
-	m.state = unknown
+	m.state, m.gapless = unknown, false
 }
 
 // standRightBehind links m to front, unless that tells nothing about m's turn. One guard does
@@ -221,7 +224,7 @@ func (c *chain) listed(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.unlink()
-	m.state = first
+	m.state, m.gapless = first, false
 }
 
 // blocked notes how many contenders block m.
@@ -268,6 +271,24 @@ func (c *chain) leave(m *Member) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.end(m)
+}
+
+// granted is leave of a member whose node a transaction has deleted, which was to grant it.
+// behind is the member that [Member.Next] returned before that transaction was sent, or nil.
+func (c *chain) granted(m, behind *Member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	handed := behind != nil && behind.front == m && m.state == first
+	c.end(m)
+	if handed {
+		behind.gapless = true
+	}
+	m.wake()
+}
+
+// end is leave. The caller holds c.mu.
+func (c *chain) end(m *Member) {
 	was, front, followers := m.state, m.front, m.followers
 	if was == over {
 		return

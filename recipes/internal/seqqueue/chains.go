@@ -21,6 +21,7 @@ const mostIdle = 256
 type chainKey struct {
 	dir    string // its path on the server
 	shared string // the tag of members that do not block each other, or ""
+	gate   bool   // members hold nothing by their nodes: see [Queue.Gate]
 }
 
 // chains are the chains of one client.

@@ -22,6 +22,7 @@ const WatchAfter = 20 * time.Millisecond
 
 // watchDeepAfter is the same for a member with several contenders ahead. Such a member lists
 // before its turn can come, and the list shows its own node. The watch only tells it sooner.
+// So it is for a member of a gate, whose node is checked by the transaction that grants it.
 const watchDeepAfter = time.Second
 
 // awaitFront waits behind a front, until m is woken or its own node was looked after.
@@ -39,7 +40,11 @@ func (m *Member) awaitFront(ctx context.Context, a action) error {
 
 // awaitChange waits for a change of m's state, and looks after m's own node.
 func (m *Member) awaitChange(ctx context.Context) error {
-	due, stop := m.due(WatchAfter)
+	after := WatchAfter
+	if m.gated() {
+		after = watchDeepAfter
+	}
+	due, stop := m.due(after)
 	defer stop()
 	read := false
 	select {
@@ -101,7 +106,7 @@ func (m *Member) watchOwn(ctx context.Context) error {
 
 // stands reports whether m's own node is known to stand, without asking.
 func (m *Member) stands() bool {
-	return m.watched() || m.watch == nil && time.Since(m.seen) <= WatchAfter
+	return m.gated() || m.watched() || m.watch == nil && time.Since(m.seen) <= WatchAfter
 }
 
 // watched reports whether a watch on m's own node has not fired.
@@ -127,6 +132,9 @@ func (m *Member) aheadGone(n Node, orderly bool) {
 	}
 }
 
+// gated reports whether a transaction of the caller checks m's own node; see [Queue.Gate].
+func (m *Member) gated() bool { return m.chain != nil && m.chain.key.gate }
+
 // endIsTurn reports whether the end of n can be m's turn. A writer behind a writer has to
 // list: by a downgrade the writer ahead may have left a reader.
 func (m *Member) endIsTurn(n Node) bool {
@@ -144,7 +152,7 @@ func (m *Member) isFirst(stands bool) bool {
 	}
 	m.chain.mu.Lock()
 	defer m.chain.mu.Unlock()
-	return m.state == first
+	return m.state == first || m.state == over && m.gated() // granted
 }
 
 // awaited says behind which member m waits in the process. ahead is how many contenders have
@@ -199,7 +207,12 @@ func (m *Member) quit() {
 	if m == nil {
 		return
 	}
-	m.watch.Stop()
+	m.Unwatch()
+	m.retire()
+}
+
+// retire takes m off its chain.
+func (m *Member) retire() {
 	c := m.chain
 	if c == nil {
 		return

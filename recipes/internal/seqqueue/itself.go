@@ -29,7 +29,7 @@ type suspicion struct {
 // waited, so that such an acquire needs none.
 func (m *Member) suspect(ctx context.Context) {
 	_, bounded := ctx.Deadline()
-	if bounded || m.chain == nil || m.doubt != nil {
+	if bounded || m.chain == nil || m.gated() || m.doubt != nil {
 		return
 	}
 	after := max(m.Session.Timeout(), time.Duration(m.q.patience.Load()))

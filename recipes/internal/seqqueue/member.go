@@ -292,7 +292,7 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 	// The other directory was listed after the queue. If this member was the first in
 	// the queue by then, no other contender has had the turn since, and the list is good.
 	if e.Other != nil {
-		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked {
+		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked || m.isFirst(true) {
 			m.other = e.Other
 		}
 	}
@@ -406,6 +406,47 @@ func (m *Member) HadToWait() bool { return m.hadToWait }
 func (m *Member) Forget() {
 	m.children, m.other = nil, nil
 	m.chain.forget(m)
+}
+
+// Next returns the member that waits behind m and for nothing else, nil if none is known.
+func (m *Member) Next() *Member {
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	if len(m.followers) != 1 {
+		return nil
+	}
+	return m.followers[0]
+}
+
+// Granted notes that a transaction has granted m, and has deleted its node. behind is what
+// Next returned before that transaction was sent. Any goroutine may call Granted. The one
+// that waits for m still has to call Unwatch.
+func (m *Member) Granted(behind *Member) {
+	m.chain.granted(m, behind)
+	m.retire()
+}
+
+// Due returns a channel that is closed when a member of a gate that is the first should look
+// after its own node. The caller ends that with stop.
+func (m *Member) Due() (look <-chan struct{}, stop func()) { return m.due(watchDeepAfter) }
+
+// LookAfter reads and watches the member's own node. If another client has deleted the node,
+// or a transaction that was to grant the member, it returns [ErrGone].
+func (m *Member) LookAfter(ctx context.Context) error { return m.watchOwn(ctx) }
+
+// Unwatch ends the watch on the member's own node.
+func (m *Member) Unwatch() {
+	m.watch.Stop()
+	m.watch = nil
+}
+
+// Gapless reports whether m became the first without a gap: its node stood before the
+// transaction was sent that granted the member ahead. So no contender of another client has
+// had the turn since the member ahead was the first.
+func (m *Member) Gapless() bool {
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	return m.gapless && m.state == first
 }
 
 // OtherChildren returns, once, the children of the queue's other directory. They were listed

@@ -117,9 +117,10 @@ func (m *Member) look(ev event, blocks Blocks) action {
 		m.chain.listed(m)
 		return turn(ev)
 	}
+	m.other = nil // others may have the turn before m
 	m.chain.blocked(m, v.blockers)
 	a := action{deed: watch, nearest: v.nearest, list: children}
-	if m.endIsTurn(v.nearest) {
+	if m.endIsTurn(v.nearest) && !m.gated() {
 		a.second = v.second
 	}
 	return a

@@ -181,7 +181,7 @@ func TestNextOfAWriter(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
 	m := p.make(5, writer)
-	m.q = &Queue{dir: "/d", tags: Tags{Contenders: []string{writer, reader}}, key: chainKey{"/d", reader}}
+	m.q = &Queue{dir: "/d", tags: Tags{Contenders: []string{writer, reader}}, key: chainKey{dir: "/d", shared: reader}}
 	m.children = []string{"x-__WRIT__0000000001", "x-__WRIT__0000000002", m.Node.Name}
 	if a := m.next(event{stands: true}, AllBlock); a.deed != watch || a.nearest.Sequence() != 2 || a.second.Name != "" {
 		t.Errorf("does %+v", a)

@@ -63,7 +63,16 @@ const MostMembers = 64
 // with the shared tag, if that is not "", do not block each other. Every member must leave
 // by its Own. The maker of the queue calls Chained before any use.
 func (q *Queue) Chained(full, shared string, most int) *Queue {
-	q.chains, q.key, q.most = chainsOf(q.c), chainKey{full, shared}, most
+	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, shared: shared}, most
+	return q
+}
+
+// Gate is Chained for a queue whose members hold nothing by their nodes. A transaction of the
+// caller grants: it deletes the node of the member, and so checks that the node stood. So no
+// member looks after its own node, and none lists before its turn. The caller calls
+// [Member.Granted] with the answer.
+func (q *Queue) Gate(full string, most int) *Queue {
+	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, gate: true}, most
 	return q
 }
 
