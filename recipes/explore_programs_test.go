@@ -224,15 +224,11 @@ func (w *shortWorld) play(p program) error {
 }
 
 // rest waits until nothing goes on any more. A waiter further back notices within a second
-// that its node was deleted. An acquire inside a lease waits twice for the first in the queue
-// to leave.
+// that its node was deleted.
 func (w *shortWorld) rest(c shortCall) {
-	switch {
-	case c.op == "delete":
+	if c.op == "delete" {
 		time.Sleep(1100 * time.Millisecond)
-	case c.op == "nest" && w.kind.permits > 0:
-		time.Sleep(2 * time.Second)
-	default:
+	} else {
 		time.Sleep(50 * time.Millisecond)
 	}
 	synctest.Wait()
@@ -323,14 +319,11 @@ func (w *shortWorld) acquire(c shortCall, outer *shortAcquire) error {
 
 // compare compares what the program has seen with the rule.
 func (w *shortWorld) compare(s *paper) error {
-	for i, a := range w.acquires {
+	for _, a := range w.acquires {
 		select {
 		case a.err = <-a.done:
 			a.over = true
 		default:
-		}
-		if by := s.acquires[i]; by.late && a.over && s.learns(by) {
-			s.serve()
 		}
 	}
 	for i, a := range w.acquires {
@@ -366,8 +359,6 @@ func (a *shortAcquire) compare(by *paperAcquire) error {
 		return fmt.Errorf("has lost its hold, by the rule it has not: %w", a.hold.Err())
 	case by.state == holds:
 		return a.compareRequest(by)
-	case by.late && !a.over:
-		return nil
 	case by.state == over && !a.over:
 		return fmt.Errorf("does not return, and must: %v", by.err) //nolint:errorlint // it is what should be
 	case errors.Is(by.err, recipes.ErrLost):

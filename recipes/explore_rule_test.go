@@ -59,7 +59,6 @@ type paperAcquire struct {
 	nodes  []*paperNode // that it has got so far
 	chain  []*paperNode // of the holds that its hold's context descends from, the innermost first
 	write  bool         // its hold is to write, and has not been downgraded
-	late   bool         // it is over, and learns that when its turn would come, or before
 }
 
 // paper is where a program stands by the rule.
@@ -91,14 +90,10 @@ func (s *paper) play(c shortCall) {
 	case "downgrade":
 		s.downgrade(a)
 	case "delete":
-		switch last := a.nodes[len(a.nodes)-1]; {
-		case a.state != waits:
-			s.lose(last)
-		case last.queues():
-			a.state, a.err, a.late = over, recipes.ErrNodeDeleted, true
-			s.leave(last)
-		default:
+		if a.state == waits {
 			s.end(a, recipes.ErrNodeDeleted)
+		} else {
+			s.lose(a.nodes[len(a.nodes)-1])
 		}
 	case "ask":
 		a.nodes[0].asked = true
@@ -241,35 +236,6 @@ func (s *paper) serve() {
 			}
 		}
 	}
-	if s.learnLate() {
-		s.serve()
-	}
-}
-
-// learnLate tells the waiters for permits whose nodes were deleted, once there is room. They
-// give up the other locks that they wanted. It reports whether somebody has done so.
-func (s *paper) learnLate() (left bool) {
-	for _, a := range s.acquires {
-		if !a.late {
-			continue
-		}
-		place := a.nodes[len(a.nodes)-1]
-		queue := s.lines[place.line]
-		if s.held(place.line+1)+place.units <= s.kind.permits && (len(queue) == 0 || place.before(queue[0]) < 0) {
-			left = s.learns(a) || left
-		}
-	}
-	return left
-}
-
-// learns lets a late acquire know. It reports whether that leaves other lines.
-func (s *paper) learns(a *paperAcquire) (left bool) {
-	a.late = false
-	for _, n := range a.nodes[:len(a.nodes)-1] {
-		s.leave(n)
-		left = true
-	}
-	return left
 }
 
 // step lets one acquire go one step on. It reports false if it has to wait.

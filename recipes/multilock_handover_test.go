@@ -11,57 +11,6 @@ import (
 	"github.com/docent-go/docent/zktest"
 )
 
-// cost is what a cycle costs: an acquire and its release.
-type cost struct {
-	requests, events float64
-	trips            float64 // round trips
-}
-
-// contend lets contenders in a loop take multi-locks, and returns what a cycle costs. One in
-// the loop works alone at a time, or -race tells.
-func (r *rig) contend(trip, hold time.Duration, locks ...*recipes.InterProcessMultiLock) cost {
-	r.Helper()
-	const warm, counted = 10, 100
-	work := 0
-	cycles := func(each int) {
-		var all sync.WaitGroup
-		for _, m := range locks {
-			all.Go(func() {
-				for range each {
-					h, err := m.Acquire(r.ctx)
-					if err != nil {
-						r.Error(err)
-						return
-					}
-					work++
-					time.Sleep(hold)
-					if err := h.Release(r.ctx); err != nil {
-						r.Error(err)
-					}
-				}
-			})
-		}
-		all.Wait()
-	}
-	cycles(warm)
-	r.srv.ResetCounts()
-	events, began := r.srv.EventCount(), time.Now()
-	cycles(counted)
-	n := float64(counted * len(locks))
-	if want := (warm + counted) * len(locks); work != want {
-		r.Errorf("%d grants, want %d", work, want)
-	}
-	requests := 0
-	for op, count := range r.srv.Counts() {
-		if op != zktest.OpPing {
-			requests += count
-		}
-	}
-	c := cost{float64(requests) / n, float64(r.srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
-	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.srv.Counts(), c.events, c.trips)
-	return c
-}
-
 // What it costs to hand a multi-lock of three locks over. Within a session the first lock is
 // handed over in memory. Its waiter then joins the other queues by one transaction, and a
 // release is one transaction.
@@ -82,12 +31,12 @@ func TestMultiLockHandOver(t *testing.T) {
 			t.Parallel()
 			bubbleWith(t, func(r *rig) {
 				c := r.connect("a")
-				var locks []*recipes.InterProcessMultiLock
+				var locks []contending
 				for i := range 8 {
 					if tt.sessions {
 						c = r.connect(string(rune('b' + i)))
 					}
-					locks = append(locks, r.multi(c, "/x", "/y", "/z"))
+					locks = append(locks, each(r.multi(c, "/x", "/y", "/z")))
 				}
 				if got := r.contend(trip, tt.hold, locks...); got.requests > tt.want.requests || got.events > tt.want.events || got.trips > tt.want.trips {
 					t.Errorf("a cycle costs %.2f requests, %.2f events, %.2f round trips, want at most %v", got.requests, got.events, got.trips, tt.want)
@@ -104,46 +53,12 @@ func TestMultiLockHandOver(t *testing.T) {
 func TestMultiLockCrowdBesideOne(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		const crowd, turns = 400, 10
 		m, other := r.multi(r.connect("crowd"), "/x", "/y"), r.multi(r.connect("other"), "/x", "/y")
-		grants, over := 0, make(chan struct{})
-		var all sync.WaitGroup
-		for range crowd {
-			all.Go(func() {
-				for {
-					h, err := m.Acquire(r.ctx)
-					if err != nil {
-						r.Error(err)
-						return
-					}
-					grants++
-					if err := h.Release(r.ctx); err != nil {
-						r.Error(err)
-					}
-					select {
-					case <-over:
-						return
-					default:
-					}
-				}
-			})
-		}
-		time.Sleep(time.Second)
-		last := -1
-		for range turns {
-			h, err := other.Acquire(r.ctx)
-			r.check(err)
-			if got := grants - last; last >= 0 && got > 70 {
-				t.Errorf("%d grants of the crowd between two of the other", got)
+		r.besideCrowd(each(m), each(other), func() {
+			if line := len(r.srv.Children("/x")); line > 66 {
+				t.Errorf("%d nodes in the first queue", line)
 			}
-			last = grants
-			r.check(h.Release(r.ctx))
-		}
-		if line := len(r.srv.Children("/x")); line > 66 {
-			t.Errorf("%d nodes in the first queue", line)
-		}
-		close(over)
-		all.Wait()
+		})
 		r.nothingIn("/x", "/y")
 		wantNoGoroutine(t)
 	})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
 // ErrTooManyPermits says that an acquire asked for more permits than its
@@ -50,6 +51,7 @@ type InterProcessSemaphoreV2 struct {
 	guard   pathGuard
 
 	unmixed atomic.Bool  // no other lock was found on the path
+	crowded atomic.Bool  // the last acquire that waited was not the first in the queue
 	calm    atomic.Int32 // acquires in a row that did not have to wait; see atOnce
 }
 
@@ -99,7 +101,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 		return nil, err
 	}
 	leases := newLeases(c, path+"/leases")
-	gate.queue.ListOther(leases.dir)
+	gate.queue.ListOther(leases.dir).Gate(gate.key.path, seqqueue.MostMembers)
 	return &InterProcessSemaphoreV2{
 		settings: s,
 		c:        c, path: path, recipe: "InterProcessSemaphoreV2",
@@ -115,7 +117,7 @@ func newSemaphore(c *client.Client, path string, most int, count PermitCount, op
 // On error none is held and no node remains, or its removal goes on in the background
 // until it succeeds or the session is over. The error is a [*LockError] and matches what
 // happened. It matches [ErrTooManyPermits] at once. Say ctx descends from a lease of the
-// semaphore. If n permits are not free now, or a waiter ahead may wait for that lease,
+// semaphore. If n permits are not free now, or others wait, who may wait for that lease,
 // the error matches [ErrWouldDeadlock]. It matches client.ErrTooLarge if one request
 // cannot make n nodes, which may show only when there is room. If the session was lost
 // during the wait, and the place in the queue with it, it matches client.ErrSessionLost.
@@ -170,12 +172,14 @@ func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error
 
 // Permits is n permits of the semaphore as one of the locks of an
 // [InterProcessMultiLock].
-func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return permits{s, n} }
+func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return s.permits(n, false) }
+
+func (s *InterProcessSemaphoreV2) permits(n int, try bool) permits { return permits{s, n, try} }
 
 func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
 	h, err := acquire(ctx, s.c, client.LockInfo{
 		Recipe: s.recipe, Mode: ModeLease.String(), Path: s.path, Permits: n, Try: !wait,
-	}, permits{s, n})
+	}, s.permits(n, !wait))
 	if err != nil {
 		return nil, err
 	}

@@ -1,216 +1,486 @@
-// How a group of waiters gets its permits. gather chooses the group, and promise keeps every
-// other hand-over away from it. claim makes the leases in one transaction. serve tells each
-// waiter of the result, and callNext tells the waiter behind the group. semaphore_heir.go
-// says why that is safe.
+// How the waiters of one client get their permits: the shell around the book. A transaction
+// makes the leases of a group of waiters, deletes their nodes in the queue, and deletes leases
+// that holds of the client have released meanwhile. semaphore_book.go decides which.
 
 package recipes
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// mostTogether is how many permits a group of several waiters takes in one transaction.
-const mostTogether = 256
-
-// group is waiters of one session that one transaction serves. They stand directly behind
-// each other, from the first in the queue on.
-type group struct {
-	w        *waiters
-	heirs    []*heir
-	standing []string     // the leases that may be held
-	released seqqueue.Own // of these, the ones that the transaction deletes
+// clientWaiters has the waiters of one client, for each semaphore that has any.
+type clientWaiters struct {
+	mu  sync.Mutex // guards all; never locked while the mutex of waiters is held
+	all map[waitersKey]*waiters
 }
 
-// gather makes a group of h, and of the waiters behind h for which there is room as well. h is
-// the first in the queue and has room. The caller holds w.mu.
-func (w *waiters) gather(h *heir, standing []string, released seqqueue.Own) *group {
-	g := &group{w: w, heirs: []*heir{h}, standing: standing, released: released}
-	held := len(standing) - len(released.Paths) + h.p.n
-	for sum := h.p.n; ; {
-		next := w.behind[h.m.Node.Name]
-		if next == nil || next.promised || next.m.Session.ID() != h.m.Session.ID() {
-			return g
-		}
-		held, sum = held+next.p.n, sum+next.p.n
-		if held > next.p.max || sum > mostTogether {
-			return g
-		}
-		g.heirs, h = append(g.heirs, next), next
-	}
+// waitersKey tells the semaphores of one client apart. Paths are in the namespace of c.
+type waitersKey struct {
+	c    *client.Client
+	path string
 }
 
-// promise says that a transaction will serve the group. The caller holds w.mu.
-func (g *group) promise() {
-	for _, h := range g.heirs {
-		h.promised = true
-		g.w.forget(h)
-	}
-	if g.w.first == g.heirs[0] {
-		g.w.first = nil
-	}
+// keptWaiters is the key under which a client keeps its clientWaiters.
+type keptWaiters struct{}
+
+// clientWaitersOf returns the clientWaiters of the client of c.
+func clientWaitersOf(c *client.Client) *clientWaiters {
+	all, _ := inner.Kept(c, keptWaiters{}, func() any { return &clientWaiters{all: map[waitersKey]*waiters{}} }).(*clientWaiters) // no other package has the key
+	return all
 }
 
-// heirsOf promises leases that are to be released to a group, and returns it. It returns
-// nil if no waiter can take them over.
-func (w *waiters) heirsOf(released seqqueue.Own) *group {
+// waiters are the acquires of one client that wait for permits of one semaphore, also if the
+// program has several values for its path. The semaphore has a fixed number of permits.
+type waiters struct {
+	waiting int // guarded by clientWaiters.mu
+
+	mu    sync.Mutex // guards the rest; never held across I/O
+	book  book
+	heirs map[*seqqueue.Member]*heir
+}
+
+// heir is an acquire among waiters.
+type heir struct {
+	claimant // guarded by the mutex of w
+
+	p    permits
+	m    *seqqueue.Member
+	w    *waiters
+	poke chan struct{} // has a token when the acquire has to look again
+
+	got place // of a served one; guarded by the mutex of w
+	err error // of a failed one; guarded by the mutex of w
+}
+
+// waiters returns the waiters of the semaphore, nil if no acquire of the client waits.
+func (s *InterProcessSemaphoreV2) waiters() *waiters {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	return s.waiting.all[waitersKey{s.c, s.path}]
+}
+
+// newHeir enters m, whose acquire has to wait, among the waiters of its client.
+func (p permits) newHeir(m *seqqueue.Member) *heir {
+	h := &heir{p: p, m: m, poke: make(chan struct{}, 1)}
+	h.claimant = claimant{n: p.n, max: p.max, session: m.Session.ID(), number: m.Node.Sequence(), of: h}
+	p.waiting.mu.Lock()
+	defer p.waiting.mu.Unlock()
+	key := waitersKey{p.c, p.path}
+	if h.w = p.waiting.all[key]; h.w == nil {
+		h.w = &waiters{heirs: map[*seqqueue.Member]*heir{}}
+		h.w.book = book{own: map[string]*zk.Stat{}, heir: -1, behind: h.w.behind}
+		p.waiting.all[key] = h.w
+	}
+	h.w.waiting++
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	h.w.heirs[m] = h
+	return h
+}
+
+// leave takes h out of the waiters. If the acquire does not hold, what was granted to it is
+// deleted in the background.
+func (h *heir) leave(holds bool) {
+	p, w := h.p, h.w
+	h.m.Unwatch()
+	p.waiting.mu.Lock()
+	if w.waiting--; w.waiting == 0 {
+		delete(p.waiting.all, waitersKey{p.c, p.path})
+	}
+	p.waiting.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := w.first
-	if h == nil || h.m.Session.ID() != released.Session.ID() || len(h.standing)-len(released.Paths) > h.p.max-h.p.n {
-		return nil
+	delete(w.heirs, h.m)
+	if w.book.leave(&h.claimant, holds) {
+		w.drop(h.got)
 	}
-	for _, path := range released.Paths {
-		if !slices.Contains(h.standing, nameOf(path)) {
-			return nil
-		}
+	w.act()
+}
+
+// behind returns the waiter right behind x, nil if there is none in the process. The caller
+// holds w.mu.
+func (w *waiters) behind(x *claimant) *claimant {
+	if h := w.heirs[x.of.m.Next()]; h != nil {
+		return &h.claimant
 	}
-	g := w.gather(h, h.standing, released)
-	g.promise()
-	return g
+	return nil
+}
+
+// drop deletes leases that no hold relies on. The caller holds w.mu.
+func (w *waiters) drop(leases place) {
+	leases.Own.DeleteInBackground()
+	w.lose(leases.Paths)
+}
+
+// lose notes that nobody will tell the ends of leases. The caller holds w.mu.
+func (w *waiters) lose(paths []string) {
+	w.book.lose(namesAt(paths))
+	w.wakeReady()
+}
+
+// wakeReady makes the first in the queue look again. The caller holds w.mu.
+func (w *waiters) wakeReady() {
+	for _, first := range w.book.ready {
+		first.of.wake()
+	}
+}
+
+// wake makes h look again.
+func (h *heir) wake() {
+	select {
+	case h.poke <- struct{}{}:
+	default: // there is a token
+	}
 }
 
 // nameOf is the last part of a path.
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// claim makes the leases of h, which is the first in the queue and has found room. standing
-// are the leases that may be held already. If waiters behind h can be served in the same
-// transaction, they are.
-func (h *heir) claim(ctx context.Context, standing []string) (place, error) {
-	w := h.w
-	w.mu.Lock()
-	g := w.gather(h, standing, seqqueue.Own{})
-	together := len(g.heirs) > 1 && !h.promised
-	if together {
-		g.promise()
+// namesAt are the last parts of paths.
+func namesAt(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = nameOf(path)
 	}
-	w.mu.Unlock()
-	if together {
-		go g.claim() // bounded by the session: each of the group may give up
-		if got, over, err := h.ended(ctx, false); over || err != nil {
-			return got, err
-		}
-	}
-	got, err := h.p.claim(ctx, h.m)
-	if err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		alone := &group{w: w, heirs: []*heir{h}, standing: standing}
-		alone.callNext(got.Paths)
-	}
-	return got, err
+	return names
 }
 
-// claim makes the leases of the group, and tells each waiter of the result.
-func (g *group) claim() {
-	first := g.heirs[0]
+// act sends the next transaction, if the book has one. The caller holds w.mu.
+func (w *waiters) act() {
+	g, decided := w.book.next()
+	var t *transaction
+	if g != nil {
+		t = &transaction{grants: g, w: w, done: make(chan struct{})}
+		for _, x := range g.waiters {
+			t.heirs = append(t.heirs, x.of)
+		}
+		t.behind = t.last().Next()
+		go t.run() // bounded by the session: each of the group may give up
+	}
+	for _, r := range decided {
+		if r.by != nil {
+			r.of.in = t
+		}
+		close(r.of.decided)
+	}
+}
+
+// transaction carries out what the book has decided.
+type transaction struct {
+	*grants
+
+	w      *waiters
+	heirs  []*heir
+	behind *seqqueue.Member // the last one's follower before it was run, or nil
+	read   answerRead
+	done   chan struct{} // closed with the answer
+
+	applied   bool
+	unchanged bool // the servers have refused it
+	err       error
+}
+
+// answerRead is what the goroutine that reads from a connection saw when it read the answer.
+// The answers of a connection come in the order of the requests. So a follower that was known
+// by then had its node before the transaction was run.
+type answerRead struct {
+	connection uint64
+	behind     *seqqueue.Member
+}
+
+// last is the last member of the group.
+func (t *transaction) last() *seqqueue.Member { return t.heirs[len(t.heirs)-1].m }
+
+// seen notes who stands behind the group as the answer is read.
+func (t *transaction) seen(_ string, connection uint64) {
+	behind := t.last().Next()
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	t.read = answerRead{connection, behind}
+}
+
+// tried notes on which connection the answer came that counts.
+func (t *transaction) tried(connection uint64) {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	if t.read.behind != nil && t.read.connection == connection {
+		t.behind = t.read.behind
+	}
+}
+
+// run makes the transaction, and tells each waiter of the result.
+func (t *transaction) run() {
+	var leases []place
+	if t.alone {
+		leases = t.claimOne()
+	} else {
+		leases = t.claim()
+	}
+	w := t.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case leases != nil:
+		t.granted(leases)
+	case t.unchanged:
+		w.book.refused()
+	default:
+		for _, again := range w.book.lost() {
+			again.of.wake()
+		}
+	}
+	for _, h := range t.heirs {
+		if h.state == failed {
+			h.err = t.err
+		}
+		h.wake()
+	}
+	t.applied = leases != nil
+	close(t.done)
+	w.act()
+}
+
+// granted gives each waiter its leases. The caller holds w.mu.
+func (t *transaction) granted(leases []place) {
+	var names []string
+	for _, got := range leases {
+		names = append(names, namesAt(got.Paths)...)
+	}
+	first, heir := leases[0], int64(-1)
+	if t.behind != nil {
+		heir = t.behind.Node.Sequence()
+	}
+	t.w.book.granted(names, &zk.Stat{EphemeralOwner: first.Session.ID(), Czxid: first.token, Ctime: time.Now().UnixMilli()}, heir, t.err != nil)
+	for i, h := range t.heirs {
+		next := t.behind
+		if i+1 < len(t.heirs) {
+			next = t.heirs[i+1].m
+		}
+		h.m.Granted(next)
+		h.got, h.err = leases[i], t.err
+		if h.state != served { // another lock is there, or nobody waits
+			t.w.drop(h.got)
+		}
+	}
+	if h := t.w.heirs[t.behind]; h != nil {
+		h.goOn() // before the next release, which may come at once
+	}
+}
+
+// claimOne makes the leases of one waiter alone. It returns nil if there are none.
+func (t *transaction) claimOne() []place {
+	h := t.heirs[0]
+	got, err := h.p.claim(h.m.Session.Context(), h.m, t)
+	if t.err = err; err == nil {
+		return []place{got}
+	}
+	t.unchanged = refused(err) || errors.Is(err, ErrNodeDeleted) || errors.Is(err, client.ErrTooLarge)
+	return nil
+}
+
+// claim makes the leases of the group. It returns nil if there are none.
+func (t *transaction) claim() []place {
 	var nodes []newNode
 	var parts []client.Op
-	for _, h := range g.heirs {
+	for _, h := range t.heirs {
 		nodes = append(nodes, h.p.nodes(h.p.nodeData(h.p.c))...)
 		parts = append(parts, client.DeleteOp(h.m.Path, 0))
 	}
-	for _, path := range g.released.Paths {
-		parts = append(parts, client.DeleteOp(path, client.AnyVersion))
-	}
-	for i := range nodes[1:] {
-		nodes[i+1].More = nil // one list is enough
-	}
-	session := first.m.Session
-	made, err := inner.CreateGroup(session.Context(), session, nodes, parts...)
-	unchanged := refused(err) || errors.Is(err, client.ErrTooLarge) // one request may be too small for all nodes
-	if err == nil {
-		err = first.p.refuseMixed(session.Context(), made[0].More)
-	}
-	g.w.mu.Lock()
-	defer g.w.mu.Unlock()
-	if made != nil {
-		g.callNext(first.p.granted(session, made).Paths)
-	}
-	for _, h := range g.heirs {
-		if made != nil {
-			h.got, made = h.p.granted(session, made[:h.p.n]), made[h.p.n:]
+	for _, r := range t.released {
+		for _, path := range r.of.Paths {
+			parts = append(parts, client.DeleteOp(path, client.AnyVersion))
 		}
-		h.serve(err, unchanged)
 	}
+	p, session := t.heirs[0].p, t.heirs[0].m.Session
+	made, err := p.make(session.Context(), session, nodes, parts, t)
+	t.unchanged = refused(err) || errors.Is(err, client.ErrTooLarge) // one request may be too small for all nodes
+	switch {
+	case made != nil:
+		t.err = err // another lock is there
+	case err != nil && !t.unchanged:
+		t.err = takenAway(err)
+	default:
+		t.err = err
+	}
+	var leases []place
+	for _, h := range t.heirs {
+		if made == nil {
+			return nil
+		}
+		if err != nil {
+			h.p.unmixed.Store(false)
+		}
+		leases, made = append(leases, h.p.granted(session, made[:h.p.n])), made[h.p.n:]
+	}
+	return leases
 }
 
-// serve is called when the transaction that serves h has ended, with err. unchanged says
-// that it has changed nothing. The caller holds w.mu.
-func (h *heir) serve(err error, unchanged bool) {
-	h.err, h.refused = err, unchanged
-	if err != nil && h.got.Session != nil { // another lock is there
-		h.p.unmixed.Store(false)
+// make makes leases in a transaction with parts. If another lock is in use on the path, it
+// returns the leases and an error that names that lock. The path is listed behind the
+// transaction, unless the guard tells. So if two locks of different kinds come in the same
+// moment, at least one sees the other. t is the transaction of the waiters, or nil.
+func (p permits) make(ctx context.Context, session *client.Session, nodes []newNode, parts []client.Op, t *transaction) ([]inside.Entry, error) {
+	use := p.guard.borrow(session, p.path)
+	defer func() { p.guard.giveBack(use) }()
+	if !use.stands() {
+		nodes[0].More = []string{p.path}
 	}
-	if h.got.Session != nil && (err != nil || h.left) {
-		h.got.DeleteInBackground()
+	if t != nil {
+		nodes[0].Made = t.seen
 	}
-	close(h.done)
-	h.call(errCalled)
+	made, err := inner.CreateGroup(ctx, session, nodes, parts...)
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		t.tried(made[0].Connection)
+	}
+	return made, p.refuseMixedAt(ctx, &use, made[0])
 }
 
-// callNext tells the waiter right behind the group that it is the first, once the group has
-// left the queue with the leases at paths. The caller holds w.mu.
-func (g *group) callNext(paths []string) {
-	w := g.w
-	next := w.behind[g.heirs[len(g.heirs)-1].m.Node.Name]
-	if next == nil || next.promised || w.first != nil {
-		return
-	}
-	w.forget(next)
-	next.standing = slices.DeleteFunc(slices.Clone(g.standing), func(name string) bool {
-		return slices.ContainsFunc(g.released.Paths, func(path string) bool { return nameOf(path) == name })
-	})
-	for _, path := range paths {
-		next.standing = append(next.standing, nameOf(path))
-	}
-	w.first = next
-	next.call(errCalled)
+// handing is a release that may be part of a transaction.
+type handing struct {
+	release
+	seqqueue.Own
+
+	decided chan struct{} // closed when in is set for good
+	in      *transaction  // that deletes the leases, nil if the releaser has to
 }
 
-// handOver deletes released leases in a transaction that serves a group of waiters. If there
-// is no waiter, or if the servers have refused all its tries, ok is false. Then the caller
-// still has to delete the leases. After an error the remover deletes what is left.
-func (w *waiters) handOver(ctx context.Context, released seqqueue.Own) (ok bool, err error) {
+// handOver deletes released leases in a transaction that serves waiters. If there is no
+// waiter, or if the servers have refused the transaction, ok is false. Then the caller still
+// has to delete the leases. After an error the remover deletes what is left.
+func (w *waiters) handOver(ctx context.Context, released place) (ok bool, err error) {
 	if ctx.Err() != nil || released.Session.Err() != nil {
-		return false, nil //nolint:nilerr // the delete that follows says so
+		return false, nil // the delete that follows says so
 	}
-	g := w.heirsOf(released)
-	if g == nil {
+	r := &handing{Own: released.Own, decided: make(chan struct{})}
+	r.release = release{names: namesAt(released.Paths), session: released.Session.ID(), of: r}
+	w.mu.Lock()
+	wait := w.book.release(&r.release, statOfOwn(released))
+	if wait {
+		w.act()
+	}
+	w.mu.Unlock()
+	if !wait {
 		return false, nil
 	}
-	h := g.heirs[0]
-	go g.claim() // bounded by the session: the releaser and the heirs may give up
 	select {
-	case <-h.done:
+	case <-r.decided:
 	case <-ctx.Done():
-		released.DeleteInBackground()
+		w.mu.Lock()
+		alone := w.book.withdraw(&r.release)
+		w.mu.Unlock()
+		if alone {
+			return false, nil // to delete them fails with the end of ctx
+		}
+	}
+	t := r.in
+	if t == nil {
+		return false, nil
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.drop(released)
 		return true, ctxerr.Ended(ctx)
 	}
 	switch {
-	case h.got.Session != nil:
+	case t.applied:
 		return true, nil
-	case h.refused && !inner.LostTry(h.err):
+	case t.unchanged && !inner.LostTry(t.err):
 		return false, nil
 	}
-	// The transaction may have been applied, or an earlier try of it. So a node that is
-	// missing was most likely deleted by it, and not by another client.
+	return true, w.deleteEach(ctx, released)
+}
+
+// statOfOwn is what the client knows of the nodes of its leases without a request.
+func statOfOwn(leases place) *zk.Stat {
+	return &zk.Stat{EphemeralOwner: leases.Session.ID(), Czxid: leases.token}
+}
+
+// deleteEach deletes leases of which a transaction may have deleted some. So a node that is
+// missing was most likely deleted by that, and not by another client.
+func (w *waiters) deleteEach(ctx context.Context, released place) error {
 	for _, path := range released.Paths {
 		if err := released.Session.Delete(ctx, path, client.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			released.DeleteInBackground()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.drop(released)
 			if over := released.Session.Err(); over != nil {
 				err = over
 			}
-			return true, err
+			return err
 		}
 	}
-	return true, nil
+	w.deleted(released, nil)
+	return nil
+}
+
+// deleted notes the end of a delete of own leases.
+func (w *waiters) deleted(leases place, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil || errors.Is(err, seqqueue.ErrGone) && len(leases.Paths) == 1 {
+		w.book.ended(namesAt(leases.Paths))
+	} else {
+		w.lose(leases.Paths)
+	}
+	w.act()
+}
+
+// lending returns the waiters who are to hear of the end of the leases, nil if there are none.
+func (p place) lending() *waiters {
+	if p.of == nil {
+		return nil
+	}
+	return p.of.waiters()
+}
+
+// Delete deletes the nodes of a place, or hands them over to waiters.
+func (p place) Delete(ctx context.Context) error {
+	w := p.lending()
+	if w == nil {
+		return p.Own.Delete(ctx)
+	}
+	done, err := w.handOver(ctx, p)
+	if !done {
+		err = p.Own.Delete(ctx)
+		w.deleted(p, err)
+	}
+	return err
+}
+
+// DeleteInBackground deletes the nodes of a place without waiting.
+func (p place) DeleteInBackground() {
+	p.Own.DeleteInBackground()
+	p.untold()
+}
+
+// Break says that the hold of the nodes was lost.
+func (p place) Break() {
+	p.Own.Break()
+	p.untold()
+}
+
+// untold notes that nobody will tell the end of the leases.
+func (p place) untold() {
+	if w := p.lending(); w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.lose(p.Paths)
+	}
 }

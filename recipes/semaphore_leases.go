@@ -166,8 +166,8 @@ type lease struct {
 // changes are the watches on what can make room: the leases, and a shared count.
 type changes [2]*client.OneShotWatch
 
-// wait waits until one of the watches has fired, or until handed is closed.
-func (c changes) wait(ctx context.Context, handed <-chan struct{}) error {
+// wait waits until one of the watches has fired.
+func (c changes) wait(ctx context.Context) error {
 	var done [len(c)]<-chan struct{} // nil never is
 	for i, w := range c {
 		if w != nil {
@@ -178,8 +178,6 @@ func (c changes) wait(ctx context.Context, handed <-chan struct{}) error {
 	case <-done[0]:
 		return nil
 	case <-done[1]:
-		return nil
-	case <-handed:
 		return nil
 	case <-ctx.Done():
 		return ctxerr.Ended(ctx)
@@ -237,38 +235,15 @@ func (p permits) othersDuring(ctx context.Context, session *client.Session, watc
 	return n, w, err
 }
 
-// patience is how long an acquire in the context of a lease waits for the first in the
-// queue to leave. The first may wait for that very lease, and no node tells for how many
-// permits it waits. If the first waits for nothing, it leaves within a few round trips.
-const patience = 800 * time.Millisecond
-
-// turnWithin is turn in the context of a lease of the semaphore. It never waits for
-// permits. It waits behind other acquires only as long as the first in the queue changes.
+// turnWithin is turn in the context of a lease of the semaphore. It waits for nothing.
 func (p permits) turnWithin(ctx context.Context, m *seqqueue.Member) error {
-	first := ""
-	for wait := false; ; wait = true {
-		limited, cancel := context.WithTimeout(ctx, patience)
-		_, err := p.gate.turn(limited, m, wait)
-		cancel()
-		behind := errors.Is(err, ErrBusy) || ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
-		if err != nil && !behind {
-			return waiterAhead(err)
-		}
-		if _, _, _, full := p.awaitRoom(ctx, nil, m.Session, m.OtherChildren(), false); full != nil || !behind {
-			return insteadOfWaiting(full)
-		}
-		line, err := p.gate.queue.Line(ctx)
-		switch {
-		case err != nil:
-			return err
-		case len(line) == 0 || line[0].Name == m.Node.Name: // its turn has come
-		case line[0].Name == first:
-			return fmt.Errorf("%w: the caller holds permits of this semaphore, and %s, the first in its queue, may wait for them; acquire all permits at once, or release the held ones first",
-				ErrWouldDeadlock, p.gate.queue.Path(line[0]))
-		default:
-			first = line[0].Name
-		}
+	_, err := p.gate.turn(ctx, m, false)
+	if err == nil {
+		_, err = p.awaitRoom(ctx, m.Session, m.OtherChildren(), false)
+	} else {
+		err = waiterAhead(err)
 	}
+	return insteadOfWaiting(err)
 }
 
 // nested returns how many permits the leases of this semaphore have that ctx descends from.

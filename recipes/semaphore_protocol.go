@@ -4,26 +4,28 @@
 //
 //  1. reenter gives nothing, and refuses more permits than there are.
 //  2. join makes a node in the queue. The list of the leases comes with the answer.
-//  3. turn waits until the node is the first in the queue. Then awaitRoom counts the leases,
-//     as semaphore_leases.go says. Until there is room it watches their directory, and the
-//     number of permits if that is shared. No other acquire adds leases meanwhile: only the
-//     first may.
-//  4. claim makes one lease for each permit and deletes the node in the queue, in one
-//     transaction. If another client has deleted that node, another acquire may be the
-//     first, and the transaction fails as a whole.
-//  5. take, in grant.go, begins the hold. Release deletes the leases, which wakes the
-//     first in the queue.
+//  3. turn waits until the node is the first in the queue, and then for room. No other
+//     acquire adds leases meanwhile: only the first may.
+//  4. One transaction makes one lease for each permit and deletes the node in the queue. If
+//     another client has deleted that node, another acquire may be the first, and the
+//     transaction fails as a whole.
+//  5. take, in grant.go, begins the hold. Release deletes the leases.
 //
-// Two short cuts: atOnce, in semaphore_atonce.go, makes the leases before there is a node
-// in the queue. A release may hand over to waiters, in semaphore_heir.go.
+// If the number of permits is fixed, the waiters of a client have a book of its leases, in
+// semaphore_book.go. It decides which of them a transaction grants, and which released leases
+// that deletes. semaphore_group.go makes these transactions, and semaphore_room.go has the
+// wait. A shared number may change at any time. So an acquire that reads it, and one that
+// does not wait, counts the leases by itself: awaitRoom and claim are theirs.
 //
-// An acquire in the context of a lease of the same semaphore is nested. It does not wait
-// for room. Behind others it waits only as long as the queue moves. Otherwise it fails
-// with ErrWouldDeadlock.
+// A short cut: atOnce, in semaphore_atonce.go, makes the leases before there is a node in the
+// queue.
+//
+// An acquire in the context of a lease of the same semaphore is nested. It waits neither for
+// room nor behind others: it fails with ErrWouldDeadlock.
 //
 // Locks of other kinds do not exclude a semaphore, so a path that has both is refused.
 // refuseMixed looks for the other lock behind each transaction that makes leases. In
-// constant use a watch does that, in semaphore_atonce.go.
+// constant use a watch does that, in semaphore_guard.go.
 
 package recipes
 
@@ -49,12 +51,13 @@ const mostAtOnce = 1 << 16
 type permits struct {
 	*InterProcessSemaphoreV2
 
-	n int
+	n   int
+	try bool // the acquire waits for no other
 }
 
 func (p permits) part() part { return part{p, p.path, p.gate} }
 
-func (m *InterProcessSemaphoreMutex) part() part { return permits{m.semaphore, 1}.part() }
+func (m *InterProcessSemaphoreMutex) part() part { return m.semaphore.permits(1, false).part() }
 
 // reenter gives nothing: each acquire takes permits of its own. It refuses an acquire
 // that could never be granted, or not before a lease that ctx descends from is released.
@@ -92,21 +95,32 @@ func (p permits) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _, _, err = p.awaitRoom(ctx, nil, session, nil, false)
+	_, err = p.awaitRoom(ctx, session, nil, false)
 	return err
 }
 
 // join makes a node in the queue of the semaphore, and lists the leases. If another acquire
-// of this client waits, this one is hardly the first, and the leases are not listed.
+// of this client waits, or the last one had to, this one is hardly the first, and the leases
+// are not listed.
 func (p permits) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, p.c); err != nil {
 		return nil, err
 	}
 	node := p.gate.node()
-	if p.waiters() != nil {
+	if p.crowded.Load() || p.waiters() != nil {
 		node.Other = ""
 	}
-	return p.gate.queue.Join(ctx, node)
+	if p.try {
+		return p.gate.queue.JoinPast(ctx, node)
+	}
+	if own, err := p.nested(ctx); own > 0 || err != nil { // those that wait in the process may wait for that
+		if err != nil {
+			return nil, err
+		}
+		return p.gate.queue.JoinPast(ctx, node)
+	}
+	m, err := p.gate.queue.Join(ctx, node)
+	return m, waiterAhead(p.gate.waited(ctx, err))
 }
 
 // turn waits until m is the first in the queue, and then until there is room for
@@ -127,35 +141,46 @@ func (p permits) turn(ctx context.Context, m *seqqueue.Member, wait bool) (place
 	if err != nil {
 		return place{}, err
 	}
-	return p.claim(ctx, m)
+	return p.claimAside(ctx, m)
 }
 
-// turnAfter is turn of an acquire that is not nested. A release, or another acquire of this
-// client, may serve it meanwhile.
+// turnAfter is turn of an acquire that is not nested. If it waits, and the number of permits
+// is fixed, a transaction of this client serves it.
 func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (got place, err error) {
-	var h *heir
-	served := false
 	if wait && p.count == nil {
-		h = p.newHeir(m)
+		h := p.newHeir(m)
 		defer func() { h.leave(err == nil) }()
-		got, served, err = h.turn(ctx)
-	} else {
-		_, err = p.gate.turn(ctx, m, wait)
-		err = waiterAhead(err)
+		return h.await(ctx)
 	}
-	if served || err != nil {
-		return got, err
+	if _, err = p.gate.turn(ctx, m, wait); err != nil {
+		return place{}, waiterAhead(err)
 	}
 	listed := m.OtherChildren()
-	got, seen, waited, err := p.awaitRoom(ctx, h, m.Session, listed, wait)
+	waited, err := p.awaitRoom(ctx, m.Session, listed, wait)
 	p.learn(listed != nil && !waited)
-	switch {
-	case err != nil || got.Session != nil:
-		return got, err
-	case h != nil:
-		return h.claim(ctx, seen)
-	default:
-		return p.claim(ctx, m)
+	if err != nil {
+		return place{}, err
+	}
+	return p.claimAside(ctx, m)
+}
+
+// claimAside is claim of an acquire that no transaction of the waiters serves.
+func (p permits) claimAside(ctx context.Context, m *seqqueue.Member) (place, error) {
+	got, err := p.claim(ctx, m, nil)
+	if err == nil {
+		p.noted(got)
+		m.Granted(nil)
+		m.Unwatch()
+	}
+	return got, err
+}
+
+// noted tells the waiters of this client of leases that no transaction of theirs has made.
+func (p permits) noted(leases place) {
+	if w := p.waiters(); w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.book.keep(namesAt(leases.Paths), statOfOwn(leases))
 	}
 }
 
@@ -164,25 +189,15 @@ func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (
 // the queue: no other acquire makes leases, and only a lower number of permits takes the
 // room away. So a list of the leases that was made since the acquire became the first is as
 // good as a new one. listed is that list, or nil.
-//
-// Unless h is nil, a release of this client may hand its permits over to h. Then got is
-// the place. Otherwise standing are the names of the leases that may be held.
-func (p permits) awaitRoom(ctx context.Context, h *heir, session *client.Session, listed []string, wait bool) (got place, standing []string, waited bool, err error) {
-	watch := false
-	if standing, ok := h.calledFirst(); ok {
-		watch = true
-		if got, over, err := h.ended(ctx, len(standing) <= p.max-p.n); over || err != nil {
-			return got, standing, true, err
-		}
-	}
-	for ; ; watch = wait {
+func (p permits) awaitRoom(ctx context.Context, session *client.Session, listed []string, wait bool) (waited bool, err error) {
+	for watch := false; ; watch = wait {
 		seen, changed, err := p.seeLeases(ctx, session, listed, watch)
 		there := seen.hasRoom()
 		if err == nil && !there {
 			switch {
 			case watch:
 				waited = true
-				if err = changed.wait(ctx, h.offer(seen.held)); err != nil {
+				if err = changed.wait(ctx); err != nil {
 					err = p.waited(session, seen, err)
 				}
 			case !wait:
@@ -190,11 +205,8 @@ func (p permits) awaitRoom(ctx context.Context, h *heir, session *client.Session
 			}
 		}
 		changed.stop()
-		if err != nil {
-			return place{}, nil, waited, err
-		}
-		if got, over, err := h.ended(ctx, there); over || err != nil {
-			return got, seen.standing, waited, err
+		if err != nil || there {
+			return waited, err
 		}
 		listed = nil
 	}
@@ -235,10 +247,10 @@ func (p permits) seeLeases(ctx context.Context, session *client.Session, listed 
 //
 // The transaction also fails if another client has written to the node. A request to
 // release that was written there is written into the leases, where the hold reads it.
-func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
+func (p permits) claim(ctx context.Context, m *seqqueue.Member, t *transaction) (place, error) {
 	data, version := p.nodeData(p.c), int32(0)
 	for {
-		made, err := p.grantLeases(ctx, m, data, version)
+		made, err := p.grantLeases(ctx, m, data, version, t)
 		var refused *client.MultiError
 		switch part := errors.As(err, &refused) && refused.Index >= 0; {
 		case err == nil:
@@ -255,15 +267,14 @@ func (p permits) claim(ctx context.Context, m *seqqueue.Member) (place, error) {
 }
 
 // grantLeases makes the leases, with data, and deletes the node of m if the node has the
-// version. Behind that the path is listed. So if two locks of different kinds come in the
-// same moment, at least one sees the other.
-func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32) (place, error) {
-	made, err := inner.CreateGroup(ctx, m.Session, p.nodes(data), client.DeleteOp(m.Path, version))
-	if err != nil {
+// version.
+func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32, t *transaction) (place, error) {
+	made, err := p.make(ctx, m.Session, p.nodes(data), []client.Op{client.DeleteOp(m.Path, version)}, t)
+	if made == nil {
 		return place{}, err
 	}
 	granted := p.granted(m.Session, made)
-	if err := p.refuseMixed(ctx, made[0].More); err != nil {
+	if err != nil {
 		return place{}, p.mixed(ctx, granted, err)
 	}
 	return granted, nil
@@ -273,15 +284,13 @@ func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byt
 // returns err, which names that lock.
 func (p permits) mixed(ctx context.Context, leases place, err error) error {
 	p.unmixed.Store(false)
-	_ = leases.Delete(ctx) // what fails goes on in the background
+	_ = leases.Own.Delete(ctx) // what fails goes on in the background
 	return err
 }
 
-// nodes are the leases to be made, with data. The path is listed with them.
+// nodes are the leases to be made, with data.
 func (p permits) nodes(data []byte) []newNode {
-	all := slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl, Persistent: p.stays}}, p.n)
-	all[0].More = []string{p.path}
-	return all
+	return slices.Repeat([]newNode{{Dir: p.leases.dir, Prefix: leaseTag, Data: data, ACL: p.acl, Persistent: p.stays}}, p.n)
 }
 
 // granted is the place that the leases made in session give.

@@ -127,7 +127,7 @@ func TestWaitSaysWhoHoldsPermits(t *testing.T) {
 			if !errors.As(err, &wait) || !wait.Ahead.Holder || wait.Ahead.Mode != recipes.ModeLease || wait.Ahead.HeldSince.IsZero() || !wait.Ahead.QueuedSince.IsZero() {
 				t.Fatalf("%v", err)
 			}
-			if n := r.srv.Count(zktest.OpGetData); n != 0 {
+			if n := r.srv.Count(zktest.OpGetData); n > 4 { // when its watch was set, each lease was read, and the queue
 				t.Errorf("%d reads", n)
 			}
 			return wait, err.Error()

@@ -53,8 +53,12 @@ func turns(f *facts) (errs []error) {
 		}
 	}
 	for _, n := range f.Nodes {
-		if n.Placed && len(n.Ahead) > 0 {
-			errs = append(errs, broken(ErrOutOfTurn, "%v stood before the permit %s", n.Ahead, n.Path))
+		if !n.Placed {
+			continue
+		}
+		ahead := slices.DeleteFunc(slices.Clone(n.Ahead), func(path string) bool { return f.ofSession(path, n.Session) })
+		if len(ahead) > 0 {
+			errs = append(errs, broken(ErrOutOfTurn, "%v stood before the permit %s", ahead, n.Path))
 		}
 	}
 	for _, g := range f.Holds {
@@ -69,6 +73,13 @@ func turns(f *facts) (errs []error) {
 		}
 	}
 	return errs
+}
+
+// ofSession reports whether a session has made the node at path. A waiter of the same client
+// may still stand: its client serves the one behind when it gives up.
+func (f *facts) ofSession(path string, session int64) bool {
+	n := f.nodes[path]
+	return n != nil && n.Session == session && session != 0
 }
 
 // through reports whether the node at path is of the session of g, and each hold on that

@@ -1,0 +1,120 @@
+package recipes_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
+
+// contending acquires a lock.
+type contending func(context.Context) (recipes.AnyHold, error)
+
+// each is the Acquire of a lock.
+func each[H recipes.AnyHold](lock interface {
+	Acquire(ctx context.Context) (H, error)
+},
+) contending {
+	return func(ctx context.Context) (recipes.AnyHold, error) { return lock.Acquire(ctx) }
+}
+
+// cost is what a cycle costs: an acquire and its release.
+type cost struct {
+	requests, events float64
+	trips            float64 // round trips
+}
+
+// contend lets contenders in a loop take their locks, and returns what a cycle costs.
+func (r *rig) contend(trip, hold time.Duration, locks ...contending) cost {
+	r.Helper()
+	const warm, counted = 10, 100
+	var work atomic.Int64
+	cycles := func(each int) {
+		var all sync.WaitGroup
+		for _, m := range locks {
+			all.Go(func() {
+				for range each {
+					h, err := m(r.ctx)
+					if err != nil {
+						r.Error(err)
+						return
+					}
+					work.Add(1)
+					time.Sleep(hold)
+					if err := h.Release(r.ctx); err != nil {
+						r.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+	cycles(warm)
+	r.srv.ResetCounts()
+	events, began := r.srv.EventCount(), time.Now()
+	cycles(counted)
+	n := float64(counted * len(locks))
+	if want := int64(warm+counted) * int64(len(locks)); work.Load() != want {
+		r.Errorf("%d grants, want %d", work.Load(), want)
+	}
+	requests := 0
+	for op, count := range r.srv.Counts() {
+		if op != zktest.OpPing {
+			requests += count
+		}
+	}
+	c := cost{float64(requests) / n, float64(r.srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
+	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.srv.Counts(), c.events, c.trips)
+	return c
+}
+
+// besideCrowd lets a crowd in one process contend with one goroutine of another process, which
+// must have its turn at least once in 70 grants. check looks while they contend.
+func (r *rig) besideCrowd(crowd, other contending, check func()) {
+	r.Helper()
+	const members, turns = 400, 10
+	grants, over := 0, make(chan struct{})
+	var mu sync.Mutex // guards grants
+	var all sync.WaitGroup
+	for range members {
+		all.Go(func() {
+			for {
+				h, err := crowd(r.ctx)
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				mu.Lock()
+				grants++
+				mu.Unlock()
+				if err := h.Release(r.ctx); err != nil {
+					r.Error(err)
+				}
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	last := -1
+	for range turns {
+		h, err := other(r.ctx)
+		r.check(err)
+		mu.Lock()
+		if got := grants - last; last >= 0 && got > 70 {
+			r.Errorf("%d grants of the crowd between two of the other", got)
+		}
+		last = grants
+		mu.Unlock()
+		r.check(h.Release(r.ctx))
+	}
+	check()
+	close(over)
+	all.Wait()
+}
