@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +48,9 @@ var foreign = map[string]string{
 // exported reads what the compiler has exported of the packages above.
 var exported = sync.OnceValues(func() (map[string]string, error) {
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
+	if raced() {
+		args = append(args, "-race") // or the go command compiles every package once more
+	}
 	for _, path := range qualifiers {
 		args = append(args, path)
 	}
@@ -64,19 +69,45 @@ var exported = sync.OnceValues(func() (map[string]string, error) {
 	return files, nil
 })
 
-// packagesOf makes an importer of the packages above.
-func packagesOf(t *testing.T, fset *token.FileSet) types.Importer {
-	t.Helper()
+// raced tells whether this program was built with the race detector.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// positions are those of everything that this package parses and imports.
+var positions = token.NewFileSet()
+
+// importAll imports each of the packages above once.
+var importAll = sync.OnceValues(func() (types.Importer, error) {
 	files, err := exported()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+	return &serialImporter{importer: importer.ForCompiler(positions, "gc", func(path string) (io.ReadCloser, error) {
 		if files[path] == "" {
 			return nil, fmt.Errorf("no package %s among the qualifiers of this test", path)
 		}
 		return os.Open(files[path])
-	})
+	})}, err
+})
+
+// serialImporter lets parallel tests share an importer.
+type serialImporter struct {
+	mu       sync.Mutex
+	importer types.Importer
+}
+
+func (i *serialImporter) Import(path string) (*types.Package, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.importer.Import(path)
+}
+
+func imported(t *testing.T) types.Importer {
+	t.Helper()
+	all, err := importAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // codeBlock is a fenced block of a page.
@@ -164,17 +195,16 @@ func (p *goPage) source() string {
 // compile returns what a compiler would report, but for names that are not used.
 func compile(t *testing.T, sources ...string) []error {
 	t.Helper()
-	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, source := range sources {
-		file, err := parser.ParseFile(fset, "", source, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(positions, "", source, parser.SkipObjectResolution)
 		if err != nil {
 			return []error{err}
 		}
 		files = append(files, file)
 	}
 	var found []error
-	config := types.Config{Importer: packagesOf(t, fset), Error: func(err error) {
+	config := types.Config{Importer: imported(t), Error: func(err error) {
 		var wrong types.Error
 		if errors.As(err, &wrong) && wrong.Soft {
 			return
@@ -186,7 +216,7 @@ func compile(t *testing.T, sources ...string) []error {
 		}
 		found = append(found, err)
 	}}
-	_, _ = config.Check("page", fset, files, nil) // Error has every error
+	_, _ = config.Check("page", positions, files, nil) // Error has every error
 	return found
 }
 

@@ -72,7 +72,7 @@ func begins(name string) bool {
 // operation, which is a method with a context, is called by an example of its package.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	importer := packagesOf(t, token.NewFileSet())
+	importer := imported(t)
 	functions, operations := 0, 0
 	for _, path := range qualifiers {
 		dir, ours := strings.CutPrefix(path, module)

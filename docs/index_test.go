@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -40,7 +39,7 @@ func TestIndexOfExamples(t *testing.T) {
 // docs/client.md names every option of package client.
 func TestClientPage(t *testing.T) {
 	t.Parallel()
-	pkg, err := packagesOf(t, token.NewFileSet()).Import(qualifiers["client"])
+	pkg, err := imported(t).Import(qualifiers["client"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func TestClientPage(t *testing.T) {
 // docs/from-go-zookeeper.md names every call and every option of go-zookeeper.
 func TestGoZookeeperPage(t *testing.T) {
 	t.Parallel()
-	pkg, err := packagesOf(t, token.NewFileSet()).Import(qualifiers["zk"])
+	pkg, err := imported(t).Import(qualifiers["zk"])
 	if err != nil {
 		t.Fatal(err)
 	}

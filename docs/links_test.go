@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// unanchored is what GitHub leaves out of an anchor.
+var unanchored = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
 // headings are the anchors that GitHub makes.
 func headings(page string) map[string]bool {
 	anchors := map[string]bool{}
@@ -18,7 +21,7 @@ func headings(page string) map[string]bool {
 		}
 		if !fenced && strings.HasPrefix(line, "#") {
 			title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
-			title = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(title, "")
+			title = unanchored.ReplaceAllString(title, "")
 			anchors[strings.ReplaceAll(title, " ", "-")] = true
 		}
 	}

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -67,7 +66,7 @@ func hasMember(object types.Object, member string) bool {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	tests := testSource(t)
-	packages := packagesOf(t, token.NewFileSet())
+	packages := imported(t)
 	seen := 0
 	for _, path := range pages(t) {
 		for _, code := range inlines(read(t, path)) {

@@ -60,7 +60,11 @@ func TestPlainWords(t *testing.T) {
 	}
 	for _, b := range banned {
 		phrase := regexp.MustCompile(`\b(` + b.phrase + `)\b`)
+		anywhere := regexp.MustCompile(b.phrase) // without \b much faster: most phrases begin with a literal
 		for path, text := range blocks {
+			if !anywhere.MatchString(text) {
+				continue
+			}
 			if found := phrase.FindStringIndex(text); found != nil {
 				around := text[max(0, found[0]-40):min(len(text), found[1]+20)]
 				t.Errorf("%s: %q; write %s", path, around, b.write)

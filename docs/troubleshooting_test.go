@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -85,7 +84,7 @@ func TestTroubleshootingNames(t *testing.T) {
 			t.Errorf("%s has no cause or nothing to do", name)
 		}
 	}
-	packages := packagesOf(t, token.NewFileSet())
+	packages := imported(t)
 	found := 0
 	for qualifier, path := range qualifiers {
 		if !strings.HasPrefix(path, module) {
