@@ -37,6 +37,7 @@ type half struct {
 	mu     sync.Mutex // guards the rest; no other mutex is taken under it
 	cond   sync.Cond
 	queue  []chunk
+	room   []chunk // the same memory from its begin, for when queue is empty
 	unread int
 
 	ended      bool // the writer closed; the last chunk says so to the reader
@@ -85,6 +86,13 @@ func (h *half) closeWrite() {
 func (h *half) push(c chunk, extra time.Duration) {
 	if d := h.latency.draw(h.rng) + extra; d > 0 {
 		c.at = h.after(time.Now().Add(d))
+	}
+	if len(h.queue) == 0 {
+		h.queue = h.room
+	}
+	if len(h.queue) == cap(h.queue) {
+		h.queue = slices.Grow(h.queue, 1)
+		h.room = h.queue[:0]
 	}
 	h.queue = append(h.queue, c)
 	h.unread += len(c.b)
@@ -148,7 +156,8 @@ func (h *half) take(p []byte) (int, error) {
 	c.b = c.b[n:]
 	h.unread -= n
 	if len(c.b) == 0 {
-		h.queue = slices.Delete(h.queue, 0, 1)
+		*c = chunk{} // frees the bytes
+		h.queue = h.queue[1:]
 	}
 	h.cond.Broadcast() // awaitRoom may wait for this
 	return n, nil
@@ -204,7 +213,7 @@ func (h *half) abort() {
 }
 
 func (h *half) clear() {
-	h.queue, h.unread = nil, 0
+	h.queue, h.room, h.unread = nil, nil, 0
 	if h.timer != nil {
 		h.timer.Stop()
 	}
