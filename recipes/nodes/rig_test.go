@@ -89,11 +89,22 @@ var (
 	ourFrames    = regexp.MustCompile(`docent/recipes/nodes\.`)
 )
 
+// stackRoom is kept: new memory of this size costs more than the stacks.
+var stackRoom struct {
+	sync.Mutex
+	buf [16 << 20]byte
+}
+
+func allStacks() string {
+	stackRoom.Lock()
+	defer stackRoom.Unlock()
+	return string(stackRoom.buf[:runtime.Stack(stackRoom.buf[:], true)])
+}
+
 // busyGoroutines counts the goroutines of this bubble in the package.
 func busyGoroutines() (stacks []string) {
 	synctest.Wait()
-	buf := make([]byte, 16<<20)
-	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	all := strings.Split(allStacks(), "\n\n")
 	own := bubbleNumber.FindString(all[0])
 	for _, stack := range all[1:] {
 		head, _, _ := strings.Cut(stack, "\n")
