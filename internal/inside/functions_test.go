@@ -18,6 +18,7 @@ type (
 // What is provided for other types than it is asked for stops the program, and
 // says both.
 func TestOf(t *testing.T) { //nolint:paralleltest // what is provided is the process's
+	t.Cleanup(inside.Withdraw) // for -count=2
 	refused := func() (said string) {
 		defer func() { said = fmt.Sprint(recover()) }()
 		inside.Of[aClient, aSession, anOp]()

@@ -1,0 +1,4 @@
+package inside
+
+// Withdraw undoes Provide.
+func Withdraw() { provided = nil }
