@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -26,10 +27,17 @@ func wantQuiet(t *testing.T) {
 	}
 }
 
+// stackRoom is kept: new memory of this size costs more than the stacks.
+var stackRoom struct {
+	sync.Mutex
+	buf [8 << 20]byte
+}
+
 func clientStacks(t *testing.T) (found []string) {
 	t.Helper()
-	buf := make([]byte, 8<<20)
-	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	stackRoom.Lock()
+	stacks := strings.Split(string(stackRoom.buf[:runtime.Stack(stackRoom.buf[:], true)]), "\n\n")
+	stackRoom.Unlock()
 	own := bubbleNumber.FindString(stacks[0])
 	if own == "" {
 		t.Fatal("not in a bubble")

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -12,14 +13,21 @@ var (
 	ourFrames    = regexp.MustCompile(`docent/(client|recipes|retry|internal/(wire|seqqueue))\.|go-zookeeper/zk\.`)
 )
 
+// stackRoom is kept: new memory of this size costs more than the stacks.
+var stackRoom struct {
+	sync.Mutex
+	buf [1 << 20]byte
+}
+
 // clientStacks returns the goroutines of clients in the caller's bubble.
 func clientStacks(t *testing.T) (found []string) {
 	t.Helper()
-	buf := make([]byte, 1<<20)
-	n := runtime.Stack(buf, true)
-	stacks := strings.Split(string(buf[:n]), "\n\n")
+	stackRoom.Lock()
+	n := runtime.Stack(stackRoom.buf[:], true)
+	stacks := strings.Split(string(stackRoom.buf[:n]), "\n\n")
+	stackRoom.Unlock()
 	own := bubbleNumber.FindString(stacks[0])
-	if own == "" || n == len(buf) {
+	if own == "" || n == len(stackRoom.buf) {
 		t.Fatal("not in a bubble, or too many goroutines")
 	}
 	for _, stack := range stacks[1:] {
