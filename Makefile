@@ -26,8 +26,9 @@ help: ## list the targets
 
 test: ## test the core module in random order, with the race detector where it works
 ifeq ($(HAVE_RACE),yes)
-# By default the race detector makes each test program wait a second at its end.
-	GOGC="$${GOGC:-200}" GORACE="atexit_sleep_ms=50 $${GORACE:-}" $(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+# By default the race detector makes each test program wait a second at its end. It makes a
+# garbage collection dear, so there are fewer; the limit keeps large heaps from doubling.
+	GOGC="$${GOGC:-200}" GOMEMLIMIT="$${GOMEMLIMIT:-512MiB}" GORACE="atexit_sleep_ms=50 $${GORACE:-}" $(GO) test -race -shuffle=on -timeout $(TEST_TIMEOUT) ./...
 else
 	@echo 'make test: no race detector, because cgo is off or there is no C compiler (Debian: apt-get install gcc libc6-dev)'
 	$(GO) test -timeout $(TEST_TIMEOUT) ./...
