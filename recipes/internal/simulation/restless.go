@@ -9,7 +9,7 @@ import (
 // concerns it. A waiter reads a few nodes when it begins to wait, and once more to look after
 // its own node. Then it waits for an event. A client has up to twelve waiters. When all of
 // them want permits in the same moment, each also looks who made the leases that it finds.
-// The most that was seen in 100,000 schedules is 90.
+// The most that was seen is 90 (permits, seed 5039).
 const mostReads = 192
 
 // Reading is what one client reads of one lock while nothing happens: the lock has no change,
