@@ -63,12 +63,6 @@ var figures = []figure{
 		},
 	},
 	{
-		"how long the first of a semaphore may stay the same", "recipes/semaphore_leases.go", `patience = (\d+) \* time\.Millisecond`, []quote{
-			{"interprocesssemaphore.md", `(\d+) ms, the inner acquire is refused`},
-			{"decisions.md", `and (\d+) ms allow for a lost packet`},
-		},
-	},
-	{
 		"when a participant gives way to the same id again", "recipes/leader_candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
 			{"leaderlatch.md", `to the same id again within (\d+) seconds`},
 		},

@@ -284,7 +284,6 @@ func (c *chain) granted(m, behind *Member) {
 	if handed {
 		behind.gapless = true
 	}
-	m.wake()
 }
 
 // end is leave. The caller holds c.mu.

@@ -126,6 +126,38 @@ func TestChainGivesUp(t *testing.T) {
 
 // A number tells nothing if another client made the one before, if the directory may be a
 // new one, or on another connection.
+// A member that a transaction grants hands its turn to the one behind. That one is the first
+// without a gap, if it stood there before the transaction was run.
+func TestChainGranted(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	a, b, c := p.make(1, mutexTag), p.make(2, mutexTag), p.make(3, mutexTag)
+	p.listed(a)
+	behind := a.Next()
+	a.Granted(behind)
+	if behind != b || a.state != over || !b.Gapless() || c.Gapless() {
+		t.Fatalf("behind %v, a is %v, b is %v", behind, a.state, b.state)
+	}
+	b.Granted(nil)
+	if b.state != over || c.state != first || c.Gapless() {
+		t.Errorf("nobody was known behind: b is %v, c is %v", b.state, c.state)
+	}
+	d, e := p.make(4, mutexTag), p.make(5, mutexTag)
+	c.Granted(e) // another member is behind
+	if d.state != first || d.Gapless() || e.state != linked || e.gapless {
+		t.Errorf("d is %v, e is %v", d.state, e.state)
+	}
+	f := p.make(6, mutexTag)
+	e.Granted(f) // it has not had its turn: the transaction was another's
+	if e.state != left || f.Gapless() || f.gapless {
+		t.Errorf("e is %v, f is %v", e.state, f.state)
+	}
+	p.listed(d)
+	if d.Granted(d.Next()); f.state != first {
+		t.Errorf("f is %v", f.state)
+	}
+}
+
 func TestChainGaps(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)

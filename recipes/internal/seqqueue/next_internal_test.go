@@ -176,6 +176,20 @@ func TestNextSays(t *testing.T) {
 	}
 }
 
+// A member of a gate watches the nearest contender alone: its list forgets what was read of
+// the directory behind the gate.
+func TestNextAtAGate(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	p.chain.key.gate = true
+	m := p.make(5, mutexTag)
+	m.q = &Queue{dir: "/d", tags: Tags{Contenders: []string{mutexTag}}}
+	m.children, m.other = []string{"x-lock-0000000001", "x-lock-0000000002", m.Node.Name}, []string{"lease"}
+	if a := m.next(event{}, AllBlock); a.deed != watch || a.nearest.Sequence() != 2 || a.second.Name != "" || m.OtherChildren() != nil {
+		t.Errorf("does %+v", a)
+	}
+}
+
 // A writer behind a writer watches no second contender: a list must follow anyhow.
 func TestNextOfAWriter(t *testing.T) {
 	t.Parallel()
