@@ -282,7 +282,7 @@ func (m *bookModel) watches(w *bookWorld) bool {
 func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *claimant)) {
 	var all [3]*claimant
 	for i := range m.waiters {
-		all[i] = &claimant{n: int(m.n[i]), max: int(m.max), session: 1, number: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
+		all[i] = &claimant{n: int(m.n[i]), max: int(m.max), session: 1, number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
 	}
 	at := func(i int8) *claimant { return all[i] }
 	index := func(c *claimant) int8 { return int8(slices.Index(all[:], c)) }

@@ -71,7 +71,7 @@ type book struct {
 	ready   []*claimant         // in the order of the queue: all but the last have lost their nodes
 	grant   *grants             // or nil
 	pending []*release          // released while a transaction was under way
-	newest  int64               // the highest number of a waiter that was ready
+	newest  int64               // the czxid of the newest node of a waiter that was ready
 	heir    int64               // the number of the waiter that stood behind the last one granted; or -1
 	behind  func(*claimant) *claimant
 }
@@ -93,6 +93,7 @@ type claimant struct {
 	n, max  int
 	session int64
 	number  int64 // of its node in the queue
+	czxid   int64 // of that node: numbers begin again in a directory that is made again
 	state   standing
 	alone   bool  // a transaction with others was refused
 	of      *heir // whose acquire it is
@@ -120,7 +121,7 @@ func (b *book) first(w *claimant) {
 	if w.state != inQueue {
 		return
 	}
-	w.state, b.newest = ready, max(b.newest, w.number)
+	w.state, b.newest = ready, max(b.newest, w.czxid)
 	b.enter(w)
 	for name, stat := range b.own { // nothing tells of the end of leases of an earlier session
 		if stat.EphemeralOwner != w.session {
@@ -131,7 +132,7 @@ func (b *book) first(w *claimant) {
 
 // enter puts w among those that are ready.
 func (b *book) enter(w *claimant) {
-	i, _ := slices.BinarySearchFunc(b.ready, w.number, func(o *claimant, number int64) int { return cmp.Compare(o.number, number) })
+	i, _ := slices.BinarySearchFunc(b.ready, w.czxid, func(o *claimant, czxid int64) int { return cmp.Compare(o.czxid, czxid) })
 	b.ready = slices.Insert(b.ready, i, w)
 }
 
@@ -146,7 +147,7 @@ func (b *book) exit(w *claimant) {
 func (b *book) see(w *claimant, names []string) {
 	was := b.view
 	b.view = make(map[string]*zk.Stat, len(names))
-	if b.known && w.number < b.newest {
+	if b.known && w.czxid < b.newest {
 		b.view = was
 	}
 	b.known = true

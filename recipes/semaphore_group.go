@@ -73,7 +73,7 @@ func (s *InterProcessSemaphoreV2) waiters() *waiters {
 // newHeir enters m, whose acquire has to wait, among the waiters of its client.
 func (p permits) newHeir(m *seqqueue.Member) *heir {
 	h := &heir{p: p, m: m, poke: make(chan struct{}, 1)}
-	h.claimant = claimant{n: p.n, max: p.max, session: m.Session.ID(), number: m.Node.Sequence(), of: h}
+	h.claimant = claimant{n: p.n, max: p.max, session: m.Session.ID(), number: m.Node.Sequence(), czxid: m.Czxid, of: h}
 	p.waiting.mu.Lock()
 	defer p.waiting.mu.Unlock()
 	key := waitersKey{p.c, p.path}

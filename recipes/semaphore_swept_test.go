@@ -81,3 +81,34 @@ func TestSemaphoreHeldWithoutQueueUnreadable(t *testing.T) {
 		})
 	}
 }
+
+// An operator deletes the queue while a waiter stands in it. The numbers of the next queue
+// begin at 0. Its first waiter believes what it lists, also if it cannot watch each lease.
+func TestSemaphoreQueueMadeAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const many = 20 // more leases than are watched one by one
+		s := r.calm(r.semaphore(r.connect("a"), many))
+		held := r.lease(r.semaphore(r.connect("b"), many), many)
+		before := acquireLease(r.ctx, s, many)
+		time.Sleep(500 * time.Millisecond) // it looks after its own node later
+		for _, name := range r.srv.Children(poolQueue) {
+			r.check(r.srv.Delete(poolQueue + "/" + name))
+		}
+		r.check(r.srv.Delete(poolQueue))
+		behind := acquireLease(r.ctx, s, many)
+		wantErr(t, (<-before).err, recipes.ErrNodeDeleted)
+		r.wantWaiting(behind)
+		r.check(held.Release(r.ctx))
+		time.Sleep(time.Second)
+		select {
+		case got := <-behind:
+			r.check(got.err)
+			r.check(got.lease.Close())
+		default:
+			r.Fatal("waits, and all permits are free")
+		}
+		r.drained()
+		wantNoGoroutine(t)
+	})
+}
