@@ -259,7 +259,7 @@ func (t *transaction) granted(leases []place) {
 	}
 	first, heir := leases[0], int64(-1)
 	if t.behind != nil {
-		heir = t.behind.Node.Sequence()
+		heir = t.behind.Number()
 	}
 	t.w.book.granted(names, &zk.Stat{EphemeralOwner: first.Session.ID(), Czxid: first.token, Ctime: time.Now().UnixMilli()}, heir, t.err != nil)
 	for i, h := range t.heirs {

@@ -1,6 +1,7 @@
 package seqqueue
 
 import (
+	"sync"
 	"testing"
 )
 
@@ -212,4 +213,23 @@ func TestNoChain(t *testing.T) {
 	if m.state != unknown || m.broken || m.blockers != 3 {
 		t.Errorf("%+v", m.position)
 	}
+}
+
+// The member behind is known before its create has returned, to the goroutine of the
+// transaction that grants the front.
+func TestChainNumberBeforeTheCreateReturns(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	front := p.make(5, mutexTag)
+	m := &Member{Node: Node{Tag: mutexTag}}
+	m.Own, m.chain = Own{Session: p.session, member: m}, p.chain
+	node := Node{Name: "x-lock-0000000006", Key: "0000000006", Tag: mutexTag}
+	p.made(m, "/d/"+node.Name, 1)
+	behind := front.Next()
+	var returns sync.WaitGroup
+	returns.Go(func() { m.identify(node, "/d/"+node.Name, 6) })
+	if behind != m || behind.Number() != 6 {
+		t.Errorf("behind is %+v", behind)
+	}
+	returns.Wait()
 }

@@ -418,6 +418,14 @@ func (m *Member) Next() *Member {
 	return m.followers[0]
 }
 
+// Number is the number of m's node. Any goroutine may call it as soon as Next has returned m:
+// the create of that node may not have returned yet.
+func (m *Member) Number() int64 {
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	return m.Node.Sequence()
+}
+
 // Granted notes that a transaction has granted m, and has deleted its node. behind is what
 // Next returned before that transaction was sent. Any goroutine may call Granted. The one
 // that waits for m still has to call Unwatch.
