@@ -7,6 +7,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -396,7 +397,7 @@ func (w *waiters) handOver(ctx context.Context, released place) (ok bool, err er
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.drop(released)
-		return true, ctxerr.Ended(ctx)
+		return true, fmt.Errorf("the transaction that hands the leases over has no answer yet: %w", ctxerr.Ended(ctx))
 	}
 	switch {
 	case t.applied:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -341,5 +342,27 @@ func TestSemaphoreHandOverOrder(t *testing.T) {
 		}
 		r.drained()
 		wantNoGoroutine(r.T)
+	})
+}
+
+// A server that does not answer the transaction of a hand-over is what the errors of the
+// releaser and of the waiter name. Nobody holds, so "waiting behind" would be wrong.
+func TestSemaphoreHandOverUnanswered(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 1)
+		held := r.lease(s, 1)
+		ctx := r.within(5 * time.Second)
+		waits := r.inLine(ctx, s, 1, 1)[0]
+		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti}, sessionTimeout)
+		for _, err := range []error{held.Release(ctx), (<-waits).err} {
+			wantErr(t, err, context.DeadlineExceeded)
+			if text := fmt.Sprint(err); !strings.Contains(text, "the transaction that") || !strings.Contains(text, "has no answer yet") {
+				r.Errorf("%v", err)
+			}
+		}
+		time.Sleep(sessionTimeout)
+		r.drained()
+		wantNoGoroutine(t)
 	})
 }

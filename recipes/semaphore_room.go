@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -62,7 +63,7 @@ func (h *heir) outcome(ctx context.Context) (got place, over bool, err error) {
 		select {
 		case <-h.poke:
 		case <-ctx.Done():
-			return place{}, false, ctxerr.Ended(ctx)
+			return place{}, false, fmt.Errorf("there is room, but the transaction that makes the leases has no answer yet: %w", ctxerr.Ended(ctx))
 		}
 	}
 }
