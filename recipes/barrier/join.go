@@ -92,8 +92,10 @@ func (e *entry) register(ctx context.Context, s *client.Session, r readyNode) er
 		return err
 	}
 	if r.unread { // its names would be lost
-		_, _, err := s.Get(ctx, e.b.ready())
-		return err
+		if _, _, err := s.Get(ctx, e.b.ready()); !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		return nil // the round is over meanwhile: the caller looks again
 	}
 	now, err := s.Multi(ctx,
 		client.SetOp(e.b.ready(), withNames(r.data, []string{e.rule.name}), r.stat.Version),
