@@ -141,11 +141,14 @@ type Placed struct {
 // The members leave in the opposite order. So whoever waits behind the first of them, and
 // goes on to the queues of the others, finds these over.
 func DeleteTogether(ctx context.Context, all []Placed) []error {
+	errs, ops := make([]error, len(all)), deletions(all)
 	for _, p := range slices.Backward(all) {
-		p.member.leave()
+		p.member.leave() // and nothing else before the delete: it wakes others, who may send requests
 	}
-	errs := make([]error, len(all))
-	outcome := deleteAll(ctx, all)
+	outcome := errAlone
+	if len(all) > 1 {
+		_, outcome = all[0].Session.Multi(ctx, ops...)
+	}
 	var each sync.WaitGroup
 	for i, p := range all {
 		each.Go(func() {
@@ -157,19 +160,14 @@ func DeleteTogether(ctx context.Context, all []Placed) []error {
 	return errs
 }
 
-// deleteAll deletes nodes in one transaction.
-func deleteAll(ctx context.Context, all []Placed) error {
-	if len(all) < 2 {
-		return errAlone
-	}
-	var ops []client.Op
+// deletions are the parts of a transaction that deletes nodes.
+func deletions(all []Placed) (ops []client.Op) {
 	for _, p := range all {
 		for _, path := range p.Paths {
 			ops = append(ops, client.DeleteOp(path, client.AnyVersion).In(p.In))
 		}
 	}
-	_, err := all[0].Session.Multi(ctx, ops...)
-	return err
+	return ops
 }
 
 // errAlone says that a node was not deleted in a transaction.
