@@ -181,7 +181,7 @@ func TestNextSays(t *testing.T) {
 func TestNextAtAGate(t *testing.T) {
 	t.Parallel()
 	p := newTape(t)
-	p.chain.key.gate = true
+	p.key.gate = true
 	m := p.make(5, mutexTag)
 	m.q = &Queue{dir: "/d", tags: Tags{Contenders: []string{mutexTag}}}
 	m.children, m.other = []string{"x-lock-0000000001", "x-lock-0000000002", m.Node.Name}, []string{"lease"}
