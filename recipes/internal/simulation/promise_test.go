@@ -114,17 +114,17 @@ var cases = map[string]struct {
 	"just in time":         {func(p *peace) { p.cs.Ended, p.cs.ContextEnded = 140*second, 140*second }, nil},
 	"stuck in peace":       {func(p *peace) { p.takeB.Begun, p.takeB.Ended = 150*second, 191*second }, []error{sim.ErrStuck}},
 	"restless": {func(p *peace) {
-		for range 65 {
+		for range 193 {
 			p.Read("one", "/l", 3*second)
 		}
 	}, []error{sim.ErrRestless}},
 	"restless no more": {func(p *peace) {
-		for range 64 {
+		for range 192 {
 			p.Read("one", "/l", 3*second)
 			p.Read("two", "/l", 3*second)
 		}
 		p.Stirred("", "/l")
-		for range 64 {
+		for range 192 {
 			p.Read("one", "/l", 4*second)
 		}
 		p.Stirred("two", "")
