@@ -4,8 +4,10 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -69,6 +71,40 @@ func (r *rig) contend(trip, hold time.Duration, locks ...contending) cost {
 	c := cost{float64(requests) / n, float64(r.srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
 	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.srv.Counts(), c.events, c.trips)
 	return c
+}
+
+// handOver is eight contenders in a loop, of one session or of eight, and what a cycle may cost.
+type handOver struct {
+	sessions bool
+	hold     time.Duration
+	lock     func(r *rig, c *client.Client) contending
+	want     cost
+}
+
+// measure plays each, and looks whether anything is left.
+func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
+	t.Helper()
+	const trip = 2 * time.Millisecond
+	for name, h := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubbleWith(t, func(r *rig) {
+				c := r.connect("a")
+				var locks []contending
+				for i := range 8 {
+					if h.sessions {
+						c = r.connect(string(rune('b' + i)))
+					}
+					locks = append(locks, h.lock(r, c))
+				}
+				if got := r.contend(trip, h.hold, locks...); got.requests > h.want.requests || got.events > h.want.events || got.trips > h.want.trips {
+					t.Errorf("a cycle costs %.2f requests, %.2f events, %.2f round trips, want at most %v", got.requests, got.events, got.trips, h.want)
+				}
+				left(r)
+				wantNoGoroutine(t)
+			}, zktest.WithLatency(trip/2, trip/2))
+		})
+	}
 }
 
 // besideCrowd lets a crowd in one process contend with one goroutine of another process, which

@@ -110,26 +110,26 @@ type bookWorld struct {
 	leases set // whose leases stand
 
 	// the client
-	place   [3]places
-	front   [3]int8
-	gapless set
-	asked   set // their lists of leases were answered
-	seen    [3]set
-	state   [3]standing
-	alone   set
-	own     set
-	view    set
-	known   bool
-	newest  int8
-	heir    int8
-	grant   set // whom the transaction under way serves
-	along   set // whose leases it deletes
-	single  bool
-	behind  int8 // the follower when the answer was read, or else when it was sent, or -1
-	fate    fate
-	read    bool // the answer
-	after   set  // whose nodes were made after the transaction was run: they are read about after it
-	pending set
+	place     [3]places
+	front     [3]int8
+	gapless   set
+	asked     set // their lists of leases were answered
+	seen      [3]set
+	state     [3]standing
+	alone     set
+	own       set
+	view      set
+	known     bool
+	newest    int8
+	successor int8
+	grant     set // whom the transaction under way serves
+	along     set // whose leases it deletes
+	single    bool
+	behind    int8 // the follower when the answer was read, or else when it was sent, or -1
+	fate      fate
+	read      bool // the answer
+	after     set  // whose nodes were made after the transaction was run: they are read about after it
+	pending   set
 
 	holds    set // who believes to hold
 	struck   set // their leases or nodes were deleted by an operator
@@ -182,7 +182,7 @@ func (w *bookWorld) isAhead(i int8) (ahead set) {
 }
 
 func (m *bookModel) machine() *explore.Machine[bookWorld, step] {
-	start := bookWorld{next: 1, behind: -1, heir: -1, faults: m.faults}
+	start := bookWorld{next: 1, behind: -1, successor: -1, faults: m.faults}
 	for _, i := range []int8{earlier, foreign} {
 		if m.others.has(i) {
 			start.leases, start.holds, start.used = start.leases.with(i, true), start.holds.with(i, true), start.used.with(i, true)
@@ -234,7 +234,7 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 		place, state := w.place[i], w.state[i]
 		live := place != absent && place != leftPlace && place != overPlace
 		first := place == firstPlace && state == inQueue && !w.asked.has(i)
-		goes := first && w.known && (w.gapless.has(i) && w.heir == w.number[i] || m.bug == "known over a gap")
+		goes := first && w.known && (w.gapless.has(i) && w.successor == w.number[i] || m.bug == "known over a gap")
 		add(w.number[i] == 0 && (i == 0 || w.number[i-1] != 0), joins, i)
 		add(w.number[i] != 0 && place == absent && !w.after.has(i), made, i)
 		add(place == unknownPlace && w.isAhead(i) == 0, comesFirst, i)
@@ -279,14 +279,14 @@ func (m *bookModel) watches(w *bookWorld) bool {
 }
 
 // book makes the product's book of a state, and afterwards reads it back.
-func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *claimant)) {
-	var all [3]*claimant
+func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter)) {
+	var all [3]*waiter
 	for i := range m.waiters {
-		all[i] = &claimant{n: int(m.n[i]), max: int(m.max), session: 1, number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
+		all[i] = &waiter{n: int(m.n[i]), max: int(m.max), session: 1, number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
 	}
-	at := func(i int8) *claimant { return all[i] }
-	index := func(c *claimant) int8 { return int8(slices.Index(all[:], c)) }
-	b := &book{own: map[string]*zk.Stat{}, known: w.known, newest: int64(w.newest), heir: int64(w.heir)}
+	at := func(i int8) *waiter { return all[i] }
+	index := func(c *waiter) int8 { return int8(slices.Index(all[:], c)) }
+	b := &book{own: map[string]*zk.Stat{}, known: w.known, newest: int64(w.newest), successor: int64(w.successor)}
 	if w.known {
 		b.view = map[string]*zk.Stat{}
 	}
@@ -301,14 +301,14 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *claima
 			}
 		}
 	}
-	b.behind = func(c *claimant) *claimant {
+	b.behind = func(c *waiter) *waiter {
 		if j := w.follower(index(c)); j >= 0 {
 			return all[j]
 		}
 		return nil
 	}
 	byNumber := slices.Clone(all[:m.waiters])
-	slices.SortFunc(byNumber, func(x, y *claimant) int { return int(x.number - y.number) })
+	slices.SortFunc(byNumber, func(x, y *waiter) int { return int(x.number - y.number) })
 	for _, c := range byNumber {
 		if c.state == ready {
 			b.ready = append(b.ready, c)
@@ -357,7 +357,7 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *claima
 	} else if before == nil {
 		w.grant, w.along, w.fate, w.behind = 0, 0, 0, -1
 	}
-	w.known, w.newest, w.heir, w.own, w.view = b.known, int8(b.newest), int8(b.heir), 0, 0
+	w.known, w.newest, w.successor, w.own, w.view = b.known, int8(b.newest), int8(b.successor), 0, 0
 	for i := range int8(parties) {
 		_, mine := b.own[m.names(i)[0]]
 		_, seen := b.view[m.names(i)[0]]
@@ -416,7 +416,7 @@ func (w *bookWorld) end(i int8) {
 
 // leave is the end of the acquire of i without permits.
 func (m *bookModel) leave(w *bookWorld, i int8) {
-	m.book(w, func(b *book, at func(int8) *claimant) {
+	m.book(w, func(b *book, at func(int8) *waiter) {
 		if b.leave(at(i), false) {
 			b.lose(m.names(i))
 			w.deleting = w.deleting.with(i, true)
@@ -452,7 +452,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.asked, w.seen[i] = w.asked.with(i, true), w.leases
 	case reads:
 		w.asked = w.asked.with(i, false)
-		m.book(w, func(b *book, at func(int8) *claimant) {
+		m.book(w, func(b *book, at func(int8) *waiter) {
 			if m.bug == "an old list counts" {
 				b.newest = 0
 			}
@@ -461,7 +461,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		})
 		w.seen[i] = 0
 	case goesOn:
-		m.book(w, func(b *book, at func(int8) *claimant) { b.first(at(i)) })
+		m.book(w, func(b *book, at func(int8) *waiter) { b.first(at(i)) })
 	case givesUp, hearsGone:
 		w.asked, w.seen[i] = w.asked.with(i, false), 0
 		m.leave(w, i)
@@ -494,12 +494,12 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.deleting, w.gone, w.leases = w.deleting.with(i, false), w.gone.with(i, w.own.has(i)), w.leases.with(i, false)
 	case told:
 		w.gone = w.gone.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *claimant) { b.ended(m.names(i)) })
+		m.book(w, func(b *book, _ func(int8) *waiter) { b.ended(m.names(i)) })
 	case forced:
 		w.leases, w.struck = w.leases.with(i, false), w.struck.with(i, true)
 	case hearsLoss:
 		w.holds = w.holds.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *claimant) {
+		m.book(w, func(b *book, _ func(int8) *waiter) {
 			if m.bug != "a loss is not told" {
 				b.lose(m.names(i))
 			}
@@ -510,9 +510,9 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.unnoted = w.unnoted.with(i, i == atOnce)
 	case noted:
 		w.unnoted = w.unnoted.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *claimant) { b.keep(m.names(i), &zk.Stat{EphemeralOwner: 1}) })
+		m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), &zk.Stat{EphemeralOwner: 1}) })
 	case tells:
-		m.book(w, func(b *book, _ func(int8) *claimant) { b.gone(m.names(i)[0]) })
+		m.book(w, func(b *book, _ func(int8) *waiter) { b.gone(m.names(i)[0]) })
 	}
 	return m.check(w)
 }
@@ -570,15 +570,15 @@ func (m *bookModel) answer(w *bookWorld) {
 			}
 		}
 	}
-	m.book(w, func(b *book, at func(int8) *claimant) {
+	m.book(w, func(b *book, at func(int8) *waiter) {
 		w.along = 0
 		switch fate { //nolint:exhaustive // it was run
 		case done:
-			heir := int64(-1)
+			successor := int64(-1)
 			if behind >= 0 {
-				heir = int64(w.number[behind])
+				successor = int64(w.number[behind])
 			}
-			b.granted(m.all(group), &zk.Stat{EphemeralOwner: 1}, heir, false)
+			b.granted(m.all(group), &zk.Stat{EphemeralOwner: 1}, successor, false)
 			b.lose(m.all(orphans))
 		case refusedAll:
 			b.refused()
@@ -621,7 +621,7 @@ func (m *bookModel) release(w *bookWorld, i int8) {
 		return
 	}
 	wait := false
-	m.book(w, func(b *book, _ func(int8) *claimant) {
+	m.book(w, func(b *book, _ func(int8) *waiter) {
 		wait = b.release(&release{names: m.names(i), session: 1}, &zk.Stat{EphemeralOwner: 1})
 	})
 	if !wait {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -16,36 +17,13 @@ import (
 // release is one transaction.
 func TestMultiLockHandOver(t *testing.T) {
 	t.Parallel()
-	const trip = 2 * time.Millisecond
-	for name, tt := range map[string]struct {
-		sessions bool
-		hold     time.Duration
-		want     cost
-	}{
-		"one session":               {false, 0, cost{3.1, 0.05, 1.05}},
-		"one session, with work":    {false, 5 * time.Millisecond, cost{4.1, 1.05, 1.05}}, // each waiter watches its own node
-		"eight sessions":            {true, 0, cost{10.5, 2.1, 2.6}},
-		"eight sessions, with work": {true, 5 * time.Millisecond, cost{10.5, 2.3, 2.6}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubbleWith(t, func(r *rig) {
-				c := r.connect("a")
-				var locks []contending
-				for i := range 8 {
-					if tt.sessions {
-						c = r.connect(string(rune('b' + i)))
-					}
-					locks = append(locks, each(r.multi(c, "/x", "/y", "/z")))
-				}
-				if got := r.contend(trip, tt.hold, locks...); got.requests > tt.want.requests || got.events > tt.want.events || got.trips > tt.want.trips {
-					t.Errorf("a cycle costs %.2f requests, %.2f events, %.2f round trips, want at most %v", got.requests, got.events, got.trips, tt.want)
-				}
-				r.nothingIn("/x", "/y", "/z")
-				wantNoGoroutine(t)
-			}, zktest.WithLatency(trip/2, trip/2))
-		})
-	}
+	three := func(r *rig, c *client.Client) contending { return each(r.multi(c, "/x", "/y", "/z")) }
+	measure(t, map[string]handOver{
+		"one session":               {false, 0, three, cost{3.1, 0.05, 1.05}},
+		"one session, with work":    {false, 5 * time.Millisecond, three, cost{4.1, 1.05, 1.05}}, // each waiter watches its own node
+		"eight sessions":            {true, 0, three, cost{9.1, 2.1, 2.1}},
+		"eight sessions, with work": {true, 5 * time.Millisecond, three, cost{9.1, 2.1, 2.1}},
+	}, func(r *rig) { r.nothingIn("/x", "/y", "/z") })
 }
 
 // A crowd in one process stands in the window of the first lock. So a goroutine of another

@@ -28,7 +28,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -278,7 +277,7 @@ func (l *lockInternals) deadlock(ctx context.Context, m *seqqueue.Member) error 
 	for ; h != nil; h = h.outer {
 		if h.grant.err() == nil {
 			for _, node := range h.grant.Paths {
-				own = append(own, node[strings.LastIndexByte(node, '/')+1:])
+				own = append(own, nameOf(node))
 			}
 		}
 	}

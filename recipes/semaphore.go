@@ -165,7 +165,7 @@ func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error
 		return nil, &LockError{Op: "list", Path: s.path, Err: err}
 	}
 	for _, w := range waiting {
-		all = append(all, waiter(w))
+		all = append(all, asWaiter(w))
 	}
 	return all, nil
 }

@@ -20,13 +20,13 @@ const mostTogether = 256
 //
 //	own   leases that this client has made, and whose end it will be told: by the release, by
 //	      the transaction that deletes them, or by the loss of the hold
-//	view  other leases that stood when a claimant listed them as the first in the queue, less
+//	view  other leases that stood when a waiter listed them as the first in the queue, less
 //	      those that are known to be gone
 //	grant the transaction under way, with the permits that it takes
 //
 // There is room for n permits if own, view and grant leave it.
 //
-// # A claimant
+// # A waiter
 //
 //	inQueue   others of the queue stand before it. Its acquire waits for its turn.
 //	ready     it is the first in the queue, and view is known. It waits for room.
@@ -53,30 +53,30 @@ const mostTogether = 256
 //	B1  One transaction is under way at a time.
 //	B2  At its answer, own and view are no fewer than the leases that stand and that a hold
 //	    may rely on. So no more are held than there are permits.
-//	B3  While there is room for a ready claimant, a transaction is under way.
+//	B3  While there is room for a ready waiter, a transaction is under way.
 //	B4  A lease leaves own when its end is acknowledged. If that is not told, it goes to view,
-//	    and the first claimant watches it.
+//	    and the first waiter watches it.
 //
 // # Why view stays true
 //
-// From the list on, one claimant of this client after the other is the first. Each stood behind
-// the one before when the transaction of that one was sent (seqqueue.Member.Gapless). So the
-// queue was never empty, and no other contender was the first. Only the first in the queue
+// From the list on, one waiter of this client after the other is the first. Each stood behind
+// the one before when the servers ran the transaction of that one (seqqueue.Member.Gapless).
+// So the queue was never empty, and no other contender was the first. Only the first in the queue
 // adds leases. An acquire that makes its leases at once keeps them only if it finds the queue
-// empty behind them. Then they are older than the first claimant's node, and so in its list.
+// empty behind them. Then they are older than the first waiter's node, and so in its list.
 type book struct {
-	own     map[string]*zk.Stat // by the names of the leases
-	view    map[string]*zk.Stat // nil: not read yet
-	known   bool                // view is
-	ready   []*claimant         // in the order of the queue: all but the last have lost their nodes
-	grant   *grants             // or nil
-	pending []*release          // released while a transaction was under way
-	newest  int64               // the czxid of the newest node of a waiter that was ready
-	heir    int64               // the number of the waiter that stood behind the last one granted; or -1
-	behind  func(*claimant) *claimant
+	own       map[string]*zk.Stat // by the names of the leases
+	view      map[string]*zk.Stat // nil: not read yet
+	known     bool                // view is
+	ready     []*waiter           // in the order of the queue: all but the last have lost their nodes
+	grant     *grants             // or nil
+	pending   []*release          // released while a transaction was under way
+	newest    int64               // the czxid of the newest node of a waiter that was ready
+	successor int64               // the number of the waiter that stood behind the last one granted; or -1
+	behind    func(*waiter) *waiter
 }
 
-// standing is the state of a claimant; see book.
+// standing is the state of a waiter; see book.
 type standing int
 
 const (
@@ -88,8 +88,8 @@ const (
 	departed
 )
 
-// claimant is an acquire that waits for permits.
-type claimant struct {
+// waiter is an acquire that waits for permits.
+type waiter struct {
 	n, max  int
 	session int64
 	number  int64 // of its node in the queue
@@ -110,14 +110,14 @@ type release struct {
 // grants is one transaction: it makes the leases of waiters, deletes their nodes in the
 // queue, and deletes released leases.
 type grants struct {
-	waiters  []*claimant
+	waiters  []*waiter
 	released []*release
 	permits  int
 	alone    bool
 }
 
 // first notes that w is the first in the queue.
-func (b *book) first(w *claimant) {
+func (b *book) first(w *waiter) {
 	if w.state != inQueue {
 		return
 	}
@@ -131,20 +131,20 @@ func (b *book) first(w *claimant) {
 }
 
 // enter puts w among those that are ready.
-func (b *book) enter(w *claimant) {
-	i, _ := slices.BinarySearchFunc(b.ready, w.czxid, func(o *claimant, czxid int64) int { return cmp.Compare(o.czxid, czxid) })
+func (b *book) enter(w *waiter) {
+	i, _ := slices.BinarySearchFunc(b.ready, w.czxid, func(o *waiter, czxid int64) int { return cmp.Compare(o.czxid, czxid) })
 	b.ready = slices.Insert(b.ready, i, w)
 }
 
 // exit takes w from those that are ready.
-func (b *book) exit(w *claimant) {
-	b.ready = slices.DeleteFunc(b.ready, func(o *claimant) bool { return o == w })
+func (b *book) exit(w *waiter) {
+	b.ready = slices.DeleteFunc(b.ready, func(o *waiter) bool { return o == w })
 }
 
 // see notes which leases stood when w, as the first in the queue, listed them. If a waiter
 // behind w was the first meanwhile, the node of w was deleted, and its list is old. That list
 // takes no lease away then.
-func (b *book) see(w *claimant, names []string) {
+func (b *book) see(w *waiter, names []string) {
 	was := b.view
 	b.view = make(map[string]*zk.Stat, len(names))
 	if b.known && w.czxid < b.newest {
@@ -159,7 +159,7 @@ func (b *book) see(w *claimant, names []string) {
 }
 
 // knows reports whether w, which is the first without a gap, needs no list.
-func (b *book) knows(w *claimant) bool { return b.known && b.heir == w.number }
+func (b *book) knows(w *waiter) bool { return b.known && b.successor == w.number }
 
 // gone notes that a lease of view has ended, or is none.
 func (b *book) gone(name string) { delete(b.view, name) }
@@ -227,7 +227,7 @@ func (b *book) used() int {
 }
 
 // hasRoom reports whether w could be granted now.
-func (b *book) hasRoom(w *claimant) bool { return b.used()+w.n <= w.max }
+func (b *book) hasRoom(w *waiter) bool { return b.used()+w.n <= w.max }
 
 // next returns the next transaction, nil if none can be sent now. decided are the releases
 // that need wait no longer.
@@ -257,7 +257,7 @@ func (b *book) next() (g *grants, decided []*release) {
 
 // gather returns a transaction for first, and for those behind it for which there is room. It
 // returns nil if there is none for first.
-func (b *book) gather(first *claimant, released []*release) *grants {
+func (b *book) gather(first *waiter, released []*release) *grants {
 	g, used := &grants{}, b.used()
 	if !first.alone {
 		used -= b.takeAlong(g, first.session, released)
@@ -292,11 +292,11 @@ func (b *book) hasAll(names []string) bool {
 }
 
 // granted notes that the transaction under way was applied. It has made the leases with the
-// given names. heir is the number of the waiter that stood behind the last one when it was
-// sent, or -1. If mixed is set, another lock is in use on the path, and nobody may hold them.
-func (b *book) granted(names []string, stat *zk.Stat, heir int64, mixed bool) {
+// given names. successor is the number of the waiter that stood behind the last one before
+// that, or -1. If mixed is set, another lock is in use on the path, and nobody may hold them.
+func (b *book) granted(names []string, stat *zk.Stat, successor int64, mixed bool) {
 	g := b.grant
-	b.grant, b.heir = nil, heir
+	b.grant, b.successor = nil, successor
 	for _, r := range g.released {
 		b.ended(r.names)
 	}
@@ -311,7 +311,7 @@ func (b *book) granted(names []string, stat *zk.Stat, heir int64, mixed bool) {
 	}
 }
 
-// refused notes that the transaction under way has changed nothing. If it was for one claimant
+// refused notes that the transaction under way has changed nothing. If it was for one waiter
 // alone, that one has failed.
 func (b *book) refused() {
 	g := b.grant
@@ -332,9 +332,9 @@ func (b *book) refused() {
 
 // lost notes that the transaction under way has failed, and that nobody knows what stands. The
 // waiters that were ready must list the leases again. lost returns these.
-func (b *book) lost() (again []*claimant) {
+func (b *book) lost() (again []*waiter) {
 	g := b.grant
-	b.grant, b.known, b.view, b.heir = nil, false, nil, -1
+	b.grant, b.known, b.view, b.successor = nil, false, nil, -1
 	again, b.ready = b.ready, nil
 	for _, w := range again {
 		w.state = inQueue
@@ -349,7 +349,7 @@ func (b *book) lost() (again []*claimant) {
 
 // leave notes that the acquire of w has ended. It reports whether what was granted to w, or
 // will be, has no holder.
-func (b *book) leave(w *claimant, holds bool) (orphan bool) {
+func (b *book) leave(w *waiter, holds bool) (orphan bool) {
 	orphan = !holds && w.state == served
 	if w.state != served {
 		w.state = departed

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -260,7 +259,7 @@ func (p permits) nested(ctx context.Context) (own int, err error) {
 			own += len(g.Paths)
 		default:
 			for _, node := range g.Paths {
-				others = append(others, node[strings.LastIndexByte(node, '/')+1:])
+				others = append(others, nameOf(node))
 			}
 		}
 	}

@@ -127,10 +127,10 @@ func (h *heir) lost(ctx context.Context, err error) (place, error) {
 // goOn makes h ready, if it is the first without a gap. The caller holds the mutex of the
 // waiters. It reports false if h still has to list the leases.
 func (h *heir) goOn() bool {
-	if !h.m.Gapless() || !h.w.book.knows(&h.claimant) {
+	if !h.m.Gapless() || !h.w.book.knows(&h.waiter) {
 		return false
 	}
-	h.w.book.first(&h.claimant)
+	h.w.book.first(&h.waiter)
 	return true
 }
 
@@ -157,8 +157,8 @@ func (h *heir) know(ctx context.Context, listed []string) (bool, error) {
 	if h.state != inQueue {
 		return false, nil
 	}
-	w.book.see(&h.claimant, leaseNames(listed))
-	w.book.first(&h.claimant)
+	w.book.see(&h.waiter, leaseNames(listed))
+	w.book.first(&h.waiter)
 	w.act()
 	return true, nil
 }
@@ -204,7 +204,7 @@ func (l *leaseWatch) look(ctx context.Context) (again bool, err error) {
 	w.mu.Lock()
 	again = l.ended()
 	names, first := w.book.strangers(), h.state == ready
-	wanted := first && !w.book.hasRoom(&h.claimant)
+	wanted := first && !w.book.hasRoom(&h.waiter)
 	together := first && again && h.m.Next() != nil
 	w.mu.Unlock()
 	switch {
@@ -301,7 +301,7 @@ func (l *leaseWatch) lookAtAll(ctx context.Context) (again bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if h.state == ready {
-		w.book.see(&h.claimant, seen.standing)
+		w.book.see(&h.waiter, seen.standing)
 	}
 	for _, lease := range seen.held {
 		w.book.look(lease.name, lease.stat)

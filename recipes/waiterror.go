@@ -80,18 +80,18 @@ func (l *lockInternals) waited(ctx context.Context, err error) error {
 func waiterAhead(err error) error {
 	var busy *BusyError
 	if errors.As(err, &busy) {
-		busy.Holder = waiter(busy.Holder)
+		busy.Holder = asWaiter(busy.Holder)
 	}
 	var wait *WaitError
 	if errors.As(err, &wait) {
-		wait.Ahead, wait.hint = waiter(wait.Ahead), false
+		wait.Ahead, wait.hint = asWaiter(wait.Ahead), false
 	}
 	return err
 }
 
-// waiter is a contender of the queue as one for permits: its lock is not the
+// asWaiter is a contender of the queue as one for permits: its lock is not the
 // semaphore.
-func waiter(c Contender) Contender {
+func asWaiter(c Contender) Contender {
 	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
 	return c
 }

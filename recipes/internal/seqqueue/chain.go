@@ -37,7 +37,7 @@ import (
 //	leave    (before the delete is sent) first -> over: its followers become first;
 //	         unknown, linked -> left: its followers inherit its front, or become unknown
 //	granted  (gate: answer of the transaction that deleted the node) as leave. A follower
-//	         that was linked before that transaction was sent is gapless then.
+//	         whose node stood before the servers ran that transaction is gapless then.
 //	break    (loss, downgrade)         followers become unknown
 //	forget   (evidence is too old)     linked, first -> unknown, of this member alone
 //
@@ -118,7 +118,7 @@ type position struct {
 	shared    bool   // members that are shared do not block each other
 	state     state
 	broken    bool
-	gapless   bool // first, and its node stood before the transaction that deleted its front's was sent
+	gapless   bool // first, and its node stood before that of its front was deleted
 	number    int64
 	guard     inside.Guard  // that stood when the node was made, or nil
 	front     *Member       // of a linked member
@@ -275,7 +275,8 @@ func (c *chain) leave(m *Member) {
 }
 
 // granted is leave of a member whose node a transaction has deleted, which was to grant it.
-// behind is the member that [Member.Next] returned before that transaction was sent, or nil.
+// behind is the member that [Member.Next] returned before the servers ran that transaction,
+// or nil.
 func (c *chain) granted(m, behind *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -427,7 +427,7 @@ func (m *Member) Number() int64 {
 }
 
 // Granted notes that a transaction has granted m, and has deleted its node. behind is what
-// Next returned before that transaction was sent. Any goroutine may call Granted. The one
+// Next returned before the servers ran that transaction, or nil. Any goroutine may call Granted. The one
 // that waits for m still has to call Unwatch.
 func (m *Member) Granted(behind *Member) {
 	m.chain.granted(m, behind)
@@ -448,8 +448,8 @@ func (m *Member) Unwatch() {
 	m.watch = nil
 }
 
-// Gapless reports whether m became the first without a gap: its node stood before the
-// transaction was sent that granted the member ahead. So no contender of another client has
+// Gapless reports whether m became the first without a gap: its node stood before the servers
+// deleted that of the member ahead, by the transaction that granted that member. So no contender of another client has
 // had the turn since the member ahead was the first.
 func (m *Member) Gapless() bool {
 	m.chain.mu.Lock()

@@ -68,9 +68,9 @@ func (q *Queue) Chained(full, shared string, most int) *Queue {
 }
 
 // Gate is Chained for a queue whose members hold nothing by their nodes. A transaction of the
-// caller grants: it deletes the node of the member, and so checks that the node stood. So no
-// member looks after its own node, and none lists before its turn. The caller calls
-// [Member.Granted] with the answer.
+// caller grants: it deletes the node of the member, and so checks that the node stood. So a
+// member looks after its own node only once it has waited for a second, and none lists before
+// its turn. The caller calls [Member.Granted] with the answer.
 func (q *Queue) Gate(full string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, gate: true}, most
 	return q

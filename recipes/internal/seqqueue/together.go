@@ -138,8 +138,8 @@ type Placed struct {
 // transaction. If that is refused, each is deleted alone, so that the errors say which was
 // missing. The errors are in the order of the nodes.
 //
-// The members leave in the opposite order. So whoever waits behind the first of them, and
-// goes on to the queues of the others, finds these over.
+// The members leave in the opposite order. A waiter behind the first of them goes on to the
+// other queues, and finds the members there over.
 func DeleteTogether(ctx context.Context, all []Placed) []error {
 	errs, ops := make([]error, len(all)), deletions(all)
 	for _, p := range slices.Backward(all) {
