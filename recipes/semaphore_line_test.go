@@ -20,9 +20,9 @@ func TestSemaphoreLine(t *testing.T) {
 	measure(t, map[string]handOver{
 		"of 1, one session":               {false, 0, one, cost{2.1, 0.05, 1.05}},
 		"of 1, one session, with work":    {false, work, one, cost{2.1, 0.05, 1.05}},
-		"of 4, one session":               {false, 0, four, cost{1.7, 0.05, 1.05}},
+		"of 4, one session":               {false, 0, four, cost{2.1, 0.05, 1.05}},
 		"of 4, one session, with work":    {false, work, four, cost{2.1, 0.05, 1.05}},
-		"of 1, eight sessions":            {true, 0, one, cost{8.2, 1.1, 2.6}},
+		"of 1, eight sessions":            {true, 0, one, cost{8.2, 1.1, 3}},
 		"of 1, eight sessions, with work": {true, work, one, cost{8.2, 2.05, 2.05}},
 		"of 4, eight sessions":            {true, 0, four, cost{8.2, 1.1, 2.1}},
 		"of 4, eight sessions, with work": {true, work, four, cost{8.2, 1.1, 2.05}},
