@@ -58,15 +58,6 @@ var targets = []target{
 		},
 	},
 	{
-		name:  "book",
-		files: []string{"recipes/semaphore_book.go"},
-		judges: []judge{
-			{dir: "recipes", run: "TestExploreBook$/faults:0"},
-			{dir: "recipes", run: "TestExploreBook$"},
-			{dir: "recipes", run: "SemaphoreHandOver|SemaphoreTogether|SemaphoreQueue|SemaphoreNode|SemaphoreExpiry|SemaphoreLoss|WaitSays"},
-		},
-	},
-	{
 		name:  "keeper",
 		files: []string{"recipes/nodes/keeper.go", "recipes/nodes/answers.go"},
 		judges: []judge{
