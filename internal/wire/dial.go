@@ -34,8 +34,8 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 		}
 	}
 	d := &Dialed{Server: address, Begun: time.Now()}
-	limit, patience := l.limit(), l.patience()
-	most := max(limit, min(limit+patience, l.Timeout()/3))
+	limit := l.limit()
+	most := max(limit, min(limit+l.patience(), l.Timeout()/3))
 	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), d.Begun.Add(most))
 	nc, err := l.cfg.Dial(ctx, address)
 	late := ctx.Err() != nil
@@ -49,7 +49,8 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	d.connected()
 	c := newConn(l, nc, address)
 	c.dialed = d
-	if err := l.adopt(c, d.Begun.Add(limit+patience)); err != nil {
+	// The dial may have resolved a name and so found that there are more servers to try.
+	if err := l.adopt(c, d.Begun.Add(l.limit()+l.patience())); err != nil {
 		c.shut()
 		return nil, err
 	}
