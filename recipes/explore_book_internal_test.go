@@ -56,6 +56,9 @@ const (
 	taken     // leases are taken by a contender that needs no transaction of the client
 	noted     // the client notes those
 	tells     // the first hears that a lease of others is gone
+	expires   // the first session of the client ends on the servers
+	abandons  // the context of a release ends
+	mixes     // the answer shows another lock on the path as well
 )
 
 var stepNames = [...]string{
@@ -63,6 +66,7 @@ var stepNames = [...]string{
 	"is the first without a gap", "gives up", "is gone from the queue", "is deleted from the queue by an operator", "learns that its node is gone",
 	"the servers run the transaction", "the answer is lost", "the answer is read", "the client acts on the answer", "releases", "has its leases deleted", "is told so",
 	"has its leases deleted by an operator", "learns of its loss", "takes a lease", "notes the lease", "is heard to be gone",
+	"the session ends", "gives up its release", "the client acts on the answer, which shows another lock",
 }
 
 // places says what a waiter knows of its place: what the chain of package seqqueue does.
@@ -134,10 +138,14 @@ type bookWorld struct {
 	holds    set // who believes to hold
 	struck   set // their leases or nodes were deleted by an operator
 	deleting set // their leases are being deleted
+	untold   set // by somebody who tells nobody
 	gone     set // and are gone, but the client does not know
 	leaving  set // their nodes in the queue are being deleted
 	unnoted  set
-	used     set // of once
+	used     set  // of once
+	over     bool // the first session of the client has ended
+	second   set  // the nodes of these are of the second
+	twice    bool // a transaction was sent while another was under way
 	faults   int8
 }
 
@@ -155,6 +163,8 @@ type bookModel struct {
 var (
 	errTooMany = errors.New("more permits are held than there are")
 	errBelief  = errors.New("the client counts too few leases")
+	errTwice   = errors.New("two transactions are under way")
+	errIdle    = errors.New("there is room for one that is ready, and no transaction is under way")
 )
 
 func (m *bookModel) units(i int8) int {
@@ -192,7 +202,7 @@ func (m *bookModel) machine() *explore.Machine[bookWorld, step] {
 		Start: start, Moves: m.moves, Apply: m.apply, Waits: m.waits,
 		Must: func(s step) bool {
 			switch s.what {
-			case joins, givesUp, evicted, unanswered, forced, released:
+			case joins, givesUp, evicted, unanswered, forced, released, expires, abandons, mixes:
 				return s.what == released && s.who >= foreign
 			case taken:
 				return s.who == foreignQueue
@@ -247,20 +257,24 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 		add(live && w.struck.has(i) && !w.queue.has(i) && state != promised && state != served, hearsGone, i)
 	}
 	add(w.fate == sent, applied, 0)
-	add(w.fate != 0 && w.fate < lostDone && !w.read && m.may(w, unanswered), unanswered, 0)
+	add(w.fate != 0 && w.fate < lostDone && !w.read && (m.may(w, unanswered) || w.ended(m.lastOf(w))), unanswered, 0)
 	before := w.fate > sent && !w.read
 	for i := range m.waiters {
-		before = before && (w.number[i] == 0 || w.place[i] != absent || w.after.has(i))
+		same := w.fate != 0 && w.second.has(i) == w.second.has(m.lastOf(w))
+		before = before && (w.number[i] == 0 || w.place[i] != absent || w.after.has(i) || !same)
 	}
 	add(before && w.fate < lostDone, readsAnswer, 0)
 	add(w.read || w.fate >= lostDone, hears, 0)
+	add(w.read && w.fate == done && m.may(w, mixes), mixes, 0)
+	add(!w.over && m.may(w, expires), expires, 0)
 	for i := range int8(parties) {
 		mine := i < foreign
 		idle := !w.pending.has(i) && !w.along.has(i) && !w.deleting.has(i) && !w.gone.has(i)
-		add(w.holds.has(i) && (!mine || w.leases.has(i) && idle && !w.unnoted.has(i)), released, i)
+		add(w.holds.has(i) && (!mine || idle && !w.unnoted.has(i)), released, i)
+		add((w.pending.has(i) || w.along.has(i)) && m.may(w, abandons), abandons, i)
 		add(mine && w.deleting.has(i), deleted, i)
 		add(mine && w.gone.has(i), told, i)
-		add(mine && w.holds.has(i) && w.leases.has(i) && idle && m.may(w, forced), forced, i)
+		add(mine && w.leases.has(i) && m.may(w, forced), forced, i)
 		add(mine && w.holds.has(i) && !w.leases.has(i) && !w.unnoted.has(i), hearsLoss, i)
 		add(w.view.has(i) && w.known && !w.leases.has(i) && m.watches(w), tells, i)
 	}
@@ -273,6 +287,19 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 	return all
 }
 
+// ended reports whether the session of a party of the client has ended.
+func (w *bookWorld) ended(i int8) bool { return w.over && !w.second.has(i) }
+
+// session is the session of a party of the client.
+func (w *bookWorld) session(i int8) int64 {
+	if w.second.has(i) {
+		return 2
+	}
+	return 1
+}
+
+func (w *bookWorld) stat(i int8) *zk.Stat { return &zk.Stat{EphemeralOwner: w.session(i)} }
+
 // watches reports whether a ready waiter has no room.
 func (m *bookModel) watches(w *bookWorld) bool {
 	return slices.Contains(w.state[:], ready)
@@ -282,7 +309,7 @@ func (m *bookModel) watches(w *bookWorld) bool {
 func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter)) {
 	var all [3]*waiter
 	for i := range m.waiters {
-		all[i] = &waiter{n: int(m.n[i]), max: int(m.max), session: 1, number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
+		all[i] = &waiter{n: int(m.n[i]), max: int(m.max), session: w.session(i), number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
 	}
 	at := func(i int8) *waiter { return all[i] }
 	index := func(c *waiter) int8 { return int8(slices.Index(all[:], c)) }
@@ -290,11 +317,10 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 	if w.known {
 		b.view = map[string]*zk.Stat{}
 	}
-	stat := &zk.Stat{EphemeralOwner: 1}
 	for i := range int8(parties) {
 		for _, name := range m.names(i) {
 			if w.own.has(i) {
-				b.own[name] = stat
+				b.own[name] = w.stat(i)
 			}
 			if w.view.has(i) {
 				b.view[name] = nil
@@ -324,7 +350,7 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 	}
 	of := func(r *release) int8 { return int8(r.names[0][0] - '0') }
 	for i := range int8(foreign) {
-		r := &release{names: m.names(i), session: 1}
+		r := &release{names: m.names(i), session: w.session(i)}
 		if w.pending.has(i) {
 			b.pending = append(b.pending, r)
 		}
@@ -336,6 +362,7 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 	act(b, at)
 	before := b.grant
 	g, decided := b.next()
+	w.twice = w.twice || before != nil && g != nil
 	for _, r := range decided {
 		if r.by == nil {
 			w.deleting = w.deleting.with(of(r), true)
@@ -434,12 +461,13 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	switch s.what {
 	case joins:
 		w.number[i], w.queue = w.next, w.queue.with(i, true)
-		w.after = w.after.with(i, w.fate > sent && w.fate < lostDone && !w.read)
+		w.second = w.second.with(i, w.over && i < foreign)
+		w.after = w.after.with(i, w.fate > sent && w.fate < lostDone && !w.read && w.second.has(i) == w.second.has(m.lastOf(w)))
 		w.next++
 	case made:
 		w.place[i] = unknownPlace
 		for j := range int8(3) {
-			if j == i || w.number[j]+1 != w.number[i] || w.place[j] == absent || w.place[j] == leftPlace {
+			if j == i || w.number[j]+1 != w.number[i] || w.place[j] == absent || w.place[j] == leftPlace || w.second.has(j) != w.second.has(i) {
 				continue
 			}
 			if w.place[i], w.front[i] = linkedPlace, j; w.place[j] == overPlace {
@@ -470,8 +498,9 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	case evicted:
 		w.queue, w.struck = w.queue.with(i, false), w.struck.with(i, true)
 	case applied:
-		w.fate = refusedAll
-		if w.queue&w.grant == w.grant && w.leases&w.along == w.along {
+		if w.fate = refusedAll; w.ended(m.lastOf(w)) {
+			w.fate, w.after = lostRefused, 0
+		} else if w.queue&w.grant == w.grant && w.leases&w.along == w.along {
 			w.fate = done
 			w.queue &^= w.grant
 			w.leases = w.leases&^w.along | w.grant
@@ -486,15 +515,33 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		if j := w.follower(m.lastOf(w)); w.fate == done && j >= 0 {
 			w.behind = j
 		}
-	case hears:
-		m.answer(w)
+	case hears, mixes:
+		m.answer(w, s.what == mixes)
 	case released:
 		m.release(w, i)
 	case deleted:
-		w.deleting, w.gone, w.leases = w.deleting.with(i, false), w.gone.with(i, w.own.has(i)), w.leases.with(i, false)
+		w.deleting, w.gone, w.leases = w.deleting.with(i, false), w.gone.with(i, w.own.has(i) && !w.untold.has(i)), w.leases.with(i, false)
 	case told:
 		w.gone = w.gone.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *waiter) { b.ended(m.names(i)) })
+		m.book(w, func(b *book, _ func(int8) *waiter) {
+			if w.ended(i) {
+				b.lose(m.names(i))
+			} else {
+				b.ended(m.names(i))
+			}
+		})
+	case expires:
+		w.over = true
+		for i := range int8(foreign) {
+			if w.second.has(i) {
+				continue
+			}
+			w.struck = w.struck.with(i, w.struck.has(i) || w.queue.has(i) || w.leases.has(i))
+			w.queue, w.leaving, w.leases = w.queue.with(i, false), w.leaving.with(i, false), w.leases.with(i, false)
+		}
+	case abandons:
+		m.book(w, func(b *book, _ func(int8) *waiter) { b.abandon(m.names(i), m.bug) })
+		w.deleting, w.untold = w.deleting.with(i, true), w.untold.with(i, true)
 	case forced:
 		w.leases, w.struck = w.leases.with(i, false), w.struck.with(i, true)
 	case hearsLoss:
@@ -508,11 +555,16 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.leases, w.holds, w.used = w.leases.with(i, true), w.holds.with(i, true), w.used.with(i, true)
 		w.queue = w.queue.with(i, false)
 		w.unnoted = w.unnoted.with(i, i == atOnce)
+		w.second = w.second.with(i, w.over && i == atOnce)
 	case noted:
 		w.unnoted = w.unnoted.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), &zk.Stat{EphemeralOwner: 1}) })
+		m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), w.stat(i)) })
 	case tells:
-		m.book(w, func(b *book, _ func(int8) *waiter) { b.gone(m.names(i)[0]) })
+		m.book(w, func(b *book, _ func(int8) *waiter) {
+			for _, name := range m.names(i) {
+				b.gone(name)
+			}
+		})
 	}
 	return m.check(w)
 }
@@ -539,7 +591,7 @@ func (m *bookModel) all(s set) (names []string) {
 }
 
 // answer lets the client know what became of the transaction.
-func (m *bookModel) answer(w *bookWorld) {
+func (m *bookModel) answer(w *bookWorld, mixed bool) {
 	fate, group, along, behind := w.fate, w.grant, w.along, w.behind
 	w.read = false
 	var inOrder []int8
@@ -565,7 +617,7 @@ func (m *bookModel) answer(w *bookWorld) {
 			if handed {
 				w.gapless = w.gapless.with(next, true)
 			}
-			if w.state[i] == departed {
+			if w.state[i] == departed || mixed {
 				orphans = orphans.with(i, true)
 			}
 		}
@@ -578,7 +630,7 @@ func (m *bookModel) answer(w *bookWorld) {
 			if behind >= 0 {
 				successor = int64(w.number[behind])
 			}
-			b.granted(m.all(group), &zk.Stat{EphemeralOwner: 1}, successor, false)
+			b.granted(m.all(group), w.stat(inOrder[0]), successor, mixed)
 			b.lose(m.all(orphans))
 		case refusedAll:
 			b.refused()
@@ -622,16 +674,36 @@ func (m *bookModel) release(w *bookWorld, i int8) {
 	}
 	wait := false
 	m.book(w, func(b *book, _ func(int8) *waiter) {
-		wait = b.release(&release{names: m.names(i), session: 1}, &zk.Stat{EphemeralOwner: 1})
+		wait = b.release(&release{names: m.names(i), session: w.session(i)}, w.stat(i))
 	})
 	if !wait {
 		w.deleting = w.deleting.with(i, true)
 	}
 }
 
+// abandon is what a releaser does at the end of its context.
+func (b *book) abandon(names []string, bug string) {
+	for _, r := range b.pending {
+		if slices.Equal(r.names, names) && !b.withdraw(r) {
+			panic("a release that is pending cannot be withdrawn")
+		}
+	}
+	if bug != "an abandoned release is not told" {
+		b.lose(names)
+	}
+}
+
 func (m *bookModel) check(w *bookWorld) error {
+	if w.twice {
+		return errTwice
+	}
 	if held := w.holds & w.leases &^ w.struck; m.count(held) > int(m.max) {
 		return fmt.Errorf("%w: %v of %d", errTooMany, held, m.max)
+	}
+	for i := range m.waiters {
+		if w.state[i] == ready && w.fate == 0 && m.count(w.own|w.view)+m.units(i) <= int(m.max) {
+			return fmt.Errorf("%w: %v", errIdle, partyName(i))
+		}
 	}
 	if w.known && w.place != [3]places{} {
 		counted := w.own | w.view | w.grant
@@ -665,7 +737,7 @@ func (m *bookModel) waits(w *bookWorld) string {
 	return ""
 }
 
-var everyFault = []stepKind{givesUp, evicted, unanswered, forced}
+var everyFault = []stepKind{givesUp, evicted, unanswered, forced, expires, abandons, mixes}
 
 func of(all ...int8) (s set) {
 	for _, i := range all {
@@ -688,6 +760,7 @@ func TestExploreBook(t *testing.T) {
 		{waiters: 3, n: one, max: 1, others: of(earlier, foreignAtOnce), faults: 1, kinds: everyFault},
 		{waiters: 2, n: mixed, max: 2, others: of(earlier, foreign, foreignAtOnce), faults: 1, kinds: everyFault},
 		{waiters: 2, n: one, max: 1, others: of(earlier, foreignQueue, atOnce), faults: 1, kinds: everyFault},
+		{waiters: 3, n: mixed, max: 2, others: of(earlier), faults: 1, kinds: everyFault},
 	}
 	if os.Getenv("DOCENT_EXPLORE_LONG") == "1" {
 		models = append(models,
@@ -721,6 +794,7 @@ func TestExploreBookFindsBugs(t *testing.T) {
 		{bookModel{waiters: 2, n: one, max: 1, others: of(foreignQueue, foreignAtOnce), bug: "leases before the queue"}, errBelief.Error()},
 		{bookModel{waiters: 2, n: one, max: 2, others: of(foreignAtOnce), bug: "followers that came later"}, errTooMany.Error()},
 		{bookModel{waiters: 2, n: one, max: 1, faults: 1, kinds: []stepKind{forced}, bug: "a loss is not told"}, "waits"},
+		{bookModel{waiters: 2, n: one, max: 1, others: of(earlier), faults: 1, kinds: []stepKind{abandons}, bug: "an abandoned release is not told"}, "waits"},
 		{bookModel{waiters: 3, n: one, max: 1, others: of(earlier, foreignAtOnce), faults: 1, kinds: []stepKind{evicted}, bug: "an old list counts"}, errBelief.Error()},
 	} {
 		t.Run(c.bug, func(t *testing.T) {

@@ -33,7 +33,7 @@ const mostTogether = 256
 //	promised  the transaction under way grants it.
 //	served    that transaction was applied. It has its leases.
 //	failed    that transaction has failed, in a way that ends the acquire.
-//	departed  its acquire has given up.
+//	departed  its acquire has ended.
 //
 // # Transitions
 //
@@ -45,8 +45,8 @@ const mostTogether = 256
 //	          others -> inQueue. The released leases are deleted without the transaction.
 //	          One that was alone already -> failed.
 //	lost      (no answer, or another lock is there) promised -> failed; view is not known
-//	leave     (its acquire ends)                    inQueue, ready, promised -> departed:
-//	          what the transaction grants it is deleted
+//	leave     (its acquire ends)                    any -> departed: what a transaction has
+//	          granted to it, or grants later, is deleted, unless a hold has it
 //
 // # Invariants
 //
@@ -72,7 +72,7 @@ type book struct {
 	grant     *grants             // or nil
 	pending   []*release          // released while a transaction was under way
 	newest    int64               // the czxid of the newest node of a waiter that was ready
-	successor int64               // the number of the waiter that stood behind the last one granted; or -1
+	successor int64               // the number of the waiter that stood behind the last one granted; -1 if there was none, or if view is not known
 	behind    func(*waiter) *waiter
 }
 
@@ -159,7 +159,7 @@ func (b *book) see(w *waiter, names []string) {
 }
 
 // knows reports whether w, which is the first without a gap, needs no list.
-func (b *book) knows(w *waiter) bool { return b.known && b.successor == w.number }
+func (b *book) knows(w *waiter) bool { return b.successor == w.number }
 
 // gone notes that a lease of view has ended, or is none.
 func (b *book) gone(name string) { delete(b.view, name) }
@@ -351,9 +351,7 @@ func (b *book) lost() (again []*waiter) {
 // will be, has no holder.
 func (b *book) leave(w *waiter, holds bool) (orphan bool) {
 	orphan = !holds && w.state == served
-	if w.state != served {
-		w.state = departed
-	}
+	w.state = departed
 	b.exit(w)
 	return orphan
 }

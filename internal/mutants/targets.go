@@ -82,6 +82,16 @@ var targets = []target{
 		},
 	},
 	{
+		name:  "book",
+		files: []string{"recipes/semaphore_book.go"},
+		judges: []judge{
+			{dir: "recipes", run: "TestBook"},
+			{dir: "recipes", run: "TestExploreBook$/faults:0"},
+			{dir: "recipes", run: "TestExploreBook$"},
+			{dir: "recipes", run: "SemaphoreHandOver|SemaphoreTogether|SemaphoreQueue|SemaphoreNode|SemaphoreExpiry|SemaphoreLoss|WaitSays"},
+		},
+	},
+	{
 		name:  "gathering",
 		files: []string{"recipes/multilock_next.go"},
 		judges: []judge{
