@@ -46,11 +46,16 @@ func bubbleWith(t *testing.T, f func(*rig), opts ...zktest.Option) {
 	})
 }
 
+// maxReply is as much as a test reads at a time. go-zookeeper makes a buffer of that size for each
+// connection, and of 1.5 MiB by default, which is dear with the race detector.
+const maxReply = 64 << 10
+
 func (r *rig) connect(name string, opts ...client.Option) *client.Client {
 	r.Helper()
 	c, err := client.Connect(r.ctx, "zk", append([]client.Option{
 		client.WithSessionTimeout(sessionTimeout),
 		client.WithDialer(r.srv.Client(name).DialContext),
+		client.WithMaxReply(maxReply),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
 	}, opts...)...)
 	r.check(err)
