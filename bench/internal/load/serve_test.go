@@ -204,3 +204,27 @@ func TestSpec(t *testing.T) {
 		t.Errorf("ParseSpec(%s) = %+v, %v", want.Line(), got, err)
 	}
 }
+
+// TestQueued: a hand-over is from one holder to one waiter, so it needs a lock that only
+// one can hold.
+func TestQueued(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec load.Spec
+		want bool
+	}{
+		{load.Spec{Kind: load.Mutex, Contenders: 8, Locks: 1}, true},
+		{load.Spec{Kind: load.Mutex, Contenders: 8, Locks: 8}, false},
+		{load.Spec{Kind: load.Multi, Contenders: 8, Locks: 1}, true},
+		{load.Spec{Kind: load.Multi, Contenders: 1, Locks: 1}, false},
+		{load.Spec{Kind: load.Semaphore, Contenders: 8, Locks: 1, Permits: 1, Limit: 1}, true},
+		{load.Spec{Kind: load.Semaphore, Contenders: 8, Locks: 1, Permits: 1, Limit: 4}, false},
+		{load.Spec{Kind: load.Semaphore, Contenders: 8, Locks: 1, Permits: 8, Limit: 64}, false},
+		{load.Spec{Kind: load.ReadWrite, Contenders: 8, Locks: 1}, false},
+		{load.Spec{Kind: load.Counter, Contenders: 8, Locks: 1}, false},
+	} {
+		if got := c.spec.Queued(); got != c.want {
+			t.Errorf("%+v: %v", c.spec, got)
+		}
+	}
+}

@@ -120,5 +120,9 @@ func (s *Spec) Path(i int) string { return fmt.Sprintf("%s/lock%d", s.Root, i%s.
 // slower than a leader.
 func (s *Spec) Server(i int) string { return s.Addrs[i%len(s.Addrs)] }
 
-// Queued says whether contenders wait for each other's release of one lock.
-func (s *Spec) Queued() bool { return s.Kind == Mutex && s.Contenders > s.Locks }
+// Queued says whether contenders wait for each other's release of one lock. Where two
+// can hold it at once, nobody can say whose release a waiter waited for.
+func (s *Spec) Queued() bool {
+	limit, lock, _ := s.weights()
+	return s.Contenders > s.Locks && 2*lock > limit
+}

@@ -3,8 +3,8 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -12,71 +12,38 @@ import (
 )
 
 // handOver is the floor of a queue. Each contender has a node, and a watch on the node
-// before it, whose name all know without asking. The event alone hands over. handOver is
-// a lock only among contenders that never fail.
+// that is so many before it, whose name follows from its own. The event alone hands over.
+// handOver is a lock only among contenders that never fail.
+//
+// Of a semaphore of n each contender waits for the n-th before it. So there are n lines,
+// and each release hands over to one contender by one event. Where one contender holds
+// long, its line waits also while there is room: a semaphore would not.
+//
+// Of several locks one transaction makes the nodes, and another one deletes them. So all
+// their queues have one order, and the first of them says who is next.
 type handOver struct {
-	c    *zk.Conn
-	line *names
-	node string
+	rawNodes
+	before int // whose end hands over: 1 is the one just before
 }
 
-// names is which contender has which number.
-type names struct {
-	dir string
+// digits is how many ZooKeeper gives to the number in a name.
+const digits = 10
 
-	mu    sync.Mutex // guards the rest
-	known map[int]string
-	told  map[int]chan struct{} // closed when the number is known
-}
-
-// remembered is how many numbers are known at least, more than any line is long.
-const remembered = 1 << 14
-
-// channel returns what is closed when the number is known. The caller has the lock.
-func (n *names) channel(seq int) chan struct{} {
-	told, ok := n.told[seq]
-	if !ok {
-		told = make(chan struct{})
-		n.told[seq] = told
+// Acquire creates the nodes and waits until the one before them is gone.
+func (h *handOver) Acquire(ctx context.Context) error {
+	if err := h.rawNodes.Acquire(ctx); err != nil {
+		return err
 	}
-	return told
-}
-
-func (n *names) wait(seq int) string {
-	n.mu.Lock()
-	told := n.channel(seq)
-	n.mu.Unlock()
-	<-told
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.known[seq]
-}
-
-func (n *names) tell(seq int, node string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.known[seq] = node
-	close(n.channel(seq))
-	delete(n.known, seq-remembered)
-	delete(n.told, seq-remembered)
-}
-
-// Acquire creates a node and waits until the one before it is gone.
-func (h *handOver) Acquire(context.Context) error {
-	node, err := h.c.Create(h.line.dir+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	node := h.nodes[0]
+	prefix := node[:len(node)-digits]
+	number, err := strconv.Atoi(node[len(prefix):])
 	if err != nil {
 		return err
 	}
-	h.node = node
-	seq, err := strconv.Atoi(node[len(h.line.dir+"/lock-"):])
-	if err != nil {
-		return err
-	}
-	h.line.tell(seq, node)
-	if seq == 0 {
+	if number < h.before {
 		return nil
 	}
-	_, _, gone, err := h.c.GetW(h.line.wait(seq - 1))
+	_, _, gone, err := h.c.GetW(fmt.Sprintf("%s%0*d", prefix, digits, number-h.before))
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
@@ -86,29 +53,38 @@ func (h *handOver) Acquire(context.Context) error {
 	return (<-gone).Err
 }
 
-// Release deletes the node.
-func (h *handOver) Release(context.Context) error { return h.c.Delete(h.node, -1) }
-
 func rawHandOver(spec *load.Spec) (*load.Field, error) {
-	if !spec.Queued() || spec.Locks != 1 {
+	before := 1
+	switch spec.Kind {
+	case load.Mutex, load.Multi:
+	case load.Semaphore:
+		before = spec.Limit
+	case load.ReadWrite, load.Counter, load.Promoted:
+		before = 0
+	}
+	dirs := rawDirs(spec, 0)
+	if before == 0 || spec.Locks != 1 || spec.Permits > 1 {
 		return nil, ErrNoSuch
 	}
 	all, err := conns(spec)
 	if err != nil {
 		return nil, err
 	}
-	line := &names{dir: spec.Path(0), known: map[int]string{}, told: map[int]chan struct{}{}}
-	for _, dir := range []string{spec.Root, line.dir} {
+	if err := directory(all[0], spec.Root); err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
 		if err := directory(all[0], dir); err != nil {
 			return nil, err
 		}
-	}
-	if err := synced(all, line.dir); err != nil {
-		return nil, err
+		if err := synced(all, dir); err != nil {
+			return nil, err
+		}
 	}
 	field := &load.Field{Close: closing(all)}
 	for i := range spec.Contenders {
-		field.Contenders = append(field.Contenders, load.Contender{Lock: &handOver{c: all[i%spec.Sessions], line: line}})
+		lock := &handOver{rawNodes: rawNodes{c: all[i%spec.Sessions], dirs: dirs}, before: before}
+		field.Contenders = append(field.Contenders, load.Contender{Lock: lock})
 	}
 	return field, nil
 }

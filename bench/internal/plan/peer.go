@@ -36,11 +36,12 @@ func Peers() []Peer {
 	locks := []load.Kind{load.Mutex, load.ReadWrite, load.Semaphore, load.Multi}
 	every := append(slices.Clone(locks), load.Counter, load.Promoted)
 	mutex := []load.Kind{load.Mutex}
+	queues := []load.Kind{load.Mutex, load.Semaphore, load.Multi}
 	return []Peer{
 		{"docent", "Docent", servers.ZooKeeper, Go, every, false},
 		{"raw", "floor: create and delete with go-zookeeper, no lock; of a number: get and set", servers.ZooKeeper, Go, every, true},
 		{"pipe16", "floor: the same with 16 in flight", servers.ZooKeeper, Go, mutex, true},
-		{"rawho", "floor: a queue where each knows its predecessor", servers.ZooKeeper, Go, mutex, true},
+		{"rawho", "floor: a queue where each knows its predecessor", servers.ZooKeeper, Go, queues, true},
 		{"zklock", "go-zookeeper's zk.Lock", servers.ZooKeeper, Go, mutex, false},
 		{"curator", "Curator's recipes", servers.ZooKeeper, Java, every, false},
 		{"kazoo", "kazoo's recipes", servers.ZooKeeper, Python, []load.Kind{load.Mutex, load.Semaphore}, false},

@@ -1,9 +1,12 @@
 package plan_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/bench/internal/plan"
 )
 
@@ -56,6 +59,55 @@ func TestShort(t *testing.T) {
 	}
 	if short.Length() > whole.Length()/3 {
 		t.Errorf("short %v, whole %v", short.Length(), whole.Length())
+	}
+}
+
+// TestShapes: a short plan has a small case of each shape.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	p := made(t, plan.Choice{}, true)
+	there := map[string]bool{}
+	for _, s := range p.Settings {
+		for _, w := range p.In(&s) {
+			there[w.Name] = true
+		}
+	}
+	for _, name := range []string{"free", "lock8", "sessions8", "rw", "semaphore1x8", "full1x8", "full4x8s", "multi8", "multi8s"} {
+		if !there[name] {
+			t.Errorf("a short plan is without %s", name)
+		}
+	}
+}
+
+// TestFull: a semaphore that is said to be full has fewer permits than contenders, and no
+// contender takes several, for which those of Curator would wait for ever.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	full := 0
+	for _, w := range plan.Workloads() {
+		if w.Kind != load.Semaphore {
+			continue
+		}
+		short := w.Contenders*w.Permits > w.Limit
+		if short && w.Permits != 1 {
+			t.Errorf("%s: %d contenders take %d permits of %d", w.Name, w.Contenders, w.Permits, w.Limit)
+		}
+		if !strings.HasPrefix(w.Name, "full") {
+			continue
+		}
+		full++
+		if !short || !w.Queue() || w.Floor() != "rawho" {
+			t.Errorf("%s: %d contenders, %d permits, queue %v, floor %s", w.Name, w.Contenders, w.Limit, w.Queue(), w.Floor())
+		}
+		for _, p := range plan.Peers() {
+			want := slices.Contains([]string{"docent", "rawho", "curator", "kazoo"}, p.Name)
+			if p.Does(&w) != want {
+				t.Errorf("%s does %s: %v", p.Name, w.Name, !want)
+			}
+		}
+	}
+	if full != 6 {
+		t.Errorf("%d full semaphores", full)
 	}
 }
 

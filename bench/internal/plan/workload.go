@@ -60,6 +60,7 @@ func Workloads() []Workload {
 			Kind:  load.Semaphore, Contenders: c.contenders, Sessions: 1, Locks: 1, Permits: c.permits, Limit: permits,
 		})
 	}
+	all = append(all, full()...)
 	return append(
 		all,
 		Workload{
@@ -69,6 +70,10 @@ func Workloads() []Workload {
 		Workload{
 			Name: "multi8", Title: fmt.Sprintf("%d locks as one, 8 contenders, one session", load.MultiLocks),
 			Kind: load.Multi, Contenders: 8, Sessions: 1, Locks: 1,
+		},
+		Workload{
+			Name: "multi8s", Title: fmt.Sprintf("%d locks as one, 8 contenders with a session each", load.MultiLocks),
+			Kind: load.Multi, Contenders: 8, Sessions: 8, Locks: 1,
 		},
 		Workload{
 			Name: "counter", Title: "one atomic number, 64 add to it, eight in each of 8 sessions",
@@ -81,8 +86,44 @@ func Workloads() []Workload {
 	)
 }
 
+// full is semaphores that have fewer permits than contenders. Each takes one permit, so
+// nobody waits while it has some.
+func full() []Workload {
+	var all []Workload
+	for _, n := range []int{1, 4} {
+		for _, c := range []struct {
+			name, title          string
+			contenders, sessions int
+		}{
+			{"8", "8 contenders, one session", 8, 1},
+			{"64", "64 contenders, one session", 64, 1},
+			{"8s", "8 contenders with a session each", 8, 8},
+		} {
+			all = append(all, Workload{
+				Name:  fmt.Sprintf("full%dx%s", n, c.name),
+				Title: fmt.Sprintf("a full semaphore of %d, %s, one permit each", n, c.title),
+				Kind:  load.Semaphore, Contenders: c.contenders, Sessions: c.sessions, Locks: 1, Permits: 1, Limit: n,
+			})
+		}
+	}
+	return all
+}
+
 // Queue says whether the contenders wait for each other in one line.
-func (w *Workload) Queue() bool { return w.Kind == load.Mutex && w.Contenders > w.Locks }
+func (w *Workload) Queue() bool {
+	switch w.Kind {
+	case load.Mutex, load.Multi:
+		return w.Contenders > w.Locks
+	case load.Semaphore:
+		return w.Contenders*w.Permits > w.Limit
+	case load.ReadWrite, load.Counter, load.Promoted:
+	}
+	return false
+}
+
+// Length says whether the workload differs from others of its kind only in the length of
+// the line: contenders of one session for one mutex.
+func (w *Workload) Length() bool { return w.Kind == load.Mutex && w.Queue() && w.Sessions == 1 }
 
 // Floor is the peer that a workload is compared to.
 func (w *Workload) Floor() string {

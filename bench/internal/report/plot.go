@@ -55,8 +55,8 @@ func pictures(all []block) ([]picture, error) {
 
 // settingPictures are those of one setting.
 func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
-	crowd := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return !b.workload.Queue() || b.workload.Sessions > 1 })
-	others := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return b.workload.Queue() && b.workload.Sessions == 1 })
+	lengths := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return !b.workload.Length() })
+	others := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return b.workload.Length() })
 	var some []picture
 	for _, one := range []struct {
 		name, title, axis string
@@ -68,8 +68,8 @@ func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
 	} {
 		p := newPlot(s, one.title, "contenders", one.axis)
 		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = contenderTicks(crowd)
-		n, err := draws(p, lines(crowd, one.figure, func(b block) float64 { return float64(b.workload.Contenders) }), true)
+		p.X.Tick.Marker = contenderTicks(lengths)
+		n, err := draws(p, lines(lengths, one.figure, func(b block) float64 { return float64(b.workload.Contenders) }), true)
 		if err != nil {
 			return nil, err
 		}

@@ -89,7 +89,7 @@ public final class Peer {
             clients.add(connect(servers[i % servers.length], timeout));
         }
         Weights weights = Weights.of(spec);
-        boolean queued = spec.get("kind").equals("mutex") && contenders > locks;
+        boolean queued = contenders > locks && 2 * weights.lock() > weights.limit();
         Engine made = new Engine(locks, weights.limit(), queued);
         for (int i = 0; i < contenders; i++) {
             String path = spec.get("root") + "/lock" + i % locks;

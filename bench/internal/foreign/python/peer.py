@@ -107,8 +107,8 @@ class Engine:
         self.clients = []
         self.players = []
         contenders, locks, sessions = int(spec["contenders"]), int(spec["locks"]), int(spec["sessions"])
-        self.queued = spec["kind"] == "mutex" and contenders > locks
         limit = int(spec["limit"]) if spec["kind"] == "semaphore" else 1
+        self.queued = contenders > locks and limit == 1
         self.witnesses = [Witness(limit) for _ in range(locks)]
         servers = spec["addrs"].split(",")
         for i in range(sessions):
