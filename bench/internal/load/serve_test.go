@@ -228,3 +228,14 @@ func TestQueued(t *testing.T) {
 		}
 	}
 }
+
+// TestLone: the other process has one contender, and all else is the same.
+func TestLone(t *testing.T) {
+	t.Parallel()
+	crowd := load.Spec{Peer: "docent", Kind: load.Semaphore, Root: "/r", Contenders: 400, Sessions: 2, Locks: 1, Permits: 1, Limit: 1}
+	want := crowd
+	want.Contenders, want.Sessions = 1, 1
+	if lone := crowd.Lone(); !reflect.DeepEqual(*lone, want) || crowd.Contenders != 400 {
+		t.Errorf("beside %+v stands %+v", crowd, *lone)
+	}
+}

@@ -113,6 +113,13 @@ func (s *Spec) set(key, value string) (err error) {
 	return err
 }
 
+// Lone is what another process is told whose only contender contends with those of s.
+func (s *Spec) Lone() *Spec {
+	lone := *s
+	lone.Contenders, lone.Sessions = 1, 1
+	return &lone
+}
+
 // Path is the path of lock i.
 func (s *Spec) Path(i int) string { return fmt.Sprintf("%s/lock%d", s.Root, i%s.Locks) }
 

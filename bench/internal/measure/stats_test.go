@@ -111,7 +111,7 @@ func TestSample(t *testing.T) {
 		At: at.Add(2 * time.Second), Requests: 100 + 3000, Events: 10 + 1000,
 		Server: time.Second + 400*time.Millisecond, Client: 2*time.Second + 100*time.Millisecond,
 	}
-	s := measure.NewSample(result, before, after)
+	s := measure.NewSample(result, nil, before, after)
 	for what, pair := range map[string][2]float64{
 		"rate": {s.Rate, 500}, "requests": {s.Requests, 3}, "events": {s.Events, 1},
 		"server": {s.ServerCPU, 400}, "client": {s.ClientCPU, 100},
@@ -121,7 +121,23 @@ func TestSample(t *testing.T) {
 			t.Errorf("%s = %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	if s := measure.NewSample(&load.Result{Cycles: 1, Nanos: 1}, before, after); s.HandOver != nil || s.Cycle != nil {
+	if s := measure.NewSample(&load.Result{Cycles: 1, Nanos: 1}, nil, before, after); s.HandOver != nil || s.Cycle != nil {
 		t.Errorf("percentiles of nothing: %v, %v", s.HandOver, s.Cycle)
+	}
+}
+
+// TestLone: what is per cycle is by the cycles of both processes, and the rates are not.
+func TestLone(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1000, 0)
+	before, after := measure.Meter{At: at}, measure.Meter{At: at.Add(time.Second), Requests: 1500, Client: 50 * time.Millisecond}
+	crowd := &load.Result{Cycles: 490, Nanos: int64(time.Second), HandOver: []int64{1000}}
+	lone := &load.Result{Cycles: 10, Nanos: int64(time.Second), Cycle: []int64{7000}}
+	s := measure.NewSample(crowd, lone, before, after)
+	if s.Rate != 490 || s.Lone != 10 || s.Requests != 3 || s.ClientCPU != 100 || s.LoneCycle[0] != 7 || s.HandOver != nil {
+		t.Errorf("a crowd of 490/s and a lone one of 10/s: %+v", s)
+	}
+	if s := measure.NewSample(crowd, &load.Result{Nanos: 1}, before, after); s.Lone != 0 || s.LoneCycle != nil {
+		t.Errorf("a lone one without a turn: %+v", s)
 	}
 }

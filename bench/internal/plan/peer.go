@@ -52,6 +52,9 @@ func Peers() []Peer {
 
 // Does says whether the peer has what the workload asks for, or is a floor of it.
 func (p *Peer) Does(w *Workload) bool {
+	if w.Lone && !slices.Contains([]string{"docent", "rawho", "curator"}, p.Name) {
+		return false // each would have two more processes, that stay for the whole workload
+	}
 	switch p.Name {
 	case "raw":
 		return !w.Queue() && slices.Contains(p.Kinds, w.Kind)

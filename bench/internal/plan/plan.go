@@ -27,7 +27,7 @@ const (
 	quickContenders = 16
 	quickSetting    = "one"
 	quickElsewhere  = "lock8"
-	quickWithout    = "full4x8|full1x8s" // another one has the same shape
+	quickWithout    = "full4x8|full1x8s|crowd8-.*" // another one has the same shape
 )
 
 // New returns the plan of a run. A short one leaves workloads out, unless they are chosen.
@@ -106,6 +106,7 @@ func (p *Plan) Length() time.Duration {
 	const (
 		starting = 6 * time.Second       // the servers of a setting
 		process  = time.Second           // of a peer, in and out
+		cycle    = 2 * time.Millisecond  // of a peer that is slow
 		joining  = 12 * time.Millisecond // a contender stands in line
 		stands   = 2 * time.Second       // until a long line is known to stand
 		long     = 8
@@ -115,7 +116,11 @@ func (p *Plan) Length() time.Duration {
 		all += starting
 		for _, w := range p.In(&s) {
 			for _, peer := range p.Of(&w) {
-				all += process + time.Duration(w.Contenders)*joining + time.Duration(p.Rounds)*(p.Window+p.Warm)
+				window := max(p.Window, time.Duration(w.Least())*cycle)
+				all += process + time.Duration(w.Contenders)*joining + time.Duration(p.Rounds)*(window+p.Warm)
+				if w.Lone {
+					all += process
+				}
 				if w.Contenders > long {
 					all += stands
 				}

@@ -72,7 +72,7 @@ func TestShapes(t *testing.T) {
 			there[w.Name] = true
 		}
 	}
-	for _, name := range []string{"free", "lock8", "sessions8", "rw", "semaphore1x8", "full1x8", "full4x8s", "multi8", "multi8s"} {
+	for _, name := range []string{"free", "lock8", "sessions8", "rw", "semaphore1x8", "full1x8", "full4x8s", "multi8", "multi8s", "crowd8"} {
 		if !there[name] {
 			t.Errorf("a short plan is without %s", name)
 		}
@@ -108,6 +108,39 @@ func TestFull(t *testing.T) {
 	}
 	if full != 6 {
 		t.Errorf("%d full semaphores", full)
+	}
+}
+
+// TestCrowds: a crowd of each kind is beside one contender, for long enough that it has
+// several turns, and the plots of one process's line are without it.
+func TestCrowds(t *testing.T) {
+	t.Parallel()
+	kinds := map[load.Kind]int{}
+	for _, w := range plan.Workloads() {
+		if !w.Lone {
+			if w.Least() != 10 {
+				t.Errorf("%s: at least %d cycles", w.Name, w.Least())
+			}
+			continue
+		}
+		kinds[w.Kind]++
+		if !w.Queue() || w.Length() || w.Sessions != 1 || w.Least() < 4*w.Contenders {
+			t.Errorf("%+v: at least %d cycles", w, w.Least())
+		}
+		var able []string
+		for _, p := range plan.Peers() {
+			if p.Does(&w) {
+				able = append(able, p.Name)
+			}
+		}
+		if want := []string{"docent", "rawho", "curator"}; !slices.Equal(able, want) {
+			t.Errorf("%s: %v, want %v", w.Name, able, want)
+		}
+	}
+	for _, kind := range []load.Kind{load.Mutex, load.Semaphore, load.Multi} {
+		if kinds[kind] != 2 {
+			t.Errorf("%d crowds of the kind %s", kinds[kind], kind)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type Workload struct {
 	Locks      int
 	Permits    int
 	Limit      int
+	Lone       bool // beside them contends one of another process
 }
 
 // permits is how many permits a semaphore has.
@@ -61,6 +62,7 @@ func Workloads() []Workload {
 		})
 	}
 	all = append(all, full()...)
+	all = append(all, crowds()...)
 	return append(
 		all,
 		Workload{
@@ -109,6 +111,39 @@ func full() []Workload {
 	return all
 }
 
+// crowds is contenders of one process that are many, beside one of another process.
+func crowds() []Workload {
+	var all []Workload
+	for _, n := range []int{8, 400} {
+		for _, c := range []struct {
+			name, title    string
+			kind           load.Kind
+			permits, limit int
+		}{
+			{"", "one lock", load.Mutex, 0, 0},
+			{"-semaphore", "a semaphore of 1", load.Semaphore, 1, 1},
+			{"-multi", fmt.Sprintf("%d locks as one", load.MultiLocks), load.Multi, 0, 0},
+		} {
+			all = append(all, Workload{
+				Name:  fmt.Sprintf("crowd%d%s", n, c.name),
+				Title: fmt.Sprintf("%s, %d contenders of one process beside one of another", c.title, n),
+				Kind:  c.kind, Contenders: n, Sessions: 1, Locks: 1, Permits: c.permits, Limit: c.limit, Lone: true,
+			})
+		}
+	}
+	return all
+}
+
+// Least is how many cycles must end before a window says anything. A lone contender may
+// have its turn behind each of the others, and has to have several.
+func (w *Workload) Least() int {
+	const few, turns = 10, 4
+	if w.Lone {
+		return max(few, turns*w.Contenders)
+	}
+	return few
+}
+
 // Queue says whether the contenders wait for each other in one line.
 func (w *Workload) Queue() bool {
 	switch w.Kind {
@@ -123,7 +158,9 @@ func (w *Workload) Queue() bool {
 
 // Length says whether the workload differs from others of its kind only in the length of
 // the line: contenders of one session for one mutex.
-func (w *Workload) Length() bool { return w.Kind == load.Mutex && w.Queue() && w.Sessions == 1 }
+func (w *Workload) Length() bool {
+	return w.Kind == load.Mutex && w.Queue() && w.Sessions == 1 && !w.Lone
+}
 
 // Floor is the peer that a workload is compared to.
 func (w *Workload) Floor() string {

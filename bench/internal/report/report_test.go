@@ -24,6 +24,17 @@ func rounds(rates ...float64) []measure.Sample {
 	return all
 }
 
+// beside adds a lone contender to rounds.
+func beside(all []measure.Sample, rates ...float64) []measure.Sample {
+	for i, rate := range rates {
+		all[i].Lone, all[i].HandOver = rate, nil
+		if rate > 0 {
+			all[i].LoneCycle = []float64{1e6 / rate, 2e6 / rate, 3e6 / rate}
+		}
+	}
+	return all
+}
+
 func results() *run.Results {
 	return &run.Results{
 		Rounds: 3, Window: "1s", Versions: []string{"ZooKeeper 3.8.0"},
@@ -35,6 +46,9 @@ func results() *run.Results {
 			{Setting: "one", Workload: "lock8", Peer: "curator", Failed: "the | rain `falls`\n\ton it"},
 			{Setting: "one", Workload: "lock64", Peer: "docent", Rounds: rounds(100)},
 			{Setting: "one", Workload: "lock64", Peer: "rawho", Rounds: rounds(200)},
+			{Setting: "one", Workload: "crowd400", Peer: "docent", Rounds: beside(rounds(1280, 1280), 20, 20)},
+			{Setting: "one", Workload: "crowd400", Peer: "rawho", Rounds: beside(rounds(2000, 2000, 1000), 2, 10, 5)},
+			{Setting: "one", Workload: "crowd400", Peer: "curator", Rounds: beside(rounds(1000), 0)},
 			{Setting: "one", Workload: "rw", Peer: "docent", Rounds: []measure.Sample{{Rate: 7}}},
 			{Setting: "one", Workload: "rw", Peer: "raw", Rounds: rounds(14)},
 		},
@@ -71,6 +85,10 @@ func TestTable(t *testing.T) {
 		{"one lock, 8", "zklock", "zklock 1000 1000-1000 0.25 1.00 - 1000 2000 3000 100 200 300 4.00 3.00 1.00 200 100 4.00"},
 		{"one lock, 8", "curator", "curator FAILED - - - - - - - - - - - - - - - - -"},
 		{"one lock, 64", "zklock", "zklock - - - - - - - - - - - - - - - - -"},
+		{"beside one", "docent", "docent 1280 1280-1280 0.64 1.28 20.0 4.00 - 64.0 50000 3.00 1.00 200 78.1 1.56"},
+		{"beside one", "rawho", "rawho (floor) 2000 1000-2000 1.00 2.00 5.00 1.00 - 400 200000 3.00 1.00 200 50.0 1.00"},
+		{"beside one", "curator", "curator 1000 1000-1000 0.50 1.00 0 0.00 - - - 3.00 1.00 200 100 2.00"},
+		{"beside one", "zklock", "zklock - - - - - - - - - - - - - -"},
 		{"read/write", "docent", "docent 7.00 7.00-7.00 0.50 - - - - - - - - - 0.00 0.00 0 0 0.00"},
 	} {
 		if got := strings.Join(cells(t, text, c.heading, c.peer), " "); got != c.want {

@@ -16,6 +16,8 @@ type row struct {
 	has       bool // was measured
 	rate      float64
 	low, high float64 // of the rate
+	lone      float64 // rate of a lone contender
+	loneCycle float64 // the median of its cycle
 	cycle     []float64
 	handOver  []float64
 	requests  float64
@@ -64,7 +66,7 @@ func blocks(r *run.Results) []block {
 
 // summary makes a row of a cell; nil is a peer that has no such lock.
 func summary(p plan.Peer, c *run.Cell) row {
-	r := row{peer: p, rate: math.NaN(), low: math.NaN(), high: math.NaN()}
+	r := row{peer: p, low: math.NaN(), high: math.NaN()}
 	var rounds []measure.Sample
 	if c != nil {
 		rounds, r.failed, r.has = c.Rounds, c.Failed, len(c.Rounds) > 0
@@ -77,6 +79,8 @@ func summary(p plan.Peer, c *run.Cell) row {
 		return measure.Median(all)
 	}
 	r.rate = of(func(s measure.Sample) float64 { return s.Rate })
+	r.lone = of(func(s measure.Sample) float64 { return s.Lone })
+	r.loneCycle = of(func(s measure.Sample) float64 { return at(s.LoneCycle, 0) })
 	for i, s := range rounds {
 		if i == 0 || s.Rate < r.low {
 			r.low = s.Rate

@@ -23,7 +23,11 @@ func Text(r *run.Results) string {
 			fmt.Fprintf(&b, "\n## %s\n", capital(one.setting.Title))
 		}
 		fmt.Fprintf(&b, "\n### %s: %s\n\n", setting, one.workload.Title)
-		b.WriteString(table(&one))
+		if one.workload.Lone {
+			b.WriteString(loneTable(&one))
+		} else {
+			b.WriteString(table(&one))
+		}
 		for _, r := range one.rows {
 			if r.failed != "" {
 				fmt.Fprintf(&b, "\n**%s failed:** `%s`\n", r.peer.Name, strings.ReplaceAll(strings.Join(strings.Fields(r.failed), " "), "`", "'"))
@@ -59,15 +63,8 @@ func table(b *block) string {
 	floor, zkLock, curator := b.floor(), b.find("zklock"), b.find("curator")
 	lines := [][]string{head()}
 	for _, r := range b.rows {
-		name := r.peer.Name
-		if name == floor.peer.Name {
-			name += " (floor)"
-		}
-		if r.failed != "" {
-			name += " FAILED"
-		}
 		line := []string{
-			name, Number(r.rate), span(r), ratio(r.rate, floor.rate), ratio(r.rate, zkLock.rate), ratio(r.rate, curator.rate),
+			r.name(&floor), Number(r.rate), span(r), ratio(r.rate, floor.rate), ratio(r.rate, zkLock.rate), ratio(r.rate, curator.rate),
 			Number(r.cycle[0]), Number(r.cycle[1]), Number(r.cycle[2]),
 			Number(r.handOver[0]), Number(r.handOver[1]), Number(r.handOver[2]), ratio(r.handOver[0], floor.handOver[0]),
 			hundredths(r.requests), hundredths(r.events), Number(r.server), Number(r.client), ratio(r.client, floor.client),
@@ -75,6 +72,41 @@ func table(b *block) string {
 		lines = append(lines, line)
 	}
 	return Markdown(lines)
+}
+
+func loneHead() []string {
+	return []string{
+		"peer", "crowd's cycles/s", "min-max", "x floor", "x Curator",
+		"lone one's cycles/s", "x floor", "x Curator", "crowd's per lone one's", "lone cycle us p50",
+		"requests", "events", "server us", "client us", "x floor",
+	}
+}
+
+// loneTable is one workload in which a lone contender stands beside a crowd.
+func loneTable(b *block) string {
+	floor, curator := b.floor(), b.find("curator")
+	lines := [][]string{loneHead()}
+	for _, r := range b.rows {
+		line := []string{
+			r.name(&floor), Number(r.rate), span(r), ratio(r.rate, floor.rate), ratio(r.rate, curator.rate),
+			Number(r.lone), ratio(r.lone, floor.lone), ratio(r.lone, curator.lone), quotient(r.rate, r.lone), Number(r.loneCycle),
+			hundredths(r.requests), hundredths(r.events), Number(r.server), Number(r.client), ratio(r.client, floor.client),
+		}
+		lines = append(lines, line)
+	}
+	return Markdown(lines)
+}
+
+// name is what a row is called.
+func (r *row) name(floor *row) string {
+	name := r.peer.Name
+	if name == floor.peer.Name {
+		name += " (floor)"
+	}
+	if r.failed != "" {
+		name += " FAILED"
+	}
+	return name
 }
 
 // Markdown makes a table of lines, the first of which is its head. The first column is
@@ -146,5 +178,8 @@ func ratio(a, b float64) string {
 	}
 	return fmt.Sprintf("%.2f", a/b)
 }
+
+// quotient is one rate by another, as a number of its own.
+func quotient(a, b float64) string { return Number(a / b) }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -21,14 +21,12 @@ func (r *Runner) warm(ctx context.Context, st *stage) error {
 		e := &entrant{peer: peer, servers: st.ensembles[peer.Family], cell: &Cell{}}
 		err := r.launch(ctx, e, &w, st)
 		if err == nil {
-			err = e.worker.Do(ctx, "open")
+			err = e.do(ctx, "open")
 		}
 		if err == nil {
 			err = pause(ctx, r.Plan.WarmJava)
 		}
-		if e.worker != nil {
-			_ = e.worker.Quit(context.WithoutCancel(ctx)) // the first error says what is wrong
-		}
+		_ = e.quit(ctx) // the first error says what is wrong
 		if err != nil {
 			return fmt.Errorf("warm up with %s: %w", peer.Name, err)
 		}

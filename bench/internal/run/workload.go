@@ -2,19 +2,21 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/bench/internal/measure"
 	"github.com/docent-go/docent/bench/internal/plan"
 	"github.com/docent-go/docent/bench/internal/servers"
 	"github.com/docent-go/docent/bench/internal/worker"
 )
 
-// entrant is a peer's process in one workload.
+// entrant is a peer in one workload.
 type entrant struct {
 	peer    plan.Peer
-	worker  *worker.Worker
+	workers []*worker.Worker // its processes: that of the contenders, and that of a lone one
 	servers *servers.Ensemble
 	cell    *Cell
 }
@@ -36,7 +38,7 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 			if e.cell.Failed != "" || ctx.Err() != nil {
 				continue
 			}
-			sample, err := r.round(ctx, e, round == 0)
+			sample, err := r.round(ctx, e, w, round == 0)
 			if err == nil {
 				e.cell.Rounds = append(e.cell.Rounds, *sample)
 			}
@@ -44,9 +46,7 @@ func (r *Runner) workload(ctx context.Context, s *plan.Setting, w *plan.Workload
 		}
 	}
 	for _, e := range entrants {
-		if e.worker != nil {
-			e.failed(ctx, r, e.worker.Quit(context.WithoutCancel(ctx)))
-		}
+		e.failed(ctx, r, e.quit(ctx))
 	}
 	r.results.Cells = append(r.results.Cells, cells...)
 	return ctx.Err()
@@ -57,26 +57,58 @@ func (e *entrant) failed(ctx context.Context, r *Runner, err error) {
 	if err != nil && e.cell.Failed == "" && ctx.Err() == nil {
 		e.cell.Failed = err.Error()
 		r.say("%s FAILED: %v", e.peer.Name, err)
-		if e.worker != nil {
-			e.worker.Kill() // it would go on and disturb the others
-			e.worker = nil
+		for _, one := range e.workers {
+			one.Kill() // it would go on and disturb the others
 		}
+		e.workers = nil
 	}
 }
 
-// launch starts a peer's process and lets its contenders stand in line.
-func (r *Runner) launch(ctx context.Context, e *entrant, w *plan.Workload, st *stage) (err error) {
+// do sends a command to every process, and returns the first error.
+func (e *entrant) do(ctx context.Context, command string) error {
+	for _, one := range e.workers {
+		if err := one.Do(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quit ends every process, and returns the first error.
+func (e *entrant) quit(ctx context.Context) (first error) {
+	for _, one := range e.workers {
+		if err := one.Quit(context.WithoutCancel(ctx)); first == nil {
+			first = err
+		}
+	}
+	e.workers = nil
+	return first
+}
+
+// launch starts a peer's processes and lets their contenders stand in line.
+func (r *Runner) launch(ctx context.Context, e *entrant, w *plan.Workload, st *stage) error {
 	r.paths++
 	name := fmt.Sprintf("%s-%s", w.Name, e.peer.Name)
-	e.worker, err = worker.Start(r.commands[e.peer.Language], st.dir, name)
+	spec := e.peer.Spec(w, st.addrs[e.peer.Family], fmt.Sprintf("/bench%d", r.paths), sessionTimeout)
+	if err := r.process(ctx, e, st.dir, name, spec); err != nil {
+		return err
+	}
+	if w.Lone {
+		if err := r.process(ctx, e, st.dir, name+"-lone", spec.Lone()); err != nil {
+			return err
+		}
+	}
+	return e.settle(ctx, w)
+}
+
+// process starts one process of a peer and tells it what to set up.
+func (r *Runner) process(ctx context.Context, e *entrant, dir, name string, spec *load.Spec) error {
+	started, err := worker.Start(r.commands[e.peer.Language], dir, name)
 	if err != nil {
 		return err
 	}
-	spec := e.peer.Spec(w, st.addrs[e.peer.Family], fmt.Sprintf("/bench%d", r.paths), sessionTimeout)
-	if err := e.worker.Do(ctx, spec.Line()); err != nil {
-		return err
-	}
-	return e.settle(ctx, w)
+	e.workers = append(e.workers, started)
+	return started.Do(ctx, spec.Line())
 }
 
 // settle waits until a line stands: until neither the process nor its servers do more
@@ -114,23 +146,35 @@ func (e *entrant) settle(ctx context.Context, w *plan.Workload) error {
 	return err
 }
 
-// used is the processor time of the peer's process and of its servers so far.
+// used is the processor time of the peer's processes and of its servers so far.
 func (e *entrant) used() (time.Duration, error) {
 	server, err := e.servers.CPU()
 	if err != nil {
 		return 0, err
 	}
-	client, err := e.worker.CPU()
+	client, err := e.cpu()
 	return server + client, err
 }
 
+// cpu is the processor time of the peer's processes so far.
+func (e *entrant) cpu() (all time.Duration, err error) {
+	for _, one := range e.workers {
+		used, err := one.CPU()
+		if err != nil {
+			return 0, err
+		}
+		all += used
+	}
+	return all, nil
+}
+
 // round measures one peer once.
-func (r *Runner) round(ctx context.Context, e *entrant, first bool) (*measure.Sample, error) {
+func (r *Runner) round(ctx context.Context, e *entrant, w *plan.Workload, first bool) (*measure.Sample, error) {
 	warm := r.Plan.Warm
 	if first && e.peer.Language == plan.Java {
 		warm = max(warm, r.Plan.WarmJava)
 	}
-	if err := e.worker.Do(ctx, "open"); err != nil {
+	if err := e.do(ctx, "open"); err != nil {
 		return nil, err
 	}
 	if err := pause(ctx, warm); err != nil {
@@ -140,13 +184,13 @@ func (r *Runner) round(ctx context.Context, e *entrant, first bool) (*measure.Sa
 	if err != nil {
 		return nil, err
 	}
-	if err := e.worker.Do(ctx, "begin"); err != nil {
+	if err := e.do(ctx, "begin"); err != nil {
 		return nil, err
 	}
-	if err := r.window(ctx, e); err != nil {
+	if err := r.window(ctx, e, w.Least()); err != nil {
 		return nil, err
 	}
-	result, err := e.worker.End(ctx)
+	result, lone, err := e.end(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,20 +198,33 @@ func (r *Runner) round(ctx context.Context, e *entrant, first bool) (*measure.Sa
 	if err != nil {
 		return nil, err
 	}
-	sample := measure.NewSample(result, before, after)
-	return &sample, e.worker.Do(ctx, "close")
+	sample := measure.NewSample(result, lone, before, after)
+	return &sample, e.do(ctx, "close")
 }
 
-// window waits as long as the plan says, and longer where too few cycles have ended by
-// then to say anything.
-func (r *Runner) window(ctx context.Context, e *entrant) error {
-	const few, longest = 10, 30 * time.Second
+// end ends recording. lone is nil unless there is a lone contender.
+func (e *entrant) end(ctx context.Context) (result, lone *load.Result, err error) {
+	result, err = e.workers[0].End(ctx)
+	if err != nil || len(e.workers) == 1 {
+		return result, nil, err
+	}
+	lone, err = e.workers[1].End(ctx)
+	if errors.Is(err, worker.ErrNoCycle) {
+		err = nil // it had no turn, which is a figure
+	}
+	return result, lone, err
+}
+
+// window waits as long as the plan says, and longer where fewer cycles than least have
+// ended by then.
+func (r *Runner) window(ctx context.Context, e *entrant, least int) error {
+	const longest = 30 * time.Second
 	for limit := time.Now().Add(longest); time.Now().Before(limit); {
 		if err := pause(ctx, r.Plan.Window); err != nil {
 			return err
 		}
-		n, err := e.worker.Count(ctx)
-		if err != nil || n >= few {
+		n, err := e.workers[0].Count(ctx)
+		if err != nil || n >= least {
 			return err
 		}
 	}
@@ -183,7 +240,7 @@ func (e *entrant) meter(ctx context.Context) (m measure.Meter, err error) {
 	if m.Server, err = e.servers.CPU(); err != nil {
 		return m, err
 	}
-	m.Client, err = e.worker.CPU()
+	m.Client, err = e.cpu()
 	return m, err
 }
 

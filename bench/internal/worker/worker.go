@@ -23,6 +23,9 @@ const (
 	quitTimeout   = 30 * time.Second
 )
 
+// ErrNoCycle means that no cycle has ended while it was recorded.
+var ErrNoCycle = errors.New("no cycle ended in the window")
+
 // Worker is one process that contends.
 type Worker struct {
 	process *servers.Process
@@ -91,7 +94,8 @@ func (w *Worker) Count(ctx context.Context) (int, error) {
 	return strconv.Atoi(said)
 }
 
-// End ends recording. An overlap or the error of a contender is an error.
+// End ends recording. An overlap or the error of a contender is an error, and with
+// [ErrNoCycle] there is a result.
 func (w *Worker) End(ctx context.Context) (*load.Result, error) {
 	said, err := w.ask(ctx, "end", answerTimeout)
 	if err != nil {
@@ -111,7 +115,7 @@ func check(r *load.Result) error {
 	case len(r.Errors) > 0:
 		return errors.New(strings.Join(r.Errors, "; "))
 	case r.Cycles == 0:
-		return errors.New("no cycle ended in the window")
+		return ErrNoCycle
 	}
 	return nil
 }
