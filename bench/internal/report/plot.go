@@ -87,7 +87,7 @@ func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
 		names = append(names, b.workload.Name)
 	}
 	p.NominalX(names...)
-	p.X.Tick.Label.Rotation = math.Pi / 6
+	p.X.Tick.Label.Rotation = math.Pi / 4 // so that many names have room
 	p.X.Tick.Label.XAlign = draw.XRight
 	position := map[string]float64{}
 	for i, name := range names {
@@ -151,7 +151,7 @@ func draws(p *plot.Plot, all []line, joined bool) (int, error) {
 	if joined {
 		p.X.Max *= 3 // for the legend
 	} else {
-		p.X.Max += 2
+		p.X.Max = 1.15*p.X.Max + 1
 	}
 	return len(all), nil
 }
