@@ -124,7 +124,7 @@ func TestCrowds(t *testing.T) {
 			continue
 		}
 		kinds[w.Kind]++
-		if !w.Queue() || w.Length() || w.Sessions != 1 || w.Least() < 4*w.Contenders {
+		if !w.Queue() || w.Plain() || w.Sessions != 1 || w.Least() < 4*w.Contenders {
 			t.Errorf("%+v: at least %d cycles", w, w.Least())
 		}
 		var able []string

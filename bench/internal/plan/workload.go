@@ -156,9 +156,9 @@ func (w *Workload) Queue() bool {
 	return false
 }
 
-// Length says whether the workload differs from others of its kind only in the length of
-// the line: contenders of one session for one mutex.
-func (w *Workload) Length() bool {
+// Plain says whether contenders of one session stand in line for one mutex, so that such
+// workloads differ only in the length of the line.
+func (w *Workload) Plain() bool {
 	return w.Kind == load.Mutex && w.Queue() && w.Sessions == 1 && !w.Lone
 }
 

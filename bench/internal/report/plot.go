@@ -55,8 +55,8 @@ func pictures(all []block) ([]picture, error) {
 
 // settingPictures are those of one setting.
 func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
-	lengths := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return !b.workload.Length() })
-	others := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return b.workload.Length() })
+	plain := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return !b.workload.Plain() })
+	others := slices.DeleteFunc(slices.Clone(here), func(b block) bool { return b.workload.Plain() })
 	var some []picture
 	for _, one := range []struct {
 		name, title, axis string
@@ -68,8 +68,8 @@ func settingPictures(s *plan.Setting, here []block) ([]picture, error) {
 	} {
 		p := newPlot(s, one.title, "contenders", one.axis)
 		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = contenderTicks(lengths)
-		n, err := draws(p, lines(lengths, one.figure, func(b block) float64 { return float64(b.workload.Contenders) }), true)
+		p.X.Tick.Marker = contenderTicks(plain)
+		n, err := draws(p, lines(plain, one.figure, func(b block) float64 { return float64(b.workload.Contenders) }), true)
 		if err != nil {
 			return nil, err
 		}
