@@ -32,7 +32,7 @@ type cost struct {
 // contend lets contenders in a loop take their locks, and returns what a cycle costs.
 func (r *rig) contend(trip, hold time.Duration, locks ...contending) cost {
 	r.Helper()
-	const warm, counted = 10, 100
+	const warm, counted = 10, countedCycles
 	var work atomic.Int64
 	cycles := func(each int) {
 		var all sync.WaitGroup

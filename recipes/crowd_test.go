@@ -90,13 +90,13 @@ func TestWaitersThatGiveUp(t *testing.T) {
 	})
 }
 
-// A thousand waiters get the lock one after the other. Each hand-over takes at
+// A thousand waiters, three hundred under the race detector, get the lock one after the other. Each hand-over takes at
 // most three requests. It wakes one waiter once, and the holder that leaves once.
 // No more nodes of a client stand in line than the default allows.
 func TestLongQueueDrains(t *testing.T) {
 	t.Parallel()
 	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
-		const clients, each = 10, 100
+		const clients, each = drainingClients, 100
 		const n = clients * each
 		h, err := lock(r.connect("holder"))(r.ctx)
 		r.check(err)

@@ -101,12 +101,12 @@ var shortKinds = []*shortKind{
 	{
 		name: "mutex with a window", dirs: []string{"/m"}, modes: mutexModes, most: 2, lock: shortMutex, ask: askMutex,
 		begins: []string{"M", "try M"}, nested: []string{"M"}, calls: everyCall,
-		bounds: [3]shortBound{{1, 3, 5}, {1, 4, 6}, {2, 5, 7}},
+		bounds: [3]shortBound{{1, 3, 4}, {1, 4, 6}, {2, 5, 7}},
 	},
 	{
 		name: "read/write lock", dirs: []string{"/l"}, modes: rwModes, lock: shortReadWrite, ask: askReadWrite,
 		begins: []string{"R", "W"}, calls: []string{"cancel", "release", "downgrade"},
-		bounds: [3]shortBound{{1, 4, 6}, {1, 4, 6}, {1, 5, 8}},
+		bounds: [3]shortBound{{1, 3, 5}, {1, 4, 6}, {1, 5, 8}},
 	},
 	{
 		name: "read/write lock of two clients", dirs: []string{"/l"}, modes: rwModes, lock: shortReadWrite, ask: askReadWrite,

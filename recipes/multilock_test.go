@@ -87,7 +87,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 
 func (r *rig) doNotDeadlock(orders [][]string) {
 	r.Helper()
-	const rounds = 1000
+	const rounds = overlappingTurns
 	done := make(chan error, len(orders))
 	inside := map[string]string{} // one at a time, or -race tells
 	for i, order := range orders {
