@@ -260,12 +260,23 @@ func TestWriterBehindReadersOfAnEvictedWriter(t *testing.T) {
 	})
 }
 
+// maxContenders runs f for locks that hand over in the process, and for those that do not.
+func maxContenders(t *testing.T, f func(r *rig, opts []recipes.LockOption)) {
+	t.Helper()
+	for name, opts := range map[string][]recipes.LockOption{"plain": nil, "beside kazoo": {recipes.WithKazoo()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) { f(r, opts) })
+		})
+	}
+}
+
 // Beyond the window acquires wait in the process, in order, and leave at once.
 func TestMaxContenders(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
+	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
 		c := r.connect("a")
-		m := r.mutex(c, recipes.WithMaxContenders(2))
+		m := r.mutex(c, append(opts, recipes.WithMaxContenders(2))...)
 		h := r.held(m)
 		var order []int
 		var mu sync.Mutex
@@ -309,8 +320,8 @@ func TestMaxContenders(t *testing.T) {
 // Read holds do not count: more of them than the window last at a time.
 func TestMaxContendersReaders(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"), recipes.WithMaxContenders(2))
+	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
+		l := r.rw(r.connect("a"), append(opts, recipes.WithMaxContenders(2))...)
 		var holds []*recipes.Hold
 		for range 5 {
 			holds = append(holds, r.reads(r.ctx, l))
@@ -324,9 +335,9 @@ func TestMaxContendersReaders(t *testing.T) {
 // Acquires that wait in the process end with the client.
 func TestMaxContendersClose(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
+	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
 		c := r.connect("a")
-		m := r.mutex(c, recipes.WithMaxContenders(1))
+		m := r.mutex(c, append(opts, recipes.WithMaxContenders(1))...)
 		_ = r.held(m)
 		waits := acquire(r.ctx, m)
 		time.Sleep(time.Second)

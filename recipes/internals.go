@@ -66,14 +66,19 @@ func newLockInternals(c *client.Client, path string, s settings, tag string, oth
 // rules.
 func newChained(c *client.Client, path string, s settings, tag string, others ...string) (*lockInternals, error) {
 	l, err := newLockInternals(c, path, s, tag, others...)
-	if err != nil || s.kazoo {
-		return l, err
+	if err != nil {
+		return nil, err
 	}
+	most := cmp.Or(s.most, seqqueue.MostMembers)
 	shared := ""
 	if tag != lockTag {
 		shared = readTag
 	}
-	l.queue.Chained(l.key.path, shared, cmp.Or(s.most, seqqueue.MostMembers))
+	if s.kazoo {
+		l.queue.Windowed(l.key.path, shared, most)
+	} else {
+		l.queue.Chained(l.key.path, shared, most)
+	}
 	return l, nil
 }
 

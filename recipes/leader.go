@@ -117,7 +117,7 @@ func newElection(c *client.Client, path, recipe, tag string, opts []ElectionOpti
 	if err != nil {
 		return nil, err
 	}
-	l.queue.WatchOwn()
+	l.queue.WatchOwn().Windowed(l.key.path, "", seqqueue.MostMembers)
 	e.l = l
 	return e, nil
 }
@@ -141,6 +141,10 @@ func (e *Election) Path() string { return e.l.path }
 // matches client.ErrSessionLost if the session was lost during the wait, and the place
 // in line with it. With a context of a term of the same election it matches
 // [ErrWouldDeadlock], and with one of a hold that was lost [ErrLost].
+//
+// At most 64 campaigns of one client stand in line for one path. Further ones wait in the
+// process, first come, first served, and have no node: Participants does not list them.
+// So a process with very many campaigns leaves the others their turns.
 //
 // Campaign may be called again after any error. [Election.Run] does that.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
@@ -182,7 +186,7 @@ func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term 
 
 // campaign is one place in line, and the term that comes of it.
 func (e *Election) campaign(ctx context.Context, try bool, c *candidacy) (*Term, error) {
-	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, c})
+	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, c, try})
 	if err != nil {
 		return nil, err
 	}
@@ -216,6 +220,8 @@ func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
 type candidate struct {
 	*Election
 	*candidacy
+
+	try bool
 }
 
 // reenter refuses a campaign that would wait for a term of its own caller.
@@ -229,7 +235,11 @@ func (c candidate) reenter(ctx context.Context) (*Hold, bool, error) {
 func (c candidate) free(ctx context.Context) error { return c.l.free(ctx) }
 
 func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
-	m, err := c.l.join(ctx)
+	join := c.l.join
+	if c.try {
+		join = tries{c.l}.join
+	}
+	m, err := join(ctx)
 	if err == nil {
 		c.joined()
 		c.sessions.add(m.Session)

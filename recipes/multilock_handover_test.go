@@ -26,22 +26,6 @@ func TestMultiLockHandOver(t *testing.T) {
 	}, func(r *rig) { r.nothingIn("/x", "/y", "/z") })
 }
 
-// A crowd in one process stands in the window of the first lock. So a goroutine of another
-// process has its turn at least once in 70 grants.
-func TestMultiLockCrowdBesideOne(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		m, other := r.multi(r.connect("crowd"), "/x", "/y"), r.multi(r.connect("other"), "/x", "/y")
-		r.besideCrowd(each(m), each(other), func() {
-			if line := len(r.srv.Children("/x")); line > 66 {
-				t.Errorf("%d nodes in the first queue", line)
-			}
-		})
-		r.nothingIn("/x", "/y")
-		wantNoGoroutine(t)
-	})
-}
-
 // A multi-lock that had to wait in the middle joins the queues of all locks behind in one
 // transaction, and not one by one.
 func TestMultiLockJoinsTheRestTogether(t *testing.T) {

@@ -48,7 +48,7 @@ func bubbleWith(t *testing.T, f func(*rig), opts ...zktest.Option) {
 
 // maxReply is as much as a test reads at a time. go-zookeeper makes a buffer of that size for each
 // connection, and of 1.5 MiB by default, which is dear with the race detector.
-const maxReply = 64 << 10
+const maxReply = 512 << 10
 
 func (r *rig) connect(name string, opts ...client.Option) *client.Client {
 	r.Helper()

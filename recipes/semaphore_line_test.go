@@ -33,19 +33,3 @@ func TestSemaphoreLine(t *testing.T) {
 func onePermit(s *recipes.InterProcessSemaphoreV2) contending {
 	return func(ctx context.Context) (recipes.AnyHold, error) { return s.Acquire(ctx, 1) }
 }
-
-// A crowd in one process stands in the window of the queue. So a goroutine of another process
-// has its turn at least once in 70 grants.
-func TestSemaphoreCrowdBesideOne(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		crowd, other := r.semaphore(r.connect("crowd"), 1), r.semaphore(r.connect("other"), 1)
-		r.besideCrowd(onePermit(crowd), onePermit(other), func() {
-			if line := len(r.named(poolQueue, queueName)); line > 66 {
-				t.Errorf("%d nodes in the queue", line)
-			}
-		})
-		r.drained()
-		wantNoGoroutine(t)
-	})
-}

@@ -7,5 +7,6 @@ const (
 	givingUpEach     = 100
 	drainingClients  = 3
 	countedCycles    = 40
+	turnsBeside      = 2
 	overlappingTurns = 300
 )

@@ -7,5 +7,6 @@ const (
 	givingUpEach     = 500  // how often each of twenty goroutines gives up a wait
 	drainingClients  = 10   // each has a hundred waiters
 	countedCycles    = 100  // of each contender, while the costs are counted
+	turnsBeside      = 10   // of the lone contender beside a crowd
 	overlappingTurns = 1000 // of all multi-locks whose lists overlap
 )

@@ -22,6 +22,7 @@ type chainKey struct {
 	dir    string // its path on the server
 	shared string // the tag of members that do not block each other, or ""
 	gate   bool   // members hold nothing by their nodes: see [Queue.Gate]
+	apart  bool   // members know nothing of each other: see [Queue.Windowed]
 }
 
 // chains are the chains of one client.

@@ -202,6 +202,19 @@ func (m *Member) leave() {
 	}
 }
 
+// breakOff notes that the hold of m was lost, or that another node has taken its place.
+func (m *Member) breakOff() {
+	switch {
+	case m == nil:
+	case m.room != nil:
+		m.room.mu.Lock()
+		defer m.room.mu.Unlock()
+		m.room.leaveWindow(m)
+	default:
+		m.chain.breakOff(m)
+	}
+}
+
 // quit notes that m's node is deleted, or that the remover is to delete it.
 func (m *Member) quit() {
 	if m == nil {
@@ -213,7 +226,7 @@ func (m *Member) quit() {
 
 // retire takes m off its chain.
 func (m *Member) retire() {
-	c := m.chain
+	c := cmp.Or(m.chain, m.room)
 	if c == nil {
 		return
 	}
@@ -233,6 +246,10 @@ func (c *chain) entered(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.inWindow, m.usesChain = true, true
+	if c.key.apart { // for those that wait without a node
+		m.room, m.since = c, time.Now()
+		c.members[m.Node.Name] = m
+	}
 }
 
 // leaveWindowIfShared takes m out of the window if other members may be held beside it.

@@ -1,6 +1,7 @@
 package seqqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type Member struct {
 	position
 
 	q        *Queue
+	room     *chain               // in whose window m is, if it is no member of that chain; or nil
 	data     []byte               // of its node
 	seen     time.Time            // when its node was known to stand last
 	watch    *client.OneShotWatch // on its own node, or nil
@@ -75,7 +77,11 @@ func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], p
 		q.chains.done(c)
 		return nil, err
 	}
-	m, err := q.join(ctx, node, c)
+	linked := c
+	if q.key.apart {
+		linked = nil
+	}
+	m, err := q.join(ctx, node, linked)
 	if err != nil {
 		c.window.leave()
 		q.chains.done(c)
@@ -167,7 +173,7 @@ func (q *Queue) Crowded() bool {
 	return false
 }
 
-// join makes the node. c is nil if the queue has no chains.
+// join makes the node. c is nil if the queue has no chains, or if its members are apart.
 func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *chain) (*Member, error) {
 	if err := q.MayJoin(ctx); err != nil {
 		return nil, err
@@ -234,7 +240,7 @@ func (q *Queue) MayJoin(ctx context.Context) error {
 // Contended reports whether an acquire with the given tag, by this client, would stand behind
 // another one of this client: behind a node that blocks it, or before it makes a node.
 func (q *Queue) Contended(tag string) bool {
-	if q.chains == nil {
+	if !q.chained() {
 		return false
 	}
 	c := q.chains.use(q.key)
@@ -255,7 +261,7 @@ func (q *Queue) Contended(tag string) bool {
 // being deleted.
 func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
 	m := q.member(s, tag)
-	if q.chains != nil {
+	if q.chained() {
 		m.chain, m.usesChain = q.chains.use(q.key), true
 	}
 	return m, q.adopt(m, tag, e)
@@ -394,7 +400,7 @@ func (m *Member) atTurn(ctx context.Context) error {
 	if m.Told != nil {
 		m.Told(0, "")
 	}
-	m.chain.leaveWindowIfShared(m)
+	cmp.Or(m.chain, m.room).leaveWindowIfShared(m)
 	return ctxerr.Ended(ctx)
 }
 

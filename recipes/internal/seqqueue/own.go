@@ -21,9 +21,7 @@ type Own struct {
 // Break says that the hold of the nodes was lost, or that another node has taken their place.
 // So the end of the hold is not the turn of the contender behind.
 func (o Own) Break() {
-	if o.member != nil {
-		o.member.chain.breakOff(o.member)
-	}
+	o.member.breakOff()
 }
 
 // Delete deletes the nodes, all in one transaction. If another client had deleted one,

@@ -28,7 +28,7 @@ type Queue struct {
 	tags  Tags
 	other string // another directory that a join lists, or ""
 
-	chains *chains  // nil if every contender lists for itself
+	chains *chains  // nil if there may be any number of members, which are apart
 	key    chainKey // of the one for dir
 	most   int      // members of this client, and of other values for dir
 
@@ -75,6 +75,17 @@ func (q *Queue) Gate(full string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, gate: true}, most
 	return q
 }
+
+// Windowed only bounds how many members there are, as Chained does. Each member lists and
+// watches for itself. Every member must leave by its Own. The maker of the queue calls
+// Windowed before any use, and not with Chained.
+func (q *Queue) Windowed(full, shared string, most int) *Queue {
+	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, shared: shared, apart: true}, most
+	return q
+}
+
+// chained reports whether members hand over in the process.
+func (q *Queue) chained() bool { return q.chains != nil && !q.key.apart }
 
 // WatchOwn makes every member that waits in the directory watch its own node from the
 // beginning. So it hears of the deletion of that node at once. Its node is Movable by its

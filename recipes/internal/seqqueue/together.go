@@ -100,7 +100,7 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client]) (m *Member, _ inside.Node[client.Client], arm bool) {
 	m = q.member(s, node.Prefix)
 	m.data = node.Data
-	if q.chains == nil {
+	if !q.chained() {
 		return m, node, false
 	}
 	c := q.chains.use(q.key)

@@ -1,0 +1,139 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// A crowd in one process stands in the window of the queue, whatever the recipe is. So a
+// goroutine of another process has its turn at least once in 70 grants.
+func TestCrowdBesideOne(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]struct {
+		dirs []string // that of the queue first
+		of   func(r *rig, c *client.Client) contending
+	}{
+		"mutex": {[]string{dir}, func(r *rig, c *client.Client) contending { return each(r.mutex(c)) }},
+		"write lock": {[]string{dir}, func(r *rig, c *client.Client) contending {
+			l, err := recipes.NewInterProcessReadWriteLock(c, dir)
+			r.check(err)
+			return each(l.WriteLock())
+		}},
+		"semaphore mutex": {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending {
+			m, err := recipes.NewInterProcessSemaphoreMutex(c, pool)
+			r.check(err)
+			return each(m)
+		}},
+		"semaphore":  {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending { return onePermit(r.semaphore(c, 1)) }},
+		"multi-lock": {[]string{"/x", "/y"}, func(r *rig, c *client.Client) contending { return each(r.multi(c, "/x", "/y")) }},
+		"latch": {[]string{dir}, func(r *rig, c *client.Client) contending {
+			e, err := recipes.NewLeaderLatch(c, dir)
+			r.check(err)
+			return campaigning(e.Election)
+		}},
+		"selector": {[]string{dir}, func(r *rig, c *client.Client) contending {
+			e, err := recipes.NewLeaderSelector(c, dir)
+			r.check(err)
+			return campaigning(e.Election)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				crowd, other := kind.of(r, r.connect("crowd")), kind.of(r, r.connect("other"))
+				r.besideCrowd(crowd, other, func() {
+					if line := len(r.srv.Children(kind.dirs[0])); line > 66 {
+						t.Errorf("%d nodes in the queue", line)
+					}
+				})
+				r.nothingIn(kind.dirs...)
+				wantNoGoroutine(t)
+			})
+		})
+	}
+}
+
+// campaigning acquires leadership.
+func campaigning(e *recipes.Election) contending {
+	return func(ctx context.Context) (recipes.AnyHold, error) { return e.Campaign(ctx) }
+}
+
+// At most 64 campaigns of a client stand in line. Others wait in the process, say behind whom,
+// and come in as soon as one leaves, is deleted, or is lost with its session.
+func TestElectionWindow(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const window, all = 64, 70
+		e := r.latch(r.connect("a"), "a")
+		first := r.leads(e)
+		ended := make(chan campaigned, all)
+		for range all {
+			go func() {
+				term, err := e.Campaign(r.ctx)
+				ended <- campaigned{term, err}
+			}()
+		}
+		time.Sleep(time.Second)
+		r.inElection(window)
+		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		defer cancel()
+		_, err := e.Campaign(ctx)
+		wantErr(t, err, context.DeadlineExceeded)
+		var wait *recipes.WaitError
+		if !errors.As(err, &wait) || !wait.SameClient {
+			t.Errorf("a campaign without a node ends with %v", err)
+		}
+		begun := time.Now()
+		_, err = e.TryCampaign(r.ctx)
+		wantErr(t, err, recipes.ErrBusy)
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("TryCampaign has waited %v", took)
+		}
+		nested, err := e.Campaign(first.Context())
+		if nested != nil || !errors.Is(err, recipes.ErrWouldDeadlock) {
+			t.Errorf("a campaign of the leader ends with %v", err)
+		}
+
+		// The node of a leader and that of a waiter are deleted: two others come in, and the
+		// waiter stands behind all.
+		line := r.srv.Children(leaders)
+		slices.SortFunc(line, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+		r.check(r.srv.Delete(leaders + "/" + line[0]))
+		r.check(r.srv.Delete(leaders + "/" + line[5]))
+		<-first.Context().Done()
+		second := <-ended
+		r.check(second.err)
+		time.Sleep(time.Second)
+		r.inElection(window)
+
+		// The session is lost: those that had a place fail, and the rest come in.
+		r.srv.ExpireSession(r.srv.Sessions()[0].ID)
+		failed := 0
+		for {
+			c := <-ended
+			if c.err == nil {
+				second = c
+				break
+			}
+			wantErr(t, c.err, client.ErrSessionLost)
+			failed++
+		}
+		if failed != window-1 {
+			t.Errorf("%d campaigns had a place in line, want %d", failed, window-1)
+		}
+		r.check(second.term.Release(r.ctx))
+		for range all - failed - 2 {
+			second = <-ended
+			r.check(second.err)
+			r.check(second.term.Release(r.ctx))
+		}
+		r.inElection(0)
+	})
+}
