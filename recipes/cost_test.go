@@ -111,7 +111,7 @@ func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
 // must have its turn at least once in 70 grants. check looks while they contend.
 func (r *rig) besideCrowd(crowd, other contending, check func()) {
 	r.Helper()
-	const members, turns = 400, turnsBeside
+	const members, turns = crowdBeside, turnsBeside
 	grants, over := 0, make(chan struct{})
 	var mu sync.Mutex // guards grants
 	var all sync.WaitGroup

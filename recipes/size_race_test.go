@@ -7,6 +7,7 @@ const (
 	givingUpEach     = 100
 	drainingClients  = 3
 	countedCycles    = 40
+	crowdBeside      = 120
 	turnsBeside      = 2
 	overlappingTurns = 300
 )
