@@ -137,7 +137,7 @@ func (r *rig) besideCrowd(crowd, other contending, check func()) {
 			}
 		})
 	}
-	time.Sleep(time.Second)
+	time.Sleep(50 * time.Millisecond)
 	last := -1
 	for range turns {
 		h, err := other(r.ctx)
