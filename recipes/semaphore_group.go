@@ -199,6 +199,19 @@ type answerRead struct {
 	behind     *seqqueue.Member
 }
 
+// witness is told of the answer to a transaction: seen as it is read, also of an earlier try,
+// and tried with the connection of the answer that counts.
+type witness interface {
+	seen(path string, connection uint64)
+	tried(connection uint64)
+}
+
+// nobody is the witness of a transaction that serves no waiters.
+type nobody struct{}
+
+func (nobody) seen(string, uint64) {}
+func (nobody) tried(uint64)        {}
+
 // last is the last member of the group.
 func (t *transaction) last() *seqqueue.Member { return t.heirs[len(t.heirs)-1].m }
 
@@ -329,22 +342,18 @@ func (t *transaction) claim() []place {
 // make makes leases in a transaction with parts. If another lock is in use on the path, it
 // returns the leases and an error that names that lock. The path is listed behind the
 // transaction, unless the guard tells. So if two locks of different kinds come in the same
-// moment, at least one sees the other. t is the transaction of the waiters, or nil.
-func (p permits) make(ctx context.Context, session *client.Session, nodes []newNode, parts []client.Op, t *transaction) ([]inside.Entry, error) {
+// moment, at least one sees the other.
+func (p permits) make(ctx context.Context, session *client.Session, nodes []newNode, parts []client.Op, w witness) ([]inside.Entry, error) {
 	use := p.guard.borrow(session, p.path)
 	defer func() { p.guard.giveBack(use) }()
 	if !use.stands() {
 		nodes[0].More = []string{p.path}
 	}
-	if t != nil {
-		nodes[0].Made = t.seen
-	}
+	nodes[0].Made = w.seen
 	made, err := inner.CreateGroup(ctx, session, nodes, parts...)
 	if err != nil {
 		return nil, err
 	}
-	if t != nil {
-		t.tried(made[0].Connection)
-	}
+	w.tried(made[0].Connection)
 	return made, p.refuseMixedAt(ctx, &use, made[0])
 }

@@ -166,7 +166,7 @@ func (p permits) turnAfter(ctx context.Context, m *seqqueue.Member, wait bool) (
 
 // claimAside is claim of an acquire that no transaction of the waiters serves.
 func (p permits) claimAside(ctx context.Context, m *seqqueue.Member) (place, error) {
-	got, err := p.claim(ctx, m, nil)
+	got, err := p.claim(ctx, m, nobody{})
 	if err == nil {
 		p.noted(got)
 		m.Granted(nil)
@@ -247,10 +247,10 @@ func (p permits) seeLeases(ctx context.Context, session *client.Session, listed 
 //
 // The transaction also fails if another client has written to the node. A request to
 // release that was written there is written into the leases, where the hold reads it.
-func (p permits) claim(ctx context.Context, m *seqqueue.Member, t *transaction) (place, error) {
+func (p permits) claim(ctx context.Context, m *seqqueue.Member, w witness) (place, error) {
 	data, version := p.nodeData(p.c), int32(0)
 	for {
-		made, err := p.grantLeases(ctx, m, data, version, t)
+		made, err := p.grantLeases(ctx, m, data, version, w)
 		var refused *client.MultiError
 		switch part := errors.As(err, &refused) && refused.Index >= 0; {
 		case err == nil:
@@ -268,8 +268,8 @@ func (p permits) claim(ctx context.Context, m *seqqueue.Member, t *transaction) 
 
 // grantLeases makes the leases, with data, and deletes the node of m if the node has the
 // version.
-func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32, t *transaction) (place, error) {
-	made, err := p.make(ctx, m.Session, p.nodes(data), []client.Op{client.DeleteOp(m.Path, version)}, t)
+func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byte, version int32, w witness) (place, error) {
+	made, err := p.make(ctx, m.Session, p.nodes(data), []client.Op{client.DeleteOp(m.Path, version)}, w)
 	if made == nil {
 		return place{}, err
 	}
