@@ -155,6 +155,26 @@ func (m *Member) isFirst(stands bool) bool {
 	return m.state == first || m.state == over && m.gated() // granted
 }
 
+// made is called as the answer to the create is read, in the order of the answers. What has
+// been answered before was run before, and so before the lists that follow the create.
+func (m *Member) made(path string, connection uint64) {
+	c := m.chain
+	c.made(m, path, connection)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.firstMade = m.state == first
+}
+
+// firstAtOnce reports whether m was the first when the answer to its create was read.
+func (m *Member) firstAtOnce() bool {
+	if m.chain == nil {
+		return false
+	}
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	return m.firstMade && m.state == first
+}
+
 // awaited says behind which member m waits in the process. ahead is how many contenders have
 // to leave before it is m's turn. If m does not wait in the process, behind is nil.
 func (m *Member) awaited() (ahead int, behind *WaitError) {

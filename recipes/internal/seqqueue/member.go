@@ -42,6 +42,7 @@ type Member struct {
 	other    []string             // the list of the other directory; nil if another contender may have had the turn since
 	one      [1]string            // backs Paths
 
+	firstMade bool // it was the first as the answer to its create was read; guarded by the mutex of the chain
 	hadToWait bool // a contender ahead has blocked it in Await
 }
 
@@ -195,7 +196,7 @@ func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *ch
 				c.armed(inner.Guard(ctx, s, q.dir))
 			}
 			node.List = list
-			node.Made = func(path string, connection uint64) { c.made(m, path, connection) }
+			node.Made = m.made
 		}
 		e, err := inner.CreateAndList(ctx, s, node)
 		if err == nil {
@@ -295,10 +296,11 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
-	// The other directory was listed after the queue. If this member was the first in
-	// the queue by then, no other contender has had the turn since, and the list is good.
+	// The other directory was listed after the queue. If this member was the first by then, no
+	// other contender has had the turn since, and the list is good. That it is the first by
+	// now proves nothing: the one ahead may have had the turn after the list.
 	if e.Other != nil {
-		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked || m.isFirst(true) {
+		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked || m.firstAtOnce() {
 			m.other = e.Other
 		}
 	}

@@ -107,7 +107,7 @@ func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client]) (m *
 	m.chain, m.usesChain = c, true
 	c.join(1)
 	node.List, arm = c.ready()
-	node.Made = func(path string, connection uint64) { c.made(m, path, connection) }
+	node.Made = m.made
 	return m, node, arm
 }
 
