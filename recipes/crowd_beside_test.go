@@ -3,8 +3,6 @@ package recipes_test
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -82,9 +80,14 @@ func TestElectionWindow(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		r.inElection(window)
+		line, err := e.Participants(r.ctx)
+		r.check(err)
+		if last := line[len(line)-1]; last.WaitingBehind != 1+all-window {
+			t.Errorf("%d campaigns wait without a node", last.WaitingBehind)
+		}
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 		defer cancel()
-		_, err := e.Campaign(ctx)
+		_, err = e.Campaign(ctx)
 		wantErr(t, err, context.DeadlineExceeded)
 		var wait *recipes.WaitError
 		if !errors.As(err, &wait) || !wait.SameClient {
@@ -103,10 +106,8 @@ func TestElectionWindow(t *testing.T) {
 
 		// The node of a leader and that of a waiter are deleted: two others come in, and the
 		// waiter stands behind all.
-		line := r.srv.Children(leaders)
-		slices.SortFunc(line, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
-		r.check(r.srv.Delete(leaders + "/" + line[0]))
-		r.check(r.srv.Delete(leaders + "/" + line[5]))
+		r.check(r.srv.Delete(line[0].Path))
+		r.check(r.srv.Delete(line[5].Path))
 		<-first.Context().Done()
 		second := <-ended
 		r.check(second.err)

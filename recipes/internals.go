@@ -125,11 +125,16 @@ func (l *lockInternals) contenders(ctx context.Context) ([]Contender, error) {
 	if err != nil {
 		return nil, l.fail("list", err)
 	}
+	l.tellWaiting(all)
+	return all, nil
+}
+
+// tellWaiting says how many acquires of this client wait without a node, behind the newest one.
+func (l *lockInternals) tellWaiting(all []Contender) {
 	waiting, behind := l.queue.Waiting()
 	for i := range all {
 		if strings.HasSuffix(all[i].Path, "/"+behind) && behind != "" {
 			all[i].WaitingBehind = waiting
 		}
 	}
-	return all, nil
 }

@@ -37,6 +37,7 @@ func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 	if err != nil {
 		return nil, e.fail("list", err)
 	}
+	e.l.tellWaiting(found)
 	all := make([]Participant, len(found))
 	for i, c := range found {
 		all[i] = e.participant(c)
