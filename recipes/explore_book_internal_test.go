@@ -13,11 +13,13 @@ import (
 	"github.com/docent-go/docent/internal/explore"
 )
 
-// The parties that may have leases. The first three are waiters of the client. Then there is
-// a hold of it from before, and an acquire of it that takes its lease at once. The others are
-// of other clients: a holder, an acquire at once, and one in the queue.
+// The parties that may have leases. The first three are waiters of the client. Then there is an
+// acquire of it that stands in the queue and need not wait: the book hears of it only if somebody
+// waits. There is a hold from before, and an acquire that takes its lease at once. The others are of
+// other clients: a holder, an acquire at once, and one in the queue.
 const (
-	earlier = 3 + iota
+	aside = 3 + iota
+	earlier
 	atOnce
 	foreign
 	foreignAtOnce
@@ -59,6 +61,7 @@ const (
 	expires   // the first session of the client ends on the servers
 	abandons  // the context of a release ends
 	mixes     // the answer shows another lock on the path as well
+	readsOld  // its client reads the list of the leases that came with its node
 )
 
 var stepNames = [...]string{
@@ -66,7 +69,7 @@ var stepNames = [...]string{
 	"is the first without a gap", "gives up", "is gone from the queue", "is deleted from the queue by an operator", "learns that its node is gone",
 	"the servers run the transaction", "the answer is lost", "the answer is read", "the client acts on the answer", "releases", "has its leases deleted", "is told so",
 	"has its leases deleted by an operator", "learns of its loss", "takes a lease", "notes the lease", "is heard to be gone",
-	"the session ends", "gives up its release", "the client acts on the answer, which shows another lock",
+	"the session ends", "gives up its release", "the client acts on the answer, which shows another lock", "reads the list that came with its node",
 }
 
 // places says what a waiter knows of its place: what the chain of package seqqueue does.
@@ -82,7 +85,7 @@ const (
 )
 
 // set is a set of parties.
-type set uint8
+type set uint16
 
 func (s set) has(i int8) bool { return s>>i&1 != 0 }
 
@@ -114,8 +117,11 @@ type bookWorld struct {
 	leases set // whose leases stand
 
 	// the client
-	place     [3]places
-	front     [3]int8
+	place     [queuers]places
+	front     [queuers]int8
+	joined    [3]set // the leases when its node was made
+	unread    set    // the lists that came with these nodes
+	firstThen set    // it was the first by its list of the queue, or as the answer to its create was read
 	gapless   set
 	asked     set // their lists of leases were answered
 	seen      [3]set
@@ -135,18 +141,19 @@ type bookWorld struct {
 	after     set  // whose nodes were made after the transaction was run: they are read about after it
 	pending   set
 
-	holds    set // who believes to hold
-	struck   set // their leases or nodes were deleted by an operator
-	deleting set // their leases are being deleted
-	untold   set // by somebody who tells nobody
-	gone     set // and are gone, but the client does not know
-	leaving  set // their nodes in the queue are being deleted
-	unnoted  set
-	used     set  // of once
-	over     bool // the first session of the client has ended
-	second   set  // the nodes of these are of the second
-	twice    bool // a transaction was sent while another was under way
-	faults   int8
+	holds          set // who believes to hold
+	struck         set // their leases or nodes were deleted by an operator
+	deleting       set // their leases are being deleted
+	untold         set // by somebody who tells nobody
+	gone           set // and are gone, but the client does not know
+	leaving        set // their nodes in the queue are being deleted
+	unnoted        set
+	used           set  // of once
+	over           bool // the first session of the client has ended
+	second         set  // the nodes of these are of the second
+	earlierCreates set  // the answers to these creates come before that to the transaction of the acquire aside
+	twice          bool // a transaction was sent while another was under way
+	faults         int8
 }
 
 // bookModel is what may happen in a model.
@@ -217,7 +224,7 @@ func (m *bookModel) machine() *explore.Machine[bookWorld, step] {
 }
 
 func partyName(i int8) string {
-	return [...]string{"waiter 0", "waiter 1", "waiter 2", "the earlier hold", "the acquire at once", "the foreign holder", "the foreign acquire at once", "the foreign waiter"}[i]
+	return [...]string{"waiter 0", "waiter 1", "waiter 2", "the acquire aside", "the earlier hold", "the acquire at once", "the foreign holder", "the foreign acquire at once", "the foreign waiter"}[i]
 }
 
 func (s set) String() string {
@@ -234,6 +241,19 @@ func (m *bookModel) may(w *bookWorld, k stepKind) bool {
 	return w.faults > 0 && slices.Contains(m.kinds, k)
 }
 
+// queuers is how many parties of the client may stand in the queue.
+const queuers = aside + 1
+
+// heirs reports whether a waiter is known to the book.
+func (m *bookModel) heirs(w *bookWorld) bool {
+	for i := range m.waiters {
+		if w.place[i] != absent && (w.state[i] == inQueue && w.place[i] != leftPlace || w.state[i] == ready || w.state[i] == promised) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *bookModel) moves(w *bookWorld, all []step) []step {
 	add := func(ok bool, k stepKind, i int8) {
 		if ok {
@@ -247,9 +267,10 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 		goes := first && w.known && (w.gapless.has(i) && w.successor == w.number[i] || m.bug == "known over a gap")
 		add(w.number[i] == 0 && (i == 0 || w.number[i-1] != 0), joins, i)
 		add(w.number[i] != 0 && place == absent && !w.after.has(i), made, i)
-		add(place == unknownPlace && w.isAhead(i) == 0, comesFirst, i)
+		add(place == unknownPlace && w.isAhead(i) == 0 && w.answered(i), comesFirst, i)
 		add(first && !goes || m.bug == "leases before the queue" && place == unknownPlace && !w.asked.has(i), lists, i)
 		add(place == firstPlace && w.asked.has(i) && state == inQueue, reads, i)
+		add(first && w.unread.has(i) && (w.firstThen.has(i) || m.bug == "first by now"), readsOld, i)
 		add(goes, goesOn, i)
 		add(live && state != served && state != failed && m.may(w, givesUp), givesUp, i)
 		add(w.queue.has(i) && w.leaving.has(i), nodeGone, i)
@@ -279,6 +300,13 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 		add(w.view.has(i) && w.known && !w.leases.has(i) && m.watches(w), tells, i)
 	}
 	room := m.count(w.leases) < int(m.max)
+	if m.others.has(aside) {
+		add(w.number[aside] == 0, joins, aside)
+		add(w.number[aside] != 0 && w.place[aside] == absent, made, aside)
+		add(w.place[aside] == unknownPlace && w.isAhead(aside) == 0 && w.answered(aside), comesFirst, aside)
+		add(w.place[aside] == firstPlace && w.queue.has(aside) && room, taken, aside)
+		add(w.unnoted.has(aside) && w.earlierCreates == 0, noted, aside)
+	}
 	add(m.others.has(atOnce) && !w.used.has(atOnce) && w.queue == 0 && room, taken, atOnce)
 	add(m.others.has(foreignAtOnce) && !w.used.has(foreignAtOnce) && w.queue == 0 && room, taken, foreignAtOnce)
 	add(w.unnoted.has(atOnce), noted, atOnce)
@@ -289,6 +317,17 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 
 // ended reports whether the session of a party of the client has ended.
 func (w *bookWorld) ended(i int8) bool { return w.over && !w.second.has(i) }
+
+// answered reports whether the answers to all creates of the session of i were read. Those to
+// later requests are read later.
+func (w *bookWorld) answered(i int8) bool {
+	for j := range int8(queuers) {
+		if w.number[j] != 0 && w.place[j] == absent && w.second.has(j) == w.second.has(i) {
+			return false
+		}
+	}
+	return true
+}
 
 // session is the session of a party of the client.
 func (w *bookWorld) session(i int8) int64 {
@@ -328,7 +367,7 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 		}
 	}
 	b.behind = func(c *waiter) *waiter {
-		if j := w.follower(index(c)); j >= 0 {
+		if j := w.follower(index(c)); j >= 0 && j < aside {
 			return all[j]
 		}
 		return nil
@@ -405,7 +444,7 @@ func (m *bookModel) names(i int8) (names []string) {
 // follower is the one waiter that is linked to i, or -1.
 func (w *bookWorld) follower(i int8) int8 {
 	found := int8(-1)
-	for j := range int8(3) {
+	for j := range int8(queuers) {
 		if w.place[j] == linkedPlace && w.front[j] == i {
 			if found >= 0 {
 				return -1
@@ -426,7 +465,7 @@ func (w *bookWorld) end(i int8) {
 	if was == firstPlace {
 		w.place[i] = overPlace
 	}
-	for j := range int8(3) {
+	for j := range int8(queuers) {
 		if w.place[j] != linkedPlace || w.front[j] != i {
 			continue
 		}
@@ -461,12 +500,16 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	switch s.what {
 	case joins:
 		w.number[i], w.queue = w.next, w.queue.with(i, true)
+		if i < aside {
+			w.joined[i], w.unread = w.leases, w.unread.with(i, true)
+			w.firstThen = w.firstThen.with(i, w.isAhead(i) == 0)
+		}
 		w.second = w.second.with(i, w.over && i < foreign)
 		w.after = w.after.with(i, w.fate > sent && w.fate < lostDone && !w.read && w.second.has(i) == w.second.has(m.lastOf(w)))
 		w.next++
 	case made:
-		w.place[i] = unknownPlace
-		for j := range int8(3) {
+		w.place[i], w.earlierCreates = unknownPlace, w.earlierCreates.with(i, false)
+		for j := range int8(queuers) {
 			if j == i || w.number[j]+1 != w.number[i] || w.place[j] == absent || w.place[j] == leftPlace || w.second.has(j) != w.second.has(i) {
 				continue
 			}
@@ -474,6 +517,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 				w.place[i] = firstPlace
 			}
 		}
+		w.firstThen = w.firstThen.with(i, w.firstThen.has(i) || w.place[i] == firstPlace)
 	case comesFirst:
 		w.place[i] = firstPlace
 	case lists:
@@ -488,6 +532,11 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 			b.first(at(i))
 		})
 		w.seen[i] = 0
+	case readsOld:
+		m.book(w, func(b *book, at func(int8) *waiter) {
+			b.see(at(i), m.all(w.joined[i]))
+			b.first(at(i))
+		})
 	case goesOn:
 		m.book(w, func(b *book, at func(int8) *waiter) { b.first(at(i)) })
 	case givesUp, hearsGone:
@@ -554,17 +603,35 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	case taken:
 		w.leases, w.holds, w.used = w.leases.with(i, true), w.holds.with(i, true), w.used.with(i, true)
 		w.queue = w.queue.with(i, false)
-		w.unnoted = w.unnoted.with(i, i == atOnce)
-		w.second = w.second.with(i, w.over && i == atOnce)
+		w.unnoted = w.unnoted.with(i, i == atOnce || i == aside)
+		for j := range m.waiters {
+			w.earlierCreates = w.earlierCreates.with(j, i == aside && w.number[j] != 0 && w.place[j] == absent && w.second.has(j) == w.second.has(aside))
+		}
+		if i == atOnce {
+			w.second = w.second.with(i, w.over)
+		}
 	case noted:
 		w.unnoted = w.unnoted.with(i, false)
-		m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), w.stat(i)) })
+		if m.heirs(w) {
+			m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), w.stat(i)) })
+		}
+		if i == aside {
+			w.end(aside)
+		}
 	case tells:
 		m.book(w, func(b *book, _ func(int8) *waiter) {
 			for _, name := range m.names(i) {
 				b.gone(name)
 			}
 		})
+	}
+	for j := range m.waiters {
+		if w.state[j] != inQueue || w.place[j] == overPlace || w.place[j] == leftPlace {
+			w.unread, w.joined[j] = w.unread.with(j, false), 0
+		}
+	}
+	if !m.heirs(w) && w.fate == 0 { // the next waiter has a new book
+		w.own, w.view, w.known, w.newest, w.successor = 0, 0, false, 0, -1
 	}
 	return m.check(w)
 }
@@ -705,7 +772,7 @@ func (m *bookModel) check(w *bookWorld) error {
 			return fmt.Errorf("%w: %v", errIdle, partyName(i))
 		}
 	}
-	if w.known && w.place != [3]places{} {
+	if w.known && w.place != [queuers]places{} {
 		counted := w.own | w.view | w.grant
 		if missed := w.holds & w.leases &^ counted &^ w.struck; m.ready(w) && missed != 0 {
 			return fmt.Errorf("%w: %v are not counted", errBelief, missed)
@@ -761,9 +828,12 @@ func TestExploreBook(t *testing.T) {
 		{waiters: 2, n: mixed, max: 2, others: of(earlier, foreign, foreignAtOnce), faults: 1, kinds: everyFault},
 		{waiters: 2, n: one, max: 1, others: of(earlier, foreignQueue, atOnce), faults: 1, kinds: everyFault},
 		{waiters: 3, n: mixed, max: 2, others: of(earlier), faults: 1, kinds: everyFault},
+		{waiters: 2, n: mixed, max: 2, others: of(aside, earlier, foreignAtOnce)},
+		{waiters: 2, n: one, max: 1, others: of(aside, atOnce), faults: 1, kinds: everyFault},
 	}
 	if os.Getenv("DOCENT_EXPLORE_LONG") == "1" {
 		models = append(models,
+			&bookModel{waiters: 2, n: mixed, max: 2, others: of(aside, earlier, foreignAtOnce), faults: 1, kinds: everyFault},
 			&bookModel{waiters: 3, n: one, max: 1, others: of(earlier, foreignAtOnce, foreignQueue), faults: 2, kinds: everyFault},
 			&bookModel{waiters: 3, n: mixed, max: 2, others: of(earlier, foreign, foreignAtOnce), faults: 2, kinds: everyFault},
 			&bookModel{waiters: 3, n: one, max: 2, others: of(earlier, foreign, foreignQueue, atOnce), faults: 2, kinds: everyFault})
@@ -790,10 +860,11 @@ func TestExploreBookFindsBugs(t *testing.T) {
 		bookModel
 		want string
 	}{
-		{bookModel{waiters: 2, n: one, max: 1, others: of(earlier, foreignAtOnce), bug: "known over a gap"}, errBelief.Error()},
+		{bookModel{waiters: 3, n: one, max: 1, others: of(earlier, foreignAtOnce), faults: 1, kinds: []stepKind{givesUp}, bug: "known over a gap"}, errBelief.Error()},
 		{bookModel{waiters: 2, n: one, max: 1, others: of(foreignQueue, foreignAtOnce), bug: "leases before the queue"}, errBelief.Error()},
 		{bookModel{waiters: 2, n: one, max: 2, others: of(foreignAtOnce), bug: "followers that came later"}, errTooMany.Error()},
 		{bookModel{waiters: 2, n: one, max: 1, faults: 1, kinds: []stepKind{forced}, bug: "a loss is not told"}, "waits"},
+		{bookModel{waiters: 1, n: one, max: 1, others: of(aside), bug: "first by now"}, errTooMany.Error()},
 		{bookModel{waiters: 2, n: one, max: 1, others: of(earlier), faults: 1, kinds: []stepKind{abandons}, bug: "an abandoned release is not told"}, "waits"},
 		{bookModel{waiters: 3, n: one, max: 1, others: of(earlier, foreignAtOnce), faults: 1, kinds: []stepKind{evicted}, bug: "an old list counts"}, errBelief.Error()},
 	} {
