@@ -2,78 +2,91 @@ package recipes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/zktest"
 )
 
-// A waiter lists the leases as it joins, before the transaction of the acquire ahead. By the
-// moment in which it looks at that list, the acquire ahead holds and has left the queue. So the
-// waiter is the first, and its list is older than the leases of the hold. It lists again.
+// slowly is the key under which a context has the time by which its goroutine comes late to each
+// answer about the queue, as on a busy machine.
+type slowly struct{}
+
+// An acquire lists the leases as it joins, or as it looks at the queue, before the transaction of
+// the one ahead. By the moment in which it acts on the answer, that one holds and has left the
+// queue. So it is the first, and its list is older than the leases of the hold. It lists again.
 func TestSemaphoreOldList(t *testing.T) {
 	t.Parallel()
-	for n, limit := range map[int]int{1: 1, 3: 4} {
-		t.Run(fmt.Sprintf("%d of %d", n, limit), func(t *testing.T) {
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		n, limit    int
+		try         bool
+		ahead, late time.Duration // what holds up the one ahead, and how late the other one is
+	}{
+		"1 of 1":         {1, 1, false, 100 * ms, 150 * ms},
+		"3 of 4":         {3, 4, false, 100 * ms, 150 * ms},
+		"1 of 1, at try": {1, 1, true, 310 * ms, 150 * ms}, // it looks, joins, and looks again
+		"3 of 4, at try": {3, 4, true, 310 * ms, 150 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubbleWith(t, func(r *rig) {
-				h, err := r.semaphore(r.connect("before"), limit).Acquire(r.ctx, n) // makes the directories
-				r.check(err)
-				r.check(h.Release(r.ctx))
-
-				const trip, look = 2 * time.Millisecond, 50 * time.Millisecond
-				creates := func(op, path string) bool { return op == "create" && strings.HasPrefix(path, poolQueue+"/") }
-				var joins atomic.Int64
-				s := r.semaphore(r.connect("a", client.WithObserver(client.Observer{
+			bubble(t, func(r *rig) {
+				c := r.connect("a", client.WithObserver(client.Observer{
 					Operation: func(ctx context.Context, op client.OperationInfo) (context.Context, func(client.OperationResult)) {
-						if !creates(op.Op, op.Path) {
+						d, late := ctx.Value(slowly{}).(time.Duration)
+						if !late || !strings.HasPrefix(op.Path, poolQueue) {
 							return ctx, nil
 						}
-						slow := joins.Add(1)%2 == 0
-						return ctx, func(client.OperationResult) {
-							if slow {
-								time.Sleep(look) // as a busy machine would
-							}
-						}
+						return ctx, func(client.OperationResult) { time.Sleep(d) }
 					},
-				})), limit)
+				}))
+				s := r.semaphore(c, tt.limit)
+				acquire := s.Acquire
+				if tt.try {
+					acquire = s.TryAcquire
+				}
+				h, err := s.Acquire(r.ctx, tt.n) // makes the directories
+				r.check(err)
+				r.check(h.Release(r.ctx))
 				const tries = 4 // at first the lists tell the places, and later the numbers
 				for i := range tries {
-					rule := r.srv.Delay(zktest.Match{Client: "a", Nth: 2, Where: func(q zktest.Request) bool {
-						return creates(q.Op.String(), q.Path)
-					}}, 5*trip) // the transaction comes behind it
+					other := make(chan error)
+					begin := func() {
+						ctx, cancel := context.WithTimeout(context.WithValue(r.ctx, slowly{}, tt.late), 2*time.Second)
+						defer cancel()
+						h, err := acquire(ctx, tt.n)
+						if err == nil {
+							err = fmt.Errorf("try %d: two hold %d permits each, and there are %d", i, tt.n, tt.limit)
+							r.check(h.Release(r.ctx))
+						} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, recipes.ErrBusy) {
+							err = nil
+						}
+						other <- err
+					}
+					if tt.try { // it has to find the queue empty at first
+						go begin()
+						time.Sleep(20 * ms)
+					}
 					held := make(chan *recipes.Lease)
-					ctx, cancel := context.WithTimeout(r.ctx, 200*time.Millisecond)
-					for range 2 {
-						go func() {
-							h, err := s.Acquire(ctx, n)
-							if err != nil {
-								wantErr(t, err, context.DeadlineExceeded)
-							}
-							held <- h
-						}()
-						time.Sleep(trip)
+					go func() {
+						h, err := s.Acquire(context.WithValue(r.ctx, slowly{}, tt.ahead), tt.n)
+						r.check(err)
+						held <- h
+					}()
+					if !tt.try {
+						time.Sleep(20 * ms)
+						go begin()
 					}
-					holds := slices.DeleteFunc([]*recipes.Lease{<-held, <-held}, func(h *recipes.Lease) bool { return h == nil })
-					cancel()
-					if len(holds) != 1 {
-						t.Errorf("try %d: %d holds of %d permits, and there are %d", i, len(holds), n, limit)
-					}
-					if got, want := joins.Load(), int64(2*(i+1)); got != want || rule.Fired() != 1 {
-						t.Errorf("try %d: %d joins, want %d", i, got, want)
-					}
-					rule.Remove()
-					for _, h := range holds {
-						r.check(h.Release(r.ctx))
-					}
+					h := <-held
+					r.check(<-other)
+					r.check(h.Release(r.ctx))
+					time.Sleep(10 * ms)
 				}
-			}, zktest.WithLatency(time.Millisecond, time.Millisecond))
+			})
 		})
 	}
 }

@@ -163,8 +163,19 @@ func (m *Member) listBoth(ctx context.Context) (children []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m.other = lists[1]
+	m.other = nil
+	if m.shownFirst(lists[0]) {
+		m.other = lists[1]
+	}
 	return lists[0], nil
+}
+
+// shownFirst reports whether a list of the queue shows m as the first. No other contender has had
+// the turn since, so what was listed right behind it is good. That m is the first by now proves
+// nothing: the contender ahead may have had the turn after the list.
+func (m *Member) shownFirst(children []string) bool {
+	v := judge(m.q.tags, m.Node, children, AllBlock)
+	return v.listed && !v.blocked
 }
 
 // ownEvent returns the event that has ended the watch on m's own node. It returns 0 if there

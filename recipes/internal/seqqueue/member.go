@@ -296,13 +296,8 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",
 			"directory", q.dir, "sequence", n, "limit", int64(lastSequence))
 	}
-	// The other directory was listed after the queue. If this member was the first by then, no
-	// other contender has had the turn since, and the list is good. That it is the first by
-	// now proves nothing: the one ahead may have had the turn after the list.
-	if e.Other != nil {
-		if v := judge(q.tags, m.Node, e.Children, AllBlock); v.listed && !v.blocked || m.firstAtOnce() {
-			m.other = e.Other
-		}
+	if e.Other != nil && (m.shownFirst(e.Children) || m.firstAtOnce()) {
+		m.other = e.Other
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func downgrades(f *facts) (errs []error) {
 			errs = append(errs, broken(ErrDowngrade, "node gone at %v, read at %v: %v", writes.Gone, reads.Made, r))
 		}
 		for _, g := range lines[r.Lock] {
-			if g != w && g.conflicts(r) && w.Granted <= g.Granted && g.Granted <= r.Granted {
+			if g != w && f.forced(g) == Never && g.conflicts(r) && w.Granted <= g.Granted && g.Granted <= r.Granted {
 				errs = append(errs, broken(ErrDowngrade, "%v in between of %v and %v", g, w, r))
 			}
 		}

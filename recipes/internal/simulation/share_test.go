@@ -157,7 +157,12 @@ var shareCases = map[string]struct {
 		p.nodeB.Made = 5*second + 1
 		p.force("/l/a", 0, 5*second)
 	}, nil},
-	"writer in between":        {func(p *peace) { downgraded(p); between(p) }, []error{sim.ErrDowngrade, sim.ErrTokenOrder}},
+	"writer in between": {func(p *peace) { downgraded(p); between(p) }, []error{sim.ErrDowngrade, sim.ErrTokenOrder}},
+	"writer in between, whose session an operator ended": {func(p *peace) {
+		downgraded(p)
+		between(p)
+		p.force("", 3, 5*second)
+	}, nil},
 	"refused what is hopeless": {func(p *peace) { hopeless(p, failed(recipes.ErrWouldDeadlock)) }, nil},
 	"waited for what is not":   {func(p *peace) { hopeless(p, failed(recipes.ErrWouldDeadlock)); p.again.Ended = 3 * second }, []error{sim.ErrReentry}},
 	"refused by the servers": {func(p *peace) {

@@ -60,6 +60,8 @@ type world struct {
 
 	clients, actors int  // of each client
 	noReentry       bool // an option of its mutexes and read/write locks
+
+	late bool // see latecomer
 }
 
 // node is one client with its link.
@@ -253,7 +255,7 @@ func (w *world) live(i int, n *node) {
 		client.WithRand(w.jitter(n.name)),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
 		client.WithMaxRequest(16<<10), client.WithMaxReply(64<<10),
-		client.WithObserver(client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }}),
+		client.WithObserver(client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }, Operation: w.latecomer(n)}),
 	)
 	if err != nil {
 		w.leave(sim.ResidueClose, "connect: "+err.Error())
