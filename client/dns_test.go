@@ -97,7 +97,7 @@ func TestNameOfSeveralServers(t *testing.T) {
 		limit time.Duration
 	}{
 		"hangs up": {hangsUp, time.Second},
-		"silent":   {silent, 2 * time.Second},          // a quarter of the session timeout and a pause: there are three servers
+		"silent":   {silent, 2100 * time.Millisecond},  // a quarter of the session timeout, a pause and a dial: there are three servers
 		"filtered": {filtered, 800 * time.Millisecond}, // the other addresses have their parts of the dial's 2 s
 		"refuses":  {refuses, 100 * time.Millisecond},
 	} {
