@@ -8,7 +8,7 @@ import (
 )
 
 // What it costs to hand a mutex over. docs/decisions.md says what each request between sessions
-// is for, and why it stays.
+// is for.
 func TestMutexLine(t *testing.T) {
 	t.Parallel()
 	mutex := func(r *rig, c *client.Client) contending { return each(r.mutex(c)) }

@@ -226,10 +226,10 @@ func (m *Member) leave() {
 func (m *Member) breakOff() {
 	switch {
 	case m == nil:
-	case m.room != nil:
-		m.room.mu.Lock()
-		defer m.room.mu.Unlock()
-		m.room.leaveWindow(m)
+	case m.bound != nil:
+		m.bound.mu.Lock()
+		defer m.bound.mu.Unlock()
+		m.bound.leaveWindow(m)
 	default:
 		m.chain.breakOff(m)
 	}
@@ -246,7 +246,7 @@ func (m *Member) quit() {
 
 // retire takes m off its chain.
 func (m *Member) retire() {
-	c := cmp.Or(m.chain, m.room)
+	c := cmp.Or(m.chain, m.bound)
 	if c == nil {
 		return
 	}
@@ -267,7 +267,7 @@ func (c *chain) entered(m *Member) {
 	defer c.mu.Unlock()
 	m.inWindow, m.usesChain = true, true
 	if c.key.apart { // for those that wait without a node
-		m.room, m.since = c, time.Now()
+		m.bound, m.since = c, time.Now()
 		c.members[m.Node.Name] = m
 	}
 }

@@ -31,7 +31,7 @@ type Member struct {
 	position
 
 	q        *Queue
-	room     *chain               // in whose window m is, if it is no member of that chain; or nil
+	bound    *chain               // in whose window m is, if members are apart; or nil
 	data     []byte               // of its node
 	seen     time.Time            // when its node was known to stand last
 	watch    *client.OneShotWatch // on its own node, or nil
@@ -397,7 +397,7 @@ func (m *Member) atTurn(ctx context.Context) error {
 	if m.Told != nil {
 		m.Told(0, "")
 	}
-	cmp.Or(m.chain, m.room).leaveWindowIfShared(m)
+	cmp.Or(m.chain, m.bound).leaveWindowIfShared(m)
 	return ctxerr.Ended(ctx)
 }
 

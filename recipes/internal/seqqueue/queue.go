@@ -76,9 +76,10 @@ func (q *Queue) Gate(full string, most int) *Queue {
 	return q
 }
 
-// Windowed only bounds how many members there are, as Chained does. Each member lists and
-// watches for itself. Every member must leave by its Own. The maker of the queue calls
-// Windowed before any use, and not with Chained.
+// Windowed bounds how many members there are, as Chained does, and no more: each member lists and
+// watches for itself. Members with the shared tag, if that is not "", do not count once they have
+// their turn. Every member must leave by its Own. The maker of the queue calls Windowed before any
+// use, and not with Chained.
 func (q *Queue) Windowed(full, shared string, most int) *Queue {
 	q.chains, q.key, q.most = chainsOf(q.c), chainKey{dir: full, shared: shared, apart: true}, most
 	return q

@@ -18,12 +18,16 @@ type actor struct {
 	name  string
 	r     *rand.Rand
 	lag   time.Duration
+	late  *lateness // nil if it never comes late
 	locks []handle
 }
 
 func newActor(w *world, n *node, j int) *actor {
 	a := &actor{w: w, n: n, name: fmt.Sprintf("%s.%d", n.name, j), lag: lags[j]}
 	a.r = generator(w.seed, a.name)
+	if w.late {
+		a.late = &lateness{r: generator(w.seed, "late "+a.name)}
+	}
 	for _, l := range w.locks {
 		h, err := a.handle(l)
 		if err != nil {
@@ -113,6 +117,9 @@ func (a *actor) limited(d time.Duration) (context.Context, context.CancelFunc) {
 		t := time.AfterFunc(d, cancel)
 		stop := cancel
 		cancel = func() { t.Stop(); stop() }
+	}
+	if a.late != nil {
+		ctx = context.WithValue(ctx, ofLateness{}, a.late)
 	}
 	return lagging{ctx, a.lag}, cancel
 }

@@ -1,13 +1,8 @@
 package simulation_test
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/docent-go/docent/client"
 )
 
 const (
@@ -66,30 +61,6 @@ func (w *world) drawWhole() (paths int) {
 	w.menu, w.style = operatorsMenu, operated
 	w.late = generator(w.seed, "late").IntN(2) == 0
 	return paths
-}
-
-// latecomer returns a hook for the operations of a client, nil for most worlds. It lets a goroutine
-// come late to an answer now and then, as on a busy machine. The answers that came behind it have
-// been acted upon by then.
-func (w *world) latecomer(n *node) func(context.Context, client.OperationInfo) (context.Context, func(client.OperationResult)) {
-	if !w.late {
-		return nil
-	}
-	r, mu := generator(w.seed, "late "+n.name), sync.Mutex{}
-	return func(ctx context.Context, _ client.OperationInfo) (context.Context, func(client.OperationResult)) {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.IntN(8) > 0 {
-			return ctx, nil
-		}
-		after := time.Duration(1+r.IntN(12))*time.Millisecond + 19
-		return ctx, func(client.OperationResult) {
-			select {
-			case <-time.After(after):
-			case <-ctx.Done():
-			}
-		}
-	}
 }
 
 // TestCrowdSchedules plays many seeds of each crowd. With everySituation of them each situation

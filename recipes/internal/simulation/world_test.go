@@ -61,7 +61,7 @@ type world struct {
 	clients, actors int  // of each client
 	noReentry       bool // an option of its mutexes and read/write locks
 
-	late bool // see latecomer
+	late bool // its actors have a lateness
 }
 
 // node is one client with its link.
@@ -247,6 +247,10 @@ func (w *world) play() {
 // live connects a client and lets its actors work.
 func (w *world) live(i int, n *node) {
 	time.Sleep(time.Duration(i+1) * 7919 * time.Nanosecond)
+	observer := client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }}
+	if w.late {
+		observer.Operation = comesLate
+	}
 	c, err := client.Connect(w.ctx, n.hosts,
 		client.WithSessionTimeout(w.h.Timeout),
 		client.WithConnectTimeout(w.h.Calm),
@@ -255,7 +259,7 @@ func (w *world) live(i int, n *node) {
 		client.WithRand(w.jitter(n.name)),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
 		client.WithMaxRequest(16<<10), client.WithMaxReply(64<<10),
-		client.WithObserver(client.Observer{StateChange: func(s client.StateChange) { w.stateChanged(n, s) }, Operation: w.latecomer(n)}),
+		client.WithObserver(observer),
 	)
 	if err != nil {
 		w.leave(sim.ResidueClose, "connect: "+err.Error())
