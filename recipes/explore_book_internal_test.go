@@ -61,7 +61,8 @@ const (
 	expires   // the first session of the client ends on the servers
 	abandons  // the context of a release ends
 	mixes     // the answer shows another lock on the path as well
-	readsOld  // its client reads the list of the leases that came with its node
+	readsOld  // its client goes by the list of the leases that came with its node, or with a look
+	looks     // the servers answer its look at the queue and the leases
 )
 
 var stepNames = [...]string{
@@ -69,7 +70,7 @@ var stepNames = [...]string{
 	"is the first without a gap", "gives up", "is gone from the queue", "is deleted from the queue by an operator", "learns that its node is gone",
 	"the servers run the transaction", "the answer is lost", "the answer is read", "the client acts on the answer", "releases", "has its leases deleted", "is told so",
 	"has its leases deleted by an operator", "learns of its loss", "takes a lease", "notes the lease", "is heard to be gone",
-	"the session ends", "gives up its release", "the client acts on the answer, which shows another lock", "reads the list that came with its node",
+	"the session ends", "gives up its release", "the client acts on the answer, which shows another lock", "goes by the list that came with its node or look", "looks at the queue and the leases",
 }
 
 // places says what a waiter knows of its place: what the chain of package seqqueue does.
@@ -209,7 +210,7 @@ func (m *bookModel) machine() *explore.Machine[bookWorld, step] {
 		Start: start, Moves: m.moves, Apply: m.apply, Waits: m.waits,
 		Must: func(s step) bool {
 			switch s.what {
-			case joins, givesUp, evicted, unanswered, forced, released, expires, abandons, mixes:
+			case joins, givesUp, evicted, unanswered, forced, released, expires, abandons, mixes, looks:
 				return s.what == released && s.who >= foreign
 			case taken:
 				return s.who == foreignQueue
@@ -270,6 +271,7 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 		add(place == unknownPlace && w.isAhead(i) == 0 && w.answered(i), comesFirst, i)
 		add(first && !goes || m.bug == "leases before the queue" && place == unknownPlace && !w.asked.has(i), lists, i)
 		add(place == firstPlace && w.asked.has(i) && state == inQueue, reads, i)
+		add(place == unknownPlace && w.isAhead(i) != 0 && w.answered(i), looks, i)
 		add(first && w.unread.has(i) && (w.firstThen.has(i) || m.bug == "first by now"), readsOld, i)
 		add(goes, goesOn, i)
 		add(live && state != served && state != failed && m.may(w, givesUp), givesUp, i)
@@ -532,6 +534,8 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 			b.first(at(i))
 		})
 		w.seen[i] = 0
+	case looks:
+		w.joined[i], w.unread, w.firstThen = w.leases, w.unread.with(i, true), w.firstThen.with(i, false)
 	case readsOld:
 		m.book(w, func(b *book, at func(int8) *waiter) {
 			b.see(at(i), m.all(w.joined[i]))
