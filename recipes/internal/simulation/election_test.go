@@ -95,7 +95,10 @@ func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
 func (w *world) sentBehind(paths []string) {
 	for _, path := range paths {
 		if l := w.lockOf(path); l != nil && l.kind.elects() {
-			w.h.Note(func() { w.moved[path] = true })
+			w.h.Note(func() {
+				w.moved[path] = true
+				w.h.Moves = append(w.h.Moves, sim.Force{Path: path, At: w.now()})
+			})
 		}
 	}
 }

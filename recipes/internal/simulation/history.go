@@ -28,6 +28,7 @@ type History struct {
 	Nodes    []*Node
 	Losses   []Loss
 	Forces   []Force
+	Moves    []Force // of participants, by hand-overs: their nodes were deleted
 	Stops    []Stop
 	Counts   []*Count
 	Sessions map[int64]string // whose they are

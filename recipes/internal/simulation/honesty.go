@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,7 @@ func (f *facts) closed(client string, by time.Duration) bool {
 }
 
 // deletionErrors: if an error says that another client deleted a node, that
-// client did.
+// client did, or a leader that handed over.
 func deletionErrors(f *facts) (errs []error) {
 	for _, a := range f.Attempts {
 		if errors.Is(a.Err, recipes.ErrNodeDeleted) && !f.deleted(a) {
@@ -125,13 +126,10 @@ func (f *facts) forcedAround(g *Hold) bool {
 }
 
 func (f *facts) deleted(a *Attempt) bool {
-	for _, force := range f.Forces {
+	return slices.ContainsFunc(slices.Concat(f.Forces, f.Moves), func(force Force) bool {
 		n := f.nodes[force.Path]
-		if n != nil && a.wants(n.Lock) && force.At <= a.Ended {
-			return true
-		}
-	}
-	return false
+		return n != nil && a.wants(n.Lock) && force.At <= a.Ended
+	})
 }
 
 // fewErrors: a semaphore that is said to have fewer permits than a call wanted had

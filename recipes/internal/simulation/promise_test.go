@@ -196,7 +196,11 @@ var cases = map[string]struct {
 		p.Nodes = append(p.Nodes, &sim.Node{Path: "/l/a", Lock: "/l", Czxid: 11, Made: 50 * second, Gone: 60 * second})
 		p.a.Released, p.a.Leaving = 60*second, 60*second
 	}, nil},
-	"false deletion":       {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
+	"false deletion": {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
+	"sent behind": {func(p *peace) {
+		p.cs.Err = failed(recipes.ErrNodeDeleted)
+		p.Moves = append(p.Moves, sim.Force{Path: p.nodeA.Path, At: 2 * second})
+	}, nil},
 	"deletion":             {func(p *peace) { p.cs.Err = failed(recipes.ErrNodeDeleted); p.force("/l/c", 0, 4*second) }, nil},
 	"false deletion found": {func(p *peace) { p.b.ReleaseErr = failed(recipes.ErrNodeDeleted) }, []error{sim.ErrFalseDeletion}},
 	"busy":                 {func(p *peace) { p.cs.Call, p.cs.Err = "try", busy("/l/a") }, nil},
