@@ -145,8 +145,10 @@ func waitsUnder(ctx context.Context, c *client.Client, dir string, depth int, wa
 	return all, err
 }
 
-// waitsIn are the waits in the queue of a lock.
+// waitsIn are the waits in the queue of a lock: for each session that waits and each that it
+// waits for, the oldest.
 func waitsIn(contenders []row) (all []wait) {
+	told := map[[2]string]bool{}
 	for i, waiter := range contenders {
 		if waiter.State != waits {
 			continue
@@ -156,23 +158,23 @@ func waitsIn(contenders []row) (all []wait) {
 				waiter: party(waiter), holder: party(ahead), Lock: waiter.Lock, Kind: waiter.Kind,
 				Since: waiter.Age, QueuedSince: waiter.QueuedSince, campaign: waiter.campaign && waiter.Within == "",
 			}
-			switch {
-			case ahead.Mode == reading && waiter.Mode == reading:
+			if ahead.Mode == reading && waiter.Mode == reading {
 				continue
-			case w.waiter != w.holder:
-			case ahead.State != holds || slices.ContainsFunc(all, w.again): // one line for a session
-				continue
-			default:
+			}
+			if w.waiter == w.holder {
+				if ahead.State != holds {
+					continue
+				}
 				w.Kind, w.heldSince = kindSelf, ahead.HeldSince
 			}
-			all = append(all, w)
+			if both := [2]string{w.waiter, w.holder}; !told[both] {
+				told[both] = true
+				all = append(all, w)
+			}
 		}
 	}
 	return all
 }
-
-// again reports whether other is a wait of w's session for its own hold.
-func (w wait) again(other wait) bool { return other.Kind == kindSelf && other.waiter == w.waiter }
 
 // waitsForCommands are the waits of sessions for those within their commands, among the
 // contenders of all locks.

@@ -18,6 +18,7 @@ type summary struct {
 	Holders int    `col:"HOLDERS" json:"holders"`
 	Waiters int    `col:"WAITERS" json:"waiters"`
 	Holder  string `col:"HOLDER"  json:"holder"` // the first
+	ID      string `col:"ID,some" json:"id,omitempty"` // of the leader of a latch
 	Host    string `col:"HOST"    json:"host"`
 	Library string `col:"LIBRARY,wide" json:"library"`
 	Session string `col:"SESSION,wide" json:"session"`
@@ -38,7 +39,7 @@ func summarise(ctx context.Context, l lock, now time.Time) (summary, error) {
 	for _, r := range rows(l, queue, now) {
 		switch {
 		case r.State == holds && s.Holders == 0:
-			s.Holder, s.Host, s.Library, s.Session = r.Client, r.Host, r.Library, r.Session
+			s.Holder, s.ID, s.Host, s.Library, s.Session = r.Client, r.ID, r.Host, r.Library, r.Session
 			s.Held, s.HeldSince = r.Held, r.HeldSince
 			s.Holders++
 		case r.State == holds:

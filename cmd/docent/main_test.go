@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -426,8 +427,13 @@ func TestElection(t *testing.T) {
 	if s := do(t, srv, "queue", "/leaders/a"); s.code != 0 || !strings.Contains(s.out, "  ID  ") || !strings.Contains(s.out, "  worker-7  ") {
 		t.Errorf("queue says no id: %+v", s)
 	}
-	if s := do(t, srv, "queue", "/leaders/a", "-o", "json"); !strings.Contains(s.out, `"id": "worker-7"`) {
-		t.Errorf("%+v", s)
+	for _, args := range [][]string{{"queue", "/leaders/a"}, {"ls", "/leaders"}} {
+		if s := do(t, srv, append(args, "-o", "json")...); !strings.Contains(s.out, `"id": "worker-7"`) {
+			t.Errorf("%v: %+v", args, s)
+		}
+	}
+	if s := do(t, srv, "ls", "/leaders"); !strings.Contains(s.out, "  ID  ") || !strings.Contains(s.out, "  worker-7  ") {
+		t.Errorf("ls says no id: %+v", s)
 	}
 	acquired(t, connect(t, srv), "/a")
 	if s := do(t, srv, "queue", "/a"); s.code != 0 || strings.Contains(s.out, "  ID  ") {
@@ -459,6 +465,47 @@ func TestDeadlocks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if s := do(t, srv, "deadlocks", "--dot"); s.code != 0 || strings.Count(s.out, "->") != 2 || !strings.HasPrefix(s.out, "digraph") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Several waiters of one session, and several leases of another, make one line.
+func TestDeadlocksWriteEachWaitOnce(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+	semaphore := func(c *client.Client, path string) *recipes.InterProcessSemaphoreV2 {
+		s, err := recipes.NewInterProcessSemaphoreV2(c, path, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for c, path := range map[*client.Client]string{a: "/x", b: "/y"} {
+		if _, err := semaphore(c, path).Acquire(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		for c, path := range map[*client.Client]string{b: "/x", a: "/y"} {
+			wg.Go(func() {
+				if _, err := semaphore(c, path).Acquire(ctx, 1); !errors.Is(err, context.Canceled) {
+					t.Errorf("acquired: %v", err)
+				}
+			})
+		}
+	}
+	defer wg.Wait()
+	defer cancel()
+	for _, path := range []string{"/x", "/y"} {
+		eventually(t, func() bool {
+			queue, err := semaphore(a, path).Queue(t.Context())
+			return err == nil && len(queue) == 4 // two leases and two waiters
+		})
+	}
+	if s := do(t, srv, "deadlocks"); s.code != exitFailure || strings.Count(s.out, "\n") != 3 || !strings.Contains(s.err, "2 waits are part") {
 		t.Errorf("%+v", s)
 	}
 }
