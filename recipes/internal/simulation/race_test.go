@@ -8,10 +8,10 @@ package simulation_test
 const (
 	schedules                 = 24
 	ensembleSchedules         = 16
-	ensembleGameSchedules     = 32
-	ensembleElectionSchedules = 32
+	ensembleGameSchedules     = 24
+	ensembleElectionSchedules = 20
 	keeperSchedules           = 12
-	watchSchedules            = 16
+	watchSchedules            = 8
 	crowdSchedules            = 6
 	repetitions               = 2
 	runsPerSeed               = 2 // in TestSameSeedSameRun
