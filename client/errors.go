@@ -50,7 +50,7 @@ var (
 var (
 	// ErrClosed is returned by every call on a client after Close, and is the
 	// cause of a session that Close ended.
-	ErrClosed = errors.New("client: closed")
+	ErrClosed = errors.New("client: the client was closed")
 
 	// ErrSessionLost says that the session is over although this client did not close
 	// it. The server expired it, or no request sent within its timeout was answered.

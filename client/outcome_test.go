@@ -140,7 +140,7 @@ func TestErrorTexts(t *testing.T) {
 		r.srv.Thaw()
 		r.check(c.CloseContext(r.ctx))
 		_, err = c.Session(r.ctx)
-		wantText(t, err, "client: session: closed")
+		wantText(t, err, "client: session: the client was closed")
 	})
 }
 

@@ -276,7 +276,7 @@ var firstHour = []mistake{
 		hold := h.hold(c)
 		h.check(c.CloseContext(h.ctx))
 		return h.lost(hold)
-	}, "lock lost: /locks/orders: client: closed"},
+	}, "lock lost: /locks/orders: client: the client was closed"},
 	{"closed while waiting", func(h *hour) error {
 		h.hold(h.client("a", client.WithName("billing")))
 		b := h.client("b")
@@ -286,7 +286,7 @@ var firstHour = []mistake{
 		time.Sleep(time.Second)
 		h.check(b.CloseContext(h.ctx))
 		return <-ended
-	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* client=billing: client: closed"},
+	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* client=billing: client: the client was closed"},
 	{"deleted by an operator", func(h *hour) error {
 		hold := h.hold(h.client("a"))
 		h.check(h.srv.Delete(hold.Path()))

@@ -101,7 +101,7 @@ func TestErrorTexts(t *testing.T) {
 				h := r.held(r.mutex(c))
 				r.check(c.CloseContext(r.ctx))
 				return h.Err()
-			}, "lock lost", "client: closed",
+			}, "lock lost", "client: the client was closed",
 		},
 		"guard after the release": {
 			func(r *rig) error {

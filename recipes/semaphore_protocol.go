@@ -201,7 +201,7 @@ func (p permits) awaitRoom(ctx context.Context, session *client.Session, listed 
 					err = p.waited(session, seen, err)
 				}
 			case !wait:
-				err = p.busy(ctx)
+				err = p.busy(ctx, session)
 			}
 		}
 		changed.stop()
@@ -212,13 +212,15 @@ func (p permits) awaitRoom(ctx context.Context, session *client.Session, listed 
 	}
 }
 
-// busy returns a BusyError with a holder, nil if all holders have released meanwhile.
-func (p permits) busy(ctx context.Context) error {
+// busy returns a BusyError with a holder, nil if all holders have released meanwhile. A
+// caller knows its own leases, so a holder of another session is named if there is one.
+func (p permits) busy(ctx context.Context, session *client.Session) error {
 	holders, err := p.leases.contenders(ctx)
-	if err == nil && len(holders) > 0 {
-		err = &BusyError{Holder: holders[0]}
+	if err != nil || len(holders) == 0 {
+		return err
 	}
-	return err
+	other := slices.IndexFunc(holders, func(c Contender) bool { return c.Session != session.ID() })
+	return &BusyError{Holder: holders[max(0, other)]}
 }
 
 // seeLeases says whether there is room, and which leases take it. If watch is set, changed

@@ -112,11 +112,16 @@ func (p permits) waited(session *client.Session, seen occupied, err error) error
 		y, _ := leaseNumber(b.name)
 		return cmp.Compare(x, y)
 	})
+	all := seen.others + p.n
+	free := fmt.Sprintf("%d of %d", max(0, all-len(seen.held)), all)
+	if len(seen.held) > all {
+		free += fmt.Sprintf(" (%d are held: their number was lowered, or another client goes by a greater one)", len(seen.held))
+	}
 	number, _ := leaseNumber(ahead.name)
 	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
 	w := &WaitError{
 		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
-		Err: fmt.Errorf("permits free: %d of %d, asked for: %d: %w", max(0, seen.others+p.n-len(seen.held)), seen.others+p.n, p.n, err),
+		Err: fmt.Errorf("permits free: %s, asked for: %d: %w", free, p.n, err),
 	}
 	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
 	if ahead.stat != nil {
