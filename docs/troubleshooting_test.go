@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"go/types"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,4 +153,27 @@ func TestTroubleshootingTexts(t *testing.T) {
 		t.Error("the page quotes nothing")
 	}
 	t.Logf("%d quotes", quoted)
+}
+
+// Each warning that the code logs has a row.
+func TestTroubleshootingWarnings(t *testing.T) {
+	t.Parallel()
+	var quotes []string
+	for _, row := range rows(t)["Warnings in the log"][1:] {
+		quote, _, _ := strings.Cut(strings.Trim(row[0], "`"), "...")
+		quotes = append(quotes, strings.TrimSpace(quote))
+	}
+	var code string
+	for _, dir := range []string{"client", "recipes", "retry", "internal/wire"} {
+		code += sourceOf(t, filepath.Join(root, dir))
+	}
+	lines := regexp.MustCompile(`(?:\bLevel(?:Warn|Error),|\.(?:Warn|Error)\()\s*"zookeeper: ([^"]+)"`).FindAllStringSubmatch(code, -1)
+	for _, line := range lines {
+		if !slices.ContainsFunc(quotes, func(quote string) bool { return strings.HasPrefix(line[1], quote) }) {
+			t.Errorf("troubleshooting.md has no row for the warning %q", line[1])
+		}
+	}
+	if len(lines) < len(quotes)-1 { // the level of "no connection" is a variable
+		t.Errorf("%d warnings found in the code, and %d rows", len(lines), len(quotes))
+	}
 }
