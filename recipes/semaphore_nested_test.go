@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,24 @@ func TestSemaphoreWithinALease(t *testing.T) {
 		r.check(got.lease.Close())
 		r.drained()
 		wantNoGoroutine(t)
+	})
+}
+
+// The refusal names a lease of somebody else: the caller knows its own.
+func TestSemaphoreWithinALeaseNamesAnother(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.semaphore(r.connect("a"), 2)
+		own := r.lease(s, 1)
+		other := r.lease(r.semaphore(r.connect("b"), 2), 1)
+		_, err := s.Acquire(own.Context(), 1)
+		wantErr(t, err, recipes.ErrWouldDeadlock)
+		if !strings.Contains(err.Error(), other.Path()) || strings.Contains(err.Error(), own.Path()) {
+			t.Errorf("%v", err)
+		}
+		r.check(other.Close())
+		r.check(own.Close())
+		r.drained()
 	})
 }
 
