@@ -61,6 +61,16 @@ func TestErrorTexts(t *testing.T) {
 				return err
 			}, "context deadline exceeded", ", of this same client (if that hold is the caller's, pass its context to the acquire)",
 		},
+		"behind a waiter of the client": {
+			func(r *rig) error {
+				m := r.mutex(r.connect("a"))
+				r.held(m)
+				acquire(r.within(time.Minute), m)
+				time.Sleep(time.Second)
+				_, err := m.Acquire(r.within(time.Second))
+				return err
+			}, "context deadline exceeded", ", of this same client (if the caller holds the lock, pass the context of its hold to the acquire)",
+		},
 		"no server, in time": {
 			func(r *rig) error {
 				m := r.mutex(r.connect("a"))

@@ -45,8 +45,10 @@ func (e *WaitError) Error() string {
 		switch {
 		case e.hint && e.Ahead.Mode == ModeLease:
 			s += " (if that lease is the caller's, release it first)"
-		case e.hint:
+		case e.hint && e.Ahead.Holder:
 			s += " (if that hold is the caller's, pass its context to the acquire)"
+		case e.hint:
+			s += " (if the caller holds the lock, pass the context of its hold to the acquire)"
 		}
 	}
 	return s + ": " + e.Err.Error()
