@@ -94,3 +94,28 @@ func TestWithdrawalAmongUnreadable(t *testing.T) {
 		r.clean()
 	}, zktest.WithVersion(zktest.ZooKeeper380)) // before ZOOKEEPER-2590
 }
+
+// A member comes into an open round whose ready node it may not read. An operator deletes that
+// before the member asks again, for the error. Seed 483 of the schedules did so.
+func TestUnreadableReadyIsGone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
+		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		_, err := r.connect("op").SetACL(r.ctx, ready, hidden, client.AnyVersion)
+		r.check(err)
+		until, asked := make(chan struct{}), 0
+		rule := r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready, Times: 2}, func(context.Context, zktest.Request) {
+			if asked++; asked == 2 {
+				<-until
+			}
+		})
+		late := r.enter(r.ctx, c)
+		r.check(rule.Wait(r.within(time.Minute), 2))
+		r.check(r.srv.Delete(ready))
+		close(until)
+		ms = append(ms, r.inside(late)...) // two others stand, so the member opens a round
+		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]), r.leave(r.ctx, ms[2]))
+		r.clean()
+	}, zktest.WithVersion(zktest.ZooKeeper380))
+}
