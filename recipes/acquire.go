@@ -123,10 +123,10 @@ func endedBefore(err error) error {
 // until the node is gone or ctx ends.
 func abandon(ctx context.Context, m *seqqueue.Member, err error) {
 	if errors.Is(err, ErrForeignLock) {
-		_ = m.Delete(ctx) // what fails goes on in the background
+		_ = m.Vacate(ctx) // what fails goes on in the background
 		return
 	}
-	m.DeleteInBackground()
+	m.VacateInBackground()
 }
 
 // opOf is what an acquire is called in errors.

@@ -95,7 +95,7 @@ func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
 		g.first.cancel(err)
 		g.first.outer.leave()
 		g.countDown(&g.first)
-		g.DeleteInBackground()
+		g.VacateInBackground()
 		return nil, err
 	}
 	return newHold(&g.first, g), nil
@@ -241,7 +241,7 @@ func (g *grant) timeout() time.Duration { return g.Session.Timeout() }
 func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
 	last := g.countDown(e)
 	if last && lost == nil {
-		return g.left(last, g.deleted(ctx, g.Delete(ctx)))
+		return g.left(last, g.deleted(ctx, g.Vacate(ctx)))
 	}
 	return g.leaveAtOnce(last, lost)
 }
@@ -250,7 +250,7 @@ func (g *grant) leave(ctx context.Context, e *ending, lost error) error {
 // waits for nothing.
 func (g *grant) leaveAtOnce(last bool, lost error) error {
 	if last {
-		g.DeleteInBackground() // the session may have outlived its lease, or a server may keep it
+		g.VacateInBackground() // the session may have outlived its lease, or a server may keep it
 	}
 	return g.left(last, lost)
 }

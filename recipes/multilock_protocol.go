@@ -249,7 +249,7 @@ func (c *collecting) withdraw(ctx context.Context) error {
 		nodes[k] = seqqueue.Placed{Own: m.Own, In: c.parts[c.rest[k+1]].gate.c}
 	}
 	c.members = c.members[:1]
-	errs := seqqueue.DeleteTogether(ctx, nodes)
+	errs := seqqueue.VacateTogether(ctx, nodes)
 	for k, err := range errs {
 		if errors.Is(err, seqqueue.ErrGone) {
 			errs[k] = nil

@@ -64,7 +64,7 @@ func releaseTogether(ctx context.Context, holds []*Hold, errs []error, some []in
 		defer stop()
 		ctx = longer
 	}
-	for k, err := range seqqueue.DeleteTogether(ctx, nodes) {
+	for k, err := range seqqueue.VacateTogether(ctx, nodes) {
 		g := holds[own[k]].grant
 		errs[own[k]] = g.left(true, g.deleted(ctx, err))
 	}

@@ -122,7 +122,7 @@ func (w *waiters) behind(x *waiter) *waiter {
 
 // drop deletes leases that no hold relies on. The caller holds w.mu.
 func (w *waiters) drop(leases place) {
-	leases.Own.DeleteInBackground()
+	leases.Own.VacateInBackground()
 	w.lose(leases.Paths)
 }
 
@@ -462,23 +462,23 @@ func (p place) lending() *waiters {
 	return p.of.waiters()
 }
 
-// Delete deletes the nodes of a place, or hands them over to waiters.
-func (p place) Delete(ctx context.Context) error {
+// Vacate deletes the nodes of a place, or hands them over to waiters.
+func (p place) Vacate(ctx context.Context) error {
 	w := p.lending()
 	if w == nil {
-		return p.Own.Delete(ctx)
+		return p.Own.Vacate(ctx)
 	}
 	done, err := w.handOver(ctx, p)
 	if !done {
-		err = p.Own.Delete(ctx)
+		err = p.Own.Vacate(ctx)
 		w.deleted(p, err)
 	}
 	return err
 }
 
-// DeleteInBackground deletes the nodes of a place without waiting.
-func (p place) DeleteInBackground() {
-	p.Own.DeleteInBackground()
+// VacateInBackground deletes the nodes of a place without waiting.
+func (p place) VacateInBackground() {
+	p.Own.VacateInBackground()
 	p.untold()
 }
 

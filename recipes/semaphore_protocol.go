@@ -249,7 +249,7 @@ func (p permits) grantLeases(ctx context.Context, m *seqqueue.Member, data []byt
 // returns err, which names that lock.
 func (p permits) mixed(ctx context.Context, leases place, err error) error {
 	p.unmixed.Store(false)
-	_ = leases.Own.Delete(ctx) // what fails goes on in the background
+	_ = leases.Own.Vacate(ctx) // what fails goes on in the background
 	return err
 }
 
@@ -482,7 +482,7 @@ func leaseCount(name string) uint32 {
 // If another client has deleted one of them, m is nil and all are being deleted.
 func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member, err error) {
 	if err = p.gate.queue.MayJoin(ctx); err != nil {
-		leases.DeleteInBackground()
+		leases.VacateInBackground()
 		return nil, err
 	}
 	parts := make([]client.Op, len(leases.Paths))
@@ -494,7 +494,7 @@ func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member
 	if err == nil {
 		return p.gate.queue.Adopt(leases.Session, node.Prefix, made[0])
 	}
-	leases.DeleteInBackground()
+	leases.VacateInBackground()
 	var refused *client.MultiError
 	if errors.As(err, &refused) && refused.Index >= 0 || errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
 		return nil, nil //nolint:nilnil // the acquire has no place yet

@@ -290,7 +290,7 @@ func (q *Queue) adopt(m *Member, tag string, e inside.Entry) error {
 	switch n := m.Node.Sequence(); {
 	case n < 0 || n >= lastSequence:
 		q.refused.Store(true)
-		m.DeleteInBackground()
+		m.VacateInBackground()
 		return fmt.Errorf("%w (got %s)", ErrExhausted, m.Path)
 	case n >= warnSequence && q.warned.CompareAndSwap(false, true):
 		inner.Logger(q.c).Warn("zookeeper: a queue has used up half of its sequence numbers; it will refuse to work near the end",

@@ -24,11 +24,11 @@ func (o Own) Break() {
 	o.member.breakOff()
 }
 
-// Delete deletes the nodes, all in one transaction. If another client had deleted one,
-// it returns [ErrGone]. If the nodes are deleted with the session, it returns the
-// session's end. After any other error the nodes may still stand. After every error
-// the remover deletes what is left, until that succeeds or the session is over.
-func (o Own) Delete(ctx context.Context) error {
+// Vacate lets the contender behind go on, and deletes the nodes in one transaction. If another
+// client had deleted one, it returns [ErrGone]. If the nodes are deleted with the session, it
+// returns the session's end. After any other error the nodes may still stand. After every
+// error the remover deletes what is left, until that succeeds or the session is over.
+func (o Own) Vacate(ctx context.Context) error {
 	o.member.leave()
 	defer o.member.quit()
 	return o.deleted(o.delete(ctx))
@@ -86,9 +86,9 @@ func (o Own) deleteRest(ctx context.Context) error {
 	return nil
 }
 
-// DeleteInBackground deletes the nodes without waiting. As with Delete, no hold may
+// VacateInBackground does so without waiting. As with Vacate, no hold may
 // rely on them any more: the contender behind may be granted at once.
-func (o Own) DeleteInBackground() {
+func (o Own) VacateInBackground() {
 	o.member.leave()
 	defer o.member.quit()
 	o.deleteInBackground()

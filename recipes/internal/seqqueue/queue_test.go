@@ -86,7 +86,7 @@ func TestQueueIsFIFO(t *testing.T) {
 				w.check(m.Await(w.ctx, seqqueue.AllBlock))
 				order = append(order, i) // one at a time, or -race tells
 				time.Sleep(time.Millisecond)
-				w.check(m.Delete(w.ctx))
+				w.check(m.Vacate(w.ctx))
 			})
 		}
 		line, err := w.q.Line(w.ctx)
@@ -135,7 +135,7 @@ func TestSequenceEnd(t *testing.T) {
 				} else {
 					w.check(err)
 					w.check(m.Await(w.ctx, seqqueue.AllBlock))
-					w.check(m.Delete(w.ctx))
+					w.check(m.Vacate(w.ctx))
 				}
 				w.check(w.c.CloseContext(w.ctx)) // and everything is written
 				if got := strings.Contains(w.log.String(), "half of its sequence numbers"); got != tt.warns {
@@ -160,7 +160,7 @@ func TestWrappedNeighbour(t *testing.T) {
 		if ahead != nil || !errors.Is(err, seqqueue.ErrExhausted) {
 			w.Errorf("Ahead = %v, %v", ahead, err)
 		}
-		w.check(m.Delete(w.ctx))
+		w.check(m.Vacate(w.ctx))
 	})
 }
 
@@ -172,11 +172,11 @@ func TestMemberGone(t *testing.T) {
 		go func() { waiting <- m.Await(w.ctx, seqqueue.AllBlock) }()
 		time.Sleep(time.Second)
 		w.check(w.srv.Delete(m.Path))
-		w.check(first.Delete(w.ctx))
+		w.check(first.Vacate(w.ctx))
 		if err := <-waiting; !errors.Is(err, seqqueue.ErrGone) {
 			w.Errorf("Await = %v", err)
 		}
-		if err := m.Delete(w.ctx); !errors.Is(err, seqqueue.ErrGone) {
+		if err := m.Vacate(w.ctx); !errors.Is(err, seqqueue.ErrGone) {
 			w.Errorf("Delete = %v", err)
 		}
 		m = w.join()
@@ -204,13 +204,13 @@ func TestMemberOfALostSession(t *testing.T) {
 		w.check(err)
 		for name, err := range map[string]error{
 			"Await":  m.Await(w.ctx, seqqueue.AllBlock),
-			"Delete": m.Delete(w.ctx),
+			"Vacate": m.Vacate(w.ctx),
 		} {
 			if !errors.Is(err, client.ErrSessionLost) {
 				w.Errorf("%s = %v", name, err)
 			}
 		}
-		m.DeleteInBackground()
+		m.VacateInBackground()
 		w.empty()
 	})
 }
@@ -223,7 +223,7 @@ func TestDeleteFails(t *testing.T) {
 		w.srv.Freeze()
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
-		if err := m.Delete(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := m.Vacate(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("Delete = %v", err)
 		}
 		w.srv.Thaw()

@@ -86,7 +86,7 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 	if err != nil {
 		for i, m := range members {
 			if i != at {
-				m.DeleteInBackground()
+				m.VacateInBackground()
 			}
 		}
 		return nil, at, err
@@ -134,13 +134,13 @@ type Placed struct {
 	In *client.Client
 }
 
-// DeleteTogether is [Own.Delete] of nodes that one session has made. They are deleted in one
+// VacateTogether is [Own.Vacate] of nodes that one session has made. They are deleted in one
 // transaction. If that is refused, each is deleted alone, so that the errors say which was
 // missing. The errors are in the order of the nodes.
 //
 // The members leave in the opposite order. A waiter behind the first of them goes on to the
 // other queues, and finds the members there over.
-func DeleteTogether(ctx context.Context, all []Placed) []error {
+func VacateTogether(ctx context.Context, all []Placed) []error {
 	errs, ops := make([]error, len(all)), deletions(all)
 	for _, p := range slices.Backward(all) {
 		p.member.leave() // and nothing else before the delete: it wakes others, who may send requests
