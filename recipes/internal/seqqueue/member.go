@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/inside"
 )
 
-// Member is a contender of this process. Await and Delete are for one goroutine. Once Join has
+// Member is a contender of this process. Await and Vacate are for one goroutine. Once Join has
 // returned, the member's node is the same for ever.
 type Member struct {
 	Own // its node, of which there is one
