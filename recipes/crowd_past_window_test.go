@@ -1,0 +1,187 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes"
+)
+
+// A crowd in one process begins at one instant. Its nodes stay within the window from the first
+// one on, so a goroutine of another process has each turn within 70 grants, the first one too.
+func TestCrowdPastWindow(t *testing.T) {
+	t.Parallel()
+	lock := func(r *rig, c *client.Client, path string, opts ...recipes.LockOption) *recipes.InterProcessMutex {
+		m, err := recipes.NewInterProcessMutex(c, path, opts...)
+		r.check(err)
+		return m
+	}
+	of := func(r *rig, locks ...recipes.Lock) contending {
+		m, err := recipes.NewInterProcessMultiLock(locks...)
+		r.check(err)
+		return each(m)
+	}
+	for name, kind := range map[string]struct {
+		queue string
+		of    func(r *rig, c *client.Client, i int) contending
+	}{
+		"control: mutex": {dir, func(r *rig, c *client.Client, _ int) contending { return each(r.mutex(c)) }},
+		"control: multi-lock": {"/x", func(r *rig, c *client.Client, _ int) contending {
+			return of(r, lock(r, c, "/x"), lock(r, c, "/y"))
+		}},
+		"multi-lock beside kazoo": {"/x", func(r *rig, c *client.Client, _ int) contending {
+			return of(r, lock(r, c, "/x", recipes.WithKazoo()), lock(r, c, "/y", recipes.WithKazoo()))
+		}},
+		"multi-lock of an own lock and a common one": {"/y", func(r *rig, c *client.Client, i int) contending {
+			return of(r, lock(r, c, fmt.Sprint("/x", i)), lock(r, c, "/y"))
+		}},
+		"multi-lock of a read lock and a mutex": {"/y", func(r *rig, c *client.Client, _ int) contending {
+			l, err := recipes.NewInterProcessReadWriteLock(c, "/x")
+			r.check(err)
+			return of(r, l.ReadLock(), lock(r, c, "/y"))
+		}},
+		"multi-lock of many permits and a mutex": {"/y", func(r *rig, c *client.Client, _ int) contending {
+			s, err := recipes.NewInterProcessSemaphoreV2(c, pool, 1000)
+			r.check(err)
+			return of(r, s.Permits(1), lock(r, c, "/y"))
+		}},
+		"selector and mutex": {dir, func(r *rig, c *client.Client, i int) contending {
+			if i%2 == 0 {
+				return each(r.mutex(c))
+			}
+			e, err := recipes.NewLeaderSelector(c, dir)
+			r.check(err)
+			return campaigning(e.Election)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				c := r.connect("crowd")
+				r.fromTheStart(kind.queue, func(i int) contending { return kind.of(r, c, i) }, kind.of(r, r.connect("other"), -2))
+			})
+		})
+	}
+}
+
+// A semaphore of which nobody has waited lately makes its leases before it stands in the queue.
+// A crowd that comes at one instant then stands in the queue past the window.
+func TestCrowdPastWindowOfCalmSemaphore(t *testing.T) {
+	t.Parallel()
+	for name, n := range map[string]int{"one permit": 1, "three permits": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				taking := func(s *recipes.InterProcessSemaphoreV2) contending {
+					return func(ctx context.Context) (recipes.AnyHold, error) { return s.Acquire(ctx, n) }
+				}
+				s := r.calm(r.semaphore(r.connect("crowd"), n))
+				other := r.semaphore(r.connect("other"), n)
+				r.fromTheStart(poolQueue, func(int) contending { return taking(s) }, taking(other))
+			})
+		})
+	}
+}
+
+// A crowd asks for a multi-lock before its client is connected.
+func TestCrowdPastWindowBeforeSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		link := r.srv.Client("crowd")
+		link.Refuse()
+		c := r.connect("crowd", client.WithLazyConnect())
+		m := r.multi(c, "/x", "/y")
+		other := r.multi(r.connect("other"), "/x", "/y")
+		time.AfterFunc(10*time.Millisecond, link.Accept)
+		r.fromTheStart("/x", func(int) contending { return each(m) }, each(other))
+	})
+}
+
+// fromTheStart lets a crowd begin. As soon as nodes of it stand in the queue, another contender
+// comes, which must have each turn within 70 grants of the crowd.
+func (r *rig) fromTheStart(queue string, crowd func(i int) contending, other contending) {
+	r.Helper()
+	const members, turns = 200, 3
+	grants, over := 0, make(chan struct{})
+	var mu sync.Mutex // guards grants
+	var all sync.WaitGroup
+	for i := range members {
+		acquire := crowd(i)
+		all.Go(func() {
+			for {
+				h, err := acquire(r.ctx)
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				mu.Lock()
+				grants++
+				mu.Unlock()
+				if err := h.Release(r.ctx); err != nil {
+					r.Error(err)
+				}
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for len(r.srv.Children(queue)) < 32 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(5 * time.Millisecond)
+	if line := len(r.srv.Children(queue)); line > 66 {
+		r.Errorf("%d nodes in the queue", line)
+	}
+	for turn := range turns {
+		mu.Lock()
+		before := grants
+		mu.Unlock()
+		h, err := other(r.ctx)
+		r.check(err)
+		mu.Lock()
+		if got := grants - before; got > 70 {
+			r.Errorf("%d grants of the crowd before turn %d of the other", got, turn)
+		}
+		mu.Unlock()
+		r.check(h.Release(r.ctx))
+	}
+	close(over)
+	all.Wait()
+}
+
+// A hold of the past does not stand in the way of a campaign in its context, so such campaigns
+// stand in the window as well.
+func TestElectionWindowAfterHold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const window, all = 64, 100
+		e := r.latch(r.connect("a"), "a")
+		first := r.leads(e)
+		past := context.WithoutCancel(first.Context())
+		r.check(first.Release(r.ctx))
+		leader := r.leads(e)
+		ctx, cancel := context.WithCancel(past)
+		var campaigns sync.WaitGroup
+		for range all {
+			campaigns.Go(func() {
+				_, err := e.Campaign(ctx)
+				wantErr(t, err, context.Canceled)
+			})
+		}
+		time.Sleep(time.Second)
+		if line := len(r.srv.Children(leaders)); line > window {
+			t.Errorf("%d campaigns of one client stand in line", line)
+		}
+		cancel()
+		campaigns.Wait()
+		r.check(leader.Release(r.ctx))
+		r.inElection(0)
+	})
+}
