@@ -32,6 +32,7 @@ type taker struct {
 	nested bool  // it takes them one within the other, and is no multi-lock
 	g      gathering
 	has    uint8 // locks that it believes to hold
+	run    int8  // locks that it is to join together
 	state  int8
 }
 
@@ -55,7 +56,7 @@ var (
 	errHalf     = errors.New("an acquire has ended with half of its locks")
 	errSkipped  = errors.New("a lock is taken before one that is named before")
 	errWaitless = errors.New("an acquire waits that must not wait")
-	errAlone    = errors.New("a queue is joined alone, and is not the first of a contended multi-lock")
+	errAlone    = errors.New("a queue is joined alone, and is neither contended nor the only one")
 )
 
 // stands is the set of the locks in whose queues i stands.
@@ -97,6 +98,13 @@ func (h *harbour) moves(all []harbourMove) []harbourMove {
 		switch t.state {
 		case takes:
 			add("goes on")
+			if !t.plans() {
+				break
+			}
+			add("finds the next contended")
+			if len(t.wants()) > 2 {
+				add("finds the third contended")
+			}
 		case waits:
 			if l := t.wants()[0]; h.line[l][0] == i+1 {
 				add("has its turn")
@@ -112,10 +120,23 @@ func (h *harbour) moves(all []harbourMove) []harbourMove {
 	return all
 }
 
+// plans reports whether a taker looks which locks are contended, as its client knows.
+func (t *taker) plans() bool { return !t.nested && t.g.wait && t.g.missing > 0 && t.g.joined == 0 }
+
 func (h *harbour) apply(m harbourMove, next func(*gathering) gatherDeed) error {
 	t := &h.at[m.who]
 	switch m.what {
-	case "goes on":
+	case "goes on", "finds the next contended", "finds the third contended":
+		t.run = int8(len(t.wants())) //nolint:gosec // three at the most
+		switch {
+		case m.what == "finds the next contended":
+			t.run = 0
+		case m.what == "finds the third contended":
+			t.run = 2
+		}
+		if t.plans() {
+			t.g.alone = t.run <= 1
+		}
 		if err := h.step(m.who, t, next); err != nil {
 			return err
 		}
@@ -157,19 +178,19 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed) error
 		}
 		t.state = holds
 	case joinFirst:
-		if !t.nested && (t.has != 0 || !t.g.contended) {
-			return errAlone
-		}
 		if !t.nested && !t.g.wait {
 			return errWaitless // in the window
+		}
+		if !t.nested && !t.g.alone {
+			return errAlone
 		}
 		h.join(wants[0], i)
 		t.g.join(1)
 	case joinRest:
-		for _, l := range wants {
+		for _, l := range wants[:t.run] {
 			h.join(l, i)
 		}
-		t.g.join(len(wants))
+		t.g.join(int(t.run))
 	case look:
 		switch {
 		case h.line[wants[0]][0] == i+1:
@@ -210,8 +231,7 @@ func (h *harbour) take(i int8, t *taker) error {
 }
 
 // harbours is the machine for takers of these locks: a letter of each lock, small for those
-// that take them one within the other, with a question mark for those that must not wait, and
-// with a star where the first lock is contended.
+// that take them one within the other, and with a question mark for those that must not wait.
 func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Machine[harbour, harbourMove] {
 	var start harbour
 	for i, text := range takers {
@@ -220,8 +240,6 @@ func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Ma
 			switch {
 			case r == '?':
 				t.g.wait = false
-			case r == '*':
-				t.g.contended = true
 			case r >= 'a':
 				t.nested = true
 				t.locks |= 1 << (r - 'a')
@@ -255,7 +273,7 @@ func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Ma
 // Three acquires of all kinds, of all sets of locks that meet.
 func TestExploreGatherings(t *testing.T) {
 	t.Parallel()
-	kinds := []string{"ABC", "AB*", "BC", "AC*", "AB?*", "abc", "b"}
+	kinds := []string{"ABC", "AB", "BC", "AC", "AB?", "abc", "b"}
 	states, worlds := 0, 0
 	for i, a := range kinds {
 		for j, b := range kinds[i:] {
@@ -290,7 +308,7 @@ func TestExploreGatheringsFindsPlants(t *testing.T) {
 				return gatherDone
 			}
 			return g.next()
-		}, [taxa]string{"ABC*", "b", "b"}, errHalf.Error()},
+		}, [taxa]string{"ABC", "b", "b"}, errHalf.Error()},
 		"a try waits": {func(g *gathering) gatherDeed {
 			if deed := g.next(); deed != look {
 				return deed
@@ -302,13 +320,13 @@ func TestExploreGatheringsFindsPlants(t *testing.T) {
 				return deed
 			}
 			return joinFirst
-		}, [taxa]string{"ABC*", "b", "b"}, errAlone.Error()},
+		}, [taxa]string{"ABC", "b", "b"}, errAlone.Error()},
 		"a try stands in the window": {func(g *gathering) gatherDeed {
 			if deed := g.next(); deed != joinRest {
 				return deed
 			}
 			return joinFirst
-		}, [taxa]string{"AB?*", "b", "b"}, errWaitless.Error()},
+		}, [taxa]string{"AB?", "b", "b"}, errWaitless.Error()},
 		"it takes its turn without a look": {func(g *gathering) gatherDeed {
 			deed := g.next()
 			if deed == withdraw {

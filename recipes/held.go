@@ -49,6 +49,16 @@ func (g *grant) within(ctx context.Context) context.Context {
 	return &held{ctx, g, outer}
 }
 
+// within reports whether ctx descends from a hold of any kind on the path of key that was not
+// released.
+func within(ctx context.Context, key heldKey) bool {
+	h, _ := ctx.Value(key.on).(*held)
+	for h != nil && errors.Is(h.grant.err(), ErrReleased) {
+		h = h.outer
+	}
+	return h != nil
+}
+
 // heldBy returns the innermost grant that ctx descends from and that was not
 // released, nil if there is none. It may be lost.
 func heldBy(ctx context.Context, key heldKey) *grant {

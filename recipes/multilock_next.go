@@ -9,8 +9,8 @@ package recipes
 //
 //	the acquire                                   event      it does
 //	has all locks                                 any        done
-//	stands in no queue, and has no lock,          any        joinFirst
-//	  may wait, and the first is contended
+//	stands in no queue, may wait, and             any        joinFirst
+//	  is to join the next one alone
 //	stands in no queue, otherwise                 any        joinRest
 //	stands in queues, and must not wait           any        look
 //	stands in several queues, and may wait        join,      look
@@ -21,12 +21,12 @@ package recipes
 // look, withdraw and await are about the first of these queues. withdraw leaves all others.
 // An acquire that must not wait ends if a look finds a contender ahead.
 type gathering struct {
-	wait      bool // for other contenders
-	contended bool // the first lock is, as far as is known
-	missing   int  // locks that it has not
-	joined    int  // of these, from the first on: it stands in their queues
-	has       int  // locks of the row
-	blocked   bool // a contender is ahead in the first queue
+	wait    bool // for other contenders
+	alone   bool // the first of the missing locks is contended, as far as is known, or the only one
+	missing int  // locks that it has not
+	joined  int  // of these, from the first on: it stands in their queues
+	has     int  // locks of the row
+	blocked bool // a contender is ahead in the first queue
 }
 
 // gatherDeed is what an acquire of several locks does next.
@@ -35,7 +35,7 @@ type gatherDeed int
 const (
 	gatherDone gatherDeed = iota
 	joinFirst             // join the queue of the first missing lock, as the lock itself does
-	joinRest              // join the queues of the missing locks, those of one client, in one transaction
+	joinRest              // join the queues of the missing locks of one client, up to one that is contended, in one transaction
 	look                  // take the turn in the first queue, if it has come
 	withdraw              // delete the nodes behind the first
 	await                 // wait for the turn in the first queue, and take it
@@ -46,7 +46,7 @@ func (g *gathering) next() gatherDeed {
 	switch {
 	case g.missing == 0:
 		return gatherDone
-	case g.joined == 0 && g.wait && g.has == 0 && g.contended:
+	case g.joined == 0 && g.wait && g.alone:
 		return joinFirst
 	case g.joined == 0:
 		return joinRest

@@ -25,6 +25,7 @@ type collecting struct {
 	crowd *crowded // of the multi-lock
 
 	rest    []int              // the missing locks
+	run     int                // of these are to be joined together
 	members []*seqqueue.Member // in the queues of the first of these
 	since   time.Time          // when the newest of the members joined
 }
@@ -101,10 +102,7 @@ func (c *collecting) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.missing = len(c.rest); c.missing > 0 {
-		gate := c.first().gate
-		c.contended = c.crowd.lately() || c.together() == 1 || gate.queue.Contended(gate.tag)
-	}
+	c.missing = len(c.rest)
 	err := c.gather(ctx)
 	if err != nil {
 		for _, m := range c.members {
@@ -142,9 +140,36 @@ func (c *collecting) free(ctx context.Context) error {
 	return cmp.Or(errs...)
 }
 
+// plan notes which of the missing locks are joined next: those of one client, up to one that
+// is contended. That one is joined alone, within the window of its queue.
+//
+// Nobody knows who contends before there is a session: then all acquires go on at one instant.
+func (c *collecting) plan(ctx context.Context) error {
+	c.run = c.together()
+	if !c.wait {
+		return nil
+	}
+	if _, err := c.first().gate.key.root.Session(ctx); err != nil {
+		return &LockError{Path: c.first().path, Err: err}
+	}
+	for k := range c.run {
+		if gate := c.parts[c.rest[k]].gate; gate.queue.Contended(gate.tag) {
+			c.run = k
+			break
+		}
+	}
+	c.alone = c.run <= 1 || c.has == 0 && c.crowd.lately()
+	return nil
+}
+
 // gather takes the missing locks. On error it leaves the nodes of its members.
 func (c *collecting) gather(ctx context.Context) error {
 	for {
+		if c.missing > 0 && c.joined == 0 {
+			if err := c.plan(ctx); err != nil {
+				return err
+			}
+		}
 		deed := c.next()
 		var err error
 		switch deed {
@@ -177,9 +202,9 @@ func (c *collecting) joinFirst(ctx context.Context) error {
 	return nil
 }
 
-// joinRest joins the queues of the missing locks of one client, in one transaction.
+// joinRest joins the queues of the next missing locks, in one transaction.
 func (c *collecting) joinRest(ctx context.Context) error {
-	parts := make([]part, c.together())
+	parts := make([]part, c.run)
 	for k := range parts {
 		parts[k] = c.parts[c.rest[k]]
 	}

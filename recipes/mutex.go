@@ -201,7 +201,7 @@ func (l *lockInternals) join(ctx context.Context) (*seqqueue.Member, error) {
 	if err := met(ctx, l.c); err != nil {
 		return nil, err
 	}
-	if _, nested := ctx.Value(l.key.on).(*held); nested { // acquires that wait in the process may wait for its hold
+	if within(ctx, l.key) { // acquires that wait in the process may wait for that hold
 		return l.queue.JoinPast(ctx, l.node())
 	}
 	m, err := l.queue.Join(ctx, l.node())

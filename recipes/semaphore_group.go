@@ -51,6 +51,11 @@ type waiters struct {
 	mu    sync.Mutex // guards the rest; never held across I/O
 	book  book
 	heirs map[*seqqueue.Member]*heir
+
+	// next stood behind the last one granted. Its number alone would not tell: the numbers of a
+	// queue that was made anew are those of the old one, and the waiters that name the semaphore
+	// in another namespace have a book of their own.
+	next *seqqueue.Member
 }
 
 // heir is an acquire among waiters.
@@ -277,6 +282,7 @@ func (t *transaction) granted(leases []place) {
 	if t.behind != nil {
 		successor = t.behind.Number()
 	}
+	t.w.next = t.behind
 	t.w.book.granted(names, &zk.Stat{EphemeralOwner: first.Session.ID(), Czxid: first.token, Ctime: time.Now().UnixMilli()}, successor, t.err != nil)
 	for i, h := range t.heirs {
 		next := t.behind

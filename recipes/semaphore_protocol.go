@@ -376,7 +376,8 @@ func (p permits) learn(free bool) {
 
 // atOnce takes the permits without a node in the queue, or joins the queue. If it has done
 // neither, m is nil, and its leases are deleted or being deleted. It tries only if the last
-// acquires did not have to wait, and if no acquire of this client waits.
+// acquires did not have to wait, if no acquire of this client waits, and in the window of the
+// queue: a crowd that comes at one instant ends up there.
 func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueue.Member, err error) {
 	own, err := p.nested(ctx)
 	if err != nil {
@@ -390,6 +391,11 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	if err != nil {
 		return place{}, false, nil, err
 	}
+	seat := p.gate.queue.Seat(own > 0)
+	if seat == nil {
+		return place{}, false, nil, nil
+	}
+	defer seat.Leave()
 	use := p.guard.borrow(session, p.path)
 	defer func() { p.guard.giveBack(use) }()
 	nodes := p.nodes(p.nodeData(p.c))
@@ -415,7 +421,7 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 		return granted, true, nil, nil
 	}
 	p.calm.Store(notCalm)
-	m, err = p.withdraw(ctx, granted)
+	m, err = p.withdraw(ctx, granted, seat)
 	return place{}, false, m, err
 }
 
@@ -480,7 +486,7 @@ func leaseCount(name string) uint32 {
 
 // withdraw deletes leases that are not granted and joins the queue, in one transaction.
 // If another client has deleted one of them, m is nil and all are being deleted.
-func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member, err error) {
+func (p permits) withdraw(ctx context.Context, leases place, seat *seqqueue.Seat) (m *seqqueue.Member, err error) {
 	if err = p.gate.queue.MayJoin(ctx); err != nil {
 		leases.VacateInBackground()
 		return nil, err
@@ -492,7 +498,7 @@ func (p permits) withdraw(ctx context.Context, leases place) (m *seqqueue.Member
 	node := p.gate.node()
 	made, err := inner.CreateGroup(ctx, leases.Session, []newNode{node}, parts...)
 	if err == nil {
-		return p.gate.queue.Adopt(leases.Session, node.Prefix, made[0])
+		return seat.Adopt(leases.Session, node.Prefix, made[0])
 	}
 	leases.VacateInBackground()
 	var refused *client.MultiError

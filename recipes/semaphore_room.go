@@ -402,7 +402,7 @@ func (h *heir) lost(ctx context.Context, err error) (place, error) {
 // goOn makes h ready, if it is the first without a gap. The caller holds the mutex of the
 // waiters. It reports false if h still has to list the leases.
 func (h *heir) goOn() bool {
-	if !h.m.Gapless() || !h.w.book.knows(&h.waiter) {
+	if !h.m.Gapless() || h.w.next != h.m || !h.w.book.knows(&h.waiter) {
 		return false
 	}
 	h.w.book.first(&h.waiter)

@@ -86,7 +86,7 @@ import (
 // longer, and none overtakes.
 type chain struct {
 	key    chainKey
-	window window
+	window *window
 
 	uses int // calls and members; guarded by chains.mu
 

@@ -45,7 +45,7 @@ func newTape(t *testing.T) *tape {
 		t.Fatal(err)
 	}
 	g := &fakeGuard{connection: 1}
-	return &tape{t, &chain{guard: g, members: map[string]*Member{}}, s, g}
+	return &tape{t, &chain{guard: g, window: &window{}, members: map[string]*Member{}}, s, g}
 }
 
 // make makes a member with a number.

@@ -181,7 +181,7 @@ func TestChainLeavesWindow(t *testing.T) {
 	}
 	lost, held, shared := p.make(5, writer), p.make(6, writer), p.make(7, reader)
 	for _, m := range []*Member{lost, held, shared} {
-		m.q = &Queue{chains: &chains{all: map[chainKey]*chain{}}}
+		m.q = &Queue{chains: &chains{all: map[chainKey]*chain{}, windows: map[string]*window{}}}
 		p.uses++
 		p.window.enterPast()
 		p.entered(m)

@@ -27,9 +27,10 @@ type chainKey struct {
 
 // chains are the chains of one client.
 type chains struct {
-	mu   sync.Mutex // guards the rest; never held across I/O
-	all  map[chainKey]*chain
-	idle []*chain // without a use, in the order in which they became idle
+	mu      sync.Mutex // guards the rest; never held across I/O
+	all     map[chainKey]*chain
+	idle    []*chain // without a use, in the order in which they became idle
+	windows map[string]*window
 }
 
 // keptChains is the key under which a client keeps its chains.
@@ -37,7 +38,7 @@ type keptChains struct{}
 
 // chainsOf returns the chains of the client of c.
 func chainsOf(c *client.Client) *chains {
-	all, _ := inner.Kept(c, keptChains{}, func() any { return &chains{all: map[chainKey]*chain{}} }).(*chains) // no other package has the key
+	all, _ := inner.Kept(c, keptChains{}, func() any { return &chains{all: map[chainKey]*chain{}, windows: map[string]*window{}} }).(*chains) // no other package has the key
 	return all
 }
 
@@ -47,8 +48,7 @@ func (s *chains) use(key chainKey) *chain {
 	defer s.mu.Unlock()
 	c := s.all[key]
 	if c == nil {
-		c = &chain{key: key}
-		c.members = map[string]*Member{}
+		c = &chain{key: key, window: s.window(key.dir), members: map[string]*Member{}}
 		s.all[key] = c
 	}
 	if i := slices.Index(s.idle, c); i >= 0 {
@@ -69,8 +69,27 @@ func (s *chains) done(c *chain) {
 	c.rest()
 	s.idle = append(s.idle, c)
 	if len(s.idle) > mostIdle {
-		delete(s.all, s.idle[0].key)
+		s.forget(s.idle[0])
 		s.idle = slices.Delete(s.idle, 0, 1)
+	}
+}
+
+// window returns the window for one more chain. All recipes on one directory share it.
+func (s *chains) window(dir string) *window {
+	w := s.windows[dir]
+	if w == nil {
+		w = &window{}
+		s.windows[dir] = w
+	}
+	w.chains++
+	return w
+}
+
+// forget forgets a chain that is idle. So no member of it is in its window.
+func (s *chains) forget(c *chain) {
+	delete(s.all, c.key)
+	if c.window.chains--; c.window.chains == 0 {
+		delete(s.windows, c.key.dir)
 	}
 }
 

@@ -264,12 +264,20 @@ func (m *Member) retire() {
 // entered notes that m has entered the window, and that it uses the chain.
 func (c *chain) entered(m *Member) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	m.inWindow, m.usesChain = true, true
-	if c.key.apart { // for those that wait without a node
-		m.bound, m.since = c, time.Now()
-		c.members[m.Node.Name] = m
+	c.mu.Unlock()
+	if c.key.apart {
+		m.bound = c
+		c.note(m)
 	}
+}
+
+// note enters m, which is apart, among the members, for those that wait without a node.
+func (c *chain) note(m *Member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.since = time.Now()
+	c.members[m.Node.Name] = m
 }
 
 // leaveWindowIfShared takes m out of the window if other members may be held beside it.

@@ -81,6 +81,8 @@ func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], p
 	linked := c
 	if q.key.apart {
 		linked = nil
+		c.join(1)
+		defer c.join(-1)
 	}
 	m, err := q.join(ctx, node, linked)
 	if err != nil {
@@ -241,7 +243,7 @@ func (q *Queue) MayJoin(ctx context.Context) error {
 // Contended reports whether an acquire with the given tag, by this client, would stand behind
 // another one of this client: behind a node that blocks it, or before it makes a node.
 func (q *Queue) Contended(tag string) bool {
-	if !q.chained() {
+	if q.chains == nil {
 		return false
 	}
 	c := q.chains.use(q.key)
@@ -250,22 +252,52 @@ func (q *Queue) Contended(tag string) bool {
 	defer c.mu.Unlock()
 	shared := q.key.shared != "" && tag == q.key.shared
 	for _, m := range c.members {
-		if !shared || !m.shared {
+		if m.state != over && m.state != left && (!shared || !m.shared) {
 			return true
 		}
 	}
 	return !shared && c.joining > 0 || c.window.len() > 0
 }
 
-// Adopt makes a member of a node with the given tag that was just made in the
+// Seat is room in the window of a chained queue for an acquire that has no node yet. It is for
+// one goroutine.
+type Seat struct {
+	q *Queue
+	c *chain // nil once the seat is left or taken by a member
+}
+
+// Seat returns a seat, nil if the client has as many members as it may, or if acquires wait for
+// that. With past it returns one in any case. The caller leaves the seat.
+func (q *Queue) Seat(past bool) *Seat {
+	c := q.chains.use(q.key)
+	switch {
+	case past:
+		c.window.enterPast()
+	case !c.window.tryEnter(q.most):
+		q.chains.done(c)
+		return nil
+	}
+	return &Seat{q, c}
+}
+
+// Leave makes room for another acquire, unless a member has the seat.
+func (s *Seat) Leave() {
+	if s.c != nil {
+		s.c.window.leave()
+		s.q.chains.done(s.c)
+		s.c = nil
+	}
+}
+
+// Adopt makes a member in that seat of a node with the given tag that was just made in the
 // directory. It refuses a number near the end of the counter. On error the node is
 // being deleted.
-func (q *Queue) Adopt(s *client.Session, tag string, e inside.Entry) (*Member, error) {
-	m := q.member(s, tag)
-	if q.chained() {
-		m.chain, m.usesChain = q.chains.use(q.key), true
-	}
-	return m, q.adopt(m, tag, e)
+func (s *Seat) Adopt(in *client.Session, tag string, e inside.Entry) (*Member, error) {
+	m := s.q.member(in, tag)
+	m.chain = s.c
+	s.c.entered(m)
+	s.c = nil
+	return m, s.q.adopt(m, tag, e)
 }
 
 // member is a member without a node.

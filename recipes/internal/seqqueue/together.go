@@ -3,6 +3,7 @@
 package seqqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -81,6 +82,9 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 		if refused := m.q.adopt(m, nodes[i].Prefix, made[i]); refused != nil && err == nil {
 			at, err = i, refused
 		}
+		if m.bound != nil {
+			m.bound.note(m)
+		}
 		m.prepared()
 	}
 	if err != nil {
@@ -100,21 +104,26 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client]) (m *Member, _ inside.Node[client.Client], arm bool) {
 	m = q.member(s, node.Prefix)
 	m.data = node.Data
-	if !q.chained() {
+	if q.chains == nil {
 		return m, node, false
 	}
 	c := q.chains.use(q.key)
-	m.chain, m.usesChain = c, true
+	m.usesChain = true
 	c.join(1)
+	if q.key.apart {
+		m.bound = c
+		return m, node, false
+	}
+	m.chain = c
 	node.List, arm = c.ready()
 	node.Made = m.made
 	return m, node, arm
 }
 
-// prepared says that m has got its node.
+// prepared says that m has got its node, or gets none.
 func (m *Member) prepared() {
-	if m.chain != nil {
-		m.chain.join(-1)
+	if c := cmp.Or(m.chain, m.bound); c != nil {
+		c.join(-1)
 	}
 }
 

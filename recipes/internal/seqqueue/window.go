@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// room bounds how many nodes one client has in one directory. Acquires beyond that wait in
+// room bounds how many nodes one client has in one directory, of all recipes. Acquires beyond that wait in
 // the process, first come, first served. They cost the server nothing. room decides who is
 // let in, and does nothing else.
 //
@@ -82,6 +82,8 @@ func (r *room) admit() []*entrant {
 
 // window is a room for goroutines. It is safe for concurrent use.
 type window struct {
+	chains int // of its directory; guarded by chains.mu
+
 	mu   sync.Mutex // guards the rest; never held across I/O
 	room room
 }
