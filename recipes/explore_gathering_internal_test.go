@@ -32,7 +32,6 @@ type taker struct {
 	nested bool  // it takes them one within the other, and is no multi-lock
 	g      gathering
 	has    uint8 // locks that it believes to hold
-	run    int8  // locks that it is to join together
 	state  int8
 }
 
@@ -48,6 +47,7 @@ const (
 type harbourMove struct {
 	who  int8
 	what string
+	free int8 // locks that come first and are not contended, as its client knows
 }
 
 var (
@@ -94,16 +94,15 @@ func (t *taker) wants() (locks []int) {
 func (h *harbour) moves(all []harbourMove) []harbourMove {
 	for i := range int8(taxa) {
 		t := &h.at[i]
-		add := func(what string) { all = append(all, harbourMove{i, what}) }
+		add := func(what string) { all = append(all, harbourMove{who: i, what: what}) }
 		switch t.state {
 		case takes:
 			add("goes on")
-			if !t.plans() {
+			if t.nested || !t.g.wait || t.g.joined > 0 || t.g.alone {
 				break
 			}
-			add("finds the next contended")
-			if len(t.wants()) > 2 {
-				add("finds the third contended")
+			for free := range len(t.wants()) {
+				all = append(all, harbourMove{who: i, what: "joins the free", free: int8(free)})
 			}
 		case waits:
 			if l := t.wants()[0]; h.line[l][0] == i+1 {
@@ -120,26 +119,13 @@ func (h *harbour) moves(all []harbourMove) []harbourMove {
 	return all
 }
 
-// plans reports whether a taker looks which locks are contended, as its client knows.
-func (t *taker) plans() bool { return !t.nested && t.g.wait && t.g.missing > 0 && t.g.joined == 0 }
-
 func (h *harbour) apply(m harbourMove, next func(*gathering) gatherDeed) error {
 	t := &h.at[m.who]
 	switch m.what {
-	case "goes on", "finds the next contended", "finds the third contended":
-		t.run = int8(len(t.wants())) //nolint:gosec // three at the most
-		switch {
-		case m.what == "finds the next contended":
-			t.run = 0
-		case m.what == "finds the third contended":
-			t.run = 2
-		}
-		if t.plans() {
-			t.g.alone = t.run <= 1
-		}
-		if err := h.step(m.who, t, next); err != nil {
-			return err
-		}
+	case "goes on":
+		return h.step(m.who, t, next, len(t.wants()))
+	case "joins the free":
+		return h.step(m.who, t, next, int(m.free))
 	case "has its turn":
 		t.state = takes
 		return h.take(m.who, t)
@@ -159,8 +145,8 @@ func (h *harbour) apply(m harbourMove, next func(*gathering) gatherDeed) error {
 	return nil
 }
 
-// step makes the next step of a taker.
-func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed) error {
+// step makes the next step of a taker, of whose locks the first ones are free.
+func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed, free int) error {
 	wants := t.wants()
 	deed := await
 	switch {
@@ -187,10 +173,14 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed) error
 		h.join(wants[0], i)
 		t.g.join(1)
 	case joinRest:
-		for _, l := range wants[:t.run] {
+		if free == 0 {
+			t.g.crowd()
+			break
+		}
+		for _, l := range wants[:free] {
 			h.join(l, i)
 		}
-		t.g.join(int(t.run))
+		t.g.join(free)
 	case look:
 		switch {
 		case h.line[wants[0]][0] == i+1:
@@ -198,7 +188,7 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed) error
 		case t.g.wait:
 			t.g.block()
 		default: // it was busy
-			return h.apply(harbourMove{i, "gives up"}, next)
+			return h.apply(harbourMove{who: i, what: "gives up"}, next)
 		}
 	case withdraw:
 		for _, l := range wants[1:] {
@@ -220,7 +210,7 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed) error
 // take takes the first lock that is missing.
 func (h *harbour) take(i int8, t *taker) error {
 	l := t.wants()[0]
-	if t.g.grant(); h.line[l][0] != i+1 {
+	if t.g.grant(len(t.wants()) == 2); h.line[l][0] != i+1 {
 		return errTwoHold
 	}
 	if t.has>>l != 0 {

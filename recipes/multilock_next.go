@@ -11,7 +11,7 @@ package recipes
 //	has all locks                                 any        done
 //	stands in no queue, may wait, and             any        joinFirst
 //	  is to join the next one alone
-//	stands in no queue, otherwise                 any        joinRest
+//	stands in no queue, otherwise                 any        joinRest: join or crowd
 //	stands in queues, and must not wait           any        look
 //	stands in several queues, and may wait        join,      look
 //	                                              grant
@@ -22,7 +22,7 @@ package recipes
 // An acquire that must not wait ends if a look finds a contender ahead.
 type gathering struct {
 	wait    bool // for other contenders
-	alone   bool // the first of the missing locks is contended, as far as is known, or the only one
+	alone   bool // the first of the missing locks is to be joined alone
 	missing int  // locks that it has not
 	joined  int  // of these, from the first on: it stands in their queues
 	has     int  // locks of the row
@@ -62,13 +62,17 @@ func (g *gathering) next() gatherDeed {
 // join notes that the acquire stands in the queues of n locks.
 func (g *gathering) join(n int) { g.joined = n }
 
+// crowd notes that another acquire of the client contends for the next lock.
+func (g *gathering) crowd() { g.alone = true }
+
 // block notes that a look has found a contender ahead.
 func (g *gathering) block() { g.blocked = true }
 
 // withdrawn notes that no node behind stands any more.
 func (g *gathering) withdrawn() { g.joined = 1 }
 
-// grant notes that the acquire has the first of the missing locks.
-func (g *gathering) grant() {
-	g.missing, g.joined, g.has, g.blocked = g.missing-1, g.joined-1, g.has+1, false
+// grant notes that the acquire has the first of the missing locks. only says that the next one
+// cannot be joined together with another.
+func (g *gathering) grant(only bool) {
+	g.missing, g.joined, g.has, g.blocked, g.alone = g.missing-1, g.joined-1, g.has+1, false, only
 }

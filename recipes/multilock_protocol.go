@@ -25,7 +25,6 @@ type collecting struct {
 	crowd *crowded // of the multi-lock
 
 	rest    []int              // the missing locks
-	run     int                // of these are to be joined together
 	members []*seqqueue.Member // in the queues of the first of these
 	since   time.Time          // when the newest of the members joined
 }
@@ -102,7 +101,7 @@ func (c *collecting) all(ctx context.Context) error {
 			return err
 		}
 	}
-	c.missing = len(c.rest)
+	c.missing, c.alone = len(c.rest), c.crowd.lately() || c.together() == 1
 	err := c.gather(ctx)
 	if err != nil {
 		for _, m := range c.members {
@@ -117,7 +116,7 @@ func (c *collecting) first() part { return c.parts[c.rest[0]] }
 
 // together is how many of the missing locks, from the first on, are of one client.
 func (c *collecting) together() int {
-	n := 1
+	n := min(1, len(c.rest))
 	for n < len(c.rest) && c.parts[c.rest[n]].gate.key.root == c.first().gate.key.root {
 		n++
 	}
@@ -140,36 +139,9 @@ func (c *collecting) free(ctx context.Context) error {
 	return cmp.Or(errs...)
 }
 
-// plan notes which of the missing locks are joined next: those of one client, up to one that
-// is contended. That one is joined alone, within the window of its queue.
-//
-// Nobody knows who contends before there is a session: then all acquires go on at one instant.
-func (c *collecting) plan(ctx context.Context) error {
-	c.run = c.together()
-	if !c.wait {
-		return nil
-	}
-	if _, err := c.first().gate.key.root.Session(ctx); err != nil {
-		return &LockError{Path: c.first().path, Err: err}
-	}
-	for k := range c.run {
-		if gate := c.parts[c.rest[k]].gate; gate.queue.Contended(gate.tag) {
-			c.run = k
-			break
-		}
-	}
-	c.alone = c.run <= 1 || c.has == 0 && c.crowd.lately()
-	return nil
-}
-
 // gather takes the missing locks. On error it leaves the nodes of its members.
 func (c *collecting) gather(ctx context.Context) error {
 	for {
-		if c.missing > 0 && c.joined == 0 {
-			if err := c.plan(ctx); err != nil {
-				return err
-			}
-		}
 		deed := c.next()
 		var err error
 		switch deed {
@@ -202,9 +174,11 @@ func (c *collecting) joinFirst(ctx context.Context) error {
 	return nil
 }
 
-// joinRest joins the queues of the next missing locks, in one transaction.
+// joinRest joins the queues of the missing locks of one client, in one transaction, up to one
+// for which another acquire of the client contends. That one is joined alone, within the window
+// of its queue.
 func (c *collecting) joinRest(ctx context.Context) error {
-	parts := make([]part, c.run)
+	parts := make([]part, c.together())
 	for k := range parts {
 		parts[k] = c.parts[c.rest[k]]
 	}
@@ -216,12 +190,15 @@ func (c *collecting) joinRest(ctx context.Context) error {
 	for k, p := range parts {
 		entries[k] = seqqueue.Entry{Queue: p.gate.queue, Node: p.gate.node()}
 	}
-	members, at, err := seqqueue.JoinTogether(ctx, root, entries)
+	members, at, err := seqqueue.JoinTogether(ctx, root, entries, !c.wait)
 	switch {
 	case err != nil && at >= 0:
 		return &LockError{Path: parts[at].path, Err: err}
 	case err != nil:
 		return &LockError{Path: pathOf(parts), Err: takenAway(err)}
+	case len(members) == 0:
+		c.gathering.crowd()
+		return nil
 	}
 	c.add(members...)
 	return nil
@@ -261,7 +238,7 @@ func (c *collecting) turn(ctx context.Context, wait bool) (context.Context, erro
 	}
 	i := c.rest[0]
 	c.rest = c.rest[1:]
-	c.grant()
+	c.grant(c.together() == 1)
 	return c.hold.add(ctx, i, h), nil
 }
 

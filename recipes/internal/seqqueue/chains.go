@@ -120,6 +120,31 @@ func (c *chain) join(n int) {
 	c.joining += n
 }
 
+// joinUnlessBehind enters the window and is join of one acquire, unless that would stand behind
+// another one: behind a node that blocks it, or before it makes a node. With past it joins in
+// any case.
+func (c *chain) joinUnlessBehind(shared, past bool, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if past {
+		c.window.enterPast()
+	} else if c.behindOne(shared) || !c.window.tryEnter(most) {
+		return false
+	}
+	c.joining++
+	return true
+}
+
+// behindOne reports whether a new member would stand behind another one. The caller holds c.mu.
+func (c *chain) behindOne(shared bool) bool {
+	for _, m := range c.members {
+		if m.state != over && m.state != left && (!shared || !m.shared) {
+			return true
+		}
+	}
+	return !shared && c.joining > 0
+}
+
 // ready prepares the chain for another member. list says that a list should follow the
 // create, because the number of the node will not tell its place. If the chain was used a
 // short time ago, and has no guard, arm says that the caller is to set the guard that numbers

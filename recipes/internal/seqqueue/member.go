@@ -240,25 +240,6 @@ func (q *Queue) MayJoin(ctx context.Context) error {
 	return nil
 }
 
-// Contended reports whether an acquire with the given tag, by this client, would stand behind
-// another one of this client: behind a node that blocks it, or before it makes a node.
-func (q *Queue) Contended(tag string) bool {
-	if q.chains == nil {
-		return false
-	}
-	c := q.chains.use(q.key)
-	defer q.chains.done(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	shared := q.key.shared != "" && tag == q.key.shared
-	for _, m := range c.members {
-		if m.state != over && m.state != left && (!shared || !m.shared) {
-			return true
-		}
-	}
-	return !shared && c.joining > 0 || c.window.len() > 0
-}
-
 // Seat is room in the window of a chained queue for an acquire that has no node yet. It is for
 // one goroutine.
 type Seat struct {

@@ -24,9 +24,9 @@ type Entry struct {
 // the removal of all goes on in the background. at is the index of the queue that the error
 // is about, or -1 if it is about all of them.
 //
-// The members do not count in the windows of their queues. Whoever joins several queues
-// stands in the window of the first by that member, or goes past it.
-func JoinTogether(ctx context.Context, root *client.Client, entries []Entry) (members []*Member, at int, err error) {
+// Unless past is set, it stops before a queue in which an acquire would stand behind another
+// one of this client, or past the window. So there may be fewer members than entries, or none.
+func JoinTogether(ctx context.Context, root *client.Client, entries []Entry, past bool) (members []*Member, at int, err error) {
 	for i, e := range entries {
 		if err := e.Queue.MayJoin(ctx); err != nil {
 			return nil, i, err
@@ -37,7 +37,7 @@ func JoinTogether(ctx context.Context, root *client.Client, entries []Entry) (me
 		if err != nil {
 			return nil, -1, err
 		}
-		members, at, err := joinOnce(ctx, s, entries)
+		members, at, err := joinOnce(ctx, s, entries, past)
 		if !errors.Is(err, client.ErrSessionLost) || at >= 0 || ctx.Err() != nil {
 			return members, at, err
 		}
@@ -46,21 +46,27 @@ func JoinTogether(ctx context.Context, root *client.Client, entries []Entry) (me
 }
 
 // joinOnce is JoinTogether in the session s.
-func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Member, at int, err error) {
-	members := make([]*Member, len(entries))
-	nodes := make([]inside.Node[client.Client], len(entries))
+func joinOnce(ctx context.Context, s *client.Session, entries []Entry, past bool) (_ []*Member, at int, err error) {
+	members := make([]*Member, 0, len(entries))
+	nodes := make([]inside.Node[client.Client], 0, len(entries))
 	guards := make([]inside.Guard, len(entries))
 	var arming []int
 	for i, e := range entries {
 		own, err := inner.In(s, e.Node.In)
 		if err != nil {
-			cancel(members[:i])
+			cancel(members)
 			return nil, i, err
 		}
-		var arm bool
-		if members[i], nodes[i], arm = e.Queue.prepare(own, e.Node); arm {
+		m, node, arm := e.Queue.prepare(own, e.Node, past)
+		if m == nil {
+			break
+		}
+		if members, nodes = append(members, m), append(nodes, node); arm {
 			arming = append(arming, i)
 		}
+	}
+	if len(members) == 0 {
+		return nil, -1, nil
 	}
 	// The guards are set beside the transaction, so that nobody waits a round trip for them.
 	// They serve the members that come later.
@@ -100,16 +106,20 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry) (_ []*Mem
 
 // prepare makes a member that is about to get a node by a transaction, and completes the node.
 // arm says that the caller is to set a guard, and to call [chain.armed]. The caller calls
-// prepared, or cancel.
-func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client]) (m *Member, _ inside.Node[client.Client], arm bool) {
+// prepared, or cancel. Unless past is set, m is nil if it would stand behind another member, or
+// behind an acquire that is about to become one.
+func (q *Queue) prepare(s *client.Session, node inside.Node[client.Client], past bool) (m *Member, _ inside.Node[client.Client], arm bool) {
 	m = q.member(s, node.Prefix)
 	m.data = node.Data
 	if q.chains == nil {
 		return m, node, false
 	}
 	c := q.chains.use(q.key)
-	m.usesChain = true
-	c.join(1)
+	if !c.joinUnlessBehind(m.shared, past, q.most) {
+		q.chains.done(c)
+		return nil, node, false
+	}
+	m.inWindow, m.usesChain = true, true
 	if q.key.apart {
 		m.bound = c
 		return m, node, false
