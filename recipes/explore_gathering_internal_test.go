@@ -32,6 +32,7 @@ type taker struct {
 	nested bool  // it takes them one within the other, and is no multi-lock
 	g      gathering
 	has    uint8 // locks that it believes to hold
+	crowd  bool  // another acquire of its client contends for the next lock
 	state  int8
 }
 
@@ -56,6 +57,7 @@ var (
 	errHalf     = errors.New("an acquire has ended with half of its locks")
 	errSkipped  = errors.New("a lock is taken before one that is named before")
 	errWaitless = errors.New("an acquire waits that must not wait")
+	errPast     = errors.New("a contended queue is joined past the window")
 	errAlone    = errors.New("a queue is joined alone, and is neither contended nor the only one")
 )
 
@@ -172,9 +174,14 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed, free 
 		}
 		h.join(wants[0], i)
 		t.g.join(1)
+		t.crowd = false
 	case joinRest:
+		if t.crowd {
+			return errPast
+		}
 		if free == 0 {
 			t.g.crowd()
+			t.crowd = true
 			break
 		}
 		for _, l := range wants[:free] {
@@ -221,7 +228,8 @@ func (h *harbour) take(i int8, t *taker) error {
 }
 
 // harbours is the machine for takers of these locks: a letter of each lock, small for those
-// that take them one within the other, and with a question mark for those that must not wait.
+// that take them one within the other, with a question mark for those that must not wait, and
+// with a star where the first is to be joined alone.
 func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Machine[harbour, harbourMove] {
 	var start harbour
 	for i, text := range takers {
@@ -230,6 +238,8 @@ func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Ma
 			switch {
 			case r == '?':
 				t.g.wait = false
+			case r == '*':
+				t.g.alone = true
 			case r >= 'a':
 				t.nested = true
 				t.locks |= 1 << (r - 'a')
@@ -263,7 +273,7 @@ func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Ma
 // Three acquires of all kinds, of all sets of locks that meet.
 func TestExploreGatherings(t *testing.T) {
 	t.Parallel()
-	kinds := []string{"ABC", "AB", "BC", "AC", "AB?", "abc", "b"}
+	kinds := []string{"ABC", "AB", "BC", "AC*", "AB?*", "abc", "b"}
 	states, worlds := 0, 0
 	for i, a := range kinds {
 		for j, b := range kinds[i:] {
