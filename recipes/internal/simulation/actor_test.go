@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
@@ -19,6 +21,8 @@ type actor struct {
 	r     *rand.Rand
 	lag   time.Duration
 	late  *lateness // nil if it never comes late
+	c     *client.Client
+	in    string // the namespace of c, as a path; "" if there is none
 	locks []handle
 }
 
@@ -27,6 +31,14 @@ func newActor(w *world, n *node, j int) *actor {
 	a.r = generator(w.seed, a.name)
 	if w.late {
 		a.late = &lateness{r: generator(w.seed, "late "+a.name)}
+	}
+	a.c = n.c.Load()
+	if w.named && generator(w.seed, "namespace of "+a.name).IntN(2) == 0 {
+		in, err := a.c.Namespace(locksRoot[1:])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		a.c, a.in = in, locksRoot
 	}
 	for _, l := range w.locks {
 		h, err := a.handle(l)
@@ -37,6 +49,12 @@ func newActor(w *world, n *node, j int) *actor {
 	}
 	return a
 }
+
+// path is a path of the servers as the actor's client has it.
+func (a *actor) path(onWire string) string { return strings.TrimPrefix(onWire, a.in) }
+
+// onWire is a path of the actor's client as the servers have it.
+func (a *actor) onWire(path string) string { return a.in + a.n.names.onWire(path) }
 
 // upTo draws a time, to the nanosecond, so that no two actors act at one
 // instant.
@@ -140,7 +158,7 @@ func (a *actor) end(ctx context.Context, at *sim.Attempt, patience time.Duration
 	over := ctx.Err() != nil
 	var busy *recipes.BusyError
 	if errors.As(err, &busy) {
-		busy.Holder.Path = a.n.names.onWire(busy.Holder.Path) // as the history knows it
+		busy.Holder.Path = a.onWire(busy.Holder.Path) // as the history knows it
 	}
 	a.w.h.Note(func() {
 		at.Ended, at.Err = now, err

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/shared"
 )
@@ -48,14 +47,14 @@ func (w *world) setCount(l *resource, n int) {
 // permitCount is n as a SharedCount keeps it.
 func permitCount(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// semaphore returns the semaphore on the path, as c sees it.
-func (l *resource) semaphore(w *world, c *client.Client, opts ...recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
+// semaphore returns the semaphore on the path, as the actor sees it.
+func (l *resource) semaphore(a *actor, opts ...recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
 	if l.count == "" {
-		return say(w.words, recipes.NewInterProcessSemaphoreV2)(c, l.path, l.of, opts...)
+		return say(a.w.words, recipes.NewInterProcessSemaphoreV2)(a.c, a.path(l.path), l.of, opts...)
 	}
-	count, err := say(w.words, shared.NewSharedCount)(c, l.count, int32(l.of))
+	count, err := say(a.w.words, shared.NewSharedCount)(a.n.c.Load(), l.count, int32(l.of))
 	if err != nil {
 		return nil, err
 	}
-	return say(w.words, recipes.NewInterProcessSemaphoreV2FromCount)(c, l.path, count, opts...)
+	return say(a.w.words, recipes.NewInterProcessSemaphoreV2FromCount)(a.c, a.path(l.path), count, opts...)
 }

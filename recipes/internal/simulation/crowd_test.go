@@ -48,6 +48,7 @@ const mostActors = len(lags)
 func (w *world) drawWhole() (paths int) {
 	r := generator(w.seed, "crowd")
 	w.noReentry = r.IntN(8) == 0
+	w.named = generator(w.seed, "namespaces").IntN(4) == 0
 	w.clients, w.actors, paths = 1, mostActors, 1
 	if r.IntN(2) == 0 {
 		w.clients, paths = 1+r.IntN(3), 1+r.IntN(3)

@@ -48,13 +48,13 @@ func (a *actor) election(l *resource, k *kind) (*recipes.Election, error) {
 		opts = append(opts, say(a.w.words, recipes.WithPreferred)("c1.0", "c0.0"))
 	}
 	if k == selectors {
-		s, err := say(a.w.words, recipes.NewLeaderSelector)(a.n.c.Load(), l.path, opts...)
+		s, err := say(a.w.words, recipes.NewLeaderSelector)(a.c, a.path(l.path), opts...)
 		if err != nil {
 			return nil, err
 		}
 		return s.Election, nil
 	}
-	latch, err := say(a.w.words, recipes.NewLeaderLatch)(a.n.c.Load(), l.path, opts...)
+	latch, err := say(a.w.words, recipes.NewLeaderLatch)(a.c, a.path(l.path), opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (a *actor) succeeded(s *stay, t *recipes.Term) bool {
 	var err error
 	if way < 2 {
 		heir := a.w.nodes[a.r.IntN(len(a.w.nodes))].name + "." + strconv.Itoa(a.r.IntN(a.w.actors))
-		before := len(a.w.h.Standing(t.LockPath()))
+		before := len(a.w.h.Standing(a.in + t.LockPath()))
 		if err = say(a.w.words, t.HandOver)(ctx, heir); err == nil {
-			moved := before - len(a.w.h.Standing(t.LockPath())) - 1
+			moved := before - len(a.w.h.Standing(a.in+t.LockPath())) - 1
 			a.w.h.Note(func() { a.w.handed[s.gs[0]] = true; a.w.sum.HandedOver++; a.w.sum.Moved += max(0, moved) })
 		}
 	} else if err = say(a.w.words, t.AwaitSuccessor)(ctx); err == nil {
@@ -123,7 +123,7 @@ func (w *world) startObserving(n *node) {
 // observeElection records what an observer sees, until it shall stop or its client is
 // closed.
 func (w *world) observeElection(n *node, l *resource) {
-	e, err := (&actor{w: w, n: n, name: "observer"}).election(l, cmp.Or(l.kind.beside, l.kind))
+	e, err := (&actor{w: w, n: n, c: n.c.Load(), name: "observer"}).election(l, cmp.Or(l.kind.beside, l.kind))
 	if err != nil {
 		w.leave(sim.ResidueClose, "observe: "+err.Error())
 		return

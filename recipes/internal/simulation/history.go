@@ -75,6 +75,7 @@ func (a *Attempt) works() bool { return a.Call == "do" || a.Call == "try do" }
 type Hold struct {
 	Actor, Client, Lock string
 	Path                string
+	In                  string // the namespace of its client, as a path
 	Token               int64
 	Granted             time.Duration
 	Deadline            time.Duration // the latest that it named

@@ -117,7 +117,7 @@ func deletionErrors(f *facts) (errs []error) {
 // it was deleted. The error names the lock of that one.
 func (f *facts) forcedAround(g *Hold) bool {
 	for _, o := range f.Holds {
-		named := strings.Contains(g.ReleaseErr.Error(), "with the outer hold of "+o.Lock+":")
+		named := strings.Contains(g.ReleaseErr.Error(), "with the outer hold of "+strings.TrimPrefix(o.Lock, o.In)+":")
 		if named && o.Actor == g.Actor && f.forced(o) != Never {
 			return true
 		}

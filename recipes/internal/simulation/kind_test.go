@@ -162,6 +162,9 @@ func draw(seed uint64, of []game) game {
 	return g
 }
 
+// locksRoot is the directory of all locks.
+const locksRoot = "/locks"
+
 // newResources returns the locks of a schedule, of which some is how many
 // there are if one is as good as two.
 func (w *world) newResources(some int) {
@@ -169,7 +172,7 @@ func (w *world) newResources(some int) {
 		some = len(w.game.kinds)
 	}
 	for i := range some {
-		path := "/locks/" + string(rune('a'+i))
+		path := locksRoot + "/" + string(rune('a'+i))
 		k := w.game.kinds[i%len(w.game.kinds)]
 		w.locks = append(w.locks, &resource{
 			path: path, kind: k, of: k.of(generator(w.seed, path)), witness: sim.NewWitness(path, w.h),

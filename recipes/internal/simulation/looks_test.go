@@ -49,13 +49,13 @@ func (a *actor) requestAt(l *resource, path string) error {
 	}
 	all := h.queues(a)
 	if len(all) == 0 {
-		m, err := recipes.NewInterProcessMutex(a.n.c.Load(), l.path) // Curator's revocation knows no recipe
+		m, err := recipes.NewInterProcessMutex(a.c, a.path(l.path)) // Curator's revocation knows no recipe
 		if err != nil {
 			return err
 		}
 		all = []queue{m}
 	}
-	return sayOf(a.w.words, all[0], "RequestRelease").RequestRelease(a.w.ctx, recipes.Contender{Path: path})
+	return sayOf(a.w.words, all[0], "RequestRelease").RequestRelease(a.w.ctx, recipes.Contender{Path: a.path(path)})
 }
 
 // look looks at the line of a lock, and asks somebody in it to release now and then.
@@ -83,7 +83,7 @@ func (a *actor) look(h handle) {
 	}
 	c, at := line[a.r.IntN(len(line))], a.w.now()
 	if sayOf(a.w.words, q, "RequestRelease").RequestRelease(ctx, c) == nil {
-		path := a.n.names.onWire(c.Path)
+		path := a.onWire(c.Path)
 		a.w.h.Note(func() { a.w.asked = append(a.w.asked, sim.Force{Path: path, At: at}) })
 	}
 }
@@ -114,7 +114,7 @@ func (a *actor) lookAtElection(ctx context.Context, h handle) {
 func (a *actor) judgeLine(l *resource, begun time.Duration, line []recipes.Contender, part bool) {
 	listed := map[string]bool{}
 	for _, c := range line {
-		listed[a.n.names.onWire(c.Path)] = true
+		listed[a.onWire(c.Path)] = true
 	}
 	var missing string
 	now := a.w.now()
@@ -177,7 +177,7 @@ func (a *actor) examine(s *stay) {
 func (a *actor) guard(ctx context.Context, s *stay) {
 	g, l := s.gs[0], s.want.parts[0].l
 	token := fmt.Appendf(nil, "%d", g.Token)
-	results, err := sayOf(a.w.words, s.h, "Guard").Guard(ctx, client.SetOp(l.guarded(), token, client.AnyVersion))
+	results, err := sayOf(a.w.words, s.h, "Guard").Guard(ctx, client.SetOp(l.guarded(), token, client.AnyVersion).In(a.n.c.Load()))
 	if err != nil || g.From != nil {
 		return
 	}
@@ -187,7 +187,7 @@ func (a *actor) guard(ctx context.Context, s *stay) {
 }
 
 // guarded is the node that holders of the lock write.
-func (l *resource) guarded() string { return "/guarded" + l.path[len("/locks"):] }
+func (l *resource) guarded() string { return "/guarded" + l.path[len(locksRoot):] }
 
 // makeGuarded makes these nodes.
 func (w *world) makeGuarded() {

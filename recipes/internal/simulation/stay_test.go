@@ -26,7 +26,7 @@ func (a *actor) granted(at *sim.Attempt, w *want, h recipes.AnyHold, outer *stay
 	for i, one := range each(h) {
 		p := w.parts[i]
 		g := &sim.Hold{
-			Actor: a.name, Client: a.n.name, Lock: p.l.path, Path: a.n.names.onWire(one.Path()), Token: one.FencingToken(),
+			Actor: a.name, Client: a.n.name, In: a.in, Lock: p.l.path, Path: a.onWire(one.Path()), Token: one.FencingToken(),
 			Granted: a.w.now(), Deadline: one.Deadline().Sub(a.w.start), Nested: outer != nil,
 			Units: p.units, Of: p.l.of, From: at.From,
 		}

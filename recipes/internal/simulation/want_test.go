@@ -67,6 +67,7 @@ type want struct {
 	shared       bool  // others may hold beside it
 	recipe       string
 	election     *recipes.Election
+	in           string // the namespace of the actor's client
 }
 
 type part struct {
@@ -99,10 +100,15 @@ func (w *want) errorOf(err error, l *resource) error {
 		return nil
 	}
 	var of *recipes.LockError
-	if errors.Is(err, errWork) || errors.As(err, &of) && of.Path != l.path && of.Path != w.lock() {
+	if errors.Is(err, errWork) || errors.As(err, &of) && w.onWire(of.Path) != l.path && w.onWire(of.Path) != w.lock() {
 		return nil
 	}
 	return err
+}
+
+// onWire is what an error names as the servers have it: one path, or several.
+func (w *want) onWire(paths string) string {
+	return w.in + strings.ReplaceAll(paths, "+", "+"+w.in)
 }
 
 // handle is one actor's way to a lock: one of these is set.
@@ -124,10 +130,11 @@ func (v values[S]) of(a *actor, l *resource, build func(recipes.SemaphoreOption)
 	if generator(a.w.seed, "shared").IntN(2) == 0 {
 		return build(recipes.WithNodeData([]byte(a.name)))
 	}
-	s, ok := v[l.path]
+	key := a.in + " " + l.path
+	s, ok := v[key]
 	if !ok {
 		s, err = build(recipes.WithNodeData([]byte(a.n.name)))
-		v[l.path] = s
+		v[key] = s
 	}
 	return s, err
 }
@@ -148,22 +155,22 @@ func (a *actor) handle(l *resource) (h handle, err error) {
 
 func (a *actor) handleOf(l *resource, k *kind) (h handle, err error) {
 	h.l = l
-	c := a.n.c.Load()
+	c, path := a.c, a.path(l.path)
 	switch k {
 	case readWrite:
-		h.rw, err = say(a.w.words, recipes.NewInterProcessReadWriteLock)(c, l.path, a.lockOptions()...)
+		h.rw, err = say(a.w.words, recipes.NewInterProcessReadWriteLock)(c, path, a.lockOptions()...)
 	case semaphores, onePermit:
 		h.semaphore, err = a.n.semaphores.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreV2, error) {
-			return l.semaphore(a.w, c, data)
+			return l.semaphore(a, data)
 		})
 	case semaphoreMutexes:
 		h.alone, err = a.n.alone.of(a, l, func(data recipes.SemaphoreOption) (*recipes.InterProcessSemaphoreMutex, error) {
-			return say(a.w.words, recipes.NewInterProcessSemaphoreMutex)(c, l.path, data)
+			return say(a.w.words, recipes.NewInterProcessSemaphoreMutex)(c, path, data)
 		})
 	case latches, selectors:
 		h.election, err = a.election(l, k)
 	default:
-		h.mutex, err = say(a.w.words, recipes.NewInterProcessMutex)(c, l.path, a.lockOptions()...)
+		h.mutex, err = say(a.w.words, recipes.NewInterProcessMutex)(c, path, a.lockOptions()...)
 	}
 	return h, err
 }
@@ -206,7 +213,7 @@ func (a *actor) choose(lock int) *want {
 
 // single wants one lock, and returns it for a multi-lock.
 func (a *actor) single(h handle) (*want, recipes.Lock) {
-	w := &want{parts: []part{{h.l, h.l.of}}, recipe: "mutex"}
+	w := &want{parts: []part{{h.l, h.l.of}}, recipe: "mutex", in: a.in}
 	switch {
 	case h.rw != nil:
 		return a.half(h)
@@ -276,7 +283,7 @@ func (a *actor) half(h handle) (*want, recipes.Lock) {
 
 // several wants some locks at once. With permits it cannot be re-entered.
 func (a *actor) several(some []int) *want {
-	w := &want{}
+	w := &want{in: a.in}
 	var locks []recipes.Lock
 	var acquires, tries []call
 	again := true

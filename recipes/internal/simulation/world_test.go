@@ -61,7 +61,8 @@ type world struct {
 	clients, actors int  // of each client
 	noReentry       bool // an option of its mutexes and read/write locks
 
-	late bool // its actors have a lateness
+	late  bool // its actors have a lateness
+	named bool // some of its actors name the locks in a namespace
 }
 
 // node is one client with its link.
