@@ -17,7 +17,7 @@ type summary struct {
 	Kind    string `col:"KIND"    json:"kind"`
 	Holders int    `col:"HOLDERS" json:"holders"`
 	Waiters int    `col:"WAITERS" json:"waiters"`
-	Holder  string `col:"HOLDER"  json:"holder"` // the first
+	Holder  string `col:"HOLDER"  json:"holder"`       // the first
 	ID      string `col:"ID,some" json:"id,omitempty"` // of the leader of a latch
 	Host    string `col:"HOST"    json:"host"`
 	Library string `col:"LIBRARY,wide" json:"library"`
