@@ -167,7 +167,7 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 		if suspects == hangUps {
 			return retry.Permanent(fmt.Errorf("given up, as the server hung up on %d tries in a row: %w", hangUps, err))
 		}
-		if o.final(ctx, err, fate, effect) {
+		if o.final(err, fate, effect) {
 			return retry.Permanent(err)
 		}
 		return err
@@ -204,9 +204,9 @@ func (o *ops) retryHook(ctx context.Context, op, path string) []retry.Option {
 }
 
 // final reports whether trying again is pointless or unsafe.
-func (o *ops) final(ctx context.Context, err error, fate Outcome, effect effect) bool {
+func (o *ops) final(err error, fate Outcome, effect effect) bool {
 	switch {
-	case ctx.Err() != nil, hopeless(err), errors.Is(err, errMoved):
+	case hopeless(err), errors.Is(err, errMoved):
 		return true
 	case fate == OutcomeRefused:
 		return !passing(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,5 +160,43 @@ func TestRefusedCredentialsText(t *testing.T) {
 		_, err := r.open("zk:2181", "a", client.WithAuth("nonsense", "x"))
 		wantErr(t, err, client.ErrAuthFailed)
 		wantErrText(t, err, "authentication failed", "wire:")
+	})
+}
+
+// endsLater is a context whose end nobody hears of.
+type endsLater struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *endsLater) Err() error {
+	if c.ended.Load() {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// A context that ends just after a connection has failed, before the next try, is the reason.
+func TestContextEndsBehindAFailure(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		_, err := c.Create(r.ctx, "/a", nil)
+		r.check(err)
+		for name, call := range map[string]func(context.Context) error{
+			"get":    func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err },
+			"create": func(ctx context.Context) error { _, err := c.Create(ctx, "/b", nil, client.Protected()); return err },
+		} {
+			ctx := &endsLater{Context: r.ctx}
+			rule := r.srv.BeforeApply(zktest.Match{Client: "a", Times: 1}, func(context.Context, zktest.Request) {
+				r.srv.CutAll()
+				ctx.ended.Store(true)
+			})
+			err := call(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+			rule.Remove()
+		}
 	})
 }
