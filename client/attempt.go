@@ -66,6 +66,7 @@ type attemptNode struct {
 	other     string                               // full path of another directory to list, or ""
 	more      []string                             // full paths of directories to list behind that
 	told      func(path string, connection uint64) // inside.Node.Made
+	gone      func()                               // inside.Node.Gone
 	movable   bool                                 // inside.Node.Movable
 	stat      *zk.Stat                             // where the stat of the node is wanted, or nil
 
@@ -176,15 +177,18 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 	return made, -1, nil
 }
 
-// made are the nodes that the answer to the newest request names.
+// made are the nodes that the answer to the newest request names. Of a transaction that was
+// refused there are none, though the parts before the refused one have no error.
 func (a *attempt) made() (full []string) {
-	if a.single {
+	parts := a.last.Reply.Parts
+	switch {
+	case a.single:
 		return []string{a.last.Reply.Path}
+	case slices.ContainsFunc(parts, func(r wire.Result) bool { return r.Code != 0 }):
+		return nil
 	}
-	for _, r := range a.last.Reply.Parts[:min(len(a.nodes), len(a.last.Reply.Parts))] {
-		if r.Code == 0 {
-			full = append(full, r.Path)
-		}
+	for _, r := range parts[:min(len(a.nodes), len(parts))] {
+		full = append(full, r.Path)
 	}
 	return full
 }
@@ -290,17 +294,18 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 // abandon leaves the nodes to the remover if the newest request may have made them,
 // or may yet make them. It returns err and says so in it.
 func (a *attempt) abandon(err error) error {
+	m := &removal{what: a.nodes[0].dir, from: a, gone: a.nodes[0].gone}
 	if a.prefix == "" || !a.unknown && !a.torn {
+		m.over()
 		return err
 	}
-	owner := a.owner
-	if !a.nodes[0].spec.ephemeral {
-		owner = nil
+	if a.nodes[0].spec.ephemeral {
+		m.owner = a.owner
 	}
 	for i := range a.nodes {
 		a.nodes[i].data = nil // of no more use
 	}
-	a.core.remover.add(&removal{owner: owner, what: a.nodes[0].dir, from: a})
+	a.core.remover.add(m)
 	var op *OpError
 	if a.unknown && errors.As(err, &op) {
 		op.Outcome = OutcomeUnknown

@@ -91,7 +91,7 @@ func TestCloseFromAHook(t *testing.T) {
 				case "a heartbeat":
 					r.hold(c, "/held")
 				case "a removal":
-					r.check(inner.DeleteInBackground(r.session(c), "/a"))
+					r.check(inner.DeleteInBackground(r.session(c), "/a", nil))
 				case "an operation":
 					_, _, _ = c.Get(r.ctx, "/a")
 				default:

@@ -121,7 +121,7 @@ func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		r.check(inner.DeleteInBackground(s, "/z-lock"))
+		r.check(inner.DeleteInBackground(s, "/z-lock", nil))
 		time.Sleep(time.Second)
 		r.srv.Client("a").Cut()
 		r.srv.Thaw()

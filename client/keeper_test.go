@@ -183,7 +183,7 @@ func TestKeeperNodesOfALostSession(t *testing.T) {
 		deadline := h.Deadline()
 		r.srv.CutAll()
 		lost()
-		r.check(inner.DeleteInBackground(s, waiter.Path))
+		r.check(inner.DeleteInBackground(s, waiter.Path, nil))
 		time.Sleep(5 * time.Second)
 		if _, ok := r.srv.Node(waiter.Path); ok {
 			t.Error("the waiter's node is in the way")
@@ -209,7 +209,7 @@ func TestKeeperKeepsNodesOfCommonNames(t *testing.T) {
 		r.check(err)
 		r.srv.CutAll()
 		lost()
-		r.check(inner.DeleteInBackground(s, "/leader"))
+		r.check(inner.DeleteInBackground(s, "/leader", nil))
 		time.Sleep(5 * time.Second)
 		if _, ok := r.srv.Node("/leader"); !ok {
 			t.Error("another client's node may be deleted")

@@ -171,7 +171,7 @@ func TestHooksThatBlock(t *testing.T) {
 		}))
 		h := r.hold(c, "/a")
 		r.create("/unwanted", "")
-		r.check(inner.DeleteInBackground(h.s, "/unwanted"))
+		r.check(inner.DeleteInBackground(h.s, "/unwanted", nil))
 		for range 10 {
 			time.Sleep(sessionTimeout)
 			r.srv.CutAll()
@@ -210,7 +210,7 @@ func TestHookCallsAreDropped(t *testing.T) {
 			client.WithObserver(client.Observer{Removal: func(i client.RemovalInfo) { <-never; told.add(i) }}))
 		s := r.session(c)
 		for i := range 2000 {
-			r.check(inner.DeleteInBackground(s, fmt.Sprintf("/n%d", i)))
+			r.check(inner.DeleteInBackground(s, fmt.Sprintf("/n%d", i), nil))
 		}
 		time.Sleep(time.Minute)
 		open()

@@ -53,7 +53,7 @@ func TestRemovalHook(t *testing.T) {
 				_, err := s.Create(r.ctx, "/a", nil, client.Ephemeral(), client.WithParents())
 				r.check(err)
 				begun := time.Now()
-				r.check(inner.DeleteInBackground(s, "/a"))
+				r.check(inner.DeleteInBackground(s, "/a", nil))
 				tt.do(r, c, s)
 				time.Sleep(time.Minute)
 				var got []string

@@ -232,7 +232,7 @@ func TestOperationsBadPath(t *testing.T) {
 				"getACL":    func() error { _, _, err := c.GetACL(ctx, path); return err },
 				"setACL":    func() error { _, err := c.SetACL(ctx, path, nil, 0); return err },
 				"multi":     func() error { _, err := c.Multi(ctx, client.CheckOp("/", 0), client.DeleteOp(path, -1)); return err },
-				"remove":    func() error { return inner.DeleteInBackground(s, path) },
+				"remove":    func() error { return inner.DeleteInBackground(s, path, nil) },
 			} {
 				err := noPanic(t, name+" "+path, op)
 				wantErr(t, err, client.ErrInvalidPath)

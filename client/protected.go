@@ -13,6 +13,7 @@ func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (i
 	a.nodes = a.one[:0]
 	path := join(node.Dir, node.Prefix)
 	if err := a.add(node, path); err != nil {
+		(&removal{gone: node.Gone}).over()
 		return inside.Entry{}, s.invalid(ctx, "create", path, err)
 	}
 	made, err := a.run(ctx, "create", path)
@@ -34,6 +35,9 @@ func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], p
 		_, err = a.requests(parts)
 	}
 	if err != nil {
+		if len(nodes) > 0 {
+			(&removal{gone: nodes[0].Gone}).over()
+		}
 		return nil, s.invalid(ctx, "create group", path, err)
 	}
 	return a.run(ctx, "create group", path)
@@ -54,7 +58,7 @@ func (a *attempt) group(nodes []inside.Node[Client]) error {
 
 // add adds node to the attempt. path is its path, without prefix and number.
 func (a *attempt) add(node inside.Node[Client], path string) error {
-	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made, movable: node.Movable}
+	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made, gone: node.Gone, movable: node.Movable}
 	if node.In != nil {
 		n.in = &node.In.ops
 	}

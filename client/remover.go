@@ -39,6 +39,7 @@ type removal struct {
 	what  string        // the node, or the directory in which it may be
 	full  []string      // the nodes, once they are known
 	from  *attempt      // the create that may have made them; nil if full is known
+	gone  func()        // is called at the end, or nil
 
 	begun   time.Time
 	tries   int
@@ -52,12 +53,15 @@ type removal struct {
 type protectedName struct{ dir, prefix string }
 
 // deleteInBackground is inside.Functions.DeleteInBackground.
-func deleteInBackground(s *Session, path string) error {
+func deleteInBackground(s *Session, path string, gone func()) error {
+	m := &removal{owner: s.session, gone: gone}
 	full, err := s.full(path)
 	if err != nil {
+		m.over()
 		return &OpError{Op: "delete", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	s.core.remover.remove(s.session, full)
+	m.what, m.full = full, []string{full}
+	s.core.remover.add(m)
 	return nil
 }
 
@@ -66,14 +70,28 @@ func (r *remover) remove(s *sessionState, full string) {
 	r.add(&removal{owner: s, what: full, full: []string{full}})
 }
 
+// over says that there is nothing left to remove, or that nobody will.
+func (m *removal) over() {
+	if m.gone != nil {
+		m.gone()
+	}
+}
+
 // add starts the removal m, unless the session of its nodes is over, which deletes
 // them.
 func (r *remover) add(m *removal) {
+	if !r.added(m) {
+		m.over()
+	}
+}
+
+// added is add, and reports whether there is anything to do.
+func (r *remover) added(m *removal) bool {
 	c := r.core
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing || m.pointless() {
-		return
+		return false
 	}
 	m.backoff = retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout() / 3).BackOff()
 	r.mu.Lock()
@@ -89,6 +107,7 @@ func (r *remover) add(m *removal) {
 	case r.wake <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 // pointless reports that m's nodes are deleted with their session, or have been.
@@ -130,6 +149,7 @@ func (r *remover) giveUp(why error) {
 	r.todo, r.running = nil, false
 	r.mu.Unlock()
 	for _, m := range left {
+		m.over()
 		if m.pointless() {
 			r.told(m, RemovalWithSession, nil)
 			continue
@@ -151,11 +171,12 @@ func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	_ = sleep(s.ctx, gathering)
 	r.mu.Lock()
 	now := time.Now()
-	var due, later []*removal
+	var due, later, over []*removal
 	for _, m := range r.todo {
 		switch {
 		case m.pointless():
 			r.told(m, RemovalWithSession, nil)
+			over = append(over, m)
 		case !m.due.After(now) && m.within(s):
 			due = append(due, m)
 		default:
@@ -164,6 +185,9 @@ func (r *remover) round(s *sessionState) (next time.Time, more bool) {
 	}
 	r.todo = later
 	r.mu.Unlock()
+	for _, m := range over {
+		m.over()
+	}
 	slices.SortStableFunc(due, inLine)
 	sought := slices.IndexFunc(due, func(m *removal) bool { return m.from != nil })
 	if sought < 0 {
@@ -212,6 +236,7 @@ func (r *remover) try(s *sessionState, due []*removal) (left []*removal) {
 			xs = xs[len(m.full):]
 			if m.tries++; m.err == nil {
 				r.told(m, RemovalDone, nil)
+				m.over()
 				continue
 			}
 			r.told(m, RemovalFailed, m.err)

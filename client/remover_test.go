@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,8 +92,8 @@ func TestDeleteInBackground(t *testing.T) {
 				path, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
 				r.check(err)
 				trouble(r)
-				r.check(inner.DeleteInBackground(s, path))
-				r.check(inner.DeleteInBackground(s, "/never/was"))
+				r.check(inner.DeleteInBackground(s, path, nil))
+				r.check(inner.DeleteInBackground(s, "/never/was", nil))
 				time.Sleep(sessionTimeout - time.Second)
 				if _, there := r.srv.Node("/e"); there {
 					r.Error("still there")
@@ -118,7 +119,7 @@ func TestRemoverEndsWithTheSession(t *testing.T) {
 		r.check(err)
 		r.srv.Stop()
 		time.Sleep(time.Second)
-		r.check(inner.DeleteInBackground(s, "/e"))
+		r.check(inner.DeleteInBackground(s, "/e", nil))
 		time.Sleep(2 * sessionTimeout)
 		r.srv.Resume()
 		_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
@@ -152,7 +153,7 @@ func TestRemoverEndsOnClose(t *testing.T) {
 				_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
 				r.check(err)
 				trouble(r)
-				r.check(inner.DeleteInBackground(s, "/e"))
+				r.check(inner.DeleteInBackground(s, "/e", nil))
 				time.Sleep(time.Second)
 				err = c.CloseContext(r.within(time.Second))
 				if name != "throttled" && !errors.Is(err, context.DeadlineExceeded) {
@@ -160,6 +161,64 @@ func TestRemoverEndsOnClose(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 				wantQuiet(r.T)
+			})
+		})
+	}
+}
+
+// A transaction is given up, and its answer says later that it was refused. So nothing is to be
+// removed, and Gone is called.
+func TestRemoverOfARefusedGroup(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		s := r.session(r.connect("a"))
+		_, err := s.Create(r.ctx, "/q", nil)
+		r.check(err)
+		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti, Times: 1}, time.Second)
+		gone := 0
+		_, err = inner.CreateGroup(r.within(500*time.Millisecond), s, []newNode{{Dir: "/q", Prefix: "n-", Gone: func() { gone++ }}}, client.DeleteOp("/missing", client.AnyVersion))
+		wantErr(t, err, context.DeadlineExceeded)
+		if gone != 0 {
+			t.Error("gone before the answer")
+		}
+		r.srv.ResetCounts()
+		time.Sleep(time.Minute)
+		if n := r.srv.Count(zktest.OpDelete); n != 0 || gone != 1 {
+			t.Errorf("%d deletes, gone %d times", n, gone)
+		}
+	})
+}
+
+// Gone is called once, whatever became of the create: at once if nothing was made, and otherwise
+// when the node is deleted, with its session or by the remover. A session is found to be over
+// when the next one begins.
+func TestGoneOfACreate(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		trouble func(r *rig)
+		at      time.Duration // when nothing stands
+	}{
+		"refused":   {func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpCreate}, zktest.CodeInvalidACL) }, 0},
+		"slow":      {func(r *rig) { r.srv.DelayReply(zktest.Match{Op: zktest.OpCreate}, 2*time.Second) }, 3 * time.Second},
+		"cut":       {func(r *rig) { r.srv.Freeze(); time.AfterFunc(2*time.Second, func() { r.srv.CutAll(); r.srv.Thaw() }) }, 4 * time.Second},
+		"no server": {func(r *rig) { r.srv.Freeze(); time.AfterFunc(3*sessionTimeout, r.srv.Thaw) }, 4 * sessionTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				s := r.session(r.connect("a"))
+				_, err := s.Create(r.ctx, "/q", nil)
+				r.check(err)
+				tt.trouble(r)
+				var gone atomic.Int32
+				_, err = inner.CreateAndList(r.within(time.Second), s, newNode{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }})
+				if err == nil {
+					t.Fatal("no error")
+				}
+				time.Sleep(tt.at)
+				if n := gone.Load(); n != 1 {
+					t.Errorf("gone %d times", n)
+				}
 			})
 		})
 	}

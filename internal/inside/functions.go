@@ -99,8 +99,9 @@ type Functions[Client, Session, Op any] struct {
 	// tries until the node is gone, or until the session is over and an ephemeral
 	// node with it. A refusal, whatever its reason, is logged once, and the client
 	// tries again: other clients may wait for the node to be deleted. The error says
-	// that the path is invalid.
-	DeleteInBackground func(s *Session, path string) error
+	// that the path is invalid. Then, or as soon as the node does not stand any more, or the
+	// client is closed, gone is called. It must not block. Optional.
+	DeleteInBackground func(s *Session, path string, gone func()) error
 
 	// In returns the same session with the paths of c. The error says that c is nil,
 	// or has another Root than the client of s: then it has sessions of its own.

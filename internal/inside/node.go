@@ -37,6 +37,11 @@ type Node[Client any] struct {
 	// CreateGroup returns. It may be called after that has given up. It is not called for
 	// a node that was found after its answer was lost. It must not block. Optional.
 	Made func(path string, connection uint64)
+
+	// Gone is called if CreateAndList or CreateGroup fails: as soon as no node of it stands or
+	// can come to stand, or the client is closed. So it may be called long after that has
+	// returned. Of several nodes that of the first one is called. It must not block. Optional.
+	Gone func()
 }
 
 // Entry is a node that was made.

@@ -189,7 +189,7 @@ func (b *DistributedDoubleBarrier) abandon(s *client.Session, path string) {
 	b.left = append(b.left, path)
 	b.mu.Unlock()
 	if s != nil {
-		_ = inner.DeleteInBackground(s, path) // the path is valid
+		_ = inner.DeleteInBackground(s, path, nil) // the path is valid
 	}
 }
 

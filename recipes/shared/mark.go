@@ -37,7 +37,7 @@ func newMark(ctx context.Context, session *client.Session, path string, opts []c
 }
 
 // abandon deletes the mark in the background.
-func (m *mark) abandon() { _ = inner.DeleteInBackground(m.session, m.path) } // the path came from the server
+func (m *mark) abandon() { _ = inner.DeleteInBackground(m.session, m.path, nil) } // the path came from the server
 
 // origin is what a value was read from.
 type origin struct {
