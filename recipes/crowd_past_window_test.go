@@ -227,3 +227,69 @@ func TestElectionWindowAfterHold(t *testing.T) {
 		r.inElection(0)
 	})
 }
+
+// Acquires give up faster than the servers answer. Each of their nodes counts until it is gone, so
+// no more than 64 stand at any time, and the lone contender of another process has its turn.
+func TestWindowOfThoseWhoGiveUp(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]struct {
+		queues []string
+		of     func(r *rig, c *client.Client) contending
+	}{
+		"mutex":      {[]string{dir}, func(r *rig, c *client.Client) contending { return each(r.mutex(c)) }},
+		"multi-lock": {[]string{"/x", "/y"}, func(r *rig, c *client.Client) contending { return each(r.multi(c, "/x", "/y")) }},
+		"latch":      {[]string{leaders}, func(r *rig, c *client.Client) contending { return campaigning(r.latch(c, "a")) }},
+		"semaphore": {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending {
+			m, err := recipes.NewInterProcessSemaphoreMutex(c, pool)
+			r.check(err)
+			return each(m)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				const window, crowd = 64, 100
+				acquire := kind.of(r, r.connect("crowd"))
+				h, err := acquire(r.ctx) // the directories are there
+				r.check(err)
+				r.check(h.Release(r.ctx))
+				h, err = kind.of(r, r.connect("other"))(r.ctx)
+				r.check(err)
+				link := r.srv.Client("crowd")
+				link.SetLatency(100*time.Millisecond, 110*time.Millisecond)
+				var all sync.WaitGroup
+				for i := range crowd {
+					patience := time.Duration(20+i*4) * time.Millisecond // a round trip takes 200 to 220
+					all.Go(func() {
+						for range 20 {
+							_, err := acquire(r.within(patience))
+							wantErr(t, err, context.DeadlineExceeded)
+						}
+					})
+				}
+				for range 200 {
+					time.Sleep(10 * time.Millisecond)
+					for _, queue := range kind.queues {
+						if line := len(r.srv.Children(queue)); line > window+1 {
+							r.Fatalf("%d nodes in %s", line, queue)
+						}
+					}
+				}
+				all.Wait()
+				link.SetLatency(time.Microsecond, time.Millisecond)
+				r.check(h.Release(r.ctx))
+				time.Sleep(time.Minute) // all is removed, and no room is lost
+				r.nothingIn(kind.queues...)
+				var held sync.WaitGroup
+				for range 2 * window {
+					held.Go(func() {
+						h, err := acquire(r.within(time.Minute))
+						r.check(err)
+						r.check(h.Release(r.ctx))
+					})
+				}
+				held.Wait()
+			})
+		})
+	}
+}

@@ -23,14 +23,14 @@ import (
 // are free that is all it takes. At the first lock that is not free the acquire
 // withdraws from the queues of the locks behind, and only then it waits. It never
 // stands in the queue of a lock while it waits for one that is named before. When it
-// has that lock, it joins the queues of all locks behind, in one transaction again.
+// has that lock, it joins the queues of the locks behind in the same way.
 // For the moment in between, contenders for these locks may see its nodes, and a
 // TryAcquire that sees them returns a [*BusyError].
 //
-// If others contend for the first lock, an acquire joins that queue alone. It does so
-// if an acquire of this client stands there, or if one of the last eight acquires of
+// The transaction ends before a lock that another acquire of this client holds, waits for or
+// joins. That lock is joined alone. So is the first one if one of the last eight acquires of
 // this value had to wait for it. So waiters have no nodes but in one queue, and
-// [WithMaxContenders] of the first lock bounds them.
+// [WithMaxContenders] of each lock bounds them.
 //
 // The acquire cannot join the queues of different clients in one transaction.
 // It takes their locks in the order in which they are named as well.

@@ -116,7 +116,9 @@ func WithKazoo() LockOption {
 // that wait in the process, first come, first served. They cost the servers nothing, and
 // leave at once when their contexts end. So a hand-over costs the same whether 64
 // goroutines wait or 10,000. A read hold does not count, and neither does an acquire
-// whose context descends from a hold of the lock. A number below 1 counts as 1.
+// whose context descends from a hold of the lock. A number below 1 counts as 1. A node of
+// an acquire that has given up counts until it is deleted. All recipes on one path share
+// the room.
 //
 // Between processes turns go by nodes: a process has at most that many in line.
 func WithMaxContenders(n int) LockOption {

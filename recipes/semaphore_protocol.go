@@ -405,8 +405,11 @@ func (p permits) atOnce(ctx context.Context) (granted place, ok bool, m *seqqueu
 	if use.stands() {
 		nodes[0].More = nodes[0].More[:1]
 	}
+	var gone seqqueue.Gone
+	gone.Of(&nodes[0])
 	made, err := inner.CreateGroup(ctx, session, nodes)
 	if err != nil {
+		seat.Until(&gone)
 		if errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {
 			err = nil // no place was lost with the session
 		}
@@ -496,10 +499,13 @@ func (p permits) withdraw(ctx context.Context, leases place, seat *seqqueue.Seat
 		parts[i] = client.DeleteOp(path, client.AnyVersion)
 	}
 	node := p.gate.node()
+	var gone seqqueue.Gone
+	gone.Of(&node)
 	made, err := inner.CreateGroup(ctx, leases.Session, []newNode{node}, parts...)
 	if err == nil {
 		return seat.Adopt(leases.Session, node.Prefix, made[0])
 	}
+	seat.Until(&gone)
 	leases.VacateInBackground()
 	var refused *client.MultiError
 	if errors.As(err, &refused) && refused.Index >= 0 || errors.Is(err, client.ErrSessionLost) && ctx.Err() == nil {

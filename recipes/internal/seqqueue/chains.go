@@ -49,6 +49,7 @@ func (s *chains) use(key chainKey) *chain {
 	c := s.all[key]
 	if c == nil {
 		c = &chain{key: key, window: s.window(key.dir), members: map[string]*Member{}}
+		c.window.chains = append(c.window.chains, c)
 		s.all[key] = c
 	}
 	if i := slices.Index(s.idle, c); i >= 0 {
@@ -81,14 +82,14 @@ func (s *chains) window(dir string) *window {
 		w = &window{}
 		s.windows[dir] = w
 	}
-	w.chains++
 	return w
 }
 
 // forget forgets a chain that is idle. So no member of it is in its window.
 func (s *chains) forget(c *chain) {
 	delete(s.all, c.key)
-	if c.window.chains--; c.window.chains == 0 {
+	w := c.window
+	if w.chains = slices.DeleteFunc(w.chains, func(o *chain) bool { return o == c }); len(w.chains) == 0 {
 		delete(s.windows, c.key.dir)
 	}
 }
@@ -138,7 +139,7 @@ func (c *chain) joinUnlessBehind(shared, past bool, most int) bool {
 // behindOne reports whether a new member would stand behind another one. The caller holds c.mu.
 func (c *chain) behindOne(shared bool) bool {
 	for _, m := range c.members {
-		if m.state != over && m.state != left && (!shared || !m.shared) {
+		if m.state != over && m.state != left && !m.broken && (!shared || !m.shared) {
 			return true
 		}
 	}

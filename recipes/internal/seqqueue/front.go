@@ -229,6 +229,7 @@ func (m *Member) breakOff() {
 	case m.bound != nil:
 		m.bound.mu.Lock()
 		defer m.bound.mu.Unlock()
+		m.broken = true
 		m.bound.leaveWindow(m)
 	default:
 		m.chain.breakOff(m)
@@ -242,6 +243,32 @@ func (m *Member) quit() {
 	}
 	m.Unwatch()
 	m.retire()
+}
+
+// quitLater is quit, but for the window: that m leaves when gone is called.
+func (m *Member) quitLater() (gone func()) {
+	if m == nil {
+		return nil
+	}
+	w := m.keepPlace()
+	m.quit()
+	return w
+}
+
+// keepPlace takes m out of the window, and keeps its place for the caller, who makes room by
+// leave. leave is nil if m has no place.
+func (m *Member) keepPlace() (leave func()) {
+	c := cmp.Or(m.chain, m.bound)
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !m.inWindow {
+		return nil
+	}
+	m.inWindow = false
+	return c.window.leave
 }
 
 // retire takes m off its chain.

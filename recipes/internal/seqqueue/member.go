@@ -66,11 +66,7 @@ func (q *Queue) JoinPast(ctx context.Context, node inside.Node[client.Client]) (
 
 func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], past bool) (*Member, error) {
 	if q.chains == nil {
-		m, err := q.join(ctx, node, nil)
-		if err != nil {
-			return nil, err
-		}
-		return m, nil
+		return q.join(ctx, node, nil, func() {})
 	}
 	c := q.chains.use(q.key)
 	err := q.enter(ctx, c, past)
@@ -84,9 +80,8 @@ func (q *Queue) joinWith(ctx context.Context, node inside.Node[client.Client], p
 		c.join(1)
 		defer c.join(-1)
 	}
-	m, err := q.join(ctx, node, linked)
+	m, err := q.join(ctx, node, linked, c.window.leave)
 	if err != nil {
-		c.window.leave()
 		q.chains.done(c)
 		return nil, err
 	}
@@ -120,27 +115,33 @@ func (q *Queue) enter(ctx context.Context, c *chain, past bool) error {
 	}
 }
 
-// waitedBehind returns err with the newest member of c, behind which an acquire has waited
-// without a node.
+// waitedBehind returns err with the newest member in the window of c, behind which an acquire
+// has waited without a node.
 func (q *Queue) waitedBehind(c *chain, err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.newest()
+	last := q.chains.newest(c.window)
 	if last == nil {
 		return err
 	}
+	of := cmp.Or(last.chain, last.bound)
+	of.mu.Lock()
+	defer of.mu.Unlock()
 	behind := q.waitError(last)
 	behind.Only, behind.Err = false, err
 	return behind
 }
 
-// newest returns the member with the highest number, nil if there is none. The caller
-// holds c.mu.
-func (c *chain) newest() (last *Member) {
-	for _, m := range c.members {
-		if last == nil || last.Node.before(m.Node) {
-			last = m
+// newest returns the member with the highest number in a window, nil if there is none.
+func (s *chains) newest(w *window) (last *Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range w.chains {
+		c.mu.Lock()
+		for _, m := range c.members {
+			if last == nil || last.Node.before(m.Node) {
+				last = m
+			}
 		}
+		c.mu.Unlock()
 	}
 	return last
 }
@@ -153,9 +154,7 @@ func (q *Queue) Waiting() (n int, behind string) {
 	}
 	c := q.chains.use(q.key)
 	defer q.chains.done(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last := c.newest(); last != nil {
+	if last := q.chains.newest(c.window); last != nil {
 		behind = last.Node.Name
 	}
 	return c.window.len(), behind
@@ -176,8 +175,15 @@ func (q *Queue) Crowded() bool {
 	return false
 }
 
-// join makes the node. c is nil if the queue has no chains, or if its members are apart.
-func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *chain) (*Member, error) {
+// join makes the node. c is nil if the queue has no chains, or if its members are apart. On
+// error left is called as soon as no node of the acquire stands: that may be later.
+func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *chain, left func()) (_ *Member, err error) {
+	var gone *Gone
+	defer func() {
+		if err != nil {
+			gone.Then(left)
+		}
+	}()
 	if err := q.MayJoin(ctx); err != nil {
 		return nil, err
 	}
@@ -200,9 +206,15 @@ func (q *Queue) join(ctx context.Context, node inside.Node[client.Client], c *ch
 			node.List = list
 			node.Made = m.made
 		}
+		gone = &Gone{}
+		gone.Of(&node)
 		e, err := inner.CreateAndList(ctx, s, node)
 		if err == nil {
-			return m, q.adopt(m, node.Prefix, e)
+			gone = nil
+			if err := q.adopt(m, node.Prefix, e); err != nil {
+				return nil, err
+			}
+			return m, nil
 		}
 		if c != nil {
 			c.leave(m) // the create may still be answered
@@ -261,7 +273,14 @@ func (q *Queue) Seat(past bool) *Seat {
 	return &Seat{q, c}
 }
 
-// Leave makes room for another acquire, unless a member has the seat.
+// Until makes the seat stay taken until gone, after a create that has failed.
+func (s *Seat) Until(gone *Gone) {
+	gone.Then(s.c.window.leave)
+	s.q.chains.done(s.c)
+	s.c = nil
+}
+
+// Leave makes room for another acquire, unless a member has the seat, or Until was called.
 func (s *Seat) Leave() {
 	if s.c != nil {
 		s.c.window.leave()

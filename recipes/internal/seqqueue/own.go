@@ -30,19 +30,21 @@ func (o Own) Break() {
 // error the remover deletes what is left, until that succeeds or the session is over.
 func (o Own) Vacate(ctx context.Context) error {
 	o.member.leave()
-	defer o.member.quit()
 	return o.deleted(o.delete(ctx))
 }
 
-// deleted says what became of the nodes by a delete that has returned err. It leaves to the
-// remover what may still stand.
+// deleted says what became of the nodes by a delete that has returned err, and quits. It leaves
+// to the remover what may still stand.
 func (o Own) deleted(err error) error {
 	if err == nil {
+		o.member.quit()
 		return nil
 	}
 	gone := errors.Is(err, zk.ErrNoNode)
 	if !gone || len(o.Paths) > 1 {
 		o.deleteInBackground() // without effect if the session is over
+	} else {
+		o.member.quit()
 	}
 	over := o.Session.Err()
 	switch {
@@ -90,13 +92,16 @@ func (o Own) deleteRest(ctx context.Context) error {
 // rely on them any more: the contender behind may be granted at once.
 func (o Own) VacateInBackground() {
 	o.member.leave()
-	defer o.member.quit()
 	o.deleteInBackground()
 }
 
+// deleteInBackground leaves the nodes to the remover, and quits. A member counts in the window
+// until its node is gone: a client whose acquires give up fast would make more nodes than it
+// deletes.
 func (o Own) deleteInBackground() {
+	gone := o.member.quitLater()
 	for _, path := range o.Paths {
-		_ = inner.DeleteInBackground(o.Session, path) // the path came from the server
+		_ = inner.DeleteInBackground(o.Session, path, gone) // the path came from the server
 	}
 }
 

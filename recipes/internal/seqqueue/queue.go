@@ -85,9 +85,6 @@ func (q *Queue) Windowed(full, shared string, most int) *Queue {
 	return q
 }
 
-// chained reports whether members hand over in the process.
-func (q *Queue) chained() bool { return q.chains != nil && !q.key.apart }
-
 // WatchOwn makes every member that waits in the directory watch its own node from the
 // beginning. So it hears of the deletion of that node at once. Its node is Movable by its
 // name: the caller must join again then. The maker of the queue calls WatchOwn before any

@@ -54,7 +54,7 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry, past bool
 	for i, e := range entries {
 		own, err := inner.In(s, e.Node.In)
 		if err != nil {
-			cancel(members)
+			cancel(members)()
 			return nil, i, err
 		}
 		m, node, arm := e.Queue.prepare(own, e.Node, past)
@@ -74,21 +74,24 @@ func joinOnce(ctx context.Context, s *client.Session, entries []Entry, past bool
 	for _, i := range arming {
 		set.Go(func() { guards[i] = inner.Guard(ctx, members[i].Session, entries[i].Queue.dir) })
 	}
+	var gone Gone
+	gone.Of(&nodes[0])
 	made, err := inner.CreateGroup(ctx, s, nodes)
 	set.Wait()
 	for _, i := range arming {
 		members[i].chain.armed(guards[i])
 	}
 	if err != nil {
-		cancel(members)
+		gone.Then(cancel(members))
 		return nil, -1, err
 	}
 	at = -1
 	for i, m := range members {
-		if refused := m.q.adopt(m, nodes[i].Prefix, made[i]); refused != nil && err == nil {
+		refused := m.q.adopt(m, nodes[i].Prefix, made[i])
+		switch {
+		case refused != nil && err == nil:
 			at, err = i, refused
-		}
-		if m.bound != nil {
+		case refused == nil && m.bound != nil:
 			m.bound.note(m)
 		}
 		m.prepared()
@@ -137,12 +140,20 @@ func (m *Member) prepared() {
 	}
 }
 
-// cancel says that prepared members get no nodes.
-func cancel(members []*Member) {
+// cancel says that prepared members get no nodes. They leave the windows when left is called.
+func cancel(members []*Member) (left func()) {
+	var all []func()
 	for _, m := range members {
 		m.prepared()
 		m.leave() // the create may still be answered
-		m.quit()
+		if gone := m.quitLater(); gone != nil {
+			all = append(all, gone)
+		}
+	}
+	return func() {
+		for _, gone := range all {
+			gone()
+		}
 	}
 }
 
@@ -170,10 +181,7 @@ func VacateTogether(ctx context.Context, all []Placed) []error {
 	}
 	var each sync.WaitGroup
 	for i, p := range all {
-		each.Go(func() {
-			defer p.member.quit()
-			errs[i] = p.deleted(p.deleteAfter(ctx, outcome))
-		})
+		each.Go(func() { errs[i] = p.deleted(p.deleteAfter(ctx, outcome)) })
 	}
 	each.Wait()
 	return errs

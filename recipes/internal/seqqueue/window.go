@@ -82,7 +82,7 @@ func (r *room) admit() []*entrant {
 
 // window is a room for goroutines. It is safe for concurrent use.
 type window struct {
-	chains int // of its directory; guarded by chains.mu
+	chains []*chain // of its directory; guarded by chains.mu
 
 	mu   sync.Mutex // guards the rest; never held across I/O
 	room room
