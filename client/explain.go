@@ -21,6 +21,10 @@ const closedEarly = "no quorum, a read-only server, too many connections from th
 // error alone does not.
 func (s *servers) explain(err error) string {
 	text := strings.TrimPrefix(err.Error(), inHandshake)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op != "dial" { // the server is named already, and each dial has a port of its own
+		text = strings.Replace(text, op.Error(), op.Op+": "+op.Err.Error(), 1)
+	}
 	if remedy := s.remedy(err); remedy != "" {
 		return text + " (" + remedy + ")"
 	}

@@ -175,16 +175,16 @@ func TestRemoverOfARefusedGroup(t *testing.T) {
 		_, err := s.Create(r.ctx, "/q", nil)
 		r.check(err)
 		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti, Times: 1}, time.Second)
-		gone := 0
-		_, err = inner.CreateGroup(r.within(500*time.Millisecond), s, []newNode{{Dir: "/q", Prefix: "n-", Gone: func() { gone++ }}}, client.DeleteOp("/missing", client.AnyVersion))
+		var gone atomic.Int32
+		_, err = inner.CreateGroup(r.within(500*time.Millisecond), s, []newNode{{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }}}, client.DeleteOp("/missing", client.AnyVersion))
 		wantErr(t, err, context.DeadlineExceeded)
-		if gone != 0 {
+		if gone.Load() != 0 {
 			t.Error("gone before the answer")
 		}
 		r.srv.ResetCounts()
 		time.Sleep(time.Minute)
-		if n := r.srv.Count(zktest.OpDelete); n != 0 || gone != 1 {
-			t.Errorf("%d deletes, gone %d times", n, gone)
+		if n := r.srv.Count(zktest.OpDelete); n != 0 || gone.Load() != 1 {
+			t.Errorf("%d deletes, gone %d times", n, gone.Load())
 		}
 	})
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,4 +144,43 @@ func TestRedialAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// resetting is a connection that the server resets. Each has a local port of its own.
+type resetting struct {
+	net.Conn
+	port int
+}
+
+func (c resetting) Read([]byte) (int, error) {
+	here, there := &net.TCPAddr{Port: c.port}, &net.TCPAddr{Port: 2181}
+	return 0, &net.OpError{Op: "read", Net: "tcp", Source: here, Addr: there, Err: syscall.ECONNRESET}
+}
+
+func (c resetting) Write(b []byte) (int, error) { return len(b), nil }
+
+// A server that resets every connection is one warning, whatever port each of them had.
+func TestResetIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		var dials atomic.Int32
+		c, err := client.Connect(t.Context(), "zk:2181", client.WithLazyConnect(),
+			client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))),
+			client.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				end, _ := net.Pipe()
+				return resetting{end, int(dials.Add(1))}, nil
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text := said.String(); dials.Load() < 3 || strings.Count(text, "no connection") != 1 ||
+			strings.Contains(text, "->") || !strings.Contains(text, "connection reset by peer") {
+			t.Errorf("after %d dials: %s", dials.Load(), text)
+		}
+	})
 }
