@@ -8,8 +8,8 @@ package simulation_test
 const (
 	schedules                 = 24
 	ensembleSchedules         = 16
-	ensembleGameSchedules     = 24
-	ensembleElectionSchedules = 20
+	ensembleGameSchedules     = 32
+	ensembleElectionSchedules = 32
 	keeperSchedules           = 12
 	watchSchedules            = 8
 	crowdSchedules            = 6
