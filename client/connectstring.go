@@ -111,6 +111,9 @@ func hostPort(s string) (string, error) {
 	case strings.ContainsAny(host, "[]"):
 		return "", errors.New("brackets stand around an IPv6 address and nowhere else, like [::1]:2181")
 	}
+	if strings.ContainsAny(host, ",/") { // out of an ensemble's configuration: a connect string is split there
+		return "", errors.New("a host has no comma and no slash")
+	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", errors.New("the port is not a number from 1 to 65535")
 	}

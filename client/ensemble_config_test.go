@@ -42,6 +42,8 @@ func TestParseEnsemble(t *testing.T) {
 		{"server.1=zk1:2888:3888;zk1", "port"},
 		{"server.1=zk1:2888:3888;0", "port"},
 		{"server.1=;2181", "host"},
+		{"server.1=zk1:2888:3888;[b,c:1]:2181", "comma"},
+		{"server.1=zk1:2888:3888;zk1/a:2181", "slash"},
 		{"server.1=zk1:1:2;2181\nversion=x", "version"},
 	} {
 		if servers, _, err := client.ParseEnsemble(tt.text); err == nil || servers != nil || !strings.Contains(err.Error(), tt.want) {
