@@ -13,7 +13,7 @@ func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (i
 	a.nodes = a.one[:0]
 	path := join(node.Dir, node.Prefix)
 	if err := a.add(node, path); err != nil {
-		(&removal{gone: node.Gone}).over()
+		call(node.Gone)
 		return inside.Entry{}, s.invalid(ctx, "create", path, err)
 	}
 	made, err := a.run(ctx, "create", path)
@@ -36,7 +36,7 @@ func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], p
 	}
 	if err != nil {
 		if len(nodes) > 0 {
-			(&removal{gone: nodes[0].Gone}).over()
+			call(nodes[0].Gone)
 		}
 		return nil, s.invalid(ctx, "create group", path, err)
 	}

@@ -54,14 +54,12 @@ type protectedName struct{ dir, prefix string }
 
 // deleteInBackground is inside.Functions.DeleteInBackground.
 func deleteInBackground(s *Session, path string, gone func()) error {
-	m := &removal{owner: s.session, gone: gone}
 	full, err := s.full(path)
 	if err != nil {
-		m.over()
+		call(gone)
 		return &OpError{Op: "delete", Path: path, Outcome: OutcomeNeverSent, Err: err}
 	}
-	m.what, m.full = full, []string{full}
-	s.core.remover.add(m)
+	s.core.remover.add(&removal{owner: s.session, what: full, full: []string{full}, gone: gone})
 	return nil
 }
 
@@ -71,9 +69,12 @@ func (r *remover) remove(s *sessionState, full string) {
 }
 
 // over says that there is nothing left to remove, or that nobody will.
-func (m *removal) over() {
-	if m.gone != nil {
-		m.gone()
+func (m *removal) over() { call(m.gone) }
+
+// call calls f, unless it is nil.
+func call(f func()) {
+	if f != nil {
+		f()
 	}
 }
 

@@ -44,7 +44,8 @@ func clientWaitersOf(c *client.Client) *clientWaiters {
 }
 
 // waiters are the acquires of one client that wait for permits of one semaphore, also if the
-// program has several values for its path. The semaphore has a fixed number of permits.
+// program has several values for its path. Those that name it in another namespace are other
+// waiters, with another book. The semaphore has a fixed number of permits.
 type waiters struct {
 	waiting int // guarded by clientWaiters.mu
 
@@ -52,9 +53,9 @@ type waiters struct {
 	book  book
 	heirs map[*seqqueue.Member]*heir
 
-	// next stood behind the last one granted. Its number alone would not tell: the numbers of a
-	// queue that was made anew are those of the old one, and the waiters that name the semaphore
-	// in another namespace have a book of their own.
+	// next stood behind the last one granted. Its number alone would not tell. If an operator
+	// deletes the queue, the numbers begin at 0 again. Meanwhile the waiters of another book,
+	// who name the semaphore in another namespace, may have been granted.
 	next *seqqueue.Member
 }
 

@@ -85,7 +85,8 @@ func (s *chains) window(dir string) *window {
 	return w
 }
 
-// forget forgets a chain that is idle. So no member of it is in its window.
+// forget forgets a chain that is idle. No member of it is in its window. An acquire that gave up
+// may still count there, if its node is not deleted yet: the next window does not know of it.
 func (s *chains) forget(c *chain) {
 	delete(s.all, c.key)
 	w := c.window

@@ -8,9 +8,9 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-// room bounds how many nodes one client has in one directory, of all recipes. Acquires beyond that wait in
-// the process, first come, first served. They cost the server nothing. room decides who is
-// let in, and does nothing else.
+// room bounds how many nodes one client has in one directory, of all recipes. Acquires beyond
+// that wait in the process, first come, first served. They cost the server nothing. room
+// decides who is let in, and does nothing else.
 //
 // A shared member counts until its turn has come, since a program may hold any number of
 // them. Every other member counts until its node is deleted, or its hold is lost.
