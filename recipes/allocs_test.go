@@ -19,6 +19,16 @@ import (
 // what the server and go-zookeeper allocate for them is not in the difference.
 const moreAllocations = -38
 
+// leastAllocs is how often f allocates. Heartbeats of the process allocate too, and on a loaded
+// machine more of them come within the runs of f. So the least of some rounds counts.
+func leastAllocs(f func()) float64 {
+	least := testing.AllocsPerRun(40, f)
+	for range 9 {
+		least = min(least, testing.AllocsPerRun(40, f))
+	}
+	return least
+}
+
 func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
 	link := srv.Client("docent")
@@ -32,7 +42,7 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := testing.AllocsPerRun(200, func() {
+	own := leastAllocs(func() {
 		h, err := m.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +59,7 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	}
 	t.Cleanup(conn.Close)
 	l := zk.NewLock(conn, "/peer", zk.WorldACL(zk.PermAll))
-	peer := testing.AllocsPerRun(200, func() {
+	peer := leastAllocs(func() {
 		if err := l.Lock(); err != nil {
 			t.Fatal(err)
 		}
