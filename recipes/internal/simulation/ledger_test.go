@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,12 @@ func (l ledger) add(o ledger) {
 // situation is one line of the ledger of situations: what a contender was, whether it waited or
 // held, what happened to it, and next to whom it stood then.
 func situation(mode, state, what, ahead, behind string) string {
-	return fmt.Sprintf("%s %s, %s; behind %s, before %s", mode, state, what, ahead, behind)
+	return fmt.Sprintf("%s; behind %s, before %s", amongAny(mode, state, what), ahead, behind)
+}
+
+// amongAny is a situation whoever the neighbours are.
+func amongAny(mode, state, what string) string {
+	return fmt.Sprintf("%s %s, %s", mode, state, what)
 }
 
 // situations reads them from the history: what ended nodes, and what was asked for.
@@ -38,11 +44,11 @@ func (w *world) situations() ledger {
 		}
 		for _, f := range w.asked {
 			if f.Path == n.Path && f.At >= n.Made && (n.Gone == Never || f.At < n.Gone) {
-				all[w.situation(n, f.At, "is asked")]++
+				w.count(all, n, f.At, "is asked")
 			}
 		}
 		if what := w.end(n); what != "" {
-			all[w.situation(n, n.Gone, what)]++
+			w.count(all, n, n.Gone, what)
 		}
 	}
 	return all
@@ -82,8 +88,29 @@ func (w *world) served(n *sim.Node) bool {
 	})
 }
 
-// situation is that of a node at a time.
-func (w *world) situation(n *sim.Node, at time.Duration, what string) string {
+// count counts the situation of a node at a time, also without its neighbours.
+func (w *world) count(l ledger, n *sim.Node, at time.Duration, what string) {
+	state := w.state(n, at)
+	ahead, behind := w.neighbours(n, at)
+	l[situation(modeOf(n.Path), state, what, ahead, behind)]++
+	l[amongAny(modeOf(n.Path), state, what)]++
+	if w.ofSeveral(n) {
+		l[amongAny(modeOf(n.Path), state, what)+ofSeveral]++
+	}
+}
+
+// ofSeveral is said of a hold that is one of a multi-lock's.
+const ofSeveral = "; one of several"
+
+// ofSeveral reports whether a node became a hold of a multi-lock's.
+func (w *world) ofSeveral(n *sim.Node) bool {
+	return slices.ContainsFunc(w.h.Attempts, func(a *sim.Attempt) bool {
+		return len(a.Holds) > 1 && slices.ContainsFunc(a.Holds, func(g *sim.Hold) bool { return g.Path == n.Path })
+	})
+}
+
+// state is what the owner of a node had of its lock at a time.
+func (w *world) state(n *sim.Node, at time.Duration) string {
 	state := "waits"
 	if n.Role == sim.RolePermit {
 		state = "holds"
@@ -97,8 +124,7 @@ func (w *world) situation(n *sim.Node, at time.Duration, what string) string {
 			state = "holds"
 		}
 	}
-	ahead, behind := w.neighbours(n, at)
-	return situation(modeOf(n.Path), state, what, ahead, behind)
+	return state
 }
 
 // neighbours are the contenders next to a node. Before permits stands nobody, behind them the
@@ -146,15 +172,20 @@ func modeOf(path string) string {
 		return "a writer"
 	case strings.Contains(path, "-lease-"):
 		return "a permit"
+	case queueDir.MatchString(path):
+		return "one in a queue"
 	default:
 		return "a contender"
 	}
 }
 
+// queueDir is the directory of those who wait for permits.
+var queueDir = regexp.MustCompile(`^/locks/.*/locks/`)
+
 // wantAll fails for each situation that is possible and has not come up.
-func (l ledger) wantAll(t *testing.T, k *kind) {
+func (l ledger) wantAll(t *testing.T, k setting) {
 	t.Helper()
-	all := possible(k)
+	all := k.possible()
 	for _, what := range all {
 		if l[what] == 0 {
 			t.Errorf("no schedule has come to this: %s", what)

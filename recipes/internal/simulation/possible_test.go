@@ -1,6 +1,9 @@
 package simulation_test
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // modes are what contenders of a kind of lock are, while they wait and while they hold.
 func (k *kind) modes() (waiting, holding []string) {
@@ -8,28 +11,68 @@ func (k *kind) modes() (waiting, holding []string) {
 	switch k {
 	case readWrite:
 		both = []string{"a reader", "a writer"}
-	case semaphores, permitAlone:
-		return both, []string{"a permit"}
+	case semaphores, semaphoreMutexes, permitAlone:
+		return []string{"one in a queue"}, []string{"a permit"}
 	}
 	return both, both
 }
 
+// possible are the situations that a crowd has to come to. Where kinds meet, each has its own.
+// There readers, writers and those who want permits have too few neighbours for the seeds of CI:
+// in their own crowds they have them all. A hold of a multi-lock comes to all that a hold comes to.
+func (c setting) possible() (all []string) {
+	var kinds []*kind
+	several := false
+	for _, g := range c.games {
+		kinds = append(kinds, g.kinds...)
+		several = several || g.together
+	}
+	if kinds[0] == strangers {
+		kinds = []*kind{mutexes, readWrite}
+	}
+	for _, k := range kinds {
+		if len(kinds) == 1 || k.place != nil && !k.shares {
+			all = append(all, possible(k)...)
+		}
+		k.each(func(mode, state, what string) {
+			if isUnwanted(k, amongAny(mode, state, what)) {
+				return
+			}
+			all = append(all, amongAny(mode, state, what))
+			if several && state == "holds" && what != "hands over" && what != "reads on" {
+				all = append(all, amongAny(mode, state, what)+ofSeveral)
+			}
+		})
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // possible are the situations of a kind of lock: all of them, without the unwanted.
 func possible(k *kind) (all []string) {
-	waiting, holding := k.modes()
+	waiting, _ := k.modes()
 	next := []string{"nobody"}
 	for _, mode := range waiting {
 		next = append(next, mode+" of its client", mode+" of another")
 	}
-	add := func(mode, state string, ends ...string) {
-		for _, what := range ends {
-			for _, ahead := range next {
-				for _, behind := range next {
-					if s := situation(mode, state, what, ahead, behind); !isUnwanted(k, s) {
-						all = append(all, s)
-					}
+	k.each(func(mode, state, what string) {
+		for _, ahead := range next {
+			for _, behind := range next {
+				if s := situation(mode, state, what, ahead, behind); !isUnwanted(k, s) {
+					all = append(all, s)
 				}
 			}
+		}
+	})
+	return all
+}
+
+// each goes through what contenders of a kind can be, and what can happen to them then.
+func (k *kind) each(f func(mode, state, what string)) {
+	waiting, holding := k.modes()
+	add := func(mode, state string, ends ...string) {
+		for _, what := range ends {
+			f(mode, state, what)
 		}
 	}
 	for _, mode := range waiting {
@@ -48,7 +91,6 @@ func possible(k *kind) (all []string) {
 			add(mode, "holds", "reads on")
 		}
 	}
-	return all
 }
 
 // unwanted are the situations that cannot be, that last for one request only, or that are too
@@ -60,7 +102,7 @@ var unwanted = []struct {
 }{
 	{nil, regexp.MustCompile(`^a (contender|writer) holds.*; behind a`), "it is the first, or the one ahead is being deleted"},
 	{nil, regexp.MustCompile(`^a reader holds.*; behind a (writer|contender)`), "the one ahead is being deleted"},
-	{nil, regexp.MustCompile(`^a permit holds.*; behind a`), "permits have no place"},
+	{nil, regexp.MustCompile(`^a permit holds.*; behind (a|one)`), "permits have no place"},
 	{[]*kind{mutexes, readWrite, latches, mutexSelector}, regexp.MustCompile(` waits, .*; behind nobody`), "it holds, or is about to be told so"},
 	{[]*kind{semaphores, permitAlone, latches}, regexp.MustCompile(`holds twice`), "an acquire within the hold is refused"},
 	{[]*kind{readWrite}, regexp.MustCompile(`^a writer waits, is (asked|deleted); behind a writer of another, before a writer`), "rare: writers are fewer than readers"},
