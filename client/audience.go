@@ -149,24 +149,14 @@ func (h *hub) fireAudienceLocked(path string, s side, tell func(*feed)) {
 	}
 }
 
-// how is how a watch that a feed wants comes about.
-type how uint8
-
-const (
-	toArm   how = iota // a request has to arm it
-	stands             // it tells the feed already
-	covered            // a persistent watch of another reader does
-)
-
 // enlist makes the watches on keys tell f. It comes before the requests that arm them,
 // so no event comes too early. Reads arm watches that stand too: of a node that the
-// client could not read for a while, a server may have kept the event to itself. A
-// comparison arms no such watch, and none that is covered. If a request has to arm a
-// watch, the caller calls done.
-func (h *hub) enlist(ctx context.Context, f *feed, keys []watchKey, compares bool) (*enlistment, error) {
-	e := &enlistment{h: h, f: f, keys: keys, how: make([]how, len(keys))}
+// client could not read for a while, a server may have kept the event to itself. The caller
+// calls done.
+func (h *hub) enlist(ctx context.Context, f *feed, keys []watchKey) (*enlistment, error) {
+	e := &enlistment{h: h, f: f, keys: keys, arms: make([]bool, len(keys))}
 	for {
-		busy, err := e.try(compares)
+		busy, err := e.try()
 		if busy == nil {
 			return e, err
 		}
@@ -183,12 +173,12 @@ type enlistment struct {
 	h          *hub
 	f          *feed
 	keys       []watchKey
-	how        []how // for each of keys
-	connection int   // the connection
+	arms       []bool // for each of keys: no persistent watch of another reader covers it
+	connection int    // the connection
 }
 
 // try enlists, unless the watches on one of the paths are about to be changed.
-func (e *enlistment) try(compares bool) (busy chan struct{}, err error) {
+func (e *enlistment) try() (busy chan struct{}, err error) {
 	h := e.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -202,15 +192,7 @@ func (e *enlistment) try(compares bool) (busy chan struct{}, err error) {
 	}
 	e.connection = h.all.connection
 	for i, key := range e.keys {
-		switch {
-		case compares && h.hears(e.f, key):
-			e.how[i] = stands
-			continue
-		case h.covered(key):
-			if e.how[i] = covered; compares {
-				continue
-			}
-		default:
+		if e.arms[i] = !h.covered(key); e.arms[i] {
 			h.asking[key.path]++
 		}
 		h.listenLocked(e.f, key)
@@ -228,7 +210,7 @@ func (e *enlistment) done(ctx context.Context, answer func(i int) (*wire.Exchang
 	defer h.mu.Unlock()
 	tells := make([]bool, len(e.keys))
 	for i, key := range e.keys {
-		if e.how[i] == toArm {
+		if e.arms[i] {
 			x, err := answer(i)
 			e.armedLocked(ctx, key, x, err)
 		}

@@ -23,8 +23,8 @@ const (
 	watchRemoval
 	// persistentWatches are made by addWatch (106), recursive or not.
 	persistentWatches
-	// watchTransfer is setWatches (101).
-	watchTransfer
+	// multiReads are multiRead (22).
+	multiReads
 )
 
 // String names the feature and the servers that have it.
@@ -38,8 +38,8 @@ func (f feature) String() string {
 		return "removal of watches (Apache ZooKeeper 3.5.0 or later)"
 	case persistentWatches:
 		return "persistent watches (Apache ZooKeeper 3.6.0 or later)"
-	case watchTransfer:
-		return "transfer of watches (Apache ZooKeeper)"
+	case multiReads:
+		return "many reads by one request (Apache ZooKeeper 3.6.0 or later)"
 	default:
 		return fmt.Sprintf("feature %d", int(f))
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
@@ -12,8 +13,8 @@ import (
 // FeedMissed takes the place of all.
 const feedQueue = 1 << 14
 
-// feed is an [inside.Feed]. With persistent watches it is the reader of one; the
-// watches that Compare leaves are one-shot watches all the same.
+// feed is an [inside.Feed]: the reader of a persistent watch, or one whose reads leave one-shot
+// watches.
 type feed struct {
 	o          *ops
 	all        *lastingWatches
@@ -136,13 +137,20 @@ func (f *feed) hear(ev wire.Event) {
 	switch kind, known := kinds[ev.Type]; {
 	case !known:
 		f.missed()
-	case f.changes == nil || kind == ChangeChildren:
+	default:
 		f.put(kind, ev.Path, ev)
-	default: // the persistent watch has told it
 	}
 }
 
 func (f *feed) Connection() int { return f.connection }
+
+func (f *feed) Session() (id int64, timeout time.Duration) {
+	h, err := f.at()
+	if err != nil {
+		return 0, 0
+	}
+	return h.s.link.SessionID(), h.s.link.Timeout()
+}
 
 // clientContact tells whether a client is connected.
 func clientContact(c *Client) inside.Contact {

@@ -16,6 +16,7 @@ type reader struct {
 	inside.Feed
 
 	mode inside.FeedMode
+	head int64 // of the last read
 }
 
 // everyFeed runs f with each kind of watches.
@@ -74,8 +75,9 @@ func (f *reader) read(path string) inside.Answer { return f.ask(inside.Ask{Path:
 
 func (f *reader) ask(one inside.Ask) inside.Answer {
 	f.Helper()
-	answers, err := f.Read(f.ctx, []inside.Ask{one})
+	head, answers, err := f.Read(f.ctx, []inside.Ask{one})
 	f.check(err)
+	f.head = head
 	if f.mode != inside.FeedOneShot && answers[0].Unwatched {
 		f.Errorf("%+v leaves no watch", one)
 	}

@@ -3,16 +3,13 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
-
-// comparedBytes is how many bytes of paths one request compares. A server refuses
-// requests of more than 1 MiB (jute.maxbuffer).
-const comparedBytes = 128 << 10
 
 // errOtherConnection says that the connection is not the one that the reader of a feed
 // knows.
@@ -58,50 +55,79 @@ func (f *feed) Sync(ctx context.Context) (int64, error) {
 	return x.Reply.Zxid, h.s.answer(x)
 }
 
-func (f *feed) Read(ctx context.Context, asks []inside.Ask) ([]inside.Answer, error) {
+func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers []inside.Answer, err error) {
 	h, err := f.at()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	keys, err := f.keys(asks)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
+	}
+	if f.changes != nil {
+		return f.readAtOnce(ctx, h, keys)
 	}
 	xs := make([]*wire.Exchange, len(keys))
 	for i, key := range keys {
 		xs[i] = asked(key.op, key.path)
 	}
-	var tells []bool
-	if f.changes != nil {
-		err = f.exchange(ctx, h, xs)
-	} else {
-		tells, err = f.watched(ctx, h, keys, xs)
-	}
+	tells, err := f.watched(ctx, h, keys, xs)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	answers := make([]inside.Answer, len(xs))
+	answers = make([]inside.Answer, len(xs))
 	for i, x := range xs {
 		if x.Err() != nil {
-			return nil, x.Err()
+			return 0, nil, x.Err()
 		}
+		head = max(head, x.Reply.Zxid)
 		answers[i] = inside.Answer{
-			Zxid: x.Reply.Zxid, Err: h.s.answer(x), Data: x.Reply.Data, Names: x.Reply.Names, Stat: x.Reply.Stat,
-			Unwatched: tells != nil && !tells[i],
+			Err: h.s.answer(x), Data: x.Reply.Data, Names: x.Reply.Names, Stat: x.Reply.Stat, Unwatched: !tells[i],
 		}
 	}
-	return answers, nil
+	return head, answers, nil
+}
+
+// readAtOnce reads by one request, which leaves no watch.
+func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []watchKey) (head int64, answers []inside.Answer, err error) {
+	if err := h.s.supports(ctx, multiReads); err != nil {
+		return 0, nil, err
+	}
+	x := &wire.Exchange{Request: wire.Request{Op: wire.OpMultiRead, Parts: make([]wire.Request, len(keys))}}
+	for i, key := range keys {
+		x.Request.Parts[i] = wire.Request{Op: key.op, Path: key.path}
+		if key.op == wire.OpGetChildren {
+			x.Request.Parts[i].Op = wire.OpGetNames
+		}
+	}
+	if err := f.exchange(ctx, h, []*wire.Exchange{x}); err != nil {
+		return 0, nil, err
+	}
+	if err := h.s.refused(multiReads, h.s.answer(x)); err != nil {
+		return 0, nil, err
+	}
+	if len(x.Reply.Parts) != len(keys) {
+		return 0, nil, fmt.Errorf("%w: %d answers to %d reads", wire.ErrProtocol, len(x.Reply.Parts), len(keys))
+	}
+	answers = make([]inside.Answer, len(keys))
+	for i, part := range x.Reply.Parts {
+		answers[i] = inside.Answer{Err: codeError(part.Code), Data: part.Data, Names: part.Names}
+		if part.Stat != nil {
+			answers[i].Stat = *part.Stat
+		}
+	}
+	return x.Reply.Zxid, answers, nil
 }
 
 // watched is exchange for reads that leave watches. It returns which of the watches
 // stand, for all that is known.
 func (f *feed) watched(ctx context.Context, h *hub, keys []watchKey, xs []*wire.Exchange) ([]bool, error) {
-	e, err := h.enlist(ctx, f, keys, false)
+	e, err := h.enlist(ctx, f, keys)
 	if err != nil {
 		return nil, err
 	}
 	for i, x := range xs {
-		x.Request.Watch = e.how[i] == toArm
+		x.Request.Watch = e.arms[i]
 	}
 	err = f.exchange(ctx, h, xs)
 	return e.done(ctx, func(i int) (*wire.Exchange, error) {
@@ -133,65 +159,4 @@ func (f *feed) keys(asks []inside.Ask) ([]watchKey, error) {
 		}
 	}
 	return keys, nil
-}
-
-func (f *feed) Compare(ctx context.Context, since int64, asks []inside.Ask) (unasked []inside.Ask, zxid int64, err error) {
-	h, err := f.at()
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := h.s.supports(ctx, watchTransfer); err != nil {
-		return nil, 0, err
-	}
-	for len(asks) > 0 {
-		n, size := 0, 0
-		for ; n < len(asks) && size < comparedBytes; n++ {
-			size += len(asks[n].Path)
-		}
-		left, at, err := f.compare(ctx, h, since, asks[:n])
-		if err != nil {
-			return nil, 0, err
-		}
-		unasked, zxid, asks = append(unasked, left...), max(zxid, at), asks[n:]
-	}
-	return unasked, zxid, nil
-}
-
-// compare is Compare by one request.
-func (f *feed) compare(ctx context.Context, h *hub, since int64, asks []inside.Ask) (unasked []inside.Ask, zxid int64, err error) {
-	keys, err := f.keys(asks)
-	if err != nil {
-		return nil, 0, err
-	}
-	e, err := h.enlist(ctx, f, keys, true)
-	if err != nil {
-		return nil, 0, err
-	}
-	request := &wire.Watches{Since: since}
-	for i, ask := range asks {
-		switch {
-		case e.how[i] == stands: // and has not fired since it told the feed
-		case e.how[i] == covered: // a request would take the place of the persistent watch
-			unasked = append(unasked, ask)
-		case ask.Children:
-			request.Children = append(request.Children, keys[i].path)
-		default:
-			request.Data = append(request.Data, keys[i].path)
-		}
-	}
-	if len(request.Data)+len(request.Children) == 0 {
-		return unasked, 0, nil
-	}
-	x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetWatches, Watches: request}}
-	err = f.exchange(ctx, h, []*wire.Exchange{x})
-	e.done(ctx, func(int) (*wire.Exchange, error) {
-		if x.Answered() {
-			return x, h.s.answer(x)
-		}
-		return x, err
-	})
-	if err == nil {
-		err = h.s.refused(watchTransfer, h.s.answer(x))
-	}
-	return unasked, x.Reply.Zxid, err
 }

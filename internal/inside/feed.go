@@ -13,9 +13,8 @@ import (
 // Every answer carries a zxid Z: the answer shows the state after exactly the
 // transactions up to Z. Z never goes back on a connection. Every event of a
 // transaction z carries a bound After < z. If an answer with Z came before the event,
-// After >= Z. If the event came before the answer, After < Z. When Read returns, all
-// events that came before its answers are there to be taken. The comparison of another
-// Feed may end a one-shot watch by an event that is of no later transaction.
+// After >= Z. If the event came before the answer, After < Z. When Read or
+// ReadAtOnce returns, all events that came before its answers are there to be taken.
 type Feed interface {
 	// Ready holds a token when there may be something to take, or the feed is over.
 	Ready() <-chan struct{}
@@ -24,22 +23,26 @@ type Feed interface {
 	// which connection the feed goes on may have changed. The error says why the feed
 	// is over.
 	Take() ([]FeedEvent, error)
-	// Read sends the requests in one write and waits for the answers. It fails if the
-	// connection is not the one of the last FeedMissed that was taken. With one-shot
-	// watches, each answer without an error leaves a watch, and so does the answer
-	// that a missing node is still missing. Answer.Unwatched names the exceptions.
-	Read(ctx context.Context, asks []Ask) ([]Answer, error)
+	// Read reads nodes and returns its head: the last transaction that its last answer shows.
+	// It fails if the connection is not the one of the last FeedMissed that was taken.
+	//
+	// With a persistent watch it is one request, and all answers show the state at the head.
+	// It knows no Missing, and an answer with Names has no Stat. An error fails all: it
+	// matches client.ErrReplyTooLarge if the answers together are too large, and
+	// client.ErrUnsupported where the servers have no such request.
+	//
+	// With one-shot watches it is one write of many requests. Each answer without an error
+	// leaves a watch, and so does the answer that a missing node is still missing.
+	// Answer.Unwatched names the exceptions.
+	Read(ctx context.Context, asks []Ask) (head int64, answers []Answer, err error)
 	// Sync waits until the server has caught up with the leader, and returns the zxid
 	// of its answer.
 	Sync(ctx context.Context) (int64, error)
-	// Compare asks the server which nodes have changed since a transaction. Those come
-	// as events, except for those that are returned, of which the server was not
-	// asked. The events have come when Compare returns. The zxid is that of the last
-	// answer, 0 without one. Where the servers cannot compare, the error matches
-	// client.ErrUnsupported.
-	Compare(ctx context.Context, since int64, asks []Ask) (unasked []Ask, zxid int64, err error)
 	// Connection is the connection of the last FeedMissed that was taken.
 	Connection() int
+	// Session is the session of that connection, and its timeout. The id is 0 if the client
+	// has another connection by now.
+	Session() (id int64, timeout time.Duration)
 	// Close ends the feed. The client removes its watches in the background.
 	Close()
 }
@@ -64,8 +67,7 @@ type Ask struct {
 
 // Answer answers an Ask.
 type Answer struct {
-	Zxid int64
-	Err  error // no node, no permission, or another refusal
+	Err error // no node, no permission, or another refusal
 	// Unwatched says that no watch stands of which the feed would hear: an event that
 	// came before the answer has ended it.
 	Unwatched bool

@@ -10,7 +10,7 @@ import (
 type Op int32
 
 // The operations that an [Exchange] can ask for. OpCheck is a part of a
-// transaction only.
+// transaction only, and OpGetNames of an OpMultiRead.
 const (
 	OpCreate          Op = 1
 	OpDelete          Op = 2
@@ -19,6 +19,7 @@ const (
 	OpSetData         Op = 5
 	OpGetACL          Op = 6
 	OpSetACL          Op = 7
+	OpGetNames        Op = 8 // getChildren, which answers without a Stat
 	OpSync            Op = 9
 	OpGetChildren     Op = 12 // getChildren2, which answers with a Stat
 	OpCheck           Op = 13
@@ -26,7 +27,7 @@ const (
 	OpRemoveWatches   Op = 18
 	OpCreateContainer Op = 19
 	OpCreateTTL       Op = 21
-	OpSetWatches      Op = 101
+	OpMultiRead       Op = 22 // its parts are OpGetData and OpGetNames
 	OpAddWatch        Op = 106
 )
 
@@ -42,8 +43,7 @@ type Request struct {
 	TTL     int64 // milliseconds
 	Version int32
 	Watch   bool
-	Parts   []Request // of an OpMulti
-	Watches *Watches  // of an OpSetWatches, which has no Path
+	Parts   []Request // of an OpMulti or OpMultiRead
 }
 
 // Reply is what a server answered; each operation sets what it has. Strings and
@@ -56,32 +56,32 @@ type Reply struct {
 	Stat  zk.Stat
 	Names []string
 	ACL   []zk.ACL
-	Parts []Result // of an OpMulti, also of one that was refused
+	Parts []Result // of an OpMulti, also of one that was refused, or of an OpMultiRead
 }
 
-// Result is the result of one part of a transaction.
+// Result is the result of one part of a transaction, or of an OpMultiRead.
 type Result struct {
-	Code int32  // 0, why this part was refused, or codeRuntimeInconsistency
-	Path string // of a created node
-	Stat *zk.Stat
+	Code  int32  // 0, why this part was refused, or codeRuntimeInconsistency
+	Path  string // of a created node
+	Stat  *zk.Stat
+	Data  []byte
+	Names []string
 }
 
 // append appends the body of r.
 func (r *Request) append(b []byte) []byte {
 	switch r.Op {
-	case OpMulti:
+	case OpMulti, OpMultiRead:
 		for i := range r.Parts {
 			b = r.Parts[i].append(putPart(b, int32(r.Parts[i].Op), false))
 		}
 		return putPart(b, partError, true)
-	case OpSetWatches:
-		return r.Watches.append(b)
 	case opCloseSession:
 		return b
 	}
 	b = putBytes(b, r.Path)
 	switch r.Op {
-	case OpExists, OpGetData, OpGetChildren:
+	case OpExists, OpGetData, OpGetChildren, OpGetNames:
 		return putBool(b, r.Watch)
 	case OpAddWatch, OpRemoveWatches:
 		return put32(b, r.Flags)
@@ -134,6 +134,8 @@ func (r *Reply) decode(op Op, body []byte) error {
 		d.stat(&r.Stat)
 	case OpMulti:
 		r.Parts = d.results()
+	case OpMultiRead:
+		r.Parts = d.readings()
 	case OpAddWatch: // ErrorResponse, which says 0; a server without it may leave it out
 		if len(body) > 0 {
 			r.Code = d.int32()
@@ -261,6 +263,29 @@ func (d *decoder) results() (all []Result) {
 			r.Stat = new(zk.Stat)
 			d.stat(r.Stat)
 		case int32(OpCheck), int32(OpDelete):
+		default:
+			d.bad = true
+		}
+		all = append(all, r)
+	}
+}
+
+// readings returns the answers to the parts of an OpMultiRead. Each part has its own.
+func (d *decoder) readings() (all []Result) {
+	for {
+		op, head := d.int32(), d.take(multiHeader-4) // done, error
+		if d.bad || head[0] != 0 {
+			return all
+		}
+		var r Result
+		switch op {
+		case partError:
+			r.Code = d.int32()
+		case int32(OpGetData):
+			r.Data, r.Stat = d.bytes(), new(zk.Stat)
+			d.stat(r.Stat)
+		case int32(OpGetNames):
+			r.Names = d.names()
 		default:
 			d.bad = true
 		}

@@ -25,7 +25,8 @@ const (
 	// Undecodable: the node is new or was set, and its data cannot be decoded or read;
 	// see the Err of New.
 	Undecodable
-	// Gap: the reader was too slow. The changes that follow lead to the newest
+	// Gap: the reader was too slow, or the cause is [Resync] and the servers have gone
+	// back, as after a restore from a backup. The changes that follow lead to the newest
 	// snapshot; what came in between is left out.
 	Gap
 	// BecameStale: the cache cannot hear of changes any more; see State.
@@ -136,6 +137,9 @@ func tell[V any](seen, now *version[V], yield func(Change[V], error) bool) bool 
 	}
 	if seen == nil {
 		return say(Began)
+	}
+	if now.zxid < seen.zxid && !say(Gap) {
+		return false
 	}
 	if now.seq > seen.seq+1 {
 		base.Cause = Skipped

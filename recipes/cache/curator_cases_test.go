@@ -102,7 +102,7 @@ func TestSyncedIsComplete(t *testing.T) {
 		for _, path := range []string{"/app", "/app/a", "/app/b", "/app/b/c", "/app/d"} {
 			r.create(path, "")
 		}
-		lost := r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/app/b/c", Client: "cache", Times: 3})
+		lost := r.srv.DropBefore(zktest.Match{Path: "/app/b/c", Client: "cache", Times: 3})
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, opts...)
 		r.check(err)
 		r.check(tree.Start(r.within(time.Minute)))
@@ -160,7 +160,7 @@ func TestTransactionIsWhole(t *testing.T) {
 			r.create(path, "0")
 		}
 		tree := r.tree("/app", opts...)
-		held := r.srv.StallReply(zktest.Match{Op: zktest.OpGetData, Path: "/app/b", Client: "cache"})
+		held := r.srv.StallReply(zktest.Match{Path: "/app/b", Client: "cache"})
 		h := r.hear(tree)
 		for _, data := range []string{"1", "2"} {
 			_, err := r.w.Multi(r.ctx, client.SetOp("/app/a", []byte(data), client.AnyVersion), client.SetOp("/app/b", []byte(data), client.AnyVersion))
@@ -367,7 +367,7 @@ func TestOneFailedReadRemovesNothing(t *testing.T) {
 		r.create("/app/a", "1")
 		tree := r.tree("/app", opts...)
 		h := r.hear(tree)
-		failed := r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/app/a", Client: "cache"})
+		failed := r.srv.DropBefore(zktest.Match{Path: "/app/a", Client: "cache"})
 		r.set("/app/a", "2")
 		r.want(tree, "/app= /app/a=2")
 		got := h.text(tree)

@@ -45,9 +45,8 @@ func TestRecreatedWhileAway(t *testing.T) {
 	})
 }
 
-// A reconnection without changes reads the root and nothing else: the server compares.
-// CuratorCache reads every node.
-func TestReconnectReadsWhatChanged(t *testing.T) {
+// A reconnection reads each node once, and tells of nothing that has not changed.
+func TestReconnectReadsOnce(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
@@ -55,25 +54,31 @@ func TestReconnectReadsWhatChanged(t *testing.T) {
 			r.create("/app/"+name, name)
 		}
 		tree := r.tree("/app", opts...)
+		before, _ := tree.Snapshot().Get("/app/a")
+		h := r.hear(tree)
 		r.srv.ResetCounts()
 		r.srv.Client("cache").Cut()
 		time.Sleep(5 * time.Second)
 		if !tree.Synced() {
 			r.Errorf("state %v", tree.State())
 		}
-		if n := r.srv.Count(zktest.OpGetData); n > 2 {
-			r.Errorf("%d reads of data after a reconnection without changes", n)
+		if n := r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpGetChildren2); n != 0 && n != 7+7 {
+			r.Errorf("%d reads and lists after a reconnection without changes", n)
 		}
-		if n := r.srv.Count(zktest.OpGetChildren2); n > 1 {
-			r.Errorf("%d lists after a reconnection without changes", n)
+		if n := r.srv.Count(zktest.OpMultiRead); n > 3 { // the root, its names, the others
+			r.Errorf("%d rounds after a reconnection without changes", n)
+		}
+		if after, _ := tree.Snapshot().Get("/app/a"); before != after {
+			r.Errorf("%+v became %+v", before, after)
 		}
 		r.srv.ResetCounts()
 		r.set("/app/c", "C")
 		time.Sleep(time.Second)
-		if n := r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpGetChildren2); n > 1 {
-			r.Errorf("%d requests for one change", n)
+		if n := r.counted(); n != 2 { // one of the writer
+			r.Errorf("%d requests for one change: %v", n, r.srv.Counts())
 		}
 		r.want(tree, "/app= /app/a=a /app/b=b /app/c=C /app/d=d /app/e=e /app/f=f")
+		r.wantHeard(h, tree, "began, stale, synced, updated /app/c")
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -19,46 +21,45 @@ const (
 
 	leastPause  = 20 * time.Millisecond // after a fault
 	mostPause   = time.Second
-	limitPause  = 10 * time.Second // after a LimitError
+	limitPause  = 10 * time.Second // after a LimitError, or a list that is too large; then twice as long
+	longPause   = 10 * time.Minute // and at most
 	refusedWait = 30 * time.Second // until nodes that may not be read are tried again
+
+	lateAfter  = time.Second // a change may wait so long for its snapshot
+	lateRounds = 3           // or for so many rounds, if that is longer
 )
 
-// errBehind says that a server has not seen what the snapshot shows.
-var errBehind = errors.New("cache: the server is behind the snapshot")
+var (
+	// errBehind says that a server has not seen what the snapshot shows.
+	errBehind = errors.New("cache: the server is behind the snapshot")
+	// errLate says that changes have waited too long for a snapshot.
+	errLate = errors.New("cache: the nodes change faster than the cache can read them, or the server is slow; the snapshot is older than State.Since")
+)
 
-// keeper is the goroutine of a cache. The package comment has its rules.
+// keeper is the goroutine of a cache: the shell around [rounds].
 type keeper[V any] struct {
 	*follower[V]
+	*rounds[V]
 
-	feed   inside.Feed // nil while there is none
-	root   *treap[V]   // the newest readings
-	bytes  int64       // of data in root
-	newest string      // the node that came into root last
-	doubts map[task]*doubt
-	queue  []task // the tasks of doubts, in the order in which they are to be read
-	batch  int    // how many to read next
+	feed    inside.Feed // nil while there is none
+	batch   int         // how many nodes to read next
+	issuing sync.Mutex  // of the versions
 
-	queued map[task]struct{} // the tasks of queue, each there once
-	leaves []task            // perhaps in doubts, and bare
-	large  bool              // doubts and queued have been large
-
-	head  int64 // zxid of the newest answer on this connection
-	valid int64 // every event of a transaction up to this one has been taken
-	floor int64 // some reading in root is true from this transaction on, and not before
-
-	resync    bool  // events may be missing after valid
-	comparing bool  // events may be of transactions soon after since
-	since     int64 // of the comparison
-	plain     bool  // the servers cannot compare
-	resynced  bool  // since the newest version
-	refused   map[string]struct{}
-	again     time.Time // when refused nodes are read again
-	fault     error
-	pause     time.Duration
+	interrupted bool          // events may be missing
+	took        time.Duration // by the last round
+	current     time.Time     // when nothing was in doubt, or a state was found, for the last time
+	resynced    bool          // since the newest version
+	lagged      time.Time     // since when servers are behind the snapshot; zero if none is
+	restored    bool          // the servers have gone back
+	large       bool          // many nodes were in doubt
+	again       time.Time     // when unreadable nodes are read again
+	fault       error
+	pause       time.Duration
+	long        time.Duration // the last pause after a limit
 }
 
 func newKeeper[V any](f *follower[V]) *keeper[V] {
-	return &keeper[V]{follower: f, doubts: map[task]*doubt{}, queued: map[task]struct{}{}, refused: map[string]struct{}{}, batch: leastBatch}
+	return &keeper[V]{follower: f, rounds: newRounds(f, f.drop, f.decode), batch: leastBatch}
 }
 
 // first follows until there is the first snapshot, ctx ends, or trying again is in vain.
@@ -67,7 +68,7 @@ func (k *keeper[V]) first(ctx, alive context.Context) error {
 	defer end()
 	defer context.AfterFunc(alive, end)()
 	err := k.follow(start, func(err error) bool {
-		return k.latest.Load().zxid > 0 || err != nil && (k.feed == nil || errors.Is(err, ErrLimit))
+		return k.latest.Load().zxid > 0 || err != nil && (k.feed == nil || errors.Is(err, ErrLimit) || errors.Is(err, errLongList))
 	})
 	switch ended := ctxerr.Ended(ctx); {
 	case k.latest.Load().zxid > 0:
@@ -118,7 +119,7 @@ func (k *keeper[V]) follow(ctx context.Context, enough func(error) bool) (err er
 var (
 	errIdle         = errors.New("cache: there is nothing to do")
 	errNotConnected = errors.New("cache: the client has no connection")
-	errNotRead      = errors.New("not all nodes have been read yet")
+	errNotRead      = errors.New("not all nodes have been read yet, or they change faster than that")
 )
 
 // step does the next thing.
@@ -126,13 +127,12 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 	if k.feed == nil {
 		return k.open(ctx)
 	}
+	if len(k.doubts) == 0 {
+		k.current = time.Now()
+	}
 	if err := k.absorb(); err != nil {
 		k.leave()
-		if errors.Is(err, client.ErrUnsupported) {
-			k.oneShot = true // the client has come to older servers
-			return nil
-		}
-		return err
+		return k.older(err) // the client may have come to older servers
 	}
 	if err := k.publish(now); err != nil {
 		return err
@@ -140,10 +140,10 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 	switch {
 	case !now.Connected:
 		return errNotConnected
-	case k.resync:
+	case k.interrupted:
 		return k.catchUp(ctx)
 	case len(k.doubts) > 0:
-		return k.read(ctx)
+		return k.older(k.read(ctx))
 	case k.next() > 0:
 		return k.ask(ctx)
 	default:
@@ -151,31 +151,58 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 	}
 }
 
-// open makes a feed: of persistent watches, if the servers have them.
+// open makes a feed: of one persistent watch, if the servers have such and the cache is no
+// [Children], which would hear of all nodes below.
 func (k *keeper[V]) open(ctx context.Context) error {
+	k.rounds.oneShot = k.follower.oneShot || k.fixed && k.depth == 1
 	mode := inside.FeedDeep
 	switch {
-	case k.oneShot:
+	case k.rounds.oneShot:
 		mode = inside.FeedOneShot
 	case k.depth == 0:
 		mode = inside.FeedNode
 	}
 	feed, err := inner.Feed(ctx, k.c, k.path, mode)
-	if errors.Is(err, client.ErrUnsupported) && !k.oneShot {
-		k.oneShot = true
+	if err != nil {
+		return k.older(err)
+	}
+	k.feed, k.interrupted = feed, true
+	return nil
+}
+
+// older goes on with one-shot watches if err says that the servers lack what the others need.
+func (k *keeper[V]) older(err error) error {
+	if !errors.Is(err, client.ErrUnsupported) || k.rounds.oneShot {
+		return err
+	}
+	k.leave()
+	k.follower.oneShot = true
+	return nil
+}
+
+// caughtUp is called with what a sync says of how far the server is. A server that is behind
+// the snapshot lags. If that lasts for longer than the session timeout, the servers have
+// gone back: they were restored from a backup, or made anew. Then the cache begins anew.
+func (k *keeper[V]) caughtUp(zxid int64) error {
+	if zxid >= k.latest.Load().zxid {
+		k.lagged = time.Time{}
 		return nil
 	}
-	if err == nil {
-		k.feed, k.resync = feed, true
+	if k.lagged.IsZero() {
+		k.lagged = time.Now()
 	}
-	return err
+	if id, timeout := k.feed.Session(); id == 0 || time.Since(k.lagged) <= timeout {
+		return errBehind
+	}
+	k.restored = true
+	return nil
 }
 
 // leave closes the feed.
 func (k *keeper[V]) leave() {
 	if k.feed != nil {
 		k.feed.Close()
-		k.feed, k.resync = nil, true
+		k.feed, k.interrupted = nil, true
 	}
 }
 
@@ -190,15 +217,16 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 		pause = mostPause // the next state comes earlier
 	}
 	k.fault = err
-	if errors.Is(err, ErrLimit) {
-		pause = limitPause
+	limited := errors.Is(err, ErrLimit) || errors.Is(err, errLongList)
+	if limited {
+		pause = k.longer()
 		k.leave()
-		k.revert()
+		k.rounds.begin(nil)
 	}
 	_ = k.publish(now) // the next step sees its error
 	until := time.Now().Add(pause)
 	k.wait(ctx, now, pause)
-	for errors.Is(err, ErrLimit) && ctx.Err() == nil && time.Now().Before(until) {
+	for limited && ctx.Err() == nil && time.Now().Before(until) {
 		if now = inner.Contact(k.c); now.Closed {
 			return
 		}
@@ -206,23 +234,20 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 	}
 }
 
-// revert goes back to what the newest version has.
-func (k *keeper[V]) revert() {
-	v := k.latest.Load()
-	k.root, k.valid, k.floor, k.bytes = v.root, v.zxid, v.zxid, 0
-	k.root.walk("", "\xff", func(n *Node[V]) bool {
-		k.bytes += int64(n.size)
-		return true
-	})
-	clear(k.doubts)
-	clear(k.queued)
-	clear(k.refused)
-	k.queue, k.leaves = nil, nil
+// longer is the pause after a limit. It grows, as each look costs the servers as much as the
+// whole tree. From the second on it is drawn, so that the caches of a fleet do not look together.
+func (k *keeper[V]) longer() time.Duration {
+	if k.long == 0 {
+		k.long = limitPause
+		return k.long
+	}
+	k.long = min(2*k.long, longPause)
+	return k.long/2 + rand.N(k.long/2)
 }
 
 // idle is how long to wait if nothing happens; 0 means for ever.
 func (k *keeper[V]) idle() time.Duration {
-	if len(k.refused) > 0 {
+	if len(k.unreadable) > 0 {
 		return max(time.Until(k.again), 1)
 	}
 	return 0
@@ -242,8 +267,8 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 	}
 	var asked <-chan struct{}
 	if k.fault == nil || errors.Is(k.fault, errBehind) {
-		asked = k.asked
-	} else if errors.Is(k.fault, ErrLimit) {
+		asked = k.follower.asked
+	} else if k.feed == nil {
 		ready = nil
 	}
 	select {
@@ -251,17 +276,17 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 	case <-now.Changed:
 	case <-asked:
 	case <-late:
-		k.retryRefused()
+		k.retryUnreadable()
 	case <-ctx.Done():
 	}
 }
 
-// retryRefused doubts the nodes that may not be read, if it is time.
-func (k *keeper[V]) retryRefused() {
-	if now := time.Now(); !now.Before(k.again) {
+// retryUnreadable reads the nodes that may not be read again, if it is time.
+func (k *keeper[V]) retryUnreadable() {
+	if now := time.Now(); len(k.unreadable) > 0 && !now.Before(k.again) {
 		k.again = now.Add(refusedWait)
-		for path := range k.refused {
-			k.doubt(task{path, ofData}, k.valid-1)
+		for path := range k.unreadable {
+			k.doubt(task{path, ofData}, false)
 		}
 	}
 }
@@ -271,56 +296,92 @@ func (k *keeper[V]) retryRefused() {
 // large.
 func (k *keeper[V]) publish(now inside.Contact) error {
 	v := k.latest.Load()
-	here := k.feed != nil && !k.resync && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
-	zxid := k.head
-	for _, m := range k.doubts {
-		if zxid = min(zxid, m.bounds[0]); zxid < k.floor {
-			break
-		}
+	if k.found {
+		k.found, k.current = false, time.Now()
 	}
+	why := k.fault
+	late := k.level.zxid > 0 && len(k.doubts) > 0 && k.patience() <= 0
+	if late && why == nil {
+		why = errLate
+	}
+	here := k.feed != nil && !k.interrupted && !late && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
+	root, zxid := k.level.root, k.level.zxid
 	switch {
-	case here && zxid > 0 && zxid >= k.floor && zxid >= v.zxid:
-		if k.root != v.root {
-			if err := k.exceeded(k.newest, 1); err != nil {
+	case here && zxid > 0 && (zxid >= v.zxid || k.restored):
+		if root != v.root {
+			if err := k.exceeded(1); err != nil {
 				return err
 			}
 		}
-		if k.root != v.root || v.state.Phase != Synced || v.connection != now.Connection || zxid > v.zxid && k.next() > 0 {
-			k.issue(zxid, State{Phase: Synced})
+		if root != v.root || v.state.Phase != Synced || v.connection != now.Connection || zxid > v.zxid && k.next() > 0 {
+			k.issue(root, zxid, State{Phase: Synced})
 		}
 	case v.state.Phase == Synced && !here:
-		k.issue(v.zxid, State{Phase: Stale, Err: errors.Join(k.reason(), now.Err)})
-	case v.state.Phase != Synced && k.news(v.state.Err):
-		k.issue(v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: k.fault})
+		k.issue(nil, v.zxid, State{Phase: Stale, Err: errors.Join(reason(why), now.Err)})
+	case v.state.Phase != Synced && news(v.state.Err, why):
+		k.issue(nil, v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: why})
 	}
 	return nil
 }
 
-// news reports whether the fault says more than was said before. A limit counts for
-// more than what befell the cache as it looked again.
-func (k *keeper[V]) news(said error) bool {
-	return k.fault != nil && !errors.Is(said, k.fault) && !errors.Is(k.fault, errNotConnected) &&
-		(errors.Is(k.fault, ErrLimit) || !errors.Is(said, ErrLimit))
+// patience is how long the changes that are in doubt may still wait for a snapshot.
+func (k *keeper[V]) patience() time.Duration {
+	return max(lateAfter, lateRounds*k.took) - time.Since(k.current)
+}
+
+// watch makes the cache stale if a round that begins now lasts for longer than the changes may
+// wait. The caller calls done behind the round.
+func (k *keeper[V]) watch() (done func()) {
+	if k.latest.Load().state.Phase != Synced || k.level.zxid == 0 {
+		return func() {}
+	}
+	over := false
+	t := time.AfterFunc(k.patience(), func() {
+		k.issuing.Lock()
+		defer k.issuing.Unlock()
+		if v := k.latest.Load(); !over && !v.over {
+			k.issueLocked(v, nil, v.zxid, State{Phase: Stale, Err: errLate})
+		}
+	})
+	return func() {
+		k.issuing.Lock()
+		defer k.issuing.Unlock()
+		over = true
+		t.Stop()
+	}
+}
+
+// news reports whether why says more than was said before. A limit counts for more than what
+// befell the cache as it looked again.
+func news(said, why error) bool {
+	return why != nil && !errors.Is(said, why) && !errors.Is(why, errNotConnected) &&
+		(errors.Is(why, ErrLimit) || !errors.Is(said, ErrLimit))
 }
 
 // stuck reports whether the cache knows of changes that it cannot read.
-func (k *keeper[V]) stuck() bool { return len(k.doubts) > 0 && k.reason() != nil }
+func (k *keeper[V]) stuck() bool { return len(k.doubts) > 0 && reason(k.fault) != nil }
 
-// reason is the fault, if that says more than how the client stands.
-func (k *keeper[V]) reason() error {
-	if errors.Is(k.fault, errNotConnected) || errors.Is(k.fault, errBehind) {
+// reason is why, if that says more than how the client stands.
+func reason(why error) error {
+	if errors.Is(why, errNotConnected) || errors.Is(why, errBehind) {
 		return nil
 	}
-	return k.fault
+	return why
 }
 
-// issue makes a version the newest. If it is Synced, it has the readings, which are
-// the state at zxid.
-func (k *keeper[V]) issue(zxid int64, state State) {
-	v := k.latest.Load()
+// issue makes a version the newest. If it is Synced, it has root, which is the state at
+// zxid.
+func (k *keeper[V]) issue(root *treap[V], zxid int64, state State) {
+	k.issuing.Lock()
+	defer k.issuing.Unlock()
+	k.issueLocked(k.latest.Load(), root, zxid, state)
+}
+
+func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state State) {
 	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, superseded: make(chan struct{})}
 	if state.Phase == Synced {
-		next.root, next.zxid, next.connection = k.root, zxid, k.feed.Connection()
+		next.root, next.zxid, next.connection = root, zxid, k.feed.Connection()
+		k.restored, k.long = false, 0
 		if k.resynced {
 			next.cause, k.resynced = Resync, false
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,168 +12,43 @@ import (
 	"github.com/docent-go/docent/internal/inside"
 )
 
-// task is something to read.
-type task struct {
-	path string
-	what what
-}
-
-type what uint8
-
-const (
-	ofData     what = iota // the data of a node
-	ofChildren             // the names of its children
-	ofBirth                // whether it has been made; for one-shot watches
-)
-
-// doubt says until when the last reading of a task is known to hold.
-type doubt struct {
-	bounds []int64 // one for each event, in ascending order: less than its transaction
-	gone   int64   // if the last event is a deletion with a known transaction, that
-	fresh  bool    // something was noted since the reading was asked for
-	bare   int64   // if not 0, there were no children after this transaction; see compareLeaves
-}
-
-// absorb takes the events that have come, and doubts what they make out of date.
-func (k *keeper[V]) absorb() error {
-	events, err := k.feed.Take()
-	for _, e := range events {
-		if e.Kind == inside.FeedMissed {
-			k.resync = true
-			continue
-		}
-		k.note(e)
+// shrink gives up the memory that the reading of many nodes has taken.
+func (k *keeper[V]) shrink() {
+	if k.large {
+		k.large, k.queue, k.doubts = false, nil, map[task]bool{}
 	}
-	if err == nil && !k.resync { // a feed that is over has not taken what came since
-		k.valid = k.head
+}
+
+// take takes the events that have come. It reports false if some may be missing.
+func (k *keeper[V]) take() (events []inside.FeedEvent, whole bool, err error) {
+	events, err = k.feed.Take()
+	if len(events) > 0 && events[0].Kind == inside.FeedMissed {
+		k.interrupted, events = true, events[1:]
+	}
+	return events, !k.interrupted, err
+}
+
+func (k *keeper[V]) absorb() error {
+	events, whole, err := k.take()
+	if whole {
+		k.hear(events)
 	}
 	return err
 }
 
-// note doubts what an event makes out of date.
-func (k *keeper[V]) note(e inside.FeedEvent) {
-	bound := e.After
-	if e.Zxid > 0 {
-		bound = e.Zxid - 1
+// catchUp begins anew, after events may have been missed.
+func (k *keeper[V]) catchUp(ctx context.Context) error {
+	zxid, err := k.feed.Sync(ctx)
+	if err != nil {
+		return err
 	}
-	switch {
-	case k.resync:
-		bound = min(bound, k.valid-1)
-	case k.comparing:
-		bound = min(bound, k.since)
+	if err := k.caughtUp(zxid); err != nil {
+		return err
 	}
-	if !k.covers(e.Path) {
-		return
-	}
-	t := task{e.Path, ofData}
-	switch e.Kind {
-	case inside.FeedChildren:
-		if !k.oneShot && !k.comparing || !k.lists(e.Path) {
-			return // a persistent watch tells which child it was
-		}
-		t.what = ofChildren
-	case inside.FeedDeleted:
-		if k.doubts[t] == nil && k.root.get(e.Path) == nil && (!k.oneShot || e.Path != k.path) {
-			// It was not known, and needs not be. But if the one-shot watch waits for the
-			// node at the path of the cache, a comparison of another cache has ended it.
-			return
-		}
-	default:
-	}
-	k.doubt(t, bound)
-	if m := k.doubts[t]; e.Kind == inside.FeedDeleted {
-		m.gone = e.Zxid
-	} else {
-		m.gone = 0
-	}
-}
-
-// doubt notes that the last reading of t holds until bound, and perhaps no longer.
-func (k *keeper[V]) doubt(t task, bound int64) {
-	m := k.doubts[t]
-	if m == nil {
-		m = &doubt{}
-		k.doubts[t] = m
-		k.enqueue(t)
-		k.large = k.large || len(k.doubts) > mostBatch
-	}
-	m.fresh = true
-	k.readNext(t)
-	if i, found := slices.BinarySearch(m.bounds, bound); !found {
-		m.bounds = slices.Insert(m.bounds, i, bound)
-	}
-}
-
-// readNext makes sure that t is read.
-func (k *keeper[V]) readNext(t task) {
-	if m := k.doubts[t]; m != nil && m.bare > 0 {
-		m.bare = 0
-		k.enqueue(t)
-	}
-}
-
-// enqueue makes t one of the next to be read. A task whose doubt was resolved may still be in
-// the queue when t is in doubt again.
-func (k *keeper[V]) enqueue(t task) {
-	if _, there := k.queued[t]; !there {
-		k.queue = append(k.queue, t)
-		k.queued[t] = struct{}{}
-	}
-}
-
-// resolve notes that t was read at zxid: events before that are dealt with. An event
-// that came before the reading was asked for is dealt with in any case. If its bound
-// is zxid, it was no news: the comparison of another cache ended the watch.
-func (k *keeper[V]) resolve(t task, zxid int64) {
-	m := k.doubts[t]
-	if m == nil {
-		return
-	}
-	i, _ := slices.BinarySearch(m.bounds, zxid)
-	if !m.fresh && i < len(m.bounds) && m.bounds[i] == zxid {
-		i++
-	}
-	if m.bounds = m.bounds[i:]; len(m.bounds) == 0 {
-		delete(k.doubts, t)
-	}
-}
-
-// finish notes that t was read. The reading holds at least until then; if no watch
-// stands, the next one has to follow.
-func (k *keeper[V]) finish(t task, a inside.Answer) {
-	k.resolve(t, a.Zxid)
-	if a.Unwatched && (a.Err == nil || t.what == ofBirth) {
-		k.doubt(t, a.Zxid)
-	}
-}
-
-// levels is how far path is below that of the cache.
-func (k *keeper[V]) levels(path string) int {
-	if path == k.path {
-		return 0
-	}
-	return strings.Count(strings.TrimPrefix(path, strings.TrimSuffix(k.path, "/")), "/")
-}
-
-// lists reports whether the children of path belong to the cache.
-func (k *keeper[V]) lists(path string) bool { return k.depth < 0 || k.levels(path) < k.depth }
-
-// covers reports whether path belongs to the cache.
-func (k *keeper[V]) covers(path string) bool {
-	switch {
-	case path == k.path:
-		return true
-	case !isBelow(path, k.path) || k.depth >= 0 && k.levels(path) > k.depth || k.whole && (path == "/zookeeper" || isBelow(path, "/zookeeper")):
-		return false
-	case k.filter == nil:
-		return true
-	}
-	for i := len(strings.TrimSuffix(k.path, "/")) + 1; i < len(path); i++ {
-		if path[i] == '/' && !k.filter(path[:i]) {
-			return false
-		}
-	}
-	return k.filter(path)
+	v := k.latest.Load()
+	k.interrupted, k.resynced = false, v.zxid > 0
+	k.rounds.begin(v.root)
+	return k.absorb()
 }
 
 // ask asks the server how far it is.
@@ -184,163 +58,113 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.head = max(k.head, zxid)
-	if err := k.absorb(); err != nil {
+	events, whole, err := k.take()
+	if err != nil || !whole {
 		return err
 	}
+	k.answered(zxid, nil, nil, events)
 	if zxid < wanted {
 		return errBehind // the transaction may be yet to come
 	}
 	return nil
 }
 
-// catchUp finds out what has changed since valid, after events may have been missed.
-func (k *keeper[V]) catchUp(ctx context.Context) error {
-	zxid, err := k.feed.Sync(ctx)
+// read plays a round.
+func (k *keeper[V]) read(ctx context.Context) error {
+	tasks := k.round(k.batch)
+	done, begun := k.watch(), time.Now()
+	head, answers, err := k.answers(ctx, tasks)
+	k.took = time.Since(begun)
+	done()
 	if err != nil {
+		k.failed()
+		if errors.Is(err, errTooMuch) {
+			return nil
+		}
 		return err
 	}
-	if zxid < k.valid || zxid < k.latest.Load().zxid {
-		return errBehind
+	events, whole, err := k.take()
+	if err != nil || !whole {
+		k.failed()
+		return err
 	}
-	k.resync, k.comparing, k.resynced = false, true, k.latest.Load().zxid > 0
-	k.since = k.valid - 1
-	defer func() { k.comparing = false }()
-	k.head = zxid
-	k.readLeaves()
-	k.doubt(task{k.path, ofData}, k.valid-1)
-	if k.lists(k.path) {
-		k.doubt(task{k.path, ofChildren}, k.valid-1)
+	if err := k.check(tasks, answers); err != nil {
+		k.hear(events)
+		k.failed()
+		return err
 	}
-	asks := k.known()
-	if k.valid > 0 && len(asks) > 0 {
-		unasked, at, err := k.feed.Compare(ctx, k.valid, asks)
-		switch {
-		case errors.Is(err, client.ErrUnsupported):
-		case err != nil:
-			k.resync = true
-			return err
-		default:
-			asks, k.head = unasked, max(k.head, at)
-		}
+	refused := len(k.unreadable) > 0
+	k.answered(head, tasks, answers, events)
+	if !refused && len(k.unreadable) > 0 {
+		k.again = time.Now().Add(refusedWait)
 	}
-	for _, ask := range asks {
-		t := task{ask.Path, ofData}
-		if ask.Children {
-			t.what = ofChildren
-		}
-		k.doubt(t, k.valid-1)
-	}
-	return k.absorb()
+	k.large = k.large || len(k.doubts) > mostBatch
+	return k.exceeded(2)
 }
 
-// known are the readings that a comparison is about. It doubts the readings that no
-// comparison can be about.
-func (k *keeper[V]) known() (asks []inside.Ask) {
-	k.root.walk("", "\xff", func(n *Node[V]) bool {
-		switch {
-		case n.Path == k.path:
-			return true
-		case n.unread():
-			// Servers would set a watch and then keep its event to themselves.
-			k.doubt(task{n.Path, ofData}, k.valid-1)
-			return true
-		}
-		asks = append(asks, inside.Ask{Path: n.Path})
-		if k.mayHaveChildren(n) {
-			asks = append(asks, inside.Ask{Path: n.Path, Children: true})
-		}
-		return true
-	})
-	return asks
-}
-
-// read reads the next nodes in doubt, all in one write.
-func (k *keeper[V]) read(ctx context.Context) error {
-	if n := len(k.leaves); n >= mostLeaves || n > 0 && len(k.queue) == 0 {
-		return k.compareLeaves(ctx)
-	}
-	var tasks []task
-	for len(k.queue) > 0 && len(tasks) < k.batch {
-		if t := k.queue[0]; k.due(t) {
-			tasks = append(tasks, t)
-		}
-		delete(k.queued, k.queue[0])
-		k.queue = k.queue[1:]
-	}
-	if len(tasks) == 0 {
-		return nil
-	}
-	err := k.readAll(ctx, tasks)
-	for _, t := range tasks {
-		if k.due(t) {
-			k.enqueue(t)
-		}
-	}
-	return err
-}
-
-// due reports whether t is to be read.
-func (k *keeper[V]) due(t task) bool {
-	m := k.doubts[t]
-	return m != nil && m.bare == 0
-}
-
-func (k *keeper[V]) readAll(ctx context.Context, tasks []task) error {
+// answers reads the nodes of a round, and returns its head. If the answers to one request are
+// too large, the next round is smaller. One that is too large by itself is an answer.
+func (k *keeper[V]) answers(ctx context.Context, tasks []task) (head int64, answers []inside.Answer, err error) {
 	asks := make([]inside.Ask, len(tasks))
 	for i, t := range tasks {
-		k.doubts[t].fresh = false
 		asks[i] = inside.Ask{Path: t.path, Children: t.what == ofChildren, Missing: t.what == ofBirth}
 	}
-	answers, err := k.feed.Read(ctx, asks)
-	if err != nil {
-		return err
+	head, answers, err = k.feed.Read(ctx, asks)
+	switch {
+	case err == nil:
+	case !errors.Is(err, client.ErrReplyTooLarge):
+		return 0, nil, fmt.Errorf("cache: read %s and %d other nodes: %w", tasks[0].path, len(tasks)-1, err)
+	case len(tasks) > 1:
+		k.batch = max(1, min(k.batch, len(tasks))/2)
+		return 0, nil, errTooMuch
+	default:
+		// A sync says of which transaction the refusal is.
+		if head, err = k.feed.Sync(ctx); err != nil {
+			return 0, nil, err
+		}
+		delete(k.sent, tasks[0]) // an event before the sync is news
+		answers = []inside.Answer{{Err: client.ErrReplyTooLarge}}
 	}
 	bytes := 0
 	for _, a := range answers {
-		k.head = max(k.head, a.Zxid)
 		bytes += len(a.Data)
 	}
 	k.resize(len(tasks), bytes)
-	if err := k.absorb(); err != nil {
-		return err
-	}
-	var faults error
+	return head, answers, nil
+}
+
+var (
+	// errTooMuch says that a round is to be smaller.
+	errTooMuch = fmt.Errorf("cache: the answers are too large together: %w", client.ErrReplyTooLarge)
+	// errLongList says that a list is larger than the client takes.
+	errLongList = errors.New("the list of its children is larger than client.WithMaxReply allows; raise that, or follow less")
+)
+
+// check says what is wrong with answers that say nothing of the tree.
+func (k *keeper[V]) check(tasks []task, answers []inside.Answer) (faults error) {
 	for i, a := range answers {
-		switch t := tasks[i]; {
-		case a.Err != nil && !errors.Is(a.Err, zk.ErrNoNode) && !errors.Is(a.Err, zk.ErrNoAuth) &&
-			(t.what != ofData || !errors.Is(a.Err, client.ErrReplyTooLarge)):
-			faults = errors.Join(faults, fmt.Errorf("cache: read %s: %w", t.path, a.Err))
-		case t.what == ofChildren:
-			faults = errors.Join(faults, k.children(t, a))
-		case t.what == ofBirth:
-			k.birth(t, a)
+		t := tasks[i]
+		switch {
+		case a.Err == nil, errors.Is(a.Err, zk.ErrNoNode), errors.Is(a.Err, zk.ErrNoAuth):
+		case t.what == ofData && errors.Is(a.Err, client.ErrReplyTooLarge):
+		case errors.Is(a.Err, client.ErrReplyTooLarge):
+			return fmt.Errorf("cache: read %s: %w: %w", t.path, errLongList, a.Err)
 		default:
-			faults = errors.Join(faults, k.data(t, a))
+			faults = errors.Join(faults, fmt.Errorf("cache: read %s: %w", t.path, a.Err))
 		}
-		if errors.Is(faults, ErrLimit) {
-			return faults // the others would say the same
+		if t.what == ofChildren && k.limits.Nodes > 0 && len(a.Names) > 2*k.limits.Nodes && k.filter == nil {
+			return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: t.path}
 		}
 	}
 	return faults
 }
 
-// resize chooses the size of the next batch.
+// resize chooses the size of the next round.
 func (k *keeper[V]) resize(n, bytes int) {
 	switch {
 	case bytes > 2*batchBytes:
 		k.batch = max(leastBatch, k.batch/2)
-	case n == k.batch && bytes < batchBytes/2:
+	case n >= k.batch && bytes < batchBytes/2:
 		k.batch = min(k.mostBatch(), 2*k.batch)
 	}
-}
-
-// mostBatch is how many nodes are read at most in one write. The nodes that come next may
-// be as large as servers allow by default, which is 1 MiB. All answers to one write are
-// in memory at once. So the answers to one write stay below the limit, or are leastBatch.
-func (k *keeper[V]) mostBatch() int {
-	if k.limits.Bytes < 0 {
-		return mostBatch
-	}
-	return int(min(max(k.limits.Bytes>>20, leastBatch), mostBatch))
 }

@@ -52,7 +52,7 @@ func TestStuckIsStale(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/a", "a")
 		tree := r.tree("/app", opts...)
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/app/a", Times: zktest.Always}, -1)
+		rule := r.srv.Fail(zktest.Match{Path: "/app/a", Client: "cache", Times: zktest.Always}, -1)
 		r.set("/app/a", "b")
 		time.Sleep(time.Second)
 		if state := tree.State(); state.Phase != cache.Stale || state.Err == nil || !strings.Contains(state.Err.Error(), "/app/a") {
@@ -115,8 +115,10 @@ func TestLargeBehindSmall(t *testing.T) {
 		}
 		var read atomic.Int32
 		r.srv.OnRequest(func(q zktest.Request) {
-			if q.Op == zktest.OpGetData && strings.HasPrefix(q.Path, "/app/large/") {
-				read.Add(1)
+			for _, path := range append(q.Paths, q.Path)[:max(len(q.Paths), 1)] {
+				if strings.HasPrefix(path, "/app/large/") {
+					read.Add(1)
+				}
 			}
 		})
 		tree, err := cache.NewTree(r.c, "/app", cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Bytes: 1_000_000}))...)

@@ -1,0 +1,80 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// While a writer is faster than a reader, there is a new snapshot at least every second, or
+// every three round trips, or the state says Stale. It is never silent.
+func TestWriterFasterThanReader(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 100, 2000} {
+		for _, trip := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
+			for name, opts := range map[string][]cache.Option{"persistent": nil, "one-shot": {cache.WithOneShotWatches()}} {
+				t.Run(fmt.Sprint(nodes, " nodes, ", trip, ", ", name), func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(r *rig) { r.outrun(nodes, trip, opts) }, zktest.WithLatency(trip/2, trip/2))
+				})
+			}
+		}
+	}
+}
+
+func (r *rig) outrun(nodes int, trip time.Duration, opts []cache.Option) {
+	const every = time.Second / 2000
+	r.check(r.srv.Create("/app", nil))
+	for i := range nodes {
+		r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+	}
+	tree := (*cache.Tree[string])(nil)
+	if len(opts) > 0 { // one-shot watches have no first snapshot under such a load
+		tree = r.tree("/app", opts...)
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
+			time.Sleep(every)
+		}
+	})
+	if tree == nil {
+		tree = r.tree("/app", opts...)
+	}
+	silent := max(time.Second, 3*trip) + 2*trip // to hear of a change, and of the snapshot
+	last, since, fresh := int64(0), time.Now(), 0
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(time.Millisecond) {
+		zxid, state := tree.Snapshot().Zxid(), tree.State()
+		if zxid != last {
+			last, since, fresh = zxid, time.Now(), fresh+1
+		}
+		if quiet := time.Since(since); quiet > silent && state.Phase == cache.Synced {
+			r.Fatalf("%v without a snapshot, and the state is %v", quiet, state)
+		} else if state.Phase == cache.Stale && !strings.Contains(state.Err.Error(), "faster") {
+			r.Errorf("%v", state)
+		}
+	}
+	stop()
+	writer.Wait()
+	r.Logf("%d snapshots", fresh)
+	if len(opts) == 0 && fresh < 20 {
+		r.Errorf("%d snapshots in 20 s, although each round can show all nodes", fresh)
+	}
+	time.Sleep(5 * time.Second)
+	if !tree.Synced() || tree.Snapshot().Zxid() < last {
+		r.Errorf("%v at %#x after the last write", tree.State(), tree.Snapshot().Zxid())
+	}
+	_, err := r.w.Set(r.ctx, "/app", nil, client.AnyVersion)
+	r.check(err)
+	r.now(tree)
+}

@@ -1,0 +1,85 @@
+package cache_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// another moves the client of a rig to other servers, as after a restore from a backup, or
+// after an ensemble was made anew. It returns the client, and the other server.
+func (r *rig) another(opts ...zktest.Option) (c *client.Client, other *zktest.Server, move func()) {
+	r.Helper()
+	other = zktest.NewServer(r.T, append([]zktest.Option{zktest.WithTick(time.Second)}, opts...)...)
+	now := atomic.Pointer[zktest.Server]{}
+	now.Store(r.srv)
+	c = r.connect("moved", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		return now.Load().Client("moved").DialContext(ctx, network, address)
+	}))
+	return c, other, func() {
+		now.Store(other)
+		r.srv.Client("moved").Cut()
+	}
+}
+
+// After a restore the nodes are older, and the transactions may go on behind those that the
+// cache has seen. A snapshot shows what the servers have now.
+func TestRestoredFromBackup(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		c, other, move := r.another()
+		r.create("/app", "")
+		r.create("/app/limit", "old")
+		r.check(other.Create("/app", nil))
+		r.check(other.Create("/app/limit", []byte("old")))
+		r.check(other.Create("/app/flag", []byte("on")))
+		r.set("/app/limit", "new") // after the backup
+		tree := r.start(c, "/app", opts...)
+		for other.Zxid() <= r.srv.Zxid() {
+			r.check(other.SetData("/", nil))
+		}
+		h := r.hear(tree)
+		move()
+		time.Sleep(2 * sessionTimeout)
+		if got := text(tree.Snapshot()); got != "/app= /app/flag=on /app/limit=old" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+		r.wantHeard(h, tree, "began, stale, recreated /app, created /app/flag, recreated /app/limit, synced")
+	})
+}
+
+// Servers that were made anew begin to count from 0. A cache takes them for servers that lag,
+// for a session timeout. Then it tells of a gap, and shows what they have.
+func TestServersMadeAnew(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		c, other, move := r.another()
+		r.create("/app", "1")
+		for i := range 20 {
+			r.set("/app", strconv.Itoa(i))
+		}
+		r.check(other.Create("/app", []byte("new")))
+		tree := r.start(c, "/app", opts...)
+		h := r.hear(tree)
+		move()
+		time.Sleep(sessionTimeout / 2)
+		if tree.Synced() || text(tree.Snapshot()) != "/app=19" {
+			r.Errorf("%s, %v", text(tree.Snapshot()), tree.State())
+		}
+		time.Sleep(3 * sessionTimeout)
+		if got := text(tree.Snapshot()); got != "/app=new" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+		r.check(other.SetData("/app", []byte("newer")))
+		_, err := tree.Wait(r.within(time.Minute), other.Zxid())
+		r.check(err)
+		r.wantHeard(h, tree, "began, stale, gap, recreated /app, synced, updated /app")
+	})
+}
