@@ -1,6 +1,7 @@
 // Package cache keeps pictures of nodes in memory: [Value] of one node, [Children] of a
 // directory, [Tree] of a subtree. They are Curator's NodeCache, PathChildrenCache,
-// TreeCache and CuratorCache. A cache writes nothing and makes no nodes.
+// TreeCache and CuratorCache. A cache writes nothing and makes no nodes. [NewTypedTree]
+// makes a tree of nodes of several types, as Curator's modeled caches do.
 //
 // Readers read a [Snapshot], which costs a load of a pointer, or follow the changes:
 //

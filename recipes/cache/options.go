@@ -13,6 +13,7 @@ type settings struct {
 	depth   int  // below the path; -1 for all
 	fixed   bool // the kind of the cache says the depth
 	filter  func(path string) bool
+	levels  opened // of a typed tree
 	limits  Limits
 	oneShot bool
 	drop    bool
@@ -65,7 +66,7 @@ func WithLimits(l Limits) Option {
 
 // WithDepth leaves out nodes more than n levels below the path. With 0 there is only
 // the node at the path. It is the maxDepth of Curator's TreeCache, and has no effect
-// on a [Value] or [Children].
+// on a [Value], on [Children] or on a typed tree.
 func WithDepth(n int) Option {
 	return optionFunc(func(s *settings) error {
 		if n < 0 {

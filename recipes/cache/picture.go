@@ -27,7 +27,7 @@ func (f *follower[V]) decode(path string, old *Node[V], a inside.Answer) *Node[V
 		ctime: a.Stat.Ctime, mtime: a.Stat.Mtime, EphemeralOwner: a.Stat.EphemeralOwner,
 		size: int32(len(a.Data)), //nolint:gosec // a reply is smaller
 	}
-	v, err := f.codec.try(a.Data)
+	v, err := f.codecOf(path).try(a.Data)
 	if err == nil {
 		n.Value = v
 	} else {
@@ -51,6 +51,6 @@ func (k *keeper[V]) exceeded(trees int64) error {
 	return cmp.Or(
 		over("nodes", int64(k.limits.Nodes), (int64(k.root.size())+trees-1)/trees),
 		over("bytes", k.limits.Bytes, (k.bytes+trees-1)/trees),
-		over("depth", int64(k.limits.Depth), int64(k.levels(k.newest))),
+		over("depth", int64(k.limits.Depth), int64(k.depthOf(k.newest))),
 	)
 }

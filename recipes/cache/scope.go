@@ -19,8 +19,8 @@ const (
 // top is the path of the cache.
 func (f *follower[V]) top() string { return f.path }
 
-// levels is how far path is below that of the cache.
-func (f *follower[V]) levels(path string) int {
+// depthOf is how far path is below that of the cache.
+func (f *follower[V]) depthOf(path string) int {
 	if path == f.path {
 		return 0
 	}
@@ -28,14 +28,14 @@ func (f *follower[V]) levels(path string) int {
 }
 
 // lists reports whether the children of path belong to the cache.
-func (f *follower[V]) lists(path string) bool { return f.depth < 0 || f.levels(path) < f.depth }
+func (f *follower[V]) lists(path string) bool { return f.depth < 0 || f.depthOf(path) < f.depth }
 
 // covers reports whether path belongs to the cache.
 func (f *follower[V]) covers(path string) bool {
 	switch {
 	case path == f.path:
 		return true
-	case !isBelow(path, f.path) || f.depth >= 0 && f.levels(path) > f.depth || f.whole && (path == "/zookeeper" || isBelow(path, "/zookeeper")):
+	case !isBelow(path, f.path) || f.depth >= 0 && f.depthOf(path) > f.depth || f.whole && (path == "/zookeeper" || isBelow(path, "/zookeeper")):
 		return false
 	case f.filter == nil:
 		return true
