@@ -1,0 +1,4 @@
+package page
+
+func dial(id, addr string)
+func hangUp(id, addr string)
