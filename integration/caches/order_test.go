@@ -25,8 +25,8 @@ type order struct {
 }
 
 // TestEventsBeforeAnswers: an event of a transaction comes before every answer that
-// shows it, and after every answer that does not. Caches rest on that (rule 1 of their
-// package comment).
+// shows it, and after every answer that does not. All answers to one request that reads many
+// nodes show the same state. The rounds of caches rest on that.
 func TestEventsBeforeAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -91,15 +91,24 @@ func (o *order) write(ctx context.Context, c *client.Client, path string) error 
 func (o *order) read(ctx context.Context, path string, oneShot bool) {
 	o.Helper()
 	before := o.head
-	answers, err := o.feed.Read(ctx, []inside.Ask{{Path: path}})
+	asks := []inside.Ask{{Path: path}}
+	if !oneShot {
+		asks = slices.Repeat(asks, 200)
+	}
+	head, answers, err := o.feed.Read(ctx, asks)
 	if err != nil {
 		o.Fatal(err)
+	}
+	for _, a := range answers {
+		if a.Stat != answers[0].Stat {
+			o.Fatalf("the answers to one request with head %#x show %+v and %+v", head, answers[0].Stat, a.Stat)
+		}
 	}
 	events, err := o.feed.Take()
 	if err != nil {
 		o.Fatal(err)
 	}
-	o.head = answers[0].Zxid
+	o.head = head
 	mzxid := answers[0].Stat.Mzxid
 	for _, event := range events {
 		if event.Kind != inside.FeedData || event.After < before {
@@ -113,6 +122,8 @@ func (o *order) read(ctx context.Context, path string, oneShot bool) {
 		o.collect()
 		if shown := o.upTo(o.head); told < shown {
 			o.Fatalf("an answer with head %#x shows %d transactions, and %d events have come", o.head, shown, told)
+		} else if shown > 0 && o.known[shown-1] > mzxid {
+			o.Fatalf("an answer with head %#x shows transaction %#x, and the newest was %#x", o.head, mzxid, o.known[shown-1])
 		}
 	}
 }

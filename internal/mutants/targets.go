@@ -108,13 +108,4 @@ var targets = []target{
 			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
 		},
 	},
-	{
-		name:  "rounds",
-		files: []string{"recipes/cache/rounds.go"},
-		judges: []judge{
-			{dir: "recipes/cache", run: "TestExploreRounds$"},
-			{dir: "recipes/cache", run: ".", skip: "Explore|Schedules|Faster|Measure"},
-			{dir: "recipes/cache", run: "Schedules|Faster"},
-		},
-	},
 }

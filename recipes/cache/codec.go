@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -36,10 +38,16 @@ func Bytes(data []byte) ([]byte, error) { return data, nil }
 // Text is the codec of strings.
 func Text(data []byte) (string, error) { return string(data), nil }
 
+var errNull = errors.New("the document is null, which is no value")
+
 // JSON returns the codec of JSON documents. Fields that V lacks are ignored. An empty
-// node is undecodable, and so is one with more than one document.
+// node is undecodable, and so is one with more than one document. So is null, which would
+// be a zero value without an error.
 func JSON[V any]() Codec[V] {
 	return func(data []byte) (v V, err error) {
+		if string(bytes.TrimSpace(data)) == "null" {
+			return v, errNull
+		}
 		if err := json.Unmarshal(data, &v); err != nil {
 			return *new(V), err
 		}

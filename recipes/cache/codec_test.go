@@ -17,7 +17,7 @@ func TestJSON(t *testing.T) {
 	if v, err := decode([]byte(" {\"a\": 1}\n")); err != nil || v["a"] != 1 {
 		t.Errorf("%v, %v", v, err)
 	}
-	for _, bad := range []string{"", `{"a":1}{"b":2}`, `{"a":1}x`, `{"a":1`, `{"a":"1"}`} {
+	for _, bad := range []string{"", `{"a":1}{"b":2}`, `{"a":1}x`, `{"a":1`, `{"a":"1"}`, "null", " null\n"} {
 		if v, err := decode([]byte(bad)); err == nil || v != nil {
 			t.Errorf("%q: %v, %v", bad, v, err)
 		}

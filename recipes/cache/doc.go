@@ -27,40 +27,20 @@
 // # What a snapshot is
 //
 // A snapshot with Zxid Z has exactly the nodes, and exactly the data, that the servers
-// had after the transaction Z. Snapshots of one cache never go back. Only of nodes that
-// the client may not read a snapshot promises nothing: servers keep the events of such
-// nodes to themselves. So that this holds, the goroutine of a cache keeps to a few
-// rules.
+// had after the transaction Z. Snapshots of one cache go back only if the servers do, as after
+// a restore from a backup; [Gap] says so. Only of nodes that the client may not read a snapshot
+// promises nothing: servers keep the events of such nodes to themselves.
 //
-//  1. An answer carries the zxid of the last transaction that the server had applied
-//     (its head). An event of a transaction z comes before every answer with a head of
-//     z or more, and after every answer with a smaller head. That is ZooKeeper's own
-//     promise: a client sees an event before it sees the new data.
-//  2. A reading of a node holds from some transaction, its floor, to its head. For data
-//     the floor is Mzxid, for a list of children Pzxid. For a node that is not there
-//     the floor is the head itself.
-//  3. After its head a reading holds until the node changes. The cache has a watch on
-//     every node that it has read. So each change comes as an event. An event says less
-//     than its z: it gives a bound, and the reading holds at least until that bound.
-//     The bound is the largest head that was seen before the event. From ZooKeeper 3.9
-//     on events have their zxid, and the bound is z-1.
-//  4. A reading with a bound is in doubt, until the node is read again with a head that
-//     is larger than the bound. By rule 1 that reading is newer than the change. A
-//     reading that was asked for after the event resolves the doubt in any case: if
-//     its head is the bound, there was no change, and the comparison of another cache
-//     has ended the watch.
+// The nodes are read in rounds, by requests that read many. The type rounds in this package has
+// the rules from which the promise follows. They stand on ZooKeeper's own promises: a client
+// sees the event of a change before it sees the change, and all reads of one request (multiRead)
+// show the state after one transaction. After a reconnection everything is read again, so
+// nothing that was true of a lost connection is taken for true.
 //
-// The cache takes all events that came before an answer, and then computes T, the
-// smallest of the newest head and all bounds. It publishes its readings as the state at
-// T if no floor is larger than T. Then each reading holds at T. T lies between its
-// floor and its bound, or between its floor and the newest head, before which no event
-// has put it in doubt. A node that the cache does not have is not there at T. Its
-// creation would have been an event of its own, or of its parent's list, with a bound
-// below T.
+// # How old a snapshot is
 //
-// After a reconnection, or after an overflow of the events, the cache sends a sync. It
-// goes on only if the server's head is not below the last T. It then asks the server
-// what has changed since the last head whose events were all taken (setWatches). The
-// server answers with events for exactly the nodes with a larger Mzxid or Pzxid, and
-// for nodes that are gone. Their bound is that head. Everything else still holds.
+// A cache that is [Synced] has heard of no change that has waited for its snapshot for longer
+// than a second, or than three rounds if these take longer. A change that waits longer makes the
+// cache [Stale]. To that comes the time in which a cut connection goes unnoticed: two thirds of
+// the session timeout at most. [Tree.Wait] asks the servers.
 package cache

@@ -23,7 +23,8 @@ func (closedError) Is(target error) bool { return target == client.ErrClosed }
 var ErrLimit = errors.New("cache: the tree exceeds a limit of the cache")
 
 // LimitError says that the tree is larger than [WithLimits] allows. The cache keeps its
-// last snapshot, which is stale, and looks again after a pause.
+// last snapshot, which is stale, and looks again after ten seconds, then after pauses that
+// double, up to ten minutes.
 type LimitError struct {
 	What  string // "nodes", "bytes" or "depth"
 	Limit int64

@@ -132,7 +132,7 @@ func (w *theirs) write(what, path string) {
 // answer runs a task.
 func (w *theirs) answer(t task) (a inside.Answer) {
 	stat, there := w.now()[t.path]
-	stat.NumChildren = int32(len(w.childrenOf(t.path))) //nolint:gosec // a few
+	stat.NumChildren = int32(len(w.childrenOf(t.path)))
 	switch {
 	case !there:
 		a.Err = zk.ErrNoNode
@@ -395,8 +395,10 @@ func plays(bounds playBounds, oneShot bool) *explore.Machine[play, playMove] {
 		return &Node[int]{Path: path, Czxid: a.Stat.Czxid, Mzxid: a.Stat.Mzxid, Version: a.Stat.Version}
 	})
 	r.oneShot = oneShot
-	start := &theirs{bounds: bounds, oneShot: oneShot, r: r, watched: map[task]bool{}, unsure: map[task]bool{}, lost: true,
-		history: []map[string]zk.Stat{{}, {"/r": {Czxid: 1, Mzxid: 1}}}}
+	start := &theirs{
+		bounds: bounds, oneShot: oneShot, r: r, watched: map[task]bool{}, unsure: map[task]bool{}, lost: true,
+		history: []map[string]zk.Stat{{}, {"/r": {Czxid: 1, Mzxid: 1}}},
+	}
 	for _, path := range bounds.first {
 		start.write("make", path)
 	}

@@ -154,10 +154,10 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 // open makes a feed: of one persistent watch, if the servers have such and the cache is no
 // [Children], which would hear of all nodes below.
 func (k *keeper[V]) open(ctx context.Context) error {
-	k.rounds.oneShot = k.follower.oneShot || k.fixed && k.depth == 1
+	k.oneShot = k.follower.oneShot || k.fixed && k.depth == 1
 	mode := inside.FeedDeep
 	switch {
-	case k.rounds.oneShot:
+	case k.oneShot:
 		mode = inside.FeedOneShot
 	case k.depth == 0:
 		mode = inside.FeedNode
@@ -172,7 +172,7 @@ func (k *keeper[V]) open(ctx context.Context) error {
 
 // older goes on with one-shot watches if err says that the servers lack what the others need.
 func (k *keeper[V]) older(err error) error {
-	if !errors.Is(err, client.ErrUnsupported) || k.rounds.oneShot {
+	if !errors.Is(err, client.ErrUnsupported) || k.oneShot {
 		return err
 	}
 	k.leave()
@@ -267,7 +267,7 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 	}
 	var asked <-chan struct{}
 	if k.fault == nil || errors.Is(k.fault, errBehind) {
-		asked = k.follower.asked
+		asked = k.asked
 	} else if k.feed == nil {
 		ready = nil
 	}

@@ -24,7 +24,9 @@ func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Optio
 type Children[V any] struct{ *follower[V] }
 
 // NewChildren returns a cache of a directory. It does no I/O before Start. The
-// directory need not exist. The codec decodes the data of the directory too. A
+// directory need not exist. The cache has one-shot watches, so it hears nothing of nodes further
+// below; a new child costs a list of all and a read. For a large directory without anything
+// further below, [NewTree] with [WithDepth] of 1 is cheaper: a new child costs one read. The codec decodes the data of the directory too. A
 // directory without data is therefore [Undecodable] to [JSON], which does not matter
 // to a reader that looks at its children alone.
 func NewChildren[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Children[V], error) {

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,10 +16,15 @@ import (
 )
 
 // While a writer is faster than a reader, there is a new snapshot at least every second, or
-// every three round trips, or the state says Stale. It is never silent.
+// every three round trips, or the state says Stale. It is never silent. With more schedules
+// (DOCENT_CACHE_SEEDS) there are more nodes.
 func TestWriterFasterThanReader(t *testing.T) {
 	t.Parallel()
-	for _, nodes := range []int{1, 100, 2000} {
+	all := []int{1, 100}
+	if os.Getenv(seedsEnv) != "" {
+		all = append(all, 2000)
+	}
+	for _, nodes := range all {
 		for _, trip := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
 			for name, opts := range map[string][]cache.Option{"persistent": nil, "one-shot": {cache.WithOneShotWatches()}} {
 				t.Run(fmt.Sprint(nodes, " nodes, ", trip, ", ", name), func(t *testing.T) {
@@ -31,7 +37,7 @@ func TestWriterFasterThanReader(t *testing.T) {
 }
 
 func (r *rig) outrun(nodes int, trip time.Duration, opts []cache.Option) {
-	const every = time.Second / 2000
+	const every, watched = time.Second / 2000, 10 * time.Second
 	r.check(r.srv.Create("/app", nil))
 	for i := range nodes {
 		r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
@@ -53,7 +59,7 @@ func (r *rig) outrun(nodes int, trip time.Duration, opts []cache.Option) {
 	}
 	silent := max(time.Second, 3*trip) + 2*trip // to hear of a change, and of the snapshot
 	last, since, fresh := int64(0), time.Now(), 0
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < watched; time.Sleep(time.Millisecond) {
 		zxid, state := tree.Snapshot().Zxid(), tree.State()
 		if zxid != last {
 			last, since, fresh = zxid, time.Now(), fresh+1
@@ -67,8 +73,8 @@ func (r *rig) outrun(nodes int, trip time.Duration, opts []cache.Option) {
 	stop()
 	writer.Wait()
 	r.Logf("%d snapshots", fresh)
-	if len(opts) == 0 && fresh < 20 {
-		r.Errorf("%d snapshots in 20 s, although each round can show all nodes", fresh)
+	if len(opts) == 0 && fresh < 10 {
+		r.Errorf("%d snapshots in 10 s, although each round can show all nodes", fresh)
 	}
 	time.Sleep(5 * time.Second)
 	if !tree.Synced() || tree.Snapshot().Zxid() < last {

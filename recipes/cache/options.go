@@ -96,8 +96,9 @@ func WithFilter(accept func(path string) bool) Option {
 }
 
 // WithOneShotWatches makes the cache use one-shot watches where the servers have
-// persistent ones too. Each node then costs two watches on the server. It is for
-// clients that watch the same paths by other means on servers before ZooKeeper 3.9.
+// persistent ones too. Each node then costs two watches on the server, and a read of its own.
+// While nodes change in every round of reads there is no new snapshot, and the cache is Stale.
+// It is for clients that watch the same paths by other means on servers before ZooKeeper 3.9.
 func WithOneShotWatches() Option {
 	return optionFunc(func(s *settings) error { s.oneShot = true; return nil })
 }

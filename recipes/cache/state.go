@@ -15,10 +15,11 @@ type Phase int
 const (
 	// Syncing: the tree has not been read yet. The snapshot is empty.
 	Syncing Phase = iota
-	// Synced: the cache hears of every change.
+	// Synced: the cache hears of every change, and none has waited for its snapshot for
+	// longer than a second, or than three rounds of reads.
 	Synced
-	// Stale: the cache cannot hear of changes, or has not caught up yet. The last
-	// snapshot stays readable.
+	// Stale: the cache cannot hear of changes, has not caught up yet, or cannot read as
+	// fast as the nodes change. The last snapshot stays readable.
 	Stale
 )
 
@@ -40,8 +41,8 @@ type State struct {
 	// Since is when the cache has noticed that it is in this phase.
 	Since time.Time
 	// Err is why the cache is Stale or still Syncing, if that is known. It is the end
-	// of the connection or the session, a [*LimitError], an answer of the servers, or
-	// [ErrClosed].
+	// of the connection or the session, a [*LimitError], an answer of the servers, that
+	// changes come too fast, or [ErrClosed].
 	Err error
 }
 
