@@ -59,7 +59,9 @@ type keeper[V any] struct {
 }
 
 func newKeeper[V any](f *follower[V]) *keeper[V] {
-	return &keeper[V]{follower: f, rounds: newRounds(f, f.drop, f.decode), batch: leastBatch}
+	k := &keeper[V]{follower: f, rounds: newRounds(f, f.drop, f.decode), batch: leastBatch}
+	k.rounds.loose = f.loose
+	return k
 }
 
 // first follows until there is the first snapshot, ctx ends, or trying again is in vain.
@@ -221,7 +223,7 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 	if limited {
 		pause = k.longer()
 		k.leave()
-		k.rounds.begin(nil)
+		k.rounds.begin(nil, 0)
 	}
 	_ = k.publish(now) // the next step sees its error
 	until := time.Now().Add(pause)

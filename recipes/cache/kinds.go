@@ -20,6 +20,23 @@ func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Optio
 	return &Tree[V]{f}, nil
 }
 
+// LooseTree follows a tree that changes too fast for a [Tree]. It shows each node as it was read
+// last, as Curator's caches do. So its snapshots may be no states that the servers had: of two
+// nodes that one transaction has set, one may be new and the other old. A snapshot with Zxid Z
+// has at least all transactions up to Z. The state is Synced while no change waits for its
+// reading for longer than that of a Tree may wait for its snapshot.
+type LooseTree[V any] struct{ *follower[V] }
+
+// NewLooseTree returns a cache like that of [NewTree], but for what its snapshots promise.
+func NewLooseTree[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*LooseTree[V], error) {
+	f, err := newFollower(c, path, codec, -1, opts)
+	if err != nil {
+		return nil, err
+	}
+	f.loose = true
+	return &LooseTree[V]{f}, nil
+}
+
 // Children follows a directory: the node at path and the nodes right below it.
 type Children[V any] struct{ *follower[V] }
 

@@ -84,3 +84,62 @@ func (r *rig) outrun(nodes int, trip time.Duration, opts []cache.Option) {
 	r.check(err)
 	r.now(tree)
 }
+
+// A loose tree shows every change soon, also where no snapshot can be proved. It shows each node
+// as it was, and no node goes back.
+func TestLooseTree(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]cache.Option{"persistent": nil, "one-shot": {cache.WithOneShotWatches()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) { r.loosely(opts) }, zktest.WithLatency(looseTrip/2, looseTrip/2))
+		})
+	}
+}
+
+const looseTrip = 100 * time.Millisecond
+
+func (r *rig) loosely(opts []cache.Option) {
+	const nodes, every = 100, time.Millisecond
+	r.check(r.srv.Create("/app", nil))
+	for i := range nodes {
+		r.check(r.srv.Create("/app/n"+strconv.Itoa(i), []byte("0")))
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := 1; ctx.Err() == nil; i++ {
+			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
+			time.Sleep(every)
+		}
+	})
+	tree, err := cache.NewLooseTree(r.c, "/app", cache.Text, opts...)
+	r.check(err)
+	r.check(tree.Start(r.within(time.Minute)))
+	defer tree.Close()
+	last := map[string]int64{}
+	newest, since := int64(0), time.Now()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		for path, n := range tree.Snapshot().All() {
+			if n.Mzxid < last[path] {
+				r.Fatalf("%s went back", path)
+			}
+			last[path] = n.Mzxid
+			if n.Mzxid > newest {
+				newest, since = n.Mzxid, time.Now()
+			}
+		}
+		if !tree.Synced() || time.Since(since) > 4*looseTrip {
+			r.Fatalf("%v, and nothing new for %v", tree.State(), time.Since(since))
+		}
+	}
+	stop()
+	writer.Wait()
+	s, err := tree.Wait(r.within(time.Minute), r.srv.Zxid())
+	r.check(err)
+	for _, n := range r.srv.Tree() {
+		if got, there := s.Get(n.Path); strings.HasPrefix(n.Path, "/app") && (!there || got.Value != string(n.Data)) {
+			r.Errorf("%s is %q, want %q", n.Path, got.Value, n.Data)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type settings struct {
 	oneShot bool
 	drop    bool
 	lazy    bool
+	loose   bool // snapshots need not be states that the tree had
 }
 
 type optionFunc func(*settings) error
@@ -97,7 +98,8 @@ func WithFilter(accept func(path string) bool) Option {
 
 // WithOneShotWatches makes the cache use one-shot watches where the servers have
 // persistent ones too. Each node then costs two watches on the server, and a read of its own.
-// While nodes change in every round of reads there is no new snapshot, and the cache is Stale.
+// While nodes change in every round of reads there is no new snapshot, and the cache is Stale;
+// a [LooseTree] is not.
 // It is for clients that watch the same paths by other means on servers before ZooKeeper 3.9.
 func WithOneShotWatches() Option {
 	return optionFunc(func(s *settings) error { s.oneShot = true; return nil })

@@ -47,7 +47,7 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	}
 	v := k.latest.Load()
 	k.interrupted, k.resynced = false, v.zxid > 0
-	k.rounds.begin(v.root)
+	k.rounds.begin(v.root, zxid)
 	return k.absorb()
 }
 

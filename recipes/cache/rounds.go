@@ -68,6 +68,8 @@ type rounds[V any] struct {
 
 	level      state[V] // what is to be published
 	found      bool     // level is new
+	loose      bool     // level may have newer readings than those at its zxid
+	since      int64    // no reading is older
 	unreadable map[string]struct{}
 
 	// Nodes that change often: the round of the last event of each. Those of the last span
@@ -104,9 +106,10 @@ func newRounds[V any](s scope, drop bool, decode func(string, *Node[V], inside.A
 }
 
 // begin forgets everything, and wants the node at the path. Nodes of old that have not changed
-// are taken again.
-func (r *rounds[V]) begin(old *treap[V]) {
+// are taken again. No reading will be older than since.
+func (r *rounds[V]) begin(old *treap[V], since int64) {
 	path := r.scope.top()
+	r.since = since
 	r.root, r.old, r.bytes, r.newest, r.queue = nil, old, 0, path, nil
 	r.draft, r.level, r.found = draft[V]{}, state[V]{}, false
 	clear(r.doubts)
@@ -252,7 +255,9 @@ func (r *rounds[V]) answered(head int64, tasks []task, answers []inside.Answer, 
 		if filled.zxid > 0 && len(filled.holes) == 0 && !found {
 			r.level, r.found = filled.state, true
 		}
-		r.drafted(head)
+		if r.drafted(head); r.loose && whole && r.settled() {
+			r.level, r.found = state[V]{r.root, max(r.level.zxid, r.since)}, true
+		}
 	}
 	r.widen(whole, late)
 	clear(r.sent)
@@ -302,6 +307,16 @@ func (r *rounds[V]) drafted(zxid int64) {
 		}
 	}
 	r.draft = draft[V]{state[V]{r.root, zxid}, maps.Clone(r.doubts)}
+}
+
+// settled reports whether each node was read.
+func (r *rounds[V]) settled() bool {
+	for _, unread := range r.doubts {
+		if unread {
+			return false
+		}
+	}
+	return true
 }
 
 // widen makes the next rounds wider while changes come too fast, and narrow again when they
