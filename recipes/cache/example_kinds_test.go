@@ -91,3 +91,34 @@ func ExampleWithLazyStart() {
 	// Output:
 	// later
 }
+
+// Prices that change all the time, each shown as it was read last. Two prices that one transaction
+// has set may be of different moments.
+func ExampleLooseTree() {
+	ctx := context.Background()
+	c, stop := exampleClient(ctx)
+	defer stop()
+	if _, err := c.Create(ctx, "/prices/tea", []byte("3"), client.WithPersistentParents()); err != nil {
+		panic(err)
+	}
+	prices, err := cache.NewLooseTree(c, "/prices", cache.Text)
+	if err != nil {
+		panic(err)
+	}
+	if err := prices.Start(ctx); err != nil {
+		panic(err)
+	}
+	defer prices.Close()
+	stat, err := c.Set(ctx, "/prices/tea", []byte("4"), client.AnyVersion)
+	if err != nil {
+		panic(err)
+	}
+	snapshot, err := prices.Wait(ctx, stat.Mzxid) // at least with this write
+	if err != nil {
+		panic(err)
+	}
+	tea, _ := snapshot.Get("/prices/tea")
+	fmt.Println(tea.Value)
+	// Output:
+	// 4
+}
