@@ -85,7 +85,7 @@ func (h *hub) listenLocked(f *feed, key watchKey) {
 	default:
 		*to = &listeners{append(slices.Clone(was.feeds), f)}
 	}
-	f.watches++
+	f.hearing[key.path] |= sideOf(key.op)
 	h.audiences[key.path] = a
 }
 
@@ -101,8 +101,15 @@ func (h *hub) deafenLocked(f *feed, key watchKey) {
 	} else {
 		*to = nil
 	}
-	f.watches--
+	f.deafenLocked(key.path, sideOf(key.op))
 	h.seatLocked(key.path, a)
+}
+
+// deafenLocked notes that the watches on a path and sides tell f no more.
+func (f *feed) deafenLocked(path string, s side) {
+	if f.hearing[path] &^= s; f.hearing[path] == 0 {
+		delete(f.hearing, path)
+	}
 }
 
 // seatLocked makes a the audience of path.
@@ -136,7 +143,7 @@ func (h *hub) fireAudienceLocked(path string, s side, tell func(*feed)) {
 		}
 		to := a.side(one)
 		for _, f := range (*to).all() {
-			f.watches--
+			f.deafenLocked(path, one)
 			if !slices.Contains(told, f) {
 				told = append(told, f)
 			}
@@ -258,12 +265,9 @@ func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exch
 
 // leaveLocked ends the watches of f.
 func (h *hub) leaveLocked(f *feed) {
-	for path, a := range h.audiences {
-		if f.watches == 0 {
-			break
-		}
+	for path, sides := range f.hearing {
 		for _, key := range []watchKey{{wire.OpGetData, path}, {wire.OpGetChildren, path}} {
-			if !slices.Contains((*a.side(sideOf(key.op))).all(), f) {
+			if sides&sideOf(key.op) == 0 {
 				continue
 			}
 			if h.deafenLocked(f, key); !h.heard(key) && !h.unwanted[key].coming {

@@ -22,8 +22,8 @@ type feed struct {
 	some       chan struct{}
 	connection int // the connection of the last FeedMissed that was taken; of the reader alone
 
-	alone   *listeners // this feed; constant
-	watches int        // how many one-shot watches tell it; guarded by all.mu
+	alone   *listeners      // this feed; constant
+	hearing map[string]side // the one-shot watches that tell it, by path; guarded by all.mu
 
 	mu     sync.Mutex // guards the rest; a leaf
 	events []inside.FeedEvent
@@ -32,7 +32,7 @@ type feed struct {
 }
 
 func openFeed(ctx context.Context, c *Client, path string, mode inside.FeedMode) (inside.Feed, error) {
-	f := &feed{o: &c.ops, all: c.core.lasting, some: make(chan struct{}, 1)}
+	f := &feed{o: &c.ops, all: c.core.lasting, some: make(chan struct{}, 1), hearing: map[string]side{}}
 	f.alone = &listeners{[]*feed{f}}
 	w := &Changes{
 		o: f.o, path: path, recursive: mode == inside.FeedDeep, feed: f,

@@ -115,7 +115,7 @@ func (a *lastingWatches) upLocked(h *hub, reattached bool) {
 	a.connection++
 	clear(a.readerless)
 	for f := range a.feeds {
-		if f.watches = 0; f.changes == nil {
+		if f.hearing = map[string]side{}; f.changes == nil {
 			f.missed()
 		}
 	}

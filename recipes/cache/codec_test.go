@@ -54,3 +54,44 @@ func TestCodecPanics(t *testing.T) {
 		r.wantNothingLeft()
 	})
 }
+
+// Close does not wait for a codec that runs. What it returns is not seen, and nothing is left
+// when it has returned.
+func TestCloseBesideCodec(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "1")
+		entered, leave := make(chan struct{}), make(chan struct{})
+		tree, err := cache.NewTree(r.c, "/app", func(data []byte) (string, error) {
+			if string(data) == "slow" {
+				close(entered)
+				<-leave
+			}
+			return string(data), nil
+		}, opts...)
+		r.check(err)
+		r.check(tree.Start(r.ctx))
+		r.set("/app/a", "slow")
+		<-entered
+		begun := time.Now()
+		tree.Close()
+		tree.Close()
+		if took := time.Since(begun); took > 0 {
+			r.Errorf("Close took %v", took)
+		}
+		if s := tree.State(); !errors.Is(s.Err, cache.ErrClosed) || text(tree.Snapshot()) != "/app= /app/a=1" {
+			r.Errorf("%v, %s", s, text(tree.Snapshot()))
+		}
+		for _, err := range tree.Changes(r.ctx) {
+			if err != nil && !errors.Is(err, cache.ErrClosed) {
+				r.Error(err)
+			}
+		}
+		close(leave)
+		r.wantNothingLeft()
+		if got := text(tree.Snapshot()); got != "/app= /app/a=1" {
+			r.Errorf("after the codec has returned: %s", got)
+		}
+	})
+}

@@ -24,10 +24,13 @@ type follower[V any] struct {
 	latest atomic.Pointer[version[V]]
 	asked  chan struct{} // holds a token when there is a new Wait
 
+	issuing sync.Mutex // held to store latest
+
 	mu     sync.Mutex    // guards the rest
 	wanted map[int64]int // the zxids that Waits wait for, and how many each
 	life   *life         // nil while it is not started
 	closed bool
+	busy   bool // a codec runs
 }
 
 // Path is the path that the cache follows.

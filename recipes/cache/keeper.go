@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -41,9 +40,8 @@ type keeper[V any] struct {
 	*follower[V]
 	*rounds[V]
 
-	feed    inside.Feed // nil while there is none
-	batch   int         // how many nodes to read next
-	issuing sync.Mutex  // of the versions
+	feed  inside.Feed // nil while there is none
+	batch int         // how many nodes to read next
 
 	interrupted bool          // events may be missing
 	took        time.Duration // by the last round
@@ -341,7 +339,7 @@ func (k *keeper[V]) watch() (done func()) {
 	t := time.AfterFunc(k.patience(), func() {
 		k.issuing.Lock()
 		defer k.issuing.Unlock()
-		if v := k.latest.Load(); !over && !v.over {
+		if v := k.latest.Load(); !over {
 			k.issueLocked(v, nil, v.zxid, State{Phase: Stale, Err: errLate})
 		}
 	})
@@ -380,6 +378,9 @@ func (k *keeper[V]) issue(root *treap[V], zxid int64, state State) {
 }
 
 func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state State) {
+	if v.over {
+		return // closed
+	}
 	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, superseded: make(chan struct{})}
 	if state.Phase == Synced {
 		next.root, next.zxid, next.connection = root, zxid, k.feed.Connection()

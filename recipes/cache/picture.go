@@ -27,7 +27,7 @@ func (f *follower[V]) decode(path string, old *Node[V], a inside.Answer) *Node[V
 		ctime: a.Stat.Ctime, mtime: a.Stat.Mtime, EphemeralOwner: a.Stat.EphemeralOwner,
 		size: int32(len(a.Data)), //nolint:gosec // a reply is smaller
 	}
-	v, err := f.codecOf(path).try(a.Data)
+	v, err := f.try(path, a.Data)
 	if err == nil {
 		n.Value = v
 	} else {

@@ -78,6 +78,8 @@ func (f *follower[V]) begin(ctx context.Context) (alive context.Context, err err
 // restate changes the state of a cache that has no snapshot yet. Waits that began before
 // go on waiting for the next version.
 func (f *follower[V]) restate(s State) {
+	f.issuing.Lock()
+	defer f.issuing.Unlock()
 	v := *f.latest.Load()
 	v.state = s
 	f.latest.Store(&v)
@@ -97,25 +99,50 @@ func (f *follower[V]) stop(over bool) {
 	f.life = nil
 }
 
-// Close ends the cache and waits for its goroutine. The client removes the watches in
-// the background. The snapshot stays readable. A second call does nothing.
+// Close ends the cache and waits for its goroutine. If a codec runs, Close does not wait: the
+// goroutine ends when the codec has returned, and no codec is called any more. The client removes
+// the watches in the background. The snapshot stays readable. A second call does nothing.
 func (f *follower[V]) Close() {
 	f.mu.Lock()
-	life, was := f.life, f.closed
+	life, was, busy := f.life, f.closed, f.busy
 	f.closed = true
 	f.mu.Unlock()
-	switch {
-	case life != nil:
+	if life != nil {
 		life.end()
+	}
+	switch {
+	case life != nil && !busy:
 		<-life.ended
 	case !was:
 		f.end()
 	}
 }
 
+// try calls the codec for a node, unless the cache is closed. Then nobody sees the value.
+func (f *follower[V]) try(path string, data []byte) (v V, err error) {
+	f.mu.Lock()
+	f.busy = !f.closed
+	call := f.busy
+	f.mu.Unlock()
+	if !call {
+		return v, ErrClosed
+	}
+	defer func() {
+		f.mu.Lock()
+		f.busy = false
+		f.mu.Unlock()
+	}()
+	return f.codecOf(path).try(data)
+}
+
 // end publishes the last version.
 func (f *follower[V]) end() {
+	f.issuing.Lock()
+	defer f.issuing.Unlock()
 	v := f.latest.Load()
+	if v.over {
+		return
+	}
 	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, superseded: make(chan struct{})}
 	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
 	f.latest.Store(last)
