@@ -214,7 +214,7 @@ func TestTypedTreeAgainstPlain(t *testing.T) {
 			readers.Go(func() { counts[i] = mirror(ctx, r, tree, time.Duration(i)*20*time.Millisecond) })
 		}
 		before, bads, kept := map[string]typedNode{}, 0, 0
-		for n := range 600 {
+		for n := range 200 {
 			if n%25 == 24 {
 				r.away(plain, func() {
 					for i := range 5 {
