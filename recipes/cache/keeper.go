@@ -58,7 +58,7 @@ type keeper[V any] struct {
 
 func newKeeper[V any](f *follower[V]) *keeper[V] {
 	k := &keeper[V]{follower: f, rounds: newRounds(f, f.drop, f.decode), batch: leastBatch}
-	k.rounds.loose = f.loose
+	k.loose = f.loose
 	return k
 }
 

@@ -16,6 +16,7 @@ import (
 
 // picture is what the caches of all kinds can do.
 type picture interface {
+	WaitSynced(ctx context.Context) (*cache.Snapshot[string], error)
 	Start(ctx context.Context) error
 	Close()
 	Changes(ctx context.Context) iter.Seq2[cache.Change[string], error]

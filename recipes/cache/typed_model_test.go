@@ -269,7 +269,7 @@ func TestTypedTreeAgainstPlain(t *testing.T) {
 		cancel()
 		readers.Wait()
 		r.Logf("%d nodes at the end, %d looks at bad values, %d with a last good one, changes %v", len(before), bads, kept, counts)
-		if len(before) < 5 || kept < 500 || bads-kept < 200 || counts[0] < 200 || counts[1] < 150 {
+		if len(before) < 5 || kept < 150 || bads-kept < 60 || counts[0] < 60 || counts[1] < 50 {
 			r.Errorf("%d nodes at the end, %d looks at bad values, %d with a last good one, changes %v", len(before), bads, kept, counts)
 		}
 	})

@@ -182,6 +182,11 @@ func (w *world) compare() {
 				want[path] = n
 			}
 		}
+		if s.limit > 0 && len(want) <= s.limit { // it looks again within ten minutes
+			ctx, cancel := context.WithTimeout(w.ctx, 11*time.Minute)
+			_, _ = s.tree.WaitSynced(ctx) // the state tells
+			cancel()
+		}
 		sure := len(want) // nodes of which the servers tell
 		for path := range want {
 			if strings.HasSuffix(path, guarded) {
