@@ -47,7 +47,8 @@ type keeper[V any] struct {
 	took        time.Duration // by the last round
 	current     time.Time     // when nothing was in doubt, or a state was found, for the last time
 	resynced    bool          // since the newest version
-	lagged      time.Time     // since when servers are behind the snapshot; zero if none is
+	lagged      time.Time     // since when the server is behind the snapshot
+	laggedOn    int           // the connection to it, 0 if none is behind
 	restored    bool          // the servers have gone back
 	large       bool          // many nodes were in doubt
 	again       time.Time     // when unreadable nodes are read again
@@ -181,15 +182,16 @@ func (k *keeper[V]) older(err error) error {
 }
 
 // caughtUp is called with what a sync says of how far the server is. A server that is behind
-// the snapshot lags. If that lasts for longer than the session timeout, the servers have
-// gone back: they were restored from a backup, or made anew. Then the cache begins anew.
+// the snapshot lags. If that lasts for longer than the session timeout on one connection, the
+// servers have gone back: they were restored from a backup, or made anew. Then the cache begins
+// anew.
 func (k *keeper[V]) caughtUp(zxid int64) error {
 	if zxid >= k.latest.Load().zxid {
-		k.lagged = time.Time{}
+		k.laggedOn, k.restored = 0, false
 		return nil
 	}
-	if k.lagged.IsZero() {
-		k.lagged = time.Now()
+	if on := k.feed.Connection(); k.laggedOn != on {
+		k.lagged, k.laggedOn = time.Now(), on
 	}
 	if id, timeout := k.feed.Session(); id == 0 || time.Since(k.lagged) <= timeout {
 		return errBehind
