@@ -287,6 +287,9 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 func (k *keeper[V]) retryUnreadable() {
 	if now := time.Now(); len(k.unreadable) > 0 && !now.Before(k.again) {
 		k.again = now.Add(refusedWait)
+		if len(k.doubts) == 0 {
+			k.current = now
+		}
 		for path := range k.unreadable {
 			k.doubt(task{path, ofData}, false)
 		}
@@ -298,11 +301,13 @@ func (k *keeper[V]) retryUnreadable() {
 // large.
 func (k *keeper[V]) publish(now inside.Contact) error {
 	v := k.latest.Load()
-	if k.found {
+	found := k.found
+	if found {
 		k.found, k.current = false, time.Now()
 	}
 	why := k.fault
-	late := k.level.zxid > 0 && len(k.doubts) > 0 && k.patience() <= 0
+	// A cache that is stale of late changes has to find a state first.
+	late := k.level.zxid > 0 && len(k.doubts) > 0 && (k.patience() <= 0 || !found && errors.Is(v.state.Err, errLate))
 	if late && why == nil {
 		why = errLate
 	}
@@ -331,18 +336,25 @@ func (k *keeper[V]) patience() time.Duration {
 	return max(lateAfter, lateRounds*k.took) - time.Since(k.current)
 }
 
-// watch makes the cache stale if a round that begins now lasts for longer than the changes may
-// wait. The caller calls done behind the round.
+// watch makes the cache stale while an answer is awaited, once changes have waited for too long
+// for their snapshot. The caller calls done with the answer.
 func (k *keeper[V]) watch() (done func()) {
 	if k.latest.Load().state.Phase != Synced || k.level.zxid == 0 {
 		return func() {}
 	}
-	over := false
-	t := time.AfterFunc(k.patience(), func() {
+	over, doubted, heard := false, len(k.doubts) > 0, k.feed.Ready()
+	k.issuing.Lock()
+	defer k.issuing.Unlock()
+	var t *time.Timer
+	t = time.AfterFunc(k.patience(), func() {
 		k.issuing.Lock()
 		defer k.issuing.Unlock()
-		if v := k.latest.Load(); !over {
-			k.issueLocked(v, nil, v.zxid, State{Phase: Stale, Err: errLate})
+		switch {
+		case over:
+		case doubted || len(heard) > 0: // an event may have come after the last look
+			k.issueLocked(k.latest.Load(), nil, k.latest.Load().zxid, State{Phase: Stale, Err: errLate})
+		default:
+			t.Reset(lateAfter)
 		}
 	})
 	return func() {

@@ -12,7 +12,8 @@ import (
 // same reports whether the data of n is that of stat. The version alone does not tell:
 // a node that was deleted and made again begins with 0.
 func (n *Node[V]) same(stat *zk.Stat) bool {
-	return n.Czxid == stat.Czxid && n.Mzxid == stat.Mzxid && n.Version == stat.Version && !n.unread()
+	return n.Czxid == stat.Czxid && n.Mzxid == stat.Mzxid && n.Version == stat.Version &&
+		n.ctime == stat.Ctime && n.mtime == stat.Mtime && !n.unread() // servers that were made anew use a zxid again
 }
 
 // unread reports whether the client could not read n.
@@ -51,6 +52,5 @@ func (k *keeper[V]) exceeded(trees int64) error {
 	return cmp.Or(
 		over("nodes", int64(k.limits.Nodes), (int64(k.root.size())+trees-1)/trees),
 		over("bytes", k.limits.Bytes, (k.bytes+trees-1)/trees),
-		over("depth", int64(k.limits.Depth), int64(k.depthOf(k.newest))),
 	)
 }

@@ -53,8 +53,9 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 
 // ask asks the server how far it is.
 func (k *keeper[V]) ask(ctx context.Context) error {
-	wanted := k.next()
+	wanted, done := k.next(), k.watch()
 	zxid, err := k.feed.Sync(ctx)
+	done()
 	if err != nil {
 		return err
 	}
@@ -99,6 +100,11 @@ func (k *keeper[V]) read(ctx context.Context) error {
 		k.again = time.Now().Add(refusedWait)
 	}
 	k.large = k.large || len(k.doubts) > mostBatch
+	for _, t := range tasks {
+		if d := int64(k.depthOf(t.path)); k.limits.Depth >= 0 && d > int64(k.limits.Depth) && k.root.get(t.path) != nil {
+			return &LimitError{What: "depth", Limit: int64(k.limits.Depth), Path: t.path}
+		}
+	}
 	return k.exceeded(2)
 }
 
@@ -116,6 +122,7 @@ func (k *keeper[V]) answers(ctx context.Context, tasks []task) (head int64, answ
 		return 0, nil, fmt.Errorf("cache: read %s and %d other nodes: %w", tasks[0].path, len(tasks)-1, err)
 	case len(tasks) > 1:
 		k.batch = max(1, min(k.batch, len(tasks))/2)
+		k.widest = len(tasks) / 2 // nodes that are known may have grown
 		return 0, nil, errTooMuch
 	default:
 		// A sync says of which transaction the refusal is.
@@ -161,6 +168,7 @@ func (k *keeper[V]) check(tasks []task, answers []inside.Answer) (faults error) 
 
 // resize chooses the size of the next round.
 func (k *keeper[V]) resize(n, bytes int) {
+	k.widest = min(mostKnown, 2*k.widest)
 	switch {
 	case bytes > 2*batchBytes:
 		k.batch = max(leastBatch, k.batch/2)

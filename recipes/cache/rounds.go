@@ -76,6 +76,8 @@ type rounds[V any] struct {
 	// rounds are read in every round.
 	stirred     map[string]int
 	span, count int
+
+	widest int // how many nodes a round may have
 }
 
 // scope says which nodes belong to a cache.
@@ -100,7 +102,7 @@ type draft[V any] struct {
 
 func newRounds[V any](s scope, drop bool, decode func(string, *Node[V], inside.Answer) *Node[V]) *rounds[V] {
 	return &rounds[V]{
-		scope: s, drop: drop, decode: decode,
+		scope: s, drop: drop, decode: decode, widest: mostKnown,
 		doubts: map[task]bool{}, sent: map[task]bool{}, unreadable: map[string]struct{}{}, stirred: map[string]int{},
 	}
 }
@@ -187,7 +189,7 @@ func (r *rounds[V]) round(most int) (tasks []task) {
 	unknown, bytes, paths := 0, int64(0), 0
 	take := func(t task) bool {
 		n := r.root.get(t.path)
-		if len(tasks) >= mostKnown || unknown >= most || bytes >= knownSize || paths >= pathsSize {
+		if len(tasks) >= r.widest || unknown >= most || bytes >= knownSize || paths >= pathsSize {
 			return false
 		}
 		if t.what != ofData || n == nil {
@@ -326,7 +328,7 @@ func (r *rounds[V]) widen(whole bool, early int) {
 	switch {
 	case early == 0:
 		r.span /= 2
-	case whole && len(r.queue) > 0 && r.old == nil:
+	case whole && len(r.queue) > 0:
 		r.span = min(2*r.span+1, most)
 	}
 }
@@ -343,19 +345,23 @@ func (e effect[V]) on(t *treap[V]) *treap[V] {
 	if e.node == nil {
 		return t.remove(e.path)
 	}
+	for _, d := range e.gone(t) { // one by one: newer nodes may be below them
+		t = t.cut(d.Path, d.Path+"/")
+	}
+	return t.put(e.node)
+}
+
+// gone are the nodes below an older node at the path.
+func (e effect[V]) gone(t *treap[V]) (gone []*Node[V]) {
 	if e.again {
-		var gone []string
 		t.walk(e.path, behind(e.path), func(d *Node[V]) bool {
 			if d.Path != e.path && d.Czxid < e.node.Czxid && !d.unread() {
-				gone = append(gone, d.Path)
+				gone = append(gone, d)
 			}
 			return true
 		})
-		for _, path := range gone { // one by one: newer nodes may be below them
-			t = t.cut(path, path+"/")
-		}
 	}
-	return t.put(e.node)
+	return gone
 }
 
 // data is the effect of what was read of a node.
@@ -380,7 +386,11 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		return effect[V]{path: t.path}
 	case a.Err != nil: // the client may not read it, or takes no answer of that size
 		r.unreadable[t.path] = struct{}{}
-		if was != nil && was.unread() {
+		large := errors.Is(a.Err, client.ErrReplyTooLarge)
+		if large && r.scope.lists(t.path) {
+			r.discover(list) // they may be read all the same
+		}
+		if was != nil && was.unread() && errors.Is(was.Err, client.ErrReplyTooLarge) == large {
 			return effect[V]{path: t.path, node: was}
 		}
 		n := &Node[V]{Path: t.path}
@@ -389,9 +399,6 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		}
 		n.Err = &UnreadableError{Path: t.path, Err: a.Err}
 		r.bytes += int64(n.size) - sizeOf(was)
-		if errors.Is(a.Err, client.ErrReplyTooLarge) && r.scope.lists(t.path) {
-			r.discover(list) // they may be read all the same
-		}
 		return effect[V]{path: t.path, node: n}
 	}
 	n := prior
@@ -403,6 +410,9 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		return e
 	}
 	r.bytes += int64(n.size) - sizeOf(was)
+	for _, d := range e.gone(r.root) {
+		r.bytes -= int64(d.size)
+	}
 	r.newest = t.path
 	if e.again && n.EphemeralOwner <= 0 && (r.oneShot || a.Stat.NumChildren > 0) && r.scope.lists(t.path) {
 		// The persistent watch tells of children that are made after it stands. But a server
@@ -432,6 +442,9 @@ func (r *rounds[V]) children(t task, a inside.Answer) {
 	if a.Err != nil {
 		if r.root.get(t.path) != nil && errors.Is(a.Err, zk.ErrNoNode) {
 			r.discover(task{t.path, ofData})
+		}
+		if r.root.get(t.path) != nil && errors.Is(a.Err, zk.ErrNoAuth) {
+			r.root = r.data(task{t.path, ofData}, a).on(r.root) // it is tried again
 		}
 		return
 	}

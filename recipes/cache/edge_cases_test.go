@@ -1,0 +1,299 @@
+package cache_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// A node that may not be read is read again every half minute. The cache stays synced.
+func TestRetryKeepsSynced(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		_, err := r.w.Create(r.ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.check(err)
+		tree := r.tree("/app", opts...)
+		h := r.hear(tree)
+		time.Sleep(100 * time.Second)
+		r.wantHeard(h, tree, "began")
+	})
+}
+
+// Known nodes have grown, so that one request cannot read them all. The cache reads them by
+// several.
+func TestGrownTogether(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		var ops []client.Op
+		for i := range 10 {
+			r.create("/app/n"+strconv.Itoa(i), "x")
+			ops = append(ops, client.SetOp("/app/n"+strconv.Itoa(i), []byte(strings.Repeat("y", 1000)), client.AnyVersion))
+		}
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		r.srv.ResetCounts()
+		_, err := r.w.Multi(r.ctx, ops...)
+		r.check(err)
+		time.Sleep(10 * time.Second)
+		if n, _ := tree.Snapshot().Get("/app/n0"); len(n.Value) != 1000 || !tree.Synced() {
+			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.srv.Counts())
+		}
+	})
+}
+
+// Servers that were made anew use a zxid again. The node is another one all the same.
+func TestSameZxidAnew(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		c, other, move := r.another()
+		r.check(r.srv.Create("/app", []byte("old")))
+		at := r.srv.Zxid()
+		time.Sleep(time.Second)
+		for other.Zxid() < at-1 {
+			r.check(other.SetData("/", nil))
+		}
+		r.check(other.Create("/app", []byte("new")))
+		a, _ := r.srv.Node("/app")
+		b, _ := other.Node("/app")
+		if a.Stat.Mzxid != b.Stat.Mzxid {
+			r.Fatalf("nothing is tested: %+v %+v", a, b)
+		}
+		for range 20 {
+			r.check(r.srv.SetData("/", nil))
+		}
+		tree := r.start(c, "/app", opts...)
+		move()
+		time.Sleep(4 * sessionTimeout)
+		if got := text(tree.Snapshot()); got != "/app=new" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+	})
+}
+
+// The nodes below a node that was deleted and made again count no more.
+func TestBytesOfRecreated(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/else", "")
+		r.create("/app/d", "")
+		data := []byte(strings.Repeat("x", 1000))
+		r.check(r.srv.Create("/app/d/n", data))
+		tree := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Bytes: 3500}))...)
+		for i := range 10 {
+			r.srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
+			r.check(r.srv.SetData("/app/else", nil))
+			time.Sleep(100 * time.Millisecond) // the events come together, in a round
+			r.check(r.srv.Delete("/app/d/n"))
+			r.check(r.srv.Delete("/app/d"))
+			r.check(r.srv.Create("/app/d", nil))
+			time.Sleep(time.Second)
+			r.check(r.srv.Create("/app/d/n", data))
+			time.Sleep(time.Second)
+			if !tree.Synced() {
+				r.Fatalf("after %d: %v, %d nodes", i, tree.State(), tree.Snapshot().Len())
+			}
+		}
+	})
+}
+
+// The limit of levels is that of every node, and not of the last one.
+func TestDepthLimit(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		tree := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Depth: 2}))...)
+		_, err := r.w.Multi(r.ctx, client.CreateOp("/app/a", nil), client.CreateOp("/app/a/b", nil), client.CreateOp("/app/a/b/c", nil), client.CreateOp("/app/a/b/c/d", nil))
+		r.check(err)
+		time.Sleep(time.Second)
+		if state := tree.State(); !errors.Is(state.Err, cache.ErrLimit) {
+			r.Errorf("%v, %s", state, text(tree.Snapshot()))
+		}
+	})
+}
+
+// The right to read a directory is taken and given again. With one-shot watches nobody tells a
+// cache of that.
+func TestListRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.create("/app", "")
+		r.create("/app/d", "")
+		tree := r.tree("/app")
+		_, err := r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+		r.check(err)
+		r.create("/app/d/one", "1")
+		time.Sleep(time.Second)
+		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		time.Sleep(100 * time.Second)
+		r.create("/app/d/two", "2")
+		time.Sleep(100 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/d= /app/d/one=1 /app/d/two=2" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+	})
+}
+
+// A list that is refused once is read again.
+func TestListRefusedOnce(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/d", "")
+		r.create("/app/d/one", "1")
+		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: "/app/d", Client: "cache", Times: 1}, -102)
+		tree := r.tree("/app", opts...)
+		_ = rule
+		time.Sleep(100 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/d= /app/d/one=1" || !tree.Synced() {
+			r.Errorf("%s, %v, fired %d", got, tree.State(), rule.Fired())
+		}
+	})
+}
+
+// A node that is too large to be read was deleted and made again, with other children.
+func TestTooLargeRecreated(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		big := strings.Repeat("x", 10_000)
+		r.create("/app/big", big)
+		r.create("/app/big/a", "a")
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		_, err := r.w.Multi(r.ctx, client.DeleteOp("/app/big/a", -1), client.DeleteOp("/app/big", -1), client.CreateOp("/app/big", []byte(big)), client.CreateOp("/app/big/b", []byte("b")))
+		r.check(err)
+		time.Sleep(100 * time.Second)
+		r.create("/app/big/c", "c")
+		time.Sleep(100 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/big= /app/big/b=b /app/big/c=c" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+	})
+}
+
+// The same, where the events come together.
+func TestTooLargeRecreatedTogether(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/else", "")
+		big := []byte(strings.Repeat("x", 10_000))
+		r.check(r.srv.Create("/app/big", big))
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		r.srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
+		r.check(r.srv.SetData("/app/else", nil))
+		time.Sleep(100 * time.Millisecond)
+		r.check(r.srv.Delete("/app/big"))
+		r.check(r.srv.Create("/app/big", big))
+		r.check(r.srv.Create("/app/big/b", []byte("b")))
+		time.Sleep(100 * time.Second)
+		r.create("/app/big/c", "c")
+		time.Sleep(100 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/big= /app/big/b=b /app/big/c=c /app/else=" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+	})
+}
+
+// The rights are taken between the reading of the data and that of the list.
+func TestRightsTakenBetween(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/d", "")
+		r.create("/app/d/one", "1")
+		seen := 0
+		tree, err := cache.NewTree(r.c, "/app", cache.Text, append(opts, cache.WithLazyStart())...)
+		r.check(err)
+		for _, op := range []zktest.Op{zktest.OpMultiRead, zktest.OpGetChildren2} {
+			r.srv.Delay(zktest.Match{Op: op, Client: "cache", Path: "/app/d", Times: 2}, time.Second)
+		}
+		r.check(tree.Start(r.ctx))
+		time.Sleep(1200 * time.Millisecond)
+		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+		r.check(err)
+		time.Sleep(5 * time.Second)
+		r.Log(tree.State(), text(tree.Snapshot()), seen)
+		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		time.Sleep(100 * time.Second)
+		if got := text(tree.Snapshot()); got != "/app= /app/d= /app/d/one=1" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+		tree.Close()
+	})
+}
+
+// A slow round makes the cache stale. It is synced again with the next snapshot, and not
+// before.
+func TestLateUntilASnapshot(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "")
+		r.create("/app/b", "")
+		tree := r.tree("/app", opts...)
+		h := r.hear(tree)
+		r.srv.Delay(zktest.Match{Path: "/app/a", Client: "cache", Times: 1}, 3*time.Second)
+		r.srv.Delay(zktest.Match{Path: "/app/b", Client: "cache", Times: 1}, 3*time.Second)
+		r.check(r.srv.SetData("/app/a", []byte("1")))
+		time.Sleep(time.Second / 2)
+		r.check(r.srv.SetData("/app/b", []byte("1")))
+		time.Sleep(20 * time.Second)
+		r.wantHeard(h, tree, "began, stale, updated /app/a, updated /app/b, synced")
+	})
+}
+
+// A change comes while the answer to a sync is late. The cache does not say synced for longer
+// than otherwise.
+func TestSlowSync(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/a", "")
+		tree := r.tree("/app", opts...)
+		r.srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 5*time.Second)
+		go func() { _, _ = tree.Wait(r.ctx, r.srv.Zxid()+1) }()
+		time.Sleep(100 * time.Millisecond)
+		r.check(r.srv.SetData("/app/a", []byte("1")))
+		time.Sleep(2 * time.Second)
+		if tree.Synced() {
+			r.Errorf("%v, %s", tree.State(), text(tree.Snapshot()))
+		}
+		time.Sleep(20 * time.Second)
+		r.want(tree, "/app= /app/a=1")
+	})
+}
+
+// A node that may not be read turns out to be too large. Its children are read.
+func TestRefusedThenTooLarge(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		_, err := r.w.Create(r.ctx, "/app/big", []byte(strings.Repeat("x", 10_000)), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.check(err)
+		r.create("/app/big/b", "b")
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		_, err = r.w.SetACL(r.ctx, "/app/big", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.check(err)
+		time.Sleep(100 * time.Second)
+		n, _ := tree.Snapshot().Get("/app/big")
+		if got := text(tree.Snapshot()); got != "/app= /app/big= /app/big/b=b" || !tree.Synced() || !errors.Is(n.Err, client.ErrReplyTooLarge) {
+			r.Errorf("%s, %v, %v", got, tree.State(), n.Err)
+		}
+	})
+}
