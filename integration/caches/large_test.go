@@ -52,7 +52,7 @@ type large struct {
 // follow reads the tree with a cache and compares what that costs with the bounds: it is so many
 // times as fast as the loop, and a reconnection may cost so many packets. With one-shot watches each
 // node is read and listed.
-func (l *large) follow(ctx context.Context, t *testing.T, times time.Duration, packets int, opts ...cache.Option) {
+func (l *large) follow(ctx context.Context, t *testing.T, times float64, packets int, opts ...cache.Option) {
 	t.Helper()
 	c := connect(ctx, t, l.n.Addr())
 	before := heap()
@@ -75,7 +75,7 @@ func (l *large) follow(ctx context.Context, t *testing.T, times time.Duration, p
 	later := heap() - before
 	t.Logf("read in %v, one by one %v; %d bytes, after reconnections %d, for %d nodes with %d bytes of paths and data; a change %d packets, a reconnection %d and %d",
 		took.Round(time.Millisecond), l.loop.Round(time.Millisecond), used, later, l.nodes, l.raw, change, reconnect, again)
-	if took*times > l.loop {
+	if took.Seconds()*times > l.loop.Seconds() {
 		t.Errorf("read in %v, and one by one in %v", took, l.loop)
 	}
 	if most := l.raw*3/2 + perNode*int64(l.nodes); max(used, later) > most {
