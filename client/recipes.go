@@ -26,6 +26,7 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
 	Oversized:          oversized,
 	MaxRequest:         func(c *Client) int { return c.core.cfg.maxRequest },
+	MaxReply:           func(c *Client) int { return c.core.cfg.maxReply },
 	DefaultData:        defaultData,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
 	Feed:               openFeed,

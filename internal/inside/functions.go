@@ -122,6 +122,9 @@ type Functions[Client, Session, Op any] struct {
 	// MaxRequest is that of client.WithMaxRequest.
 	MaxRequest func(c *Client) int
 
+	// MaxReply is that of client.WithMaxReply.
+	MaxReply func(c *Client) int
+
 	// DefaultData is what recipes write into their nodes without data of the caller. It
 	// is that of client.WithDefaultData. Without that it is the textual address of this
 	// host as the servers see it. If the client has a name by client.WithName, the

@@ -60,6 +60,7 @@ type keeper[V any] struct {
 func newKeeper[V any](f *follower[V]) *keeper[V] {
 	k := &keeper[V]{follower: f, rounds: newRounds(f, f.drop, f.decode), batch: leastBatch}
 	k.loose = f.loose
+	k.room = min(knownSize, int64(inner.MaxReply(f.c))/2)
 	return k
 }
 

@@ -14,6 +14,7 @@ import (
 const (
 	mostKnown = 4096      // nodes whose size is known, in one round
 	knownSize = 1 << 20   // bytes that the data of those may have, beyond the first
+	statSize  = 85        // of those bytes, what comes with the data
 	pathsSize = 256 << 10 // bytes that the paths of a round may have, beyond the first
 )
 
@@ -77,7 +78,8 @@ type rounds[V any] struct {
 	stirred     map[string]int
 	span, count int
 
-	widest int // how many nodes a round may have
+	widest int   // how many nodes a round may have
+	room   int64 // bytes that the answers to those of known size may have, beyond the first
 }
 
 // scope says which nodes belong to a cache.
@@ -102,7 +104,7 @@ type draft[V any] struct {
 
 func newRounds[V any](s scope, drop bool, decode func(string, *Node[V], inside.Answer) *Node[V]) *rounds[V] {
 	return &rounds[V]{
-		scope: s, drop: drop, decode: decode, widest: mostKnown,
+		scope: s, drop: drop, decode: decode, widest: mostKnown, room: knownSize,
 		doubts: map[task]bool{}, sent: map[task]bool{}, unreadable: map[string]struct{}{}, stirred: map[string]int{},
 	}
 }
@@ -189,13 +191,13 @@ func (r *rounds[V]) round(most int) (tasks []task) {
 	unknown, bytes, paths := 0, int64(0), 0
 	take := func(t task) bool {
 		n := r.root.get(t.path)
-		if len(tasks) >= r.widest || unknown >= most || bytes >= knownSize || paths >= pathsSize {
+		if len(tasks) >= r.widest || unknown >= most || bytes >= r.room || paths >= pathsSize {
 			return false
 		}
 		if t.what != ofData || n == nil {
 			unknown++
 		}
-		bytes, paths = bytes+sizeOf(n), paths+len(t.path)
+		bytes, paths = bytes+sizeOf(n)+statSize, paths+len(t.path)
 		tasks = append(tasks, t)
 		r.sent[t] = r.doubts[t]
 		return true
