@@ -398,7 +398,7 @@ func (w *theirs) key() string {
 			fmt.Fprint(&b, state[path].Czxid, ".", state[path].Mzxid, " ")
 		}
 	}
-	fmt.Fprint(&b, w.writes, w.losses, w.failures, w.restores, w.seen, w.events, w.tasks, w.run, w.head, w.lost, w.told, r.since, "|")
+	fmt.Fprint(&b, w.writes, w.losses, w.failures, w.restores, w.seen, w.events, w.tasks, w.run, w.head, w.lost, w.told, r.since, r.last, "|")
 	for _, m := range w.line {
 		fmt.Fprint(&b, m.event.Kind, m.event.Path, m.head, brief(m.answers), " ")
 	}

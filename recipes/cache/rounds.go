@@ -71,6 +71,7 @@ type rounds[V any] struct {
 	found      bool     // level is new
 	loose      bool     // level may have newer readings than those at its zxid
 	since      int64    // no reading is older
+	last       int64    // the head of the round before
 	unreadable map[string]struct{}
 
 	// Nodes that change often: the round of the last event of each. Those of the last span
@@ -113,7 +114,7 @@ func newRounds[V any](s scope, drop bool, decode func(string, *Node[V], inside.A
 // are taken again. No reading will be older than since.
 func (r *rounds[V]) begin(old *treap[V], since int64) {
 	path := r.scope.top()
-	r.since = since
+	r.since, r.last = since, 0
 	r.root, r.old, r.bytes, r.newest, r.queue = nil, old, 0, path, nil
 	r.draft, r.level, r.found = draft[V]{}, state[V]{}, false
 	clear(r.doubts)
@@ -260,10 +261,11 @@ func (r *rounds[V]) answered(head int64, tasks []task, answers []inside.Answer, 
 			r.level, r.found = filled.state, true
 		}
 		if r.drafted(head); r.loose && whole && r.settled() {
-			r.level, r.found = state[V]{r.root, max(r.level.zxid, r.since)}, true
+			r.level, r.found = state[V]{r.root, max(r.level.zxid, r.since, r.last)}, true
 		}
 	}
 	r.widen(whole, late)
+	r.last = head
 	clear(r.sent)
 	r.hear(events[late:])
 }
