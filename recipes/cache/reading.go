@@ -149,6 +149,8 @@ var (
 
 // check says what is wrong with answers that say nothing of the tree.
 func (k *keeper[V]) check(tasks []task, answers []inside.Answer) (faults error) {
+	const mostFaults = 3 // in the error
+	faulty := 0
 	for i, a := range answers {
 		t := tasks[i]
 		switch {
@@ -157,11 +159,16 @@ func (k *keeper[V]) check(tasks []task, answers []inside.Answer) (faults error) 
 		case errors.Is(a.Err, client.ErrReplyTooLarge):
 			return fmt.Errorf("cache: read %s: %w: %w", t.path, errLongList, a.Err)
 		default:
-			faults = errors.Join(faults, fmt.Errorf("cache: read %s: %w", t.path, a.Err))
+			if faulty++; faulty <= mostFaults {
+				faults = errors.Join(faults, fmt.Errorf("cache: read %s: %w", t.path, a.Err))
+			}
 		}
 		if t.what == ofChildren && k.limits.Nodes > 0 && len(a.Names) > 2*k.limits.Nodes && k.filter == nil {
 			return &LimitError{What: "nodes", Limit: int64(k.limits.Nodes), Path: t.path}
 		}
+	}
+	if faulty > mostFaults {
+		faults = errors.Join(faults, fmt.Errorf("cache: and %d other nodes", faulty-mostFaults))
 	}
 	return faults
 }
