@@ -297,3 +297,69 @@ func TestRefusedThenTooLarge(t *testing.T) {
 		}
 	})
 }
+
+// A change that comes just before a sync has been late for a second does not make the cache stale
+// at once.
+func TestChangeBeforeALateSync(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		tree := r.tree("/app", opts...)
+		h := r.hear(tree)
+		r.srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 1200*time.Millisecond)
+		go func() { _, _ = tree.Wait(r.ctx, r.srv.Zxid()+1) }()
+		time.Sleep(950 * time.Millisecond)
+		r.check(r.srv.SetData("/app", []byte("1")))
+		time.Sleep(10 * time.Second)
+		r.wantHeard(h, tree, "began, updated /app")
+	})
+}
+
+// The same with the options that clients have by default, and after a short freeze.
+func TestGrownTogetherByDefault(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.check(r.srv.Create("/app", nil))
+		for i := range 600 {
+			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+		}
+		tree := r.tree("/app", opts...)
+		link := r.srv.Client("cache")
+		r.srv.ResetCounts()
+		link.Freeze()
+		for i := range 600 {
+			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i), []byte(strings.Repeat("y", 10_000))))
+		}
+		time.Sleep(time.Second)
+		link.Thaw()
+		time.Sleep(10 * time.Second)
+		if n, _ := tree.Snapshot().Get("/app/n0"); len(n.Value) != 10_000 || !tree.Synced() {
+			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.srv.Counts())
+		}
+	})
+}
+
+// The error of a state names a few of the nodes that cannot be read.
+func TestErrorIsShort(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.check(r.srv.Create("/app", nil))
+		for i := range 2000 {
+			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+		}
+		tree := r.tree("/app", opts...)
+		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "cache", Times: zktest.Always}, -127)
+		link := r.srv.Client("cache")
+		link.Freeze()
+		for i := range 2000 {
+			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i), []byte("y")))
+		}
+		time.Sleep(time.Second)
+		link.Thaw()
+		time.Sleep(5 * time.Second)
+		if state := tree.State(); state.Err != nil && len(state.Err.Error()) > 2000 {
+			r.Errorf("%d bytes", len(state.Err.Error()))
+		}
+		r.srv.ClearRules()
+	})
+}

@@ -156,7 +156,7 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 // open makes a feed: of one persistent watch, if the servers have such and the cache is no
 // [Children], which would hear of all nodes below.
 func (k *keeper[V]) open(ctx context.Context) error {
-	k.oneShot = k.follower.oneShot || k.fixed && k.depth == 1
+	k.oneShot = k.follower.oneShot || k.narrow
 	mode := inside.FeedDeep
 	switch {
 	case k.oneShot:
@@ -343,19 +343,22 @@ func (k *keeper[V]) watch() (done func()) {
 	if k.latest.Load().state.Phase != Synced || k.level.zxid == 0 {
 		return func() {}
 	}
-	over, doubted, heard := false, len(k.doubts) > 0, k.feed.Ready()
+	over, doubted, heard, looks := false, len(k.doubts) > 0, k.feed.Ready(), 0
 	k.issuing.Lock()
 	defer k.issuing.Unlock()
 	var t *time.Timer
 	t = time.AfterFunc(k.patience(), func() {
 		k.issuing.Lock()
 		defer k.issuing.Unlock()
+		if len(heard) > 0 {
+			looks++ // with an event that waits
+		}
 		switch {
 		case over:
-		case doubted || len(heard) > 0: // an event may have come after the last look
+		case doubted || looks > 4:
 			k.issueLocked(k.latest.Load(), nil, k.latest.Load().zxid, State{Phase: Stale, Err: errLate})
 		default:
-			t.Reset(lateAfter)
+			t.Reset(lateAfter / 4)
 		}
 	})
 	return func() {

@@ -24,7 +24,8 @@ func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Optio
 // last, as Curator's caches do. So its snapshots may be no states that the servers had: of two
 // nodes that one transaction has set, one may be new and the other old. A snapshot with Zxid Z
 // has at least all transactions up to Z. The state is Synced while no change waits for its
-// reading for longer than that of a Tree may wait for its snapshot.
+// reading for longer than that of a Tree may wait for its snapshot. If more changes in a round
+// trip than one request can read, about 1 MiB of data, the tree is Stale as long as that lasts.
 type LooseTree[V any] struct{ *follower[V] }
 
 // NewLooseTree returns a cache like that of [NewTree], but for what its snapshots promise.
@@ -51,6 +52,7 @@ func NewChildren[V any](c *client.Client, path string, codec Codec[V], opts ...O
 	if err != nil {
 		return nil, err
 	}
+	f.narrow = true
 	return &Children[V]{f}, nil
 }
 

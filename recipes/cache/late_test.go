@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -142,4 +143,40 @@ func (r *rig) loosely(opts []cache.Option) {
 			r.Errorf("%s is %q, want %q", n.Path, got.Value, n.Data)
 		}
 	}
+}
+
+// A Wait of a loose tree ends under a load.
+func TestLooseWait(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.check(r.srv.Create("/app", nil))
+		for i := range 100 {
+			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+		}
+		tree, err := cache.NewLooseTree(r.c, "/app", cache.Text, opts...)
+		r.check(err)
+		r.check(tree.Start(r.ctx))
+		random := rand.New(rand.NewPCG(1, 2))
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_ = r.srv.SetData("/app/n"+strconv.Itoa(random.IntN(100)), []byte(strconv.Itoa(i)))
+				time.Sleep(200 * time.Microsecond)
+			}
+		}()
+		time.Sleep(time.Second)
+		_, err = tree.Wait(r.within(20*time.Second), r.srv.Zxid())
+		if err != nil {
+			r.Errorf("%v; %v at %#x of %#x", err, tree.State(), tree.Snapshot().Zxid(), r.srv.Zxid())
+		}
+		close(stop)
+		<-done
+		tree.Close()
+	})
 }

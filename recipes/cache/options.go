@@ -18,6 +18,7 @@ type settings struct {
 	oneShot bool
 	drop    bool
 	lazy    bool
+	narrow  bool // the cache hears nothing of nodes below its own
 	loose   bool // snapshots need not be states that the tree had
 }
 

@@ -56,6 +56,7 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 	wanted, done := k.next(), k.watch()
 	zxid, err := k.feed.Sync(ctx)
 	done()
+	k.current = time.Now() // done has looked after changes that came before
 	if err != nil {
 		return err
 	}
