@@ -74,12 +74,7 @@ func (c *core) bury(d deadSession, pause time.Duration) {
 	for tried := 1; sleep(ctx, pause) == nil; tried++ {
 		c.mu.Lock()
 		server, made := c.server, c.made
-		// Servers that were restored from a backup may have given the id again.
-		again := c.current != nil && c.current.link.Cause() == nil && c.current.link.SessionID() == d.id
 		c.mu.Unlock()
-		if again {
-			return
-		}
 		err := c.end(ctx, d, server)
 		c.journal.say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
 		if err == nil || errors.Is(err, wire.ErrRefused) && made || errors.Is(err, wire.ErrChanged) {

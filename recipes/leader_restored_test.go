@@ -23,6 +23,7 @@ func (r *rig) restorable(name string) (c *client.Client, restore func()) {
 		r.check(r.srv.Create("/x", nil))
 		r.check(r.srv.Delete("/x"))
 	}
+	time.Sleep(time.Second) // a session's id is made of the time, and no two servers give the same
 	restored := zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
 	c, err := client.Connect(r.ctx, "zk", client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler)),
 		client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -17,6 +17,7 @@ import (
 // after an ensemble was made anew. It returns the client, and the other server.
 func (r *rig) another(opts ...zktest.Option) (c *client.Client, other *zktest.Server, move func()) {
 	r.Helper()
+	time.Sleep(time.Second) // a session's id is made of the time, and no two servers give the same
 	other = zktest.NewServer(r.T, append([]zktest.Option{zktest.WithTick(time.Second)}, opts...)...)
 	now := atomic.Pointer[zktest.Server]{}
 	now.Store(r.srv)
