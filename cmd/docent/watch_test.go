@@ -164,11 +164,11 @@ func TestWatchHasAGap(t *testing.T) {
 	v.want("began", "")
 	v.want("exists", "/a")
 	for _, data := range []string{"1", "2", "3", "4"} {
-		read := srv.Count(zktest.OpGetData)
+		read := srv.Count(zktest.OpMultiRead)
 		if err := srv.SetData("/a", []byte(data)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return srv.Count(zktest.OpGetData) > read })
+		eventually(t, func() bool { return srv.Count(zktest.OpMultiRead) > read })
 	}
 	gaps := 0
 	for e := v.next(); e.Data == nil || *e.Data != "4"; e = v.next() {
