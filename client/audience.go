@@ -265,9 +265,9 @@ func (e *enlistment) armedLocked(ctx context.Context, key watchKey, x *wire.Exch
 
 // leaveLocked ends the watches of f.
 func (h *hub) leaveLocked(f *feed) {
-	for path, sides := range f.hearing {
+	for path := range f.hearing {
 		for _, key := range []watchKey{{wire.OpGetData, path}, {wire.OpGetChildren, path}} {
-			if sides&sideOf(key.op) == 0 {
+			if !h.hears(f, key) {
 				continue
 			}
 			if h.deafenLocked(f, key); !h.heard(key) && !h.unwanted[key].coming {

@@ -134,11 +134,10 @@ func (f *feed) end(err error) {
 // hear is called with an event that has ended a one-shot watch of the feed. The caller
 // holds all.mu.
 func (f *feed) hear(ev wire.Event) {
-	switch kind, known := kinds[ev.Type]; {
-	case !known:
-		f.missed()
-	default:
+	if kind, known := kinds[ev.Type]; known {
 		f.put(kind, ev.Path, ev)
+	} else {
+		f.missed()
 	}
 }
 

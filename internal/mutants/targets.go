@@ -108,4 +108,14 @@ var targets = []target{
 			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
 		},
 	},
+	{
+		name:  "rounds",
+		files: []string{"recipes/cache/rounds.go", "recipes/cache/late.go"},
+		judges: []judge{
+			{dir: "recipes/cache", run: "ExploreLateness"},
+			{dir: "recipes/cache", run: "ExploreRounds$/^(faults|refusals|two_levels_are_there)"},
+			{dir: "recipes/cache", run: ".", skip: "Explore|Schedules|Typed|Faster|Treap"},
+			{dir: "recipes/cache", run: "ExploreRounds$|Faster"},
+		},
+	},
 }

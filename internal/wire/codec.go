@@ -133,9 +133,9 @@ func (r *Reply) decode(op Op, body []byte) error {
 		r.Names = d.names()
 		d.stat(&r.Stat)
 	case OpMulti:
-		r.Parts = d.results()
+		r.Parts = d.parts(d.result)
 	case OpMultiRead:
-		r.Parts = d.readings()
+		r.Parts = d.parts(d.reading)
 	case OpAddWatch: // ErrorResponse, which says 0; a server without it may leave it out
 		if len(body) > 0 {
 			r.Code = d.int32()
@@ -244,51 +244,50 @@ func (d *decoder) stat(s *zk.Stat) {
 	}
 }
 
-// results returns the results of the parts of a transaction. If it was refused, the
-// parts before the refused one say 0, and the parts behind it
-// codeRuntimeInconsistency.
-func (d *decoder) results() (all []Result) {
+// parts returns the results of the parts of a request. read takes that of one part, which did
+// not fail, and reports whether the part may be in such a request.
+func (d *decoder) parts(read func(op Op, r *Result) bool) (all []Result) {
 	for {
 		op, head := d.int32(), d.take(multiHeader-4) // done, error
 		if d.bad || head[0] != 0 {
 			return all
 		}
 		var r Result
-		switch op {
-		case partError:
+		if op == partError {
 			r.Code = d.int32()
-		case int32(OpCreate):
-			r.Path = d.text()
-		case int32(OpSetData):
-			r.Stat = new(zk.Stat)
-			d.stat(r.Stat)
-		case int32(OpCheck), int32(OpDelete):
-		default:
+		} else if !read(Op(op), &r) {
 			d.bad = true
 		}
 		all = append(all, r)
 	}
 }
 
-// readings returns the answers to the parts of an OpMultiRead. Each part has its own.
-func (d *decoder) readings() (all []Result) {
-	for {
-		op, head := d.int32(), d.take(multiHeader-4) // done, error
-		if d.bad || head[0] != 0 {
-			return all
-		}
-		var r Result
-		switch op {
-		case partError:
-			r.Code = d.int32()
-		case int32(OpGetData):
-			r.Data, r.Stat = d.bytes(), new(zk.Stat)
-			d.stat(r.Stat)
-		case int32(OpGetNames):
-			r.Names = d.names()
-		default:
-			d.bad = true
-		}
-		all = append(all, r)
+// result takes the result of one part of a transaction. If the transaction was refused, the
+// parts before the refused one say 0, and the parts behind it codeRuntimeInconsistency.
+func (d *decoder) result(op Op, r *Result) bool {
+	switch op {
+	case OpCreate:
+		r.Path = d.text()
+	case OpSetData:
+		r.Stat = new(zk.Stat)
+		d.stat(r.Stat)
+	case OpCheck, OpDelete:
+	default:
+		return false
 	}
+	return true
+}
+
+// reading takes the answer to one part of an OpMultiRead. Each part has its own code.
+func (d *decoder) reading(op Op, r *Result) bool {
+	switch op {
+	case OpGetData:
+		r.Data, r.Stat = d.bytes(), new(zk.Stat)
+		d.stat(r.Stat)
+	case OpGetNames:
+		r.Names = d.names()
+	default:
+		return false
+	}
+	return true
 }

@@ -41,6 +41,7 @@ func TestDecode(t *testing.T) {
 	t.Parallel()
 	stat := statBytes()
 	created, setPart := []any{1, false, -1, "/a"}, []any{5, false, -1, stat}
+	readData, readNames := []any{4, false, 0, "d", stat}, []any{8, false, 0, 2, "a", "b"}
 	for name, tt := range map[string]struct {
 		op   wire.Op
 		body []byte
@@ -65,6 +66,7 @@ func TestDecode(t *testing.T) {
 		"multi":            {wire.OpMulti, body(slices.Concat(created, setPart, checked, []any{2, false, -1}, partsEnd)...), wire.Reply{Parts: []wire.Result{{Path: "/a"}, {Stat: &someStat}, {}, {}}}},
 		"multi, refused":   {wire.OpMulti, body(slices.Concat(failedPart(0), failedPart(-101), failedPart(-2), partsEnd)...), wire.Reply{Parts: []wire.Result{{}, {Code: -101}, {Code: -2}}}},
 		"multi, empty":     {wire.OpMulti, body(partsEnd...), wire.Reply{}},
+		"multiRead":        {wire.OpMultiRead, body(slices.Concat(readData, readNames, failedPart(-101), partsEnd)...), wire.Reply{Parts: []wire.Result{{Data: []byte("d"), Stat: &someStat}, {Names: []string{"a", "b"}}, {Code: -101}}}},
 		"more than needed": {wire.OpExists, append(stat, 1, 2, 3), wire.Reply{Stat: someStat}},
 	} {
 		got, err := wire.Decode(tt.op, tt.body)
@@ -101,6 +103,10 @@ func malformed() map[string]struct {
 		"multi without an end":       {wire.OpMulti, body(checked...)},
 		"multi of nothing":           {wire.OpMulti, nil},
 		"multi, unknown type":        {wire.OpMulti, body(4, false, -1, -1, true, -1)},
+		"multiRead, a create":        {wire.OpMultiRead, body(1, false, 0, "/a", -1, true, -1)},
+		"multiRead, cut in a stat":   {wire.OpMultiRead, body(4, false, 0, "d", stat[:67])},
+		"multiRead, cut in a name":   {wire.OpMultiRead, body(8, false, 0, 2, "a", 5, []byte("b"))},
+		"multiRead, many names":      {wire.OpMultiRead, body(8, false, 0, 1<<30, "a")},
 		"multi, negative type":       {wire.OpMulti, body(-2, false, -1, -1, true, -1)},
 		"multi, cut in an error":     {wire.OpMulti, body(-1, false, -1)},
 		"multi, cut in a path":       {wire.OpMulti, body(1, false, -1, 5, []byte("/a"))},

@@ -51,8 +51,8 @@ func TestGrownTogether(t *testing.T) {
 	})
 }
 
-// Servers that were made anew use a zxid again. The node is another one all the same.
-func TestSameZxidAnew(t *testing.T) {
+// New servers count from 0, so two nodes may have one zxid. The cache tells them apart.
+func TestOneZxidOfTwoServers(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		c, other, move := r.another()

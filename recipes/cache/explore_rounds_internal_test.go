@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
 	"github.com/docent-go/docent/internal/inside"
 )
@@ -24,10 +26,11 @@ type theirs struct {
 	bounds  playBounds
 	oneShot bool
 
-	history                            []map[string]zk.Stat // by zxid; the last is now
-	watched                            map[task]bool        // one-shot watches
-	line                               []message            // from the server, in order
-	writes, losses, failures, restores int8
+	history []map[string]zk.Stat // by zxid; the last is now
+	watched map[task]bool        // one-shot watches
+	line    []message            // from the server, in order
+
+	writes, losses, failures, restores, refusals int8
 
 	// The client.
 	r       *rounds[int]
@@ -38,15 +41,16 @@ type theirs struct {
 	answers []inside.Answer    // that have come
 	unsure  map[task]bool      // watches of the round whose event came before their answer
 	head    int64              // of the round, once it is answered
-	lost    bool               // the cache has to begin anew
+	lost    bool               // the cache has to begin
 	told    int64              // the zxid that was published last
 }
 
 type playBounds struct {
-	first                                      []string // there from the start, beside /r
-	sets                                       bool     // no node is made or deleted
-	nodes                                      []string
-	writes, losses, failures, restores, atOnce int8
+	first []string // there from the start, beside /r
+	sets  bool     // no node is made or deleted
+	nodes []string
+
+	writes, losses, failures, restores, refusals, atOnce int8
 }
 
 // message is an event, or an answer to some tasks.
@@ -129,13 +133,18 @@ func (w *theirs) write(what, path string) {
 	}
 }
 
-// answer runs a task.
-func (w *theirs) answer(t task) (a inside.Answer) {
+// answer runs a task. A refusal, if there is one, is the answer for a node that is there.
+func (w *theirs) answer(t task, refusal error) (a inside.Answer) {
 	stat, there := w.now()[t.path]
 	stat.NumChildren = int32(len(w.childrenOf(t.path)))
 	switch {
 	case !there:
 		a.Err = zk.ErrNoNode
+	case refusal != nil:
+		a.Err = refusal
+		if errors.Is(refusal, zk.ErrNoAuth) {
+			return a // without a watch
+		}
 	case t.what == ofChildren:
 		a.Names = w.childrenOf(t.path)
 	default:
@@ -153,16 +162,21 @@ func (w *theirs) moves() (all []playMove) {
 	add := func(what, path string) { all = append(all, playMove{what, path}) }
 	switch {
 	case w.lost:
-		add("begins anew", "")
+		add("begins", "")
 	case w.head > 0:
 		add("takes the answers", "")
 	case w.tasks == nil && len(w.events) > 0:
 		add("hears", "")
 	case w.tasks == nil && len(w.r.doubts) > 0:
 		add("asks", "")
+	case w.tasks == nil && len(w.r.unreadable) > 0:
+		add("tries what was refused", "")
 	}
 	if w.tasks != nil && w.run < len(w.tasks) {
 		add("is served", "")
+		if w.refusals < w.bounds.refusals {
+			w.refuse(add)
+		}
 	}
 	if len(w.line) > 0 {
 		add("gets", "")
@@ -191,6 +205,18 @@ func (w *theirs) moves() (all []playMove) {
 	return all
 }
 
+// refuse adds the refusals of the tasks that are served next.
+func (w *theirs) refuse(add func(what, path string)) {
+	for i, t := range w.tasks[w.run:w.served()] {
+		if _, there := w.now()[t.path]; there && t.what != ofBirth && !slices.ContainsFunc(w.tasks[w.run:w.run+i], func(o task) bool { return o.path == t.path }) {
+			add("may not read", t.path)
+			if w.oneShot && t.what == ofData {
+				add("cannot take", t.path)
+			}
+		}
+	}
+}
+
 func (w *theirs) apply(m playMove) error {
 	switch m.what {
 	case "set", "delete":
@@ -202,7 +228,17 @@ func (w *theirs) apply(m playMove) error {
 			return fmt.Errorf("a round of nothing, although %v is in doubt", w.r.queue)
 		}
 	case "is served":
-		w.serve()
+		w.serve("", nil)
+	case "may not read":
+		w.refusals++
+		w.serve(m.path, zk.ErrNoAuth)
+	case "cannot take":
+		w.refusals++
+		w.serve(m.path, client.ErrReplyTooLarge)
+	case "tries what was refused":
+		for path := range w.r.unreadable {
+			w.r.doubt(task{path, ofData}, false)
+		}
 	case "gets":
 		w.get()
 	case "hears":
@@ -225,7 +261,7 @@ func (w *theirs) apply(m playMove) error {
 		w.history = w.history[:len(w.history)/2+1]
 		w.lose()
 		w.told = 0
-	case "begins anew":
+	case "begins":
 		w.lost = false
 		w.r.begin(w.r.level.root, w.zxid())
 		w.seen = w.zxid()
@@ -233,15 +269,24 @@ func (w *theirs) apply(m playMove) error {
 	return nil
 }
 
-// serve runs all tasks at once, or one after the other.
-func (w *theirs) serve() {
-	n := len(w.tasks)
+// served is behind the last task that is served next: all at once, or one after the other.
+func (w *theirs) served() int {
 	if w.oneShot {
-		n = w.run + 1
+		return w.run + 1
 	}
+	return len(w.tasks)
+}
+
+// serve runs the next tasks. Those of a path may be refused.
+func (w *theirs) serve(path string, refusal error) {
+	n := w.served()
 	one := message{head: w.zxid()}
 	for _, t := range w.tasks[w.run:n] {
-		one.answers = append(one.answers, w.answer(t))
+		if t.path == path {
+			one.answers = append(one.answers, w.answer(t, refusal))
+		} else {
+			one.answers = append(one.answers, w.answer(t, nil))
+		}
 	}
 	w.run = n
 	w.line = append(w.line, one)
@@ -312,6 +357,9 @@ func (w *theirs) mixed() error {
 	z := w.r.level.zxid
 	for path := range w.everKnown() {
 		n := w.r.level.root.get(path)
+		if w.refused(path) {
+			continue // nothing is promised of it
+		}
 		if !slices.ContainsFunc(w.history[z:], func(had map[string]zk.Stat) bool {
 			stat, there := had[path]
 			return there == (n != nil) && (n == nil || n.Czxid == stat.Czxid && n.Mzxid == stat.Mzxid)
@@ -320,6 +368,16 @@ func (w *theirs) mixed() error {
 		}
 	}
 	return nil
+}
+
+// refused reports whether the cache shows that it cannot read a node, or one above.
+func (w *theirs) refused(path string) bool {
+	for ; path != ""; path = parentOf(path) {
+		if n := w.r.level.root.get(path); n != nil && n.unread() {
+			return true
+		}
+	}
+	return false
 }
 
 // everKnown are the nodes of all times.
@@ -341,6 +399,10 @@ func (w *theirs) differs(want map[string]zk.Stat) error {
 		got[n.Path] = zk.Stat{Czxid: n.Czxid, Mzxid: n.Mzxid, Version: n.Version}
 		return true
 	})
+	of := func(path string, _ zk.Stat) bool { return w.refused(path) } // nothing is promised of these
+	maps.DeleteFunc(got, of)
+	want = maps.Clone(want)
+	maps.DeleteFunc(want, of)
 	if !maps.Equal(got, want) {
 		return fmt.Errorf("the state at %d is %v, and the server had %v", w.r.level.zxid, got, want)
 	}
@@ -371,7 +433,7 @@ func (w *theirs) key() string {
 	var b strings.Builder
 	tree := func(t *treap[int]) {
 		t.walk("", "\xff", func(n *Node[int]) bool {
-			fmt.Fprint(&b, n.Path, n.Czxid, ".", n.Mzxid, " ")
+			fmt.Fprint(&b, n.Path, n.Czxid, ".", n.Mzxid, n.Err, " ")
 			return true
 		})
 		b.WriteByte('|')
@@ -398,11 +460,11 @@ func (w *theirs) key() string {
 			fmt.Fprint(&b, state[path].Czxid, ".", state[path].Mzxid, " ")
 		}
 	}
-	fmt.Fprint(&b, w.writes, w.losses, w.failures, w.restores, w.seen, w.events, w.tasks, w.run, w.head, w.lost, w.told, r.since, r.last, "|")
+	fmt.Fprint(&b, w.writes, w.losses, w.failures, w.restores, w.refusals, w.seen, w.events, w.tasks, w.run, w.head, w.lost, w.told, r.since, r.last, "|")
 	for _, m := range w.line {
 		fmt.Fprint(&b, m.event.Kind, m.event.Path, m.head, brief(m.answers), " ")
 	}
-	fmt.Fprint(&b, brief(w.answers))
+	fmt.Fprint(&b, brief(w.answers), slices.Sorted(maps.Keys(r.unreadable)))
 	watched := slices.SortedFunc(maps.Keys(w.watched), compareTasks)
 	unsure := slices.SortedFunc(maps.Keys(w.unsure), compareTasks)
 	fmt.Fprint(&b, watched, unsure)
@@ -416,7 +478,7 @@ func compareTasks(a, b task) int {
 func brief(all []inside.Answer) string {
 	var b strings.Builder
 	for _, a := range all {
-		fmt.Fprint(&b, a.Err != nil, a.Stat.Czxid, a.Stat.Mzxid, a.Stat.NumChildren, a.Names, a.Unwatched)
+		fmt.Fprint(&b, a.Err, a.Stat.Czxid, a.Stat.Mzxid, a.Stat.NumChildren, a.Names, a.Unwatched)
 	}
 	return b.String()
 }
@@ -450,7 +512,7 @@ func plays(bounds playBounds, oneShot, loose bool) *explore.Machine[play, playMo
 			return err
 		},
 		Must: func(m playMove) bool {
-			return slices.Contains([]string{"begins anew", "takes the answers", "hears", "asks", "is served", "gets"}, m.what)
+			return slices.Contains([]string{"begins", "takes the answers", "hears", "asks", "tries what was refused", "is served", "gets"}, m.what)
 		},
 		Waits: func(s *play) string { return worlds[s.key].waits() },
 		Tell: func(s *play, m playMove) string {
@@ -473,6 +535,7 @@ func TestExploreRounds(t *testing.T) {
 		"two levels":             {nodes: deep, writes: 3, atOnce: 9},
 		"two levels are there":   {first: below, nodes: append(below, "/r"), writes: 2, atOnce: 9},
 		"faults":                 {nodes: flat, writes: 2, losses: 1, failures: 1, atOnce: 9},
+		"refusals":               {first: below, nodes: append(below, "/r"), writes: 1, refusals: 2, atOnce: 9},
 		"a restore":              {nodes: flat, writes: 3, restores: 1, atOnce: 9},
 	}
 	if underRace {
@@ -485,6 +548,7 @@ func TestExploreRounds(t *testing.T) {
 			"two levels":           {nodes: append(below, "/r"), writes: 4, atOnce: 2},
 			"two levels are there": {first: below, nodes: append(below, "/r"), writes: 4, atOnce: 9},
 			"faults":               {first: below, nodes: deep, writes: 3, losses: 2, failures: 2, atOnce: 9},
+			"refusals":             {first: below, nodes: append(below, "/r"), writes: 2, losses: 1, refusals: 3, atOnce: 9},
 			"two restores":         {nodes: flat, writes: 4, restores: 2, losses: 1, atOnce: 9},
 		}
 	}

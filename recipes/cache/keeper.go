@@ -14,25 +14,22 @@ import (
 )
 
 const (
-	leastBatch = 16        // requests in one write
+	leastBatch = 16        // nodes of unknown size in one round, at first
 	mostBatch  = 1024      // and at most
-	batchBytes = 512 << 10 // of data that the answers to one write should have
+	batchBytes = 512 << 10 // of data that the answers to one round should have
 
 	leastPause  = 20 * time.Millisecond // after a fault
 	mostPause   = time.Second
 	limitPause  = 10 * time.Second // after a LimitError, or a list that is too large; then twice as long
 	longPause   = 10 * time.Minute // and at most
 	refusedWait = 30 * time.Second // until nodes that may not be read are tried again
-
-	lateAfter  = time.Second // a change may wait so long for its snapshot
-	lateRounds = 3           // or for so many rounds, if that is longer
 )
 
 var (
 	// errBehind says that a server has not seen what the snapshot shows.
 	errBehind = errors.New("cache: the server is behind the snapshot")
 	// errLate says that changes have waited too long for a snapshot.
-	errLate = errors.New("cache: the nodes change faster than the cache can read them, or the server is slow; the snapshot is older than State.Since")
+	errLate = errors.New("cache: the nodes change faster than the cache can read them, or the server is slow; follow less by WithFilter or WithDepth, or take a LooseTree")
 )
 
 // keeper is the goroutine of a cache: the shell around [rounds].
@@ -43,15 +40,14 @@ type keeper[V any] struct {
 	feed  inside.Feed // nil while there is none
 	batch int         // how many nodes to read next
 
-	interrupted bool          // events may be missing
-	took        time.Duration // by the last round
-	current     time.Time     // when nothing was in doubt, or a state was found, for the last time
-	resynced    bool          // since the newest version
-	lagged      time.Time     // since when the server is behind the snapshot
-	laggedOn    int           // the connection to it, 0 if none is behind
-	restored    bool          // the servers have gone back
-	large       bool          // many nodes were in doubt
-	again       time.Time     // when unreadable nodes are read again
+	late        lateness
+	interrupted bool      // events may be missing
+	resynced    bool      // since the newest version
+	lagged      time.Time // since when the server is behind the snapshot
+	laggedOn    int       // the connection to it, 0 if none is behind
+	restored    bool      // the servers have gone back
+	large       bool      // many nodes were in doubt
+	again       time.Time // when unreadable nodes are read again
 	fault       error
 	pause       time.Duration
 	long        time.Duration // the last pause after a limit
@@ -129,9 +125,6 @@ func (k *keeper[V]) step(ctx context.Context, now inside.Contact) error {
 	if k.feed == nil {
 		return k.open(ctx)
 	}
-	if len(k.doubts) == 0 {
-		k.current = time.Now()
-	}
 	if err := k.absorb(); err != nil {
 		k.leave()
 		return k.older(err) // the client may have come to older servers
@@ -184,8 +177,8 @@ func (k *keeper[V]) older(err error) error {
 
 // caughtUp is called with what a sync says of how far the server is. A server that is behind
 // the snapshot lags. If that lasts for longer than the session timeout on one connection, the
-// servers have gone back: they were restored from a backup, or made anew. Then the cache begins
-// anew.
+// servers have gone back: they were restored from a backup, or are new. Then the cache reads what
+// they have.
 func (k *keeper[V]) caughtUp(zxid int64) error {
 	if zxid >= k.latest.Load().zxid {
 		k.laggedOn, k.restored = 0, false
@@ -288,9 +281,6 @@ func (k *keeper[V]) wait(ctx context.Context, now inside.Contact, most time.Dura
 func (k *keeper[V]) retryUnreadable() {
 	if now := time.Now(); len(k.unreadable) > 0 && !now.Before(k.again) {
 		k.again = now.Add(refusedWait)
-		if len(k.doubts) == 0 {
-			k.current = now
-		}
 		for path := range k.unreadable {
 			k.doubt(task{path, ofData}, false)
 		}
@@ -301,18 +291,12 @@ func (k *keeper[V]) retryUnreadable() {
 // if the state of the cache has changed. The error is that of a state that is too
 // large.
 func (k *keeper[V]) publish(now inside.Contact) error {
-	v := k.latest.Load()
-	found := k.found
-	if found {
-		k.found, k.current = false, time.Now()
-	}
-	why := k.fault
-	// A cache that is stale of late changes has to find a state first.
-	late := k.level.zxid > 0 && len(k.doubts) > 0 && (k.patience() <= 0 || !found && errors.Is(v.state.Err, errLate))
-	if late && why == nil {
+	v, why := k.latest.Load(), k.fault
+	outdated := k.outdated(time.Now())
+	if outdated && why == nil {
 		why = errLate
 	}
-	here := k.feed != nil && !k.interrupted && !late && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
+	here := k.feed != nil && !k.interrupted && !outdated && !k.stuck() && now.Connected && now.Connection == k.feed.Connection()
 	root, zxid := k.level.root, k.level.zxid
 	switch {
 	case here && zxid > 0 && (zxid >= v.zxid || k.restored):
@@ -332,22 +316,33 @@ func (k *keeper[V]) publish(now inside.Contact) error {
 	return nil
 }
 
-// patience is how long the changes that are in doubt may still wait for a snapshot.
-func (k *keeper[V]) patience() time.Duration {
-	return max(lateAfter, lateRounds*k.took) - time.Since(k.current)
+// outdated reports whether changes have waited too long for their snapshot.
+func (k *keeper[V]) outdated(now time.Time) bool {
+	switch found := k.found; {
+	case len(k.doubts) == 0:
+		k.late.settled()
+	case found:
+		k.late.found(now)
+	default:
+		k.late.changed(now)
+	}
+	k.found = false
+	k.late.looked(now)
+	return k.late.state == late && k.level.zxid > 0
 }
 
 // watch makes the cache stale while an answer is awaited, once changes have waited for too long
-// for their snapshot. The caller calls done with the answer.
+// for their snapshot. The caller calls done with the answer, before it uses rounds.
 func (k *keeper[V]) watch() (done func()) {
 	if k.latest.Load().state.Phase != Synced || k.level.zxid == 0 {
 		return func() {}
 	}
-	over, doubted, heard, looks := false, len(k.doubts) > 0, k.feed.Ready(), 0
+	over, passed, looks := false, false, 0
+	doubted, heard := k.late.state != calm, k.feed.Ready()
 	k.issuing.Lock()
 	defer k.issuing.Unlock()
 	var t *time.Timer
-	t = time.AfterFunc(k.patience(), func() {
+	t = time.AfterFunc(k.late.left(time.Now()), func() {
 		k.issuing.Lock()
 		defer k.issuing.Unlock()
 		if len(heard) > 0 {
@@ -355,7 +350,8 @@ func (k *keeper[V]) watch() (done func()) {
 		}
 		switch {
 		case over:
-		case doubted || looks > 4:
+		case doubted || looks > 4: // an event may have come after the last look
+			passed = true
 			k.issueLocked(k.latest.Load(), nil, k.latest.Load().zxid, State{Phase: Stale, Err: errLate})
 		default:
 			t.Reset(lateAfter / 4)
@@ -366,6 +362,9 @@ func (k *keeper[V]) watch() (done func()) {
 		defer k.issuing.Unlock()
 		over = true
 		t.Stop()
+		if passed {
+			k.late.passed()
+		}
 	}
 }
 

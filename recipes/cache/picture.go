@@ -13,7 +13,7 @@ import (
 // a node that was deleted and made again begins with 0.
 func (n *Node[V]) same(stat *zk.Stat) bool {
 	return n.Czxid == stat.Czxid && n.Mzxid == stat.Mzxid && n.Version == stat.Version &&
-		n.ctime == stat.Ctime && n.mtime == stat.Mtime && !n.unread() // servers that were made anew use a zxid again
+		n.ctime == stat.Ctime && n.mtime == stat.Mtime && !n.unread() // new servers count from 0, and a zxid may be that of another transaction
 }
 
 // unread reports whether the client could not read n.

@@ -36,7 +36,7 @@ func (k *keeper[V]) absorb() error {
 	return err
 }
 
-// catchUp begins anew, after events may have been missed.
+// catchUp begins to read the tree, where events may have been missed.
 func (k *keeper[V]) catchUp(ctx context.Context) error {
 	zxid, err := k.feed.Sync(ctx)
 	if err != nil {
@@ -56,7 +56,6 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 	wanted, done := k.next(), k.watch()
 	zxid, err := k.feed.Sync(ctx)
 	done()
-	k.current = time.Now() // done has looked after changes that came before
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (k *keeper[V]) read(ctx context.Context) error {
 	tasks := k.round(k.batch)
 	done, begun := k.watch(), time.Now()
 	head, answers, err := k.answers(ctx, tasks)
-	k.took = time.Since(begun)
+	k.late.took = time.Since(begun)
 	done()
 	if err != nil {
 		k.failed()

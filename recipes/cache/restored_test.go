@@ -14,7 +14,7 @@ import (
 )
 
 // another moves the client of a rig to other servers, as after a restore from a backup, or
-// after an ensemble was made anew. It returns the client, and the other server.
+// after a new ensemble took the place of the old one. It returns the client, and the other server.
 func (r *rig) another(opts ...zktest.Option) (c *client.Client, other *zktest.Server, move func()) {
 	r.Helper()
 	time.Sleep(time.Second) // a session's id is made of the time, and no two servers give the same
@@ -56,9 +56,9 @@ func TestRestoredFromBackup(t *testing.T) {
 	})
 }
 
-// Servers that were made anew begin to count from 0. A cache takes them for servers that lag,
+// New servers count from 0. A cache takes them for servers that lag,
 // for a session timeout. Then it tells of a gap, and shows what they have.
-func TestServersMadeAnew(t *testing.T) {
+func TestNewServers(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		c, other, move := r.another()
