@@ -112,10 +112,10 @@ var targets = []target{
 		name:  "rounds",
 		files: []string{"recipes/cache/rounds.go", "recipes/cache/late.go"},
 		judges: []judge{
-			{dir: "recipes/cache", run: "ExploreLateness"},
-			{dir: "recipes/cache", run: "ExploreRounds$/^(faults|refusals|two_levels_are_there)"},
+			{dir: "recipes/cache", run: "ExploreLateness|ExploreRounds$/^two_levels"},
 			{dir: "recipes/cache", run: ".", skip: "Explore|Schedules|Typed|Faster|Treap"},
-			{dir: "recipes/cache", run: "ExploreRounds$|Faster"},
+			{dir: "recipes/cache", run: "ExploreRounds$/^(faults|refusals|three)"},
+			{dir: "recipes/cache", run: "ExploreRounds$/^(four|a_restore)|Faster"},
 		},
 	},
 }

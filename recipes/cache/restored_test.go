@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,7 +75,11 @@ func TestNewServers(t *testing.T) {
 		if tree.Synced() || text(tree.Snapshot()) != "/app=19" {
 			r.Errorf("%s, %v", text(tree.Snapshot()), tree.State())
 		}
-		time.Sleep(3 * sessionTimeout)
+		time.Sleep(sessionTimeout)
+		if err := tree.State().Err; err == nil || !strings.Contains(err.Error(), "cache: the server is behind the snapshot") {
+			r.Errorf("a cache of servers that lag: %v", err)
+		}
+		time.Sleep(2 * sessionTimeout)
 		if got := text(tree.Snapshot()); got != "/app=new" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
 		}
