@@ -61,6 +61,10 @@ type Observer struct {
 	// requests run with the context of the operation that came first of those that go
 	// together in one write.
 	Atomic func(ctx context.Context, op AtomicInfo) (context.Context, func(AtomicResult))
+	// Cache is called when a cache starts. The function that it returns is called with all
+	// news of the cache, unless it is nil: in order, on a goroutine of its own, the last time
+	// with [CacheEnded].
+	Cache func(CacheInfo) func(CacheUpdate)
 }
 
 // OperationInfo describes an operation that begins.

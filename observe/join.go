@@ -22,6 +22,7 @@ func Join(observers ...client.Observer) client.Observer {
 		Dial:        joinNews(observers, func(o client.Observer) func(client.DialInfo) { return o.Dial }),
 		Removal:     joinNews(observers, func(o client.Observer) func(client.RemovalInfo) { return o.Removal }),
 		Lock:        joinLocks(observers),
+		Cache:       joinCaches(observers),
 	}
 }
 
@@ -161,5 +162,26 @@ func joinHooks(all []client.LockHooks) client.LockHooks {
 				}
 			}
 		},
+	}
+}
+
+func joinCaches(observers []client.Observer) func(client.CacheInfo) func(client.CacheUpdate) {
+	var hooks []func(client.CacheInfo) func(client.CacheUpdate)
+	for _, o := range observers {
+		if o.Cache != nil {
+			hooks = append(hooks, o.Cache)
+		}
+	}
+	if len(hooks) < 2 {
+		return first(hooks)
+	}
+	return func(info client.CacheInfo) func(client.CacheUpdate) {
+		var tell []func(client.CacheUpdate)
+		for _, hook := range hooks {
+			if t := hook(info); t != nil {
+				tell = append(tell, t)
+			}
+		}
+		return joined(tell)
 	}
 }

@@ -39,6 +39,10 @@ func storyteller(none context.Context, name string, told *[]string) client.Obser
 		Atomic: func(ctx context.Context, _ client.AtomicInfo) (context.Context, func(client.AtomicResult)) {
 			return tell(ctx, "atomic"), func(client.AtomicResult) { tell(none, "end") }
 		},
+		Cache: func(client.CacheInfo) func(client.CacheUpdate) {
+			tell(none, "cache")
+			return func(client.CacheUpdate) { tell(none, "news") }
+		},
 	}
 }
 
@@ -54,6 +58,7 @@ func TestJoin(t *testing.T) {
 			return nil, client.LockHooks{}
 		},
 		Atomic: func(context.Context, client.AtomicInfo) (context.Context, func(client.AtomicResult)) { return nil, nil },
+		Cache:  func(client.CacheInfo) func(client.CacheUpdate) { return nil },
 	}
 	o := observe.Join(storyteller(t.Context(), "a", &told), silent, client.Observer{}, storyteller(t.Context(), "b", &told))
 	ctx := t.Context()
@@ -71,11 +76,13 @@ func TestJoin(t *testing.T) {
 	hooks.Ended(client.HoldResult{})
 	_, done := o.Atomic(ctx, client.AtomicInfo{})
 	done(client.AtomicResult{})
+	o.Cache(client.CacheInfo{})(client.CacheUpdate{})
 	want := []string{
 		"a operation", "ab operation", "aba retry", "abb retry", "b end", "a end",
 		"a state", "b state", "a heartbeat", "b heartbeat", "a dial", "b dial", "a removal", "b removal",
 		"a lock", "ab lock", "a queued", "b queued", "a acquired", "b acquired", "a held", "ab held", "a ended", "b ended",
 		"a atomic", "ab atomic", "b end", "a end",
+		"a cache", "b cache", "a news", "b news",
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("told\n%q, want\n%q", told, want)

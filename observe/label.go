@@ -14,10 +14,11 @@ const Other = "other"
 // maxValues is how many values a label may have whose values the program gives.
 const maxValues = 100
 
-// LockName maps an acquire to the value of the label "lock"; "" is no label. It is
-// called once for each acquire, and must be safe for concurrent use. Bytes that are not
-// UTF-8 become U+FFFD. A panic of it reaches the
-// caller of the acquire.
+// LockName maps an acquire to the value of the label "lock", and a cache that starts to that of
+// the label "cache"; "" is no label. A cache has a Recipe ("Tree", "Value", ...) and a Path
+// alone. The function is called once for each acquire and each start, and must be safe for
+// concurrent use. Bytes that are not UTF-8 become U+FFFD. A panic of it reaches the caller of
+// the acquire; for a cache it ends the process.
 //
 // The values must be few. [LockInfo.Path] itself is right only if the program has a
 // fixed set of locks. It is wrong if there is one lock per order or per user.

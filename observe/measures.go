@@ -12,6 +12,7 @@ import (
 type Measures struct {
 	name    LockName
 	locks   limit // of values of the label "lock"
+	cached  limit // of values of the label "cache"
 	servers limit // of values of the label "server.address"
 
 	operations *series[operation, func(context.Context, float64)]
@@ -26,6 +27,7 @@ type Measures struct {
 	removals   [client.RemovalGivenUp + 1]func(context.Context, int64)
 	atomics    *series[atomicEnd, func(context.Context, float64)]
 	tries      *series[atomicKind, func(context.Context, float64)]
+	caches     *series[cacheKind, *cache]
 }
 
 type (
@@ -34,6 +36,7 @@ type (
 	kind      struct{ recipe, mode, lock string }
 	state     struct{ in, to func(context.Context, int64) }
 
+	cacheKind  struct{ recipe, cache string }
 	atomicKind struct{ recipe, op string }
 	atomicEnd  struct {
 		atomicKind
@@ -54,9 +57,17 @@ type lock struct {
 	position func(context.Context, float64)
 }
 
+// cache has the series of the caches of one kind.
+type cache struct {
+	states                 [client.CacheEnded]func(context.Context, int64)
+	nodes                  func(context.Context, int64)
+	delay                  [client.CacheResync + 1]lazy
+	resyncs, gaps, limited func(context.Context, int64)
+}
+
 // NewMeasures returns the measures that go to the sink, and makes the series that need no
-// event: those are 0 from the beginning. name gives the value of the label "lock"; nil is
-// [NoName]. After a hundred different names any other name is [Other].
+// event: those are 0 from the beginning. name gives the values of the labels "lock" and "cache";
+// nil is [NoName]. After a hundred different names any other name is [Other].
 func NewMeasures(sink Sink, name LockName) *Measures {
 	if name == nil {
 		name = NoName
@@ -117,6 +128,23 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 		}
 		return l
 	})
+	m.caches = newSeries(func(k cacheKind) *cache {
+		c := &cache{
+			nodes:   sum(CacheNodes, k.recipe, k.cache),
+			resyncs: sum(CacheResyncs, k.recipe, k.cache),
+			gaps:    sum(CacheGaps, k.recipe, k.cache),
+			limited: sum(CacheLimits, k.recipe, k.cache),
+		}
+		for s := range c.states {
+			c.states[s] = sum(Caches, k.recipe, k.cache, client.CacheState(s).String())
+		}
+		for cause := range c.delay {
+			c.delay[cause] = sync.OnceValue(func() func(context.Context, float64) {
+				return histogram(CacheDelay, k.recipe, k.cache, client.CacheCause(cause).String())
+			})
+		}
+		return c
+	})
 	return m
 }
 
@@ -132,6 +160,7 @@ func (m *Measures) Observer() client.Observer {
 		Removal:     m.removal,
 		Lock:        m.lock,
 		Atomic:      m.atomic,
+		Cache:       m.cache,
 	}
 }
 
@@ -198,9 +227,40 @@ func (m *Measures) atomic(ctx context.Context, op client.AtomicInfo) (context.Co
 	}
 }
 
+// cache hears of a cache that starts.
+func (m *Measures) cache(info client.CacheInfo) func(client.CacheUpdate) {
+	c := m.caches.of(cacheKind{info.Recipe, m.cached.value(m.named(client.LockInfo{Recipe: info.Recipe, Path: info.Path}))})
+	ctx, nodes := unspanned(), 0
+	var leave func(context.Context, int64)
+	return func(now client.CacheUpdate) {
+		if leave != nil {
+			leave(ctx, -1)
+		}
+		leave = nil
+		c.resyncs(ctx, now.Resyncs)
+		c.gaps(ctx, now.Gaps)
+		c.limited(ctx, now.Limits)
+		if now.Snapshots > 0 {
+			c.delay[now.Cause]()(ctx, now.Delay.Seconds())
+		}
+		if now.State == client.CacheEnded {
+			c.nodes(ctx, int64(-nodes))
+			return
+		}
+		c.nodes(ctx, int64(now.Nodes-nodes))
+		leave, nodes = c.states[now.State], now.Nodes
+		leave(ctx, 1)
+	}
+}
+
+// named is the name of a lock or of a cache.
+func (m *Measures) named(info client.LockInfo) string {
+	return strings.ToValidUTF8(m.name(info), "\ufffd")
+}
+
 // lock hears of an acquire.
 func (m *Measures) lock(ctx context.Context, info client.LockInfo) (context.Context, client.LockHooks) {
-	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(strings.ToValidUTF8(m.name(info), "\ufffd"))})
+	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(m.named(info))})
 	l.waiters(ctx, 1)
 	a := &acquire{lock: l, ctx: ctx}
 	return ctx, client.LockHooks{Queued: a.queued, Acquired: a.acquired, Held: a.held, Ended: a.ended}

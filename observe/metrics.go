@@ -45,6 +45,12 @@ const (
 	Removals          = "docent.background.removals"
 	AtomicDuration    = "docent.atomic.operation.duration"
 	AtomicTries       = "docent.atomic.operation.tries"
+	Caches            = "docent.cache.caches"
+	CacheNodes        = "docent.cache.nodes"
+	CacheDelay        = "docent.cache.snapshot.delay"
+	CacheResyncs      = "docent.cache.resyncs"
+	CacheGaps         = "docent.cache.gaps"
+	CacheLimits       = "docent.cache.limits"
 )
 
 // Metrics lists every metric of [Measures]. The caller may change the list.
@@ -56,6 +62,9 @@ func Metrics() []Metric {
 	work := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200}
 	lock := []string{"recipe", "mode", "lock"}
 	with := func(label string) []string { return append(slices.Clone(lock), label) }
+	cache := []string{"recipe", "cache"}
+	// A snapshot takes from a round trip to the load of a large tree.
+	load := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 60}
 	return []Metric{
 		{OperationDuration, Histogram, "s", "Duration of the client's operations, with their retries.", []string{"db.system.name", "db.operation.name", "error.type"}, request},
 		{Retries, Counter, "{retry}", "Tries of operations that failed and were repeated.", []string{"db.operation.name"}, nil},
@@ -75,6 +84,12 @@ func Metrics() []Metric {
 		{Removals, Counter, "{node}", "Removals in the background that have ended.", []string{"result"}, nil},
 		{AtomicDuration, Histogram, "s", "Duration of operations on atomic values.", []string{"recipe", "operation", "outcome"}, request},
 		{AtomicTries, Histogram, "{try}", "Tries of operations on atomic values, without and under a lock.", []string{"recipe", "operation"}, []float64{1, 2, 3, 5, 10, 20, 50, 100}},
+		{Caches, Gauge, "{cache}", "Caches of this process in each state. A cache that has ended is in none.", []string{"recipe", "cache", "state"}, nil},
+		{CacheNodes, Gauge, "{node}", "Nodes in the newest snapshots of caches.", cache, nil},
+		{CacheDelay, Histogram, "s", "How long changes waited for the snapshot that shows them. Of a start or a resync: how long the reading took.", []string{"recipe", "cache", "cause"}, load},
+		{CacheResyncs, Counter, "{resync}", "How often caches have read everything again, after a reconnection or a fault.", cache, nil},
+		{CacheGaps, Counter, "{gap}", "How often caches have found servers that had gone back, as after a restore.", cache, nil},
+		{CacheLimits, Counter, "{time}", "How often caches have become stale as the nodes exceed a limit.", cache, nil},
 	}
 }
 

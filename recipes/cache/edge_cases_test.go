@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -203,6 +204,34 @@ func TestTooLargeRecreatedTogether(t *testing.T) {
 		r.create("/app/big/c", "c")
 		time.Sleep(100 * time.Second)
 		if got := text(tree.Snapshot()); got != "/app= /app/big= /app/big/b=b /app/big/c=c /app/else=" || !tree.Synced() {
+			r.Errorf("%s, %v", got, tree.State())
+		}
+	})
+}
+
+// A directory grows until no answer can hold its list. A cache that needs the list is stale, and says which limit
+// is to be raised. When the directory has shrunk, the cache follows it again.
+func TestListTooLong(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		small := r.connect("small", client.WithMaxReply(4096))
+		tree := r.start(small, "/app", opts...)
+		name := func(i int) string { return fmt.Sprintf("/app/%080d", i) }
+		for i := range 100 {
+			r.create(name(i), "")
+		}
+		r.srv.CutAll() // with a persistent watch, nobody needs the list before
+		time.Sleep(10 * time.Second)
+		const want = "the list of its children is larger than client.WithMaxReply allows"
+		if err := tree.State().Err; err == nil || !strings.Contains(err.Error(), want) || tree.Synced() {
+			r.Errorf("%v", tree.State())
+		}
+		for i := range 100 {
+			r.check(r.srv.Delete(name(i)))
+		}
+		time.Sleep(time.Hour)
+		if got := text(tree.Snapshot()); got != "/app=" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
 		}
 	})

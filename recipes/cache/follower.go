@@ -16,10 +16,11 @@ import (
 type follower[V any] struct {
 	settings
 
-	c     *client.Client
-	path  string
-	codec Codec[V]
-	whole bool // the path is the root of the servers
+	c      *client.Client
+	recipe string // the type of the cache
+	path   string
+	codec  Codec[V]
+	whole  bool // the path is the root of the servers
 
 	latest atomic.Pointer[version[V]]
 	asked  chan struct{} // holds a token when there is a new Wait
@@ -36,7 +37,7 @@ type follower[V any] struct {
 // Path is the path that the cache follows.
 func (f *follower[V]) Path() string { return f.path }
 
-func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int, opts []Option) (*follower[V], error) {
+func newFollower[V any](c *client.Client, recipe, path string, codec Codec[V], depth int, opts []Option) (*follower[V], error) {
 	switch {
 	case c == nil:
 		return nil, errors.New("cache: the client is nil; make one with client.Connect")
@@ -51,7 +52,7 @@ func newFollower[V any](c *client.Client, path string, codec Codec[V], depth int
 	if err != nil {
 		return nil, fmt.Errorf("cache: path: %w", err)
 	}
-	f := &follower[V]{settings: set, c: c, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1)}
+	f := &follower[V]{settings: set, c: c, recipe: recipe, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1)}
 	f.latest.Store(&version[V]{
 		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now(), Err: errNotStarted}, superseded: make(chan struct{}),
 	})

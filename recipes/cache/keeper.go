@@ -41,6 +41,7 @@ type keeper[V any] struct {
 	batch int         // how many nodes to read next
 
 	late        lateness
+	doubted     time.Time // since when something waits for a snapshot, zero if nothing does
 	interrupted bool      // events may be missing
 	resynced    bool      // since the newest version
 	lagged      time.Time // since when the server is behind the snapshot
@@ -213,7 +214,7 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 		pause = mostPause // the next state comes earlier
 	}
 	k.fault = err
-	limited := errors.Is(err, ErrLimit) || errors.Is(err, errLongList)
+	limited := limited(err)
 	if limited {
 		pause = k.longer()
 		k.leave()
@@ -229,6 +230,9 @@ func (k *keeper[V]) stumble(ctx context.Context, now inside.Contact, err error) 
 		k.wait(ctx, now, time.Until(until)) // no news shortens this pause
 	}
 }
+
+// limited reports whether the nodes exceed a limit.
+func limited(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, errLongList) }
 
 // longer is the pause after a limit. It grows, as each look costs the servers as much as the
 // whole tree. From the second on it is drawn, so that the caches of a fleet do not look together.
@@ -313,11 +317,17 @@ func (k *keeper[V]) publish(now inside.Contact) error {
 	case v.state.Phase != Synced && news(v.state.Err, why):
 		k.issue(nil, v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: why})
 	}
+	if len(k.doubts) == 0 {
+		k.doubted = time.Time{}
+	}
 	return nil
 }
 
 // outdated reports whether changes have waited too long for their snapshot.
 func (k *keeper[V]) outdated(now time.Time) bool {
+	if len(k.doubts) > 0 && k.doubted.IsZero() {
+		k.doubted = now
+	}
 	switch found := k.found; {
 	case len(k.doubts) == 0:
 		k.late.settled()
@@ -338,7 +348,7 @@ func (k *keeper[V]) watch() (done func()) {
 		return func() {}
 	}
 	over, passed, looks := false, false, 0
-	doubted, heard := k.late.state != calm, k.feed.Ready()
+	begun, doubted, heard := time.Now(), k.late.state != calm, k.feed.Ready()
 	k.issuing.Lock()
 	defer k.issuing.Unlock()
 	var t *time.Timer
@@ -364,6 +374,9 @@ func (k *keeper[V]) watch() (done func()) {
 		t.Stop()
 		if passed {
 			k.late.passed()
+			if k.doubted.IsZero() {
+				k.doubted = begun
+			}
 		}
 	}
 }
@@ -398,13 +411,20 @@ func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state
 	if v.over {
 		return // closed
 	}
-	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, superseded: make(chan struct{})}
+	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, sums: v.sums, superseded: make(chan struct{})}
 	if state.Phase == Synced {
 		next.root, next.zxid, next.connection = root, zxid, k.feed.Connection()
 		k.restored, k.long = false, 0
+		if k.resynced || root != v.root || v.zxid == 0 {
+			now := time.Now()
+			next.sums.snapshot(k.resynced, v.zxid == 0, zxid < v.zxid, now.Sub(k.doubted))
+			k.doubted = now // of changes that this snapshot does not show
+		}
 		if k.resynced {
 			next.cause, k.resynced = Resync, false
 		}
+	} else if limited(state.Err) && !limited(v.state.Err) {
+		next.sums.limits++
 	}
 	if next.root != v.root || state.Phase != v.state.Phase {
 		next.seq++

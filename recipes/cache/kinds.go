@@ -13,7 +13,7 @@ type Tree[V any] struct{ *follower[V] }
 // no I/O before Start. The node need not exist. A tree of the servers' own root leaves
 // out /zookeeper, where the servers keep their own nodes.
 func NewTree[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Tree[V], error) {
-	f, err := newFollower(c, path, codec, -1, opts)
+	f, err := newFollower(c, "Tree", path, codec, -1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ type LooseTree[V any] struct{ *follower[V] }
 
 // NewLooseTree returns a cache like that of [NewTree], but for what its snapshots promise.
 func NewLooseTree[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*LooseTree[V], error) {
-	f, err := newFollower(c, path, codec, -1, opts)
+	f, err := newFollower(c, "LooseTree", path, codec, -1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ type Children[V any] struct{ *follower[V] }
 // directory without data is therefore [Undecodable] to [JSON], which does not matter
 // to a reader that looks at its children alone.
 func NewChildren[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Children[V], error) {
-	f, err := newFollower(c, path, codec, 1, opts)
+	f, err := newFollower(c, "Children", path, codec, 1, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ type Value[V any] struct{ *follower[V] }
 // NewValue returns a cache of one node. It does no I/O before Start. The node need not
 // exist.
 func NewValue[V any](c *client.Client, path string, codec Codec[V], opts ...Option) (*Value[V], error) {
-	f, err := newFollower(c, path, codec, 0, opts)
+	f, err := newFollower(c, "Value", path, codec, 0, opts)
 	if err != nil {
 		return nil, err
 	}

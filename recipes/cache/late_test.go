@@ -67,7 +67,7 @@ func (r *rig) outrun(nodes int, trip, watched time.Duration, opts []cache.Option
 		}
 		if quiet := time.Since(since); quiet > silent && state.Phase == cache.Synced {
 			r.Fatalf("%v without a snapshot, and the state is %v", quiet, state)
-		} else if state.Phase == cache.Stale && !strings.Contains(state.Err.Error(), "faster") {
+		} else if state.Phase == cache.Stale && !strings.Contains(state.Err.Error(), "cache: the nodes change faster than the cache can read them, or the server is slow") {
 			r.Errorf("%v", state)
 		}
 	}

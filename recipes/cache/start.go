@@ -72,6 +72,9 @@ func (f *follower[V]) begin(ctx context.Context) (alive context.Context, err err
 	alive, end := context.WithCancel(context.WithoutCancel(ctx))
 	f.life = &life{end, make(chan struct{})}
 	f.restate(State{Since: time.Now()})
+	if hook := f.c.Observer().Cache; hook != nil {
+		go f.observe(f.latest.Load(), hook, f.life.ended)
+	}
 	return alive, nil
 }
 
@@ -143,7 +146,7 @@ func (f *follower[V]) end() {
 	if v.over {
 		return
 	}
-	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, superseded: make(chan struct{})}
+	last := &version[V]{Snapshot: v.Snapshot, over: true, cause: v.cause, seq: v.seq, sums: v.sums, superseded: make(chan struct{})}
 	last.state = State{Phase: Stale, Since: time.Now(), Err: ErrClosed}
 	f.latest.Store(last)
 	close(v.superseded)

@@ -62,6 +62,7 @@ type version[V any] struct {
 	cause      Cause // of its difference to the version before
 	connection int   // the connection on which it was synced
 	seq        int   // counts the versions that a reader can tell apart
+	sums       sums  // for observers
 	over       bool
 	superseded chan struct{} // closed when there is a newer version
 }

@@ -68,7 +68,7 @@ func NewTypedTree(c *client.Client, levels Levels, opts ...Option) (*Tree[Typed]
 		return nil
 	}))
 	top, depth := set.extent()
-	f, err := newFollower(c, top, func([]byte) (Typed, error) { return Typed{}, nil }, depth, opts)
+	f, err := newFollower(c, "Tree", top, func([]byte) (Typed, error) { return Typed{}, nil }, depth, opts)
 	if err != nil {
 		return nil, err
 	}

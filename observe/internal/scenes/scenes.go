@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
@@ -33,7 +36,7 @@ type Fact struct {
 // Play plays all scenes with clients that have observers of the given function, and closes
 // the clients. It returns what has happened then.
 func Play(ctx context.Context, srv *zktest.Server, observer func() client.Observer) (_ []Fact, err error) {
-	p := &play{srv: srv}
+	p := &play{srv: srv, observer: observer}
 	for _, c := range []struct {
 		name string
 		to   **client.Client
@@ -60,6 +63,7 @@ func Play(ctx context.Context, srv *zktest.Server, observer func() client.Observ
 		{"session expired", p.expired},
 		{"partition", p.partition},
 		{"closed", p.closed},
+		{"caches", p.caches},
 	} {
 		if err := scene.play(ctx); err != nil {
 			return nil, fmt.Errorf("scene %q: %w", scene.name, err)
@@ -69,9 +73,10 @@ func Play(ctx context.Context, srv *zktest.Server, observer func() client.Observ
 }
 
 type play struct {
-	srv   *zktest.Server
-	a, b  *client.Client
-	facts []Fact
+	srv      *zktest.Server
+	observer func() client.Observer
+	a, b     *client.Client
+	facts    []Fact
 }
 
 // fact notes what has happened; pairs are label and value in turn.
@@ -292,8 +297,87 @@ func (p *play) closed(ctx context.Context) error {
 	p.fact("docent.lock.holds", 0)
 	p.fact("docent.lock.waiters", 0)
 	p.fact("docent.session.state", 0)
-	p.fact("docent.session.transitions", 2, "state", "closed")
+	p.fact("docent.session.transitions", 3, "state", "closed")
 	return errors.Join(p.a.CloseContext(ctx), p.b.CloseContext(ctx))
+}
+
+// caches has a tree follow a change, a reconnection, and a move to older servers. Another one
+// grows beyond its limit.
+func (p *play) caches(ctx context.Context) (err error) {
+	older, err := zktest.Start()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, older.Close()) }()
+	var servers atomic.Pointer[zktest.Server]
+	servers.Store(p.srv)
+	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(p.observer()),
+		client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			return servers.Load().Client("c").DialContext(ctx, network, address)
+		}), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.CloseContext(context.WithoutCancel(ctx))) }()
+	if err := p.limited(ctx, c); err != nil {
+		return err
+	}
+	tree, err := cache.NewTree(c, "/cached", cache.Bytes)
+	if err != nil {
+		return err
+	}
+	if err := tree.Start(ctx); err != nil {
+		return err
+	}
+	defer tree.Close()
+	for change, err := range tree.Changes(ctx) {
+		if err != nil {
+			return err
+		}
+		switch {
+		case change.Kind == cache.Began:
+			err = p.srv.Create("/cached", nil)
+		case change.Kind == cache.Created:
+			p.srv.Client("c").Cut()
+		case change.Kind == cache.BecameSynced && servers.CompareAndSwap(p.srv, older):
+			p.srv.Client("c").Cut()
+		case change.Kind == cache.BecameSynced:
+			p.fact("docent.cache.snapshot.delay", 2, "recipe", "Tree", "cause", "started")
+			p.fact("docent.cache.snapshot.delay", 1, "recipe", "Tree", "cause", "changed")
+			p.fact("docent.cache.resyncs", 2, "recipe", "Tree")
+			p.fact("docent.cache.gaps", 1, "recipe", "Tree")
+			p.fact("docent.cache.limits", 1, "recipe", "Tree")
+			p.fact("docent.cache.caches", 0)
+			p.fact("docent.cache.nodes", 0)
+			return p.srv.Delete("/cached")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// limited has a tree grow beyond its limit.
+func (p *play) limited(ctx context.Context, c *client.Client) error {
+	if err := p.srv.Create("/limited", nil); err != nil {
+		return err
+	}
+	tree, err := cache.NewTree(c, "/limited", cache.Bytes, cache.WithLimits(cache.Limits{Nodes: 1}))
+	if err != nil {
+		return err
+	}
+	if err := tree.Start(ctx); err != nil {
+		return err
+	}
+	defer tree.Close()
+	if err := p.srv.Create("/limited/x", nil); err != nil {
+		return err
+	}
+	if err := p.await(func() bool { return errors.Is(tree.State().Err, cache.ErrLimit) }); err != nil {
+		return err
+	}
+	return errors.Join(p.srv.Delete("/limited/x"), p.srv.Delete("/limited"))
 }
 
 func (p *play) take(ctx context.Context, c *client.Client, path string) (*recipes.Hold, error) {

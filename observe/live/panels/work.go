@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/shared"
 )
 
@@ -30,7 +31,7 @@ type role struct {
 // roles has two busy instances, and two that only wait to lead. Writes of an instance
 // spare it heartbeats. So only a quiet holder sends them.
 func roles() []role {
-	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look}
+	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look, follow, overflow}
 	return []role{{"shop-1", shop}, {"shop-2", shop}, {"cron-1", []job{nightly}}, {"cron-2", []job{nightly}}}
 }
 
@@ -144,4 +145,32 @@ func look(ctx context.Context, w worker) error {
 	}
 	_, _, err := w.client.Get(ctx, path)
 	return err
+}
+
+// follow follows the numbers for a while.
+func follow(ctx context.Context, w worker) error {
+	tree, err := cache.NewTree(w.client, "/numbers", cache.Bytes)
+	if err != nil {
+		return err
+	}
+	if err := tree.Start(ctx); err != nil {
+		return err
+	}
+	defer tree.Close()
+	w.between(ctx, 30*time.Second, 60*time.Second)
+	return nil
+}
+
+// overflow follows more nodes than its cache may have.
+func overflow(ctx context.Context, w worker) error {
+	tree, err := cache.NewTree(w.client, "/stock", cache.Bytes, cache.WithLimits(cache.Limits{Nodes: 1}), cache.WithLazyStart())
+	if err != nil {
+		return err
+	}
+	if err := tree.Start(ctx); err != nil {
+		return err
+	}
+	defer tree.Close()
+	w.between(ctx, 10*time.Second, 20*time.Second)
+	return nil
 }

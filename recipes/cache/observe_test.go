@@ -1,0 +1,137 @@
+package cache_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/zktest"
+)
+
+// news is what an observer was told.
+type news struct {
+	started []client.CacheInfo
+	told    []client.CacheUpdate
+	block   chan struct{} // if not nil, the hook waits for its end
+}
+
+func (n *news) observer() client.Observer {
+	return client.Observer{Cache: func(i client.CacheInfo) func(client.CacheUpdate) {
+		n.started = append(n.started, i)
+		return func(u client.CacheUpdate) {
+			if n.block != nil {
+				<-n.block
+			}
+			n.told = append(n.told, u)
+		}
+	}}
+}
+
+// line is an update without its times.
+func line(u client.CacheUpdate) string {
+	s := fmt.Sprintf("%v %d nodes", u.State, u.Nodes)
+	if u.Snapshots > 0 {
+		s += fmt.Sprintf(" %v %d", u.Cause, u.Snapshots)
+	}
+	for what, n := range map[string]int64{" resyncs": u.Resyncs, " gaps": u.Gaps, " limits": u.Limits} {
+		if n > 0 {
+			s += what + " " + strconv.FormatInt(n, 10)
+		}
+	}
+	return s
+}
+
+func (r *rig) wantNews(n *news, want ...string) {
+	r.Helper()
+	synctest.Wait()
+	got := make([]string, 0, len(n.told))
+	for _, u := range n.told {
+		got = append(got, line(u))
+	}
+	if got = slices.Compact(got); !slices.Equal(got, want) { // the reason may be another one
+		r.Fatalf("the observer was told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// An observer hears of each snapshot, why it came and how long the change has waited for it.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		var n news
+		r.create("/app", "")
+		tree := r.start(r.connect("seen", client.WithObserver(n.observer())), "/app", opts...)
+		const trip = 70 * time.Millisecond
+		r.srv.Delay(zktest.Match{Path: "/app", Client: "seen", Times: 1}, trip)
+		r.check(r.srv.SetData("/app", []byte("new")))
+		_, err := tree.Wait(r.within(time.Minute), r.srv.Zxid())
+		r.check(err)
+		r.srv.Client("seen").Cut()
+		time.Sleep(5 * time.Second)
+		tree.Close()
+		r.wantNews(&n, "syncing 0 nodes", "synced 1 nodes started 1", "synced 1 nodes changed 1",
+			"stale 1 nodes", "synced 1 nodes resync 1 resyncs 1", "ended 1 nodes")
+		if want := (client.CacheInfo{Recipe: "Tree", Path: "/app"}); len(n.started) != 1 || n.started[0] != want {
+			r.Errorf("%v, want %v", n.started, want)
+		}
+		for _, u := range n.told {
+			switch {
+			case u.Snapshots > 0 && u.Cause == client.CacheChanged && (u.Delay < trip || u.Delay > 2*trip):
+				r.Errorf("a change has waited for %v, want %v", u.Delay, trip)
+			case u.State == client.CacheStale && u.Err == nil, u.State == client.CacheEnded && !errors.Is(u.Err, cache.ErrClosed):
+				r.Errorf("%v as %v", u.State, u.Err)
+			}
+		}
+	})
+}
+
+// A hook that blocks holds up neither the cache nor its Close, and misses no snapshot.
+func TestObserverThatBlocks(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		n := news{block: make(chan struct{})}
+		r.create("/app", "")
+		tree := r.start(r.connect("seen", client.WithObserver(n.observer())), "/app")
+		for i := range 5 {
+			r.set("/app", strconv.Itoa(i))
+			_, err := tree.Wait(r.within(time.Second), r.srv.Zxid())
+			r.check(err)
+		}
+		tree.Close()
+		close(n.block)
+		r.wantNews(&n, "syncing 0 nodes", "ended 1 nodes changed 6")
+	})
+}
+
+// A Start that fails ends what the observer hears. The next one is another cache to it.
+func TestObserverOfFailedStart(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		var n news
+		r.create("/app", "")
+		r.create("/app/a", "")
+		c := r.connect("seen", client.WithObserver(n.observer()))
+		tree, err := cache.NewTree(c, "/app", cache.Text, cache.WithLimits(cache.Limits{Nodes: 1}))
+		r.check(err)
+		if err := tree.Start(r.within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
+			r.Errorf("%v", err)
+		}
+		r.wantNews(&n, "syncing 0 nodes", "ended 0 nodes")
+		n.told = nil
+		r.check(r.srv.Delete("/app/a"))
+		r.check(tree.Start(r.within(time.Minute)))
+		r.create("/app/a", "")
+		time.Sleep(time.Second)
+		tree.Close()
+		r.wantNews(&n, "syncing 0 nodes", "synced 1 nodes started 1", "stale 1 nodes limits 1", "ended 1 nodes")
+		if len(n.started) != 2 {
+			r.Errorf("%v", n.started)
+		}
+	})
+}
