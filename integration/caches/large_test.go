@@ -3,19 +3,29 @@ package caches_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
+// largeEnv is how many directories of a hundred nodes the large tree has, in place of
+// usualDirectories. With more of them each cache is closed twenty times.
+const largeEnv = "DOCENT_LARGE_DIRECTORIES"
+
 const (
-	directories = 500
+	usualDirectories = 500
+
 	inDirectory = 99 // each with its directory is one transaction
 	valueBytes  = 100
 	perNode     = 300 // bytes that a cache may keep for a node, besides its data
@@ -24,19 +34,95 @@ const (
 // TestLargeTree reads a tree of 50,000 nodes, with both kinds of watches: several times
 // faster than a loop that reads one node after the other, and within a bound of
 // memory. One change costs a read, and a reconnection without changes less than a
-// request for each directory, the second time too: a comparison leaves watches.
+// request for each directory, the second time too. Close of the cache costs the client neither
+// its connection nor a hold.
 func TestLargeTree(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	n := harness.StartServer(ctx, t, harness.WithHeap(512))
 	writer := connect(ctx, t, n.Addr())
-	l := &large{T: t, n: n, writer: writer, raw: plant(ctx, t, writer)}
+	directories, closes := usualDirectories, 3
+	if text := os.Getenv(largeEnv); text != "" {
+		var err error
+		if directories, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+		closes = 20
+	}
+	l := &large{T: t, n: n, writer: writer, raw: plant(ctx, t, writer, directories)}
 	l.loop, l.nodes = readInTurn(ctx, t, n)
 	if l.nodes != directories*(inDirectory+1)+1 {
 		t.Fatalf("%d nodes", l.nodes)
 	}
 	t.Run("persistent", func(t *testing.T) { l.follow(ctx, t, 3, directories) })
 	t.Run("one-shot", func(t *testing.T) { l.follow(ctx, t, 2, 2*l.nodes+100, cache.WithOneShotWatches()) })
+	for range closes {
+		l.close(ctx)
+		l.close(ctx, cache.WithOneShotWatches())
+	}
+}
+
+// close closes a cache beside a mutex of the same client, whose sessions time out soon. The client
+// stays connected, and holds the mutex. Reads are logged, and go on.
+func (l *large) close(ctx context.Context, opts ...cache.Option) {
+	l.Helper()
+	var losses atomic.Int32
+	c, err := client.Connect(ctx, l.n.Addr(), client.WithSessionTimeout(4*time.Second), client.WithLogger(slog.New(slog.DiscardHandler)),
+		client.WithObserver(client.Observer{StateChange: func(now client.StateChange) {
+			if now.State == client.Suspended || now.State == client.Lost {
+				losses.Add(1)
+			}
+		}}))
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() {
+		if err := c.CloseContext(ctx); err != nil {
+			l.Error(err)
+		}
+	}()
+	m, err := recipes.NewInterProcessMutex(c, "/beside")
+	if err != nil {
+		l.Fatal(err)
+	}
+	hold, err := m.Acquire(ctx)
+	if err != nil {
+		l.Fatal(err)
+	}
+	tree, err := cache.NewTree(c, top, cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Nodes: -1}))...)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if err := tree.Start(ctx); err != nil {
+		l.Fatal(err)
+	}
+	before := l.reads(ctx, c, time.Second)
+	begun := time.Now()
+	tree.Close()
+	took := time.Since(begun)
+	after := l.reads(ctx, c, 5*time.Second)
+	l.Logf("%d nodes with %d options: Close in %v; a read takes %v before, and %v after", l.nodes, len(opts), took, before, after)
+	if took > 2*time.Second || losses.Load() > 0 || hold.Context().Err() != nil {
+		l.Errorf("Close in %v, %d connections lost, the hold: %v", took, losses.Load(), context.Cause(hold.Context()))
+	}
+	if err := hold.Release(ctx); err != nil {
+		l.Error(err)
+	}
+}
+
+// reads is the median of what reads take, one after the other.
+func (l *large) reads(ctx context.Context, c *client.Client, long time.Duration) time.Duration {
+	l.Helper()
+	var all []time.Duration
+	for begun := time.Now(); time.Since(begun) < long; {
+		one := time.Now()
+		if _, _, err := c.Get(ctx, "/beside"); err != nil {
+			l.Fatal(err)
+		}
+		all = append(all, time.Since(one))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // large is a large tree, and what a loop takes that reads it.
@@ -57,7 +143,7 @@ func (l *large) follow(ctx context.Context, t *testing.T, times float64, packets
 	c := connect(ctx, t, l.n.Addr())
 	before := heap()
 	begun := time.Now()
-	tree, err := cache.NewTree(c, top, cache.Bytes, opts...)
+	tree, err := cache.NewTree(c, top, cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Nodes: -1}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +175,7 @@ func (l *large) follow(ctx context.Context, t *testing.T, times float64, packets
 }
 
 // plant makes the tree and returns the bytes of its paths and data.
-func plant(ctx context.Context, t *testing.T, c *client.Client) (raw int64) {
+func plant(ctx context.Context, t *testing.T, c *client.Client, directories int) (raw int64) {
 	t.Helper()
 	if _, err := c.Create(ctx, top, nil); err != nil {
 		t.Fatal(err)

@@ -108,14 +108,4 @@ var targets = []target{
 			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
 		},
 	},
-	{
-		name:  "rounds",
-		files: []string{"recipes/cache/rounds.go", "recipes/cache/late.go"},
-		judges: []judge{
-			{dir: "recipes/cache", run: "ExploreLateness|ExploreRounds$/^two_levels"},
-			{dir: "recipes/cache", run: ".", skip: "Explore|Schedules|Typed|Faster|Treap"},
-			{dir: "recipes/cache", run: "ExploreRounds$/^(faults|refusals|three)"},
-			{dir: "recipes/cache", run: "ExploreRounds$/^(four|a_restore)|Faster"},
-		},
-	},
 }

@@ -41,6 +41,7 @@ type keeper[V any] struct {
 	batch int         // how many nodes to read next
 
 	late        lateness
+	heads       [2]head   // of the last two rounds, the newer first
 	doubted     time.Time // since when something waits for a snapshot, zero if nothing does
 	interrupted bool      // events may be missing
 	resynced    bool      // since the newest version
@@ -52,6 +53,22 @@ type keeper[V any] struct {
 	fault       error
 	pause       time.Duration
 	long        time.Duration // the last pause after a limit
+}
+
+// head is the last transaction that a server had, at a time at the earliest.
+type head struct {
+	zxid int64
+	at   time.Time
+}
+
+// asOf is when the servers had nothing newer than zxid, which is the head of a round.
+func (k *keeper[V]) asOf(zxid int64) time.Time {
+	for _, h := range k.heads {
+		if zxid >= h.zxid {
+			return h.at
+		}
+	}
+	return k.latest.Load().asOf
 }
 
 func newKeeper[V any](f *follower[V]) *keeper[V] {
@@ -414,6 +431,7 @@ func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state
 	next := &version[V]{Snapshot: v.Snapshot, state: state, seq: v.seq, sums: v.sums, superseded: make(chan struct{})}
 	if state.Phase == Synced {
 		next.root, next.zxid, next.connection = root, zxid, k.feed.Connection()
+		next.asOf = k.asOf(zxid)
 		k.restored, k.long = false, 0
 		if k.resynced || root != v.root || v.zxid == 0 {
 			now := time.Now()

@@ -38,6 +38,7 @@ func (k *keeper[V]) absorb() error {
 
 // catchUp begins to read the tree, where events may have been missed.
 func (k *keeper[V]) catchUp(ctx context.Context) error {
+	begun := time.Now()
 	zxid, err := k.feed.Sync(ctx)
 	if err != nil {
 		return err
@@ -45,6 +46,7 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	if err := k.caughtUp(zxid); err != nil {
 		return err
 	}
+	k.heads = [2]head{{zxid, begun}}
 	v := k.latest.Load()
 	k.interrupted, k.resynced = false, v.zxid > 0
 	k.rounds.begin(v.root, zxid)
@@ -53,7 +55,7 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 
 // ask asks the server how far it is.
 func (k *keeper[V]) ask(ctx context.Context) error {
-	wanted, done := k.next(), k.watch()
+	wanted, done, begun := k.next(), k.watch(), time.Now()
 	zxid, err := k.feed.Sync(ctx)
 	done()
 	if err != nil {
@@ -64,6 +66,7 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 		return err
 	}
 	k.answered(zxid, nil, nil, events)
+	k.heads = [2]head{{zxid, begun}, k.heads[0]}
 	if zxid < wanted {
 		return errBehind // the transaction may be yet to come
 	}
@@ -74,7 +77,7 @@ func (k *keeper[V]) ask(ctx context.Context) error {
 func (k *keeper[V]) read(ctx context.Context) error {
 	tasks := k.round(k.batch)
 	done, begun := k.watch(), time.Now()
-	head, answers, err := k.answers(ctx, tasks)
+	zxid, answers, err := k.answers(ctx, tasks)
 	k.late.took = time.Since(begun)
 	done()
 	if err != nil {
@@ -95,7 +98,8 @@ func (k *keeper[V]) read(ctx context.Context) error {
 		return err
 	}
 	refused := len(k.unreadable) > 0
-	k.answered(head, tasks, answers, events)
+	k.answered(zxid, tasks, answers, events)
+	k.heads = [2]head{{zxid, begun}, k.heads[0]}
 	if !refused && len(k.unreadable) > 0 {
 		k.again = time.Now().Add(refusedWait)
 	}

@@ -44,11 +44,19 @@ type Snapshot[V any] struct {
 	root *treap[V]
 	path string
 	zxid int64
+	asOf time.Time
 }
 
 // Zxid is the transaction after which the tree looked like this. It is 0 until the
 // cache has read the tree for the first time; the snapshot is empty then.
 func (s *Snapshot[V]) Zxid() int64 { return s.zxid }
+
+// AsOf is a time, by this process's clock, at which the servers had nothing newer: when the cache
+// sent the request whose answer proved the snapshot. It is zero until there is one. While the
+// cache is Synced and no change comes, AsOf grows old and the snapshot does not. While it is Stale,
+// the snapshot may lack any change after AsOf. A server that lags, to which the cache is connected,
+// may have lacked some before.
+func (s *Snapshot[V]) AsOf() time.Time { return s.asOf }
 
 // Root returns the node at the path of the cache, and whether there is one.
 func (s *Snapshot[V]) Root() (Node[V], bool) { return s.Get(s.path) }
