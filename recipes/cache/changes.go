@@ -147,9 +147,9 @@ func tell[V any](seen, now *version[V], yield func(Change[V], error) bool) bool 
 			return false
 		}
 	}
-	if !difference(seen.root, now.root, func(before, after *Node[V]) bool {
+	if !difference(seen.root, now.root, func(before, after *kept[V]) bool {
 		c := base
-		c.Old, c.New, c.Kind, c.Path = before, after, kindOf(before, after), cmp.Or(after, before).Path
+		c.Old, c.New, c.Kind, c.Path = before.shown(), after.shown(), kindOf(before, after), cmp.Or(after, before).Path
 		return yield(c, nil)
 	}) {
 		return false
@@ -164,11 +164,11 @@ func tell[V any](seen, now *version[V], yield func(Change[V], error) bool) bool 
 	}
 }
 
-func kindOf[V any](before, after *Node[V]) Kind {
+func kindOf[V any](before, after *kept[V]) Kind {
 	switch {
 	case after == nil:
 		return Deleted
-	case after.Err != nil:
+	case after.err() != nil:
 		return Undecodable
 	case before == nil:
 		return Created

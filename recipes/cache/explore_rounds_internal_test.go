@@ -386,7 +386,7 @@ func (w *theirs) everKnown() map[string]zk.Stat {
 	for _, had := range w.history {
 		maps.Copy(all, had)
 	}
-	w.r.level.root.walk("", "\xff", func(n *Node[int]) bool {
+	w.r.level.root.walk("", "\xff", func(n *kept[int]) bool {
 		all[n.Path] = zk.Stat{}
 		return true
 	})
@@ -395,7 +395,7 @@ func (w *theirs) everKnown() map[string]zk.Stat {
 
 func (w *theirs) differs(want map[string]zk.Stat) error {
 	got := map[string]zk.Stat{}
-	w.r.level.root.walk("", "\xff", func(n *Node[int]) bool {
+	w.r.level.root.walk("", "\xff", func(n *kept[int]) bool {
 		got[n.Path] = zk.Stat{Czxid: n.Czxid, Mzxid: n.Mzxid, Version: n.Version}
 		return true
 	})
@@ -432,8 +432,8 @@ func (w *theirs) clone() *theirs {
 func (w *theirs) key() string {
 	var b strings.Builder
 	tree := func(t *treap[int]) {
-		t.walk("", "\xff", func(n *Node[int]) bool {
-			fmt.Fprint(&b, n.Path, n.Czxid, ".", n.Mzxid, n.Err, " ")
+		t.walk("", "\xff", func(n *kept[int]) bool {
+			fmt.Fprint(&b, n.Path, n.Czxid, ".", n.Mzxid, n.err(), " ")
 			return true
 		})
 		b.WriteByte('|')
@@ -485,8 +485,8 @@ func brief(all []inside.Answer) string {
 
 // plays is the machine of all plays within the bounds.
 func plays(bounds playBounds, oneShot, loose bool) *explore.Machine[play, playMove] {
-	r := newRounds(everywhere{}, false, func(path string, _ *Node[int], a inside.Answer) *Node[int] {
-		return &Node[int]{Path: path, Czxid: a.Stat.Czxid, Mzxid: a.Stat.Mzxid, Version: a.Stat.Version}
+	r := newRounds(everywhere{}, false, func(path string, _ *kept[int], a inside.Answer) *kept[int] {
+		return &kept[int]{Path: path, Czxid: a.Stat.Czxid, Mzxid: a.Stat.Mzxid, Version: a.Stat.Version}
 	})
 	r.oneShot, r.loose = oneShot, loose
 	start := &theirs{

@@ -56,7 +56,7 @@ type rounds[V any] struct {
 	drop    bool // the value of a node that cannot be read
 	oneShot bool // each reading leaves a watch, and has a head of its own
 	// decode makes a node of an answer; old is the node before, or nil.
-	decode func(path string, old *Node[V], a inside.Answer) *Node[V]
+	decode func(path string, old *kept[V], a inside.Answer) *kept[V]
 
 	root   *treap[V]     // the newest readings
 	old    *treap[V]     // those before begin, until all are read
@@ -103,7 +103,7 @@ type draft[V any] struct {
 	holes map[task]bool
 }
 
-func newRounds[V any](s scope, drop bool, decode func(string, *Node[V], inside.Answer) *Node[V]) *rounds[V] {
+func newRounds[V any](s scope, drop bool, decode func(string, *kept[V], inside.Answer) *kept[V]) *rounds[V] {
 	return &rounds[V]{
 		scope: s, drop: drop, decode: decode, widest: mostKnown, room: knownSize,
 		doubts: map[task]bool{}, sent: map[task]bool{}, unreadable: map[string]struct{}{}, stirred: map[string]int{},
@@ -340,7 +340,7 @@ func (r *rounds[V]) widen(whole bool, early int) {
 // effect is what the data of a node does to a tree.
 type effect[V any] struct {
 	path  string
-	node  *Node[V] // nil if it is gone
+	node  *kept[V] // nil if it is gone
 	again bool     // the node is another one than before
 }
 
@@ -356,9 +356,9 @@ func (e effect[V]) on(t *treap[V]) *treap[V] {
 }
 
 // gone are the nodes below an older node at the path.
-func (e effect[V]) gone(t *treap[V]) (gone []*Node[V]) {
+func (e effect[V]) gone(t *treap[V]) (gone []*kept[V]) {
 	if e.again {
-		t.walk(e.path, behind(e.path), func(d *Node[V]) bool {
+		t.walk(e.path, behind(e.path), func(d *kept[V]) bool {
 			if d.Path != e.path && d.Czxid < e.node.Czxid && !d.unread() {
 				gone = append(gone, d)
 			}
@@ -382,7 +382,7 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		if r.oneShot && t.path == r.scope.top() {
 			r.discover(task{t.path, ofBirth})
 		}
-		r.root.walk(t.path, behind(t.path), func(n *Node[V]) bool {
+		r.root.walk(t.path, behind(t.path), func(n *kept[V]) bool {
 			r.bytes -= int64(n.size)
 			delete(r.unreadable, n.Path)
 			return true
@@ -394,14 +394,14 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		if large && r.scope.lists(t.path) {
 			r.discover(list) // they may be read all the same
 		}
-		if was != nil && was.unread() && errors.Is(was.Err, client.ErrReplyTooLarge) == large {
+		if was != nil && was.unread() && errors.Is(was.err(), client.ErrReplyTooLarge) == large {
 			return effect[V]{path: t.path, node: was}
 		}
-		n := &Node[V]{Path: t.path}
+		n := &kept[V]{Path: t.path}
 		if prior != nil && !r.drop {
 			*n = *prior
 		}
-		n.Err = &UnreadableError{Path: t.path, Err: a.Err}
+		n.rare = &rare{n.owner(), &UnreadableError{Path: t.path, Err: a.Err}}
 		r.bytes += int64(n.size) - sizeOf(was)
 		return effect[V]{path: t.path, node: n}
 	}
@@ -418,7 +418,7 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 		r.bytes -= int64(d.size)
 	}
 	r.newest = t.path
-	if e.again && n.EphemeralOwner <= 0 && (r.oneShot || a.Stat.NumChildren > 0) && r.scope.lists(t.path) {
+	if e.again && n.owner() <= 0 && (r.oneShot || a.Stat.NumChildren > 0) && r.scope.lists(t.path) {
 		// The persistent watch tells of children that are made after it stands. But a server
 		// that has just joined may have these already, before it runs the transactions that
 		// make them.
@@ -427,7 +427,7 @@ func (r *rounds[V]) data(t task, a inside.Answer) effect[V] {
 	return e
 }
 
-func sizeOf[V any](n *Node[V]) int64 {
+func sizeOf[V any](n *kept[V]) int64 {
 	if n == nil {
 		return 0
 	}
@@ -467,7 +467,7 @@ func (r *rounds[V]) children(t task, a inside.Answer) {
 		}
 	}
 	var gone []string
-	r.root.children(t.path, func(c *Node[V]) bool {
+	r.root.children(t.path, func(c *kept[V]) bool {
 		if _, ok := there[c.Path]; !ok {
 			gone = append(gone, c.Path)
 		}

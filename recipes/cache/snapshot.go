@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Node is one node of a [Snapshot]. It is shared by all readers: change nothing in it.
+// Node is one node of a [Snapshot]. Its Value is shared by all readers: change nothing in it.
 type Node[V any] struct {
 	Path  string // in the client's namespace
 	Value V      // see Err
@@ -18,7 +18,6 @@ type Node[V any] struct {
 	EphemeralOwner int64
 	ctime, mtime   int64
 	Version        int32
-	size           int32
 	// Err says why Value is not that of Mzxid: an [*UndecodableError] or an
 	// [*UnreadableError]. Value is then the last good one. Without one, and with
 	// [DropUndecodable], it is zero. It is nil for other nodes.
@@ -64,7 +63,7 @@ func (s *Snapshot[V]) Root() (Node[V], bool) { return s.Get(s.path) }
 // Get returns the node at a path, and whether there is one.
 func (s *Snapshot[V]) Get(path string) (Node[V], bool) {
 	if n := s.root.get(path); n != nil {
-		return *n, true
+		return n.node(), true
 	}
 	return Node[V]{}, false
 }
@@ -75,13 +74,16 @@ func (s *Snapshot[V]) Len() int { return s.root.size() }
 // All yields the nodes. A node comes before the nodes below it.
 func (s *Snapshot[V]) All() iter.Seq2[string, Node[V]] {
 	return func(yield func(string, Node[V]) bool) {
-		s.root.walk("", "\xff", func(n *Node[V]) bool { return yield(n.Path, *n) })
+		s.root.walk("", "\xff", func(n *kept[V]) bool { return yield(n.Path, n.node()) })
 	}
 }
 
 // Children yields the names and nodes right below a path, in the order of the names.
 func (s *Snapshot[V]) Children(path string) iter.Seq2[string, Node[V]] {
 	return func(yield func(string, Node[V]) bool) {
-		s.root.children(path, func(n *Node[V]) bool { return yield(n.Name(), *n) })
+		s.root.children(path, func(n *kept[V]) bool {
+			one := n.node()
+			return yield(one.Name(), one)
+		})
 	}
 }

@@ -9,7 +9,7 @@ import "strings"
 // The order is that of a walk through the tree: a node comes before its children, and
 // the nodes below a node stand together.
 type treap[V any] struct {
-	node        *Node[V]
+	node        *kept[V]
 	left, right *treap[V]
 	count       int32
 	priority    uint32
@@ -75,7 +75,7 @@ func (t *treap[V]) with(left, right *treap[V]) *treap[V] {
 	return &treap[V]{t.node, left, right, int32(1 + left.size() + right.size()), t.priority} //nolint:gosec // less than 2^31 nodes fit into memory
 }
 
-func (t *treap[V]) get(path string) *Node[V] {
+func (t *treap[V]) get(path string) *kept[V] {
 	for t != nil {
 		switch c := comparePaths(path, t.node.Path); {
 		case c == 0:
@@ -90,14 +90,14 @@ func (t *treap[V]) get(path string) *Node[V] {
 }
 
 // put adds n, or replaces the node at its path.
-func (t *treap[V]) put(n *Node[V]) *treap[V] {
+func (t *treap[V]) put(n *kept[V]) *treap[V] {
 	if t.get(n.Path) != nil {
 		return t.replace(n)
 	}
 	return t.add(&treap[V]{node: n, count: 1, priority: hash(n.Path)})
 }
 
-func (t *treap[V]) replace(n *Node[V]) *treap[V] {
+func (t *treap[V]) replace(n *kept[V]) *treap[V] {
 	switch c := comparePaths(n.Path, t.node.Path); {
 	case c == 0:
 		return &treap[V]{n, t.left, t.right, t.count, t.priority}
@@ -161,7 +161,7 @@ func (t *treap[V]) remove(path string) *treap[V] { return t.cut(path, behind(pat
 
 // walk yields the nodes from the first key on and before the second, in order. It
 // reports false once yield does.
-func (t *treap[V]) walk(from, to string, yield func(*Node[V]) bool) bool {
+func (t *treap[V]) walk(from, to string, yield func(*kept[V]) bool) bool {
 	if t == nil {
 		return true
 	}
@@ -172,7 +172,7 @@ func (t *treap[V]) walk(from, to string, yield func(*Node[V]) bool) bool {
 }
 
 // next returns the first node that is not before key.
-func (t *treap[V]) next(key string) (found *Node[V]) {
+func (t *treap[V]) next(key string) (found *kept[V]) {
 	for t != nil {
 		if comparePaths(t.node.Path, key) < 0 {
 			t = t.right
@@ -184,7 +184,7 @@ func (t *treap[V]) next(key string) (found *Node[V]) {
 }
 
 // children yields the nodes right below path, in order.
-func (t *treap[V]) children(path string, yield func(*Node[V]) bool) {
+func (t *treap[V]) children(path string, yield func(*kept[V]) bool) {
 	first := path + "/"
 	if path == "/" {
 		first = path + "\x01"
@@ -198,14 +198,14 @@ func (t *treap[V]) children(path string, yield func(*Node[V]) bool) {
 
 // difference yields the nodes in which a and b differ, in order. Of each it yields
 // the old one, nil if there was none, and the new one, nil if there is none.
-func difference[V any](a, b *treap[V], yield func(before, now *Node[V]) bool) bool {
+func difference[V any](a, b *treap[V], yield func(before, now *kept[V]) bool) bool {
 	switch {
 	case a == b:
 		return true
 	case b == nil:
-		return a.walk("", "\xff", func(n *Node[V]) bool { return yield(n, nil) })
+		return a.walk("", "\xff", func(n *kept[V]) bool { return yield(n, nil) })
 	case a == nil:
-		return b.walk("", "\xff", func(n *Node[V]) bool { return yield(nil, n) })
+		return b.walk("", "\xff", func(n *kept[V]) bool { return yield(nil, n) })
 	}
 	left, right := a.left, a.right
 	before := a.node

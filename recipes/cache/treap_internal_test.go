@@ -10,22 +10,22 @@ import (
 )
 
 // plain is what a treap is compared with.
-type plain map[string]*Node[int]
+type plain map[string]*kept[int]
 
 // ordered are the nodes as a walk through the tree has them.
-func (p plain) ordered() []*Node[int] {
+func (p plain) ordered() []*kept[int] {
 	paths := slices.SortedFunc(maps.Keys(p), func(a, b string) int {
 		return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 	})
-	var all []*Node[int]
+	var all []*kept[int]
 	for _, path := range paths {
 		all = append(all, p[path])
 	}
 	return all
 }
 
-func walked(t *treap[int]) (all []*Node[int]) {
-	t.walk("", "\xff", func(n *Node[int]) bool {
+func walked(t *treap[int]) (all []*kept[int]) {
+	t.walk("", "\xff", func(n *kept[int]) bool {
 		all = append(all, n)
 		return true
 	})
@@ -55,9 +55,9 @@ func TestTreap(t *testing.T) {
 			path := somePath(r)
 			if r.IntN(4) == 0 {
 				now = now.remove(path)
-				maps.DeleteFunc(want, func(p string, _ *Node[int]) bool { return p == path || isBelow(p, path) })
+				maps.DeleteFunc(want, func(p string, _ *kept[int]) bool { return p == path || isBelow(p, path) })
 			} else {
-				n := &Node[int]{Path: path, Value: step}
+				n := &kept[int]{Path: path, Value: step}
 				now, want[path] = now.put(n), n
 			}
 			versions, contents = append(versions, now), append(contents, maps.Clone(want))
@@ -86,7 +86,7 @@ func differs(a, b *treap[int], before, after plain) string {
 			want = append(want, fmt.Sprintf("%s %p %p", n.Path, before[n.Path], after[n.Path]))
 		}
 	}
-	difference(a, b, func(was, is *Node[int]) bool {
+	difference(a, b, func(was, is *kept[int]) bool {
 		one := is
 		if is == nil {
 			one = was
@@ -106,11 +106,11 @@ func TestTreapChildren(t *testing.T) {
 	t.Parallel()
 	var tree *treap[int]
 	for _, path := range []string{"/", "/a", "/a/x", "/a/x/y", "/a/z", "/a-b", "/a-b/c", "/a!"} {
-		tree = tree.put(&Node[int]{Path: path})
+		tree = tree.put(&kept[int]{Path: path})
 	}
 	for path, want := range map[string]string{"/": "/a /a! /a-b", "/a": "/a/x /a/z", "/a/x": "/a/x/y", "/a!": "", "/b": ""} {
 		var got []string
-		tree.children(path, func(n *Node[int]) bool {
+		tree.children(path, func(n *kept[int]) bool {
 			got = append(got, n.Path)
 			return true
 		})
@@ -125,7 +125,7 @@ func TestTreapShares(t *testing.T) {
 	t.Parallel()
 	var tree *treap[int]
 	for i := range 10_000 {
-		tree = tree.put(&Node[int]{Path: fmt.Sprintf("/d%d/n%d", i%100, i)})
+		tree = tree.put(&kept[int]{Path: fmt.Sprintf("/d%d/n%d", i%100, i)})
 	}
 	old := map[*treap[int]]bool{}
 	var fresh int
@@ -138,7 +138,7 @@ func TestTreapShares(t *testing.T) {
 		}
 	}
 	visit(tree, func(one *treap[int]) { old[one] = true })
-	visit(tree.put(&Node[int]{Path: "/d7/n7"}), func(one *treap[int]) {
+	visit(tree.put(&kept[int]{Path: "/d7/n7"}), func(one *treap[int]) {
 		if !old[one] {
 			fresh++
 		}

@@ -255,7 +255,7 @@ func (l *Level[T]) changed(n *Node[Typed]) *Node[T] {
 func (l *Level[T]) node(n *Node[Typed]) (Node[T], bool) {
 	typed := Node[T]{
 		Path: n.Path, Czxid: n.Czxid, Mzxid: n.Mzxid, EphemeralOwner: n.EphemeralOwner,
-		ctime: n.ctime, mtime: n.mtime, Version: n.Version, size: n.size, Err: n.Err,
+		ctime: n.ctime, mtime: n.mtime, Version: n.Version, Err: n.Err,
 	}
 	if n.Value.value == nil {
 		return typed, n.Err != nil
