@@ -424,6 +424,15 @@ func (k *keeper[V]) issue(root *treap[V], zxid int64, state State) {
 	k.issueLocked(k.latest.Load(), root, zxid, state)
 }
 
+// waited is how long the oldest change has waited for a snapshot. Those that wait on wait for another.
+func (k *keeper[V]) waited(now time.Time) (delay time.Duration) {
+	if !k.doubted.IsZero() {
+		delay = now.Sub(k.doubted)
+	}
+	k.doubted = now
+	return delay
+}
+
 func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state State) {
 	if v.over {
 		return // closed
@@ -434,9 +443,7 @@ func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state
 		next.asOf = k.asOf(zxid)
 		k.restored, k.long = false, 0
 		if k.resynced || root != v.root || v.zxid == 0 {
-			now := time.Now()
-			next.sums.snapshot(k.resynced, v.zxid == 0, zxid < v.zxid, now.Sub(k.doubted))
-			k.doubted = now // of changes that this snapshot does not show
+			next.sums.snapshot(k.resynced, v.zxid == 0, zxid < v.zxid, k.waited(time.Now()))
 		}
 		if k.resynced {
 			next.cause, k.resynced = Resync, false
