@@ -11,7 +11,13 @@ import (
 // unanchored is what GitHub leaves out of an anchor.
 var unanchored = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// headings are the anchors that GitHub makes.
+// anchorOf is what GitHub makes of a heading.
+func anchorOf(heading string) string {
+	title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(heading, "#")))
+	return strings.ReplaceAll(unanchored.ReplaceAllString(title, ""), " ", "-")
+}
+
+// headings are the anchors of a page.
 func headings(page string) map[string]bool {
 	anchors := map[string]bool{}
 	fenced := false
@@ -20,9 +26,7 @@ func headings(page string) map[string]bool {
 			fenced = !fenced
 		}
 		if !fenced && strings.HasPrefix(line, "#") {
-			title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
-			title = unanchored.ReplaceAllString(title, "")
-			anchors[strings.ReplaceAll(title, " ", "-")] = true
+			anchors[anchorOf(line)] = true
 		}
 	}
 	return anchors

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,15 +16,21 @@ const (
 	goalWords = 25
 )
 
-// pages are the texts that the rules are for.
+// pages are the texts that the rules are for: those of this directory, those below, and two above.
 func pages(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob("*.md")
+	var paths []string
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".md" {
+			paths = append(paths, filepath.ToSlash(path))
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) == 0 {
-		t.Fatal("there is no page in this directory")
+	if !slices.Contains(paths, "README.md") {
+		t.Fatalf("README.md is not among the pages %v", paths)
 	}
 	return append(paths, "../README.md", "../CONTRIBUTING.md")
 }
