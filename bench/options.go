@@ -54,7 +54,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	f.BoolVar(&quick, "quick", false, "show in three minutes that everything works; the figures mean little")
 	f.StringVar(&o.dir, "dir", "", "`directory` for the servers' data, on the disk whose fsync is to be measured; default that of temporary files")
 	f.StringVar(&o.out, "out", "", "`directory` to write results.json, tables.md and plots to")
-	f.StringVar(&o.doc, "doc", "", "Markdown `file` whose generated part is to be replaced; its plots go to a directory of the file's name")
+	f.StringVar(&o.doc, "doc", "", "`directory` of pages whose generated parts are to be replaced, such as ../docs/performance; with -sessions or -caches one Markdown file")
 	f.StringVar(&o.from, "from", "", "a results.json to report instead of measuring")
 	s := sessions.Runner{Servers: 1, Say: os.Stderr}
 	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills ../docs/scaling.md")
@@ -111,6 +111,9 @@ func (o *options) do(ctx context.Context) error {
 	}
 	if o.caches != nil {
 		return o.doCaches(ctx)
+	}
+	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("-doc %s is no directory of pages, such as ../docs/performance", o.doc) // before anything is measured
 	}
 	results, err := o.results(ctx)
 	if results == nil || len(results.Cells) == 0 {

@@ -29,8 +29,10 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(paths, "README.md") {
-		t.Fatalf("README.md is not among the pages %v", paths)
+	for _, path := range []string{"README.md", "performance/method.md"} {
+		if !slices.Contains(paths, path) {
+			t.Fatalf("%s is not among the pages %v", path, paths)
+		}
 	}
 	return append(paths, "../README.md", "../CONTRIBUTING.md")
 }

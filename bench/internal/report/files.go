@@ -74,29 +74,6 @@ func Replace(path, part string) error {
 	return os.WriteFile(path, []byte(made), 0o644) //nolint:gosec // holds nothing secret
 }
 
-// Document replaces the part of the Markdown file at path that is between the marks. The
-// plots go to a directory beside it that has the file's name without ".md".
-func Document(r *run.Results, path string) error {
-	name := strings.TrimSuffix(filepath.Base(path), ".md")
-	dir := filepath.Join(filepath.Dir(path), name)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // holds nothing secret
-		return err
-	}
-	plots, err := savePictures(r, dir)
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(Text(r))
-	if len(plots) > 0 {
-		b.WriteString("\n## Plots\n")
-	}
-	for _, p := range plots {
-		fmt.Fprintf(&b, "\n![%s](%s/%s.svg)\n", p.title, name, p.name)
-	}
-	return Replace(path, b.String())
-}
-
 // replace puts a new part between the marks.
 func replace(text, part string) (string, error) {
 	before, rest, ok := strings.Cut(text, beginMark)

@@ -141,38 +141,69 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// TestDocument: what is outside the marks stays, what is inside is replaced, also again.
+const begin, end = "<!-- bench:begin: made by bench, go run . -doc -->", "<!-- bench:end -->"
+
+// TestDocument: what is outside the marks stays, what is inside is replaced, also again. A page
+// whose workloads were not measured stays as it is.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "page.md")
-	const before, after = "# Title\n\n<!-- bench:begin: made by bench, go run . -doc -->", "<!-- bench:end -->\n\nthe rest\n"
-	if err := os.WriteFile(path, []byte(before+"\nold\n"+after), 0o600); err != nil {
-		t.Fatal(err)
+	const before, after = "# Title\n\n" + begin, end + "\n\nthe rest\n"
+	const old = before + "\nold\n" + after
+	parts := map[string]string{
+		"one-process": "### one: one lock, 8 contenders", "crowds": "beside one of another", "read-write-locks": "### one: one read/write lock",
+		"plots": "(one-rate.svg)",
 	}
-	var last string
+	dir := t.TempDir()
+	names := append(report.Pages(), "plots")
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(old), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := map[string]string{}
 	for range 2 {
-		if err := report.Document(results(), path); err != nil {
+		if err := report.Document(results(), dir); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(dir, name+".md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, part := string(text), parts[name]
+			if part == "" && got != old {
+				t.Errorf("%s has changed:\n%s", name, got)
+			}
+			if part != "" && (!strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) || strings.Contains(got, "old") ||
+				!strings.Contains(got, "Measured ") || strings.Count(got, part) != 1) {
+				t.Errorf("%s:\n%s", name, got)
+			}
+			if last[name] != "" && got != last[name] {
+				t.Errorf("the second time made another %s", name)
+			}
+			last[name] = got
 		}
-		got := string(text)
-		if !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) || strings.Contains(got, "old") ||
-			!strings.Contains(got, "| docent") || !strings.Contains(got, "(page/one-rate.svg)") {
-			t.Errorf("the page:\n%s", got)
-		}
-		if last != "" && got != last {
-			t.Error("the second time made another page")
-		}
-		last = got
 	}
-	if err := os.WriteFile(path, []byte("no marks"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "crowds.md"), []byte("no marks"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.Document(results(), path); err == nil {
+	if err := report.Document(results(), dir); err == nil {
 		t.Error("a page without marks was accepted")
+	}
+}
+
+// TestPages: docs/performance has a page for the tables of each workload, and one for the plots.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, name := range append(report.Pages(), "plots") {
+		text, err := os.ReadFile(filepath.Join("../../../docs/performance", name+".md"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, rest, ok := strings.Cut(string(text), begin); !ok || !strings.Contains(rest, end) {
+			t.Errorf("%s.md has no marks", name)
+		}
 	}
 }
 

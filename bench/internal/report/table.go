@@ -15,7 +15,7 @@ const none = "-"
 // Text is everything in tables of Markdown, padded for a terminal.
 func Text(r *run.Results) string {
 	var b strings.Builder
-	b.WriteString(Conditions(&r.Machine, fmt.Sprintf("%s. Medians of %d interleaved rounds of %s.", strings.Join(r.Versions, ", "), r.Rounds, r.Window)))
+	b.WriteString(conditions(r))
 	setting := ""
 	for _, one := range blocks(r) {
 		if one.setting.Name != setting {
@@ -35,6 +35,11 @@ func Text(r *run.Results) string {
 		}
 	}
 	return b.String()
+}
+
+// conditions are those of results.
+func conditions(r *run.Results) string {
+	return Conditions(&r.Machine, fmt.Sprintf("%s. Medians of %d interleaved rounds of %s.", strings.Join(r.Versions, ", "), r.Rounds, r.Window))
 }
 
 // Conditions says where it was measured, and how.
