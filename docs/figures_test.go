@@ -45,6 +45,7 @@ var figures = []figure{
 			{"architecture.md", `while (\d+) nodes of the client stand in line`},
 			{"decisions.md", `At most (\d+) nodes of one client`},
 			{"glossary.md", `at most (\d+) nodes that one client has`},
+			{"performance/crowds.md", `At most (\d+) nodes of one client`},
 		},
 	},
 	{
@@ -55,6 +56,7 @@ var figures = []figure{
 			{"inspection.md", `within (\d+) ms of the grant`},
 			{"architecture.md", `a timer, (\d+) ms after the grant`},
 			{"decisions.md", `watches its own node after (\d+) ms`},
+			{"performance.md", `hold of less than (\d+) ms`},
 		},
 	},
 	{
@@ -65,6 +67,31 @@ var figures = []figure{
 	{
 		"when a participant gives way to the same id again", "recipes/leader_candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
 			{"leaderlatch.md", `to the same id again within (\d+) seconds`},
+		},
+	},
+	{
+		"how much faster than a loop a cache loads", "docs/cache.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+			{"performance.md", `([\d.]+) times as fast as a loop that reads`},
+		},
+	},
+	{
+		"in how many seconds a cache loads", "docs/cache.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
+			{"performance.md", `nodes loads in ([\d.]+) s,`},
+		},
+	},
+	{
+		"how much faster than a loop Curator's cache loads", "docs/cache.md", `(?m)^\| Curator .CuratorCache. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+			{"performance.md", `([\d.]+) times as fast as the loop\.`},
+		},
+	},
+	{
+		"the nodes of the measured cache", "docs/cache.md", `The tree has (\d+) nodes`, []quote{
+			{"performance.md", `A cache\W+of ([\d,]+) nodes`},
+		},
+	},
+	{
+		"the processor time of a server with sessions that hold", "docs/scaling.md", `(?m)^\| 5000 +\| holding \|(?: +[\d.]+ \|){6} +([\d.]+) \|`, []quote{
+			{"performance.md", `sessions with a lock each cost one server ([\d.]+) %`},
 		},
 	},
 	{
