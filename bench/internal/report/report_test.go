@@ -151,7 +151,6 @@ func TestDocument(t *testing.T) {
 	const old = before + "\nold\n" + after
 	parts := map[string]string{
 		"one-process": "### one: one lock, 8 contenders", "crowds": "beside one of another", "read-write-locks": "### one: one read/write lock",
-		"plots": "(one-rate.svg)",
 	}
 	dir := t.TempDir()
 	names := append(report.Pages(), "plots")
@@ -189,6 +188,40 @@ func TestDocument(t *testing.T) {
 	}
 	if err := report.Document(results(), dir); err == nil {
 		t.Error("a page without marks was accepted")
+	}
+}
+
+// TestPlots: a run of all workloads replaces the tables of every page, and the plots.
+func TestPlots(t *testing.T) {
+	t.Parallel()
+	whole := results()
+	for _, w := range plan.Workloads() {
+		whole.Cells = append(
+			whole.Cells,
+			run.Cell{Setting: "one", Workload: w.Name, Peer: "docent", Rounds: rounds(1000)},
+			run.Cell{Setting: "one", Workload: w.Name, Peer: w.Floor(), Rounds: rounds(2000)},
+		)
+	}
+	dir := t.TempDir()
+	names := append(report.Pages(), "plots")
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(begin+"\nold\n"+end), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := report.Document(whole, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(dir, name+".md"))
+		if err != nil || strings.Contains(string(text), "old") {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+		for _, plot := range []string{"one-rate.svg", "one-handover.svg", "one-cpu.svg", "one-others.svg"} {
+			if _, err := os.Stat(filepath.Join(dir, plot)); err != nil || strings.Contains(string(text), "("+plot+")") != (name == "plots") {
+				t.Errorf("%s, %s: %v", name, plot, err)
+			}
+		}
 	}
 }
 
