@@ -9,13 +9,16 @@ import (
 	"testing"
 )
 
-// Every page is on the index.
+// Every page is on the index, and every decision on the index of decisions.
 func TestIndex(t *testing.T) {
 	t.Parallel()
-	index := read(t, "README.md")
 	for _, path := range pages(t) {
-		if path != "README.md" && !strings.Contains(index, "]("+path) {
-			t.Errorf("docs/README.md does not link %s", path)
+		index, link := "README.md", path
+		if dir, name := filepath.Split(path); dir == "decisions/" && name != "README.md" {
+			index, link = "decisions/README.md", name
+		}
+		if path != index && !strings.Contains(read(t, index), "]("+link) {
+			t.Errorf("docs/%s does not link %s", index, path)
 		}
 	}
 }

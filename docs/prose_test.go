@@ -29,7 +29,7 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"README.md", "performance/method.md"} {
+	for _, path := range []string{"README.md", "performance/method.md", "decisions/README.md"} {
 		if !slices.Contains(paths, path) {
 			t.Fatalf("%s is not among the pages %v", path, paths)
 		}

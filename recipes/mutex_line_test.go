@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// What it costs to hand a mutex over. docs/decisions.md says what each request between sessions
-// is for.
+// What it costs to hand a mutex over. docs/decisions/0052-early-list.md says what each request
+// between sessions is for.
 func TestMutexLine(t *testing.T) {
 	t.Parallel()
 	mutex := func(r *rig, c *client.Client) contending { return each(r.mutex(c)) }
