@@ -48,7 +48,7 @@
 // does a leader that was deposed. So the client proves the session by writes that take a
 // quorum while anything of package recipes is held. The holds end before the instant at
 // which another client could first see the session end. [LeasePolicy] says what is
-// assumed; the argument is in docs/losing-a-lock.md.
+// assumed; the argument is in docs/internals/lease.md.
 //
 // # Watches
 //

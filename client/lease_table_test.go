@@ -15,17 +15,17 @@ import (
 // what the default policy does.
 func TestTableOfTimeouts(t *testing.T) {
 	t.Parallel()
-	wantTable(t, "| T | heartbeat every |", func(timeout time.Duration) []time.Duration {
+	wantTable(t, "losing-a-lock.md", "| T | heartbeat every |", func(timeout time.Duration) []time.Duration {
 		life, margin, relay, beat, _ := client.Terms(client.LeasePolicy{}, timeout)
 		proves := life - relay - beat
 		return []time.Duration{timeout, beat, proves, margin, proves - margin}
 	})
 }
 
-// So does the table of what the longest period costs.
+// So does the table in docs/internals/lease.md of what the longest period costs.
 func TestTableOfPeriods(t *testing.T) {
 	t.Parallel()
-	wantTable(t, "| T | longest period |", func(timeout time.Duration) []time.Duration {
+	wantTable(t, "internals/lease.md", "| T | longest period |", func(timeout time.Duration) []time.Duration {
 		_, _, _, _, usual := client.Terms(client.LeasePolicy{}, timeout)
 		life, margin, relay, beat, survived := client.Terms(client.LeasePolicy{HeartbeatPeriod: time.Hour}, timeout)
 		proves := life - relay - beat
@@ -66,10 +66,10 @@ func TestTableOfWrites(t *testing.T) {
 	}
 }
 
-// wantTable compares a table of docs/losing-a-lock.md with what its rows should be.
-func wantTable(t *testing.T, heading string, row func(timeout time.Duration) []time.Duration) {
+// wantTable compares a table of a page in docs with what its rows should be.
+func wantTable(t *testing.T, name, heading string, row func(timeout time.Duration) []time.Duration) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/losing-a-lock.md")
+	page, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

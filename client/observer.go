@@ -9,8 +9,8 @@ import (
 
 // Observer is a set of hooks for metrics and traces. A nil field is skipped and
 // costs nothing. It is a struct of functions, like [net/http/httptrace.ClientTrace],
-// so that hooks can be added without breaking anybody. docs/observability.md has
-// names and labels for what the hooks tell.
+// so that hooks can be added without breaking anybody. docs/hooks.md has what
+// each tells, docs/observability.md the names and labels of metrics.
 //
 // All hooks must be safe for concurrent use, and no lock of the client is held while
 // one runs. There are two kinds.

@@ -39,7 +39,7 @@ func packages(t *testing.T) map[string]string {
 	return source
 }
 
-// Every package has its row, and what the page names exists.
+// Every package has its row.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	page := read(t, "architecture.md")
@@ -54,15 +54,30 @@ func TestArchitecture(t *testing.T) {
 			t.Errorf("architecture.md has a row for %s, which is no package", room[1])
 		}
 	}
+}
+
+// What the pages about the code name exists.
+func TestArchitectureNames(t *testing.T) {
+	t.Parallel()
+	source := packages(t)
+	for _, path := range []string{"architecture.md", "internals/goroutines.md"} {
+		namesExist(t, path, source)
+	}
+}
+
+// namesExist looks for the files and the members of types that a page names.
+func namesExist(t *testing.T, path string, source map[string]string) {
+	t.Helper()
+	page := read(t, path)
 	for _, file := range regexp.MustCompile("`([a-z/]+/[a-z_]+\\.go)`").FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat(filepath.Join("..", file[1])); err != nil {
-			t.Errorf("architecture.md names %s: %v", file[1], err)
+			t.Errorf("%s names %s: %v", path, file[1], err)
 		}
 	}
 	foreign := []string{"context", "zk"} // packages of others
 	for _, name := range regexp.MustCompile("`([a-zA-Z]+)\\.([a-zA-Z]+)`").FindAllStringSubmatch(page, -1) {
 		if owner, member := name[1], name[2]; !slices.Contains(foreign, owner) && !declared(source, owner, member) {
-			t.Errorf("architecture.md names %s.%s, which is declared nowhere", owner, member)
+			t.Errorf("%s names %s.%s, which is declared nowhere", path, owner, member)
 		}
 	}
 }

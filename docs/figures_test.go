@@ -54,14 +54,14 @@ var figures = []figure{
 			{"interprocessmutex.md", `held for longer than (\d+) ms`},
 			{"interprocessmutex.md", `within (\d+) ms of the deletion`},
 			{"inspection.md", `within (\d+) ms of the grant`},
-			{"architecture.md", `a timer, (\d+) ms after the grant`},
+			{"internals/goroutines.md", `a timer, (\d+) ms after the grant`},
 			{"decisions/0045-own-node-watch.md", `watches its own node after (\d+) ms`},
 			{"performance.md", `hold of less than (\d+) ms`},
 		},
 	},
 	{
 		"how many goroutines watch the nodes of holds", "recipes/ownwatch.go", `ownWatchers = (\d+)`, []quote{
-			{"architecture.md", `with at most (\d+) goroutines`},
+			{"internals/goroutines.md", `with at most (\d+) goroutines`},
 		},
 	},
 	{

@@ -34,7 +34,14 @@ func pages(t *testing.T) []string {
 			t.Fatalf("%s is not among the pages %v", path, paths)
 		}
 	}
-	return append(paths, "../README.md", "../CONTRIBUTING.md")
+	internals, err := filepath.Glob("internals/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(internals) == 0 {
+		t.Fatal("there is no page in internals")
+	}
+	return append(append(paths, internals...), "../README.md", "../CONTRIBUTING.md")
 }
 
 func read(t *testing.T, path string) string {

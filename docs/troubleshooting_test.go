@@ -45,15 +45,15 @@ var sentinels = map[string]error{
 	"fence.ErrShared": fence.ErrShared, "fence.ErrCommit": fence.ErrCommit, "fence.ErrTxOpen": fence.ErrTxOpen,
 }
 
-// rows are the table rows of troubleshooting.md by their headings, each as its cells.
+// rows are the table rows of troubleshooting.md and log.md by their headings, each as its cells.
 func rows(t *testing.T) map[string][][]string {
 	t.Helper()
 	all := map[string][][]string{}
 	heading := ""
-	for line := range strings.Lines(read(t, "troubleshooting.md")) {
+	for line := range strings.Lines(read(t, "troubleshooting.md") + read(t, "log.md")) {
 		line = strings.TrimSpace(line)
-		if title, found := strings.CutPrefix(line, "## "); found {
-			heading = title
+		if strings.HasPrefix(line, "#") {
+			heading = strings.TrimLeft(line, "# ")
 		}
 		if strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "|--") {
 			cells := strings.Split(strings.Trim(line, "|"), " | ")
@@ -66,7 +66,10 @@ func rows(t *testing.T) map[string][][]string {
 	return all
 }
 
-const byName = "Errors by their names"
+const (
+	byName   = "Errors by their names"
+	warnings = "Warnings in the log"
+)
 
 // Every error that a program can compare with has a row, which has its text.
 func TestTroubleshootingNames(t *testing.T) {
@@ -123,7 +126,7 @@ func said(t *testing.T) string {
 	return all
 }
 
-// What the page quotes is what the code says: errors as a test has seen them, and
+// What the pages quote is what the code says: errors as a test has seen them, and
 // lines of the log as the code writes them.
 func TestTroubleshootingTexts(t *testing.T) {
 	t.Parallel()
@@ -135,7 +138,7 @@ func TestTroubleshootingTexts(t *testing.T) {
 			continue
 		}
 		source := errs
-		if heading == "Warnings in the log" {
+		if heading == warnings {
 			source = code
 		}
 		for _, row := range table[1:] {
@@ -143,14 +146,14 @@ func TestTroubleshootingTexts(t *testing.T) {
 				for part := range strings.SplitSeq(quote[1], "...") {
 					quoted++
 					if part = strings.TrimSpace(part); !strings.Contains(source, part) {
-						t.Errorf("troubleshooting.md quotes %q, which no test expects and no code logs", part)
+						t.Errorf("%s: the pages quote %q, which no test expects and no code logs", heading, part)
 					}
 				}
 			}
 		}
 	}
 	if quoted == 0 {
-		t.Error("the page quotes nothing")
+		t.Error("the pages quote nothing")
 	}
 	t.Logf("%d quotes", quoted)
 }
@@ -159,7 +162,7 @@ func TestTroubleshootingTexts(t *testing.T) {
 func TestTroubleshootingWarnings(t *testing.T) {
 	t.Parallel()
 	var quotes []string
-	for _, row := range rows(t)["Warnings in the log"][1:] {
+	for _, row := range rows(t)[warnings][1:] {
 		quote, _, _ := strings.Cut(strings.Trim(row[0], "`"), "...")
 		quotes = append(quotes, strings.TrimSpace(quote))
 	}
@@ -170,7 +173,7 @@ func TestTroubleshootingWarnings(t *testing.T) {
 	lines := regexp.MustCompile(`(?:\bLevel(?:Warn|Error),|\.(?:Warn|Error)\()\s*"zookeeper: ([^"]+)"`).FindAllStringSubmatch(code, -1)
 	for _, line := range lines {
 		if !slices.ContainsFunc(quotes, func(quote string) bool { return strings.HasPrefix(line[1], quote) }) {
-			t.Errorf("troubleshooting.md has no row for the warning %q", line[1])
+			t.Errorf("log.md has no row for the warning %q", line[1])
 		}
 	}
 	if len(lines) < len(quotes)-1 { // the level of "no connection" is a variable

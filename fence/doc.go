@@ -24,7 +24,7 @@
 // statement less. What compares the tokens is a [Checker]: a [Database], a
 // [Gate] in memory, or a [Remote] at the holder. A Remote asks a [Handler] at
 // the service by HTTP, and [Transport] sends the token. docs/fencing.md shows
-// which to take, and how to fence what this package does not cover.
+// which to take, and docs/fencing-by-hand.md how to fence what this package does not cover.
 //
 // # One resource, one lock
 //

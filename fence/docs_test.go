@@ -8,10 +8,10 @@ import (
 	"github.com/docent-go/docent/fence"
 )
 
-// docs/fencing.md shows the statements that are run.
+// docs/fencing-by-hand.md shows the statements that are run.
 func TestDocsShowTheStatements(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/fencing.md")
+	page, err := os.ReadFile("../docs/fencing-by-hand.md")
 	if err != nil {
 		t.Fatal(err)
 	}

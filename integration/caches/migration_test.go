@@ -22,12 +22,12 @@ var cachePackage = []string{
 // ofJava are names that Java gives every type of their kind.
 var ofJava = map[string]bool{"values": true, "valueOf": true, "toString": true, "build": true}
 
-// TestMigrationNamesEverything: docs/curator-migration.md names each public method and
+// TestMigrationNamesEverything: docs/curator-caches.md names each public method and
 // constant of Curator's package cache, as the installed jar has them.
 func TestMigrationNamesEverything(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	page, err := os.ReadFile("../../docs/curator-migration.md")
+	page, err := os.ReadFile("../../docs/curator-caches.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (w world) awaitBlocked(t *testing.T) {
 	})
 }
 
-// The statement of docs/fencing.md for a token that is kept in the row that it
+// The statement of docs/fencing-by-hand.md for a token that is kept in the row that it
 // guards.
 func (w world) testLoneStatement(t *testing.T) {
 	w.exec(t, "CREATE TABLE stock (id INTEGER PRIMARY KEY, items INTEGER NOT NULL, fence BIGINT NOT NULL DEFAULT 0)")

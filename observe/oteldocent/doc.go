@@ -7,5 +7,5 @@
 //		oteldocent.Spans(otel.GetTracerProvider()), metrics.Observer())))
 //
 // If the spans come first in observe.Join, an SDK can give the metrics exemplars that
-// point at the spans. docs/observability.md lists the names of both.
+// point at the spans. docs/hooks.md lists the spans, docs/observability.md the metrics.
 package oteldocent

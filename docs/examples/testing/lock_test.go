@@ -1,4 +1,4 @@
-// Package orders_test is the code of docs/testing.md.
+// Package orders_test is the code of docs/testing.md and docs/testing-faults.md.
 package orders_test
 
 import (

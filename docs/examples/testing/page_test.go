@@ -6,20 +6,24 @@ import (
 	"testing"
 )
 
-// TestPage finds every function of docs/testing.md in this package, so that the page
-// shows code that runs.
+// TestPage finds every function of docs/testing.md and docs/testing-faults.md in this package,
+// so that the pages show code that runs.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../testing.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages string
+	for _, path := range []string{"../../testing.md", "../../testing-faults.md"} {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages += string(page)
 	}
 	code, err := os.ReadFile("lock_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, block := range strings.Split(string(page), "```go\n")[1:] {
+	for _, block := range strings.Split(pages, "```go\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if !strings.Contains(block, "func ") {
 			continue
@@ -30,6 +34,6 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if found < 4 {
-		t.Errorf("%d functions on the page", found)
+		t.Errorf("%d functions on the pages", found)
 	}
 }

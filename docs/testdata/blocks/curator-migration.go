@@ -1,13 +1,8 @@
 package page
 
-import (
-	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/cache"
-)
+import "github.com/docent-go/docent/recipes"
 
 type Service struct {
 	Orders *recipes.InterProcessMutex
 	Stock  *recipes.InterProcessReadWriteLock
 }
-
-var tree *cache.Tree[string]

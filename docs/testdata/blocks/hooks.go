@@ -1,0 +1,5 @@
+package page
+
+import "go.opentelemetry.io/otel/trace"
+
+var tracer trace.Tracer
