@@ -41,7 +41,12 @@ var figures = []figure{
 	{
 		"how many nodes of a client stand in line", "recipes/internal/seqqueue/queue.go", `MostMembers = (\d+)`, []quote{
 			{"../README.md", `Of one process (\d+) acquires stand in line`},
-			{"interprocessmutex.md", `At most (\d+) nodes of one client`},
+			{"interprocessmutex.md", `(\d+) nodes of one client in line`},
+			{"interprocessreadwritelock.md", `(\d+) nodes of one client in line`},
+			{"internals/mutex-protocol.md", `At most (\d+) nodes of one client`},
+			{"internals/multilock-protocol.md", `At most (\d+) of them have a node`},
+			{"internals/semaphore-protocol.md", `A client puts (\d+) nodes in line`},
+			{"internals/election-protocol.md", `A client puts (\d+) campaigns`},
 			{"architecture.md", `while (\d+) nodes of the client stand in line`},
 			{"decisions/0053-window.md", `At most (\d+) nodes of one client`},
 			{"glossary.md", `at most (\d+) nodes that one client has`},
@@ -50,9 +55,10 @@ var figures = []figure{
 	},
 	{
 		"when a waiter and a holder watch their own nodes", "recipes/internal/seqqueue/front.go", `WatchAfter = (\d+) \* time\.Millisecond`, []quote{
-			{"interprocessmutex.md", `own node with a watch after (\d+) ms`},
-			{"interprocessmutex.md", `held for longer than (\d+) ms`},
-			{"interprocessmutex.md", `within (\d+) ms of the deletion`},
+			{"interprocessmutex.md", `its node is watched after (\d+) ms`},
+			{"internals/mutex-protocol.md", `own node with a watch after (\d+) ms`},
+			{"internals/mutex-protocol.md", `held for longer than (\d+) ms`},
+			{"internals/mutex-protocol.md", `within (\d+) ms of the deletion`},
 			{"inspection.md", `within (\d+) ms of the grant`},
 			{"internals/goroutines.md", `a timer, (\d+) ms after the grant`},
 			{"decisions/0045-own-node-watch.md", `watches its own node after (\d+) ms`},
@@ -66,7 +72,7 @@ var figures = []figure{
 	},
 	{
 		"when a participant gives way to the same id again", "recipes/leader_candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
-			{"leaderlatch.md", `to the same id again within (\d+) seconds`},
+			{"internals/election-protocol.md", `to the same id again within (\d+) seconds`},
 		},
 	},
 	{

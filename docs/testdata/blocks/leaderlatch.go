@@ -1,9 +1,16 @@
 package page
 
-import "context"
+import (
+	"context"
+
+	"github.com/docent-go/docent/recipes"
+)
+
+var (
+	told context.Context
+	term *recipes.Term
+)
 
 func schedule(context.Context, int64) error
-
-var told context.Context
 
 func begin(context.Context) (end func() error)

@@ -1,0 +1,5 @@
+package page
+
+import "context"
+
+var waiting context.Context
