@@ -5,8 +5,8 @@
 //	cd bench && go run . -quick
 //	cd bench && go run . -setting one -workload 'lock.*' -peer 'docent|rawho|zklock' -out /tmp/out
 //	cd bench && go run . -doc ../docs/performance
-//	cd bench && go run . -sessions 1,100,1000,5000 -doc ../docs/scaling.md
-//	cd bench && go run . -caches 50000 -doc ../docs/cache.md
+//	cd bench && go run . -sessions 1,100,1000,5000 -doc ../docs/internals/scaling.md
+//	cd bench && go run . -caches 50000 -doc ../docs/internals/caches.md
 //
 // See docs/performance/method.md for the method and for how to read the tables.
 package main

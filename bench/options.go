@@ -57,12 +57,12 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	f.StringVar(&o.doc, "doc", "", "`directory` of pages whose generated parts are to be replaced, such as ../docs/performance; with -sessions or -caches one Markdown file")
 	f.StringVar(&o.from, "from", "", "a results.json to report instead of measuring")
 	s := sessions.Runner{Servers: 1, Say: os.Stderr}
-	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills ../docs/scaling.md")
+	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills ../docs/internals/scaling.md")
 	f.DurationVar(&s.Timeout, "session-timeout", 15*time.Second, "of -sessions")
 	f.DurationVar(&s.Period, "heartbeat-period", 0, "of -sessions; default that of the client")
 	f.IntVar(&s.Servers, "servers", 1, "of -sessions")
 	f.BoolVar(&s.Fsync, "fsync", false, "of the servers of -sessions")
-	nodes := f.Int("caches", 0, "measure instead caches of a tree of so many `nodes`, such as 50000; with -doc fills ../docs/cache.md; -rounds are the loads of each")
+	nodes := f.Int("caches", 0, "measure instead caches of a tree of so many `nodes`, such as 50000; with -doc fills ../docs/internals/caches.md; -rounds are the loads of each")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

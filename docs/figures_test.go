@@ -63,6 +63,8 @@ var figures = []figure{
 			{"internals/goroutines.md", `a timer, (\d+) ms after the grant`},
 			{"decisions/0045-own-node-watch.md", `watches its own node after (\d+) ms`},
 			{"performance.md", `hold of less than (\d+) ms`},
+			{"internals/inspection.md", `within (\d+) ms of the grant`},
+			{"internals/inspection.md", `waited for (\d+) ms`},
 		},
 	},
 	{
@@ -76,27 +78,27 @@ var figures = []figure{
 		},
 	},
 	{
-		"how much faster than a loop a cache loads", "docs/cache.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"how much faster than a loop a cache loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `([\d.]+) times as fast as a loop that reads`},
 		},
 	},
 	{
-		"in how many seconds a cache loads", "docs/cache.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"in how many seconds a cache loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `nodes loads in ([\d.]+) s,`},
 		},
 	},
 	{
-		"how much faster than a loop Curator's cache loads", "docs/cache.md", `(?m)^\| Curator .CuratorCache. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"how much faster than a loop Curator's cache loads", "docs/internals/caches.md", `(?m)^\| Curator .CuratorCache. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `([\d.]+) times as fast as the loop\.`},
 		},
 	},
 	{
-		"the nodes of the measured cache", "docs/cache.md", `The tree has (\d+) nodes`, []quote{
+		"the nodes of the measured cache", "docs/internals/caches.md", `The tree has (\d+) nodes`, []quote{
 			{"performance.md", `A cache\W+of ([\d,]+) nodes`},
 		},
 	},
 	{
-		"the processor time of a server with sessions that hold", "docs/scaling.md", `(?m)^\| 5000 +\| holding \|(?: +[\d.]+ \|){6} +([\d.]+) \|`, []quote{
+		"the processor time of a server with sessions that hold", "docs/internals/scaling.md", `(?m)^\| 5000 +\| holding \|(?: +[\d.]+ \|){6} +([\d.]+) \|`, []quote{
 			{"performance.md", `sessions with a lock each cost one server ([\d.]+) %`},
 		},
 	},

@@ -12,5 +12,5 @@
 // [DistributedDoubleBarrier] a number of members wait for each other, before their
 // work and after it.
 //
-// docs/barriers.md says what is true after each failure.
+// docs/barriers.md says what is true after a failure; docs/internals/barriers.md has the rules.
 package barrier

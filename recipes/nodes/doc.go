@@ -17,5 +17,6 @@
 // client made counts as well; [WithProtection] tells them apart. A node that it made in a lost session is replaced in one
 // transaction. The node of another session is left alone; see [TakeOver].
 //
-// docs/persistentnode.md and docs/groupmember.md say what is true after each failure.
+// docs/persistentnode.md and docs/groupmember.md say what is true after a failure;
+// docs/internals/persistentnode.md has the rules.
 package nodes
