@@ -64,7 +64,7 @@ func TestAsOf(t *testing.T) {
 				r.Fatalf("%T: a new snapshot is %v old", of, time.Since(s.AsOf()))
 			}
 		}
-		draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+		draw := rand.New(rand.NewPCG(1, 2))
 		for i := range 3000 {
 			if draw.IntN(3) == 0 {
 				r.check(r.srv.SetData("/app/n"+strconv.Itoa(draw.IntN(5)), []byte(strconv.Itoa(i))))
