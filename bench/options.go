@@ -112,7 +112,7 @@ func (o *options) do(ctx context.Context) error {
 	if o.caches != nil {
 		return o.doCaches(ctx)
 	}
-	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) { //nolint:gosec // the user names it
 		return fmt.Errorf("-doc %s is no directory of pages, such as ../docs/performance", o.doc) // before anything is measured
 	}
 	results, err := o.results(ctx)
