@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,13 +108,26 @@ func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
 	}
 }
 
-// besideCrowd lets a crowd in one process contend with one goroutine of another process, which
-// must have its turn at least once in 70 grants. check looks while they contend.
-func (r *rig) besideCrowd(crowd, other contending, check func()) {
+// besideCrowd lets a crowd in one process contend with one goroutine of another process. That one
+// must have its turn after 70 grants at most from when its node is in the queue: before that, the
+// crowd goes on for as long as the request of the node takes. check looks while they contend.
+func (r *rig) besideCrowd(queue string, crowd, other contending, session int64, check func()) {
 	r.Helper()
 	const members, turns = crowdBeside, turnsBeside
-	grants, over := 0, make(chan struct{})
-	var mu sync.Mutex // guards grants
+	grants, last, over := 0, -1, make(chan struct{})
+	var mu sync.Mutex // guards grants and last
+	r.srv.OnCommit(func(c zktest.Commit) {
+		if c.Session != session {
+			return
+		}
+		for _, path := range c.Created {
+			if strings.HasPrefix(path, queue+"/") {
+				mu.Lock()
+				last = grants
+				mu.Unlock()
+			}
+		}
+	})
 	var all sync.WaitGroup
 	for range members {
 		all.Go(func() {
@@ -138,15 +152,14 @@ func (r *rig) besideCrowd(crowd, other contending, check func()) {
 		})
 	}
 	time.Sleep(50 * time.Millisecond)
-	last := -1
 	for range turns {
 		h, err := other(r.ctx)
 		r.check(err)
 		mu.Lock()
-		if got := grants - last; last >= 0 && got > 70 {
-			r.Errorf("%d grants of the crowd between two of the other", got)
+		if got := grants - last; last < 0 || got > 70 {
+			r.Errorf("%d grants of the crowd before one of the other, whose node stood since %d", got, last)
 		}
-		last = grants
+		last = -1
 		mu.Unlock()
 		r.check(h.Release(r.ctx))
 	}
