@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,62 +109,63 @@ func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
 	}
 }
 
-// besideCrowd lets a crowd in one process contend with one goroutine of another process. That one
-// must have its turn after 70 grants at most from when its node is in the queue: before that, the
-// crowd goes on for as long as the request of the node takes. check looks while they contend.
-func (r *rig) besideCrowd(queue string, crowd, other contending, session int64, check func()) {
+// beside counts the grants of a crowd in one process, from when the node of a contender in another
+// process stands in the queue until that one has its turn. Before, the crowd goes on for as long as
+// the request of the node takes.
+type beside struct {
+	*rig
+
+	mu            sync.Mutex // guards the rest
+	grants, since int        // since is -1 while there is no node
+}
+
+func (r *rig) beside(queue string, other *client.Client) *beside {
 	r.Helper()
-	const members, turns = crowdBeside, turnsBeside
-	grants, last, over := 0, -1, make(chan struct{})
-	var mu sync.Mutex // guards grants and last
+	b := &beside{rig: r, since: -1}
+	session := r.session(other)
 	r.srv.OnCommit(func(c zktest.Commit) {
-		if c.Session != session {
-			return
-		}
-		for _, path := range c.Created {
-			if strings.HasPrefix(path, queue+"/") {
-				mu.Lock()
-				last = grants
-				mu.Unlock()
-			}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if c.Session == session && b.since < 0 && slices.ContainsFunc(c.Created, func(path string) bool { return strings.HasPrefix(path, queue+"/") }) {
+			b.since = b.grants
 		}
 	})
-	var all sync.WaitGroup
-	for range members {
-		all.Go(func() {
-			for {
-				h, err := crowd(r.ctx)
-				if err != nil {
-					r.Error(err)
-					return
-				}
-				mu.Lock()
-				grants++
-				mu.Unlock()
-				if err := h.Release(r.ctx); err != nil {
-					r.Error(err)
-				}
-				select {
-				case <-over:
-					return
-				default:
-				}
-			}
-		})
-	}
-	time.Sleep(50 * time.Millisecond)
-	for range turns {
-		h, err := other(r.ctx)
-		r.check(err)
-		mu.Lock()
-		if got := grants - last; last < 0 || got > 70 {
-			r.Errorf("%d grants of the crowd before one of the other, whose node stood since %d", got, last)
+	return b
+}
+
+// contend takes part in the crowd until over is closed.
+func (b *beside) contend(acquire contending, over <-chan struct{}) {
+	for {
+		h, err := acquire(b.ctx)
+		if err != nil {
+			b.Error(err)
+			return
 		}
-		last = -1
-		mu.Unlock()
-		r.check(h.Release(r.ctx))
+		b.mu.Lock()
+		b.grants++
+		b.mu.Unlock()
+		if err := h.Release(b.ctx); err != nil {
+			b.Error(err)
+		}
+		select {
+		case <-over:
+			return
+		default:
+		}
 	}
-	check()
-	close(over)
-	all.Wait()
+}
+
+// turn is one turn of the other contender. Unless it waits in a far queue too, it comes within
+// 70 grants.
+func (b *beside) turn(other contending, far bool) {
+	b.Helper()
+	h, err := other(b.ctx)
+	b.check(err)
+	b.mu.Lock()
+	if got := b.grants - b.since; b.since < 0 || got > 70 && !far {
+		b.Errorf("%d grants of the crowd, since the node of the other stands (since %d)", got, b.since)
+	}
+	b.since = -1
+	b.mu.Unlock()
+	b.check(h.Release(b.ctx))
 }

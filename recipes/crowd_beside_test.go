@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,11 +48,20 @@ func TestCrowdBesideOne(t *testing.T) {
 			bubble(t, func(r *rig) {
 				alone := r.connect("other")
 				crowd, other := kind.of(r, r.connect("crowd")), kind.of(r, alone)
-				r.besideCrowd(kind.dirs[0], crowd, other, r.session(alone), func() {
-					if line := len(r.srv.Children(kind.dirs[0])); line > 66 {
-						t.Errorf("%d nodes in the queue", line)
-					}
-				})
+				b, over := r.beside(kind.dirs[0], alone), make(chan struct{})
+				var all sync.WaitGroup
+				for range crowdBeside {
+					all.Go(func() { b.contend(crowd, over) })
+				}
+				time.Sleep(50 * time.Millisecond)
+				for range turnsBeside {
+					b.turn(other, false)
+				}
+				if line := len(r.srv.Children(kind.dirs[0])); line > 66 {
+					t.Errorf("%d nodes in the queue", line)
+				}
+				close(over)
+				all.Wait()
 				r.nothingIn(kind.dirs...)
 				wantNoGoroutine(t)
 			})

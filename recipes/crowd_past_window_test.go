@@ -62,8 +62,8 @@ func TestCrowdPastWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("crowd")
-				r.fromTheStart(kind.queue, kind.far, func(i int) contending { return kind.of(r, c, i) }, kind.of(r, r.connect("other"), -2))
+				c, alone := r.connect("crowd"), r.connect("other")
+				r.fromTheStart(kind.queue, kind.far, func(i int) contending { return kind.of(r, c, i) }, alone, kind.of(r, alone, -2))
 			})
 		})
 	}
@@ -81,8 +81,8 @@ func TestCrowdPastWindowOfCalmSemaphore(t *testing.T) {
 					return func(ctx context.Context) (recipes.AnyHold, error) { return s.Acquire(ctx, n) }
 				}
 				s := r.calm(r.semaphore(r.connect("crowd"), n))
-				other := r.semaphore(r.connect("other"), n)
-				r.fromTheStart(poolQueue, false, func(int) contending { return taking(s) }, taking(other))
+				alone := r.connect("other")
+				r.fromTheStart(poolQueue, false, func(int) contending { return taking(s) }, alone, taking(r.semaphore(alone, n)))
 			})
 		})
 	}
@@ -96,9 +96,9 @@ func TestCrowdPastWindowBeforeSession(t *testing.T) {
 		link.Refuse()
 		c := r.connect("crowd", client.WithLazyConnect())
 		m := r.multi(c, "/x", "/y")
-		other := r.multi(r.connect("other"), "/x", "/y")
+		alone := r.connect("other")
 		time.AfterFunc(10*time.Millisecond, link.Accept)
-		r.fromTheStart("/x", false, func(int) contending { return each(m) }, each(other))
+		r.fromTheStart("/x", false, func(int) contending { return each(m) }, alone, each(r.multi(alone, "/x", "/y")))
 	})
 }
 
@@ -143,56 +143,26 @@ func TestReadersPastWindow(t *testing.T) {
 	})
 }
 
-// fromTheStart lets a crowd begin. As soon as nodes of it stand in the queue, another contender
-// comes, which must have each turn within 70 grants of the crowd.
-func (r *rig) fromTheStart(queue string, far bool, crowd func(i int) contending, other contending) {
+// fromTheStart lets a crowd begin. As soon as nodes of it stand in the queue, a contender of
+// another client comes, which must have each turn within 70 grants of the crowd.
+func (r *rig) fromTheStart(queue string, far bool, crowd func(i int) contending, alone *client.Client, other contending) {
 	r.Helper()
 	const members, turns = 200, 3
-	grants, over := 0, make(chan struct{})
-	var mu sync.Mutex // guards grants
+	b, over := r.beside(queue, alone), make(chan struct{})
 	var all sync.WaitGroup
 	for i := range members {
 		acquire := crowd(i)
-		all.Go(func() {
-			for {
-				h, err := acquire(r.ctx)
-				if err != nil {
-					r.Error(err)
-					return
-				}
-				mu.Lock()
-				grants++
-				mu.Unlock()
-				if err := h.Release(r.ctx); err != nil {
-					r.Error(err)
-				}
-				select {
-				case <-over:
-					return
-				default:
-				}
-			}
-		})
+		all.Go(func() { b.contend(acquire, over) })
 	}
 	for len(r.srv.Children(queue)) < 32 {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(5 * time.Millisecond)
-	for turn := range turns {
+	for range turns {
 		if line := len(r.srv.Children(queue)); line > 66 {
 			r.Errorf("%d nodes in the queue", line)
 		}
-		mu.Lock()
-		before := grants
-		mu.Unlock()
-		h, err := other(r.ctx)
-		r.check(err)
-		mu.Lock()
-		if got := grants - before; got > 70 && !far {
-			r.Errorf("%d grants of the crowd before turn %d of the other", got, turn)
-		}
-		mu.Unlock()
-		r.check(h.Release(r.ctx))
+		b.turn(other, far)
 	}
 	close(over)
 	all.Wait()
