@@ -89,17 +89,21 @@ var (
 )
 
 // A name is all of its addresses. If the first of them is sick, the client gets to the others,
-// and a crowd of clients is spread over them.
+// and a crowd of clients is spread over them. That takes 3 s at most with the default timeout.
 func TestNameOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct {
-		sick  func(context.Context) (net.Conn, error)
-		limit time.Duration
+		sick           func(context.Context) (net.Conn, error)
+		timeout, limit time.Duration
 	}{
-		"hangs up": {hangsUp, time.Second},
-		"silent":   {silent, 2100 * time.Millisecond},  // a quarter of the session timeout, a pause and a dial: there are three servers
-		"filtered": {filtered, 800 * time.Millisecond}, // the other addresses have their parts of the dial's 2 s
-		"refuses":  {refuses, 100 * time.Millisecond},
+		"hangs up":       {hangsUp, 6 * time.Second, time.Second},
+		"silent":         {silent, 6 * time.Second, 2100 * time.Millisecond},  // 1.5 s, a pause and a dial
+		"filtered":       {filtered, 6 * time.Second, 800 * time.Millisecond}, // the other addresses have their parts of the dial's 2 s
+		"refuses":        {refuses, 6 * time.Second, 100 * time.Millisecond},
+		"hangs up, 15 s": {hangsUp, 15 * time.Second, 2 * time.Second},
+		"silent, 15 s":   {silent, 15 * time.Second, 2700 * time.Millisecond},
+		"filtered, 15 s": {filtered, 15 * time.Second, 1900 * time.Millisecond},
+		"silent, 40 s":   {silent, 40 * time.Second, 2700 * time.Millisecond},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +120,7 @@ func TestNameOfSeveralServers(t *testing.T) {
 				for i := range crowd {
 					wg.Go(func() {
 						begun := time.Now()
-						_, err := n.open(fmt.Sprint(i), "zk.test")
+						_, err := n.open(fmt.Sprint(i), "zk.test", client.WithSessionTimeout(tt.timeout))
 						if took := time.Since(begun); err != nil || took > tt.limit {
 							r.Errorf("client %d: after %v: %v", i, took, err)
 						}

@@ -91,7 +91,7 @@ func TestNameWithASickServer(t *testing.T) {
 			if _, err := e.AwaitServing(ctx, e.Node(2), e.Node(3)); err != nil {
 				t.Fatal(err)
 			}
-			const clients, timeout, limit = 100, 6 * time.Second, 3 * time.Second
+			const clients, timeout, limit = 100, 15 * time.Second, 3 * time.Second
 			var mu sync.Mutex
 			var times []time.Duration
 			var all []*client.Client

@@ -35,7 +35,7 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	}
 	d := &Dialed{Server: address, Begun: time.Now()}
 	limit := l.limit()
-	most := max(limit, min(limit+l.patience(), l.Timeout()/3))
+	most := limit + min(l.patience(), max(0, l.Timeout()/3-limit))
 	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), d.Begun.Add(most))
 	nc, err := l.cfg.Dial(ctx, address)
 	late := ctx.Err() != nil
@@ -50,7 +50,11 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	c := newConn(l, nc, address)
 	c.dialed = d
 	// The dial may have resolved a name and so found that there are more servers to try.
-	if err := l.adopt(c, d.Begun.Add(l.limit()+l.patience())); err != nil {
+	end := d.Begun.Add(l.limit() + l.patience())
+	if least := time.Now().Add(min(leastLimit, l.Timeout()/3)); end.Before(least) {
+		end = least // the dial has taken long, over addresses that are sick
+	}
+	if err := l.adopt(c, end); err != nil {
 		c.shut()
 		return nil, err
 	}
@@ -61,6 +65,10 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 // session timeout is very short: a server in a far region takes as long with TLS.
 const leastLimit = time.Second
 
+// firstLimit is how long a server has for its first answer to a client that has no session
+// and can try another server.
+const firstLimit = 1500 * time.Millisecond
+
 // limit bounds dial, TLS and handshake together. All servers can be tried before the
 // session expires unless there are very many, and one silent server does not use the
 // whole session up.
@@ -70,7 +78,7 @@ func (l *Link) limit() time.Duration {
 }
 
 // patience is how much longer the attempt may take while there is no session that
-// could expire meanwhile.
+// could expire meanwhile. It is negative while there are servers that were not asked yet.
 func (l *Link) patience() time.Duration {
 	limit, servers := l.limit(), max(1, l.cfg.Servers())
 	l.mu.Lock()
@@ -79,6 +87,9 @@ func (l *Link) patience() time.Duration {
 		return 0
 	}
 	rounds := min(l.unanswered/servers, 8)
+	if rounds == 0 && servers > 1 {
+		return min(firstLimit, limit) - limit
+	}
 	return max(0, min(limit<<rounds, 2*l.timeout)-limit)
 }
 

@@ -45,11 +45,17 @@ func TestHandshakeStall(t *testing.T) {
 func TestLimitCoversDialAndHandshake(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		servers int
-		want    time.Duration
-	}{{0, 2 * time.Second}, {1, 2 * time.Second}, {2, 2 * time.Second}, {5, time.Second}} {
+		servers    int
+		dial, want time.Duration
+	}{
+		{0, 300 * time.Millisecond, 2 * time.Second},
+		{1, 300 * time.Millisecond, 2 * time.Second},
+		{2, 300 * time.Millisecond, 1500 * time.Millisecond}, // the other server may answer
+		{2, 900 * time.Millisecond, 1900 * time.Millisecond}, // a second is left for the handshake
+		{5, 0, time.Second},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, slowDial(tt.servers, 300*time.Millisecond))
+			r := newRig(t, slowDial(tt.servers, tt.dial))
 			start := time.Now()
 			c, p := r.dial()
 			go p.swallowAll()
@@ -58,7 +64,7 @@ func TestLimitCoversDialAndHandshake(t *testing.T) {
 				t.Error("Read succeeded")
 			}
 			if got := time.Since(start); got != tt.want {
-				t.Errorf("%d servers: limit %v, want %v", tt.servers, got, tt.want)
+				t.Errorf("%d servers, dialed in %v: limit %v, want %v", tt.servers, tt.dial, got, tt.want)
 			}
 		})
 	}

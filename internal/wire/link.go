@@ -33,8 +33,9 @@ type Config struct {
 	// together may take min(T/3, T/(Servers+1)), but at least min(T/3, 1 s); T is
 	// [Link.Timeout].
 	//
-	// While there is no session, that time doubles, up to 2T, of which dial and TLS
-	// may take T/3. It doubles each time that as many attempts as there are Servers
+	// While there is no session, each of several servers has 1.5 s at most at first, so
+	// that a silent one costs little. Then that time doubles, up to 2T, of which dial and
+	// TLS may take T/3. It doubles each time that as many attempts as there are Servers
 	// got no answer. Each handshake asks for a session that the leader makes later,
 	// even if the client has gone.
 	Servers func() int
