@@ -29,7 +29,7 @@ type follower[V any] struct {
 
 	mu     sync.Mutex    // guards the rest
 	wanted map[int64]int // the zxids that Waits wait for, and how many each
-	life   *life         // nil while it is not started
+	life   *life[V]      // nil while it is not started
 	closed bool
 	busy   bool // a codec runs
 }

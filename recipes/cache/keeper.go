@@ -64,7 +64,7 @@ type head struct {
 // asOf is when the servers had nothing newer than zxid, which is the head of a round.
 func (k *keeper[V]) asOf(zxid int64) time.Time {
 	for _, h := range k.heads {
-		if zxid >= h.zxid {
+		if zxid >= h.zxid && !h.at.IsZero() {
 			return h.at
 		}
 	}

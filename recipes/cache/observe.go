@@ -50,29 +50,29 @@ func (v *version[V]) update(before sums) client.CacheUpdate {
 }
 
 // observe tells the hook of the client's observer of each version, until the life ends. It has
-// a goroutine of its own, as the hook may block.
-func (f *follower[V]) observe(v *version[V], hook func(client.CacheInfo) func(client.CacheUpdate), ended <-chan struct{}) {
+// a goroutine of its own, as the hook may block. v is the version with which the life began.
+func (f *follower[V]) observe(l *life[V], v *version[V], hook func(client.CacheInfo) func(client.CacheUpdate)) {
 	tell := hook(client.CacheInfo{Recipe: f.recipe, Path: f.path})
 	if tell == nil {
 		return
 	}
-	for before := v.sums; ; v = f.latest.Load() {
+	for before := v.sums; ; {
 		tell(v.update(before))
 		if before = v.sums; v.over {
 			return
 		}
 		select {
 		case <-v.superseded:
-			continue
-		default:
+		case <-l.ended:
 		}
+		v = f.latest.Load()
 		select {
-		case <-v.superseded:
-		case <-ended: // a Start has failed
-			u := v.update(before)
-			u.State = client.CacheEnded
-			tell(u)
+		case <-l.ended: // v may be of another life
+			last := l.last.update(before)
+			last.State = client.CacheEnded
+			tell(last)
 			return
+		default:
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 // news is what an observer was told.
 type news struct {
+	mu      sync.Mutex // guards started and told
 	started []client.CacheInfo
 	told    []client.CacheUpdate
 	block   chan struct{} // if not nil, the hook waits for its end
@@ -24,11 +26,15 @@ type news struct {
 
 func (n *news) observer() client.Observer {
 	return client.Observer{Cache: func(i client.CacheInfo) func(client.CacheUpdate) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		n.started = append(n.started, i)
 		return func(u client.CacheUpdate) {
 			if n.block != nil {
 				<-n.block
 			}
+			n.mu.Lock()
+			defer n.mu.Unlock()
 			n.told = append(n.told, u)
 		}
 	}}
@@ -132,6 +138,41 @@ func TestObserverOfFailedStart(t *testing.T) {
 		r.wantNews(&n, "syncing 0 nodes", "synced 1 nodes started 1", "stale 1 nodes limits 1", "ended 1 nodes")
 		if len(n.started) != 2 {
 			r.Errorf("%v", n.started)
+		}
+	})
+}
+
+// A hook that still blocks when the next Start has succeeded is told of its own start alone.
+func TestObserverBlocksAcrossStarts(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		n := news{block: make(chan struct{})}
+		r.create("/app", "")
+		r.create("/app/a", "")
+		tree, err := cache.NewTree(r.connect("seen", client.WithObserver(n.observer())), "/app", cache.Text, cache.WithLimits(cache.Limits{Nodes: 1}))
+		r.check(err)
+		if err := tree.Start(r.within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
+			r.Errorf("%v", err)
+		}
+		synctest.Wait()
+		r.check(r.srv.Delete("/app/a"))
+		r.check(tree.Start(r.within(time.Minute)))
+		r.set("/app", "new")
+		_, err = tree.Wait(r.within(time.Minute), r.srv.Zxid())
+		r.check(err)
+		tree.Close()
+		close(n.block)
+		synctest.Wait()
+		var snapshots int64
+		ended := 0
+		for _, u := range n.told {
+			snapshots += u.Snapshots
+			if u.State == client.CacheEnded {
+				ended++
+			}
+		}
+		if snapshots != 2 || ended != 2 || len(n.told) != 4 {
+			r.Errorf("%d snapshots and %d ends in %v", snapshots, ended, n.told)
 		}
 	})
 }

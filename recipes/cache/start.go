@@ -16,9 +16,10 @@ var (
 )
 
 // life is what lies between Start and the end.
-type life struct {
+type life[V any] struct {
 	end   context.CancelFunc
 	ended chan struct{} // closed when nothing runs any more
+	last  *version[V]   // of the life; set before ended is closed
 }
 
 // Start begins to follow the nodes of the cache, and returns as soon as there is the first
@@ -70,10 +71,10 @@ func (f *follower[V]) begin(ctx context.Context) (alive context.Context, err err
 		return nil, errStarted
 	}
 	alive, end := context.WithCancel(context.WithoutCancel(ctx))
-	f.life = &life{end, make(chan struct{})}
+	f.life = &life[V]{end: end, ended: make(chan struct{})}
 	f.restate(State{Since: time.Now()})
 	if hook := f.c.Observer().Cache; hook != nil {
-		go f.observe(f.latest.Load(), hook, f.life.ended)
+		go f.observe(f.life, f.latest.Load(), hook)
 	}
 	return alive, nil
 }
@@ -92,9 +93,11 @@ func (f *follower[V]) restate(s State) {
 func (f *follower[V]) stop(over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed = f.closed || over; f.closed {
+	f.closed = f.closed || over
+	if f.closed {
 		f.end()
-	} else {
+	}
+	if f.life.last = f.latest.Load(); !f.closed {
 		f.restate(State{Since: time.Now(), Err: errNotStarted})
 	}
 	f.life.end()
