@@ -28,6 +28,9 @@ import (
 // wait; calls beyond that are dropped, and the log says so. A panic of such a hook
 // ends the process, like that of any goroutine.
 //
+// Cache and the function that it returns have a goroutine for each cache. A hook that blocks
+// there delays no cache. Its next call has the counts of all that it has missed.
+//
 // A hook may call [Client.Close]. Close does not wait for the hook that called it,
 // and waits only a moment for others. So a hook may be told of the end after Close
 // has returned.
@@ -63,7 +66,7 @@ type Observer struct {
 	Atomic func(ctx context.Context, op AtomicInfo) (context.Context, func(AtomicResult))
 	// Cache is called when a cache starts. The function that it returns is called with all
 	// news of the cache, unless it is nil: in order, on a goroutine of its own, the last time
-	// with [CacheEnded].
+	// with [CacheEnded]. A Start that fails ends it too; the next Start is told to Cache again.
 	Cache func(CacheInfo) func(CacheUpdate)
 }
 
