@@ -49,7 +49,7 @@ func (c CacheCause) String() string {
 // several snapshots: it describes the newest, and its counts have all of them.
 type CacheUpdate struct {
 	State CacheState
-	Err   error // why it is not synced, nil if that is not known
+	Err   error // why it is not synced, or why its Start failed; nil if that is not known
 	Zxid  int64 // of the newest snapshot, 0 if there is none
 	Nodes int   // in the newest snapshot
 

@@ -69,7 +69,12 @@ func (f *follower[V]) observe(l *life[V], v *version[V], hook func(client.CacheI
 		select {
 		case <-l.ended: // v may be of another life
 			last := l.last.update(before)
-			last.State = client.CacheEnded
+			if last.State = client.CacheEnded; !l.last.over {
+				last.Err = l.err
+			}
+			if limited(l.err) {
+				last.Limits++
+			}
 			tell(last)
 			return
 		default:

@@ -128,7 +128,10 @@ func TestObserverOfFailedStart(t *testing.T) {
 		if err := tree.Start(r.within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
 			r.Errorf("%v", err)
 		}
-		r.wantNews(&n, "syncing 0 nodes", "ended 0 nodes")
+		r.wantNews(&n, "syncing 0 nodes", "ended 0 nodes limits 1")
+		if err := n.told[len(n.told)-1].Err; !errors.Is(err, cache.ErrLimit) {
+			r.Errorf("the start has ended by %v", err)
+		}
 		n.told = nil
 		r.check(r.srv.Delete("/app/a"))
 		r.check(tree.Start(r.within(time.Minute)))

@@ -19,7 +19,8 @@ var (
 type life[V any] struct {
 	end   context.CancelFunc
 	ended chan struct{} // closed when nothing runs any more
-	last  *version[V]   // of the life; set before ended is closed
+	last  *version[V]   // of the life; set before ended is closed, as is err
+	err   error         // of a Start that has failed
 }
 
 // Start begins to follow the nodes of the cache, and returns as soon as there is the first
@@ -48,7 +49,7 @@ func (f *follower[V]) Start(ctx context.Context) (err error) {
 			return
 		}
 		k.leave()
-		f.stop(errors.Is(err, client.ErrClosed))
+		f.fail(err)
 	}()
 	if stands {
 		return nil
@@ -87,6 +88,14 @@ func (f *follower[V]) restate(s State) {
 	v := *f.latest.Load()
 	v.state = s
 	f.latest.Store(&v)
+}
+
+// fail ends the life of a Start that has failed.
+func (f *follower[V]) fail(err error) {
+	f.mu.Lock()
+	f.life.err = err
+	f.mu.Unlock()
+	f.stop(errors.Is(err, client.ErrClosed))
 }
 
 // stop ends the life. The cache is over then, or may be started again.
