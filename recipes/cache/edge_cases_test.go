@@ -209,6 +209,36 @@ func TestTooLargeRecreatedTogether(t *testing.T) {
 	})
 }
 
+// A cache without a connection says so, and how it was lost.
+func TestStaleWithoutConnection(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		fresh, err := cache.NewValue(r.c, "/app", cache.Text, opts...)
+		r.check(err)
+		if err := fresh.State().Err; err == nil || err.Error() != "cache: it is not started; call Start" {
+			r.Errorf("%v", fresh.State())
+		}
+		tree := r.start(r.c, "/app", opts...)
+		r.srv.Refuse()
+		r.srv.CutAll()
+		time.Sleep(100 * time.Millisecond)
+		for range 3 { // before the session has ended, and after that
+			if err := tree.State().Err; !errors.Is(err, client.ErrNotConnected) || !strings.Contains(err.Error(), "client: not connected: ") {
+				r.Errorf("%v", tree.State())
+			}
+			time.Sleep(sessionTimeout)
+		}
+		_, err = tree.WaitSynced(r.within(time.Second))
+		if err == nil || !strings.Contains(err.Error(), "client: not connected: ") {
+			r.Errorf("%v", err)
+		}
+		r.srv.Accept()
+		_, err = tree.WaitSynced(r.within(time.Minute))
+		r.check(err)
+	})
+}
+
 // A directory grows until no answer can hold its list. A cache that needs the list is stale, and says which limit
 // is to be raised. When the directory has shrunk, the cache follows it again.
 func TestListTooLong(t *testing.T) {

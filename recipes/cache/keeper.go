@@ -330,7 +330,7 @@ func (k *keeper[V]) publish(now inside.Contact) error {
 			k.issue(root, zxid, State{Phase: Synced})
 		}
 	case v.state.Phase == Synced && !here:
-		k.issue(nil, v.zxid, State{Phase: Stale, Err: errors.Join(reason(why), now.Err)})
+		k.issue(nil, v.zxid, State{Phase: Stale, Err: errors.Join(reason(why), unconnected(now))})
 	case v.state.Phase != Synced && news(v.state.Err, why):
 		k.issue(nil, v.zxid, State{Phase: v.state.Phase, Since: v.state.Since, Err: why})
 	}

@@ -1,10 +1,10 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
 )
 
@@ -40,9 +40,9 @@ type State struct {
 	Phase Phase
 	// Since is when the cache has noticed that it is in this phase.
 	Since time.Time
-	// Err is why the cache is Stale or still Syncing, if that is known. It is the end
-	// of the connection or the session, a [*LimitError], an answer of the servers, that
-	// changes come too fast, or [ErrClosed].
+	// Err is why the cache is Stale or still Syncing, if that is known. It is
+	// [client.ErrNotConnected] with the end of the connection or the session, a
+	// [*LimitError], an answer of the servers, that changes come too fast, or [ErrClosed].
 	Err error
 }
 
@@ -72,10 +72,23 @@ type version[V any] struct {
 func (v *version[V]) at(now inside.Contact) State {
 	s := v.state
 	if s.Phase == Synced && (!now.Connected || now.Connection != v.connection) {
-		s = State{Phase: Stale, Since: now.Since, Err: now.Err}
+		s = State{Phase: Stale, Since: now.Since, Err: unconnected(now)}
 	}
-	if s.Phase != Synced && s.Err == nil && !now.Connected {
-		s.Err = cmp.Or(now.Err, errNotConnected)
+	if s.Phase != Synced && s.Err == nil {
+		s.Err = unconnected(now)
 	}
 	return s
+}
+
+// unconnected is the error of a client without a connection: [client.ErrNotConnected], and how
+// the connection was lost.
+func unconnected(now inside.Contact) error {
+	switch {
+	case now.Connected:
+		return now.Err
+	case now.Err == nil:
+		return client.ErrNotConnected
+	default:
+		return fmt.Errorf("%w: %w", client.ErrNotConnected, now.Err)
+	}
 }
