@@ -64,7 +64,7 @@ type CacheUpdate struct {
 	Delay time.Duration
 
 	// Resyncs, Gaps and Limits say how often, since the update before, the cache has read
-	// everything again, has found servers that had gone back, and has become stale as the
-	// nodes exceed a limit of the cache or of the client.
+	// everything again, has found servers that had gone back, and has found that the nodes
+	// exceed a limit of the cache or of the client.
 	Resyncs, Gaps, Limits int64
 }

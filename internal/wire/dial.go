@@ -33,12 +33,15 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 			return nil, err
 		}
 	}
+	l.mu.Lock()
+	l.tries++
+	l.mu.Unlock()
 	d := &Dialed{Server: address, Begun: time.Now()}
 	limit := l.limit()
-	most := limit + min(l.patience(), max(0, l.Timeout()/3-limit))
+	most := max(limit, min(limit+l.patience(), l.Timeout()/3))
 	ctx, cancel := context.WithDeadline(context.WithValue(l.life, dialedKey{}, d), d.Begun.Add(most))
 	nc, err := l.cfg.Dial(ctx, address)
-	late := ctx.Err() != nil
+	late := ctx.Err() != nil || !time.Now().Before(d.Begun.Add(most)) // net's own timer may come before that of ctx
 	cancel()
 	if err != nil {
 		if late {
@@ -51,8 +54,8 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	c.dialed = d
 	// The dial may have resolved a name and so found that there are more servers to try.
 	end := d.Begun.Add(l.limit() + l.patience())
-	if least := time.Now().Add(min(leastLimit, l.Timeout()/3)); end.Before(least) {
-		end = least // the dial has taken long, over addresses that are sick
+	if first := time.Now().Add(firstAnswer); l.inFirstRound() && first.Before(end) {
+		end = first
 	}
 	if err := l.adopt(c, end); err != nil {
 		c.shut()
@@ -65,9 +68,10 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 // session timeout is very short: a server in a far region takes as long with TLS.
 const leastLimit = time.Second
 
-// firstLimit is how long a server has for its first answer to a client that has no session
-// and can try another server.
-const firstLimit = 1500 * time.Millisecond
+// firstAnswer is how long a connected server has for the handshake in the first round, so that
+// one that accepts and is silent costs little. The dial before that has its usual time: servers
+// that are far away take it at each try.
+const firstAnswer = 1500 * time.Millisecond
 
 // limit bounds dial, TLS and handshake together. All servers can be tried before the
 // session expires unless there are very many, and one silent server does not use the
@@ -78,7 +82,7 @@ func (l *Link) limit() time.Duration {
 }
 
 // patience is how much longer the attempt may take while there is no session that
-// could expire meanwhile. It is negative while there are servers that were not asked yet.
+// could expire meanwhile.
 func (l *Link) patience() time.Duration {
 	limit, servers := l.limit(), max(1, l.cfg.Servers())
 	l.mu.Lock()
@@ -87,10 +91,16 @@ func (l *Link) patience() time.Duration {
 		return 0
 	}
 	rounds := min(l.unanswered/servers, 8)
-	if rounds == 0 && servers > 1 {
-		return min(firstLimit, limit) - limit
-	}
 	return max(0, min(limit<<rounds, 2*l.timeout)-limit)
+}
+
+// inFirstRound reports whether there is no session, and another server that was not tried yet or
+// is tried now. A try counts however it ends.
+func (l *Link) inFirstRound() bool {
+	servers := l.cfg.Servers()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id == 0 && servers > 1 && l.tries <= servers
 }
 
 // adopt makes c the live connection unless the Link ended during the dial. The time for

@@ -1,10 +1,15 @@
 package wire_test
 
 import (
+	"context"
 	"io"
+	"net"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // A server that stalls after any byte, or before TLS is done, costs the limit
@@ -50,8 +55,8 @@ func TestLimitCoversDialAndHandshake(t *testing.T) {
 	}{
 		{0, 300 * time.Millisecond, 2 * time.Second},
 		{1, 300 * time.Millisecond, 2 * time.Second},
-		{2, 300 * time.Millisecond, 1500 * time.Millisecond}, // the other server may answer
-		{2, 900 * time.Millisecond, 1900 * time.Millisecond}, // a second is left for the handshake
+		{2, 300 * time.Millisecond, 1800 * time.Millisecond}, // the other server may answer
+		{2, 900 * time.Millisecond, 2 * time.Second},
 		{5, 0, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -68,6 +73,54 @@ func TestLimitCoversDialAndHandshake(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With a session that could expire meanwhile, the limit covers dial and handshake.
+func TestLimitWithSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, slowDial(5, 900*time.Millisecond)) // the limit is a second
+		c, _ := r.establish()
+		_ = c.Close()
+		start := time.Now()
+		c, p := r.dial()
+		go p.swallowAll()
+		_, _ = c.Write(connectRequest(sessionID))
+		if _, err := c.Read(make([]byte, 4)); err == nil {
+			t.Error("Read succeeded")
+		}
+		if got := time.Since(start); got != time.Second {
+			t.Errorf("the attempt took %v, want 1s", got)
+		}
+	})
+}
+
+// Dials that end at their limit count as unanswered, so those of the second round have more time.
+// The deadline of a socket may come before that of the context.
+func TestLateDialCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const servers = 5
+		r := newRig(t, func(cfg *wire.Config) {
+			cfg.Servers = func() int { return servers }
+			cfg.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
+				end, _ := ctx.Deadline()
+				time.Sleep(time.Until(end))
+				return nil, os.ErrDeadlineExceeded
+			}
+		})
+		for i := range servers + 1 {
+			start := time.Now()
+			_, err := r.link.Dial("tcp", "s:1", time.Hour)
+			want := time.Second
+			if i == servers {
+				want = timeout / 3
+			}
+			if took := time.Since(start); err == nil || took != want {
+				t.Errorf("dial %d took %v, want %v: %v", i, took, want, err)
+			}
+		}
+	})
 }
 
 func TestDeadlinesPassThroughAfterHandshake(t *testing.T) {

@@ -33,10 +33,10 @@ type Config struct {
 	// together may take min(T/3, T/(Servers+1)), but at least min(T/3, 1 s); T is
 	// [Link.Timeout].
 	//
-	// While there is no session, each of several servers has 1.5 s at most at first, so
-	// that a silent one costs little. Then that time doubles, up to 2T, of which dial and
-	// TLS may take T/3. It doubles each time that as many attempts as there are Servers
-	// got no answer. Each handshake asks for a session that the leader makes later,
+	// While there is no session, that time doubles, up to 2T, of which dial and TLS
+	// may take T/3. It doubles each time that as many attempts as there are Servers
+	// got no answer. In as many tries as there are Servers, if there are several, the
+	// handshake alone may take 1.5 s at most. Each handshake asks for a session that the leader makes later,
 	// even if the client has gone.
 	Servers func() int
 	// MaxRequest is the length of the largest request that may pass, without the 4
@@ -109,6 +109,7 @@ type Link struct {
 	timeout    time.Duration
 	evidence   clock.Stamp
 	unanswered int // dials and handshakes that were given up
+	tries      int // dials
 	proof      Proof
 	slept      time.Duration // how long the machine had slept at the last reading
 	seenZxid   int64         // newest transaction that an answer showed

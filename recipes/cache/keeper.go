@@ -402,7 +402,7 @@ func (k *keeper[V]) watch() (done func()) {
 // befell the cache as it looked again.
 func news(said, why error) bool {
 	return why != nil && !errors.Is(said, why) && !errors.Is(why, errNotConnected) &&
-		(errors.Is(why, ErrLimit) || !errors.Is(said, ErrLimit))
+		(limited(why) || !limited(said))
 }
 
 // stuck reports whether the cache knows of changes that it cannot read.
@@ -441,10 +441,10 @@ func (k *keeper[V]) issueLocked(v *version[V], root *treap[V], zxid int64, state
 	if state.Phase == Synced {
 		next.root, next.zxid, next.connection = root, zxid, k.feed.Connection()
 		next.asOf = k.asOf(zxid)
-		k.restored, k.long = false, 0
 		if k.resynced || root != v.root || v.zxid == 0 {
-			next.sums.snapshot(k.resynced, v.zxid == 0, zxid < v.zxid, k.waited(time.Now()))
+			next.sums.snapshot(k.resynced, v.zxid == 0, k.restored, k.waited(time.Now()))
 		}
+		k.restored, k.long = false, 0
 		if k.resynced {
 			next.cause, k.resynced = Resync, false
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
@@ -176,6 +178,110 @@ func TestObserverBlocksAcrossStarts(t *testing.T) {
 		}
 		if snapshots != 2 || ended != 2 || len(n.told) != 4 {
 			r.Errorf("%d snapshots and %d ends in %v", snapshots, ended, n.told)
+		}
+	})
+}
+
+// observed plays with a tree of a client that is observed, and returns the sum of what was told.
+func (r *rig) observed(play func(c *client.Client) *cache.Tree[string]) (sum client.CacheUpdate, longest time.Duration) {
+	r.Helper()
+	var n news
+	play(r.connect("seen", client.WithObserver(n.observer()), client.WithMaxReply(4096))).Close()
+	synctest.Wait()
+	for _, u := range n.told {
+		sum.Snapshots, sum.Resyncs, sum.Gaps, sum.Limits = sum.Snapshots+u.Snapshots, sum.Resyncs+u.Resyncs, sum.Gaps+u.Gaps, sum.Limits+u.Limits
+		if u.Snapshots > 0 {
+			longest = max(longest, u.Delay)
+		}
+	}
+	return sum, longest
+}
+
+// Of a first snapshot and of a resync the delay is that of the reading. Outages and pauses do not
+// count.
+func TestObservedDelayOfReading(t *testing.T) {
+	t.Parallel()
+	for name, play := range map[string]func(r *rig, c *client.Client, opts []cache.Option) *cache.Tree[string]{
+		"pause after a limit": func(r *rig, c *client.Client, opts []cache.Option) *cache.Tree[string] {
+			tree := r.start(c, "/app", append(opts, cache.WithLimits(cache.Limits{Nodes: 1}))...)
+			r.create("/app/a", "")
+			time.Sleep(5 * time.Minute)
+			r.check(r.srv.Delete("/app/a"))
+			time.Sleep(11 * time.Minute)
+			return tree
+		},
+		"outage": func(r *rig, c *client.Client, opts []cache.Option) *cache.Tree[string] {
+			tree := r.start(c, "/app", opts...)
+			r.srv.StallReply(zktest.Match{Path: "/app", Client: "seen", Times: 1})
+			r.set("/app", "new")
+			time.Sleep(100 * time.Millisecond)
+			r.srv.Refuse()
+			r.srv.Client("seen").Cut()
+			time.Sleep(5 * time.Minute)
+			r.srv.Accept()
+			time.Sleep(time.Minute)
+			return tree
+		},
+		"lazy start over a limit": func(r *rig, c *client.Client, opts []cache.Option) *cache.Tree[string] {
+			r.create("/app/a", "")
+			tree := r.start(c, "/app", append(opts, cache.WithLazyStart(), cache.WithLimits(cache.Limits{Nodes: 1}))...)
+			time.Sleep(time.Second)
+			r.check(r.srv.Delete("/app/a"))
+			time.Sleep(time.Minute)
+			return tree
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everyWatch(t, func(r *rig, opts ...cache.Option) {
+				r.create("/app", "")
+				sum, longest := r.observed(func(c *client.Client) *cache.Tree[string] { return play(r, c, opts) })
+				if sum.Snapshots == 0 || longest > time.Second {
+					r.Errorf("%+v, delayed by %v", sum, longest)
+				}
+			})
+		})
+	}
+}
+
+// A node that may not be read makes one snapshot, however often the cache looks again.
+func TestObservedUnreadable(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		_, err := r.w.Create(r.ctx, "/app/secret", nil, client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.check(err)
+		sum, _ := r.observed(func(c *client.Client) *cache.Tree[string] {
+			tree := r.start(c, "/app", opts...)
+			time.Sleep(5 * time.Minute)
+			return tree
+		})
+		if sum.Snapshots != 1 {
+			r.Errorf("%+v", sum)
+		}
+	})
+}
+
+// A list that stays too long is one limit, whatever faults come in between.
+func TestObservedLongList(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		sum, _ := r.observed(func(c *client.Client) *cache.Tree[string] {
+			tree := r.start(c, "/app", opts...)
+			for i := range 60 {
+				r.create(fmt.Sprintf("/app/%0100d", i), "")
+			}
+			for range 10 {
+				time.Sleep(3 * time.Minute)
+				r.srv.Client("seen").Cut()
+			}
+			r.srv.Fail(zktest.Match{Op: zktest.OpSync, Client: "seen", Times: 3}, zktest.CodeThrottledOp)
+			time.Sleep(15 * time.Minute)
+			return tree
+		})
+		if sum.Limits != 1 {
+			r.Errorf("%+v", sum)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func (k *keeper[V]) catchUp(ctx context.Context) error {
 	}
 	k.heads = [2]head{{zxid, begun}}
 	v := k.latest.Load()
-	k.interrupted, k.resynced = false, v.zxid > 0
+	k.interrupted, k.resynced, k.doubted = false, v.zxid > 0, begun
 	k.rounds.begin(v.root, zxid)
 	return k.absorb()
 }

@@ -91,7 +91,11 @@ func (t *treap[V]) get(path string) *kept[V] {
 
 // put adds n, or replaces the node at its path.
 func (t *treap[V]) put(n *kept[V]) *treap[V] {
-	if t.get(n.Path) != nil {
+	switch t.get(n.Path) {
+	case n:
+		return t
+	case nil:
+	default:
 		return t.replace(n)
 	}
 	return t.add(&treap[V]{node: n, count: 1, priority: hash(n.Path)})
