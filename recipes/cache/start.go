@@ -71,7 +71,7 @@ func (f *follower[V]) begin(ctx context.Context) (alive context.Context, err err
 	case f.life != nil:
 		return nil, errStarted
 	}
-	alive, end := context.WithCancel(context.WithoutCancel(ctx))
+	alive, end := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // stop and Close call it, of a generic life
 	f.life = &life[V]{end: end, ended: make(chan struct{})}
 	f.restate(State{Since: time.Now()})
 	if hook := f.c.Observer().Cache; hook != nil {
