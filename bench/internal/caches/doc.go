@@ -20,6 +20,7 @@ import "time"
 type Load struct {
 	Took  time.Duration `json:"took"`
 	Nodes int           `json:"nodes"`
+	Peak  int64         `json:"peak"` // most bytes of the heap in use meanwhile, with garbage
 }
 
 // Kind is one way to have a tree in memory.
@@ -63,7 +64,7 @@ type Shape struct {
 
 // ShapeOf is the tree of about n nodes.
 func ShapeOf(n int) Shape {
-	const in, value = 99, 100
+	const in, value = 99, 64
 	return Shape{Directories: max(1, n/(in+1)), In: in, Value: value}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -151,6 +152,7 @@ func (s *server) load(ctx context.Context, path string) (l Load, err error) {
 	if s.tree != nil || s.kept != nil {
 		return l, errors.New("a tree is loaded; drop it first")
 	}
+	peak := watch()
 	begun := time.Now()
 	switch s.kind {
 	case docent:
@@ -163,10 +165,11 @@ func (s *server) load(ctx context.Context, path string) (l Load, err error) {
 	default:
 		err = errors.New("load follows connect")
 	}
+	l.Took, l.Peak = time.Since(begun), peak()
 	if err != nil {
 		return l, err
 	}
-	l.Took, l.Nodes = time.Since(begun), len(s.kept)
+	l.Nodes = len(s.kept)
 	if s.tree != nil {
 		l.Nodes = s.tree.Snapshot().Len()
 	}
@@ -229,6 +232,28 @@ func (s *server) await(ctx context.Context, path, version string) error {
 		if err := sleep(ctx, poll); err != nil {
 			return fmt.Errorf("%s has not version %s: %w", path, version, err)
 		}
+	}
+}
+
+// watch looks at the bytes of the heap in use, until the function is called, which returns the most.
+func watch() (most func() int64) {
+	end, peak := make(chan struct{}), make(chan int64)
+	go func() {
+		sample, highest := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, uint64(0)
+		for {
+			metrics.Read(sample)
+			highest = max(highest, sample[0].Value.Uint64())
+			select {
+			case <-end:
+				peak <- int64(highest) //nolint:gosec // no heap is so large
+				return
+			case <-time.After(poll):
+			}
+		}
+	}()
+	return func() int64 {
+		close(end)
+		return <-peak
 	}
 }
 

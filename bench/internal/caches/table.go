@@ -22,7 +22,7 @@ func Text(r *Results) string {
 		"%s, one server, no fsync. %s. The tree has %d nodes: %d directories, and %d nodes of %d bytes in each. Its paths and data are %s MiB.",
 		r.Version, r.Curator, r.Shape.Nodes(), r.Shape.Directories, r.Shape.In, r.Shape.Value, report.Number(float64(r.Raw)/mib))))
 	lines := [][]string{{
-		"", "first load s", "fastest load s", "x loop", "heap MiB", "bytes per node", "of the bound %", "requests to load",
+		"", "first load s", "fastest load s", "x loop", "peak MiB", "heap MiB", "bytes per node", "of the bound %", "requests to load",
 		"for a change", "to reconnect", "KiB",
 	}}
 	basis := r.best(loop)
@@ -30,6 +30,11 @@ func Text(r *Results) string {
 		lines = append(lines, r.line(&one, basis))
 	}
 	b.WriteString("\n" + report.Markdown(lines))
+	for _, one := range r.All {
+		if one.Missing != 0 {
+			fmt.Fprintf(&b, "\n%s said that all is read when it had %d nodes; its times and memory are of that.\n", one.Kind.Title, r.Shape.Nodes()-one.Missing)
+		}
+	}
 	fmt.Fprintf(&b, "\nA loop learns of no change. The bound is %g times the bytes of paths and data, and %d bytes for each node: %s MiB.\n",
 		factor, perNode, report.Number(r.Shape.Bound(r.Raw)/mib))
 	return b.String()
@@ -50,7 +55,7 @@ func (r *Results) line(one *Result, basis time.Duration) []string {
 	heap := float64(one.Heap)
 	line := []string{
 		one.Kind.Title, report.Number(one.Loads[0].Seconds()), report.Number(one.Best().Seconds()),
-		report.Number(basis.Seconds() / one.Best().Seconds()), report.Number(heap / mib),
+		report.Number(basis.Seconds() / one.Best().Seconds()), report.Number(float64(one.Peak) / mib), report.Number(heap / mib),
 		report.Number(heap / float64(r.Shape.Nodes())), report.Number(percent * heap / r.Shape.Bound(r.Raw)), fmt.Sprint(one.Load.Requests),
 	}
 	if !one.Kind.Follows {

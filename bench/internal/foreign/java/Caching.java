@@ -4,6 +4,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryMXBean;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -111,9 +113,23 @@ public final class Caching {
             default:
                 throw new IllegalArgumentException("no such cache: " + kind);
         }
+        for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
+            pool.resetPeakUsage();
+        }
         long begun = System.nanoTime();
         cache.load();
-        return "{\"took\":" + (System.nanoTime() - begun) + ",\"nodes\":" + cache.size() + "}";
+        return "{\"took\":" + (System.nanoTime() - begun) + ",\"nodes\":" + cache.size() + ",\"peak\":" + peak() + "}";
+    }
+
+    /** The most bytes in use of each part of the heap since the reset, together. */
+    private static long peak() {
+        long sum = 0;
+        for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
+            if (pool.getType() == MemoryType.HEAP) {
+                sum += pool.getPeakUsage().getUsed();
+            }
+        }
+        return sum;
     }
 
     /** How many bytes of the heap are in use after two collections of garbage. */
