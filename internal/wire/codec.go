@@ -213,17 +213,23 @@ func (d *decoder) count(least int) int {
 	return n
 }
 
-// names returns the names of a directory. They share one copy of the bytes.
+// names returns the names of a directory. They share one copy of their bytes: what stands behind
+// them belongs to other parts of the answer.
 func (d *decoder) names() []string {
-	n := d.count(4)
-	all, rest := make([]string, n), string(d.b)
+	all := make([]string, d.count(4))
+	behind := *d
+	for range all {
+		behind.take(int(behind.int32()))
+	}
+	if d.bad = behind.bad; d.bad {
+		return nil
+	}
+	bytes := string(d.b[:len(d.b)-len(behind.b)])
 	for i := range all {
-		size := d.int32()
-		at := len(rest) - len(d.b)
-		if d.take(int(size)); d.bad {
-			return nil
-		}
-		all[i] = rest[at : at+int(size)]
+		at := len(bytes) - (len(d.b) - len(behind.b)) + 4
+		size := int(d.int32())
+		d.take(size)
+		all[i] = bytes[at : at+size]
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +180,27 @@ func TestMalformedReplyFailsItsOwnRequest(t *testing.T) {
 			r.wantPending(name, 0, 0)
 			r.wantCalls("up")
 		})
+	}
+}
+
+// Each list of an answer with many of them copies its own names. The memory that the answer takes
+// is a multiple of its length, also if the lists are many. It is measured, so nothing runs beside it.
+func TestAnswerOfManyLists(t *testing.T) { //nolint:paralleltest // see above
+	const lists = 4000
+	var all []byte
+	for range lists {
+		all = append(all, body(8, false, 0, 2, "name", "another")...)
+	}
+	all = append(all, body(partsEnd...)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := wire.Decode(wire.OpMultiRead, all)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(got.Parts) != lists || !slices.Equal(got.Parts[lists-1].Names, []string{"name", "another"}) {
+		t.Fatalf("%d parts, %v", len(got.Parts), err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(30*len(all)) {
+		t.Errorf("an answer of %d bytes took %d bytes of memory", len(all), took)
 	}
 }
 
