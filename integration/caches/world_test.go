@@ -47,10 +47,10 @@ type history struct {
 	all []state
 }
 
-func connect(ctx context.Context, t *testing.T, servers string) *client.Client {
+func connect(ctx context.Context, t *testing.T, servers string, opts ...client.Option) *client.Client {
 	t.Helper()
-	c, err := client.Connect(ctx, servers, client.WithSessionTimeout(sessionTimeout),
-		client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.DiscardHandler)))
+	c, err := client.Connect(ctx, servers, append(opts, client.WithSessionTimeout(sessionTimeout),
+		client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.DiscardHandler)))...)
 	if err != nil {
 		t.Fatal(err)
 	}
