@@ -88,8 +88,13 @@ var figures = []figure{
 		},
 	},
 	{
-		"how much faster than a loop Curator's cache loads", "docs/internals/caches.md", `(?m)^\| Curator .CuratorCache. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
-			{"performance.md", `([\d.]+) times as fast as the loop\.`},
+		"in how many seconds Curator's cache loads", "docs/internals/caches.md", `(?m)^\| Curator .TreeCache. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
+			{"performance.md", `.TreeCache. takes ([\d.]+) s`},
+		},
+	},
+	{
+		"the most memory of a cache that loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+			{"performance.md", `at most ([\d.]+) MiB of heap`},
 		},
 	},
 	{
