@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -50,7 +51,7 @@ func (h *hub) arm() {
 		h.change(xs)
 		h.stand(batch, xs, connection)
 		if pause := pauseAfter(xs); pause > 0 {
-			_ = sleep(h.s.ctx, pause) // await sees the end
+			_ = ctxerr.Sleep(h.s.ctx, pause) // await sees the end
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -60,7 +61,7 @@ func (l *lease) promised() time.Time {
 // clients may see the session end. The caller holds c.mu.
 func (c *core) buryLocked() {
 	for _, d := range c.dead {
-		pause := max(c.servers.jitter(1)/2, time.Until(d.safe))
+		pause := max(c.servers.Jitter(1)/2, time.Until(d.safe))
 		c.wg.Go(func() { c.bury(d, pause) }) // ends when d has, or with the client
 	}
 	c.dead = nil
@@ -71,16 +72,16 @@ func (c *core) buryLocked() {
 func (c *core) bury(d deadSession, pause time.Duration) {
 	ctx, cancel := context.WithTimeout(c.ctx, pause+d.timeout)
 	defer cancel()
-	for tried := 1; sleep(ctx, pause) == nil; tried++ {
+	for tried := 1; ctxerr.Sleep(ctx, pause) == nil; tried++ {
 		c.mu.Lock()
 		server, made := c.server, c.made
 		c.mu.Unlock()
 		err := c.end(ctx, d, server)
-		c.journal.say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
+		c.journal.Say(slog.LevelDebug, "zookeeper: end a lost session", "session", sessionID(d.id), "server", server, "error", err)
 		if err == nil || errors.Is(err, wire.ErrRefused) && made || errors.Is(err, wire.ErrChanged) {
 			return // the last try: this server restores no sessions
 		}
-		pause = c.servers.jitter(tried)
+		pause = c.servers.Jitter(tried)
 	}
 }
 
@@ -88,21 +89,9 @@ func (c *core) bury(d deadSession, pause time.Duration) {
 func (c *core) end(ctx context.Context, d deadSession, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout/3)
 	defer cancel()
-	conn, err := c.servers.dial(ctx, server)
+	conn, err := c.servers.Dial(ctx, server)
 	if err != nil {
 		return err
 	}
 	return wire.EndSession(ctx, conn, d.id, d.password, d.timeout)
-}
-
-// sleep returns nil when d has passed. If ctx ends first, it returns why.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

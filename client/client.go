@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/runonce"
 )
@@ -54,11 +56,11 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	if err := ctxerr.Ended(ctx); err != nil {
 		return nil, fmt.Errorf("client: connect: %w", err)
 	}
-	j := newJournal(cfg.logger)
+	j := aside.NewJournal(cfg.logger)
 	c := &core{
 		cfg:       cfg,
 		log:       cfg.logger,
-		servers:   newServers(cfg, j),
+		servers:   where.New(cfg.where(), j),
 		journal:   j,
 		states:    newStateLog(time.Now()),
 		lasting:   newLastingWatches(),
@@ -70,12 +72,12 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.remover, c.parents, c.teller = newRemover(c), newParents(c), &teller{journal: j}
+	c.remover, c.parents, c.teller = newRemover(c), newParents(c), aside.NewTeller(j)
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
 		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
 	}
-	c.told.Go(func() { j.run(c.ctx) })
+	c.told.Go(func() { j.Run(c.ctx) })
 	c.wg.Go(c.supervise)
 	if cfg.tracking {
 		c.wg.Go(c.trackEnsemble)
@@ -95,7 +97,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		return nil, err
 	}
 	if cfg.openACL {
-		j.say(slog.LevelDebug, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
+		j.Say(slog.LevelDebug, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
 			"remedy", "pass client.WithAuth, or client.WithDefaultACL for an ACL of your own")
 	}
 	if cfg.namespace != "" {
@@ -119,7 +121,7 @@ func (c *Client) ready(ctx context.Context) error {
 	s, err := c.core.await(wctx, nil, nil)
 	switch {
 	case err != nil && late():
-		return fmt.Errorf("client: connect: %w: no session within %v: %s", trimmed{ErrNotConnected}, cfg.connectTimeout, c.core.servers.report())
+		return fmt.Errorf("client: connect: %w: no session within %v: %s", trimmed{ErrNotConnected}, cfg.connectTimeout, c.core.servers.Report())
 	case err != nil:
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	}
@@ -210,8 +212,8 @@ func (c *Client) Conn() *zk.Conn {
 
 // debugLogger logs the lines of go-zookeeper at the debug level. Everything that
 // matters in them is also a state change or the error of an operation.
-type debugLogger struct{ journal *journal }
+type debugLogger struct{ journal *aside.Journal }
 
 func (d debugLogger) Printf(format string, args ...any) {
-	d.journal.say(slog.LevelDebug, "zookeeper: "+fmt.Sprintf(format, args...))
+	d.journal.Say(slog.LevelDebug, "zookeeper: "+fmt.Sprintf(format, args...))
 }

@@ -68,7 +68,7 @@ func (c *core) shutDown(ctx context.Context) error {
 		c.wg.Wait()
 		close(c.idle)
 		c.told.Wait()
-		c.teller.wait()
+		c.teller.Wait()
 		close(c.quiet)
 	}()
 	select {
@@ -144,7 +144,7 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		if !errors.Is(err, wire.ErrNotConnected) {
 			// The connection was cut in between, and the next try finds it disconnected or
 			// reconnected. Or the server refuses, and is asked again after a pause.
-			_ = sleep(ctx, c.servers.jitter(1)) // CloseSession sees the end
+			_ = ctxerr.Sleep(ctx, c.servers.Jitter(1)) // CloseSession sees the end
 			continue
 		}
 		select {

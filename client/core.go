@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/runonce"
 	"github.com/docent-go/docent/internal/wire"
@@ -21,12 +23,12 @@ type core struct {
 	cfg     *config
 	checked atomic.Bool // Connect, or the first call of a lazy client, has found nothing wrong
 	log     *slog.Logger
-	servers *servers
+	servers *where.Servers
 	states  *stateLog
-	journal *journal
+	journal *aside.Journal
 	remover *remover
 	parents *parents
-	teller  *teller
+	teller  *aside.Teller
 	lasting *lastingWatches
 	root    *Client // the client of the connect string, without a namespace
 
@@ -63,7 +65,7 @@ func (c *core) supervise() {
 			return
 		}
 		if err != nil { // go-zookeeper refuses our own arguments
-			c.journal.say(slog.LevelError, "zookeeper: cannot start a session", "reason", err)
+			c.journal.Say(slog.LevelError, "zookeeper: cannot start a session", "reason", err)
 			return
 		}
 		<-s.ctx.Done()
@@ -171,7 +173,7 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	c.broadcast()
 	c.mu.Unlock()
 	if lost {
-		c.journal.say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
+		c.journal.Say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
 	}
 }
 
@@ -200,14 +202,14 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 		}
 		pause, left := patience.pause()
 		if !left {
-			return nil, fmt.Errorf("%w for longer than the retry policy %v allows: %s", ErrNotConnected, patience.policy, c.servers.report())
+			return nil, fmt.Errorf("%w for longer than the retry policy %v allows: %s", ErrNotConnected, patience.policy, c.servers.Report())
 		}
 		select {
 		case <-changed:
 		case <-pause:
 			patience.rest()
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w: %s", ErrNotConnected, ctxerr.Ended(ctx), c.servers.report())
+			return nil, fmt.Errorf("%w: %w: %s", ErrNotConnected, ctxerr.Ended(ctx), c.servers.Report())
 		}
 	}
 }

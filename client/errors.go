@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -117,3 +118,6 @@ func hopeless(err error) bool {
 	}
 	return false
 }
+
+// noChroot says what to do about a chroot that does not exist.
+func noChroot(chroot string) error { return fmt.Errorf("%w: %s", ErrNoChroot, where.NoChroot(chroot)) }

@@ -6,15 +6,19 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
 )
 
 // ParseConnectString lets tests judge connect strings without connecting.
-var ParseConnectString = parseConnectString
+func ParseConnectString(s string) (servers []string, chroot string, err error) {
+	return where.Parse(s, ValidatePath)
+}
 
 // ParseEnsemble lets tests judge configurations without an ensemble.
-var ParseEnsemble = parseEnsemble
+var ParseEnsemble = where.ParseEnsemble
 
 // HubSize is the number of watches that the present session of c keeps. It counts the
 // watches of feeds on a path as one.
@@ -42,14 +46,18 @@ func Redials(ctx context.Context, addr string, failed int, stood ...time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	s := newServers(cfg, newJournal(cfg.logger))
-	s.tried = failed
+	s := where.New(cfg.where(), aside.NewJournal(cfg.logger))
+	for range failed {
+		if err := s.Pace(ctx, addr); err != nil {
+			return 0, err
+		}
+	}
 	var paused time.Duration
 	for _, d := range stood {
-		s.up(addr, cfg.sessionTimeout)
+		s.Up(addr, cfg.sessionTimeout)
 		time.Sleep(d)
 		begun := time.Now()
-		if err := s.pace(ctx, addr); err != nil {
+		if err := s.Pace(ctx, addr); err != nil {
 			return 0, err
 		}
 		paused = time.Since(begun)

@@ -83,7 +83,7 @@ func (l *lease) beat(b heartbeat) {
 	}
 	switch {
 	case errors.Is(err, wire.ErrNotConnected):
-		l.missed(b, fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.report()))
+		l.missed(b, fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.Report()))
 	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 		l.missed(b, errUnanswered)
 		if l.s.restores() { // else the end of the connection would be the end of the session
@@ -134,7 +134,7 @@ func (l *lease) hear(nodes []string, results []wire.Result) {
 		l.blind[path] = true
 		l.mu.Unlock()
 		if !known {
-			l.s.core.journal.say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
+			l.s.core.journal.Say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
 				"node", path, "reason", err)
 		}
 		return

@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"strings"
+
+	"github.com/docent-go/docent/client/internal/shown"
 )
 
 // mostIdentities bounds how many identities one error names.
@@ -18,9 +20,9 @@ func (c *config) identities() string {
 			said = append(said, fmt.Sprintf("and %d more", len(c.auth)-i))
 			break
 		}
-		what := "scheme " + shortened(a.Scheme)
+		what := "scheme " + shown.Short(a.Scheme)
 		if user, _, ok := strings.Cut(string(a.Credentials), ":"); ok && a.Scheme == "digest" {
-			what = fmt.Sprintf("digest user %q", shortened(user))
+			what = fmt.Sprintf("digest user %q", shown.Short(user))
 		}
 		said = append(said, what)
 	}

@@ -219,7 +219,7 @@ func (l *lease) expire() (stands bool) {
 	for _, h := range ended {
 		h.lost(e)
 	}
-	l.s.core.journal.say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
+	l.s.core.journal.Say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
 	return false
 }
 
@@ -249,7 +249,7 @@ func (l *lease) removeNodes(nodes []string) {
 	if len(nodes) == 0 {
 		return
 	}
-	l.s.core.journal.say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
+	l.s.core.journal.Say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
 		"nodes", len(nodes), "first", nodes[0])
 	for _, path := range nodes {
 		l.s.core.remover.remove(l.s, path)

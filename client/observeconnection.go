@@ -32,7 +32,7 @@ func (l *lease) told(b heartbeat, err error) {
 		Session: l.s.link.SessionID(), Nodes: len(b.nodes),
 		Begun: b.at, Duration: time.Since(b.at), Left: t.left, Full: t.life - t.margin, Err: err,
 	}
-	l.s.core.teller.tell(func() { hook(info) })
+	l.s.core.teller.Tell(func() { hook(info) })
 }
 
 // DialInfo describes a dial and the handshake that followed. A phase that was not
@@ -61,6 +61,6 @@ func (c *core) dialed() func(wire.Dialed) {
 			Transport: d.Transport, TLS: d.TLS, Handshake: d.Handshake,
 			Session: d.SessionID, Restored: d.Reattached, Err: d.Err,
 		}
-		c.teller.tell(func() { hook(info) })
+		c.teller.Tell(func() { hook(info) })
 	}
 }

@@ -50,5 +50,5 @@ func (r *remover) told(m *removal, state RemovalState, err error) {
 		return
 	}
 	info := RemovalInfo{Path: m.what, State: state, Begun: m.begun, Tries: m.tries, Err: err}
-	r.core.teller.tell(func() { hook(info) })
+	r.core.teller.Tell(func() { hook(info) })
 }

@@ -103,7 +103,7 @@ func (o *ops) patience() patience {
 	if o.policy != nil {
 		p = *o.policy
 	}
-	return patience{policy: p.WithCap(o.core.servers.timeout() / 3)}
+	return patience{policy: p.WithCap(o.core.servers.Timeout() / 3)}
 }
 
 // read runs a read of op, and leaves a watch if watch is set. Without an error the

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
@@ -67,6 +68,13 @@ type config struct {
 	hasRand        bool
 }
 
+// where is what the servers of the client are made of.
+func (c *config) where() where.Config {
+	return where.Config{
+		Servers: c.servers, Timeout: c.sessionTimeout, TLS: c.tls, Dial: c.dial, Lookup: c.lookup, Connect: c.connect, Rand: c.rand,
+	}
+}
+
 // An Option configures [Connect].
 type Option interface{ apply(*config) error }
 
@@ -75,7 +83,7 @@ type optionFunc func(*config) error
 func (f optionFunc) apply(c *config) error { return f(c) }
 
 func newConfig(connectString string, opts []Option) (*config, error) {
-	servers, chroot, err := parseConnectString(connectString)
+	servers, chroot, err := where.Parse(connectString, ValidatePath)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,9 @@ package client
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/docent-go/docent/client/internal/shown"
 )
 
 // Outcome says what is known about the effect of an operation, mostly of one that
@@ -72,25 +71,13 @@ const (
 func (e *OpError) Error() string {
 	s := "client: " + e.Op
 	if e.Op != sessionOp {
-		s += " " + shortened(e.Path)
+		s += " " + shown.Short(e.Path)
 	}
 	s += ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
 	if e.Outcome == OutcomeUnknown {
 		s += " (outcome unknown)"
 	}
 	return s
-}
-
-// shortened keeps a call with an absurd path from filling a log or forging its lines.
-func shortened(path string) string {
-	const most = 256
-	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		path = strconv.Quote(path)
-	}
-	if len(path) <= most {
-		return path
-	}
-	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(path[:most], ""), len(path))
 }
 
 // remedy says what to do about a server's answer that does not say it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -67,7 +68,7 @@ func (p *parents) add(dir string, czxid int64) {
 // run looks after the nodes once in a session timeout.
 func (p *parents) run() {
 	c := p.core
-	for sleep(c.ctx, c.servers.timeout()) == nil {
+	for ctxerr.Sleep(c.ctx, c.servers.Timeout()) == nil {
 		s, err := c.await(c.ctx, nil, nil)
 		if err != nil {
 			continue // the credentials are refused, or the client is closed, which ends the loop

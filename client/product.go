@@ -93,7 +93,7 @@ func (s *sessionState) recognise() {
 			errors.As(err, &ft) && ft.outcome == OutcomeRefused && !passing(err):
 			s.learnProduct(clickHouseKeeper)
 			return
-		case !x.Answered(), sleep(s.ctx, s.core.servers.jitter(tried)) != nil:
+		case !x.Answered(), ctxerr.Sleep(s.ctx, s.core.servers.Jitter(tried)) != nil:
 			return
 		}
 	}
@@ -140,7 +140,7 @@ func (s *sessionState) learnProduct(product string) {
 	s.tellLocked()
 	s.mu.Unlock()
 	if product == clickHouseKeeper {
-		s.core.journal.say(slog.LevelInfo, "zookeeper: the servers are ClickHouse Keeper: a lost connection ends the session and its locks",
+		s.core.journal.Say(slog.LevelInfo, "zookeeper: the servers are ClickHouse Keeper: a lost connection ends the session and its locks",
 			"session", sessionID(s.link.SessionID()))
 	}
 }

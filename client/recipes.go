@@ -31,5 +31,5 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
 	Feed:               openFeed,
 	Contact:            clientContact,
-	Tell:               func(c *Client, f func()) { c.core.teller.tell(f) },
+	Tell:               func(c *Client, f func()) { c.core.teller.Tell(f) },
 })

@@ -14,6 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
@@ -94,7 +95,7 @@ func (r *remover) added(m *removal) bool {
 	if c.closing || m.pointless() {
 		return false
 	}
-	m.backoff = retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.timeout() / 3).BackOff()
+	m.backoff = retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.Timeout() / 3).BackOff()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m.begun = time.Now()
@@ -157,7 +158,7 @@ func (r *remover) giveUp(why error) {
 		}
 		r.told(m, RemovalGivenUp, why)
 		if !errors.Is(why, ErrClosed) {
-			r.core.journal.say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.what, "reason", why)
+			r.core.journal.Say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.what, "reason", why)
 		}
 	}
 }
@@ -169,7 +170,7 @@ const gathering = 10 * time.Microsecond
 // round tries the removals that are due on s. It returns when to come again. If no
 // removal is left, more is false and the goroutine counts as ended.
 func (r *remover) round(s *sessionState) (next time.Time, more bool) {
-	_ = sleep(s.ctx, gathering)
+	_ = ctxerr.Sleep(s.ctx, gathering)
 	r.mu.Lock()
 	now := time.Now()
 	var due, later, over []*removal
@@ -276,7 +277,7 @@ func (r *remover) again(m *removal, err error) {
 		// The right may be given later. To give up would leave the node in the way of
 		// other clients.
 		m.refused = true
-		r.core.journal.say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.what, "reason", err)
+		r.core.journal.Say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.what, "reason", err)
 	}
 }
 

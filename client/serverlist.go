@@ -3,17 +3,17 @@ package client
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/client/internal/where"
 )
 
-// errLeaving is why the client gives up a connection to a server that is in no list
-// any more.
-var errLeaving = errors.New("it is not among the servers any more")
+// Servers returns the servers of the connect string, each as "host:port", ordered by
+// name. They name the ensemble. [Client.SetServers] and [WithEnsembleTracker] say
+// where the ensemble is now, and do not change them.
+func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
 
 // SetServers replaces the servers of the connect string. It is for programs that
 // learn of changes from a registry, a DNS record or a file. Each server is
@@ -37,7 +37,7 @@ func (c *Client) SetServers(servers ...string) error {
 	}
 	list := make([]string, 0, len(servers))
 	for i, server := range servers {
-		addr, err := hostPort(server)
+		addr, err := where.HostPort(server)
 		if strings.Contains(server, ",") {
 			err = errors.New("servers are separate arguments, not one text with commas")
 		}
@@ -54,13 +54,13 @@ func (c *Client) SetServers(servers ...string) error {
 	if k.closing {
 		return ErrClosed
 	}
-	k.servers.give(list)
+	k.servers.Give(list)
 	k.leaveLocked(k.unlisted)
 	return nil
 }
 
 // unlisted reports whether a server is in no list.
-func (c *core) unlisted(server string) bool { return !c.servers.knows(server) }
+func (c *core) unlisted(server string) bool { return !c.servers.Knows(server) }
 
 // leaveLocked closes the connection after a pause, if gone says before and after the
 // pause that its server is gone. The caller holds c.mu.
@@ -68,7 +68,7 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 	if up, _ := c.live(); !up || !gone(c.server) {
 		return // the next dial follows the new list
 	}
-	pause := c.servers.stagger()
+	pause := c.servers.Stagger()
 	c.wg.Go(func() {
 		t := time.NewTimer(pause)
 		defer t.Stop()
@@ -82,106 +82,7 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 		s, server := c.current, c.server
 		c.mu.Unlock()
 		if gone(server) && (s.restores() || s.lease.promised().IsZero()) {
-			s.link.DropLive(before, errLeaving)
+			s.link.DropLive(before, where.ErrLeaving)
 		}
 	})
-}
-
-// stagger draws the pause before the client gives up a connection. Many clients may
-// have to do that at the same time.
-func (s *servers) stagger() time.Duration {
-	return time.Duration(s.cfg.rand() * float64(s.timeout()/3))
-}
-
-// give replaces the servers of the connect string.
-func (s *servers) give(list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.given = list
-	s.arrange()
-	s.journal.say(slog.LevelInfo, "zookeeper: servers set", "servers", slices.Clone(s.addrs))
-}
-
-// track replaces the servers of the ensemble's configuration, and returns the former
-// ones.
-func (s *servers) track(list []string) (before []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, s.tracked = s.tracked, list
-	s.arrange()
-	s.journal.say(slog.LevelInfo, "zookeeper: the ensemble's configuration has changed the servers", "servers", slices.Clone(s.addrs))
-	return before
-}
-
-// arrange puts the servers into the order in which they are tried. The servers of the
-// ensemble's configuration come first; among themselves they are shuffled, to spread
-// clients over them. The caller holds s.mu, or no other goroutine knows s yet.
-func (s *servers) arrange() {
-	s.next = 0
-	s.addrs = s.named()
-	shuffle(s.cfg.rand, s.addrs[:len(s.tracked)])
-	shuffle(s.cfg.rand, s.addrs[len(s.tracked):])
-	gone := func(addr string) bool { return !slices.Contains(s.addrs, addr) }
-	maps.DeleteFunc(s.failures, func(addr, _ string) bool { return gone(addr) })
-	maps.DeleteFunc(s.dialed, func(addr string, _ bool) bool { return gone(addr) })
-	maps.DeleteFunc(s.lines, func(addr string, _ []netip.Addr) bool { return gone(addr) })
-}
-
-func shuffle[T any](rand func() float64, all []T) {
-	for i := len(all) - 1; i > 0; i-- {
-		j := int(rand() * float64(i+1))
-		all[i], all[j] = all[j], all[i]
-	}
-}
-
-// named are the servers in the order in which they were named, the servers of the
-// configuration first. The caller holds s.mu.
-func (s *servers) named() []string {
-	all := slices.Clone(s.tracked)
-	for _, addr := range s.given {
-		if !slices.Contains(all, addr) {
-			all = append(all, addr)
-		}
-	}
-	return all
-}
-
-// preferTracked makes the next round begin with the servers of the configuration, if
-// it is known, and not with addr, which is up. The other servers come after them,
-// because the configuration may have addresses that this client cannot reach. The
-// caller holds s.mu.
-func (s *servers) preferTracked(addr string) {
-	n := len(s.tracked)
-	if n == 0 {
-		return
-	}
-	s.next = 0
-	if i := slices.Index(s.addrs[:n], addr); i >= 0 {
-		s.next = (i + 1) % n
-		if n == 1 {
-			s.next = 1 % len(s.addrs)
-		}
-	}
-}
-
-// knows reports whether a server is in the list.
-func (s *servers) knows(addr string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.addrs, addr)
-}
-
-// count is the number of servers, as far as it is known: those that a name stands for
-// are known once it was resolved.
-func (s *servers) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.countLocked()
-}
-
-func (s *servers) countLocked() (n int) {
-	for _, addr := range s.addrs {
-		n += max(1, len(s.lines[addr]))
-	}
-	return n
 }

@@ -71,7 +71,7 @@ func (c *core) startSession() (*sessionState, error) {
 	context.AfterFunc(s.ctx, s.lease.sessionOver)
 	s.link = wire.NewLink(wire.Config{
 		SessionTimeout: c.cfg.sessionTimeout,
-		Servers:        c.servers.count,
+		Servers:        c.servers.Count,
 		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Auth:           c.cfg.auth,
@@ -79,8 +79,8 @@ func (c *core) startSession() (*sessionState, error) {
 		Relay:          c.cfg.relay(),
 		TrustAnswers:   c.cfg.lease.trusting(),
 		Clock:          c.cfg.clock,
-		Pace:           c.servers.pace,
-		Dial:           c.servers.dial,
+		Pace:           c.servers.Pace,
+		Dial:           c.servers.Dial,
 		OnDial:         c.dialed(),
 		OnUp:           s.onUp,
 		OnDown:         s.onDown,
@@ -128,7 +128,7 @@ func (c *core) startSession() (*sessionState, error) {
 type hosts struct{ s *sessionState }
 
 func (h hosts) Init([]string) error { return nil }
-func (h hosts) Len() int            { return h.s.core.servers.count() }
+func (h hosts) Len() int            { return h.s.core.servers.Count() }
 func (h hosts) Connected()          {}
 
 func (h hosts) Next() (string, bool) {
@@ -140,13 +140,13 @@ func (h hosts) Next() (string, bool) {
 		<-h.s.unpark
 		return "", true
 	default:
-		return h.s.core.servers.pick(), false
+		return h.s.core.servers.Pick(), false
 	}
 }
 
 func (s *sessionState) onUp(h wire.Handshake) {
 	<-s.started
-	less := s.core.servers.up(h.Server, h.Timeout)
+	less := s.core.servers.Up(h.Server, h.Timeout)
 	// This comes before any reader hears of the connection. Otherwise the watch of a
 	// quick reader on it would be taken for an old one.
 	s.hub.up(h.Reattached)
@@ -158,9 +158,9 @@ func (s *sessionState) onUp(h wire.Handshake) {
 	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
 		said = append(said, "asked", asked)
 	}
-	s.core.journal.say(slog.LevelInfo, "zookeeper: connected", said...)
+	s.core.journal.Say(slog.LevelInfo, "zookeeper: connected", said...)
 	if less {
-		s.core.journal.say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
+		s.core.journal.Say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
 			"server", h.Server, "timeout", h.Timeout, "asked", s.core.cfg.sessionTimeout, "remedy", "raise maxSessionTimeout on the servers, or ask for less with client.WithSessionTimeout")
 	}
 }
@@ -169,7 +169,7 @@ func (s *sessionState) onDown(server string, err error) {
 	if s.link.Cause() != nil {
 		return // the end of the session, which onOver tells
 	}
-	s.core.servers.down(server, err)
+	s.core.servers.Down(server, err)
 	s.core.sessionDown(s, err)
 	s.lease.inDoubt(err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func (h *hub) sweep() {
 			if !more {
 				return
 			}
-			if sleep(h.s.ctx, wait) != nil {
+			if ctxerr.Sleep(h.s.ctx, wait) != nil {
 				h.rest(&h.sweeping)
 				return
 			}

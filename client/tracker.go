@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+
+	"github.com/docent-go/docent/client/internal/where"
 )
 
 // WithEnsembleTracker makes the client follow the ensemble's own list of its members,
@@ -62,7 +64,7 @@ func (t *tracker) follow() error {
 		if err != nil {
 			return err
 		}
-		if servers, version, err := parseEnsemble(string(data)); err != nil {
+		if servers, version, err := where.ParseEnsemble(string(data)); err != nil {
 			t.complain(fmt.Errorf("%s: %w", configPath, err))
 		} else {
 			t.apply(servers, version)
@@ -82,7 +84,7 @@ func (t *tracker) apply(servers []string, version int64) {
 	}
 	t.version, t.said = version, ""
 	c := t.core
-	before := c.servers.track(servers)
+	before := c.servers.Track(servers)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closing {
@@ -98,5 +100,5 @@ func (t *tracker) complain(err error) {
 		return
 	}
 	t.said = err.Error()
-	t.core.journal.say(slog.LevelWarn, "zookeeper: the ensemble's configuration is of no use; the list of servers stays as it is", "reason", err)
+	t.core.journal.Say(slog.LevelWarn, "zookeeper: the ensemble's configuration is of no use; the list of servers stays as it is", "reason", err)
 }

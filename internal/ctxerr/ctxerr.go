@@ -1,10 +1,11 @@
-// Package ctxerr says why a context ended, and refuses one that is missing.
+// Package ctxerr says why a context ended, refuses one that is missing, and sleeps until one ends.
 package ctxerr
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Ended returns nil while ctx lives. Afterwards the error matches ctx.Err() and the
@@ -26,5 +27,17 @@ func Ended(ctx context.Context) error {
 func Require(ctx context.Context) {
 	if ctx == nil {
 		panic("docent: the context is nil; pass that of the caller, or context.Background() to wait without an end")
+	}
+}
+
+// Sleep returns nil when d has passed. If ctx ends first, it returns why.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

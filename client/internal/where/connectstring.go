@@ -1,4 +1,4 @@
-package client
+package where
 
 import (
 	"errors"
@@ -7,28 +7,24 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client/internal/shown"
 )
 
 const defaultPort = "2181"
 
 var errConnectString = errors.New("client: invalid connect string")
 
-// shown is the part of a connect string that an error may quote. An @ stands behind a
-// user name and a password, so nothing before it is shown.
-func shown(text string) string {
-	if strings.Contains(text, "@") {
-		return "(not shown, because an @ may follow a password)"
-	}
-	return strconv.Quote(text)
-}
-
-// parseConnectString splits "h1:2181,h2/chroot" as ZooKeeper's clients do: a
+// Parse splits "h1:2181,h2/chroot" as ZooKeeper's clients do: a
 // comma-separated list of hosts with optional ports, then an optional chroot
 // for all of them. IPv6 addresses stand in brackets. Reasons in its errors name
 // the part that is wrong by its position.
-func parseConnectString(s string) (servers []string, chroot string, err error) {
+// valid judges the chroot.
+func Parse(s string, valid func(path string) error) (servers []string, chroot string, err error) {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w %s: %s", errConnectString, shown(s), fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w %s: %s", errConnectString, shown.Address(s), fmt.Sprintf(format, args...))
 	}
 	if strings.TrimSpace(s) == "" {
 		return nil, "", bad("it is empty; expected \"host:port,host:port/chroot\"")
@@ -45,9 +41,9 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 		if strings.Trim(chroot, "/") == "" && chroot != "/" {
 			return nil, "", bad("the chroot has no name between its slashes; leave them out, or write one like \"/app\"")
 		}
-		if err := ValidatePath(chroot); err != nil {
+		if err := valid(chroot); err != nil {
 			if strings.Contains(s, "@") {
-				err = ErrInvalidPath // without the text
+				err = zk.ErrInvalidPath // without the text
 			}
 			return nil, "", bad("chroot: %v", err)
 		}
@@ -63,7 +59,7 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 		if part == "" {
 			return nil, "", bad("server %d is empty; servers stand between commas, before the chroot", position)
 		}
-		addr, err := hostPort(part)
+		addr, err := HostPort(part)
 		if err != nil {
 			return nil, "", bad("server %d: %v", position, err)
 		}
@@ -75,18 +71,19 @@ func parseConnectString(s string) (servers []string, chroot string, err error) {
 	return servers, chroot, nil
 }
 
-// noChroot says what to do about a chroot that does not exist. A comma is allowed in
+// NoChroot says what to do about a chroot that does not exist. A comma is allowed in
 // a chroot. But a user that writes a comma there has most likely repeated the chroot
 // behind every server.
-func noChroot(chroot string) error {
+func NoChroot(chroot string) string {
 	remedy := "create it first, or use WithNamespace, which creates what is missing"
 	if strings.Contains(chroot, ",") {
 		remedy = "a chroot is written once, behind the last server: \"host:port,host:port/chroot\""
 	}
-	return fmt.Errorf("%w: %s; %s", ErrNoChroot, shown(chroot), remedy)
+	return shown.Address(chroot) + "; " + remedy
 }
 
-func hostPort(s string) (string, error) {
+// HostPort is a server as "host:port", with ZooKeeper's own port if it has none.
+func HostPort(s string) (string, error) {
 	if strings.Contains(s, ";") {
 		return "", errors.New("servers are separated by commas, not semicolons")
 	}

@@ -1,4 +1,4 @@
-package client
+package where
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const closedEarly = "no quorum, a read-only server, too many connections from th
 
 // explain is the text of why a server is not reached. It says what to do where the
 // error alone does not.
-func (s *servers) explain(err error) string {
+func (s *Servers) explain(err error) string {
 	text := strings.TrimPrefix(err.Error(), inHandshake)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op != "dial" { // the server is named already, and each dial has a port of its own
@@ -32,7 +32,7 @@ func (s *servers) explain(err error) string {
 }
 
 // remedy says what is likely wrong and what to do.
-func (s *servers) remedy(err error) string {
+func (s *Servers) remedy(err error) string {
 	var dns *net.DNSError
 	var stranger *wire.StrangerError
 	if tls := tlsRemedy(err); tls != "" {
@@ -43,7 +43,7 @@ func (s *servers) remedy(err error) string {
 		return "no such name: check the connect string"
 	case errors.As(err, &stranger):
 		return s.unlike(stranger)
-	case errors.Is(err, wire.ErrHungUp) && s.cfg.tls == nil:
+	case errors.Is(err, wire.ErrHungUp) && s.cfg.TLS == nil:
 		return closedEarly + ", or a TLS port: WithTLS?"
 	case errors.Is(err, wire.ErrHungUp):
 		return closedEarly + ", or a certificate that the server refuses"
@@ -59,10 +59,10 @@ func (s *servers) remedy(err error) string {
 }
 
 // unlike says what the peer is instead of a ZooKeeper.
-func (s *servers) unlike(e *wire.StrangerError) string {
+func (s *Servers) unlike(e *wire.StrangerError) string {
 	const port = ": not a ZooKeeper client port, check the connect string"
 	switch {
-	case e.TLS && s.cfg.tls == nil:
+	case e.TLS && s.cfg.TLS == nil:
 		return "answers in TLS: use WithTLS, or the server's plain clientPort"
 	case strings.HasPrefix(e.Banner, "HTTP"):
 		return "answers like an HTTP server" + port

@@ -1,4 +1,4 @@
-package client
+package aside
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// journal writes log lines on a goroutine of its own. A log handler that blocks must
+// Journal writes log lines on a goroutine of its own. A log handler that blocks must
 // not delay the end of a lost session. While a handler blocks, the first lines wait;
 // lines that find no room are dropped and counted.
-type journal struct {
+type Journal struct {
 	log     *slog.Logger
 	lines   chan line
 	dropped atomic.Int64 // since the handler was told last
@@ -23,12 +23,13 @@ type line struct {
 	args  []any
 }
 
-func newJournal(log *slog.Logger) *journal {
-	return &journal{log: log, lines: make(chan line, journalLines)}
+// NewJournal returns a journal that writes to log, once Run runs.
+func NewJournal(log *slog.Logger) *Journal {
+	return &Journal{log: log, lines: make(chan line, journalLines)}
 }
 
-// say queues a line. It never blocks.
-func (j *journal) say(level slog.Level, text string, args ...any) {
+// Say queues a line. It never blocks.
+func (j *Journal) Say(level slog.Level, text string, args ...any) {
 	select {
 	case j.lines <- line{level, text, args}:
 	default:
@@ -36,8 +37,8 @@ func (j *journal) say(level slog.Level, text string, args ...any) {
 	}
 }
 
-// run logs until ctx has ended and every line of before that is logged.
-func (j *journal) run(ctx context.Context) {
+// Run logs until ctx has ended and every line of before that is logged.
+func (j *Journal) Run(ctx context.Context) {
 	for {
 		select {
 		case l := <-j.lines:

@@ -1,15 +1,15 @@
-package client
+package aside
 
 import (
 	"log/slog"
 	"sync"
 )
 
-// teller calls hooks one after the other, on a goroutine of its own that runs while
+// Teller calls hooks one after the other, on a goroutine of its own that runs while
 // there are calls. A hook that blocks must not delay a lease. While it blocks, the
 // first calls wait, and the others are dropped.
-type teller struct {
-	journal *journal
+type Teller struct {
+	journal *Journal
 
 	mu      sync.Mutex // guards the rest; never held while a hook runs
 	todo    []func()
@@ -17,16 +17,19 @@ type teller struct {
 	dropped bool          // and that was logged
 }
 
+// NewTeller returns a teller, which says to the journal that a hook does not return.
+func NewTeller(j *Journal) *Teller { return &Teller{journal: j} }
+
 // tellerCalls bounds the calls that wait.
 const tellerCalls = 1000
 
-// tell queues the call f. It never blocks.
-func (t *teller) tell(f func()) {
+// Tell queues the call f. It never blocks.
+func (t *Teller) Tell(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.todo) >= tellerCalls {
 		if !t.dropped {
-			t.journal.say(slog.LevelWarn, "zookeeper: a hook of the Observer does not return; calls of hooks are dropped until it does")
+			t.journal.Say(slog.LevelWarn, "zookeeper: a hook of the Observer does not return; calls of hooks are dropped until it does")
 		}
 		t.dropped = true
 		return
@@ -40,7 +43,7 @@ func (t *teller) tell(f func()) {
 
 // run calls the hooks. It holds t.mu only within next, so that a hook which panics
 // ends the process with its own panic.
-func (t *teller) run() {
+func (t *Teller) run() {
 	for f := t.next(); f != nil; f = t.next() {
 		f()
 	}
@@ -48,7 +51,7 @@ func (t *teller) run() {
 
 // next returns the next call. When there is none it returns nil and notes that the
 // goroutine of run ends.
-func (t *teller) next() func() {
+func (t *Teller) next() func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.todo) == 0 {
@@ -61,8 +64,8 @@ func (t *teller) next() func() {
 	return f
 }
 
-// wait waits until every call that was queued before has returned.
-func (t *teller) wait() {
+// Wait waits until every call that was queued before has returned.
+func (t *Teller) Wait() {
 	t.mu.Lock()
 	idle := t.idle
 	t.mu.Unlock()

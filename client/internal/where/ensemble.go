@@ -1,4 +1,4 @@
-package client
+package where
 
 import (
 	"errors"
@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/docent-go/docent/client/internal/shown"
 )
 
-// parseEnsemble reads the dynamic configuration of an ensemble, which is a list of
+// ParseEnsemble reads the dynamic configuration of an ensemble, which is a list of
 // lines such as
 //
 //	server.1=zk1:2888:3888:participant;0.0.0.0:2181
@@ -20,18 +22,18 @@ import (
 // interfaces, the member is reached at the host in front of its first port (CURATOR-384).
 // All members must have a client address. The members of a zoo.cfg with clientPort have
 // none, except for the server that is asked (CURATOR-526).
-func parseEnsemble(text string) (servers []string, version int64, err error) {
+func ParseEnsemble(text string) (servers []string, version int64, err error) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch id, member := strings.CutPrefix(key, "server."); {
 		case key == "version":
 			if version, err = strconv.ParseInt(value, 16, 64); err != nil {
-				return nil, 0, fmt.Errorf("version %q is no hexadecimal number", shortened(value))
+				return nil, 0, fmt.Errorf("version %q is no hexadecimal number", shown.Short(value))
 			}
 		case member:
 			addrs, err := parseMember(value)
 			if err != nil {
-				return nil, 0, fmt.Errorf("server %s: %w", shortened(id), err)
+				return nil, 0, fmt.Errorf("server %s: %w", shown.Short(id), err)
 			}
 			for _, addr := range addrs {
 				if !slices.Contains(servers, addr) {
@@ -55,7 +57,7 @@ func parseMember(value string) (addrs []string, err error) {
 	case !found || client == "":
 		return nil, errors.New("it has no client address")
 	case strings.Contains(client, ";"):
-		return nil, fmt.Errorf("its client address %q has a form that is not known", shortened(client))
+		return nil, fmt.Errorf("its client address %q has a form that is not known", shown.Short(client))
 	}
 	hosts := []string{""}
 	host, port := lastColon(client)
@@ -65,7 +67,7 @@ func parseMember(value string) (addrs []string, err error) {
 		hosts = peerHosts(peer)
 	}
 	for _, host := range hosts {
-		addr, err := hostPort(net.JoinHostPort(host, port))
+		addr, err := HostPort(net.JoinHostPort(host, port))
 		if err != nil {
 			return nil, err
 		}
