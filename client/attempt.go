@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
@@ -294,18 +295,19 @@ func (a *attempt) blame(err error) (missing int, _ error) {
 // abandon leaves the nodes to the remover if the newest request may have made them,
 // or may yet make them. It returns err and says so in it.
 func (a *attempt) abandon(err error) error {
-	m := &removal{what: a.nodes[0].dir, from: a, gone: a.nodes[0].gone}
+	gone := a.nodes[0].gone
 	if a.prefix == "" || !a.unknown && !a.torn {
-		m.over()
+		call(gone)
 		return err
 	}
+	m := &duties.Removal{What: a.nodes[0].dir, From: &duties.Lost{Request: a.last, Dirs: a.dirs(), Prefix: a.prefix, Made: a.made}, Gone: gone}
 	if a.nodes[0].spec.ephemeral {
-		m.owner = a.owner
+		m.Owner = a.owner
 	}
 	for i := range a.nodes {
 		a.nodes[i].data = nil // of no more use
 	}
-	a.core.remover.add(m)
+	a.core.remover.Add(m)
 	var op *OpError
 	if a.unknown && errors.As(err, &op) {
 		op.Outcome = OutcomeUnknown

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -19,14 +19,14 @@ import (
 // check of the owner makes sure that the nodes are this session's.
 func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, error) {
 	found, some := map[string][]string{}, false
-	for _, p := range a.protectedNames() {
-		names, err := listed(ctx, s, p.dir)
+	for _, dir := range a.dirs() {
+		names, err := duties.Listed(ctx, s, dir)
 		if err != nil {
 			return nil, err
 		}
-		names = withPrefix(names, p.prefix)
-		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(ending(a), ending(b)) })
-		found[p.dir], some = names, some || len(names) > 0
+		names = duties.WithPrefix(names, a.prefix)
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(duties.Ending(a), duties.Ending(b)) })
+		found[dir], some = names, some || len(names) > 0
 	}
 	if !some {
 		return nil, nil
@@ -42,9 +42,9 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	}
 	// There are more nodes than that only if a request was delivered twice. The nodes
 	// that are first in line are kept.
-	for _, p := range a.protectedNames() {
-		for _, extra := range found[p.dir] {
-			a.core.remover.remove(s, join(p.dir, extra))
+	for _, dir := range a.dirs() {
+		for _, extra := range found[dir] {
+			a.core.remover.Remove(s, join(dir, extra))
 		}
 	}
 	x := asked(wire.OpExists, made[0].Path)
@@ -67,44 +67,11 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	return made, nil
 }
 
-// listed lists the children of dir, and none if dir does not exist. The Sync comes
-// first because the old server may have passed a create on. A server that lags would
-// hide that node, and a second node would wait behind it for ever.
-func listed(ctx context.Context, s *sessionState, dir string) ([]string, error) {
-	sync, x := asked(wire.OpSync, dir), asked(wire.OpGetChildren, dir)
-	ended := s.exchange(ctx, sync, x)
-	err := s.outcome(ctx, sync, ended)
-	if err == nil {
-		err = s.outcome(ctx, x, ended)
-	}
-	switch {
-	case errors.Is(err, ErrNoNode):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return x.Reply.Names, nil
-}
-
-// withPrefix are the names, of the given ones, that start with prefix.
-func withPrefix(names []string, prefix string) (found []string) {
-	for _, name := range names {
-		if strings.HasPrefix(name, prefix) {
-			found = append(found, name)
-		}
-	}
-	return found
-}
-
-// ending is the number of a sequential node. The names of one group differ in nothing
-// else, so there it is the node's place in the group.
-func ending(name string) string { return name[max(0, len(name)-10):] }
-
-// protectedNames are the names by which the nodes are found.
-func (a *attempt) protectedNames() (all []protectedName) {
+// dirs are the directories in which the nodes are found.
+func (a *attempt) dirs() (all []string) {
 	for _, n := range a.nodes {
-		if p := (protectedName{n.dir, a.prefix}); !slices.Contains(all, p) {
-			all = append(all, p)
+		if !slices.Contains(all, n.dir) {
+			all = append(all, n.dir)
 		}
 	}
 	return all

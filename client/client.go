@@ -72,7 +72,8 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		quiet:     make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.remover, c.parents, c.teller = newRemover(c), newParents(c), aside.NewTeller(j)
+	c.teller = aside.NewTeller(j)
+	c.owe()
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
 		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed

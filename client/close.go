@@ -55,7 +55,7 @@ func (c *core) shutDown(ctx context.Context) error {
 	c.lasting.end(ErrClosed)
 	if s != nil {
 		s.retire()
-		c.parents.leave(ctx, s)
+		c.parents.Leave(ctx, s)
 	}
 	err := c.endSession(ctx, s)
 	c.cancel(ErrClosed) // no next session

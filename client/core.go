@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/runonce"
@@ -26,8 +27,9 @@ type core struct {
 	servers *where.Servers
 	states  *stateLog
 	journal *aside.Journal
-	remover *remover
-	parents *parents
+	remover *duties.Remover
+	parents *duties.Parents
+	graves  *duties.Graves
 	teller  *aside.Teller
 	lasting *lastingWatches
 	root    *Client // the client of the connect string, without a namespace
@@ -46,7 +48,6 @@ type core struct {
 	ownData []byte           // of recipes' nodes, from our address as the servers see it
 	server  string           // the server that accepted current last
 	made    bool             // that server also made the session, which takes a quorum
-	dead    []deadSession    // over for this client, while a server may still keep them
 	product string           // of the servers that answered last
 	lacking map[feature]bool // the features that they lack
 	changed chan struct{}    // closed and replaced at every change of the above
@@ -131,7 +132,6 @@ func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	c.server, c.made = h.Server, !h.Reattached
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()
-	c.buryLocked()
 	c.leaveLocked(c.unlisted) // the list may have changed during the handshake
 	if !h.Reattached {
 		c.wg.Go(s.watchLease) // ends with the session
@@ -162,9 +162,6 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 		if c.fatal = cause; !lost {
 			c.server, c.made = s.link.Server(), true
 		}
-		if !c.closing {
-			c.buryLocked() // that server is reachable
-		}
 	}
 	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
@@ -172,6 +169,9 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	s.cancel(cause)
 	c.broadcast()
 	c.mu.Unlock()
+	if errors.Is(cause, ErrAuthFailed) {
+		c.graves.Bury() // that server is reachable
+	}
 	if lost {
 		c.journal.Say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
 	}

@@ -293,3 +293,25 @@ func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of c
 	}
 	return &parentError{dir, &fault{errVanishing, OutcomeRefused}}
 }
+
+// makeParent makes a missing parent. If spec asks for a container and the servers
+// have none, it makes a persistent node, which the client removes later.
+func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSpec) error {
+	if !spec.container {
+		return s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
+	}
+	err := s.supports(ctx, containerNodes)
+	spec.container = err == nil
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return err
+	}
+	x := &wire.Exchange{Request: spec.request(dir, nil)}
+	err = s.call(ctx, x)
+	switch {
+	case spec.container && errors.Is(s.refused(containerNodes, err), ErrUnsupported):
+		return s.makeParent(ctx, dir, spec) // the node is remembered
+	case err == nil && !spec.container:
+		s.core.parents.Add(dir, x.Reply.Zxid)
+	}
+	return err
+}

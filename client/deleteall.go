@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -80,7 +81,7 @@ func (d *deleteAll) below(ctx context.Context, full string) error {
 	case err != nil:
 		return d.unread(full, err)
 	}
-	for batch := range slices.Chunk(list.Reply.Names, deletionsAtOnce) {
+	for batch := range slices.Chunk(list.Reply.Names, duties.AtOnce) {
 		children := make([]string, len(batch))
 		for i, name := range batch {
 			children[i] = join(full, name)

@@ -32,11 +32,7 @@ func HubSize(c *Client) int {
 }
 
 // DeadSessions is how many sessions c still means to end on a server.
-func DeadSessions(c *Client) int {
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
-	return len(c.core.dead)
-}
+func DeadSessions(c *Client) int { return c.core.graves.Len() }
 
 // Redials says how long the pause before a dial to the one server at addr is.
 // Before it, so many dials failed, and connections stood for so long each. No

@@ -252,7 +252,7 @@ func (l *lease) removeNodes(nodes []string) {
 	l.s.core.journal.Say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
 		"nodes", len(nodes), "first", nodes[0])
 	for _, path := range nodes {
-		l.s.core.remover.remove(l.s, path)
+		l.s.core.remover.Remove(l.s, path)
 	}
 }
 
@@ -278,4 +278,15 @@ func (l *lease) missing(path string, why error) {
 	for _, h := range ended {
 		h.lost(why)
 	}
+}
+
+// promised is when the nodes of the session's holds may go, zero if there are none.
+func (l *lease) promised() time.Time {
+	promised := l.state().promised
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle() {
+		return time.Time{}
+	}
+	return promised
 }

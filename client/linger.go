@@ -1,11 +1,14 @@
 package client
 
 import (
+	"errors"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/docent-go/docent/internal/inside"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // ClickHouse Keeper keeps a session whose connection was lost until its timeout has
@@ -16,6 +19,13 @@ import (
 // wallSteps is how much later than its timeout Keeper may end a session: it looks
 // every 500 ms.
 const wallSteps = time.Second
+
+// isGone reports whether cause says that the servers have ended the session. A
+// refused handshake does not say so. A leader that was deposed and does not know it
+// refuses sessions that live on under the next leader.
+func isGone(cause error) bool {
+	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
+}
 
 // unburied reports whether a server may keep the session after that end, and does not
 // end it for this client.
@@ -31,7 +41,7 @@ func (s *sessionState) linger() {
 	s.mu.Unlock()
 	due := s.lease.promised()
 	for _, path := range s.lease.nodes() {
-		s.core.remover.add(&removal{owner: s, what: path, full: []string{path}, due: due})
+		s.core.remover.Add(&duties.Removal{Owner: s, What: path, Full: []string{path}, Due: due})
 	}
 }
 
@@ -54,15 +64,4 @@ func (l *lease) nodes() (full []string) {
 		full = append(full, h.full...)
 	}
 	return full
-}
-
-// unique reports whether no other client can have made a node with the name of one of
-// m's: the names are protected.
-func (m *removal) unique() bool {
-	if m.from != nil {
-		return m.from.prefix != ""
-	}
-	return !slices.ContainsFunc(m.full, func(full string) bool {
-		return !strings.HasPrefix(full[strings.LastIndexByte(full, '/')+1:], inside.ProtectedPrefix)
-	})
 }

@@ -1,6 +1,10 @@
 package client
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/client/internal/duties"
+)
 
 // RemovalState says what has become of the removal of a node.
 type RemovalState int
@@ -43,12 +47,12 @@ type RemovalInfo struct {
 	Err   error     // why the newest try failed, or why the removal was given up
 }
 
-// told tells the observer that m is in the given state.
-func (r *remover) told(m *removal, state RemovalState, err error) {
-	hook := r.core.cfg.observer.Removal
+// tellRemoval tells the observer that m is in the given state.
+func (c *core) tellRemoval(m *duties.Removal, state duties.State, err error) {
+	hook := c.cfg.observer.Removal
 	if hook == nil {
 		return
 	}
-	info := RemovalInfo{Path: m.what, State: state, Begun: m.begun, Tries: m.tries, Err: err}
-	r.core.teller.Tell(func() { hook(info) })
+	info := RemovalInfo{Path: m.What, State: RemovalState(state), Begun: m.Begun, Tries: m.Tries, Err: err}
+	c.teller.Tell(func() { hook(info) })
 }

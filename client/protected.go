@@ -97,3 +97,10 @@ func (a *attempt) add(node inside.Node[Client], path string) error {
 	a.nodes = append(a.nodes, n)
 	return nil
 }
+
+// call calls f, unless it is nil.
+func call(f func()) {
+	if f != nil {
+		f()
+	}
+}

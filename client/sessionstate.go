@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -153,6 +154,7 @@ func (s *sessionState) onUp(h wire.Handshake) {
 	if !s.core.sessionUp(s, h) {
 		return
 	}
+	s.core.graves.Bury()
 	s.lease.up()
 	said := []any{"server", h.Server, "session", sessionID(h.SessionID), "timeout", h.Timeout}
 	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
@@ -178,7 +180,7 @@ func (s *sessionState) onOver(err error) {
 	cause := s.causeOf(err)
 	unburied := s.unburied(err)
 	if !unburied && !isGone(err) {
-		s.core.remember(s)
+		s.core.graves.Remember(duties.Dead{ID: s.link.SessionID(), Password: s.link.Password(), Timeout: s.link.Timeout(), Safe: s.lease.promised()})
 	}
 	s.core.sessionOver(s, cause)
 	s.hub.end(cause)

@@ -1,4 +1,4 @@
-package client
+package duties
 
 import (
 	"cmp"
@@ -15,65 +15,37 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// parents are the persistent nodes that this client has made where the servers have
+// Parents are the persistent nodes that this client has made where the servers have
 // no containers. Servers remove a container when it is empty. The client does the
 // same with these nodes. It leaves nodes that another client made, made again, or has
 // written to.
-type parents struct {
-	core *core
+type Parents struct {
+	life Life
 
 	mu      sync.Mutex       // guards the rest; never held across I/O
 	made    map[string]int64 // full path: czxid
 	running bool
 }
 
-func newParents(c *core) *parents { return &parents{core: c, made: map[string]int64{}} }
+// NewParents returns the parents of a client that has made none.
+func NewParents(life Life) *Parents { return &Parents{life: life, made: map[string]int64{}} }
 
-// makeParent makes a missing parent. If spec asks for a container and the servers
-// have none, it makes a persistent node, which the client removes later.
-func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSpec) error {
-	if !spec.container {
-		return s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
-	}
-	err := s.supports(ctx, containerNodes)
-	spec.container = err == nil
-	if err != nil && !errors.Is(err, ErrUnsupported) {
-		return err
-	}
-	x := &wire.Exchange{Request: spec.request(dir, nil)}
-	err = s.call(ctx, x)
-	switch {
-	case spec.container && errors.Is(s.refused(containerNodes, err), ErrUnsupported):
-		return s.makeParent(ctx, dir, spec) // the node is remembered
-	case err == nil && !spec.container:
-		s.core.parents.add(dir, x.Reply.Zxid)
-	}
-	return err
-}
-
-// add notes a node that is to be removed when it is empty.
-func (p *parents) add(dir string, czxid int64) {
-	c := p.core
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Add notes a node that is to be removed when it is empty.
+func (p *Parents) Add(dir string, czxid int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.made[dir] = czxid
-	if !p.running && !c.closing {
-		p.running = true
-		c.wg.Go(p.run) // ends when no node is left, or with the client
-	}
+	p.running = p.running || p.life.Go(p.run) // run ends when no node is left, or with the client
 }
 
 // run looks after the nodes once in a session timeout.
-func (p *parents) run() {
-	c := p.core
-	for ctxerr.Sleep(c.ctx, c.servers.Timeout()) == nil {
-		s, err := c.await(c.ctx, nil, nil)
+func (p *Parents) run() {
+	for ctxerr.Sleep(p.life.Context, p.life.Timeout()) == nil {
+		s, err := p.life.Await(p.life.Context)
 		if err != nil {
 			continue // the credentials are refused, or the client is closed, which ends the loop
 		}
-		p.sweep(s.ctx, s)
+		p.sweep(s.Context(), s)
 		p.mu.Lock()
 		p.running = len(p.made) > 0
 		ended := !p.running
@@ -86,7 +58,7 @@ func (p *parents) run() {
 
 // sweep removes the nodes that are empty. It reports whether there were any: then the
 // nodes above them may be empty now.
-func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
+func (p *Parents) sweep(ctx context.Context, s Session) (removed bool) {
 	p.mu.Lock()
 	all := make([]string, 0, len(p.made))
 	for dir := range p.made {
@@ -96,7 +68,7 @@ func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
 	slices.SortFunc(all, func(a, b string) int { // the deepest first
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
-	for batch := range slices.Chunk(all, deletionsAtOnce) {
+	for batch := range slices.Chunk(all, AtOnce) {
 		removed = p.remove(ctx, s, p.empty(ctx, s, batch)) || removed
 	}
 	return removed
@@ -104,14 +76,14 @@ func (p *parents) sweep(ctx context.Context, s *sessionState) (removed bool) {
 
 // empty returns the deletions of the nodes of dirs that are empty. It forgets nodes
 // that are not this client's any more.
-func (p *parents) empty(ctx context.Context, s *sessionState, dirs []string) (deletions []*wire.Exchange) {
+func (p *Parents) empty(ctx context.Context, s Session, dirs []string) (deletions []*wire.Exchange) {
 	xs := make([]*wire.Exchange, len(dirs))
 	for i, dir := range dirs {
-		xs[i] = asked(wire.OpExists, dir)
+		xs[i] = &wire.Exchange{Request: wire.Request{Op: wire.OpExists, Path: dir}}
 	}
-	ended := s.link.Do(ctx, xs...)
+	ended := s.Do(ctx, xs...)
 	for i, x := range xs {
-		err := s.outcome(ctx, x, ended)
+		err := s.Outcome(ctx, x, ended)
 		now := x.Reply.Stat
 		switch {
 		case errors.Is(err, zk.ErrNoNode), err == nil && (now.Czxid != p.czxid(dirs[i]) || now.Version != 0):
@@ -125,13 +97,13 @@ func (p *parents) empty(ctx context.Context, s *sessionState, dirs []string) (de
 
 // remove sends the deletions. A node that has got a child meanwhile stays. A node
 // that may not be deleted is forgotten.
-func (p *parents) remove(ctx context.Context, s *sessionState, deletions []*wire.Exchange) (removed bool) {
+func (p *Parents) remove(ctx context.Context, s Session, deletions []*wire.Exchange) (removed bool) {
 	if len(deletions) == 0 {
 		return false
 	}
-	ended := s.link.Do(ctx, deletions...)
+	ended := s.Do(ctx, deletions...)
 	for _, x := range deletions {
-		switch err := s.outcome(ctx, x, ended); {
+		switch err := s.Outcome(ctx, x, ended); {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			removed = true
 			p.forget(x.Request.Path)
@@ -142,13 +114,13 @@ func (p *parents) remove(ctx context.Context, s *sessionState, deletions []*wire
 	return removed
 }
 
-func (p *parents) czxid(dir string) int64 {
+func (p *Parents) czxid(dir string) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.made[dir]
 }
 
-func (p *parents) forget(dir string) {
+func (p *Parents) forget(dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.made, dir)
@@ -157,8 +129,8 @@ func (p *parents) forget(dir string) {
 // lastSweep is how long Close waits for the removal of empty parents.
 const lastSweep = time.Second
 
-// leave removes the empty nodes before the client is closed.
-func (p *parents) leave(ctx context.Context, s *sessionState) {
+// Leave removes the empty nodes before the client is closed.
+func (p *Parents) Leave(ctx context.Context, s Session) {
 	ctx, cancel := context.WithTimeout(ctx, lastSweep)
 	defer cancel()
 	for p.sweep(ctx, s) {
