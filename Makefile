@@ -77,11 +77,11 @@ soak: ## play many more seeds of everything; takes a night
 		ENSEMBLE_ELECTION_SEEDS=5000 BARRIER_SEEDS=20000 ENSEMBLE_BARRIER_SEEDS=5000 \
 		NODE_SEEDS=20000 ENSEMBLE_NODE_SEEDS=5000 CACHE_SEEDS=20000 CROWD_SEEDS=20000 SIM_TIMEOUT=24h
 	$(MAKE) linear LINEAR_SEEDS=20000 SIM_TIMEOUT=24h
-	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 48h -run 'Explore|EveryShort|Orders$$' -v ./recipes/...
+	DOCENT_EXPLORE_LONG=1 $(GO) test -count=1 -timeout 48h -run 'Explore|EveryShort|Orders$$' -v ./client/... ./recipes/...
 	$(MAKE) mutants
 
 explore: ## walk the machines and play every short program in the usual form, which the race detector would slow down; one minute
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Explore|EveryShort|Orders$$' -v ./recipes/... | grep -Ev '^(=== |    --- PASS)'
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Explore|EveryShort|Orders$$' -v ./client/... ./recipes/... | grep -Ev '^(=== |    --- PASS)'
 
 TARGETS ?=
 ONLY ?=

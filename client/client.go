@@ -126,7 +126,7 @@ func (c *Client) ready(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	}
-	if err := cfg.lease.check(s.link.Timeout()); err != nil {
+	if err := cfg.lease.lease().Check(s.link.Timeout()); err != nil {
 		return fmt.Errorf("client: connect: %w", trimmed{err})
 	}
 	if cfg.chroot == "" && len(cfg.auth) == 0 {

@@ -71,8 +71,8 @@ func WithClock(wall func() time.Time, slept func() time.Duration) Option {
 
 // Terms are what follows from p for a session timeout.
 func Terms(p LeasePolicy, timeout time.Duration) (life, margin, relay, beat, spare time.Duration) {
-	t := p.terms(timeout)
-	return t.life, t.margin, t.relay, t.beat, p.spare(timeout)
+	t := p.lease().Terms(timeout)
+	return t.Life, t.Margin, t.Relay, t.Beat, p.lease().Spare(timeout)
 }
 
 // ReadWhoseSessionEnds is a read that fails because its connection is closed,

@@ -5,26 +5,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/lease"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 )
 
 // holding is an inside.Holding.
 type holding struct {
-	s     *Session
-	lost  func(error)
-	paths []string
-	full  []string  // as the server knows them
-	one   [1]string // backs full
+	lease.Holding // guarded by the lease's mu
 
-	// Guarded by the lease's mu.
-	cause error     // why the holding ended
-	due   time.Time // if it ended with the lease: when its nodes may go
+	s     *Session
+	paths []string
+	one   [1]string // backs the full paths
 }
 
 // hold is inside.Functions.Hold.
 func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (inside.Holding, error) {
-	h := &holding{s: s, lost: lost}
+	h := &holding{Holding: lease.Holding{Lost: lost}, s: s}
 	full, err := s.fullPaths(h.one[:0], paths)
 	if err != nil {
 		return nil, err
@@ -32,7 +29,7 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 	if _, err := s.session.awaitProduct(ctx); err != nil { // it decides how long the session lives
 		return nil, err
 	}
-	h.paths, h.full = full, full
+	h.paths, h.Full = full, full
 	if s.prefix != "" { // otherwise both are the same
 		h.paths = slices.Clone(paths)
 	}
@@ -48,25 +45,21 @@ func (h *holding) prove(ctx context.Context) error {
 	l := h.s.session.lease
 	for {
 		t := l.state()
-		if t.left >= t.beat/2 {
+		if t.Left >= t.Beat/2 {
 			return nil
 		}
-		if err := l.policy.check(t.timeout); err != nil {
+		if err := l.m.Policy().Check(t.Timeout); err != nil {
 			return err
 		}
-		if err := h.s.confirm(ctx, h.paths, h.full); err != nil {
+		if err := h.s.confirm(ctx, h.paths, h.Full); err != nil {
 			return err
 		}
-		if t = l.state(); t.left >= t.beat/2 {
+		if t = l.state(); t.Left >= t.Beat/2 {
 			return nil
 		}
 		// The server has not yet told the leader of a sign of life that is young
 		// enough.
-		pause := time.NewTimer(t.beat / 4)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if ctxerr.Sleep(ctx, t.Beat/4) != nil {
 			return ctxerr.Ended(ctx)
 		}
 	}
@@ -82,11 +75,11 @@ func (h *holding) Err() error {
 	}
 	s.lease.mu.Lock()
 	defer s.lease.mu.Unlock()
-	return h.cause
+	return h.Cause
 }
 
 func (h *holding) Deadline() time.Time {
-	return h.s.session.lease.state().deadline() // there is a proof, or it would not be held
+	return h.s.session.lease.state().Deadline() // there is a proof, or it would not be held
 }
 
 func (h *holding) Jeopardy() <-chan struct{} {
@@ -96,6 +89,6 @@ func (h *holding) Jeopardy() <-chan struct{} {
 	return l.jeopardy
 }
 
-func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.full) }
+func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.Full) }
 
 func (h *holding) Done() { h.s.session.lease.remove(h) }

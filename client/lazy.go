@@ -30,7 +30,7 @@ func (c *core) check(ctx context.Context, s *sessionState) error {
 	if c.checked.Load() {
 		return nil
 	}
-	if err := c.cfg.lease.check(s.link.Timeout()); err != nil {
+	if err := c.cfg.lease.lease().Check(s.link.Timeout()); err != nil {
 		return &fault{err, OutcomeNeverSent}
 	}
 	if c.cfg.chroot != "" {

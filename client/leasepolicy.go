@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/client/internal/lease"
 )
 
 // ErrUnsafeTimeout says that no lock can be held safely with the session timeout that
 // the servers granted, under the [LeasePolicy] in force. The error says which number
 // to change.
-var ErrUnsafeTimeout = errors.New("client: no lock can be held safely with this session timeout")
+var ErrUnsafeTimeout = lease.ErrUnsafeTimeout
 
 // Heartbeat says what proves that the ensemble keeps the session while
 // something is held.
@@ -92,9 +94,27 @@ func WithLeasePolicy(p LeasePolicy) Option {
 	})
 }
 
+// lease is the policy as the lease has it.
+func (p LeasePolicy) lease() lease.Policy {
+	return lease.Policy{
+		SafetyMargin: p.SafetyMargin, TickTime: p.TickTime, ClockRateError: p.ClockRateError, SchedulingSlack: p.SchedulingSlack,
+		HeartbeatPeriod: p.HeartbeatPeriod, Pings: p.Heartbeat == HeartbeatPings, Standalone: p.Standalone,
+	}
+}
+
+// relay is what wire needs to know of the servers. It is nil if any answer is proof.
+func (p LeasePolicy) relay() func(timeout time.Duration) time.Duration {
+	if p.lease().Trusting() {
+		return nil
+	}
+	return func(timeout time.Duration) time.Duration { return p.lease().Terms(timeout).Relay }
+}
+
 // Period is how long after a proof the next heartbeat is sent, at most, in a session of
 // that timeout that holds something. Under [HeartbeatPings] it says nothing.
-func (p LeasePolicy) Period(timeout time.Duration) time.Duration { return p.terms(timeout).beat }
+func (p LeasePolicy) Period(timeout time.Duration) time.Duration {
+	return p.lease().Terms(timeout).Beat
+}
 
 // Exposure is how long, under [HeartbeatPings], a client may believe that it holds a
 // lock which another client has got. The server it talks to may have been cut off for
@@ -104,9 +124,9 @@ func (p LeasePolicy) Period(timeout time.Duration) time.Duration { return p.term
 func (p LeasePolicy) Exposure(timeout time.Duration) time.Duration {
 	limit := p.SyncLimit
 	if limit == 0 {
-		limit = defaultSyncLimit
+		limit = 5 // ZooKeeper's default
 	}
-	tick, relay := p.tick(timeout), p.terms(timeout).relay
+	tick, relay := p.lease().Tick(timeout), p.lease().Terms(timeout).Relay
 	return time.Duration(limit)*tick + max(tick, relay+timeout/3)
 }
 

@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -54,14 +53,4 @@ func (s *sessionState) lingers() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept.IsZero() || time.Now().Before(s.kept)
-}
-
-// nodes are the nodes of all holdings that were not given up.
-func (l *lease) nodes() (full []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, h := range slices.Concat(l.holdings, l.unreleased) {
-		full = append(full, h.full...)
-	}
-	return full
 }

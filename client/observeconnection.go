@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/docent-go/docent/client/internal/lease"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -22,15 +23,15 @@ type HeartbeatInfo struct {
 }
 
 // told tells the observer of a heartbeat.
-func (l *lease) told(b heartbeat, err error) {
+func (l *leaseKeeper) told(b *lease.Beat, err error) {
 	hook := l.s.core.cfg.observer.Heartbeat
 	if hook == nil {
 		return
 	}
 	t := l.state()
 	info := HeartbeatInfo{
-		Session: l.s.link.SessionID(), Nodes: len(b.nodes),
-		Begun: b.at, Duration: time.Since(b.at), Left: t.left, Full: t.life - t.margin, Err: err,
+		Session: l.s.link.SessionID(), Nodes: len(b.Nodes),
+		Begun: b.At, Duration: time.Since(b.At), Left: t.Left, Full: t.Life - t.Margin, Err: err,
 	}
 	l.s.core.teller.Tell(func() { hook(info) })
 }

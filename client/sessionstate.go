@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/client/internal/lease"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -36,7 +37,7 @@ type sessionState struct {
 	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
 	cancel context.CancelCauseFunc
 
-	lease   *lease
+	lease   *leaseKeeper
 	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
 	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
 	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
@@ -68,7 +69,7 @@ func (c *core) startSession() (*sessionState, error) {
 	}
 	s.hub = newHub(s)
 	s.ctx, s.cancel = context.WithCancelCause(c.ctx)
-	s.lease = newLease(s, c.cfg.lease)
+	s.lease = newLeaseKeeper(s)
 	context.AfterFunc(s.ctx, s.lease.sessionOver)
 	s.link = wire.NewLink(wire.Config{
 		SessionTimeout: c.cfg.sessionTimeout,
@@ -77,8 +78,8 @@ func (c *core) startSession() (*sessionState, error) {
 		MaxReply:       c.cfg.maxReply,
 		Auth:           c.cfg.auth,
 		AuthFirst:      c.refused(),
-		Relay:          c.cfg.relay(),
-		TrustAnswers:   c.cfg.lease.trusting(),
+		Relay:          c.cfg.lease.relay(),
+		TrustAnswers:   c.cfg.lease.lease().Trusting(),
 		Clock:          c.cfg.clock,
 		Pace:           c.servers.Pace,
 		Dial:           c.servers.Dial,
@@ -210,7 +211,7 @@ func (s *sessionState) causeOf(err error) error {
 // machine is suspended, and another server may grant a shorter timeout.
 func (s *sessionState) watchLease() {
 	for {
-		t := time.NewTimer(min(s.expire(), clockCheck))
+		t := time.NewTimer(min(s.expire(), lease.ClockCheck))
 		select {
 		case <-t.C:
 		case <-s.link.Over():

@@ -1,9 +1,14 @@
-package client
+// Package lease says until when the nodes of a session are safe. [Policy] has the formula, and
+// [Machine] decides by it when holds end. Nothing here reads a clock or sends a request: the client's
+// leaseKeeper does.
+package lease
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -38,25 +43,40 @@ import (
 // The session itself ends on less: T after wire.Link's evidence, which is when the
 // newest answered request was sent.
 
-// Defaults of [LeasePolicy].
+// Policy says what is assumed about servers and clocks, and how early a hold ends. It has
+// the fields of client.LeasePolicy, which explains them.
+type Policy struct {
+	SafetyMargin    time.Duration
+	TickTime        time.Duration
+	ClockRateError  float64
+	SchedulingSlack time.Duration
+	HeartbeatPeriod time.Duration
+	Pings           bool // no heartbeats: any answer is proof
+	Standalone      bool
+}
+
+// ErrUnsafeTimeout is client.ErrUnsafeTimeout.
+var ErrUnsafeTimeout = errors.New("client: no lock can be held safely with this session timeout")
+
+// Defaults of [Policy].
 const (
 	defaultTickTime       = 2 * time.Second
-	defaultSyncLimit      = 5
 	defaultClockRateError = 0.001
 	maxBeat               = 5 * time.Second
 	defaultBeats          = 6  // heartbeats in a session timeout
 	mostBeats             = 30 // the same, if a policy asks for more
 )
 
-// terms are the numbers that follow from a policy and a session timeout.
-type terms struct {
-	life   time.Duration // from the moment the leader surely heard of us
-	margin time.Duration
-	relay  time.Duration // signs of life this old are with the leader
-	beat   time.Duration // between two heartbeats
+// Terms are the numbers that follow from a policy and a session timeout.
+type Terms struct {
+	Life   time.Duration // from the moment the leader surely heard of us
+	Margin time.Duration
+	Relay  time.Duration // signs of life this old are with the leader
+	Beat   time.Duration // between two heartbeats
 }
 
-func (p LeasePolicy) terms(timeout time.Duration) terms {
+// Terms are the numbers for a session timeout.
+func (p Policy) Terms(timeout time.Duration) Terms {
 	slack := p.SchedulingSlack
 	if slack == 0 {
 		slack = timeout / 50
@@ -69,15 +89,15 @@ func (p LeasePolicy) terms(timeout time.Duration) terms {
 	if margin == 0 {
 		margin = max(timeout/10, min(time.Second, timeout/4))
 	}
-	t := terms{
-		life:   timeout - time.Duration(float64(timeout)*rate) - slack,
-		margin: margin,
-		relay:  p.tick(timeout)/2 + slack,
-		beat:   min(timeout/defaultBeats, maxBeat),
+	t := Terms{
+		Life:   timeout - time.Duration(float64(timeout)*rate) - slack,
+		Margin: margin,
+		Relay:  p.Tick(timeout)/2 + slack,
+		Beat:   min(timeout/defaultBeats, maxBeat),
 	}
 	if p.HeartbeatPeriod != 0 {
 		least, most := t.periodBounds(timeout)
-		t.beat = max(least, min(p.HeartbeatPeriod, most))
+		t.Beat = max(least, min(p.HeartbeatPeriod, most))
 	}
 	return t
 }
@@ -88,82 +108,73 @@ func (p LeasePolicy) terms(timeout time.Duration) terms {
 // next heartbeat is due, and as much again is to be left: half of it for its answer,
 // and half for another server. So three periods fit into W. A W of less than T/10 has no
 // such period: then it is the shortest one, and check refuses a W of less than two.
-func (t terms) periodBounds(timeout time.Duration) (least, most time.Duration) {
-	return timeout / mostBeats, (t.life - t.margin - t.relay) / 3
+func (t Terms) periodBounds(timeout time.Duration) (least, most time.Duration) {
+	return timeout / mostBeats, (t.Life - t.Margin - t.Relay) / 3
 }
 
-func (p LeasePolicy) tick(timeout time.Duration) time.Duration {
+// Tick is the longest time between two pings of the leader, twice over.
+func (p Policy) Tick(timeout time.Duration) time.Duration {
 	if p.TickTime != 0 {
 		return p.TickTime
 	}
 	return min(defaultTickTime, timeout/2)
 }
 
-// trusting reports whether any answer is proof.
-func (p LeasePolicy) trusting() bool { return p.Standalone || p.Heartbeat == HeartbeatPings }
+// Trusting reports whether any answer is proof.
+func (p Policy) Trusting() bool { return p.Standalone || p.Pings }
 
-// spare is the time that is left for a late answer to a heartbeat, if nothing else
+// Spare is the time that is left for a late answer to a heartbeat, if nothing else
 // goes wrong.
-func (p LeasePolicy) spare(timeout time.Duration) time.Duration {
-	t := p.terms(timeout)
-	if p.trusting() {
-		return t.life - t.margin - timeout/3 // go-zookeeper pings that often
+func (p Policy) Spare(timeout time.Duration) time.Duration {
+	t := p.Terms(timeout)
+	if p.Trusting() {
+		return t.Life - t.Margin - timeout/3 // go-zookeeper pings that often
 	}
 	// A heartbeat proves signs of life from up to relay and one more beat before it. It
 	// has to last until the next heartbeat is answered.
-	return t.life - t.margin - t.relay - 2*t.beat
+	return t.Life - t.Margin - t.Relay - 2*t.Beat
 }
 
-// check refuses a timeout that leaves no time to spare.
-func (p LeasePolicy) check(timeout time.Duration) error {
-	if p.spare(timeout) > 0 {
+// Check refuses a timeout that leaves no time to spare.
+func (p Policy) Check(timeout time.Duration) error {
+	if p.Spare(timeout) > 0 {
 		return nil
 	}
-	t := p.terms(timeout)
+	t := p.Terms(timeout)
 	const step, most = 100 * time.Millisecond, 10 * time.Minute
 	enough := timeout
-	for enough < most && p.spare(enough) <= 0 {
+	for enough < most && p.Spare(enough) <= 0 {
 		enough += step
 	}
 	if enough >= most {
 		return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v no timeout would do: lower LeasePolicy.SafetyMargin or TickTime",
-			ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout))
+			ErrUnsafeTimeout, timeout, t.Margin, p.Tick(timeout))
 	}
 	return fmt.Errorf("%w: %v, with a safety margin of %v and a tick of %v it takes %v: raise WithSessionTimeout (servers grant at most 20 ticks, or their maxSessionTimeout), or lower LeasePolicy.SafetyMargin",
-		ErrUnsafeTimeout, timeout, t.margin, p.tick(timeout), enough.Round(step))
+		ErrUnsafeTimeout, timeout, t.Margin, p.Tick(timeout), enough.Round(step))
 }
 
-// relay is what wire needs to know of the servers. It is nil if any answer is proof.
-func (c *config) relay() func(timeout time.Duration) time.Duration {
-	if c.lease.trusting() {
-		return nil
-	}
-	return func(timeout time.Duration) time.Duration { return c.lease.terms(timeout).relay }
+// State is the state of a lease at one moment.
+type State struct {
+	Terms
+	Proof   wire.Proof
+	Timeout time.Duration
+	Now     time.Time
+
+	Left     time.Duration // until holds end; negative if they should have
+	Promised time.Time     // when the nodes of holds may go
 }
 
-// leaseState is the state of a lease at one moment.
-type leaseState struct {
-	terms
-	proof   wire.Proof
-	timeout time.Duration
-	now     time.Time
-
-	left     time.Duration // until holds end; negative if they should have
-	promised time.Time     // when the nodes of holds may go
-}
-
-// deadline is the instant until which no other client can hold, by the clock that shows
+// Deadline is the instant until which no other client can hold, by the clock that shows
 // most.
-func (t leaseState) deadline() time.Time { return t.now.Add(t.left + t.margin) }
+func (t State) Deadline() time.Time { return t.Now.Add(t.Left + t.Margin) }
 
-// state reads the clocks, and answers both questions of a lease.
-func (l *lease) state() leaseState {
-	proof, timeout := l.s.link.Proof()
-	now := l.s.core.cfg.clock.Now()
-	t := leaseState{terms: l.policy.terms(timeout), proof: proof, timeout: timeout, now: now.At}
+// At answers both questions of a lease, at now.
+func (p Policy) At(proof wire.Proof, timeout time.Duration, now clock.Stamp) State {
+	t := State{Terms: p.Terms(timeout), Proof: proof, Timeout: timeout, Now: now.At}
 	if proof.Kind != wire.NoProof {
-		t.left = t.life - t.margin - now.Since(proof.Alive)
-		t.promised = proof.Alive.At.Add(t.life)
+		t.Left = t.Life - t.Margin - now.Since(proof.Alive)
+		t.Promised = proof.Alive.At.Add(t.Life)
 	}
 	return t
 }
