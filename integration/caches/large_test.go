@@ -142,7 +142,7 @@ type large struct {
 func (l *large) follow(ctx context.Context, t *testing.T, times float64, packets int, opts ...cache.Option) {
 	t.Helper()
 	c := connect(ctx, t, l.n.Addr())
-	before := heap()
+	before, others := heap(), l.watches(ctx, t)
 	begun := time.Now()
 	tree, err := cache.NewTree(c, top, cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Nodes: -1}))...)
 	if err != nil {
@@ -157,13 +157,13 @@ func (l *large) follow(ctx context.Context, t *testing.T, times float64, packets
 	if snapshot.Len() != l.nodes {
 		t.Errorf("%d nodes, want %d", snapshot.Len(), l.nodes)
 	}
-	watches := l.watches(ctx, t)
+	watches := l.watches(ctx, t) - others
 	change, reconnect := costs(ctx, t, l.n, l.writer, c, tree)
 	for range 2 {
 		_, again := costs(ctx, t, l.n, l.writer, c, tree)
 		reconnect = max(reconnect, again)
 	}
-	later, kept := heap()-before, l.watches(ctx, t)
+	later, kept := heap()-before, l.watches(ctx, t)-others
 	t.Logf("read in %v, one by one %v; %d bytes, after reconnections %d, for %d nodes with %d bytes of paths and data; a change %d packets, a reconnection %d; %d watches, later %d",
 		took.Round(time.Millisecond), l.loop.Round(time.Millisecond), used, later, l.nodes, l.raw, change, reconnect, watches, kept)
 	if kept > watches+watches/100 {
@@ -240,9 +240,7 @@ func readInTurn(ctx context.Context, t *testing.T, n *harness.Node) (took time.D
 		}
 	}
 	visit(top)
-	took = time.Since(begun)
-	conn.Close() // with its watches
-	return took, nodes
+	return time.Since(begun), nodes
 }
 
 // costs are the packets that the server received for one change, and for a
