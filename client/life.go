@@ -62,11 +62,17 @@ func (s *sessionState) Outcome(ctx context.Context, x *wire.Exchange, err error)
 	return s.outcome(ctx, x, err)
 }
 
-// Ended reports whether the session is known to be over.
-func (s *sessionState) Ended() bool { return s.over() != nil }
-
-// Lingers is lingers, for duties.
-func (s *sessionState) Lingers() bool { return s.lingers() }
+// Standing is what is known of the session's end. A server may keep a session that is over.
+func (s *sessionState) Standing() duties.Standing {
+	switch {
+	case s.lingers():
+		return duties.Lingers
+	case s.over() != nil:
+		return duties.Over
+	default:
+		return duties.Stands
+	}
+}
 
 // deleteInBackground is inside.Functions.DeleteInBackground.
 func deleteInBackground(s *Session, path string, gone func()) error {

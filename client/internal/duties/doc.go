@@ -25,11 +25,18 @@ type Session interface {
 	Do(ctx context.Context, xs ...*wire.Exchange) error
 	// Outcome is what became of x in a Do that ended with err.
 	Outcome(ctx context.Context, x *wire.Exchange, err error) error
-	Ended() bool // for this client
-	// Lingers says that it has ended, and that a server may keep it with its nodes, and lets
-	// nobody end it.
-	Lingers() bool
+	Standing() Standing
 }
+
+// Standing is what this client knows of the end of a session.
+type Standing int
+
+// A session stands, may then linger, and is over at last.
+const (
+	Stands  Standing = iota
+	Lingers          // it has ended for this client; a server may keep it with its nodes, and lets nobody end it
+	Over
+)
 
 // Life is the client.
 type Life struct {

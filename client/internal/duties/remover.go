@@ -1,21 +1,17 @@
 package duties
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
@@ -28,9 +24,8 @@ type Remover struct {
 	cfg  RemoverConfig
 	wake chan struct{} // holds a token when there may be a new removal
 
-	mu      sync.Mutex // guards the rest; never held across I/O
-	todo    []*Removal
-	running bool
+	mu   sync.Mutex // guards the rest; never held across I/O
+	debt debt
 }
 
 // RemoverConfig is what a remover needs.
@@ -48,50 +43,6 @@ type RemoverConfig struct {
 
 // NewRemover returns a remover that owes nothing.
 func NewRemover(cfg RemoverConfig) *Remover { return &Remover{cfg: cfg, wake: make(chan struct{}, 1)} }
-
-// State says what has become of a removal.
-type State int
-
-// The states of a removal. Owed comes once and first. Failed comes after every try that failed.
-// One of the others comes once, at the end.
-const (
-	Owed        State = iota // the remover has taken it on
-	Failed                   // a try failed, and another follows
-	Done                     // the node is gone, or never was
-	WithSession              // the session is over, and the server deletes the node with it
-	GivenUp                  // the client is closed, or no server accepts it
-)
-
-// Removal is one node to delete, or what one protected create may have left.
-type Removal struct {
-	Owner Session   // nil if the nodes outlive their session
-	What  string    // the node, or the directory in which it may be
-	Full  []string  // the nodes, once they are known
-	From  *Lost     // the create that may have made them; nil if Full is known
-	Due   time.Time // not before then
-	Gone  func()    // is called at the end, or nil
-
-	Begun   time.Time
-	Tries   int
-	backoff backoff.BackOff
-	refused bool  // and that was logged
-	err     error // of the newest try
-}
-
-// Lost is a create of protected nodes whose answer did not come.
-type Lost struct {
-	Request *wire.Exchange
-	Dirs    []string        // where the nodes may be
-	Prefix  string          // of their names; "" if they are not protected
-	Made    func() []string // the nodes that the answer names
-}
-
-// over says that there is nothing left to remove, or that nobody will.
-func (m *Removal) over() {
-	if m.Gone != nil {
-		m.Gone()
-	}
-}
 
 // Remove deletes one node of s.
 func (r *Remover) Remove(s Session, full string) {
@@ -114,39 +65,16 @@ func (r *Remover) added(m *Removal) bool {
 	m.backoff = r.cfg.Policy().BackOff()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// run ends when nothing is left to do, or with the client. It waits for r.mu first.
-	if r.running = r.running || r.cfg.Go(r.run); !r.running {
+	if !r.debt.work && !r.cfg.Go(r.run) { // run ends when nothing is left to do, or with the client; it waits for r.mu first
 		return false
 	}
-	m.Begun = time.Now()
-	r.todo = append(r.todo, m)
+	r.debt.add(m, time.Now())
 	r.cfg.Tell(m, Owed, nil)
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
 	return true
-}
-
-// pointless reports that m's nodes are deleted with their session, or have been.
-func (m *Removal) pointless() bool {
-	return m.Owner != nil && m.Owner.Ended() && (!m.Owner.Lingers() || !m.unique())
-}
-
-// within reports whether s may delete m's nodes.
-func (m *Removal) within(s Session) bool {
-	return m.Owner == nil || m.Owner == s || m.Owner.Lingers()
-}
-
-// unique reports whether no other client can have made a node with the name of one of
-// m's: the names are protected.
-func (m *Removal) unique() bool {
-	if m.From != nil {
-		return m.From.Prefix != ""
-	}
-	return !slices.ContainsFunc(m.Full, func(full string) bool {
-		return !strings.HasPrefix(path.Base(full), inside.ProtectedPrefix)
-	})
 }
 
 func (r *Remover) run() {
@@ -173,19 +101,23 @@ func (r *Remover) run() {
 // giveUp ends the work: the client is closed, or no server accepts it.
 func (r *Remover) giveUp(why error) {
 	r.mu.Lock()
-	left := r.todo
-	r.todo, r.running = nil, false
+	left, ended := r.debt.giveUp()
 	r.mu.Unlock()
+	r.end(ended, WithSession, nil)
+	r.end(left, GivenUp, why)
+	if r.cfg.Closed(why) {
+		return
+	}
 	for _, m := range left {
+		r.cfg.Journal.Say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.What, "reason", why)
+	}
+}
+
+// end tells that removals have ended.
+func (r *Remover) end(ended []*Removal, state State, why error) {
+	for _, m := range ended {
+		r.cfg.Tell(m, state, why)
 		m.over()
-		if m.pointless() {
-			r.cfg.Tell(m, WithSession, nil)
-			continue
-		}
-		r.cfg.Tell(m, GivenUp, why)
-		if !r.cfg.Closed(why) {
-			r.cfg.Journal.Say(slog.LevelWarn, "zookeeper: a node that is no longer wanted could not be removed", "node", m.What, "reason", why)
-		}
 	}
 }
 
@@ -198,47 +130,21 @@ const gathering = 10 * time.Microsecond
 func (r *Remover) round(s Session) (next time.Time, more bool) {
 	_ = ctxerr.Sleep(s.Context(), gathering)
 	r.mu.Lock()
-	now := time.Now()
-	var due, later, over []*Removal
-	for _, m := range r.todo {
-		switch {
-		case m.pointless():
-			r.cfg.Tell(m, WithSession, nil)
-			over = append(over, m)
-		case !m.Due.After(now) && m.within(s):
-			due = append(due, m)
-		default:
-			later = append(later, m)
-		}
-	}
-	r.todo = later
+	known, sought, ended := r.debt.begin(s, time.Now())
 	r.mu.Unlock()
-	for _, m := range over {
-		m.over()
-	}
-	slices.SortStableFunc(due, inLine)
-	sought := slices.IndexFunc(due, func(m *Removal) bool { return m.From != nil })
-	if sought < 0 {
-		sought = len(due)
-	}
-	left := append(r.try(s, due[:sought]), r.try(s, due[sought:])...) // a released node does not wait for a search
+	r.end(ended, WithSession, nil)
+	r.try(s, known) // a released node does not wait for a search
+	r.try(s, sought)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.todo = append(r.todo, left...)
-	for i, m := range r.todo {
-		if i == 0 || m.Due.Before(next) {
-			next = m.Due
-		}
-	}
-	r.running = len(r.todo) > 0
-	return next, r.running
+	return r.debt.rest()
 }
 
 // AtOnce is how many deletions are sent together.
 const AtOnce = 256
 
-// try deletes nodes, and returns the removals of due that are not done.
-func (r *Remover) try(s Session, due []*Removal) (left []*Removal) {
+// try deletes nodes.
+func (r *Remover) try(s Session, due []*Removal) {
 	dirs := map[string][]string{}
 	for batch := range slices.Chunk(due, AtOnce) {
 		for _, m := range batch {
@@ -263,46 +169,25 @@ func (r *Remover) try(s Session, due []*Removal) (left []*Removal) {
 			}
 			xs = xs[len(m.Full):]
 			if m.Tries++; m.err == nil {
-				r.cfg.Tell(m, Done, nil)
-				m.over()
+				r.end([]*Removal{m}, Done, nil)
 				continue
 			}
 			r.cfg.Tell(m, Failed, m.err)
-			r.again(m, m.err)
-			left = append(left, m)
+			r.again(m)
 		}
 	}
-	return left
 }
 
-// inLine orders removals by directory and number. Removals whose nodes have to be
-// sought come last.
-func inLine(a, b *Removal) int {
-	position := func(m *Removal) (dir, number string) {
-		if len(m.Full) == 0 {
-			return m.What, ""
-		}
-		return path.Dir(m.Full[0]), Ending(m.Full[0])
-	}
-	switch {
-	case a.From == nil && b.From != nil:
-		return -1
-	case a.From != nil && b.From == nil:
-		return 1
-	}
-	aDir, aNumber := position(a)
-	bDir, bNumber := position(b)
-	return cmp.Or(strings.Compare(aDir, bDir), strings.Compare(aNumber, bNumber))
-}
-
-// again puts m off after err.
-func (r *Remover) again(m *Removal, err error) {
-	m.Due = time.Now().Add(m.backoff.NextBackOff())
-	if r.cfg.Lasting(err) && !m.refused {
+// again puts m off.
+func (r *Remover) again(m *Removal) {
+	r.mu.Lock()
+	r.debt.again(m, time.Now().Add(m.backoff.NextBackOff()))
+	r.mu.Unlock()
+	if r.cfg.Lasting(m.err) && !m.refused {
 		// The right may be given later. To give up would leave the node in the way of
 		// other clients.
 		m.refused = true
-		r.cfg.Journal.Say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.What, "reason", err)
+		r.cfg.Journal.Say(slog.LevelWarn, "zookeeper: a server refuses to remove a node that is no longer wanted; trying on", "node", m.What, "reason", m.err)
 	}
 }
 
