@@ -164,3 +164,23 @@ func TestClockStepIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// A hold is lost because the session has moved to a server that grants a shorter timeout. The
+// client still leaves the node until the deadline that the holder was told before.
+func TestShorterTimeoutKeepsPromise(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		p := r.promise(c)
+		time.Sleep(20*time.Second + 700*time.Millisecond)
+		p.note()
+		link := r.srv.Client("a")
+		link.Refuse()
+		link.Cut()
+		r.srv.SetSessionTimeouts(time.Second, 4*time.Second)
+		time.Sleep(5 * time.Second)
+		link.Accept()
+		p.kept(r)
+		r.check(p.s.Err())
+	})
+}

@@ -200,13 +200,12 @@ func (l *leaseKeeper) missing(path string, why error) {
 
 // promised is when the nodes of the session's holds may go, zero if there are none.
 func (l *leaseKeeper) promised() time.Time {
-	promised := l.state().Promised
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m.Idle() {
 		return time.Time{}
 	}
-	return promised
+	return l.m.Promised(l.state())
 }
 
 // nodes are the nodes of all holdings that were not given up.

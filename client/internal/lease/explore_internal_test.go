@@ -18,6 +18,7 @@ const (
 	quarter = time.Second / 4
 	second  = 4
 	timeout = 6 * time.Second
+	shorter = timeout - timeout/4 // what another server grants
 	longest = 9 * second
 	lowest  = -2 * second
 )
@@ -25,20 +26,20 @@ const (
 // A session timeout of 6 s, of which holds have 4.5 s after a proof of now. A proof is a
 // second older than its write, or up to one heartbeat more.
 var (
-	played  = Policy{SafetyMargin: time.Second, TickTime: time.Second, SchedulingSlack: time.Second / 2, ClockRateError: 1e-12}
-	terms   = played.Terms(timeout)
-	life    = int16(terms.Life.Round(quarter) / quarter)
-	margin  = int16(terms.Margin / quarter)
-	relay   = int16(terms.Relay / quarter)
-	between = int16(terms.Beat / quarter)
-	epoch   = time.Unix(1000, 0)
+	played = Policy{SafetyMargin: time.Second, TickTime: time.Second, SchedulingSlack: time.Second / 2, ClockRateError: 1e-12}
+	margin = int16(played.Terms(timeout).Margin / quarter)
+	relay  = int16(played.Terms(timeout).Relay / quarter)
+	epoch  = time.Unix(1000, 0)
 )
 
-// flight is a heartbeat that was sent. Its ages are by the monotonic clock and by the true one.
+// off is by how much other clocks show more than the monotonic one, since some moment.
+type off struct{ true, boot, wall int16 }
+
+// flight is a heartbeat that was sent.
 type flight struct {
 	stage    stage
-	age      int16
-	trueAge  int16
+	age      int16 // by the monotonic clock
+	off      off
 	patience int16
 	behind   int16 // committed: how much older the sign of life is that the leader has
 }
@@ -72,39 +73,59 @@ const (
 // leaseWorld is a lease, a client's clocks and connection, and the server's side of the session. All
 // times are ages, or how long something is still to come.
 type leaseWorld struct {
-	proofSent, alive, trueAlive int16 // of the newest proof
-	heard                       int16 // since the leader started its timer of the session, truly
-	ended                       bool  // by the server
-	timer                       int16 // due in
-	armed                       bool
-	now                         flight // on the present connection
-	old                         flight // on the one before
-	awaited                     int8   // 1: now, 2: old
-	beaten                      int16  // -1 without a heartbeat on this connection
-	doubt                       bool
-	doubted                     int16
-	up                          bool
-	closed                      bool // the client has ended the session
-	claims                      [2]claim
-	freezes, sleeps, cuts, lost int8 // that may still happen
-	claimed, gone               int8
+	proofSent, alive int16 // of the newest proof, by the monotonic clock
+	off              off   // since alive
+	short            bool  // a server has granted the shorter timeout
+	heard            int16 // since the leader started its timer of the session, truly
+	ended            bool  // by the server
+	timer            int16 // due in
+	armed            bool
+	now              flight // on the present connection
+	old              flight // on the one before
+	awaited          int8   // 1: now, 2: old
+	beaten           int16  // -1 without a heartbeat on this connection
+	doubt            bool
+	doubted          int16
+	up               bool
+	closed           bool // the client has ended the session
+	claims           [2]claim
+	long             bool // a holder may have been told a deadline that rests on the longer one
+	bounds                // of what may still happen
+}
+
+// terms are those that the client knows of.
+func (w *leaseWorld) terms() Terms {
+	if w.short {
+		return played.Terms(shorter)
+	}
+	return played.Terms(timeout)
+}
+
+func (w *leaseWorld) life() int16 { return int16(w.terms().Life.Round(quarter) / quarter) }
+
+// bounds are how often something may happen.
+type bounds struct {
+	freezes, sleeps, restores, steps, cuts, shortens, claims, gone int8
 }
 
 // leaseModel bounds what may happen. bug is planted.
 type leaseModel struct {
-	freezes, sleeps, cuts, lost, claims, gone int8
-	fair                                      bool // each heartbeat is answered before the shell gives it up, and timers are in time
-	bug                                       string
+	bounds
+	fair bool // each heartbeat is answered before the shell gives it up, and timers are in time
+	bug  string
 }
 
 type leaseMove int8
 
 const (
-	passes     leaseMove = iota
-	sleeps               // the machine, for a second
-	fires                // the timer
-	commits              // the server, with the newest sign of life
-	commitsOld           // the server, with one that is a heartbeat older
+	passes   leaseMove = iota
+	sleeps             // the machine, for a second
+	restores           // a snapshot of the machine, a second later: the wall clock alone shows it
+	stepsOn            // the wall clock, by a second
+	stepsBack
+	fires      // the timer
+	commits    // the server, with the newest sign of life
+	commitsOld // the server, with one that is a heartbeat older
 	answers
 	saysGone // answers that the node of the first claim is gone
 	givesUp  // the shell, on a heartbeat
@@ -112,7 +133,8 @@ const (
 	reportsOld
 	cuts
 	connects
-	ends // the server, the session
+	connectsShort // to a server that grants the shorter timeout
+	ends          // the server, the session
 	claims0
 	claims1
 	claimsShared
@@ -121,23 +143,33 @@ const (
 )
 
 var moveNames = []string{
-	"time passes", "the machine sleeps", "the timer fires", "the server commits", "the server commits, and the leader has an older sign",
+	"time passes", "the machine sleeps", "the machine is restored", "the wall clock is set on", "the wall clock is set back", "the timer fires", "the server commits", "the server commits, and the leader has an older sign",
 	"the answer comes", "the answer says that a node is gone", "the answer is awaited no more", "a broken heartbeat ends", "an old heartbeat ends",
-	"the connection is cut", "the connection stands", "the server ends the session", "0 holds", "1 holds", "1 holds on the node of 0", "0 releases", "1 releases",
+	"the connection is cut", "the connection stands", "the connection stands, with a shorter timeout", "the server ends the session", "0 holds", "1 holds", "1 holds on the node of 0", "0 releases", "1 releases",
 }
 
 func ago(age int16) time.Time { return epoch.Add(-time.Duration(age) * quarter) }
 
-// reading is the lease's state now. slept is how long the machine has slept since the proof.
+// reading is the lease's state now.
 func (w *leaseWorld) reading(bug string) State {
-	slept := time.Duration(w.trueAlive-w.alive) * quarter
-	proof := wire.Proof{Kind: wire.QuorumWrite, Sent: clock.Stamp{At: ago(w.proofSent)}, Alive: (&clock.Clock{}).At(ago(w.alive), 0)}
-	t := played.At(proof, timeout, (&clock.Clock{}).At(epoch, slept))
+	stamp := func(at time.Time, o off) clock.Stamp {
+		wall := at.Add(time.Duration(o.wall) * quarter)
+		return (&clock.Clock{Wall: func() time.Time { return wall }}).At(at, time.Duration(o.boot)*quarter)
+	}
+	granted, o := timeout, w.off
+	if w.short {
+		granted = shorter
+	}
 	switch bug {
-	case "no margin":
-		t.Left += t.Margin
 	case "sleep does not count":
-		t.Left += slept
+		o = off{}
+	case "the wall clock does not count":
+		o.wall = 0
+	}
+	proof := wire.Proof{Kind: wire.QuorumWrite, Sent: clock.Stamp{At: ago(w.proofSent)}, Alive: stamp(ago(w.alive), off{})}
+	t := played.At(proof, granted, stamp(epoch, o))
+	if bug == "no margin" {
+		t.Left += t.Margin
 	}
 	return t
 }
@@ -151,8 +183,8 @@ func (w *leaseWorld) node(i int) string {
 	return names[i]
 }
 
-// machine is the lease with its holdings, which the claims stand for.
-func (w *leaseWorld) machine() (*Machine, [2]*Holding) {
+// lease is the lease with its holdings, which the claims stand for.
+func (p *leaseModel) lease(w *leaseWorld) (*Machine, [2]*Holding) {
 	m := New(played, func(full []string) int { return len(full) })
 	var all [2]*Holding
 	for i := range w.claims {
@@ -165,6 +197,9 @@ func (w *leaseWorld) machine() (*Machine, [2]*Holding) {
 			m.unreleased = append(m.unreleased, all[i])
 		case unused, over:
 		}
+	}
+	if m.life = w.terms().Life; w.long && p.bug != "a shorter timeout counts at once" {
+		m.life = played.Terms(timeout).Life
 	}
 	m.beats, m.awaited = 2, int(w.awaited)
 	if w.beaten >= 0 {
@@ -191,6 +226,7 @@ func (w *leaseWorld) keep(m *Machine, all [2]*Holding) {
 			*c = claim{state: over}
 		}
 	}
+	w.long = !m.Idle() && m.life > w.terms().Life
 	w.awaited = int8(min(m.awaited, 2))
 	w.beaten = -1
 	if !m.beaten.IsZero() {
@@ -206,21 +242,25 @@ func quarters(d time.Duration) int16 {
 	return int16(max(lowest, min((d+quarter-1)/quarter, longest)))
 }
 
-// pass lets time pass on both clocks, or on the true one only.
-func (w *leaseWorld) pass(d int16, asleep bool) {
-	older := func(age *int16) { *age = min(*age+d, longest) }
-	older(&w.heard)
-	older(&w.trueAlive)
+// drift moves clocks against the monotonic one.
+func (w *leaseWorld) drift(d off) {
+	for _, o := range []*off{&w.off, &w.now.off, &w.old.off} {
+		*o = off{o.true + d.true, o.boot + d.boot, o.wall + d.wall}
+	}
 	for _, f := range []*flight{&w.now, &w.old} {
-		if f.stage != noFlight {
-			older(&f.trueAge)
+		if f.stage == noFlight {
+			*f = flight{}
 		}
 	}
-	if asleep {
-		return
+	w.heard = min(w.heard+d.true, longest)
+}
+
+// pass lets time pass on all clocks.
+func (w *leaseWorld) pass(d int16) {
+	older := func(age *int16) { *age = min(*age+d, longest) }
+	for _, age := range []*int16{&w.heard, &w.alive, &w.proofSent} {
+		older(age)
 	}
-	older(&w.alive)
-	older(&w.proofSent)
 	for _, f := range []*flight{&w.now, &w.old} {
 		if f.stage != noFlight {
 			older(&f.age)
@@ -261,24 +301,28 @@ func (p *leaseModel) moves(w *leaseWorld, moves []leaseMove) []leaseMove {
 	add(givesUp, w.now.stage != noFlight && w.now.stage != broken && w.now.age >= w.now.patience && !p.fair)
 	add(reports, w.now.stage == broken)
 	add(reportsOld, w.old.stage != noFlight)
-	add(connects, !w.up && w.old.stage == noFlight)
-	add(ends, !w.ended && w.heard >= life)
+	add(connects, !w.up && w.old.stage == noFlight && !w.ended)
+	add(connectsShort, !w.up && w.old.stage == noFlight && !w.ended && w.shortens > 0)
+	add(ends, !w.ended && w.heard >= w.life())
 	add(cuts, w.up && w.cuts > 0)
 	for i := range w.claims {
 		add(releases0+leaseMove(i), w.claims[i].state == held || w.claims[i].state == unreleased)
 	}
-	may := w.claimed > 0 && w.reading(p.bug).Left >= terms.Beat/2
+	may := w.bounds.claims > 0 && w.reading(p.bug).Left >= w.terms().Beat/2
 	add(claims0, may && w.claims[0].state == unused)
 	add(claims1, may && w.claims[1].state == unused)
 	add(claimsShared, may && w.claims[1].state == unused && (w.claims[0].state == held || w.claims[0].state == unreleased))
 	add(sleeps, w.sleeps > 0)
+	add(restores, w.restores > 0)
+	add(stepsOn, w.steps > 0)
+	add(stepsBack, w.steps > 0)
 	add(passes, !p.fair && (!overdue || w.freezes > 0) || p.fair && !overdue && !slow)
 	return moves
 }
 
 func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 	doubted, before := w.doubt, *w
-	m, all := w.machine()
+	m, all := p.lease(w)
 	t := w.reading(p.bug)
 	arm := func() {
 		if w.armed = !m.Idle(); w.armed {
@@ -300,25 +344,37 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 			w.freezes--
 		}
 		if p.fair {
-			w.pass(1, false)
+			w.pass(1)
 		} else {
-			w.pass(second, false)
+			w.pass(second)
 		}
-		return p.check(w, move, before)
+		return p.check(w, before)
 	case sleeps:
 		w.sleeps--
-		w.pass(second, true)
-		return p.check(w, move, before)
+		w.drift(off{second, second, second})
+		return p.check(w, before)
+	case restores:
+		w.restores--
+		w.drift(off{true: second, wall: second})
+		return p.check(w, before)
+	case stepsOn:
+		w.steps--
+		w.drift(off{wall: second})
+		return p.check(w, before)
+	case stepsBack:
+		w.steps--
+		w.drift(off{wall: -second})
+		return p.check(w, before)
 	case ends:
 		w.ended = true
-		return p.check(w, move, before)
+		return p.check(w, before)
 	case commits, commitsOld:
 		w.now.stage, w.now.behind = committed, relay
 		if move == commitsOld {
-			w.now.behind += between
+			w.now.behind += int16(w.terms().Beat / quarter)
 		}
-		w.heard = min(w.heard, w.now.trueAge+w.now.behind)
-		return p.check(w, move, before)
+		w.heard = min(w.heard, w.now.age+w.now.off.true+w.now.behind)
+		return p.check(w, before)
 	case fires:
 		ended := m.Expire(t)
 		if p.fair && len(ended) > 0 {
@@ -373,7 +429,7 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		}
 	case answers:
 		if age := w.now.age + w.now.behind; age < w.alive {
-			w.alive, w.trueAlive, w.proofSent = age, w.now.trueAge+w.now.behind, w.now.age
+			w.alive, w.off, w.proofSent = age, w.now.off, w.now.age
 		}
 		w.now = flight{}
 		finish(1, nil)
@@ -383,9 +439,6 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		m.Missing(w.node(0))
 		finish(1, nil)
 	case givesUp:
-		if w.lost--; w.lost < 0 {
-			w.lost = 0
-		}
 		w.now, w.up = flight{}, false // the shell drops the connection
 		finish(1, errPlayed)
 		m.Endanger(errPlayed, epoch)
@@ -402,8 +455,11 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 			w.now.stage = broken
 		}
 		m.Endanger(errPlayed, epoch)
-	case connects:
-		w.up = true
+	case connects, connectsShort:
+		if w.up = true; move == connectsShort { // the leader starts its timer again, for less
+			w.shortens--
+			w.short, w.heard = true, 0
+		}
 		w.old, w.now = w.now, flight{}
 		if w.old.stage != noFlight && w.awaited == 1 {
 			m.awaited = 2
@@ -412,7 +468,7 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 			w.timer = 0
 		}
 	case claims0, claims1, claimsShared:
-		w.claimed--
+		w.bounds.claims--
 		i := min(int(move-claims0), 1)
 		w.claims[i] = claim{state: held, shared: move == claimsShared}
 		all[i].Full = []string{w.node(i)}
@@ -427,14 +483,14 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		m.doubt = nil
 	}
 	w.keep(m, all)
-	if doubted && !w.doubt && w.proofSent >= before.doubted && (move != connects || before.claims[0].state == held || before.claims[1].state == held) {
+	if doubted && !w.doubt && w.proofSent >= before.doubted && (move != connects && move != connectsShort || before.claims[0].state == held || before.claims[1].state == held) {
 		return errors.New("the doubt ends without a newer proof")
 	}
-	return p.check(w, move, before)
+	return p.check(w, before)
 }
 
 // check compares what holders believe with what the server may do.
-func (p *leaseModel) check(w *leaseWorld, _ leaseMove, before leaseWorld) error {
+func (p *leaseModel) check(w *leaseWorld, before leaseWorld) error {
 	t := w.reading(p.bug)
 	for i := range w.claims {
 		c := &w.claims[i]
@@ -445,7 +501,7 @@ func (p *leaseModel) check(w *leaseWorld, _ leaseMove, before leaseWorld) error 
 			continue
 		}
 		if t.Left > 0 { // a holder that asks now is told so, and when it must stop
-			if w.ended || life-w.heard < margin {
+			if w.ended || w.life()-w.heard < margin {
 				return errors.New("a hold is valid when its session may soon end at the server")
 			}
 			c.told = max(c.told, quarters(t.Deadline().Sub(epoch)))
@@ -453,7 +509,7 @@ func (p *leaseModel) check(w *leaseWorld, _ leaseMove, before leaseWorld) error 
 		if !w.armed {
 			return errors.New("no timer looks after a hold")
 		}
-		if left := life - margin - w.alive; w.timer > max(second, lowest) || w.timer > max(left, 0) {
+		if left := w.life() - margin - w.alive; w.timer > max(second, lowest) || w.timer > max(left, 0) {
 			return errors.New("the timer is late")
 		}
 	}
@@ -463,30 +519,32 @@ func (p *leaseModel) check(w *leaseWorld, _ leaseMove, before leaseWorld) error 
 func (p *leaseModel) machine() *explore.Machine[leaseWorld, leaseMove] {
 	return &explore.Machine[leaseWorld, leaseMove]{
 		Start: leaseWorld{
-			up: true, beaten: -1, freezes: p.freezes, sleeps: p.sleeps, cuts: p.cuts, lost: p.lost, claimed: p.claims, gone: p.gone,
+			up: true, beaten: -1, bounds: p.bounds,
 		},
 		Moves: p.moves,
 		Apply: p.apply,
 		Must:  func(leaseMove) bool { return false },
 		Waits: func(*leaseWorld) string { return "" },
 		Tell: func(w *leaseWorld, m leaseMove) string {
-			return fmt.Sprintf("%s: alive %d/%d, heard %d, timer %d/%v, %v, doubt %v", moveNames[m], w.alive, w.trueAlive, w.heard, w.timer, w.armed, w.claims, w.doubt)
+			return fmt.Sprintf("%s: alive %d%+v, heard %d, timer %d/%v, %v, doubt %v", moveNames[m], w.alive, w.off, w.heard, w.timer, w.armed, w.claims, w.doubt)
 		},
 	}
 }
 
 func leaseModels() map[string]*leaseModel {
 	all := map[string]*leaseModel{
-		"well":  {fair: true, claims: 2},
-		"a cut": {cuts: 1, claims: 1},
-		"sleep": {sleeps: 1, freezes: 1, claims: 1},
-		"two":   {claims: 2},
-		"gone":  {claims: 2, gone: 1},
+		"well":       {fair: true, bounds: bounds{claims: 2}},
+		"a cut":      {bounds: bounds{cuts: 1, shortens: 1, claims: 1}},
+		"sleep":      {bounds: bounds{sleeps: 1, freezes: 1, claims: 1}},
+		"restored":   {bounds: bounds{restores: 1, freezes: 1, claims: 1}},
+		"wall clock": {bounds: bounds{steps: 2, claims: 1}},
+		"two":        {bounds: bounds{claims: 2}},
+		"gone":       {bounds: bounds{claims: 2, gone: 1}},
 	}
 	if os.Getenv("DOCENT_EXPLORE_LONG") != "" {
-		all["two, a cut"] = &leaseModel{cuts: 1, claims: 2}
-		all["cuts and freezes"] = &leaseModel{cuts: 2, freezes: 1, sleeps: 1, claims: 1}
-		all["all of it"] = &leaseModel{cuts: 1, freezes: 1, sleeps: 1, claims: 2, gone: 1} // minutes
+		all["two, a cut"] = &leaseModel{bounds: bounds{cuts: 1, shortens: 1, claims: 2}}
+		all["cuts and freezes"] = &leaseModel{bounds: bounds{cuts: 2, freezes: 1, sleeps: 1, claims: 1}}
+		all["all of it"] = &leaseModel{bounds: bounds{cuts: 1, freezes: 1, sleeps: 1, claims: 2, gone: 1}} // minutes
 	}
 	return all
 }
@@ -507,14 +565,16 @@ func TestExploreLease(t *testing.T) {
 func TestExploreLeaseFindsBugs(t *testing.T) {
 	t.Parallel()
 	for bug, of := range map[string]struct{ model, want string }{
-		"no margin":                       {"a cut", "the timer is late"},
-		"sleep does not count":            {"sleep", "may soon end"},
-		"nodes go with the holds":         {"a cut", "before the deadline"},
-		"the session ends with the holds": {"a cut", "before the deadline"},
-		"nodes go that others have":       {"two", "a node goes"},
-		"any answer ends the wait":        {"a cut", "two heartbeats"},
-		"the timer is not set":            {"well", "no timer"},
-		"any proof ends the doubt":        {"a cut", "without a newer proof"},
+		"no margin":                        {"a cut", "the timer is late"},
+		"sleep does not count":             {"sleep", "may soon end"},
+		"the wall clock does not count":    {"restored", "may soon end"},
+		"a shorter timeout counts at once": {"a cut", "before the deadline"},
+		"nodes go with the holds":          {"a cut", "before the deadline"},
+		"the session ends with the holds":  {"a cut", "before the deadline"},
+		"nodes go that others have":        {"two", "a node goes"},
+		"any answer ends the wait":         {"a cut", "two heartbeats"},
+		"the timer is not set":             {"well", "no timer"},
+		"any proof ends the doubt":         {"a cut", "without a newer proof"},
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()

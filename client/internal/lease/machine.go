@@ -44,6 +44,7 @@ type Machine struct {
 
 	holdings   []*Holding
 	unreleased []*Holding
+	life       time.Duration   // the longest that a deadline which a holder was told may rest on
 	beats      int             // heartbeats so far
 	awaited    int             // the number of the heartbeat whose answer may still come, 0 if none
 	beaten     time.Time       // when the newest heartbeat was due on the present connection
@@ -101,6 +102,10 @@ func (m *Machine) Up() {
 // Add makes h rely on the lease. It reports whether h is the first: then the timer is to be set.
 func (m *Machine) Add(h *Holding, t State) (first bool) {
 	m.Relieve(t)
+	if m.Idle() {
+		m.life = 0
+	}
+	m.life = max(m.life, t.Life) // a server may grant less later
 	m.holdings = append(m.holdings, h)
 	return len(m.holdings) == 1
 }
@@ -115,6 +120,10 @@ func (m *Machine) Remove(h *Holding) {
 	}
 }
 
+// Promised is when the nodes of holds may go. It comes after State.Promised if another server has
+// granted a shorter timeout since holders were told a deadline.
+func (m *Machine) Promised(t State) time.Time { return t.Promised.Add(max(0, m.life-t.Life)) }
+
 // Expire ends all holdings if no time is left, and returns them.
 func (m *Machine) Expire(t State) (ended []*Holding) {
 	if t.Left > 0 {
@@ -122,7 +131,7 @@ func (m *Machine) Expire(t State) (ended []*Holding) {
 	}
 	ended, m.holdings = m.holdings, nil
 	for _, h := range ended {
-		h.due = t.Promised
+		h.due = m.Promised(t)
 	}
 	m.unreleased = append(m.unreleased, ended...)
 	return ended
@@ -165,7 +174,7 @@ type Beat struct {
 // Look says what is to be done at t. [Machine.Expire] has been called for t, and the lease is not idle.
 func (m *Machine) Look(t State) (s Step) {
 	m.Relieve(t)
-	if len(m.unreleased) > 0 && !t.Now.Before(t.Promised) {
+	if len(m.unreleased) > 0 && !t.Now.Before(m.Promised(t)) {
 		return Step{End: true}
 	}
 	s.Remove = m.inTheWay(t)
@@ -207,7 +216,7 @@ func (m *Machine) Next(t State) time.Duration {
 		if t.Left > 0 {
 			d = min(d, h.due.Sub(t.Now))
 		} else {
-			d = min(d, t.Promised.Sub(t.Now))
+			d = min(d, m.Promised(t).Sub(t.Now))
 		}
 	}
 	return d
@@ -242,7 +251,7 @@ func (m *Machine) nextBeat(t State) *Beat {
 	}
 	patience := t.Left / 2
 	if t.Left <= 0 {
-		patience = t.Promised.Sub(t.Now)
+		patience = m.Promised(t).Sub(t.Now)
 	}
 	m.beats++
 	m.awaited, m.beaten = m.beats, t.Now

@@ -39,6 +39,7 @@ import (
 //	when may nodes go   not before the latest deadline that a holder was told: promised is
 //	                    proof.Alive + life by the monotonic clock, which nobody sets and
 //	                    which never shows more than the clock that shows most
+//	                    ([Machine.Promised] is later if T has become less)
 //
 // The session itself ends on less: T after wire.Link's evidence, which is when the
 // newest answered request was sent.
