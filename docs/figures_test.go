@@ -73,7 +73,7 @@ var figures = []figure{
 		},
 	},
 	{
-		"when a participant gives way to the same id again", "recipes/leader_candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
+		"when a participant gives way to the same id again", "recipes/internal/candidacy/candidacy.go", `deferAgain = (\d+) \* time\.Second`, []quote{
 			{"internals/election-protocol.md", `to the same id again within (\d+) seconds`},
 		},
 	},

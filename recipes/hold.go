@@ -3,7 +3,10 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/client"
 )
 
 // Hold is a lock that is held. It is safe for concurrent use. Every hold must
@@ -118,3 +121,114 @@ func (e *causeless) Is(target error) bool {
 
 // As finds what the error wraps.
 func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
+
+// AnyHold is what a [Hold], a [WriteHold], a [Lease] and a [MultiHold] have in
+// common: code that takes an AnyHold works under every lock. The methods are
+// described at [Hold]. Before v1 methods may be added.
+type AnyHold interface {
+	// LockPath is the path of the lock, for people. That of a MultiHold names
+	// all its locks, joined by plus signs.
+	LockPath() string
+	// Context is done when the hold ends, with the reason as its cause.
+	Context() context.Context
+	// Err is nil while the lock is held. Afterwards it matches ErrReleased or
+	// ErrLost.
+	Err() error
+	// Deadline is the instant before which no other contender holds the lock.
+	Deadline() time.Time
+	// Jeopardy returns a channel that is closed while the hold is in doubt.
+	Jeopardy() <-chan struct{}
+	// FencingToken grows with every hold of the lock.
+	FencingToken() int64
+	// Confirm asks the ensemble whether the lock is held.
+	Confirm(ctx context.Context) error
+	// Guard applies ops in one transaction that commits only while the lock
+	// is held.
+	Guard(ctx context.Context, ops ...client.Op) ([]client.OpResult, error)
+	// Release ends the hold.
+	Release(ctx context.Context) error
+	// Close is Release within one session timeout.
+	Close() error
+}
+
+// LockPath is the path of the lock that is held, as it was given to the lock's
+// constructor; see also [Hold.Path].
+func (h *Hold) LockPath() string { return h.grant.lock }
+
+// LockPath names the paths of the locks, joined by plus signs, as
+// [InterProcessMultiLock.Path]. It is for people.
+func (h *MultiHold) LockPath() string { return h.path }
+
+// releaseGrace is how long Do waits for the release after its context has ended.
+// What is not removed by then is removed in the background.
+const releaseGrace = time.Second
+
+// do runs fn while acquire's hold lasts.
+func do[H AnyHold](ctx context.Context, acquire func(context.Context) (H, error), fn func(ctx context.Context, hold H) error) (err error) {
+	if fn == nil {
+		return errNoFunction
+	}
+	hold, err := acquire(ctx)
+	if err != nil {
+		return err
+	}
+	within := hold.Context()
+	if deadline, ok := ctx.Deadline(); ok { // for functions that pass deadlines on
+		var end context.CancelFunc
+		within, end = context.WithDeadline(within, deadline)
+		defer end()
+	}
+	work, cancel := context.WithCancelCause(within)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer func() {
+		ended := !stop()
+		if err != nil && ended && errors.Is(err, work.Err()) && !errors.Is(err, ctx.Err()) { // work's deadline and ctx's are two timers
+			err = fmt.Errorf("%w: %w", ctx.Err(), &uncancelled{err})
+		}
+		cancel(ErrReleased)
+		err = summed(err, leave(ctx, hold, ended))
+	}()
+	return fn(work, hold)
+}
+
+// leave releases the hold of a do with ctx. Once ctx has ended, the caller does
+// not wait for long.
+func leave(ctx context.Context, hold AnyHold, ended bool) error {
+	if deadline, ok := ctx.Deadline(); !ended && (!ok || time.Now().Before(deadline)) {
+		return hold.Close()
+	}
+	short, done := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
+	defer done()
+	return hold.Release(short)
+}
+
+// summed joins what fn returned with the error of the release. After a loss the
+// error does not match the error of any context. The loss cancelled fn's context.
+// A caller that tests for context.Canceled first would take the loss for its own
+// cancellation.
+func summed(err, released error) error {
+	switch {
+	case released == nil: // fn's error stays itself
+		return err
+	case err == nil, errors.Is(released, err): // fn returned the cause of its context, which need not be said twice
+		return released
+	case errors.Is(released, ErrLost):
+		return fmt.Errorf("%w; the function returned: %w", released, &uncancelled{err}) // one line for a log
+	default:
+		return joined(err, released)
+	}
+}
+
+// uncancelled matches all that its error does but the end of a context.
+type uncancelled struct{ err error }
+
+func (e *uncancelled) Error() string { return e.err.Error() }
+
+// Is reports whether the error matches target, unless that is the end of a
+// context.
+func (e *uncancelled) Is(target error) bool {
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+// As finds what the error wraps.
+func (e *uncancelled) As(target any) bool { return errors.As(e.err, target) }

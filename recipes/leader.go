@@ -26,6 +26,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/recipes/internal/candidacy"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/retry"
 )
@@ -149,10 +150,10 @@ func (e *Election) Path() string { return e.l.path }
 // Campaign may be called again after any error. [Election.Run] does that.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	outer := around(ctx)
-	c := newCandidacy(e.preferred)
+	c := candidacy.New(e.preferred)
 	for {
 		t, err := e.campaign(ctx, false, c)
-		if !c.ended(err) {
+		if !c.Ended(err != nil, deletedInLine(err)) {
 			return t, err
 		}
 		if ended := ctxerr.Ended(ctx); ended != nil {
@@ -164,13 +165,19 @@ func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	}
 }
 
+// deletedInLine reports whether a campaign ended because another client has deleted its node,
+// before it had a term.
+func deletedInLine(err error) bool {
+	return errors.Is(err, ErrNodeDeleted) && !errors.Is(err, ErrLost)
+}
+
 // TryCampaign leads if no other participant leads or waits. It never waits for others,
 // only for the servers' answers, within ctx. If another participant is ahead,
 // TryCampaign returns a [*BusyError] that names that one. Otherwise it is like Campaign,
 // except that it asks for no preferred participant, and fails with [ErrNodeDeleted] if
 // another client deletes its node.
 func (e *Election) TryCampaign(ctx context.Context) (*Term, error) {
-	return e.campaign(ctx, true, &candidacy{})
+	return e.campaign(ctx, true, &candidacy.Campaign{})
 }
 
 // Do campaigns and runs fn as the leader, for one term. It treats fn, its context, the
@@ -185,7 +192,7 @@ func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term 
 }
 
 // campaign is one place in line, and the term that comes of it.
-func (e *Election) campaign(ctx context.Context, try bool, c *candidacy) (*Term, error) {
+func (e *Election) campaign(ctx context.Context, try bool, c *candidacy.Campaign) (*Term, error) {
 	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, c, try})
 	if err != nil {
 		return nil, err
@@ -219,9 +226,9 @@ func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
 // candidate is the protocol of one campaign.
 type candidate struct {
 	*Election
-	*candidacy
 
-	try bool
+	decide *candidacy.Campaign
+	try    bool
 }
 
 // reenter refuses a campaign that would wait for a term of its own caller.
@@ -241,7 +248,7 @@ func (c candidate) join(ctx context.Context) (*seqqueue.Member, error) {
 	}
 	m, err := join(ctx)
 	if err == nil {
-		c.joined()
+		c.decide.Joined()
 		c.sessions.add(m.Session)
 	}
 	return m, err
@@ -260,7 +267,7 @@ func (c candidate) turn(ctx context.Context, m *seqqueue.Member, wait bool) (pla
 // outranked reports whether m goes behind a preferred participant. If the line cannot be
 // read, it does not: an election without a leader is worse than one with the wrong leader.
 func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
-	if !c.turnHasCome(string(c.l.nodeData(c.l.c))) {
+	if !c.decide.TurnHasCome(string(c.l.nodeData(c.l.c))) {
 		return false
 	}
 	all, err := c.Participants(ctx)
@@ -273,5 +280,5 @@ func (c candidate) outranked(ctx context.Context, m *seqqueue.Member) bool {
 			behind = append(behind, p.ID)
 		}
 	}
-	return c.lineIs(behind, time.Now(), m.Session.Timeout())
+	return c.decide.LineIs(behind, time.Now(), m.Session.Timeout())
 }

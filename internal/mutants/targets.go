@@ -93,18 +93,18 @@ var targets = []target{
 	},
 	{
 		name:  "gathering",
-		files: []string{"recipes/multilock_next.go"},
+		files: []string{"recipes/internal/gathering/gathering.go"},
 		judges: []judge{
-			{dir: "recipes", run: "ExploreGatherings"},
+			{dir: "recipes/internal/gathering", run: "ExploreGatherings"},
 			{dir: "recipes", run: "MultiLock"},
 		},
 	},
 	{
 		name:  "candidacy",
-		files: []string{"recipes/leader_candidacy.go"},
+		files: []string{"recipes/internal/candidacy/candidacy.go"},
 		judges: []judge{
-			{dir: "recipes", run: "Candidac", skip: "Explore"},
-			{dir: "recipes", run: "ExploreCandidacies$"},
+			{dir: "recipes/internal/candidacy", run: ".", skip: "Explore"},
+			{dir: "recipes/internal/candidacy", run: "ExploreCandidacies$"},
 			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
 		},
 	},

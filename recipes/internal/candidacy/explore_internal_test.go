@@ -1,4 +1,4 @@
-package recipes
+package candidacy
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ type ballot struct {
 }
 
 type voter struct {
-	state candidacyState
+	state state
 	gave  [voters]bool // within the last minute, to the ids of these
 	dead  bool         // its node stands until the session ends
 	told  bool         // the operator has deleted its node, and it has not heard of that
@@ -43,9 +43,9 @@ type ballotMove struct {
 
 func ballotID(i int) string { return string(rune('x' + i)) }
 
-// candidacy is the product's, in the state of a voter. prefers are its ids.
-func (b *ballot) candidacy(i int, prefers []string) *candidacy {
-	c := newCandidacy(prefers)
+// campaign is the product's, in the state of a voter. prefers are its ids.
+func (b *ballot) campaign(i int, prefers []string) *Campaign {
+	c := New(prefers)
 	c.state = b.voter[i].state
 	for j, gave := range b.voter[i].gave {
 		if gave && !b.bug {
@@ -55,7 +55,7 @@ func (b *ballot) candidacy(i int, prefers []string) *candidacy {
 	return c
 }
 
-func (b *ballot) keep(i int, c *candidacy) {
+func (b *ballot) keep(i int, c *Campaign) {
 	b.voter[i].state = c.state
 	for j := range b.voter[i].gave {
 		_, b.voter[i].gave[j] = c.gave[ballotID(j)]
@@ -119,7 +119,7 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 		return nil
 	}
 	v := &b.voter[m.who]
-	c := b.candidacy(m.who, prefers[m.who])
+	c := b.campaign(m.who, prefers[m.who])
 	switch m.what {
 	case "dies:":
 		b.deaths++
@@ -138,10 +138,10 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 		v.told = true
 		return nil
 	case "joins:":
-		c.joined()
+		c.Joined()
 		b.line[slices.Index(b.line[:], 0)] = int8(m.who + 1)
 	case "its turn has come:":
-		elects, wanted := c.turnHasCome(ballotID(m.who)), preferredTo(m.who, prefers[m.who])
+		elects, wanted := c.TurnHasCome(ballotID(m.who)), preferredTo(m.who, prefers[m.who])
 		if want := len(wanted) > 0; elects != want || c.state == electing != want || c.state == leading == want {
 			return fmt.Errorf("%s reads the line: %v, in state %d, and %v are preferred to it", ballotID(m.who), elects, c.state, wanted)
 		}
@@ -151,13 +151,13 @@ func (b *ballot) apply(m ballotMove, prefers [voters][]string) error {
 		}
 	case "deletes its node:":
 		b.take(m.who)
-		if !c.ended(errGaveWay) {
+		if !c.Ended(true, false) {
 			return fmt.Errorf("%s gave way, and stands not in line again", ballotID(m.who))
 		}
 	case "hears that its node is gone:":
 		v.told = false
 		lost := c.state == leading // the hold says so, and not the campaign
-		if again := c.ended(ErrNodeDeleted); !again {
+		if again := c.Ended(true, true); !again {
 			return fmt.Errorf("%s has lost its node, and stands not in line again", ballotID(m.who))
 		} else if lost {
 			c.state = over
@@ -176,7 +176,7 @@ func preferredTo(who int, prefers []string) []string {
 }
 
 // read compares what the campaign does with the line on the server.
-func (b *ballot) read(who int, c *candidacy, prefers []string) error {
+func (b *ballot) read(who int, c *Campaign, prefers []string) error {
 	var behind []string
 	if at := slices.Index(b.line[:], int8(who+1)); at >= 0 {
 		for _, n := range b.line[at+1:] {
@@ -191,7 +191,7 @@ func (b *ballot) read(who int, c *candidacy, prefers []string) error {
 			wanted = id
 		}
 	}
-	yields := c.lineIs(behind, time.Unix(1, 0), time.Second)
+	yields := c.LineIs(behind, time.Unix(1, 0), time.Second)
 	if yields != (wanted != "") && !b.bug {
 		return fmt.Errorf("%s gives way: %v; behind it stand %v, and it should give way to %q", ballotID(who), yields, behind, wanted)
 	}

@@ -1,4 +1,4 @@
-package recipes
+package gathering
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ type harbour struct {
 type taker struct {
 	locks  uint8 // that it wants; a set
 	nested bool  // it takes them one within the other, and is no multi-lock
-	g      gathering
+	g      Acquire
 	has    uint8 // locks that it believes to hold
 	crowd  bool  // another acquire of its client contends for the next lock
 	state  int8
@@ -121,7 +121,7 @@ func (h *harbour) moves(all []harbourMove) []harbourMove {
 	return all
 }
 
-func (h *harbour) apply(m harbourMove, next func(*gathering) gatherDeed) error {
+func (h *harbour) apply(m harbourMove, next func(*Acquire) Deed) error {
 	t := &h.at[m.who]
 	switch m.what {
 	case "goes on":
@@ -148,24 +148,24 @@ func (h *harbour) apply(m harbourMove, next func(*gathering) gatherDeed) error {
 }
 
 // step makes the next step of a taker, of whose locks the first ones are free.
-func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed, free int) error {
+func (h *harbour) step(i int8, t *taker, next func(*Acquire) Deed, free int) error {
 	wants := t.wants()
-	deed := await
+	deed := Await
 	switch {
 	case !t.nested:
 		deed = next(&t.g)
 	case len(wants) == 0:
-		deed = gatherDone
+		deed = Done
 	case h.stands(i) == t.has:
-		deed = joinFirst
+		deed = JoinFirst
 	}
 	switch deed {
-	case gatherDone:
+	case Done:
 		if t.has != t.locks || h.stands(i) != t.locks {
 			return errHalf
 		}
 		t.state = holds
-	case joinFirst:
+	case JoinFirst:
 		if !t.nested && !t.g.wait {
 			return errWaitless // in the window
 		}
@@ -173,36 +173,36 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed, free 
 			return errAlone
 		}
 		h.join(wants[0], i)
-		t.g.join(1)
+		t.g.Join(1)
 		t.crowd = false
-	case joinRest:
+	case JoinRest:
 		if t.crowd {
 			return errPast
 		}
 		if free == 0 {
-			t.g.crowd()
+			t.g.Crowd()
 			t.crowd = true
 			break
 		}
 		for _, l := range wants[:free] {
 			h.join(l, i)
 		}
-		t.g.join(free)
-	case look:
+		t.g.Join(free)
+	case Look:
 		switch {
 		case h.line[wants[0]][0] == i+1:
 			return h.take(i, t)
 		case t.g.wait:
-			t.g.block()
+			t.g.Block()
 		default: // it was busy
 			return h.apply(harbourMove{who: i, what: "gives up"}, next)
 		}
-	case withdraw:
+	case Withdraw:
 		for _, l := range wants[1:] {
 			h.quit(l, i)
 		}
-		t.g.withdrawn()
-	case await:
+		t.g.Withdrawn()
+	case Await:
 		if !t.nested && !t.g.wait {
 			return errWaitless
 		}
@@ -217,7 +217,7 @@ func (h *harbour) step(i int8, t *taker, next func(*gathering) gatherDeed, free 
 // take takes the first lock that is missing.
 func (h *harbour) take(i int8, t *taker) error {
 	l := t.wants()[0]
-	if t.g.grant(len(t.wants()) == 2); h.line[l][0] != i+1 {
+	if t.g.Grant(len(t.wants()) == 2); h.line[l][0] != i+1 {
 		return errTwoHold
 	}
 	if t.has>>l != 0 {
@@ -230,10 +230,10 @@ func (h *harbour) take(i int8, t *taker) error {
 // harbours is the machine for takers of these locks: a letter of each lock, small for those
 // that take them one within the other, with a question mark for those that must not wait, and
 // with a star where the first is to be joined alone.
-func harbours(next func(*gathering) gatherDeed, takers [taxa]string) *explore.Machine[harbour, harbourMove] {
+func harbours(next func(*Acquire) Deed, takers [taxa]string) *explore.Machine[harbour, harbourMove] {
 	var start harbour
 	for i, text := range takers {
-		t := taker{g: gathering{wait: true}}
+		t := taker{g: Acquire{wait: true}}
 		for _, r := range text {
 			switch {
 			case r == '?':
@@ -278,7 +278,7 @@ func TestExploreGatherings(t *testing.T) {
 	for i, a := range kinds {
 		for j, b := range kinds[i:] {
 			for _, c := range kinds[i+j:] {
-				w := harbours((*gathering).next, [taxa]string{a, b, c}).Walk(1 << 20)
+				w := harbours((*Acquire).Next, [taxa]string{a, b, c}).Walk(1 << 20)
 				if w.Failure != nil || !w.Complete {
 					t.Fatalf("%s, %s, %s: %v; %v", a, b, c, w.Failure, w)
 				}
@@ -293,45 +293,45 @@ func TestExploreGatherings(t *testing.T) {
 func TestExploreGatheringsFindsPlants(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]struct {
-		next   func(*gathering) gatherDeed
+		next   func(*Acquire) Deed
 		takers [taxa]string
 		want   string
 	}{
-		"it does not withdraw": {func(g *gathering) gatherDeed {
-			if deed := g.next(); deed != withdraw {
+		"it does not withdraw": {func(g *Acquire) Deed {
+			if deed := g.Next(); deed != Withdraw {
 				return deed
 			}
-			return await
+			return Await
 		}, [taxa]string{"AB", "a", "b"}, errBehind.Error()},
-		"it is content with the first": {func(g *gathering) gatherDeed {
+		"it is content with the first": {func(g *Acquire) Deed {
 			if g.has > 0 && g.joined == 0 {
-				return gatherDone
+				return Done
 			}
-			return g.next()
+			return g.Next()
 		}, [taxa]string{"ABC", "b", "b"}, errHalf.Error()},
-		"a try waits": {func(g *gathering) gatherDeed {
-			if deed := g.next(); deed != look {
+		"a try waits": {func(g *Acquire) Deed {
+			if deed := g.Next(); deed != Look {
 				return deed
 			}
-			return await
+			return Await
 		}, [taxa]string{"B?", "b", "b"}, errWaitless.Error()},
-		"it joins one by one": {func(g *gathering) gatherDeed {
-			if deed := g.next(); deed != joinRest || g.has == 0 {
+		"it joins one by one": {func(g *Acquire) Deed {
+			if deed := g.Next(); deed != JoinRest || g.has == 0 {
 				return deed
 			}
-			return joinFirst
+			return JoinFirst
 		}, [taxa]string{"ABC", "b", "b"}, errAlone.Error()},
-		"a try stands in the window": {func(g *gathering) gatherDeed {
-			if deed := g.next(); deed != joinRest {
+		"a try stands in the window": {func(g *Acquire) Deed {
+			if deed := g.Next(); deed != JoinRest {
 				return deed
 			}
-			return joinFirst
+			return JoinFirst
 		}, [taxa]string{"AB?", "b", "b"}, errWaitless.Error()},
-		"it takes its turn without a look": {func(g *gathering) gatherDeed {
-			deed := g.next()
-			if deed == withdraw {
+		"it takes its turn without a look": {func(g *Acquire) Deed {
+			deed := g.Next()
+			if deed == Withdraw {
 				g.blocked = false
-				return look
+				return Look
 			}
 			return deed
 		}, [taxa]string{"AB", "b", "a"}, "no rest"},
