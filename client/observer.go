@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/client/internal/lease"
+	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -110,3 +113,201 @@ func (c *core) observeStates(ctx context.Context, first *stateEntry) {
 // Observer returns the hooks of [WithObserver]. A program with recipes of its own can
 // have the hooks told of those as well.
 func (c *Client) Observer() Observer { return c.core.cfg.observer }
+
+// AtomicInfo describes an operation that begins on an atomic value of package
+// recipes/shared.
+type AtomicInfo struct {
+	Recipe string // the type: "DistributedAtomicLong", "Sequence", ...
+	Op     string // "add", "subtract", "try to set", "compare and set", "reserve"
+	Path   string // of the value, as the caller gave it
+}
+
+// AtomicResult describes an operation on an atomic value that has ended. Operations of
+// one process that come together go in one write. They have the same tries.
+type AtomicResult struct {
+	Duration        time.Duration
+	OptimisticTries int           // without a lock
+	OptimisticTime  time.Duration // that they took
+	PromotedTries   int           // under the lock
+	PromotedTime    time.Duration // that they took, with the wait for the lock
+	Merged          int           // how many operations the write carried, with this one
+	Succeeded       bool          // false without an error: a compare and set found another value
+	Err             error         // nil unless it failed
+}
+
+// RemovalState says what has become of the removal of a node.
+type RemovalState int
+
+// The states of a removal. RemovalOwed comes once and first. RemovalFailed comes
+// after every try that failed. One of the others comes once, at the end.
+const (
+	RemovalOwed        RemovalState = iota // the client has taken it on
+	RemovalFailed                          // a try failed, and another follows
+	RemovalDone                            // the node is gone, or never was
+	RemovalWithSession                     // the session is over, and the server deletes the node with it
+	RemovalGivenUp                         // the client is closed, or no server accepts it
+)
+
+// String returns the state in words.
+func (s RemovalState) String() string {
+	switch s {
+	case RemovalOwed:
+		return "owed"
+	case RemovalFailed:
+		return "failed"
+	case RemovalDone:
+		return "done"
+	case RemovalWithSession:
+		return "with session"
+	default:
+		return "given up"
+	}
+}
+
+// RemovalInfo is news of a node that the client removes in the background. Either its
+// release failed, or it may have been made by a create that got no answer.
+type RemovalInfo struct {
+	// Path is the path of the node, with the chroot and the namespace. For a create
+	// that got no answer, it is the directory in which the client looks for the node.
+	Path  string
+	State RemovalState
+	Begun time.Time // when it was taken on
+	Tries int       // so far
+	Err   error     // why the newest try failed, or why the removal was given up
+}
+
+// tellRemoval tells the observer that m is in the given state.
+func (c *core) tellRemoval(m *duties.Removal, state duties.State, err error) {
+	hook := c.cfg.observer.Removal
+	if hook == nil {
+		return
+	}
+	info := RemovalInfo{Path: m.What, State: RemovalState(state), Begun: m.Begun, Tries: m.Tries, Err: err}
+	c.teller.Tell(func() { hook(info) })
+}
+
+// HeartbeatInfo describes a heartbeat: a transaction that checks held nodes and
+// proves the session for all holds in it.
+type HeartbeatInfo struct {
+	Session  int64
+	Nodes    int // that were checked
+	Begun    time.Time
+	Duration time.Duration
+	// Left is how much time is left then until holds end: until the deadline less the
+	// safety margin. It is negative once they are lost.
+	Left time.Duration
+	// Full is the most that Left can be, by the session timeout and the [LeasePolicy].
+	Full time.Duration
+	Err  error // why there was no useful answer; nil if there was one
+}
+
+// told tells the observer of a heartbeat.
+func (l *leaseKeeper) told(b *lease.Beat, err error) {
+	hook := l.s.core.cfg.observer.Heartbeat
+	if hook == nil {
+		return
+	}
+	t := l.state()
+	info := HeartbeatInfo{
+		Session: l.s.link.SessionID(), Nodes: len(b.Nodes),
+		Begun: b.At, Duration: time.Since(b.At), Left: t.Left, Full: t.Life - t.Margin, Err: err,
+	}
+	l.s.core.teller.Tell(func() { hook(info) })
+}
+
+// DialInfo describes a dial and the handshake that followed. A phase that was not
+// reached took no time.
+type DialInfo struct {
+	Server    string // of the connect string, "host:port"
+	Begun     time.Time
+	Duration  time.Duration // all of it
+	Transport time.Duration // until the server's port answered
+	TLS       time.Duration // after that, with [WithTLS]
+	Handshake time.Duration // after that; 0 unless the server accepted the session
+	Session   int64         // that the server accepted, or 0
+	Restored  bool          // the session was there before
+	Err       error         // nil if the server accepted the session
+}
+
+// dialed returns the function that tells the observer of dials, nil without a hook.
+func (c *core) dialed() func(wire.Dialed) {
+	hook := c.cfg.observer.Dial
+	if hook == nil {
+		return nil
+	}
+	return func(d wire.Dialed) {
+		info := DialInfo{
+			Server: d.Server, Begun: d.Begun, Duration: d.Took,
+			Transport: d.Transport, TLS: d.TLS, Handshake: d.Handshake,
+			Session: d.SessionID, Restored: d.Reattached, Err: d.Err,
+		}
+		c.teller.Tell(func() { hook(info) })
+	}
+}
+
+// CacheInfo describes a cache of package recipes/cache that starts.
+type CacheInfo struct {
+	Recipe string // the type: "Tree", "LooseTree", "Children" or "Value"
+	Path   string // that it follows, as the caller gave it
+}
+
+// CacheState is how a cache stands.
+type CacheState int
+
+// The states of a cache.
+const (
+	CacheSyncing CacheState = iota // it has no snapshot yet
+	CacheSynced                    // it hears of each change
+	CacheStale                     // it has a snapshot, and does not hear of changes
+	CacheEnded                     // by Close, with its client, or as its Start failed; the last update
+)
+
+// String returns the state in lower case.
+func (s CacheState) String() string {
+	if s < CacheSyncing || s > CacheEnded {
+		return "unknown"
+	}
+	return [...]string{"syncing", "synced", "stale", "ended"}[s]
+}
+
+// CacheCause is what led to a snapshot.
+type CacheCause int
+
+// The causes of snapshots.
+const (
+	CacheChanged CacheCause = iota // the servers have told of changes
+	CacheStarted                   // it is the first one
+	CacheResync                    // the cache has read everything again, after a reconnection or a fault
+)
+
+// String returns the cause in lower case.
+func (c CacheCause) String() string {
+	if c < CacheChanged || c > CacheResync {
+		return "unknown"
+	}
+	return [...]string{"changed", "started", "resync"}[c]
+}
+
+// CacheUpdate is news of a cache. If the hook is slower than the cache, one update stands for
+// several snapshots: it describes the newest, and its counts have all of them.
+type CacheUpdate struct {
+	State CacheState
+	Err   error // why it is not synced, or why its Start failed; nil if that is not known
+	Zxid  int64 // of the newest snapshot, 0 if there is none
+	Nodes int   // in the newest snapshot
+
+	// Snapshots is how many snapshots there were since the update before. If it is 0, Cause
+	// and Delay mean nothing.
+	Snapshots int64
+	// Cause is what led to the newest of them.
+	Cause CacheCause
+	// Delay is how long the oldest change that the newest snapshot shows has waited for it, from
+	// when the cache heard of it. Of a first snapshot and of a resync it is how long the reading
+	// took.
+	Delay time.Duration
+
+	// Resyncs, Gaps and Limits say how often, since the update before, the cache has read
+	// everything again, has found servers that had gone back, and has found that the nodes
+	// exceed a limit of the cache or of the client.
+	Resyncs, Gaps, Limits int64
+}
