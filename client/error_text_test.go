@@ -145,6 +145,7 @@ func TestOperationErrorTexts(t *testing.T) {
 			"create":            {second(wrong.Create(r.ctx, "/closed/a", nil)), `digest user "admin"`, "have the ACL changed"},
 			"many identities":   {second(many.Set(r.ctx, "/closed", nil, -1)), `digest user "a", scheme ip, digest user "c", digest user "d", digest user "e", and 1 more`, "check client.WithAuth"},
 			"multi":             {second(wrong.Multi(r.ctx, client.SetOp("/closed", nil, -1))), `digest user "admin"`, "check client.WithAuth"},
+			"relative, a slash": {second(plain.Create(r.ctx, "config/", nil)), `invalid path "config/": it is relative`, `a path starts with "/", like "/config"`},
 			"relative path":     {second(plain.Create(r.ctx, "locks/orders", nil)), `invalid path "locks/orders": it is relative`, `a path starts with "/", like "/locks/orders"`},
 			"missing parent":    {second(plain.Create(r.ctx, "/no/such", nil)), "node does not exist", "the parent: make it first, or pass client.WithParents"},
 			"ephemeral parent":  {second(plain.Create(r.ctx, "/mortal/a", nil)), "ephemeral nodes may not have children", "the parent is such a node: take a path that is not below it"},

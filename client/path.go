@@ -16,7 +16,7 @@ func ValidatePath(path string) error {
 		return fmt.Errorf("%w: it is empty; a path is absolute, like \"/locks/orders\"", ErrInvalidPath)
 	}
 	if path[0] != '/' {
-		return fmt.Errorf("%w %q: it is relative; a path starts with \"/\", like %q", ErrInvalidPath, path, "/"+path)
+		return fmt.Errorf("%w %q: it is relative; a path starts with \"/\", like %q", ErrInvalidPath, path, "/"+strings.Trim(path, "/"))
 	}
 	if path == "/" {
 		return nil
