@@ -211,6 +211,14 @@ func (p *leaseModel) lease(w *leaseWorld) (*Machine, [2]*Holding) {
 	return m, all
 }
 
+// ageOrLongest is an age, or the longest where there is none.
+func ageOrLongest(age int16) int16 {
+	if age < 0 {
+		return longest
+	}
+	return age
+}
+
 var errPlayed = errors.New("the connection is in doubt")
 
 // keep takes over what the machine has become.
@@ -390,6 +398,21 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 			break
 		}
 		step := m.Look(t)
+		if p.bug == "a session stays for ever" {
+			step.End = false
+		}
+		switch since := min(before.proofSent, ageOrLongest(before.beaten)); {
+		case !step.End && len(m.unreleased) > 0 && !t.Now.Before(m.Promised(t)):
+			return errors.New("a holder that has not released keeps the session")
+		case len(step.Remove) > 0 && t.Left <= 0:
+			return errors.New("a node goes while the lease does not stand")
+		case step.Beat != nil && len(m.holdings) == 0 && t.Left > 0:
+			return errors.New("a heartbeat is sent for nobody")
+		case step.Beat != nil && since == 0:
+			return errors.New("a heartbeat comes at once behind another")
+		case step.Beat != nil && (step.Beat.Number != m.awaited || step.Beat.Number <= 2):
+			return errors.New("two heartbeats have one number")
+		}
 		if p.bug == "the session ends with the holds" && len(ended) > 0 {
 			step.End = true
 		}
@@ -423,9 +446,15 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 			if !w.up {
 				finish(1, errPlayed)
 				arm()
-				break
+				if m.Doubt() == nil || !m.doubted.Equal(epoch) {
+					return errors.New("a heartbeat that was missed leaves no doubt")
+				}
+			} else {
+				w.now = flight{stage: sent, patience: max(1, quarters(b.Patience))}
 			}
-			w.now = flight{stage: sent, patience: max(1, quarters(b.Patience))}
+		}
+		if w.armed && w.timer <= 0 {
+			return errors.New("the timer fires again at once")
 		}
 	case answers:
 		if age := w.now.age + w.now.behind; age < w.alive {
@@ -441,13 +470,19 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 	case givesUp:
 		w.now, w.up = flight{}, false // the shell drops the connection
 		finish(1, errPlayed)
-		m.Endanger(errPlayed, epoch)
+		if m.Doubt() == nil || !m.doubted.Equal(epoch) {
+			return errors.New("a heartbeat that was missed leaves no doubt")
+		}
 	case reports:
 		w.now = flight{}
 		finish(1, errPlayed)
 	case reportsOld:
 		w.old = flight{}
+		before, at := m.Doubt() != nil, m.doubted
 		finish(2, errPlayed)
+		if w.awaited != 2 && (before != (m.Doubt() != nil) || !at.Equal(m.doubted)) {
+			return errors.New("an old heartbeat brings doubt on a newer connection")
+		}
 	case cuts:
 		w.cuts--
 		w.up = false
@@ -467,6 +502,9 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		if m.Up(); !m.Idle() {
 			w.timer = 0
 		}
+		if len(m.holdings) == 0 && m.Doubt() != nil {
+			return errors.New("a lease that nothing relies on stays in doubt")
+		}
 	case claims0, claims1, claimsShared:
 		w.bounds.claims--
 		i := min(int(move-claims0), 1)
@@ -474,6 +512,9 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		all[i].Full = []string{w.node(i)}
 		if m.Add(all[i], t) && p.bug != "the timer is not set" {
 			arm()
+		}
+		if m.Doubt() != nil && w.proofSent < w.doubted {
+			return errors.New("a hold begins in doubt, and a newer proof is known")
 		}
 	case releases0, releases1:
 		m.Remove(all[move-releases0])
@@ -575,6 +616,7 @@ func TestExploreLeaseFindsBugs(t *testing.T) {
 		"any answer ends the wait":         {"a cut", "two heartbeats"},
 		"the timer is not set":             {"well", "no timer"},
 		"any proof ends the doubt":         {"a cut", "without a newer proof"},
+		"a session stays for ever":         {"a cut", "keeps the session"},
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()

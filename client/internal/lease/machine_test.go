@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client/internal/lease"
+	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -27,10 +28,50 @@ func TestNodeStaysForTheLaterPromise(t *testing.T) {
 			t.Fatalf("%d holds have ended", len(ended))
 		}
 	}
-	if s := m.Look(at(4, 5, 10)); len(s.Remove) != 0 || s.End {
+	if s := m.Look(at(4, 5, 10)); len(s.Remove) != 0 || s.End || s.Beat != nil {
 		t.Errorf("when the first promise has passed: %+v", s)
 	}
 	if s := m.Look(at(5, 5, 11)); !slices.Equal(s.Remove, []string{"/n"}) || !m.Idle() {
 		t.Errorf("when both have passed: %+v", s)
 	}
+}
+
+// Heartbeats check the nodes in turns, as many as fit. Of nodes that may not be read a heartbeat checks
+// one, behind the others.
+func TestHeartbeatsTakeTurns(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	m := lease.New(lease.Policy{}, func(full []string) int { return min(len(full), 3) })
+	state := func() lease.State {
+		return lease.State{
+			Terms: lease.Policy{}.Terms(6 * time.Second), Proof: wire.Proof{Kind: wire.QuorumWrite, Sent: clock.Stamp{At: now.Add(-time.Second)}},
+			Now: now, Left: time.Second, Promised: now.Add(2 * time.Second),
+		}
+	}
+	all := []*lease.Holding{{Full: []string{"/a", "/b"}}, {Full: []string{"/c", "/d"}}}
+	for _, h := range all {
+		m.Add(h, state())
+	}
+	beat := func(want ...string) {
+		t.Helper()
+		now = now.Add(time.Second)
+		b := m.Look(state()).Beat
+		if b == nil || !slices.Equal(b.Nodes, want) {
+			t.Errorf("a heartbeat %+v, want the nodes %v", b, want)
+			return
+		}
+		m.Heard(b.Number)
+	}
+	beat("/a", "/b", "/c")
+	beat("/d", "/a", "/b")
+	if m.Unreadable("/c") || m.Unreadable("/d") || !m.Unreadable("/d") {
+		t.Error("a node counts as unreadable before, or not behind, an answer that says so")
+	}
+	beat("/a", "/c")
+	beat("/b", "/c") // and /d, of which one is enough
+	m.Readable([]string{"/c"})
+	beat("/a", "/b", "/c")
+	m.Remove(all[1])
+	m.Add(all[1], state())
+	beat("/d", "/a", "/b")
 }
