@@ -114,6 +114,33 @@ func TestArchitectureImports(t *testing.T) {
 	}
 }
 
+// The picture has the imports of the packages that it shows, and no others.
+func TestArchitecturePicture(t *testing.T) {
+	t.Parallel()
+	source := packages(t)
+	_, picture, _ := strings.Cut(read(t, "architecture.md"), "```mermaid\n")
+	picture, _, _ = strings.Cut(picture, "```")
+	rooms, drawn := map[string]string{}, map[string]bool{}
+	for _, room := range regexp.MustCompile(`(\w+)\["([a-z/]+)"\]`).FindAllStringSubmatch(picture, -1) {
+		if rooms[room[1]] = room[2]; source[room[2]] == "" {
+			t.Errorf("%s is no package", room[2])
+		}
+	}
+	for _, arrow := range regexp.MustCompile(`(?m)^  (\w+)\S* --> (\w+)`).FindAllStringSubmatch(picture, -1) {
+		drawn[rooms[arrow[1]]+" "+rooms[arrow[2]]] = true
+	}
+	if len(drawn) == 0 {
+		t.Fatal("there is no picture")
+	}
+	for _, from := range rooms {
+		for _, to := range rooms {
+			if imports := strings.Contains(source[from], `"`+module+to+`"`); imports != drawn[from+" "+to] {
+				t.Errorf("%s imports %s: %v, and drawn: %v", from, to, imports, !imports)
+			}
+		}
+	}
+}
+
 // declared reports whether member is a method or field of a type, or declared by
 // a package, that is called owner.
 func declared(source map[string]string, owner, member string) bool {
