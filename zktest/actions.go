@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // DropBefore closes the connection when a matching request arrives, and the server
@@ -47,7 +48,7 @@ func (s *Server) Ignore(m Match) *Rule {
 // After an auth request that fails the client gets [CodeAuthFailed], whatever the
 // code, and its connection is closed.
 func (s *Server) Fail(m Match, code Code) *Rule {
-	return s.rule(m, "fail", func(v *zkserver.Verdict) { v.Fail = zkserver.Code(code) })
+	return s.rule(m, "fail", func(v *zkserver.Verdict) { v.Fail = zoodefs.Code(code) })
 }
 
 // Delay makes a matching request, and the requests behind it on its connection,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/docent-go/docent/internal/zkserver"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // OpError is the error of the server's own operations when ZooKeeper would refuse
@@ -21,8 +21,8 @@ func (e *OpError) Error() string {
 }
 
 // opError returns the error for the code of an operation, nil for CodeOK.
-func opError(op Op, path string, code zkserver.Code) error {
-	if code == zkserver.CodeOK {
+func opError(op Op, path string, code zoodefs.Code) error {
+	if code == zoodefs.CodeOK {
 		return nil
 	}
 	return &OpError{Op: op, Path: path, Code: Code(code)}
@@ -37,7 +37,7 @@ func (s *Server) Create(path string, data []byte) error {
 			continue
 		}
 		parent := path[:i]
-		if code := s.engine.Create(parent, []byte{}); code != zkserver.CodeNodeExists {
+		if code := s.engine.Create(parent, []byte{}); code != zoodefs.CodeNodeExists {
 			if err := opError(OpCreate, parent, code); err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func (s *Server) SetZxid(zxid int64) error {
 	return zxidError(zxid, last, code)
 }
 
-func zxidError(zxid, last int64, code zkserver.Code) error {
-	if code == zkserver.CodeBadArguments {
+func zxidError(zxid, last int64, code zoodefs.Code) error {
+	if code == zoodefs.CodeBadArguments {
 		return fmt.Errorf("zktest: zxid %#x is less than %#x, the last one given out", zxid, last)
 	}
 	return opError(OpSetData, "", code)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Option configures a server. Options come from the With functions.
@@ -32,7 +33,7 @@ const defaultMaxFrame = 0xfffff
 func newConfig(opts []Option) (config, error) {
 	c := config{Config: zkserver.Config{
 		Version:    zkserver.ZooKeeper39,
-		Lacking:    map[zkserver.Op]bool{},
+		Lacking:    map[zoodefs.Op]bool{},
 		Tick:       2 * time.Second,
 		SweepEvery: time.Minute,
 		MaxFrame:   defaultMaxFrame,

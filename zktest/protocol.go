@@ -1,6 +1,6 @@
 package zktest
 
-import "github.com/docent-go/docent/internal/zkserver"
+import "github.com/docent-go/docent/internal/zoodefs"
 
 // Op is a request type of the ZooKeeper protocol, as a request header carries it. In a
 // [Match] the zero Op means any.
@@ -10,42 +10,42 @@ type Op int32
 // back; it has no request header on the wire. OpExpire has no frame at all: in the log
 // it means a session that the server ended.
 const (
-	OpCreate               Op = 1
-	OpDelete               Op = 2
-	OpExists               Op = 3
-	OpGetData              Op = 4
-	OpSetData              Op = 5
-	OpGetACL               Op = 6
-	OpSetACL               Op = 7
-	OpGetChildren          Op = 8
-	OpSync                 Op = 9
-	OpPing                 Op = 11
-	OpGetChildren2         Op = 12
-	OpCheck                Op = 13
-	OpMulti                Op = 14
-	OpCreate2              Op = 15
-	OpReconfig             Op = 16
-	OpCheckWatches         Op = 17
-	OpRemoveWatches        Op = 18
-	OpCreateContainer      Op = 19
-	OpDeleteContainer      Op = 20
-	OpCreateTTL            Op = 21
-	OpMultiRead            Op = 22
-	OpAuth                 Op = 100
-	OpSetWatches           Op = 101
-	OpSASL                 Op = 102
-	OpGetEphemerals        Op = 103
-	OpGetAllChildrenNumber Op = 104
-	OpSetWatches2          Op = 105
-	OpAddWatch             Op = 106
-	OpWhoAmI               Op = 107
-	OpConnect              Op = -10
-	OpCloseSession         Op = -11
-	OpExpire               Op = -1000
+	OpCreate               Op = Op(zoodefs.OpCreate)
+	OpDelete               Op = Op(zoodefs.OpDelete)
+	OpExists               Op = Op(zoodefs.OpExists)
+	OpGetData              Op = Op(zoodefs.OpGetData)
+	OpSetData              Op = Op(zoodefs.OpSetData)
+	OpGetACL               Op = Op(zoodefs.OpGetACL)
+	OpSetACL               Op = Op(zoodefs.OpSetACL)
+	OpGetChildren          Op = Op(zoodefs.OpGetChildren)
+	OpSync                 Op = Op(zoodefs.OpSync)
+	OpPing                 Op = Op(zoodefs.OpPing)
+	OpGetChildren2         Op = Op(zoodefs.OpGetChildren2)
+	OpCheck                Op = Op(zoodefs.OpCheck)
+	OpMulti                Op = Op(zoodefs.OpMulti)
+	OpCreate2              Op = Op(zoodefs.OpCreate2)
+	OpReconfig             Op = Op(zoodefs.OpReconfig)
+	OpCheckWatches         Op = Op(zoodefs.OpCheckWatches)
+	OpRemoveWatches        Op = Op(zoodefs.OpRemoveWatches)
+	OpCreateContainer      Op = Op(zoodefs.OpCreateContainer)
+	OpDeleteContainer      Op = Op(zoodefs.OpDeleteContainer)
+	OpCreateTTL            Op = Op(zoodefs.OpCreateTTL)
+	OpMultiRead            Op = Op(zoodefs.OpMultiRead)
+	OpAuth                 Op = Op(zoodefs.OpAuth)
+	OpSetWatches           Op = Op(zoodefs.OpSetWatches)
+	OpSASL                 Op = Op(zoodefs.OpSASL)
+	OpGetEphemerals        Op = Op(zoodefs.OpGetEphemerals)
+	OpGetAllChildrenNumber Op = Op(zoodefs.OpGetAllChildrenNumber)
+	OpSetWatches2          Op = Op(zoodefs.OpSetWatches2)
+	OpAddWatch             Op = Op(zoodefs.OpAddWatch)
+	OpWhoAmI               Op = Op(zoodefs.OpWhoAmI)
+	OpConnect              Op = Op(zoodefs.OpConnect)
+	OpCloseSession         Op = Op(zoodefs.OpCloseSession)
+	OpExpire               Op = Op(zoodefs.OpExpire)
 )
 
 // String returns the name that ZooKeeper's own log gives the request type.
-func (o Op) String() string { return zkserver.Op(o).String() }
+func (o Op) String() string { return zoodefs.Op(o).String() }
 
 // Code is an error code of the ZooKeeper protocol, as a reply header carries it.
 // [Server.Fail] takes any value, even one that no server knows.
@@ -53,36 +53,36 @@ type Code int32
 
 // Error codes. The numbers are ZooKeeper's.
 const (
-	CodeOK                      Code = 0
-	CodeSystemError             Code = -1
-	CodeRuntimeInconsistency    Code = -2
-	CodeConnectionLoss          Code = -4
-	CodeMarshallingError        Code = -5
-	CodeUnimplemented           Code = -6
-	CodeOperationTimeout        Code = -7
-	CodeBadArguments            Code = -8
-	CodeNewConfigNoQuorum       Code = -13
-	CodeReconfigInProgress      Code = -14
-	CodeAPIError                Code = -100
-	CodeNoNode                  Code = -101
-	CodeNoAuth                  Code = -102
-	CodeBadVersion              Code = -103
-	CodeNoChildrenForEphemerals Code = -108
-	CodeNodeExists              Code = -110
-	CodeNotEmpty                Code = -111
-	CodeSessionExpired          Code = -112
-	CodeInvalidCallback         Code = -113
-	CodeInvalidACL              Code = -114
-	CodeAuthFailed              Code = -115
-	CodeSessionMoved            Code = -118
-	CodeNotReadOnly             Code = -119
-	CodeEphemeralOnLocalSession Code = -120
-	CodeNoWatcher               Code = -121
-	CodeReconfigDisabled        Code = -123
-	CodeSessionClosedSASL       Code = -124
-	CodeQuotaExceeded           Code = -125
-	CodeThrottledOp             Code = -127
+	CodeOK                      Code = Code(zoodefs.CodeOK)
+	CodeSystemError             Code = Code(zoodefs.CodeSystemError)
+	CodeRuntimeInconsistency    Code = Code(zoodefs.CodeRuntimeInconsistency)
+	CodeConnectionLoss          Code = Code(zoodefs.CodeConnectionLoss)
+	CodeMarshallingError        Code = Code(zoodefs.CodeMarshallingError)
+	CodeUnimplemented           Code = Code(zoodefs.CodeUnimplemented)
+	CodeOperationTimeout        Code = Code(zoodefs.CodeOperationTimeout)
+	CodeBadArguments            Code = Code(zoodefs.CodeBadArguments)
+	CodeNewConfigNoQuorum       Code = Code(zoodefs.CodeNewConfigNoQuorum)
+	CodeReconfigInProgress      Code = Code(zoodefs.CodeReconfigInProgress)
+	CodeAPIError                Code = Code(zoodefs.CodeAPIError)
+	CodeNoNode                  Code = Code(zoodefs.CodeNoNode)
+	CodeNoAuth                  Code = Code(zoodefs.CodeNoAuth)
+	CodeBadVersion              Code = Code(zoodefs.CodeBadVersion)
+	CodeNoChildrenForEphemerals Code = Code(zoodefs.CodeNoChildrenForEphemerals)
+	CodeNodeExists              Code = Code(zoodefs.CodeNodeExists)
+	CodeNotEmpty                Code = Code(zoodefs.CodeNotEmpty)
+	CodeSessionExpired          Code = Code(zoodefs.CodeSessionExpired)
+	CodeInvalidCallback         Code = Code(zoodefs.CodeInvalidCallback)
+	CodeInvalidACL              Code = Code(zoodefs.CodeInvalidACL)
+	CodeAuthFailed              Code = Code(zoodefs.CodeAuthFailed)
+	CodeSessionMoved            Code = Code(zoodefs.CodeSessionMoved)
+	CodeNotReadOnly             Code = Code(zoodefs.CodeNotReadOnly)
+	CodeEphemeralOnLocalSession Code = Code(zoodefs.CodeEphemeralOnLocalSession)
+	CodeNoWatcher               Code = Code(zoodefs.CodeNoWatcher)
+	CodeReconfigDisabled        Code = Code(zoodefs.CodeReconfigDisabled)
+	CodeSessionClosedSASL       Code = Code(zoodefs.CodeSessionClosedSASL)
+	CodeQuotaExceeded           Code = Code(zoodefs.CodeQuotaExceeded)
+	CodeThrottledOp             Code = Code(zoodefs.CodeThrottledOp)
 )
 
 // String returns the code as a number, with its name if it has one.
-func (c Code) String() string { return zkserver.Code(c).String() }
+func (c Code) String() string { return zoodefs.Code(c).String() }

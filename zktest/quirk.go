@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Quirk is a difference between Apache ZooKeeper and another server that speaks its
@@ -59,7 +60,7 @@ func WithQuirks(quirks ...Quirk) Option {
 func WithoutOps(ops ...Op) Option {
 	return optionFunc(func(c *config) {
 		for _, op := range ops {
-			c.Lacking[zkserver.Op(op)] = true
+			c.Lacking[zoodefs.Op(op)] = true
 		}
 	})
 }

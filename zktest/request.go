@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Request describes a request that a server has received, for hooks and the log.
@@ -139,7 +140,7 @@ func (s *Server) ResetCounts() { s.engine.ResetCounts() }
 
 // Count returns how many requests of the type have arrived, including requests that
 // a rule has struck.
-func (s *Server) Count(op Op) int { return s.engine.Counts().Ops[zkserver.Op(op)] }
+func (s *Server) Count(op Op) int { return s.engine.Counts().Ops[zoodefs.Op(op)] }
 
 // Counts returns how many requests of each type have arrived.
 func (s *Server) Counts() map[Op]int {

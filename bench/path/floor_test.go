@@ -11,19 +11,13 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 const (
 	replyHeader = 16 // xid, zxid, error code
 	frameSize   = 4
-)
-
-// The opcodes of the requests that a floor sends.
-const (
-	opCreate       = 1
-	opDelete       = 2
-	opGetData      = 4
-	opGetChildren2 = 12
 )
 
 // A floor is a session of its own with the least cost of a client whose
@@ -100,7 +94,7 @@ func (f *floor) ask(requests []byte, n int32) error {
 func floorGet(ctx context.Context, b *testing.B, addr, path string) func(context.Context) error {
 	b.Helper()
 	f := dialFloor(ctx, b, addr)
-	request := framed(append(requested(opGetData, path), 0)) // no watch
+	request := framed(append(requested(zoodefs.OpGetData, path), 0)) // no watch
 	return func(context.Context) error { return f.ask(request, 1) }
 }
 
@@ -109,7 +103,7 @@ func floorGet(ctx context.Context, b *testing.B, addr, path string) func(context
 func aloneGet(ctx context.Context, b *testing.B, addr, path string) func(context.Context) error {
 	b.Helper()
 	conn, in := dialBare(ctx, b, addr)
-	request, body := framed(append(requested(opGetData, path), 0)), make([]byte, 512) // no watch
+	request, body := framed(append(requested(zoodefs.OpGetData, path), 0)), make([]byte, 512) // no watch
 	return func(context.Context) error {
 		if _, err := conn.Write(request); err != nil {
 			return err
@@ -126,12 +120,12 @@ func floorLock(ctx context.Context, b *testing.B, addr, dir string) func(context
 	b.Helper()
 	f := dialFloor(ctx, b, addr)
 	node := dir + "/lock-"
-	create := append(requested(opCreate, node), 0, 0, 0, 0) // no data
-	create = binary.BigEndian.AppendUint32(create, 1)       // one ACL
+	create := append(requested(zoodefs.OpCreate, node), 0, 0, 0, 0) // no data
+	create = binary.BigEndian.AppendUint32(create, 1)               // one ACL
 	create = binary.BigEndian.AppendUint32(create, zk.PermAll)
 	create = appendBytes(appendBytes(create, []byte("world")), []byte("anyone"))
 	create = binary.BigEndian.AppendUint32(create, zk.FlagEphemeral|zk.FlagSequence)
-	join := append(framed(create), framed(append(requested(opGetChildren2, dir), 0))...)
+	join := append(framed(create), framed(append(requested(zoodefs.OpGetChildren2, dir), 0))...)
 	const number = 10 // digits
 	return func(context.Context) error {
 		if err := f.ask(join, 2); err != nil {
@@ -141,16 +135,16 @@ func floorLock(ctx context.Context, b *testing.B, addr, dir string) func(context
 		if len(made) != len(node)+number {
 			return fmt.Errorf("made %q", made)
 		}
-		leave := requested(opDelete, made)
+		leave := requested(zoodefs.OpDelete, made)
 		leave = append(leave, 0xff, 0xff, 0xff, 0xff) // any version
 		return f.ask(framed(leave), 1)
 	}
 }
 
 // requested is the head of a request, up to its path.
-func requested(op uint32, path string) []byte {
+func requested(op zoodefs.Op, path string) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 1) // xid
-	b = binary.BigEndian.AppendUint32(b, op)
+	b = binary.BigEndian.AppendUint32(b, uint32(op))
 	return appendBytes(b, []byte(path))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
 )
@@ -117,7 +118,7 @@ func initializedWithHoles(s *stage) {
 }
 
 // readsData reports whether a request reads the data of a node, or of several.
-func readsData(r proxy.Request) bool { return r.Op == proxy.OpGetData || r.Op == proxy.OpMultiRead }
+func readsData(r proxy.Request) bool { return r.Op == zoodefs.OpGetData || r.Op == zoodefs.OpMultiRead }
 
 // lossy opens a Tree whose first read of /b loses its connection for a while.
 func (s *stage) lossy() *cache.Tree[string] {

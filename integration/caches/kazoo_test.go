@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/peers"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
@@ -192,11 +193,11 @@ func TestKazooCaches(t *testing.T) {
 func cut(ctx context.Context, t *testing.T, between *proxy.Proxy) {
 	t.Helper()
 	const both = 2
-	before := between.Stats().Requests[proxy.OpConnect]
+	before := between.Stats().Requests[zoodefs.OpConnect]
 	between.CutAll()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for between.Stats().Requests[proxy.OpConnect] < before+both {
+	for between.Stats().Requests[zoodefs.OpConnect] < before+both {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -25,6 +25,7 @@ import (
 
 	"github.com/docent-go/docent/integration/peers"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 //go:embed java/*.java
@@ -38,12 +39,12 @@ func TestCurator(t *testing.T) {
 	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
 		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr)
 	}
-	both(t, settings{}, start, []proxy.Op{
-		proxy.OpDelete, proxy.OpExists, proxy.OpGetData, proxy.OpSetData, proxy.OpGetACL, proxy.OpSetACL,
-		proxy.OpSync, proxy.OpGetChildren2, proxy.OpMulti, proxy.OpCreate2, proxy.OpReconfig, proxy.OpCheckWatches,
-		proxy.OpRemoveWatches, proxy.OpCreateContainer, proxy.OpCreateTTL, proxy.OpMultiRead, proxy.OpAuth,
-		proxy.OpSetWatches, proxy.OpGetEphemerals, proxy.OpChildrenNumber, proxy.OpSetWatches2, proxy.OpAddWatch,
-		proxy.OpWhoAmI, proxy.OpCloseSession,
+	both(t, settings{}, start, []zoodefs.Op{
+		zoodefs.OpDelete, zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL,
+		zoodefs.OpSync, zoodefs.OpGetChildren2, zoodefs.OpMulti, zoodefs.OpCreate2, zoodefs.OpReconfig, zoodefs.OpCheckWatches,
+		zoodefs.OpRemoveWatches, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpMultiRead, zoodefs.OpAuth,
+		zoodefs.OpSetWatches, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpSetWatches2, zoodefs.OpAddWatch,
+		zoodefs.OpWhoAmI, zoodefs.OpCloseSession,
 	})
 }
 
@@ -53,7 +54,7 @@ func TestCuratorSweeping(t *testing.T) {
 		return peers.StartCuratorScript(ctx, t, javaSources, "Steps", s.proxy.Addr(), s.addr,
 			"sweep-containers", "sweep-ttl", "sweep-recipes", "sweep-under-load")
 	}
-	both(t, settings{sweep: 500 * time.Millisecond}, start, []proxy.Op{proxy.OpCreateContainer, proxy.OpCreateTTL})
+	both(t, settings{sweep: 500 * time.Millisecond}, start, []zoodefs.Op{zoodefs.OpCreateContainer, zoodefs.OpCreateTTL})
 }
 
 func TestKazoo(t *testing.T) {
@@ -65,16 +66,16 @@ func TestKazoo(t *testing.T) {
 	start := func(ctx context.Context, t *testing.T, s *server) *peers.Script {
 		return peers.StartKazooScript(ctx, t, sources, "steps.py", s.proxy.Addr(), s.addr)
 	}
-	both(t, settings{}, start, []proxy.Op{
-		proxy.OpCreate, proxy.OpDelete, proxy.OpExists, proxy.OpGetData, proxy.OpSetData, proxy.OpGetACL, proxy.OpSetACL,
-		proxy.OpGetChildren, proxy.OpSync, proxy.OpGetChildren2, proxy.OpMulti, proxy.OpCreate2, proxy.OpAuth,
-		proxy.OpCloseSession,
+	both(t, settings{}, start, []zoodefs.Op{
+		zoodefs.OpCreate, zoodefs.OpDelete, zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL,
+		zoodefs.OpGetChildren, zoodefs.OpSync, zoodefs.OpGetChildren2, zoodefs.OpMulti, zoodefs.OpCreate2, zoodefs.OpAuth,
+		zoodefs.OpCloseSession,
 	})
 }
 
 // both runs a program on either kind of server and compares. The program must have sent
 // requests of all the types named, or it does not test what it should.
-func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
+func both(t *testing.T, s settings, start starter, wanted []zoodefs.Op) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
@@ -103,7 +104,7 @@ func both(t *testing.T, s settings, start starter, wanted []proxy.Op) {
 	})
 }
 
-func runOn(ctx context.Context, t *testing.T, server *server, start starter, wanted []proxy.Op) *report {
+func runOn(ctx context.Context, t *testing.T, server *server, start starter, wanted []zoodefs.Op) *report {
 	t.Helper()
 	begun := time.Now()
 	r := run(ctx, t, server, start(ctx, t, server))

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/peers"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // slow is how long a step may take without being mentioned.
@@ -165,7 +166,7 @@ func (c *conductor) do(ctx context.Context, request string) (string, error) {
 
 // strike puts a rule in force for the next request of this type below a prefix.
 func (c *conductor) strike(op, prefix string, action proxy.Action) error {
-	for o := proxy.OpCreate; o <= proxy.OpWhoAmI; o++ {
+	for o := zoodefs.OpCreate; o <= zoodefs.OpWhoAmI; o++ {
 		if o.String() == op {
 			c.server.proxy.On(proxy.Match{Op: o, Prefix: prefix}, action)
 			return nil

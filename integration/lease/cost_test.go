@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // window is how long requests are counted.
@@ -45,10 +46,10 @@ func (w *world) cost(node *harness.Node, timeout time.Duration) {
 		}
 	}
 	took := time.Since(began)
-	brief := px.Stats().Requests[proxy.OpMulti]
+	brief := px.Stats().Requests[zoodefs.OpMulti]
 	px.ResetStats()
 	<-time.After(2 * beat)
-	idle := px.Stats().Requests[proxy.OpMulti]
+	idle := px.Stats().Requests[zoodefs.OpMulti]
 
 	for range locks {
 		_, err := w.mutex(c, w.directory()).Acquire(w.ctx)
@@ -58,7 +59,7 @@ func (w *world) cost(node *harness.Node, timeout time.Duration) {
 	px.ResetStats()
 	<-time.After(window)
 	seen := px.Stats()
-	n := seen.Requests[proxy.OpMulti]
+	n := seen.Requests[zoodefs.OpMulti]
 	all := 0
 	for _, k := range seen.Requests {
 		all += k

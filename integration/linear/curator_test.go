@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/peers"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/retry"
@@ -62,7 +63,7 @@ func TestLostAnswer(t *testing.T) {
 	if !first.Succeeded || first.Post != 1 {
 		t.Fatalf("Curator's first: %+v", first)
 	}
-	rule := px.On(proxy.Match{Op: proxy.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
+	rule := px.On(proxy.Match{Op: zoodefs.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
 	second, err := th.Add(ctx, "n", 1)
 	check(t, err)
 	if len(rule.Fired()) != 1 || !second.Succeeded || second.Pre != 2 || second.Post != 3 {
@@ -71,13 +72,13 @@ func TestLostAnswer(t *testing.T) {
 	c := connect(ctx, t, px.Addr())
 	n, err := shared.NewDistributedAtomicLong(c, path)
 	check(t, err)
-	rule = px.On(proxy.Match{Op: proxy.OpMulti, Path: path}, proxy.SwallowReplyAndCut)
+	rule = px.On(proxy.Match{Op: zoodefs.OpMulti, Path: path}, proxy.SwallowReplyAndCut)
 	if v, err := n.Increment(ctx); err != nil || v.PreValue != 3 || v.PostValue != 4 || len(rule.Fired()) != 1 {
 		t.Errorf("Docent's: %+v, %v, after %d lost answers", v, err, len(rule.Fired()))
 	}
 	plain, err := shared.NewDistributedAtomicLong(c, path, shared.WithoutMark())
 	check(t, err)
-	rule = px.On(proxy.Match{Op: proxy.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
+	rule = px.On(proxy.Match{Op: zoodefs.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
 	if v, err := plain.Increment(ctx); !client.UnknownOutcome(err) || v.Succeeded || len(rule.Fired()) != 1 {
 		t.Errorf("Docent's without a mark: %+v, %v, after %d lost answers", v, err, len(rule.Fired()))
 	}
@@ -216,14 +217,14 @@ func trouble(ctx context.Context, proxies []*proxy.Proxy, toJava *proxy.Proxy, j
 		var rule *proxy.Rule
 		switch i % 5 {
 		case 0, 3:
-			px.On(proxy.Match{Op: proxy.OpMulti, Path: path}, proxy.SwallowReplyAndCut)
+			px.On(proxy.Match{Op: zoodefs.OpMulti, Path: path}, proxy.SwallowReplyAndCut)
 		case 1:
-			px.On(proxy.Match{Op: proxy.OpMulti, Path: path}, proxy.CutAfterSend)
+			px.On(proxy.Match{Op: zoodefs.OpMulti, Path: path}, proxy.CutAfterSend)
 		case 2:
 			px.CutAll()
 		case 4:
 			if javaToo {
-				rule = toJava.On(proxy.Match{Op: proxy.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
+				rule = toJava.On(proxy.Match{Op: zoodefs.OpSetData, Path: path}, proxy.SwallowReplyAndCut)
 				rules = append(rules, rule)
 			}
 		}

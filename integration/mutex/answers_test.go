@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -62,9 +63,9 @@ func TestFaults(t *testing.T) {
 // lostRequests loses each request of an acquire and a release once, in each
 // way: the lock is taken with one node and released with none.
 func lostRequests(ctx context.Context, t *testing.T, base *world) {
-	ops := map[string]proxy.Op{
-		"create": proxy.OpCreate, "list": proxy.OpGetChildren2, "delete": proxy.OpDelete,
-		"parent": proxy.OpCreateContainer,
+	ops := map[string]zoodefs.Op{
+		"create": zoodefs.OpCreate, "list": zoodefs.OpGetChildren2, "delete": zoodefs.OpDelete,
+		"parent": zoodefs.OpCreateContainer,
 	}
 	actions := []proxy.Action{proxy.SwallowReplyAndCut, proxy.CutAfterSend, proxy.CutBefore}
 	for name, op := range ops {
@@ -98,7 +99,7 @@ func lostRequests(ctx context.Context, t *testing.T, base *world) {
 func ghost(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
 	check(t, held(ctx, t, w.mutex(t, c)).Release(ctx)) // makes the directory
-	w.px.On(proxy.Match{Op: proxy.OpCreate, Prefix: w.dir}, proxy.SwallowReplyAndCut,
+	w.px.On(proxy.Match{Op: zoodefs.OpCreate, Prefix: w.dir}, proxy.SwallowReplyAndCut,
 		func(proxy.Request) { w.px.Refuse(0) })
 	actx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -121,7 +122,7 @@ func ghost(ctx context.Context, t *testing.T, w *world) {
 func predecessorGone(ctx context.Context, t *testing.T, w *world) {
 	first := held(ctx, t, w.mutex(t, connect(ctx, t, w.node.Addr())))
 	c := connect(ctx, t, w.px.Addr())
-	rule := w.px.On(proxy.Match{Op: proxy.OpGetData, Path: first.Path()}, proxy.StallRequests)
+	rule := w.px.On(proxy.Match{Op: zoodefs.OpGetData, Path: first.Path()}, proxy.StallRequests)
 	done := acquire(ctx, w.mutex(t, c))
 	_, err := rule.Await(ctx) // listed, about to watch
 	check(t, err)
@@ -173,7 +174,7 @@ func killedHolding(ctx context.Context, t *testing.T, w *world) {
 func killedAtGrant(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
 	check(t, held(ctx, t, w.mutex(t, c)).Release(ctx))
-	rule := w.px.On(proxy.Match{Op: proxy.OpGetChildren2, Path: w.dir}, proxy.StallReplies)
+	rule := w.px.On(proxy.Match{Op: zoodefs.OpGetChildren2, Path: w.dir}, proxy.StallReplies)
 	done := acquire(ctx, w.mutex(t, c))
 	_, err := rule.AwaitAnswer(ctx)
 	check(t, err)
@@ -211,7 +212,7 @@ func foreignChildren(ctx context.Context, t *testing.T, w *world) {
 	first := held(ctx, t, m)
 	other := w.mutex(t, connect(ctx, t, w.px.Addr()))
 	// A lost answer makes the client look for its node among all these.
-	w.px.On(proxy.Match{Op: proxy.OpCreate, Prefix: w.dir}, proxy.SwallowReplyAndCut)
+	w.px.On(proxy.Match{Op: zoodefs.OpCreate, Prefix: w.dir}, proxy.SwallowReplyAndCut)
 	done := acquire(ctx, other)
 	w.waiting(t, 2)
 	queue, err := m.Queue(ctx)
@@ -275,7 +276,7 @@ func waitingNodeDeleted(ctx context.Context, t *testing.T, w *world) {
 // node in it, and lets the server's sweeper run for a while.
 func directoryReaped(ctx context.Context, t *testing.T, w *world) {
 	c := connect(ctx, t, w.px.Addr())
-	rule := w.px.On(proxy.Match{Op: proxy.OpCreate, Prefix: w.dir, Nth: 2}, proxy.StallRequests)
+	rule := w.px.On(proxy.Match{Op: zoodefs.OpCreate, Prefix: w.dir, Nth: 2}, proxy.StallRequests)
 	done := acquire(ctx, w.mutex(t, c))
 	_, err := rule.Await(ctx)
 	check(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -82,7 +83,7 @@ func notified[T any](line []T, world func(T) *world) (n int) {
 
 // cost takes the free lock, and checks the round trips of the acquire and the requests of
 // the whole.
-func cost(ctx context.Context, t *testing.T, w *world, m *recipes.InterProcessMutex, trips int, want map[proxy.Op]int) {
+func cost(ctx context.Context, t *testing.T, w *world, m *recipes.InterProcessMutex, trips int, want map[zoodefs.Op]int) {
 	t.Helper()
 	w.px.ResetStats()
 	h := held(ctx, t, m)
@@ -93,7 +94,7 @@ func cost(ctx context.Context, t *testing.T, w *world, m *recipes.InterProcessMu
 	if free.RoundTrips != trips || all.RoundTrips != trips+1 {
 		t.Errorf("round trips: acquire %d, want %d; release %d, want 1", free.RoundTrips, trips, all.RoundTrips-free.RoundTrips)
 	}
-	delete(all.Requests, proxy.OpPing)
+	delete(all.Requests, zoodefs.OpPing)
 	if !maps.Equal(all.Requests, want) {
 		t.Errorf("requests %v, want %v", all.Requests, want)
 	}
@@ -112,17 +113,17 @@ func roundTrips(ctx context.Context, t *testing.T, w *world) {
 
 	// The second acquire in a short time also sets a watch on the directory, so that the
 	// next ones need no list.
-	cost(ctx, t, w, m, 2, map[proxy.Op]int{proxy.OpGetData: 1, proxy.OpCreate: 1, proxy.OpGetChildren2: 1, proxy.OpDelete: 1})
-	cost(ctx, t, w, m, 1, map[proxy.Op]int{proxy.OpCreate: 1, proxy.OpGetChildren2: 1, proxy.OpDelete: 1})
-	cost(ctx, t, w, m, 1, map[proxy.Op]int{proxy.OpCreate: 1, proxy.OpDelete: 1})
+	cost(ctx, t, w, m, 2, map[zoodefs.Op]int{zoodefs.OpGetData: 1, zoodefs.OpCreate: 1, zoodefs.OpGetChildren2: 1, zoodefs.OpDelete: 1})
+	cost(ctx, t, w, m, 1, map[zoodefs.Op]int{zoodefs.OpCreate: 1, zoodefs.OpGetChildren2: 1, zoodefs.OpDelete: 1})
+	cost(ctx, t, w, m, 1, map[zoodefs.Op]int{zoodefs.OpCreate: 1, zoodefs.OpDelete: 1})
 
 	other := held(ctx, t, w.mutex(t, connect(ctx, t, w.node.Addr())))
 	w.px.ResetStats()
 	done := acquire(ctx, m)
-	watching := w.px.On(proxy.Match{Op: proxy.OpGetData, Path: other.Path(), Nth: 1}, proxy.SwallowReply)
+	watching := w.px.On(proxy.Match{Op: zoodefs.OpGetData, Path: other.Path(), Nth: 1}, proxy.SwallowReply)
 	watching.Remove()
 	eventually(t, 5*time.Second, func() error {
-		if w.px.Stats().Replies[proxy.OpGetData] != 2 { // of its own node, and of the one ahead
+		if w.px.Stats().Replies[zoodefs.OpGetData] != 2 { // of its own node, and of the one ahead
 			return errors.New("not watching yet")
 		}
 		return nil
@@ -151,7 +152,7 @@ func tryAcquire(ctx context.Context, t *testing.T, w *world) {
 	if !errors.As(err, &busy) || busy.Holder.Path != h.Path() || busy.Holder.FencingToken != h.FencingToken() {
 		t.Errorf("busy error %v, want holder %s", err, h.Path())
 	}
-	if n := w.px.Stats().Requests[proxy.OpCreate]; n != 0 {
+	if n := w.px.Stats().Requests[zoodefs.OpCreate]; n != 0 {
 		t.Errorf("%d nodes made to find out that the lock is taken", n)
 	}
 	check(t, h.Release(ctx))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 func TestProxyAccept(t *testing.T) {
@@ -97,7 +98,7 @@ func TestProxyCounts(t *testing.T) {
 	check(t, r.through.Delete(r.path, -1))
 
 	s := r.proxy.Stats()
-	for _, op := range []proxy.Op{proxy.OpCreate, proxy.OpGetData, proxy.OpSetData, proxy.OpDelete} {
+	for _, op := range []zoodefs.Op{zoodefs.OpCreate, zoodefs.OpGetData, zoodefs.OpSetData, zoodefs.OpDelete} {
 		if s.Requests[op] != 1 || s.Replies[op] != 1 {
 			t.Errorf("%s: %d requests, %d replies", op, s.Requests[op], s.Replies[op])
 		}
@@ -134,10 +135,10 @@ func TestProxyRoundTrips(t *testing.T) {
 		frames [][]byte
 		want   int
 	}{
-		{[][]byte{createFrame(1, r.path), wireFrame(2, int(proxy.OpGetChildren2), "/", false)}, 1},
-		{[][]byte{wireFrame(3, int(proxy.OpGetData), "/", false)}, 2},
-		{[][]byte{wireFrame(-2, int(proxy.OpPing))}, 2},
-		{[][]byte{wireFrame(4, int(proxy.OpGetData), "/", false), wireFrame(5, int(proxy.OpGetData), "/", false), wireFrame(6, int(proxy.OpGetData), "/", false)}, 3},
+		{[][]byte{createFrame(1, r.path), wireFrame(2, int(zoodefs.OpGetChildren2), "/", false)}, 1},
+		{[][]byte{wireFrame(3, int(zoodefs.OpGetData), "/", false)}, 2},
+		{[][]byte{wireFrame(-2, int(zoodefs.OpPing))}, 2},
+		{[][]byte{wireFrame(4, int(zoodefs.OpGetData), "/", false), wireFrame(5, int(zoodefs.OpGetData), "/", false), wireFrame(6, int(zoodefs.OpGetData), "/", false)}, 3},
 	} {
 		say(len(step.frames), step.frames...)
 		if got := r.proxy.Conns()[1].RoundTrips; got != step.want {
@@ -146,8 +147,8 @@ func TestProxyRoundTrips(t *testing.T) {
 	}
 
 	// The first is answered before the second is whole: still one flush.
-	whole := wireFrame(8, int(proxy.OpGetData), "/", false)
-	say(1, wireFrame(7, int(proxy.OpGetData), "/", false), whole[:6])
+	whole := wireFrame(8, int(zoodefs.OpGetData), "/", false)
+	say(1, wireFrame(7, int(zoodefs.OpGetData), "/", false), whole[:6])
 	say(1, whole[6:])
 	if got := r.proxy.Conns()[1].RoundTrips; got != 4 {
 		t.Fatalf("a flush in two parts: %d round trips, want 4\n%s", got, r.proxy.Trace())
@@ -165,7 +166,7 @@ func TestProxyClose(t *testing.T) {
 		conn, _ := harness.Dial(ctx, t, sessionTimeout, p.Addr())
 		go func() { _, _, _ = conn.Get("/") }()
 	}
-	held := p.On(proxy.Match{Op: proxy.OpExists}, proxy.Stall)
+	held := p.On(proxy.Match{Op: zoodefs.OpExists}, proxy.Stall)
 	conn, _ := harness.Dial(ctx, t, sessionTimeout, p.Addr())
 	done := start(func() error { _, _, err := conn.Exists("/"); return err })
 	_, err = held.Await(ctx)

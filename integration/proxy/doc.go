@@ -6,13 +6,13 @@
 // happens to them:
 //
 //	p := proxy.Start(t, node.Addr())
-//	lost := p.On(proxy.Match{Op: proxy.OpCreate, Prefix: "/locks"}, proxy.SwallowReplyAndCut)
+//	lost := p.On(proxy.Match{Op: zoodefs.OpCreate, Prefix: "/locks"}, proxy.SwallowReplyAndCut)
 //	... point a client at p.Addr() ...
 //	created, err := lost.AwaitAnswer(ctx) // the server has created the node
 //
 // To force a race between two requests of one client, hold the answer to the first:
 //
-//	held := p.On(proxy.Match{Op: proxy.OpGetChildren2}, proxy.StallReplies)
+//	held := p.On(proxy.Match{Op: zoodefs.OpGetChildren2}, proxy.StallReplies)
 //	held.AwaitAnswer(ctx) // the server has answered, the client has not heard
 //	...                   // change what it was told
 //	held.Resume()

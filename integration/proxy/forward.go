@@ -3,6 +3,8 @@ package proxy
 import (
 	"bufio"
 	"errors"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 var errCut = errors.New("cut")
@@ -17,7 +19,7 @@ func (c *conn) forwardRequests(r *bufio.Reader) error {
 			return err
 		}
 		req := c.arrived(frame, first, flush)
-		flush = r.Buffered() > 0 && req.Op.ordinary()
+		flush = r.Buffered() > 0 && ordinary(req.Op)
 		if err := c.act(frame, req); err != nil {
 			return err
 		}
@@ -38,7 +40,7 @@ func (c *conn) arrived(frame []byte, first, flush bool) Request {
 		req.Session = c.session
 	}
 	c.stats.Requests[req.Op]++
-	if req.Op.ordinary() && c.pending.ordinary == 0 && !flush {
+	if ordinary(req.Op) && c.pending.ordinary == 0 && !flush {
 		c.stats.RoundTrips++
 	}
 	c.p.trace.add("#%d > %s xid %d %s%v watch %t", c.id, req.Op, req.Xid, req.Path, req.Parts, req.Watch)
@@ -128,7 +130,7 @@ func (c *conn) answered(frame []byte, first bool) (*asked, Reply) {
 	defer c.p.mu.Unlock()
 	if first {
 		c.session = parseConnected(frame)
-		c.stats.Replies[OpConnect]++
+		c.stats.Replies[zoodefs.OpConnect]++
 		c.p.trace.add("#%d < connected session %#x", c.id, uint64(c.session))
 		return c.pending.take(0), Reply{}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 const (
@@ -79,20 +81,20 @@ func (f *fields) bytes() []byte {
 
 // Part is one operation of a multi.
 type Part struct {
-	Op   Op
+	Op   zoodefs.Op
 	Path string
 }
 
 // Request is what the proxy knows of one request.
 type Request struct {
-	Conn    int    // number of the connection, counted from 1
-	Session int64  // of the connection; for a handshake the one asked for, 0 for a new one
-	Xid     int32  // 0 for a handshake
-	Op      Op     // OpConnect for a handshake
-	Path    string // "" when the request has none or several
-	Watch   bool   // a read that sets a watch
-	Parts   []Part // of a multi
-	Size    int    // bytes without the length prefix
+	Conn    int        // number of the connection, counted from 1
+	Session int64      // of the connection; for a handshake the one asked for, 0 for a new one
+	Xid     int32      // 0 for a handshake
+	Op      zoodefs.Op // zoodefs.OpConnect for a handshake
+	Path    string     // "" when the request has none or several
+	Watch   bool       // a read that sets a watch
+	Parts   []Part     // of a multi
+	Size    int        // bytes without the length prefix
 }
 
 // Reply is what the proxy knows of one answer.
@@ -105,14 +107,14 @@ type Reply struct {
 
 func parseRequest(frame []byte) Request {
 	f := fields{rest: frame[prefix:]}
-	r := Request{Size: len(frame) - prefix, Xid: f.int32(), Op: Op(f.int32())}
+	r := Request{Size: len(frame) - prefix, Xid: f.int32(), Op: zoodefs.Op(f.int32())}
 	switch {
-	case r.Op == OpMulti || r.Op == OpMultiRead:
+	case r.Op == zoodefs.OpMulti || r.Op == zoodefs.OpMultiRead:
 		r.Parts = parseParts(&f)
-	case r.Op.hasPath():
+	case hasPath(r.Op):
 		r.Path = string(f.bytes())
 	}
-	if r.Op.watches() {
+	if watches(r.Op) {
 		r.Watch = frame[len(frame)-1] != 0
 	}
 	return r
@@ -122,7 +124,7 @@ func parseRequest(frame []byte) Request {
 func parseParts(f *fields) []Part {
 	var parts []Part
 	for !f.bad {
-		op := Op(f.int32())
+		op := zoodefs.Op(f.int32())
 		done := f.take(1)
 		f.int32()
 		if f.bad || done[0] != 0 {
@@ -135,7 +137,7 @@ func parseParts(f *fields) []Part {
 }
 
 // skipPart passes over what follows an operation's path.
-func skipPart(f *fields, op Op) {
+func skipPart(f *fields, op zoodefs.Op) {
 	switch {
 	case op.Creates():
 		f.bytes() // data
@@ -145,15 +147,15 @@ func skipPart(f *fields, op Op) {
 			f.bytes() // id
 		}
 		f.int32() // flags
-		if op == OpCreateTTL {
+		if op == zoodefs.OpCreateTTL {
 			f.int64()
 		}
-	case op == OpSetData:
+	case op == zoodefs.OpSetData:
 		f.bytes()
 		f.int32()
-	case op == OpDelete || op == OpCheck:
+	case op == zoodefs.OpDelete || op == zoodefs.OpCheck:
 		f.int32()
-	case op.watches():
+	case watches(op):
 		f.take(1)
 	default:
 		f.bad = true
@@ -165,7 +167,7 @@ func parseConnect(frame []byte) Request {
 	f.int32() // protocol version
 	f.int64() // last zxid seen
 	f.int32() // timeout
-	return Request{Op: OpConnect, Session: f.int64(), Size: len(frame) - prefix}
+	return Request{Op: zoodefs.OpConnect, Session: f.int64(), Size: len(frame) - prefix}
 }
 
 func parseReply(frame []byte) Reply {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // wireFrame builds a frame of int32, int64, bool, string and []byte fields.
@@ -36,7 +37,7 @@ const (
 )
 
 func createFrame(xid int, path string) []byte {
-	return wireFrame(xid, int(proxy.OpCreate), path, "data", 1, 31, anyoneSchema, anyone, 0)
+	return wireFrame(xid, int(zoodefs.OpCreate), path, "data", 1, 31, anyoneSchema, anyone, 0)
 }
 
 func TestProxyParsesRequests(t *testing.T) {
@@ -45,24 +46,24 @@ func TestProxyParsesRequests(t *testing.T) {
 		frame []byte
 		want  proxy.Request
 	}{
-		{"create", createFrame(7, "/a"), proxy.Request{Xid: 7, Op: proxy.OpCreate, Path: "/a"}},
-		{"get with watch", wireFrame(8, 4, "/a", true), proxy.Request{Xid: 8, Op: proxy.OpGetData, Path: "/a", Watch: true}},
-		{"get", wireFrame(8, 4, "/a", false), proxy.Request{Xid: 8, Op: proxy.OpGetData, Path: "/a"}},
-		{"ping", wireFrame(-2, 11), proxy.Request{Xid: -2, Op: proxy.OpPing}},
+		{"create", createFrame(7, "/a"), proxy.Request{Xid: 7, Op: zoodefs.OpCreate, Path: "/a"}},
+		{"get with watch", wireFrame(8, 4, "/a", true), proxy.Request{Xid: 8, Op: zoodefs.OpGetData, Path: "/a", Watch: true}},
+		{"get", wireFrame(8, 4, "/a", false), proxy.Request{Xid: 8, Op: zoodefs.OpGetData, Path: "/a"}},
+		{"ping", wireFrame(-2, 11), proxy.Request{Xid: -2, Op: zoodefs.OpPing}},
 		{"multi", wireFrame(9, 14,
 			13, false, -1, "/c", 3,
 			1, false, -1, "/d", "data", 1, 31, anyoneSchema, anyone, 0,
 			5, false, -1, "/e", "data", 1,
 			21, false, -1, "/f", "data", 1, 31, anyoneSchema, anyone, 5, int64(1000),
 			2, false, -1, "/g", 1,
-			-1, true, -1), proxy.Request{Xid: 9, Op: proxy.OpMulti, Parts: []proxy.Part{
-			{proxy.OpCheck, "/c"},
-			{proxy.OpCreate, "/d"},
-			{proxy.OpSetData, "/e"},
-			{proxy.OpCreateTTL, "/f"},
-			{proxy.OpDelete, "/g"},
+			-1, true, -1), proxy.Request{Xid: 9, Op: zoodefs.OpMulti, Parts: []proxy.Part{
+			{zoodefs.OpCheck, "/c"},
+			{zoodefs.OpCreate, "/d"},
+			{zoodefs.OpSetData, "/e"},
+			{zoodefs.OpCreateTTL, "/f"},
+			{zoodefs.OpDelete, "/g"},
 		}}},
-		{"truncated", wireFrame(9, 4, "/a")[:14], proxy.Request{Xid: 9, Op: proxy.OpGetData}},
+		{"truncated", wireFrame(9, 4, "/a")[:14], proxy.Request{Xid: 9, Op: zoodefs.OpGetData}},
 		{"empty", wireFrame(), proxy.Request{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

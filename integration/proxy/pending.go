@@ -17,7 +17,7 @@ func newPending() pending { return pending{byXid: map[int32][]*asked{}} }
 
 func (p *pending) add(a *asked) {
 	p.byXid[a.Xid] = append(p.byXid[a.Xid], a)
-	if a.Op.ordinary() {
+	if ordinary(a.Op) {
 		p.ordinary++
 	}
 }
@@ -33,7 +33,7 @@ func (p *pending) take(xid int32) *asked {
 	} else {
 		p.byXid[xid] = queue[1:]
 	}
-	if queue[0].Op.ordinary() {
+	if ordinary(queue[0].Op) {
 		p.ordinary--
 	}
 	return queue[0]

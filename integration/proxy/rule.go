@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Action is what a rule does to a request.
@@ -50,7 +52,7 @@ const Always = -1
 // Match picks requests. Everything set must hold; an empty Match picks every request
 // but pings and handshakes, which only their own Op picks.
 type Match struct {
-	Op     Op
+	Op     zoodefs.Op
 	Path   string // exactly this path; of a multi, that of any part
 	Prefix string // a path that starts so; of a multi, that of any part
 	Where  func(Request) bool
@@ -62,7 +64,7 @@ type Match struct {
 
 func (m *Match) picks(r Request) bool {
 	switch {
-	case m.Op == 0 && (r.Op == OpPing || r.Op == OpConnect):
+	case m.Op == 0 && (r.Op == zoodefs.OpPing || r.Op == zoodefs.OpConnect):
 		return false
 	case m.Op != 0 && m.Op != r.Op:
 		return false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/integration/harness"
 	"github.com/docent-go/docent/integration/proxy"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 const sessionTimeout = 10 * time.Second
@@ -87,7 +88,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("swallow reply and cut", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpCreate, Path: r.path}, proxy.SwallowReplyAndCut)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpCreate, Path: r.path}, proxy.SwallowReplyAndCut)
 		if err := r.create(r.path); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Fatalf("create: %v", err)
 		}
@@ -107,7 +108,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("swallow reply", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpCreate}, proxy.SwallowReply)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpCreate}, proxy.SwallowReply)
 		done := start(func() error { return r.create(r.path) })
 		_, err := rule.AwaitAnswer(r.ctx)
 		check(t, err)
@@ -126,7 +127,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("cut before", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpCreate}, proxy.CutBefore)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpCreate}, proxy.CutBefore)
 		if err := r.create(r.path); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Fatalf("create: %v", err)
 		}
@@ -142,7 +143,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("cut after send", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpCreate}, proxy.CutAfterSend)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpCreate}, proxy.CutAfterSend)
 		if err := r.create(r.path); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Fatalf("create: %v", err)
 		}
@@ -156,7 +157,7 @@ func TestProxyRules(t *testing.T) {
 	t.Run("lost handshake", func(t *testing.T) {
 		r := newRig(t, node)
 		id := r.through.SessionID()
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpConnect}, proxy.SwallowReplyAndCut)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpConnect}, proxy.SwallowReplyAndCut)
 		r.proxy.CutAll()
 		req, err := rule.Await(r.ctx)
 		check(t, err)
@@ -171,7 +172,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("then refuse", func(t *testing.T) {
 		r := newRig(t, node)
-		r.proxy.On(proxy.Match{Op: proxy.OpCreate}, proxy.CutAfterSend, func(proxy.Request) { r.proxy.Refuse(0) })
+		r.proxy.On(proxy.Match{Op: zoodefs.OpCreate}, proxy.CutAfterSend, func(proxy.Request) { r.proxy.Refuse(0) })
 		if err := r.create(r.path); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Fatalf("create: %v", err)
 		}
@@ -185,7 +186,7 @@ func TestProxyRules(t *testing.T) {
 
 	t.Run("choice", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Prefix: r.path, Nth: 2, Times: 2, Where: func(q proxy.Request) bool { return q.Op.Creates() || q.Op == proxy.OpMulti }}, proxy.CutBefore)
+		rule := r.proxy.On(proxy.Match{Prefix: r.path, Nth: 2, Times: 2, Where: func(q proxy.Request) bool { return q.Op.Creates() || q.Op == zoodefs.OpMulti }}, proxy.CutBefore)
 		var lost []int
 		for i := range 6 {
 			path := r.path + string(rune('a'+i))
@@ -218,7 +219,7 @@ func TestProxyRules(t *testing.T) {
 		var first []string
 		for round := range 2 {
 			r := newRig(t, node, proxy.WithSeed(7))
-			rule := r.proxy.On(proxy.Match{Op: proxy.OpGetData, Times: proxy.Always, Probability: 0.3}, proxy.StallReplies)
+			rule := r.proxy.On(proxy.Match{Op: zoodefs.OpGetData, Times: proxy.Always, Probability: 0.3}, proxy.StallReplies)
 			for i := range 20 {
 				done := start(func() error { _, _, err := r.through.Get("/x" + string(rune('a'+i))); return err })
 				for held := true; held; {
@@ -251,7 +252,7 @@ func TestProxyStalls(t *testing.T) {
 
 	t.Run("stall", func(t *testing.T) {
 		r := newRig(t, node)
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpCreate}, proxy.Stall)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpCreate}, proxy.Stall)
 		done := start(func() error { return r.create(r.path) })
 		_, err := rule.Await(r.ctx)
 		check(t, err)
@@ -266,7 +267,7 @@ func TestProxyStalls(t *testing.T) {
 	t.Run("stall replies forces a race", func(t *testing.T) {
 		r := newRig(t, node)
 		check(t, r.create(r.path))
-		rule := r.proxy.On(proxy.Match{Op: proxy.OpGetChildren2, Path: r.path}, proxy.StallReplies)
+		rule := r.proxy.On(proxy.Match{Op: zoodefs.OpGetChildren2, Path: r.path}, proxy.StallReplies)
 		var children []string
 		done := start(func() (err error) { children, _, err = r.through.Children(r.path); return err })
 		_, err := rule.AwaitAnswer(r.ctx)

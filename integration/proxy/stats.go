@@ -1,12 +1,16 @@
 package proxy
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // Stats counts what passed through a connection or a proxy.
 type Stats struct {
-	Requests      map[Op]int // read from clients, whatever became of them
-	Replies       map[Op]int // read from the server, whatever became of them
-	Notifications int        // watch events read from the server
+	Requests      map[zoodefs.Op]int // read from clients, whatever became of them
+	Replies       map[zoodefs.Op]int // read from the server, whatever became of them
+	Notifications int                // watch events read from the server
 	// RoundTrips counts how often a client waited for the server: requests sent while
 	// another is unanswered, or in one flush with it, share one. Handshakes, pings,
 	// auth and the renewal of watches make none.
@@ -23,7 +27,7 @@ type ConnStats struct {
 	Stats
 }
 
-func newStats() Stats { return Stats{Requests: map[Op]int{}, Replies: map[Op]int{}} }
+func newStats() Stats { return Stats{Requests: map[zoodefs.Op]int{}, Replies: map[zoodefs.Op]int{}} }
 
 func (s *Stats) clone() Stats {
 	c := *s

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Auth is one set of credentials, sent after every accepted handshake.
@@ -32,8 +34,8 @@ func authFrames(auth []Auth) []byte {
 	for _, a := range auth {
 		start := len(b)
 		b = append(b, 0, 0, 0, 0)
-		b = put32(b, xidAuth)
-		b = put32(b, int32(opSetAuth))
+		b = put32(b, zoodefs.XidAuth)
+		b = put32(b, int32(zoodefs.OpAuth))
 		b = put32(b, 0)
 		b = putBytes(b, a.Scheme)
 		b = putBytes(b, a.Credentials)

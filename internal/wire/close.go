@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // CloseSession closes the session on the live connection and waits for the
@@ -18,7 +20,7 @@ import (
 // any other error the Link is not over on its account, but the session may be
 // closed at the server.
 func (l *Link) CloseSession(ctx context.Context) error {
-	x := &Exchange{Request: Request{Op: opCloseSession}}
+	x := &Exchange{Request: Request{Op: zoodefs.OpCloseSession}}
 	err := l.Do(ctx, x)
 	switch cause := l.Cause(); {
 	case errors.Is(cause, ErrClosed): // by this request or one of the same moment

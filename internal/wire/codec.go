@@ -4,31 +4,33 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Op is the type of a request, as ZooKeeper numbers it.
-type Op int32
+type Op = zoodefs.Op
 
 // The operations that an [Exchange] can ask for. OpCheck is a part of a
 // transaction only, and OpGetNames of an OpMultiRead.
 const (
-	OpCreate          Op = 1
-	OpDelete          Op = 2
-	OpExists          Op = 3
-	OpGetData         Op = 4
-	OpSetData         Op = 5
-	OpGetACL          Op = 6
-	OpSetACL          Op = 7
-	OpGetNames        Op = 8 // getChildren, which answers without a Stat
-	OpSync            Op = 9
-	OpGetChildren     Op = 12 // getChildren2, which answers with a Stat
-	OpCheck           Op = 13
-	OpMulti           Op = 14
-	OpRemoveWatches   Op = 18
-	OpCreateContainer Op = 19
-	OpCreateTTL       Op = 21
-	OpMultiRead       Op = 22 // its parts are OpGetData and OpGetNames
-	OpAddWatch        Op = 106
+	OpCreate          = zoodefs.OpCreate
+	OpDelete          = zoodefs.OpDelete
+	OpExists          = zoodefs.OpExists
+	OpGetData         = zoodefs.OpGetData
+	OpSetData         = zoodefs.OpSetData
+	OpGetACL          = zoodefs.OpGetACL
+	OpSetACL          = zoodefs.OpSetACL
+	OpGetNames        = zoodefs.OpGetChildren // it answers without a Stat
+	OpSync            = zoodefs.OpSync
+	OpGetChildren     = zoodefs.OpGetChildren2 // it answers with a Stat
+	OpCheck           = zoodefs.OpCheck
+	OpMulti           = zoodefs.OpMulti
+	OpRemoveWatches   = zoodefs.OpRemoveWatches
+	OpCreateContainer = zoodefs.OpCreateContainer
+	OpCreateTTL       = zoodefs.OpCreateTTL
+	OpMultiRead       = zoodefs.OpMultiRead // its parts are OpGetData and OpGetNames
+	OpAddWatch        = zoodefs.OpAddWatch
 )
 
 // Request is one operation with its arguments; each operation reads those that
@@ -75,8 +77,8 @@ func (r *Request) append(b []byte) []byte {
 		for i := range r.Parts {
 			b = r.Parts[i].append(putPart(b, int32(r.Parts[i].Op), false))
 		}
-		return putPart(b, partError, true)
-	case opCloseSession:
+		return putPart(b, int32(zoodefs.OpError), true)
+	case zoodefs.OpCloseSession:
 		return b
 	}
 	b = putBytes(b, r.Path)
@@ -259,7 +261,7 @@ func (d *decoder) parts(read func(op Op, r *Result) bool) (all []Result) {
 			return all
 		}
 		var r Result
-		if op == partError {
+		if Op(op) == zoodefs.OpError {
 			r.Code = d.int32()
 		} else if !read(Op(op), &r) {
 			d.bad = true

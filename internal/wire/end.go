@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // End ends the session on this Link: the connection is closed, a dial or Pace in
@@ -77,7 +79,7 @@ func (c *conn) disown(why error, size int) {
 		return
 	}
 	const xid = xidOwn - 1
-	b := put32(put32(make([]byte, lengthSize), xid), int32(opCloseSession))
+	b := put32(put32(make([]byte, lengthSize), xid), int32(zoodefs.OpCloseSession))
 	if _, err := c.nc.Write(sealFrame(b, 0)); err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Exchange is one request of the Link's own and its reply. It serves one [Link.Do].
@@ -156,7 +157,7 @@ func (c *conn) forget(xs []*Exchange) (all bool) {
 		case !x.Sent():
 			if i := slices.Index(c.queue, x); i >= 0 {
 				c.queue = slices.Delete(c.queue, i, i+1)
-				c.closing = c.closing && x.Request.Op != opCloseSession
+				c.closing = c.closing && x.Request.Op != zoodefs.OpCloseSession
 				x.count()
 			}
 		case x.Keep: // the bytes of the request are not needed any more

@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/docent-go/docent/internal/clock"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Pending is how many requests the live connection remembers as sent and not
@@ -56,7 +57,7 @@ func Decode(op Op, body []byte) (Reply, error) {
 }
 
 // CloseOp is the request that [Link.CloseSession] sends.
-const CloseOp = opCloseSession
+const CloseOp = zoodefs.OpCloseSession
 
 // Evidence is when the newest answered request was sent.
 func (l *Link) Evidence() clock.Stamp {

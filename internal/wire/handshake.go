@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // connectResponse is the server's answer to a ConnectRequest.
@@ -187,7 +189,7 @@ func (c *conn) awaitAuth(r connectResponse, at int) error {
 		}
 		size, xid, code := be32(frame[at:]), be32(frame[at+4:]), be32(frame[at+16:])
 		switch {
-		case xid != xidAuth || size != replyHeader:
+		case xid != zoodefs.XidAuth || size != replyHeader:
 			return nil // nextReply judges it
 		case code != codeOK:
 			c.l.mu.Lock()

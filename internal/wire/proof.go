@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // ProofKind says what shows that the ensemble kept the session, in words.
@@ -101,7 +102,7 @@ func (s *signs) before(at time.Time) (sign, bool) {
 // after a quorum has logged them.
 func isQuorumWrite(op Op) bool {
 	switch op {
-	case OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, opCreate2, opReconfig, OpCreateContainer, OpCreateTTL:
+	case OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, zoodefs.OpCreate2, zoodefs.OpReconfig, OpCreateContainer, OpCreateTTL:
 		return true
 	}
 	return false

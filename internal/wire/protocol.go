@@ -1,29 +1,24 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// Further request types and reserved xids of ZooKeeper's protocol.
-const (
-	opCreate2      Op = 15
-	opReconfig     Op = 16
-	opSetAuth      Op = 100
-	opCloseSession Op = -11
-
-	xidNotification = -1
-	xidPing         = -2
-	xidAuth         = -4
-	// xidOwn and the ownXids below it are those of exchanges.
-	xidOwn  = -0x10000000
-	ownXids = 1 << 28
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Reply codes the Link acts on.
 const (
-	codeOK                   = 0
-	codeRuntimeInconsistency = -2
-	codeSessionExpired       = -112
-	codeAuthFailed           = -115
-	codeSessionMoved         = -118
+	codeOK                   = int32(zoodefs.CodeOK)
+	codeRuntimeInconsistency = int32(zoodefs.CodeRuntimeInconsistency)
+	codeSessionExpired       = int32(zoodefs.CodeSessionExpired)
+	codeAuthFailed           = int32(zoodefs.CodeAuthFailed)
+	codeSessionMoved         = int32(zoodefs.CodeSessionMoved)
+)
+
+const (
+	// xidOwn and the ownXids below it are those of exchanges.
+	xidOwn  = -0x10000000
+	ownXids = 1 << 28
 )
 
 const (
@@ -32,8 +27,6 @@ const (
 	requestHeader = 8  // xid, type
 	replyHeader   = 16 // xid, zxid, code
 	multiHeader   = 9  // type, done, error: before each part of a multi and of its results
-
-	partError = -1 // type of the result of a part that failed
 
 	// version 4, last zxid 8, timeout 4, session id 8, password length 4
 	minConnectRequest = 28

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // receive reads the reply of n bytes to an exchange, or throws it away if the
@@ -94,9 +96,9 @@ func (c *conn) complete(r sentRequest, reply Reply, unread error) {
 	}
 	expired := reply.Code == codeSessionExpired
 	switch {
-	case r.op == opCloseSession && (expired || reply.Code == codeOK):
+	case r.op == zoodefs.OpCloseSession && (expired || reply.Code == codeOK):
 		l.End(ErrClosed)
-	case r.op == opCloseSession:
+	case r.op == zoodefs.OpCloseSession:
 		l.mu.Lock()
 		c.closing = false
 		l.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // nextReply looks at the header of the next frame. It takes out frames that answer
@@ -44,7 +45,7 @@ func (c *conn) nextReply() error {
 			return err
 		case !own:
 			c.remain = lengthSize + int(n)
-			if xid == xidNotification {
+			if xid == zoodefs.XidNotification {
 				return c.notify(zxid, int(n))
 			}
 			return nil
@@ -58,7 +59,7 @@ func (c *conn) nextReply() error {
 // sawZxid notes how far the server is that answered a request. A ping shows nothing
 // of the tree, and the zxid of a notification may be missing.
 func (c *conn) sawZxid(xid int32, zxid int64) {
-	if xid == xidNotification || xid == xidPing || xid == xidAuth {
+	if xid == zoodefs.XidNotification || xid == zoodefs.XidPing || xid == zoodefs.XidAuth {
 		return
 	}
 	c.l.mu.Lock()
@@ -72,13 +73,13 @@ func (c *conn) answered(xid int32, code int32) (own bool, err error) {
 	l := c.l
 	l.mu.Lock()
 	switch {
-	case xid == xidNotification:
-	case xid == xidPing:
+	case xid == zoodefs.XidNotification:
+	case xid == zoodefs.XidPing:
 		if len(c.pings) > 0 {
 			c.seen(c.pings[0])
 			c.pings = c.pings[:copy(c.pings, c.pings[1:])]
 		}
-	case xid == xidAuth && c.authed < len(l.cfg.Auth):
+	case xid == zoodefs.XidAuth && c.authed < len(l.cfg.Auth):
 		scheme := l.cfg.Auth[c.authed].Scheme
 		c.authed++
 		l.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/clock"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // sentRequest is a request that waits for its reply.
@@ -73,8 +74,8 @@ func (c *conn) record(frame []byte) error {
 	now := l.stamp(quorum)
 	c.handed += int64(len(frame))
 	switch {
-	case xid == xidNotification || ownXid(xid): // its answer could not be told from others
-	case xid == xidPing:
+	case xid == zoodefs.XidNotification || ownXid(xid): // its answer could not be told from others
+	case xid == zoodefs.XidPing:
 		c.pings = append(c.pings, now)
 	default:
 		// If an xid is used twice the older time stays. The first reply must not

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 const (
@@ -35,14 +37,14 @@ func (c *conn) send(xs []*Exchange) error {
 	case c.err != nil:
 		defer l.mu.Unlock()
 		return fmt.Errorf("%w: %w", ErrNotConnected, c.err)
-	case c.closing && xs[0].Request.Op != opCloseSession:
+	case c.closing && xs[0].Request.Op != zoodefs.OpCloseSession:
 		// The server would not answer a request behind a closeSession. It would close
 		// the connection with that request unread, and the answers to earlier
 		// requests would be lost.
 		defer l.mu.Unlock()
 		return fmt.Errorf("%w: the session is being closed", ErrNotConnected)
 	}
-	c.closing = c.closing || xs[0].Request.Op == opCloseSession
+	c.closing = c.closing || xs[0].Request.Op == zoodefs.OpCloseSession
 	if len(c.queue) == 0 && c.inline && c.handed-c.acked+int64(len(b)) <= inlineBytes && c.tryTurn() {
 		c.hand(xs)
 		l.mu.Unlock()

@@ -1,36 +1,38 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/zoodefs"
+
 // Create makes a persistent node as the super user. It takes a zxid and fires
 // watches.
-func (s *Server) Create(path string, data []byte) Code {
+func (s *Server) Create(path string, data []byte) zoodefs.Code {
 	e := &encoder{}
 	e.text(path)
 	e.buffer(data)
 	e.acls(openACL())
-	e.int(flagPersistent)
-	return s.perform(OpCreate, path, e.b)
+	e.int(zoodefs.FlagPersistent)
+	return s.perform(zoodefs.OpCreate, path, e.b)
 }
 
 // SetData sets the data of a node as the super user, whatever its version.
-func (s *Server) SetData(path string, data []byte) Code {
+func (s *Server) SetData(path string, data []byte) zoodefs.Code {
 	e := &encoder{}
 	e.text(path)
 	e.buffer(data)
 	e.int(-1)
-	return s.perform(OpSetData, path, e.b)
+	return s.perform(zoodefs.OpSetData, path, e.b)
 }
 
 // Delete deletes a node without children as the super user, whatever its version.
-func (s *Server) Delete(path string) Code {
+func (s *Server) Delete(path string) zoodefs.Code {
 	e := &encoder{}
 	e.text(path)
 	e.int(-1)
-	return s.perform(OpDelete, path, e.b)
+	return s.perform(zoodefs.OpDelete, path, e.b)
 }
 
 // perform sends a request of the server's own through the log. It does not wait
 // while the log is slow.
-func (s *Server) perform(op Op, path string, body []byte) Code {
+func (s *Server) perform(op zoodefs.Op, path string, body []byte) zoodefs.Code {
 	r := &request{
 		s: s, op: op, path: path, body: body, internal: true, ids: []authID{{"super", ""}},
 	}
@@ -76,39 +78,39 @@ func (s *Server) MoveSession(id int64) bool {
 
 // SetCounter presets the counter from which sequential children of path get their
 // suffix.
-func (s *Server) SetCounter(path string, n int32) Code {
+func (s *Server) SetCounter(path string, n int32) zoodefs.Code {
 	return s.preset(path, func(st *storedStat) { st.cversion = n })
 }
 
 // SetVersion presets the version of a node's data.
-func (s *Server) SetVersion(path string, n int32) Code {
+func (s *Server) SetVersion(path string, n int32) zoodefs.Code {
 	return s.preset(path, func(st *storedStat) { st.version = n })
 }
 
-func (s *Server) preset(path string, set func(*storedStat)) Code {
+func (s *Server) preset(path string, set func(*storedStat)) zoodefs.Code {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.tree.nodes[path]
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	set(&n.stat)
 	if rec := s.prep.latest[path]; rec != nil && rec.stat != nil {
 		set(rec.stat)
 	}
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // SetZxid makes the next transaction take the number after zxid. It returns the
 // last number that has been given out; when zxid is less, the code is
-// [CodeBadArguments] and nothing has changed.
-func (s *Server) SetZxid(zxid int64) (last int64, code Code) {
+// [zoodefs.CodeBadArguments] and nothing has changed.
+func (s *Server) SetZxid(zxid int64) (last int64, code zoodefs.Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last = s.prep.zxid
 	if zxid < last {
-		return last, CodeBadArguments
+		return last, zoodefs.CodeBadArguments
 	}
 	s.prep.zxid, s.tree.lastZxid = zxid, zxid
-	return last, CodeOK
+	return last, zoodefs.CodeOK
 }

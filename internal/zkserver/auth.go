@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // authID is an identity that a connection has proved.
@@ -128,7 +130,7 @@ func parseIP(s string) (netip.Addr, bool) {
 
 // fixACL checks a list for a node and replaces the scheme "auth" by the identities
 // of the client. ipv6 says whether IPv6 addresses are allowed.
-func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
+func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, zoodefs.Code) {
 	var out []acl
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
@@ -136,9 +138,9 @@ func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
 		}
 		switch {
 		case !a.hasScheme:
-			return nil, CodeInvalidACL
+			return nil, zoodefs.CodeInvalidACL
 		case a.scheme == "world" && !a.hasID:
-			return nil, CodeMarshallingError // a null pointer in the real server
+			return nil, zoodefs.CodeMarshallingError // a null pointer in the real server
 		case a.scheme == "world" && a.id == "anyone":
 			out = append(out, a)
 		case a.scheme == "auth":
@@ -152,22 +154,22 @@ func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, Code) {
 				}
 			}
 			if !valid {
-				return nil, CodeInvalidACL
+				return nil, zoodefs.CodeInvalidACL
 			}
 		default:
-			if code := checkACLID(a, ipv6); code != CodeOK {
+			if code := checkACLID(a, ipv6); code != zoodefs.CodeOK {
 				return nil, code
 			}
 			out = append(out, a)
 		}
 	}
 	if len(out) == 0 {
-		return nil, CodeInvalidACL
+		return nil, zoodefs.CodeInvalidACL
 	}
-	return out, CodeOK
+	return out, zoodefs.CodeOK
 }
 
-func checkACLID(a acl, ipv6 bool) Code {
+func checkACLID(a acl, ipv6 bool) zoodefs.Code {
 	var valid bool
 	switch a.scheme {
 	case "digest":
@@ -178,15 +180,15 @@ func checkACLID(a acl, ipv6 bool) Code {
 		_, valid = parseIPRange(a.id)
 		valid = valid && (ipv6 || !strings.Contains(a.id, ":"))
 	default:
-		return CodeInvalidACL
+		return zoodefs.CodeInvalidACL
 	}
 	switch {
 	case !a.hasID:
-		return CodeMarshallingError // a null pointer in the real server
+		return zoodefs.CodeMarshallingError // a null pointer in the real server
 	case !valid:
-		return CodeInvalidACL
+		return zoodefs.CodeInvalidACL
 	default:
-		return CodeOK
+		return zoodefs.CodeOK
 	}
 }
 

@@ -3,6 +3,8 @@ package zkserver
 import (
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Commit is a transaction that a [Server] has applied, or that a quorum of an
@@ -11,7 +13,7 @@ type Commit struct {
 	Time    time.Time // when the server or its leader committed it
 	Zxid    int64
 	Session int64 // the session that asked for it, or whose end it is
-	Op      Op
+	Op      zoodefs.Op
 	// Created and Deleted are the nodes that it makes and removes.
 	Created, Deleted []string
 	// Changed are the nodes whose data it sets.
@@ -41,16 +43,16 @@ func (j *journal) noteCommit(x *txn) {
 // describe adds what a transaction does to the tree.
 func (c *Commit) describe(x *txn) {
 	switch x.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		c.Created = append(c.Created, x.path)
-	case OpDelete, OpDeleteContainer:
+	case zoodefs.OpDelete, zoodefs.OpDeleteContainer:
 		c.Deleted = append(c.Deleted, x.path)
-	case OpSetData:
+	case zoodefs.OpSetData:
 		c.Changed = append(c.Changed, x.path)
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		c.Deleted = append(c.Deleted, x.paths...)
-	case OpMulti:
-		if slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError }) {
+	case zoodefs.OpMulti:
+		if slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == zoodefs.OpError }) {
 			return
 		}
 		for _, p := range x.parts {

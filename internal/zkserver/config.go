@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // Config is what a server or an ensemble is made with. Package zktest fills it
 // in and checks it; a zero is a default only where a field says so.
@@ -11,7 +15,7 @@ type Config struct {
 	// Keeper makes the four-letter words name ClickHouse Keeper as the product.
 	Keeper bool
 	// Lacking has the requests that the server does not know.
-	Lacking map[Op]bool
+	Lacking map[zoodefs.Op]bool
 
 	Tick                   time.Duration // ZooKeeper's tickTime, a millisecond at least
 	MinTimeout, MaxTimeout time.Duration // the range of session timeouts
@@ -49,7 +53,7 @@ func (c *config) has(q Quirk) bool { return c.Quirks&q != 0 }
 
 // lacks reports whether op is a request that other servers know and this one
 // does not.
-func (c *config) lacks(op Op) bool { return c.Lacking[op] || c.Version.unknownTo(op) }
+func (c *config) lacks(op zoodefs.Op) bool { return c.Lacking[op] || c.Version.unknownTo(op) }
 
 // lifetime is the root of the contexts that hooks get. It never ends by itself;
 // [Server.Close] ends the contexts that are derived from it.

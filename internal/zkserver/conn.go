@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // maxUnread is how many bytes a client may leave unread before its requests wait.
@@ -129,7 +131,7 @@ func (c *conn) next(br *bufio.Reader) error {
 	}
 	c.link.down.awaitRoom(maxUnread)
 	d := decoder{b: frame}
-	r := &request{s: c.s, c: c, client: c.owner.name, xid: d.int(), op: Op(d.int()), at: time.Now()}
+	r := &request{s: c.s, c: c, client: c.owner.name, xid: d.int(), op: zoodefs.Op(d.int()), at: time.Now()}
 	if d.err != nil {
 		return d.err
 	}
@@ -196,10 +198,10 @@ func (c *conn) pause(d time.Duration) error {
 func (c *conn) accept(r *request) {
 	s := c.s
 	switch {
-	case r.op == OpAuth:
+	case r.op == zoodefs.OpAuth:
 		c.authPacket(r)
 		return
-	case r.op == OpSASL && !s.cfg.lacks(OpSASL):
+	case r.op == zoodefs.OpSASL && !s.cfg.lacks(zoodefs.OpSASL):
 		c.saslPacket(r)
 		return
 	case !s.touch(c.session, c.timeout):
@@ -207,22 +209,22 @@ func (c *conn) accept(r *request) {
 	case r.verdict.Ignore:
 		s.record(r)
 		return
-	case r.verdict.Fail != CodeOK:
+	case r.verdict.Fail != zoodefs.CodeOK:
 		r.err = r.verdict.Fail
 		c.refuse(r, s.tree.lastZxid)
 		return
 	case s.cfg.has(QuirkCloseOnUnknown) && (r.unknownPart || !s.knows(r.op)):
-		r.err = CodeUnimplemented
+		r.err = zoodefs.CodeUnimplemented
 		s.record(r)
 		c.close()
 		return
 	case !s.knows(r.op):
-		r.err = CodeUnimplemented
+		r.err = zoodefs.CodeUnimplemented
 		c.refuse(r, -1)
 		c.closeAfterOutput()
 		return
 	case s.readOnly && isWrite(r.op):
-		r.err = CodeNotReadOnly
+		r.err = zoodefs.CodeNotReadOnly
 		c.refuse(r, s.tree.lastZxid)
 		return
 	}
@@ -253,13 +255,13 @@ func (c *conn) authPacket(r *request) {
 		return
 	}
 	e := newFrame(16)
-	if r.verdict.Fail == CodeOK && c.authenticate(scheme, credentials) {
-		e.header(r.xid, 0, CodeOK)
+	if r.verdict.Fail == zoodefs.CodeOK && c.authenticate(scheme, credentials) {
+		e.header(r.xid, 0, zoodefs.CodeOK)
 		c.s.record(r)
 		c.reply(r, e.frame())
 		return
 	}
-	r.err = CodeAuthFailed
+	r.err = zoodefs.CodeAuthFailed
 	c.refuse(r, 0)
 	c.closeAfterOutput()
 }
@@ -273,7 +275,7 @@ func (c *conn) saslPacket(r *request) {
 		return
 	}
 	e := newFrame(20)
-	e.header(r.xid, 0, CodeOK)
+	e.header(r.xid, 0, zoodefs.CodeOK)
 	e.int(-1)
 	c.s.record(r)
 	c.reply(r, e.frame())

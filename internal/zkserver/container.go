@@ -3,6 +3,8 @@ package zkserver
 import (
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // armSweep schedules the next look for empty containers, at a multiple of the
@@ -60,7 +62,7 @@ func (s *Server) sweepContainers() int {
 	}
 	slices.Sort(due)
 	for _, path := range due {
-		s.submit(&request{s: s, op: OpDeleteContainer, path: path, internal: true})
+		s.submit(&request{s: s, op: zoodefs.OpDeleteContainer, path: path, internal: true})
 	}
 	return len(due)
 }

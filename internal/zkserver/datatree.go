@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // dataTree is the replicated state: the nodes, the sessions that own ephemeral
@@ -42,7 +44,7 @@ func newDataTree(w *watchManager, cfg *config) *dataTree {
 	t.seed("/zookeeper", "quota", "config")
 	t.seed("/zookeeper/quota")
 	config := t.seed("/zookeeper/config")
-	config.acl = []acl{{perms: permRead, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
+	config.acl = []acl{{perms: zoodefs.PermRead, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
 	config.stat.aversion = -1
 	return t
 }
@@ -58,13 +60,16 @@ func (t *dataTree) seed(path string, children ...string) *dataNode {
 	return n
 }
 
+// opPreset presets a counter of an ensemble. No request has the type.
+const opPreset zoodefs.Op = -2
+
 // txn is one transaction, complete in itself: what it does to a tree depends on
 // nothing else. op is opError for a request that failed but took a zxid.
 type txn struct {
 	zxid, time    int64
 	session       int64
-	op            Op
-	err           Code
+	op            zoodefs.Op
+	err           zoodefs.Code
 	path          string
 	data          []byte
 	acl           []acl
@@ -78,8 +83,8 @@ type txn struct {
 
 // txnResult is the result of a transaction.
 type txnResult struct {
-	op    Op
-	err   Code
+	op    zoodefs.Op
+	err   zoodefs.Code
 	path  string
 	stat  Stat
 	parts []txnResult
@@ -97,26 +102,26 @@ func (t *dataTree) apply(x *txn) txnResult {
 func (t *dataTree) applyOne(x *txn) txnResult {
 	res := txnResult{op: x.op, path: x.path}
 	switch x.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		res.stat, res.err = t.create(x)
-	case OpDelete, OpDeleteContainer:
+	case zoodefs.OpDelete, zoodefs.OpDeleteContainer:
 		res.err = t.delete(x.path, x.zxid)
-	case OpSetData:
+	case zoodefs.OpSetData:
 		res.stat, res.err = t.setData(x)
-	case OpSetACL:
+	case zoodefs.OpSetACL:
 		res.stat, res.err = t.setACL(x)
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		delete(t.ephemerals, x.session)
 		for _, p := range x.paths {
 			t.delete(p, x.zxid)
 		}
-	case OpMulti:
+	case zoodefs.OpMulti:
 		t.applyMulti(x, &res)
 	case opPreset:
 		if n := t.nodes[x.path]; n != nil {
 			x.preset(&n.stat)
 		}
-	case opError:
+	case zoodefs.OpError:
 		res.err = x.err
 	}
 	return res
@@ -126,20 +131,20 @@ func (t *dataTree) applyOne(x *txn) txnResult {
 // the parts before the failed one report success, and the parts after it report
 // that they were not tried.
 func (t *dataTree) applyMulti(x *txn, res *txnResult) {
-	failed := slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == opError })
+	failed := slices.ContainsFunc(x.parts, func(p *txn) bool { return p.op == zoodefs.OpError })
 	after := false
 	for _, p := range x.parts {
 		switch {
 		case !failed:
 			res.parts = append(res.parts, t.applyOne(p))
 			continue
-		case p.op == opError:
+		case p.op == zoodefs.OpError:
 			after = true
-			res.parts = append(res.parts, txnResult{op: opError, err: p.err})
+			res.parts = append(res.parts, txnResult{op: zoodefs.OpError, err: p.err})
 		case after:
-			res.parts = append(res.parts, txnResult{op: opError, err: CodeRuntimeInconsistency})
+			res.parts = append(res.parts, txnResult{op: zoodefs.OpError, err: zoodefs.CodeRuntimeInconsistency})
 		default:
-			res.parts = append(res.parts, txnResult{op: opError})
+			res.parts = append(res.parts, txnResult{op: zoodefs.OpError})
 		}
 	}
 }
@@ -149,14 +154,14 @@ func splitPath(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-func (t *dataTree) create(x *txn) (Stat, Code) {
+func (t *dataTree) create(x *txn) (Stat, zoodefs.Code) {
 	parentPath, name := splitPath(x.path)
 	parent := t.nodes[parentPath]
 	if parent == nil {
-		return Stat{}, CodeNoNode
+		return Stat{}, zoodefs.CodeNoNode
 	}
 	if t.nodes[x.path] != nil {
-		return Stat{}, CodeNodeExists
+		return Stat{}, zoodefs.CodeNodeExists
 	}
 	cversion := x.parentVersion
 	if cversion == -1 {
@@ -188,9 +193,9 @@ func (t *dataTree) create(x *txn) (Stat, Code) {
 	case ownerNone:
 	}
 	st := t.stat(n)
-	t.watches.trigger(dataTable, EventNodeCreated, x.path, x.zxid, n.acl, nil)
-	t.watches.trigger(childTable, EventNodeChildrenChanged, rootName(parentPath), x.zxid, parent.acl, nil)
-	return st, CodeOK
+	t.watches.trigger(dataTable, zoodefs.EventNodeCreated, x.path, x.zxid, n.acl, nil)
+	t.watches.trigger(childTable, zoodefs.EventNodeChildrenChanged, rootName(parentPath), x.zxid, parent.acl, nil)
+	return st, zoodefs.CodeOK
 }
 
 // rootName returns the name of a parent path in the tables of watches.
@@ -201,16 +206,16 @@ func rootName(path string) string {
 	return path
 }
 
-func (t *dataTree) delete(path string, zxid int64) Code {
+func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
 	parentPath, name := splitPath(path)
 	parent, n := t.nodes[parentPath], t.nodes[path]
 	if parent == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	delete(parent.children, name)
 	parent.stat.pzxid = max(parent.stat.pzxid, zxid)
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	delete(t.nodes, path)
 	delete(t.containers, path)
@@ -218,31 +223,31 @@ func (t *dataTree) delete(path string, zxid int64) Code {
 	if owned := t.ephemerals[n.stat.owner]; owned != nil {
 		delete(owned, path)
 	}
-	told := t.watches.trigger(dataTable, EventNodeDeleted, path, zxid, n.acl, nil)
-	t.watches.trigger(childTable, EventNodeDeleted, path, zxid, n.acl, told)
-	t.watches.trigger(childTable, EventNodeChildrenChanged, rootName(parentPath), zxid, parent.acl, nil)
-	return CodeOK
+	told := t.watches.trigger(dataTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, nil)
+	t.watches.trigger(childTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, told)
+	t.watches.trigger(childTable, zoodefs.EventNodeChildrenChanged, rootName(parentPath), zxid, parent.acl, nil)
+	return zoodefs.CodeOK
 }
 
-func (t *dataTree) setData(x *txn) (Stat, Code) {
+func (t *dataTree) setData(x *txn) (Stat, zoodefs.Code) {
 	n := t.nodes[x.path]
 	if n == nil {
-		return Stat{}, CodeNoNode
+		return Stat{}, zoodefs.CodeNoNode
 	}
 	n.data = x.data
 	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
 	st := t.stat(n)
-	t.watches.trigger(dataTable, EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
-	return st, CodeOK
+	t.watches.trigger(dataTable, zoodefs.EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
+	return st, zoodefs.CodeOK
 }
 
-func (t *dataTree) setACL(x *txn) (Stat, Code) {
+func (t *dataTree) setACL(x *txn) (Stat, zoodefs.Code) {
 	n := t.nodes[x.path]
 	if n == nil {
-		return Stat{}, CodeNoNode
+		return Stat{}, zoodefs.CodeNoNode
 	}
 	n.acl, n.stat.aversion = x.acl, x.version
-	return t.stat(n), CodeOK
+	return t.stat(n), zoodefs.CodeOK
 }
 
 // childNames returns the children in name order.

@@ -9,7 +9,7 @@
 //     [Member] and of [ClientLink] disturb and inspect it.
 //   - A [Judge] decides with a [Verdict] about every request. Rules are its only user.
 //   - Observers get a [Request] or a [Commit].
-//   - Operations return a [Code] and no error.
+//   - Operations return a [zoodefs.Code] and no error.
 //
 // Texts that reach a user, such as errors, name zktest.
 //

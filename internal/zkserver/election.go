@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // leave makes a member stop serving: it drops its clients and looks for a leader.
@@ -44,7 +46,7 @@ func (m *Member) abdicate() {
 			continue
 		}
 		m.log = append(m.log, entry{r: p.r})
-		if p.r.op == OpConnect {
+		if p.r.op == zoodefs.OpConnect {
 			delete(m.sessions, p.r.session)
 		}
 	}

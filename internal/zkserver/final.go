@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // submit sends a request through the preparation and the log. The mutex is held.
 func (s *Server) submit(r *request) {
@@ -70,16 +74,16 @@ func (s *Server) finish(r *request) {
 		s.armSweep()
 	}
 	switch r.op {
-	case OpConnect:
+	case zoodefs.OpConnect:
 		s.sessionOpened(r)
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		s.sessionClosed(r)
 	}
 	s.record(r)
 	if r.c == nil || r.c.dead {
 		return
 	}
-	if r.op == OpConnect {
+	if r.op == zoodefs.OpConnect {
 		r.c.connected(r)
 		return
 	}
@@ -91,7 +95,7 @@ func (s *Server) finish(r *request) {
 		r.c.close()
 		return
 	}
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		rest := e.b[4+16:]
 		e = newFrame(16 + len(rest))
 		e.header(r.xid, s.tree.lastZxid, code)
@@ -125,19 +129,19 @@ func (s *Server) sessionClosed(r *request) {
 
 // answer encodes the reply to r, with its header, and returns the code of the
 // header. If moved is true, the connection must be closed instead.
-func (r *request) answer(e *encoder) (code Code, moved bool) {
+func (r *request) answer(e *encoder) (code zoodefs.Code, moved bool) {
 	zxid := r.s.tree.lastZxid
 	xid := r.xid
-	if r.op == OpPing {
-		xid = xidPing
+	if r.op == zoodefs.OpPing {
+		xid = zoodefs.XidPing
 	}
-	e.header(xid, zxid, CodeOK)
-	if r.err == CodeSessionMoved {
+	e.header(xid, zxid, zoodefs.CodeOK)
+	if r.err == zoodefs.CodeSessionMoved {
 		return r.err, true
 	}
-	if r.err != CodeOK {
-		if r.op == OpMulti {
-			e.multiHeader(opError, true, -1) // only some errors keep the body
+	if r.err != zoodefs.CodeOK {
+		if r.op == zoodefs.OpMulti {
+			e.multiHeader(zoodefs.OpError, true, -1) // only some errors keep the body
 		}
 		return r.err, false
 	}
@@ -145,36 +149,36 @@ func (r *request) answer(e *encoder) (code Code, moved bool) {
 		return r.answerWrite(e)
 	}
 	code = r.answerRead(e)
-	if r.err == CodeOK {
+	if r.err == zoodefs.CodeOK {
 		r.err = code
 	}
 	return code, false
 }
 
 // answerWrite encodes the result of a transaction.
-func (r *request) answerWrite(e *encoder) (code Code, moved bool) {
+func (r *request) answerWrite(e *encoder) (code zoodefs.Code, moved bool) {
 	res := r.result
 	switch r.op {
-	case OpCreate:
+	case zoodefs.OpCreate:
 		e.text(res.path)
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		e.text(res.path)
 		e.stat(res.stat)
-	case OpSetData, OpSetACL:
+	case zoodefs.OpSetData, zoodefs.OpSetACL:
 		e.stat(res.stat)
-	case OpMulti:
+	case zoodefs.OpMulti:
 		for _, p := range res.parts {
-			if p.err == CodeSessionMoved {
+			if p.err == zoodefs.CodeSessionMoved {
 				return p.err, true
 			}
 			e.multiResult(p)
 		}
-		e.multiHeader(opError, true, -1)
+		e.multiHeader(zoodefs.OpError, true, -1)
 	}
 	return res.err, false
 }
 
-func (e *encoder) multiHeader(op Op, done bool, code Code) {
+func (e *encoder) multiHeader(op zoodefs.Op, done bool, code zoodefs.Code) {
 	e.int(int32(op))
 	e.bool(done)
 	e.int(int32(code))
@@ -183,22 +187,22 @@ func (e *encoder) multiHeader(op Op, done bool, code Code) {
 // multiResult encodes the outcome of one part of a transaction.
 func (e *encoder) multiResult(p txnResult) {
 	switch p.op {
-	case OpCreate:
-		e.multiHeader(OpCreate, false, CodeOK)
+	case zoodefs.OpCreate:
+		e.multiHeader(zoodefs.OpCreate, false, zoodefs.CodeOK)
 		e.text(p.path)
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		e.multiHeader(OpCreate2, false, CodeOK)
+	case zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
+		e.multiHeader(zoodefs.OpCreate2, false, zoodefs.CodeOK)
 		e.text(p.path)
 		e.stat(p.stat)
-	case OpDelete:
-		e.multiHeader(OpDelete, false, CodeOK)
-	case OpSetData:
-		e.multiHeader(OpSetData, false, CodeOK)
+	case zoodefs.OpDelete:
+		e.multiHeader(zoodefs.OpDelete, false, zoodefs.CodeOK)
+	case zoodefs.OpSetData:
+		e.multiHeader(zoodefs.OpSetData, false, zoodefs.CodeOK)
 		e.stat(p.stat)
-	case OpCheck:
-		e.multiHeader(OpCheck, false, CodeOK)
+	case zoodefs.OpCheck:
+		e.multiHeader(zoodefs.OpCheck, false, zoodefs.CodeOK)
 	default:
-		e.multiHeader(opError, false, p.err)
+		e.multiHeader(zoodefs.OpError, false, p.err)
 		e.int(int32(p.err))
 	}
 }

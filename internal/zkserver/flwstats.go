@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // latencies sums up how long requests took.
@@ -44,7 +46,7 @@ type connStats struct {
 	lastIn         time.Time // its expiry counts from here
 	received, sent int64
 	latency        latencies
-	lastOp         Op
+	lastOp         zoodefs.Op
 	lastXid        int32 // -1 if there was none
 	lastZxid       int64 // that of the server at the last reply
 	lastResponse   time.Time
@@ -89,7 +91,7 @@ func (c *conn) sent() {
 // handshakes of sessions that come back do not count, because they do not pass the
 // stages of the real server.
 func (c *conn) observe(r *request, size int) {
-	if r.op == OpAuth || r.op == OpSASL || r.op == OpConnect && r.txn == nil {
+	if r.op == zoodefs.OpAuth || r.op == zoodefs.OpSASL || r.op == zoodefs.OpConnect && r.txn == nil {
 		return
 	}
 	now := time.Now()
@@ -98,10 +100,10 @@ func (c *conn) observe(r *request, size int) {
 	}
 	st, all := &c.stats, &c.s.stats
 	st.lastOp, st.lastZxid, st.lastResponse = r.op, c.s.tree.lastZxid, now
-	if r.txn != nil && r.txn.op == opError {
-		st.lastOp = opError
+	if r.txn != nil && r.txn.op == zoodefs.OpError {
+		st.lastOp = zoodefs.OpError
 	}
-	if r.op == OpConnect {
+	if r.op == zoodefs.OpConnect {
 		return
 	}
 	if r.xid >= 0 {
@@ -116,51 +118,51 @@ func (c *conn) observe(r *request, size int) {
 
 // lastOpName is the name that cons gives a request. A write that failed has no
 // name.
-func lastOpName(op Op) string {
+func lastOpName(op zoodefs.Op) string {
 	switch op {
-	case OpPing:
+	case zoodefs.OpPing:
 		return "PING"
-	case OpConnect:
+	case zoodefs.OpConnect:
 		return "SESS"
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		return "CREA"
-	case OpDelete:
+	case zoodefs.OpDelete:
 		return "DELE"
-	case OpExists:
+	case zoodefs.OpExists:
 		return "EXIS"
-	case OpGetData:
+	case zoodefs.OpGetData:
 		return "GETD"
-	case OpSetData:
+	case zoodefs.OpSetData:
 		return "SETD"
-	case OpGetACL:
+	case zoodefs.OpGetACL:
 		return "GETA"
-	case OpSetACL:
+	case zoodefs.OpSetACL:
 		return "SETA"
-	case OpGetChildren, OpGetChildren2:
+	case zoodefs.OpGetChildren, zoodefs.OpGetChildren2:
 		return "GETC"
-	case OpGetAllChildrenNumber:
+	case zoodefs.OpGetAllChildrenNumber:
 		return "GETACN"
-	case OpGetEphemerals:
+	case zoodefs.OpGetEphemerals:
 		return "GETE"
-	case OpSync:
+	case zoodefs.OpSync:
 		return "SYNC"
-	case OpMulti:
+	case zoodefs.OpMulti:
 		return "MULT"
-	case OpMultiRead:
+	case zoodefs.OpMultiRead:
 		return "MLTR"
-	case OpSetWatches:
+	case zoodefs.OpSetWatches:
 		return "SETW"
-	case OpSetWatches2:
+	case zoodefs.OpSetWatches2:
 		return "STW2"
-	case OpAddWatch:
+	case zoodefs.OpAddWatch:
 		return "ADDW"
-	case OpCheckWatches:
+	case zoodefs.OpCheckWatches:
 		return "CHKW"
-	case OpRemoveWatches:
+	case zoodefs.OpRemoveWatches:
 		return "REMW"
-	case OpWhoAmI:
+	case zoodefs.OpWhoAmI:
 		return "HOMI"
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		return "CLOS"
 	default:
 		return "NA"

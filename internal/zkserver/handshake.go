@@ -3,6 +3,8 @@ package zkserver
 import (
 	"bufio"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // handshake reads the first frame, which is a connect request unless its
@@ -30,7 +32,7 @@ func (c *conn) handshake(br *bufio.Reader) error {
 	if err := c.awaitAccept(); err != nil {
 		return err
 	}
-	r := &request{s: c.s, c: c, client: c.owner.name, op: OpConnect, session: req.session, at: time.Now()}
+	r := &request{s: c.s, c: c, client: c.owner.name, op: zoodefs.OpConnect, session: req.session, at: time.Now()}
 	if err := c.judgeConnect(r); err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func (c *conn) awaitAccept() error {
 func (c *conn) judgeConnect(r *request) error {
 	s := c.s
 	s.mu.Lock()
-	s.counts.Ops[OpConnect]++
+	s.counts.Ops[zoodefs.OpConnect]++
 	r.verdict = s.judged(r)
 	if r.verdict.Drop || r.verdict.Ignore {
 		s.record(r)
@@ -116,7 +118,7 @@ func (c *conn) connect(r *request, req connectRequest) {
 	}
 	c.oldClient = req.oldClient
 	c.timeout = s.clampTimeout(req.timeoutMS)
-	if req.session == 0 && r.verdict.Fail == CodeOK {
+	if req.session == 0 && r.verdict.Fail == zoodefs.CodeOK {
 		r.session = s.nextSession
 		s.nextSession++
 		c.session, r.timeout = r.session, c.timeout
@@ -133,7 +135,7 @@ func (c *conn) connect(r *request, req connectRequest) {
 	if r.verdict.LoseReply {
 		c.mute()
 	}
-	valid := passwordMatches(req.session, req.password) && r.verdict.Fail == CodeOK
+	valid := passwordMatches(req.session, req.password) && r.verdict.Fail == zoodefs.CodeOK
 	if s.member != nil && valid {
 		s.member.revalidate(c, r)
 		return
@@ -144,7 +146,7 @@ func (c *conn) connect(r *request, req connectRequest) {
 // attach answers a client that comes back with a session.
 func (c *conn) attach(r *request, valid bool) {
 	if !valid {
-		r.err = CodeSessionExpired
+		r.err = zoodefs.CodeSessionExpired
 		c.s.record(r)
 		c.connectReply(r, 0, 0, make([]byte, 16))
 		c.closeAfterOutput()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // errShort is the error of a decoder for a record that ends early or states an
-// impossible length. ZooKeeper answers such a request with [CodeMarshallingError].
+// impossible length. ZooKeeper answers such a request with [zoodefs.CodeMarshallingError].
 var errShort = errors.New("zktest: malformed record")
 
 // errUnknownPart is the error of a decoder for a transaction with a request of a type
@@ -205,7 +207,7 @@ func (e *encoder) acls(v []acl) {
 }
 
 // header starts a reply.
-func (e *encoder) header(xid int32, zxid int64, code Code) {
+func (e *encoder) header(xid int32, zxid int64, code zoodefs.Code) {
 	e.int(xid)
 	e.long(zxid)
 	e.int(int32(code))

@@ -1,6 +1,10 @@
 package zkserver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // Quirk is a set of ways in which a server differs from Apache ZooKeeper. The
 // constants of package zktest with the same names say what each does.
@@ -44,7 +48,7 @@ func (s *Server) closeAttached() {
 	}
 	for _, id := range sortedKeys(s.sessions) {
 		if ses := s.sessions[id]; ses.conn != nil && !ses.closing {
-			s.submit(&request{s: s, session: id, op: OpCloseSession, client: ses.client})
+			s.submit(&request{s: s, session: id, op: zoodefs.OpCloseSession, client: ses.client})
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // SetSessionTimeouts changes the range into which the server clamps requested
 // timeouts, for handshakes from now on.
@@ -43,9 +47,9 @@ func (s *Server) DropLog() int {
 	s.prep.forget()
 	for _, r := range lost {
 		switch {
-		case r.op == OpConnect:
+		case r.op == zoodefs.OpConnect:
 			delete(s.sessions, r.session)
-		case r.op == OpCloseSession && s.sessions[r.session] != nil:
+		case r.op == zoodefs.OpCloseSession && s.sessions[r.session] != nil:
 			s.sessions[r.session].closing = false
 		}
 		if r.c != nil {

@@ -38,7 +38,7 @@ type server = Server
 // Member is one server of an [Ensemble]. It has the methods of a [Server]. A method
 // that disturbs connections, clients or requests concerns this member alone. A
 // method that changes the data goes through the leader; its code is
-// [CodeConnectionLoss] if the member does not reach one. A Member is safe for
+// [zoodefs.CodeConnectionLoss] if the member does not reach one. A Member is safe for
 // concurrent use.
 type Member struct {
 	*server

@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // noteTouch notes a sign of life until the follower answers the leader's next ping.
 // A follower reports true for every session, because only the leader knows whether
@@ -74,9 +78,9 @@ func (m *Member) DropLog() int {
 	for _, p := range lost {
 		doomed[p.r] = true
 		switch ses := m.sessions[p.r.session]; {
-		case p.r.op == OpConnect:
+		case p.r.op == zoodefs.OpConnect:
 			delete(m.sessions, p.r.session)
-		case p.r.op == OpCloseSession && ses != nil:
+		case p.r.op == zoodefs.OpCloseSession && ses != nil:
 			ses.closing = false
 		}
 		if p.r.c != nil {
@@ -110,25 +114,25 @@ func (m *Member) discard(doomed map[*request]bool) {
 
 // SetCounter presets a counter on all members; see [Server.SetCounter]. Here it is
 // a write, which takes a zxid and its place in the log.
-func (m *Member) SetCounter(path string, n int32) Code {
+func (m *Member) SetCounter(path string, n int32) zoodefs.Code {
 	return m.preset(path, func(st *storedStat) { st.cversion = n })
 }
 
 // SetVersion presets a version on all members; see [Member.SetCounter].
-func (m *Member) SetVersion(path string, n int32) Code {
+func (m *Member) SetVersion(path string, n int32) zoodefs.Code {
 	return m.preset(path, func(st *storedStat) { st.version = n })
 }
 
-func (m *Member) preset(path string, set func(*storedStat)) Code {
+func (m *Member) preset(path string, set func(*storedStat)) zoodefs.Code {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
 	a := m.authority()
 	if a == nil {
-		return CodeConnectionLoss
+		return zoodefs.CodeConnectionLoss
 	}
 	rec := a.prep.record(path)
 	if rec == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	r := &request{s: a, op: opPreset, path: path, internal: true, at: time.Now()}
 	r.txn = a.prep.begin(r)
@@ -138,23 +142,23 @@ func (m *Member) preset(path string, set func(*storedStat)) Code {
 	a.prep.add(rec)
 	a.member.propose(r)
 	m.e.react()
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // SetZxid makes the next transaction of the ensemble take the number after zxid;
-// see [Server.SetZxid]. The code is [CodeConnectionLoss] when the member does not
+// see [Server.SetZxid]. The code is [zoodefs.CodeConnectionLoss] when the member does not
 // reach a leader.
-func (m *Member) SetZxid(zxid int64) (last int64, code Code) {
+func (m *Member) SetZxid(zxid int64) (last int64, code zoodefs.Code) {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
 	a := m.authority()
 	if a == nil {
-		return 0, CodeConnectionLoss
+		return 0, zoodefs.CodeConnectionLoss
 	}
 	last = a.prep.zxid
 	if zxid < last {
-		return last, CodeBadArguments
+		return last, zoodefs.CodeBadArguments
 	}
 	a.prep.zxid = zxid
-	return last, CodeOK
+	return last, zoodefs.CodeOK
 }

@@ -3,6 +3,8 @@ package zkserver
 import (
 	"cmp"
 	"slices"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Outgoing is a reply or a watch event that is to leave a connection.
@@ -11,9 +13,9 @@ type Outgoing struct {
 	Client  string
 	Conn    int
 	Session int64
-	Event   EventType // zero for a reply
-	Path    string    // of the event
-	Request Request   // that is answered
+	Event   zoodefs.EventType // zero for a reply
+	Path    string            // of the event
+	Request Request           // that is answered
 }
 
 // GateOutput makes gate decide, from now on, which replies and events stay until
@@ -64,7 +66,7 @@ func (s *Server) LetOut(number int) {
 
 // gated asks the gate about the answer to r, or about an event if r is nil. The mutex is
 // held.
-func (c *conn) gated(r *request, event EventType, path string) *Outgoing {
+func (c *conn) gated(r *request, event zoodefs.EventType, path string) *Outgoing {
 	if c.s.outGate == nil {
 		return nil
 	}

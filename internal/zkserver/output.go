@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // reply queues the answer to r and does to it what the verdict says. The mutex is
 // held.
@@ -9,7 +13,7 @@ func (c *conn) reply(r *request, frame []byte) {
 	switch {
 	case c.dead || v.Ignore:
 		return
-	case r.op == OpCheck && r.err == CodeOK:
+	case r.op == zoodefs.OpCheck && r.err == zoodefs.CodeOK:
 		return // the real server fails while it writes the answer
 	case v.LoseReply:
 		c.close()
@@ -20,7 +24,7 @@ func (c *conn) reply(r *request, frame []byte) {
 	c.observe(r, len(frame)-4)
 	item := &outItem{frame: frame, ready: len(v.After) == 0 && v.ReplyDelay == 0, stays: c.gated(r, 0, "")}
 	c.out = append(c.out, item)
-	if v.CloseAfter || r.op == OpCloseSession {
+	if v.CloseAfter || r.op == zoodefs.OpCloseSession {
 		c.out = append(c.out, &outItem{close: true, ready: true})
 	}
 	if !item.ready {
@@ -55,15 +59,15 @@ func (c *conn) prepareItem(item *outItem, r *request) {
 }
 
 // event queues a watch event.
-func (c *conn) event(t EventType, path string, zxid int64) {
+func (c *conn) event(t zoodefs.EventType, path string, zxid int64) {
 	if c.dead || c.muted {
 		return
 	}
 	c.s.counts.Events++
 	e := newFrame(32 + len(path))
-	e.header(xidNotification, zxid, CodeOK)
+	e.header(zoodefs.XidNotification, zxid, zoodefs.CodeOK)
 	e.int(int32(t))
-	e.int(stateSyncConnected)
+	e.int(zoodefs.StateSyncConnected)
 	e.text(path)
 	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true, stays: c.gated(nil, t, path)})
 	c.flush()

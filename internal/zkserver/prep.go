@@ -1,6 +1,10 @@
 package zkserver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // changeRecord is the state that a node will have when the transactions in flight
 // have been applied. stat is nil for a node that will be deleted.
@@ -92,27 +96,27 @@ func (p *prepStage) forget() {
 // cannot read this one.
 func (p *prepStage) prepare(r *request) {
 	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL,
-		OpDelete, OpDeleteContainer, OpSetData, OpSetACL, OpCheck, OpCloseSession:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL,
+		zoodefs.OpDelete, zoodefs.OpDeleteContainer, zoodefs.OpSetData, zoodefs.OpSetACL, zoodefs.OpCheck, zoodefs.OpCloseSession:
 		part, code := p.parse(r)
-		if code == CodeMarshallingError && p.cfg.traits.readsFirst {
+		if code == zoodefs.CodeMarshallingError && p.cfg.traits.readsFirst {
 			r.err = code // before it has taken a zxid
 			return
 		}
 		x := p.begin(r)
-		if code == CodeOK {
+		if code == zoodefs.CodeOK {
 			code = p.write(r, x, part)
 		}
-		if code != CodeOK {
+		if code != zoodefs.CodeOK {
 			x.fail(code)
 			r.err = code
 		}
 		r.txn = x
-	case OpReconfig:
+	case zoodefs.OpReconfig:
 		p.reconfig(r)
-	case OpMulti:
+	case zoodefs.OpMulti:
 		p.prepareMulti(r)
-	case OpConnect:
+	case zoodefs.OpConnect:
 		x := p.begin(r)
 		r.txn = x
 	default:
@@ -129,12 +133,12 @@ func (p *prepStage) reconfig(r *request) {
 	}
 	d.long()
 	if d.err != nil {
-		r.err = CodeMarshallingError
+		r.err = zoodefs.CodeMarshallingError
 		return
 	}
 	x := p.begin(r)
-	x.fail(CodeReconfigDisabled)
-	r.txn, r.err = x, CodeReconfigDisabled
+	x.fail(zoodefs.CodeReconfigDisabled)
+	r.txn, r.err = x, zoodefs.CodeReconfigDisabled
 }
 
 // begin starts the transaction of a request.
@@ -142,6 +146,6 @@ func (p *prepStage) begin(r *request) *txn {
 	return &txn{zxid: p.nextZxid(), time: p.clock(), session: r.session, op: r.op}
 }
 
-func (x *txn) fail(code Code) {
-	*x = txn{zxid: x.zxid, time: x.time, session: x.session, op: opError, err: code}
+func (x *txn) fail(code zoodefs.Code) {
+	*x = txn{zxid: x.zxid, time: x.time, session: x.session, op: zoodefs.OpError, err: code}
 }

@@ -1,45 +1,49 @@
 package zkserver
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // create checks in the order of the real server. If a request has several faults,
 // that order decides which error the client gets.
-func (p *prepStage) create(r *request, x *txn, w write) Code {
+func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	c := w.create
 	owner, code := p.createOwner(r, w)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	if w.null {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	parentPath, ok := parentForWrite(c.path)
 	if !ok {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	list, code := fixACL(c.acl, r.ids, p.cfg.traits.ipv6)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	parent := p.record(parentPath)
 	if parent == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
-	if !permitted(parent.acl, permCreate, r.ids) {
-		return CodeNoAuth
+	if !permitted(parent.acl, zoodefs.PermCreate, r.ids) {
+		return zoodefs.CodeNoAuth
 	}
 	path := c.path
 	if sequential(c.flags) {
 		path += fmt.Sprintf("%010d", parent.stat.cversion)
 	}
 	if !validPath(path) {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	if p.record(path) != nil {
-		return CodeNodeExists
+		return zoodefs.CodeNodeExists
 	}
 	if kindOf(parent.stat.owner) == ownerSession {
-		return CodeNoChildrenForEphemerals
+		return zoodefs.CodeNoChildrenForEphemerals
 	}
 	x.path, x.data, x.acl = path, c.data, list
 	x.parentVersion = parent.stat.cversion + 1
@@ -51,45 +55,45 @@ func (p *prepStage) create(r *request, x *txn, w write) Code {
 	p.add(parent)
 	st := newStoredStat(x.zxid, x.time, owner)
 	p.add(&changeRecord{zxid: x.zxid, path: path, stat: &st, acl: list})
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 func sequential(flags int32) bool {
-	return flags == flagPersistentSeq || flags == flagEphemeralSeq || flags == flagTTLSeq
+	return flags == zoodefs.FlagPersistentSeq || flags == zoodefs.FlagEphemeralSeq || flags == zoodefs.FlagTTLSeq
 }
 
 // createOwner checks flags, ttl and session. It returns the owner that the flags
 // ask for.
-func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
+func (p *prepStage) createOwner(r *request, w write) (int64, zoodefs.Code) {
 	c := w.create
-	if c.flags < flagPersistent || c.flags > flagTTLSeq {
-		return 0, CodeBadArguments
+	if c.flags < zoodefs.FlagPersistent || c.flags > zoodefs.FlagTTLSeq {
+		return 0, zoodefs.CodeBadArguments
 	}
-	ttl := c.flags == flagTTL || c.flags == flagTTLSeq
+	ttl := c.flags == zoodefs.FlagTTL || c.flags == zoodefs.FlagTTLSeq
 	switch {
-	case ttl && p.cfg.lacks(OpCreateTTL), c.flags == flagContainer && p.cfg.lacks(OpCreateContainer):
-		return 0, CodeBadArguments
+	case ttl && p.cfg.lacks(zoodefs.OpCreateTTL), c.flags == zoodefs.FlagContainer && p.cfg.lacks(zoodefs.OpCreateContainer):
+		return 0, zoodefs.CodeBadArguments
 	case ttl && !p.cfg.ExtendedTypes:
-		return 0, CodeUnimplemented
+		return 0, zoodefs.CodeUnimplemented
 	case ttl && (c.ttl <= 0 || c.ttl > maxTTL):
-		return 0, CodeBadArguments
-	case !ttl && (c.ttl >= 0 || w.op == OpCreateTTL):
+		return 0, zoodefs.CodeBadArguments
+	case !ttl && (c.ttl >= 0 || w.op == zoodefs.OpCreateTTL):
 		// In ZooKeeper 3.8.0 a createTTL without a ttl flag and with ttl -1 passes
 		// this check, and kills the server when it is applied.
-		return 0, CodeBadArguments
+		return 0, zoodefs.CodeBadArguments
 	}
-	if code := r.checkSession(); code != CodeOK {
+	if code := r.checkSession(); code != zoodefs.CodeOK {
 		return 0, code
 	}
 	switch {
 	case ttl:
-		return ttlOwnerMask | c.ttl, CodeOK
-	case c.flags == flagContainer:
-		return containerOwner, CodeOK
-	case c.flags == flagEphemeral || c.flags == flagEphemeralSeq:
-		return r.session, CodeOK
+		return ttlOwnerMask | c.ttl, zoodefs.CodeOK
+	case c.flags == zoodefs.FlagContainer:
+		return containerOwner, zoodefs.CodeOK
+	case c.flags == zoodefs.FlagEphemeral || c.flags == zoodefs.FlagEphemeralSeq:
+		return r.session, zoodefs.CodeOK
 	default:
-		return 0, CodeOK
+		return 0, zoodefs.CodeOK
 	}
 }
 
@@ -98,11 +102,11 @@ func (p *prepStage) createOwner(r *request, w write) (int64, Code) {
 // an ordinary node.
 func storedOwner(r *request, w write) int64 {
 	switch {
-	case w.op == OpCreateContainer:
+	case w.op == zoodefs.OpCreateContainer:
 		return containerOwner
-	case w.op == OpCreateTTL:
+	case w.op == zoodefs.OpCreateTTL:
 		return ttlOwnerMask | w.create.ttl
-	case w.create.flags == flagEphemeral || w.create.flags == flagEphemeralSeq:
+	case w.create.flags == zoodefs.FlagEphemeral || w.create.flags == zoodefs.FlagEphemeralSeq:
 		return r.session
 	default:
 		return 0

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // prepareMulti prepares all parts under one zxid. If a part fails, everything that
@@ -12,7 +14,7 @@ func (p *prepStage) prepareMulti(r *request) {
 	d := decoder{b: r.body}
 	parts := d.multi(p.cfg)
 	if errors.Is(d.err, errNullACL) {
-		r.err, r.keepBody = CodeMarshallingError, !p.cfg.traits.readsFirst
+		r.err, r.keepBody = zoodefs.CodeMarshallingError, !p.cfg.traits.readsFirst
 		return
 	}
 	x := p.begin(r)
@@ -20,13 +22,13 @@ func (p *prepStage) prepareMulti(r *request) {
 	if null && !p.cfg.traits.readsFirst {
 		// The real server fails after it has taken the zxid and before it has made
 		// the transaction: the number is lost.
-		r.err, r.keepBody = CodeMarshallingError, true
+		r.err, r.keepBody = zoodefs.CodeMarshallingError, true
 		return
 	}
 	r.txn = x
 	if null || d.err != nil {
-		x.fail(CodeMarshallingError)
-		r.err = CodeMarshallingError
+		x.fail(zoodefs.CodeMarshallingError)
+		r.err = zoodefs.CodeMarshallingError
 		return
 	}
 	before := p.pendingFor(parts)
@@ -35,11 +37,11 @@ func (p *prepStage) prepareMulti(r *request) {
 		sub := &txn{zxid: x.zxid, time: x.time, session: x.session, op: part.op}
 		x.parts = append(x.parts, sub)
 		if failed {
-			sub.fail(CodeRuntimeInconsistency)
+			sub.fail(zoodefs.CodeRuntimeInconsistency)
 			continue
 		}
 		code := p.writePart(r, sub, part)
-		if code == CodeMarshallingError {
+		if code == zoodefs.CodeMarshallingError {
 			// In the real server this is an exception. The whole request fails,
 			// and the server does not undo what the earlier parts put in flight.
 			// Later requests see that until this one is applied.
@@ -47,7 +49,7 @@ func (p *prepStage) prepareMulti(r *request) {
 			r.err = code
 			return
 		}
-		if code != CodeOK {
+		if code != zoodefs.CodeOK {
 			failed = true
 			sub.fail(code)
 			p.rollback(x.zxid, before)
@@ -55,14 +57,14 @@ func (p *prepStage) prepareMulti(r *request) {
 	}
 }
 
-func (p *prepStage) writePart(r *request, sub *txn, part multiPart) Code {
+func (p *prepStage) writePart(r *request, sub *txn, part multiPart) zoodefs.Code {
 	switch part.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpCheck:
 		return p.write(r, sub, write{
 			op: part.op, create: part.create, path: part.path, data: part.data, version: part.ver,
 		})
 	default:
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 }
 

@@ -1,11 +1,15 @@
 package zkserver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // write is one change with its arguments read: a request of its own or a part of a
 // multi.
 type write struct {
-	op      Op
+	op      zoodefs.Op
 	create  createRequest
 	path    string
 	data    []byte
@@ -15,104 +19,104 @@ type write struct {
 }
 
 // parse reads the arguments of a request that is one change.
-func (p *prepStage) parse(r *request) (write, Code) {
+func (p *prepStage) parse(r *request) (write, zoodefs.Code) {
 	w := write{op: r.op}
 	d := decoder{b: r.body}
 	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		w.create = d.create(r.op)
 		w.path, w.null = w.create.path, w.create.null
-	case OpDelete, OpCheck:
+	case zoodefs.OpDelete, zoodefs.OpCheck:
 		w.path, w.null = d.nullablePath()
 		w.version = d.int()
-	case OpSetData:
+	case zoodefs.OpSetData:
 		w.path, w.null = d.nullablePath()
 		w.data, w.version = d.buffer(), d.int()
-	case OpSetACL:
+	case zoodefs.OpSetACL:
 		w.path, w.null = d.nullablePath()
 		w.acl, w.version = d.acls(), d.int()
-	case OpDeleteContainer:
+	case zoodefs.OpDeleteContainer:
 		switch {
 		case r.internal:
 			w.path = r.path
 		case p.cfg.traits.readsFirst:
 			w.path = d.path()
 		default:
-			return w, CodeBadArguments // the real server takes the whole frame for a path
+			return w, zoodefs.CodeBadArguments // the real server takes the whole frame for a path
 		}
 	}
 	if d.err != nil {
-		return w, CodeMarshallingError
+		return w, zoodefs.CodeMarshallingError
 	}
-	return w, CodeOK
+	return w, zoodefs.CodeOK
 }
 
 // write validates one change and fills in the transaction x.
-func (p *prepStage) write(r *request, x *txn, w write) Code {
+func (p *prepStage) write(r *request, x *txn, w write) zoodefs.Code {
 	x.op = w.op
-	if p.cfg.has(QuirkKeeperNodes) && inKeeperFolder(w.path) && w.op != OpCheck {
-		return CodeBadArguments
+	if p.cfg.has(QuirkKeeperNodes) && inKeeperFolder(w.path) && w.op != zoodefs.OpCheck {
+		return zoodefs.CodeBadArguments
 	}
 	switch w.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		return p.create(r, x, w)
-	case OpDelete:
+	case zoodefs.OpDelete:
 		return p.delete(r, x, w)
-	case OpDeleteContainer:
+	case zoodefs.OpDeleteContainer:
 		return p.deleteContainer(x, w)
-	case OpSetData:
+	case zoodefs.OpSetData:
 		return p.setData(r, x, w)
-	case OpSetACL:
+	case zoodefs.OpSetACL:
 		return p.setACL(r, x, w)
-	case OpCheck:
+	case zoodefs.OpCheck:
 		return p.check(r, x, w)
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		p.closeSession(r, x)
-		return CodeOK
+		return zoodefs.CodeOK
 	default:
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 }
 
 // bumpVersion checks the expected version, where -1 means any, and returns the next
 // version.
-func bumpVersion(now, want int32) (int32, Code) {
+func bumpVersion(now, want int32) (int32, zoodefs.Code) {
 	if want != -1 && want != now {
-		return 0, CodeBadVersion
+		return 0, zoodefs.CodeBadVersion
 	}
-	return now + 1, CodeOK
+	return now + 1, zoodefs.CodeOK
 }
 
-func (p *prepStage) delete(r *request, x *txn, w write) Code {
-	if code := r.checkSession(); code != CodeOK {
+func (p *prepStage) delete(r *request, x *txn, w write) zoodefs.Code {
+	if code := r.checkSession(); code != zoodefs.CodeOK {
 		return code
 	}
 	if w.null {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	parentPath, ok := parentForWrite(w.path)
 	if !ok || systemPath(w.path) {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	parent := p.record(parentPath)
 	if parent == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
-	if !permitted(parent.acl, permDelete, r.ids) {
-		return CodeNoAuth
+	if !permitted(parent.acl, zoodefs.PermDelete, r.ids) {
+		return zoodefs.CodeNoAuth
 	}
 	n := p.record(w.path)
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
-	if _, code := bumpVersion(n.stat.version, w.version); code != CodeOK {
+	if _, code := bumpVersion(n.stat.version, w.version); code != zoodefs.CodeOK {
 		return code
 	}
 	if n.children > 0 {
-		return CodeNotEmpty
+		return zoodefs.CodeNotEmpty
 	}
 	p.recordDelete(x, parent, w.path)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 func (p *prepStage) recordDelete(x *txn, parent *changeRecord, path string) {
@@ -126,96 +130,96 @@ func (p *prepStage) recordDelete(x *txn, parent *changeRecord, path string) {
 
 // deleteContainer prepares a request of the container manager. It checks again that
 // there are no children, because a create may be in flight.
-func (p *prepStage) deleteContainer(x *txn, w write) Code {
+func (p *prepStage) deleteContainer(x *txn, w write) zoodefs.Code {
 	parentPath, ok := parentForWrite(w.path)
 	if !ok || systemPath(w.path) {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	n := p.record(w.path)
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	if n.children > 0 {
-		return CodeNotEmpty
+		return zoodefs.CodeNotEmpty
 	}
 	if kindOf(n.stat.owner) == ownerSession {
-		return CodeBadVersion
+		return zoodefs.CodeBadVersion
 	}
 	parent := p.record(parentPath)
 	if parent == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	p.recordDelete(x, parent, w.path)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // permitted returns the node at path if r has the permission perm. Otherwise the
 // code names the first fault, in the order of the real server.
-func (p *prepStage) permitted(r *request, path string, perm int32) (*changeRecord, Code) {
-	if code := r.checkSession(); code != CodeOK {
+func (p *prepStage) permitted(r *request, path string, perm int32) (*changeRecord, zoodefs.Code) {
+	if code := r.checkSession(); code != zoodefs.CodeOK {
 		return nil, code
 	}
 	if !validPath(path) {
-		return nil, CodeBadArguments
+		return nil, zoodefs.CodeBadArguments
 	}
 	n := p.record(path)
 	if n == nil {
-		return nil, CodeNoNode
+		return nil, zoodefs.CodeNoNode
 	}
 	if !permitted(n.acl, perm, r.ids) {
-		return nil, CodeNoAuth
+		return nil, zoodefs.CodeNoAuth
 	}
-	return n, CodeOK
+	return n, zoodefs.CodeOK
 }
 
-func (p *prepStage) setData(r *request, x *txn, w write) Code {
-	n, code := p.permitted(r, w.path, permWrite)
-	if code != CodeOK {
+func (p *prepStage) setData(r *request, x *txn, w write) zoodefs.Code {
+	n, code := p.permitted(r, w.path, zoodefs.PermWrite)
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	version, code := bumpVersion(n.stat.version, w.version)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	x.path, x.data, x.version = w.path, w.data, version
 	n = n.duplicate(x.zxid)
 	n.stat.version, n.stat.mtime, n.stat.mzxid = version, x.time, x.zxid
 	p.add(n)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
-func (p *prepStage) setACL(r *request, x *txn, w write) Code {
-	if code := r.checkSession(); code != CodeOK {
+func (p *prepStage) setACL(r *request, x *txn, w write) zoodefs.Code {
+	if code := r.checkSession(); code != zoodefs.CodeOK {
 		return code
 	}
 	if !validPath(w.path) {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	list, code := fixACL(w.acl, r.ids, p.cfg.traits.ipv6)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	n := p.record(w.path)
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, permAdmin, r.ids) {
-		return CodeNoAuth
+	if !permitted(n.acl, zoodefs.PermAdmin, r.ids) {
+		return zoodefs.CodeNoAuth
 	}
 	version, code := bumpVersion(n.stat.aversion, w.version)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	x.path, x.acl, x.version = w.path, list, version
 	n = n.duplicate(x.zxid)
 	n.stat.aversion = version
 	p.add(n)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
-func (p *prepStage) check(r *request, x *txn, w write) Code {
-	n, code := p.permitted(r, w.path, permRead)
-	if code != CodeOK {
+func (p *prepStage) check(r *request, x *txn, w write) zoodefs.Code {
+	n, code := p.permitted(r, w.path, zoodefs.PermRead)
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	x.path = w.path

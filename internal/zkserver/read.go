@@ -1,68 +1,72 @@
 package zkserver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // answerRead performs a request without a transaction and encodes its result.
-func (r *request) answerRead(e *encoder) Code {
+func (r *request) answerRead(e *encoder) zoodefs.Code {
 	d := decoder{b: r.body}
 	switch r.op {
-	case OpPing:
-		return CodeOK
-	case OpSync:
+	case zoodefs.OpPing:
+		return zoodefs.CodeOK
+	case zoodefs.OpSync:
 		return r.answerSync(&d, e)
-	case OpExists:
+	case zoodefs.OpExists:
 		return r.exists(&d, e)
-	case OpGetData:
+	case zoodefs.OpGetData:
 		return r.getData(&d, e)
-	case OpGetChildren:
+	case zoodefs.OpGetChildren:
 		return r.getChildren(&d, e, false)
-	case OpGetChildren2:
+	case zoodefs.OpGetChildren2:
 		return r.getChildren(&d, e, true)
-	case OpGetACL:
+	case zoodefs.OpGetACL:
 		return r.getACL(&d, e)
-	case OpMultiRead:
+	case zoodefs.OpMultiRead:
 		return r.multiRead(&d, e)
-	case OpSetWatches, OpSetWatches2:
+	case zoodefs.OpSetWatches, zoodefs.OpSetWatches2:
 		return r.setWatches(&d)
-	case OpAddWatch:
+	case zoodefs.OpAddWatch:
 		return r.addWatch(&d, e)
-	case OpCheckWatches, OpRemoveWatches:
+	case zoodefs.OpCheckWatches, zoodefs.OpRemoveWatches:
 		return r.watchRemoval(&d)
-	case OpGetEphemerals:
+	case zoodefs.OpGetEphemerals:
 		return r.getEphemerals(&d, e)
-	case OpGetAllChildrenNumber:
+	case zoodefs.OpGetAllChildrenNumber:
 		return r.getAllChildrenNumber(&d, e)
-	case OpWhoAmI:
+	case zoodefs.OpWhoAmI:
 		r.whoAmI(e)
-		return CodeOK
+		return zoodefs.CodeOK
 	default:
-		return CodeUnimplemented
+		return zoodefs.CodeUnimplemented
 	}
 }
 
-func (r *request) answerSync(d *decoder, e *encoder) Code {
+func (r *request) answerSync(d *decoder, e *encoder) zoodefs.Code {
 	path, ok := d.text()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	if !ok {
 		e.int(-1)
-		return CodeOK
+		return zoodefs.CodeOK
 	}
 	e.text(path)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // lookup finds a node that the requester may read.
-func (r *request) lookup(path string) (*dataNode, Code) {
+func (r *request) lookup(path string) (*dataNode, zoodefs.Code) {
 	n := r.s.tree.nodes[path]
 	if n == nil {
-		return nil, CodeNoNode
+		return nil, zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, permRead, r.ids) {
-		return nil, CodeNoAuth
+	if !permitted(n.acl, zoodefs.PermRead, r.ids) {
+		return nil, zoodefs.CodeNoAuth
 	}
-	return n, CodeOK
+	return n, zoodefs.CodeOK
 }
 
 // addOneShot leaves a watch, unless the connection has been closed meanwhile.
@@ -74,35 +78,35 @@ func (r *request) addOneShot(k tableKind, path string) {
 
 // exists leaves its watch even if there is no node. Whether it takes READ on a node
 // depends on the release.
-func (r *request) exists(d *decoder, e *encoder) Code {
+func (r *request) exists(d *decoder, e *encoder) zoodefs.Code {
 	w := d.watchedPath()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	if strings.IndexByte(w.path, 0) >= 0 {
-		return CodeBadArguments
+		return zoodefs.CodeBadArguments
 	}
 	n := r.s.tree.nodes[w.path]
-	if r.s.cfg.traits.existsReads && n != nil && !permitted(n.acl, permRead, r.ids) {
-		return CodeNoAuth
+	if r.s.cfg.traits.existsReads && n != nil && !permitted(n.acl, zoodefs.PermRead, r.ids) {
+		return zoodefs.CodeNoAuth
 	}
 	if w.watch {
 		r.addOneShot(dataTable, w.path)
 	}
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
 	e.stat(r.s.tree.stat(n))
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
-func (r *request) getData(d *decoder, e *encoder) Code {
+func (r *request) getData(d *decoder, e *encoder) zoodefs.Code {
 	w := d.watchedPath()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	n, code := r.lookup(w.path)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	if w.watch {
@@ -110,23 +114,23 @@ func (r *request) getData(d *decoder, e *encoder) Code {
 	}
 	e.buffer(n.data)
 	e.stat(r.s.tree.stat(n))
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
-func (r *request) getChildren(d *decoder, e *encoder, stat bool) Code {
+func (r *request) getChildren(d *decoder, e *encoder, stat bool) zoodefs.Code {
 	w := d.watchedPath()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	n, code := r.lookup(w.path)
-	if code != CodeOK {
+	if code != zoodefs.CodeOK {
 		return code
 	}
 	r.listChildren(w, n, e)
 	if stat {
 		e.stat(r.s.tree.stat(n))
 	}
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // listChildren encodes the children in an order drawn from the connection's
@@ -140,62 +144,62 @@ func (r *request) listChildren(w watchedPath, n *dataNode, e *encoder) {
 	e.paths(names)
 }
 
-func (r *request) getACL(d *decoder, e *encoder) Code {
+func (r *request) getACL(d *decoder, e *encoder) zoodefs.Code {
 	path := d.path()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	n := r.s.tree.nodes[path]
 	if n == nil {
-		return CodeNoNode
+		return zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, permRead|permAdmin, r.ids) {
-		return CodeNoAuth
+	if !permitted(n.acl, zoodefs.PermRead|zoodefs.PermAdmin, r.ids) {
+		return zoodefs.CodeNoAuth
 	}
 	list := n.acl
-	if !permitted(n.acl, permAdmin, r.ids) {
+	if !permitted(n.acl, zoodefs.PermAdmin, r.ids) {
 		list = hideDigests(list)
 	}
 	e.acls(list)
 	e.stat(r.s.tree.stat(n))
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // multiRead answers each part on its own. If the real server fails half way, the
 // answers so far are in the body of the error.
-func (r *request) multiRead(d *decoder, e *encoder) Code {
+func (r *request) multiRead(d *decoder, e *encoder) zoodefs.Code {
 	parts := d.multi(&r.s.cfg)
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
-	code := CodeOK
+	code := zoodefs.CodeOK
 	for _, p := range parts {
 		if !p.isRead() || p.null {
-			code, r.keepBody = CodeMarshallingError, true
+			code, r.keepBody = zoodefs.CodeMarshallingError, true
 			break
 		}
 		n, code := r.lookup(p.path)
 		switch {
-		case code != CodeOK:
-			e.multiHeader(opError, false, code)
+		case code != zoodefs.CodeOK:
+			e.multiHeader(zoodefs.OpError, false, code)
 			e.int(int32(code))
-		case p.op == OpGetData:
-			e.multiHeader(OpGetData, false, CodeOK)
+		case p.op == zoodefs.OpGetData:
+			e.multiHeader(zoodefs.OpGetData, false, zoodefs.CodeOK)
 			e.buffer(n.data)
 			e.stat(r.s.tree.stat(n))
 		default:
-			e.multiHeader(OpGetChildren, false, CodeOK)
+			e.multiHeader(zoodefs.OpGetChildren, false, zoodefs.CodeOK)
 			r.listChildren(watchedPath{path: p.path}, n, e)
 		}
 	}
-	e.multiHeader(opError, true, -1)
+	e.multiHeader(zoodefs.OpError, true, -1)
 	return code
 }
 
-func (r *request) getEphemerals(d *decoder, e *encoder) Code {
+func (r *request) getEphemerals(d *decoder, e *encoder) zoodefs.Code {
 	prefix, _ := d.text()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	owned := byAge(r.s.tree.ephemerals[r.session])
 	if p := strings.TrimSpace(prefix); p != "" && p != "/" {
@@ -209,19 +213,19 @@ func (r *request) getEphemerals(d *decoder, e *encoder) Code {
 	}
 	r.c.rng.Shuffle(len(owned), func(i, j int) { owned[i], owned[j] = owned[j], owned[i] })
 	e.paths(owned)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
-func (r *request) getAllChildrenNumber(d *decoder, e *encoder) Code {
+func (r *request) getAllChildrenNumber(d *decoder, e *encoder) zoodefs.Code {
 	path := d.path()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
-	if _, code := r.lookup(path); code != CodeOK {
+	if _, code := r.lookup(path); code != zoodefs.CodeOK {
 		return code
 	}
 	e.int(r.s.tree.descendants(path))
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // whoAmI lists the identities of the connection, without the secrets of digests.

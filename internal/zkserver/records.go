@@ -1,5 +1,7 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/zoodefs"
+
 // acl is one entry of an access control list. The flags distinguish null strings
 // from empty ones, which the real server treats differently.
 type acl struct {
@@ -9,7 +11,7 @@ type acl struct {
 }
 
 func openACL() []acl {
-	return []acl{{perms: permAll, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
+	return []acl{{perms: zoodefs.PermAll, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
 }
 
 // createRequest is the body of create, create2, createContainer and, with a
@@ -23,7 +25,7 @@ type createRequest struct {
 	null  bool // the path was null
 }
 
-func (d *decoder) create(op Op) createRequest {
+func (d *decoder) create(op zoodefs.Op) createRequest {
 	path, null := d.nullablePath()
 	r := d.createRest(op, path)
 	r.null = null
@@ -31,12 +33,12 @@ func (d *decoder) create(op Op) createRequest {
 }
 
 // createRest reads everything after the path of a create.
-func (d *decoder) createRest(op Op, path string) createRequest {
+func (d *decoder) createRest(op zoodefs.Op, path string) createRequest {
 	r := createRequest{path: path, ttl: -1}
 	r.data = d.buffer()
 	r.acl = d.acls()
 	r.flags = d.int()
-	if op == OpCreateTTL {
+	if op == zoodefs.OpCreateTTL {
 		r.ttl = d.long()
 	}
 	return r
@@ -90,7 +92,7 @@ func (d *decoder) connect() connectRequest {
 
 // multiPart is one operation of a multi or multiRead.
 type multiPart struct {
-	op     Op
+	op     zoodefs.Op
 	create createRequest
 	path   string
 	data   []byte
@@ -100,7 +102,7 @@ type multiPart struct {
 	null bool
 }
 
-func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChildren }
+func (p multiPart) isRead() bool { return p.op == zoodefs.OpGetData || p.op == zoodefs.OpGetChildren }
 
 // multi reads the operations of a transaction, or of a multiRead, up to the header
 // that ends it. Reads and writes do not mix. The configuration decides which
@@ -108,7 +110,7 @@ func (p multiPart) isRead() bool { return p.op == OpGetData || p.op == OpGetChil
 func (d *decoder) multi(cfg *config) []multiPart {
 	var parts []multiPart
 	for d.err == nil {
-		op, done := Op(d.int()), d.bool()
+		op, done := zoodefs.Op(d.int()), d.bool()
 		d.int() // the error field means nothing in a request
 		if done || d.err != nil {
 			break
@@ -119,24 +121,24 @@ func (d *decoder) multi(cfg *config) []multiPart {
 			break
 		}
 		switch op {
-		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 			p.path, p.null = d.nullablePath()
 			p.create = d.createRest(op, p.path)
-			if cfg.traits.typedMulti && op != OpCreateTTL {
+			if cfg.traits.typedMulti && op != zoodefs.OpCreateTTL {
 				p.op = d.typedCreateOp(op, p.create)
 			} else {
 				p.op = multiCreateOp(op, p.create.flags)
 			}
-			if p.op != OpCreateTTL {
+			if p.op != zoodefs.OpCreateTTL {
 				p.create.ttl = -1
 			}
-		case OpDelete, OpCheck:
+		case zoodefs.OpDelete, zoodefs.OpCheck:
 			p.path, p.null = d.nullablePath()
 			p.ver = d.int()
-		case OpSetData:
+		case zoodefs.OpSetData:
 			p.path, p.null = d.nullablePath()
 			p.data, p.ver = d.buffer(), d.int()
-		case OpGetData, OpGetChildren:
+		case zoodefs.OpGetData, zoodefs.OpGetChildren:
 			p.path, p.null = d.nullablePath()
 			d.bool() // a watch cannot be left this way
 		default:
@@ -153,17 +155,17 @@ func (d *decoder) multi(cfg *config) []multiPart {
 // typedCreateOp returns the operation that the server makes of a create inside a
 // transaction, if it is not a createTTL. Flags that no such create has make the
 // transaction malformed.
-func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
+func (d *decoder) typedCreateOp(op zoodefs.Op, c createRequest) zoodefs.Op {
 	switch {
 	case d.err != nil:
-	case c.flags < flagPersistent || c.flags > flagTTLSeq:
+	case c.flags < zoodefs.FlagPersistent || c.flags > zoodefs.FlagTTLSeq:
 		d.err = errShort
 	case c.acl == nil:
 		d.err = errNullACL
-	case c.flags == flagTTL || c.flags == flagTTLSeq:
+	case c.flags == zoodefs.FlagTTL || c.flags == zoodefs.FlagTTLSeq:
 		d.err = errShort
-	case c.flags == flagContainer:
-		return OpCreateContainer
+	case c.flags == zoodefs.FlagContainer:
+		return zoodefs.OpCreateContainer
 	}
 	return op
 }
@@ -171,16 +173,16 @@ func (d *decoder) typedCreateOp(op Op, c createRequest) Op {
 // multiCreateOp returns the operation that releases before 3.8.2 make of a create
 // inside a transaction, and later ones of a createTTL. There the flags decide, and
 // not the type on the wire.
-func multiCreateOp(op Op, flags int32) Op {
-	ttl := flags == flagTTL || flags == flagTTLSeq
+func multiCreateOp(op zoodefs.Op, flags int32) zoodefs.Op {
+	ttl := flags == zoodefs.FlagTTL || flags == zoodefs.FlagTTLSeq
 	switch {
-	case op == OpCreateTTL && ttl:
+	case op == zoodefs.OpCreateTTL && ttl:
 		return op
-	case flags == flagContainer:
-		return OpCreateContainer
+	case flags == zoodefs.FlagContainer:
+		return zoodefs.OpCreateContainer
 	case ttl:
-		return opError // the real server casts to the wrong record: marshalling error
+		return zoodefs.OpError // the real server casts to the wrong record: marshalling error
 	default:
-		return OpCreate
+		return zoodefs.OpCreate
 	}
 }

@@ -3,6 +3,8 @@ package zkserver
 import (
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // committed is a transaction that a quorum has, with what a member that was away
@@ -30,7 +32,7 @@ type entry struct {
 
 // forwarded reports whether a request goes to the leader.
 func (r *request) forwarded() bool {
-	return r.err == CodeOK && (isWrite(r.op) || r.op == OpConnect || r.op == OpCloseSession)
+	return r.err == zoodefs.CodeOK && (isWrite(r.op) || r.op == zoodefs.OpConnect || r.op == zoodefs.OpCloseSession)
 }
 
 // submit takes a request of a client of this member, or of the member itself. The
@@ -42,7 +44,7 @@ func (m *Member) submit(r *request) {
 	}
 	switch {
 	case r.forwarded() && r.internal && !m.reachesLeader():
-		r.err = CodeConnectionLoss
+		r.err = zoodefs.CodeConnectionLoss
 	case r.forwarded():
 		r.sent = true
 		if r.c != nil {
@@ -60,7 +62,7 @@ func (m *Member) submit(r *request) {
 // read answers a request from the member's own tree. Only a leader checks the
 // session first.
 func (m *Member) read(r *request) {
-	if m.role == roleLeading && r.err == CodeOK {
+	if m.role == roleLeading && r.err == zoodefs.CodeOK {
 		r.err = r.checkSession()
 	}
 	m.finish(r)
@@ -104,7 +106,7 @@ func (m *Member) propose(r *request) {
 	if r.txn == nil {
 		m.prep.prepare(r)
 	}
-	if r.op == OpConnect {
+	if r.op == zoodefs.OpConnect {
 		m.track(r)
 	}
 	p := proposal{r: r, due: r.at}
@@ -247,9 +249,9 @@ func (m *Member) replay(c committed) {
 	m.tree.apply(c.txn)
 	m.armSweep()
 	switch c.txn.op {
-	case OpConnect:
+	case zoodefs.OpConnect:
 		m.learnSession(c.txn.session, c.timeout, c.client)
-	case OpCloseSession:
+	case zoodefs.OpCloseSession:
 		if ses := m.sessions[c.txn.session]; ses != nil && ses.conn != nil {
 			ses.conn.close()
 		}

@@ -3,6 +3,8 @@ package zkserver
 import (
 	"errors"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // request is one request on its way through the server. When it has been submitted,
@@ -13,8 +15,8 @@ type request struct {
 	client   string
 	session  int64
 	xid      int32
-	op       Op
-	logOp    Op // its type in the log, if that differs
+	op       zoodefs.Op
+	logOp    zoodefs.Op // its type in the log, if that differs
 	body     []byte
 	ids      []authID
 	internal bool // not bound to a session
@@ -37,7 +39,7 @@ type request struct {
 	at          time.Time
 
 	txn *txn
-	err Code
+	err zoodefs.Code
 	// keepBody marks an error whose answer has a body: what the server had written
 	// before it met the error.
 	keepBody bool
@@ -54,13 +56,13 @@ type Request struct {
 	Conn    int       // zero for the server itself
 	Session int64
 	Xid     int32
-	Op      Op
+	Op      zoodefs.Op
 	Path    string
 	Paths   []string // of a transaction
 	Flags   int32    // of a create
 	Watch   bool
 	Zxid    int64
-	Err     Code
+	Err     zoodefs.Code
 	Result  string // the path that a create made
 	Fault   string // Names of the verdict
 }
@@ -70,18 +72,18 @@ type Request struct {
 func (r *request) describe() {
 	d := decoder{b: r.body}
 	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
 		r.path, _ = d.text()
 		d.take(int(max(d.int(), 0))) // the data may be large: it is not copied
 		d.acls()
 		r.flags = d.int()
-	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
+	case zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpGetChildren, zoodefs.OpGetChildren2:
 		w := d.watchedPath()
 		r.path, r.watch = w.path, w.watch
-	case OpDelete, OpSetData, OpGetACL, OpSetACL, OpSync, OpCheck, OpCheckWatches,
-		OpRemoveWatches, OpGetEphemerals, OpGetAllChildrenNumber, OpAddWatch:
+	case zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL, zoodefs.OpSync, zoodefs.OpCheck, zoodefs.OpCheckWatches,
+		zoodefs.OpRemoveWatches, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpAddWatch:
 		r.path, _ = d.text()
-	case OpMulti, OpMultiRead:
+	case zoodefs.OpMulti, zoodefs.OpMultiRead:
 		for _, p := range d.multi(&r.s.cfg) {
 			r.paths = append(r.paths, p.path)
 		}
@@ -113,8 +115,8 @@ func (r *request) public() Request {
 		out.Zxid = r.txn.zxid
 	}
 	switch r.op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		if r.err == CodeOK {
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
+		if r.err == zoodefs.CodeOK {
 			out.Result = r.result.path
 		}
 	}
@@ -122,21 +124,21 @@ func (r *request) public() Request {
 }
 
 // knows reports whether the server can process requests of the type.
-func (s *Server) knows(op Op) bool {
+func (s *Server) knows(op zoodefs.Op) bool {
 	switch op {
-	case OpConnect, OpExpire:
+	case zoodefs.OpConnect, zoodefs.OpExpire:
 		return false
-	case OpCheck:
+	case zoodefs.OpCheck:
 		return !s.cfg.traits.refusesCheck
 	default:
-		return opName(op) != "" && !s.cfg.lacks(op)
+		return op.Known() && !s.cfg.lacks(op)
 	}
 }
 
-func isWrite(op Op) bool {
+func isWrite(op zoodefs.Op) bool {
 	switch op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer,
-		OpSetData, OpSetACL, OpReconfig, OpMulti, OpCheck, OpSync:
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpDelete, zoodefs.OpDeleteContainer,
+		zoodefs.OpSetData, zoodefs.OpSetACL, zoodefs.OpReconfig, zoodefs.OpMulti, zoodefs.OpCheck, zoodefs.OpSync:
 		return true
 	default:
 		return false

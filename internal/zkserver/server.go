@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Server is a ZooKeeper server in this process. All its methods are safe for
@@ -80,12 +82,12 @@ type Server struct {
 
 // Counts is what a server counts for assertions.
 type Counts struct {
-	Ops     map[Op]int // requests that have arrived, by type
-	Events  int        // watch events that have been sent
-	Expired int        // sessions that the server has ended
+	Ops     map[zoodefs.Op]int // requests that have arrived, by type
+	Events  int                // watch events that have been sent
+	Expired int                // sessions that the server has ended
 }
 
-func newCounts() Counts { return Counts{Ops: map[Op]int{}} }
+func newCounts() Counts { return Counts{Ops: map[zoodefs.Op]int{}} }
 
 // New starts a server. The caller must Close it.
 func New(cfg Config) *Server { return newServer(newConfig(cfg)) }
@@ -206,8 +208,8 @@ func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
 
 // deliver hands an event to a watching connection, unless its client may not read
 // the node (CVE-2024-23944).
-func (s *Server) deliver(c *conn, t EventType, path string, zxid int64, a []acl) {
-	if !permitted(a, permRead, c.auth) {
+func (s *Server) deliver(c *conn, t zoodefs.EventType, path string, zxid int64, a []acl) {
+	if !permitted(a, zoodefs.PermRead, c.auth) {
 		return
 	}
 	if !s.cfg.traits.eventZxid {

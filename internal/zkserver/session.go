@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // session is the session of a client. The server's mutex guards it.
@@ -141,23 +143,23 @@ func (s *Server) expire(id int64) {
 	}
 	ses.closing = true
 	s.counts.Expired++
-	s.submit(&request{s: s, session: id, op: OpCloseSession, logOp: OpExpire, client: ses.client})
+	s.submit(&request{s: s, session: id, op: zoodefs.OpCloseSession, logOp: zoodefs.OpExpire, client: ses.client})
 }
 
 // checkSession checks the session of a request. Every request that reaches the
 // preparation is checked.
-func (r *request) checkSession() Code {
+func (r *request) checkSession() zoodefs.Code {
 	if r.internal {
-		return CodeOK
+		return zoodefs.CodeOK
 	}
 	ses := r.tracked()
 	switch {
 	case ses == nil || ses.closing:
-		return CodeSessionExpired
+		return zoodefs.CodeSessionExpired
 	case r.c != nil && r.c.moved, !ses.heldBy(r.s):
-		return CodeSessionMoved
+		return zoodefs.CodeSessionMoved
 	default:
-		return CodeOK
+		return zoodefs.CodeOK
 	}
 }
 

@@ -3,16 +3,18 @@ package zkserver
 import (
 	"context"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Verdict says what becomes of one request. The zero Verdict lets it pass.
 type Verdict struct {
-	Drop       bool // close the connection and do not apply the request
-	LoseReply  bool // apply the request and close the connection without the reply
-	CloseAfter bool // apply, answer, then close the connection
-	Ignore     bool // neither apply nor answer the request
-	Stall      bool // apply the request, then deliver nothing more
-	Fail       Code // answer with this code and do not apply the request
+	Drop       bool         // close the connection and do not apply the request
+	LoseReply  bool         // apply the request and close the connection without the reply
+	CloseAfter bool         // apply, answer, then close the connection
+	Ignore     bool         // neither apply nor answer the request
+	Stall      bool         // apply the request, then deliver nothing more
+	Fail       zoodefs.Code // answer with this code and do not apply the request
 	Delay      time.Duration
 	ReplyDelay time.Duration
 	// Before runs when the request has arrived, After before its reply is sent.

@@ -1,6 +1,10 @@
 package zkserver
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // Version is a ZooKeeper release whose behaviour a server shows. The constants of
 // package zktest with the same names say what is particular to each.
@@ -79,9 +83,9 @@ func (v Version) traits() (traits, bool) {
 }
 
 // unknownTo reports whether op is newer than the version.
-func (v Version) unknownTo(op Op) bool {
+func (v Version) unknownTo(op zoodefs.Op) bool {
 	switch op {
-	case OpMultiRead, OpGetEphemerals, OpGetAllChildrenNumber, OpSetWatches2, OpAddWatch, OpWhoAmI:
+	case zoodefs.OpMultiRead, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpSetWatches2, zoodefs.OpAddWatch, zoodefs.OpWhoAmI:
 		return v == ZooKeeper35
 	default:
 		return false

@@ -1,6 +1,10 @@
 package zkserver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // watchMode is a set of ways in which a connection watches a path.
 type watchMode uint8
@@ -37,10 +41,10 @@ type watchManager struct {
 	// recursive counts the recursive watches of a table. If it is zero, trigger does
 	// not look at the ancestors.
 	recursive [tableCount]int
-	deliver   func(c *conn, t EventType, path string, zxid int64, a []acl)
+	deliver   func(c *conn, t zoodefs.EventType, path string, zxid int64, a []acl)
 }
 
-func newWatchManager(cfg *config, deliver func(*conn, EventType, string, int64, []acl)) *watchManager {
+func newWatchManager(cfg *config, deliver func(*conn, zoodefs.EventType, string, int64, []acl)) *watchManager {
 	w := &watchManager{
 		single: !cfg.traits.manyModes, namesWatch: cfg.has(QuirkEventOfWatch), deliver: deliver,
 	}
@@ -102,7 +106,7 @@ func (w *watchManager) set(k tableKind, path string, c *conn, old, now watchMode
 // ancestors, except the connections in skip. It returns the connections that it
 // told.
 func (w *watchManager) trigger(
-	k tableKind, ev EventType, path string, zxid int64, a []acl, skip map[*conn]struct{},
+	k tableKind, ev zoodefs.EventType, path string, zxid int64, a []acl, skip map[*conn]struct{},
 ) map[*conn]struct{} {
 	var told map[*conn]struct{}
 	tell := func(c *conn, path string) {
@@ -122,11 +126,11 @@ func (w *watchManager) trigger(
 		if m&(watchOnce|watchPersistent) != 0 {
 			tell(c, path)
 			w.set(k, path, c, m, m&^watchOnce)
-		} else if ev != EventNodeChildrenChanged {
+		} else if ev != zoodefs.EventNodeChildrenChanged {
 			tell(c, path)
 		}
 	}
-	if w.recursive[k] == 0 || ev == EventNodeChildrenChanged {
+	if w.recursive[k] == 0 || ev == zoodefs.EventNodeChildrenChanged {
 		return told
 	}
 	for p := path; len(p) > 1; {

@@ -1,36 +1,38 @@
 package zkserver
 
+import "github.com/docent-go/docent/internal/zoodefs"
+
 // setWatches sets the watches of a client that has come back. The client is told at
 // once of everything that changed after the zxid that it saw last.
-func (r *request) setWatches(d *decoder) Code {
+func (r *request) setWatches(d *decoder) zoodefs.Code {
 	since := d.long()
 	lists := [][]string{d.paths(), d.paths(), d.paths()}
-	if r.op == OpSetWatches2 {
+	if r.op == zoodefs.OpSetWatches2 {
 		lists = append(lists, d.paths(), d.paths())
 	}
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	if r.c.dead {
-		return CodeOK
+		return zoodefs.CodeOK
 	}
 	for i, set := range []func([]string){
 		func(data []string) {
-			r.restore(dataTable, data, EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
+			r.restore(dataTable, data, zoodefs.EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
 		},
 		r.restoreMissing,
 		func(child []string) {
-			r.restore(childTable, child, EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
+			r.restore(childTable, child, zoodefs.EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
 		},
 		func(persistent []string) { r.addAll(persistent, watchPersistent) },
 		func(recursive []string) { r.addAll(recursive, watchRecursive) },
 	}[:len(lists)] {
 		if lists[i] == nil {
-			return CodeMarshallingError // a null pointer in the real server, which has set the lists before
+			return zoodefs.CodeMarshallingError // a null pointer in the real server, which has set the lists before
 		}
 		set(lists[i])
 	}
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // restoreMissing sets watches on nodes that do not exist. The client is told of those
@@ -38,7 +40,7 @@ func (r *request) setWatches(d *decoder) Code {
 func (r *request) restoreMissing(paths []string) {
 	for _, path := range paths {
 		if r.s.tree.nodes[path] != nil {
-			r.c.event(EventNodeCreated, path, -1)
+			r.c.event(zoodefs.EventNodeCreated, path, -1)
 		} else {
 			r.s.watches.add(dataTable, path, r.c, watchOnce)
 		}
@@ -53,11 +55,11 @@ func (r *request) addAll(paths []string, m watchMode) {
 
 // restore sets watches on nodes that exist. Where the node has been deleted or has
 // changed, the client is told instead.
-func (r *request) restore(k tableKind, paths []string, ev EventType, changed func(*storedStat) bool) {
+func (r *request) restore(k tableKind, paths []string, ev zoodefs.EventType, changed func(*storedStat) bool) {
 	for _, path := range paths {
 		switch n := r.s.tree.nodes[path]; {
 		case n == nil:
-			r.c.event(EventNodeDeleted, path, -1)
+			r.c.event(zoodefs.EventNodeDeleted, path, -1)
 		case changed(&n.stat):
 			r.c.event(ev, path, -1)
 		default:
@@ -75,17 +77,17 @@ func (r *request) addPersistent(path string, m watchMode) {
 	}
 }
 
-func (r *request) addWatch(d *decoder, e *encoder) Code {
+func (r *request) addWatch(d *decoder, e *encoder) zoodefs.Code {
 	path := d.path()
 	mode := d.int()
 	if d.err != nil || mode < 0 || mode > 1 {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	if !r.c.dead {
 		r.addPersistent(path, []watchMode{watchPersistent, watchRecursive}[mode])
 	}
 	e.int(0)
-	return CodeOK
+	return zoodefs.CodeOK
 }
 
 // Watcher types of checkWatches and removeWatches.
@@ -98,11 +100,11 @@ const (
 )
 
 // watchRemoval answers checkWatches and removeWatches.
-func (r *request) watchRemoval(d *decoder) Code {
+func (r *request) watchRemoval(d *decoder) zoodefs.Code {
 	path := d.path()
 	kind := d.int()
 	if d.err != nil {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	const all = watchOnce | watchPersistent | watchRecursive
 	var tables []tableKind
@@ -120,7 +122,7 @@ func (r *request) watchRemoval(d *decoder) Code {
 		tables, mode = []tableKind{dataTable}, watchRecursive
 	}
 	if tables == nil || r.s.watches.single && kind > watcherAny {
-		return CodeMarshallingError
+		return zoodefs.CodeMarshallingError
 	}
 	if r.s.watches.single {
 		mode = all // there is one mode per path, and it is removed
@@ -128,17 +130,17 @@ func (r *request) watchRemoval(d *decoder) Code {
 	found := false
 	for _, k := range tables {
 		switch {
-		case r.op == OpRemoveWatches:
+		case r.op == zoodefs.OpRemoveWatches:
 			found = r.s.watches.remove(k, path, r.c, mode) || found
 		case found:
 		case r.s.watches.stumbles(k, path):
-			return CodeMarshallingError
+			return zoodefs.CodeMarshallingError
 		default:
 			found = r.s.watches.has(k, path, r.c, mode)
 		}
 	}
 	if !found {
-		return CodeNoWatcher
+		return zoodefs.CodeNoWatcher
 	}
-	return CodeOK
+	return zoodefs.CodeOK
 }

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Count is what clients have sent through a meter. Pings are not counted.
@@ -23,7 +25,6 @@ func (c Count) minus(o Count) Count {
 }
 
 const (
-	opPing    = 11
 	mostBytes = 64 << 20 // of a request
 	headBytes = 8        // the xid and the type
 )
@@ -187,7 +188,7 @@ func (m *Meter) add(frame []byte, first bool) {
 	switch {
 	case first:
 		m.count.Sessions++
-	case binary.BigEndian.Uint32(frame[4:headBytes]) == opPing:
+	case binary.BigEndian.Uint32(frame[4:headBytes]) == uint32(zoodefs.OpPing):
 		return
 	default:
 		m.count.Requests++

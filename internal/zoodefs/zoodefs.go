@@ -1,4 +1,7 @@
-package zkserver
+// Package zoodefs is the table of the numbers and names of ZooKeeper's protocol, as
+// ZooDefs and KeeperException.Code have them. The client's wire, the test server and
+// the test proxy take them from here.
+package zoodefs
 
 import "strconv"
 
@@ -41,95 +44,62 @@ const (
 	OpConnect              Op = -10
 	OpCloseSession         Op = -11
 	OpExpire               Op = -1000
-
-	opError  Op = -1
-	opPreset Op = -2 // presets a counter of an ensemble
 )
+
+// OpError is the type of the result of a part that failed, and in a log the type of a
+// write that failed.
+const OpError Op = -1
+
+var opNames = map[Op]string{ //nolint:gochecknoglobals // a constant table
+	OpCreate:               "create",
+	OpDelete:               "delete",
+	OpExists:               "exists",
+	OpGetData:              "getData",
+	OpSetData:              "setData",
+	OpGetACL:               "getACL",
+	OpSetACL:               "setACL",
+	OpGetChildren:          "getChildren",
+	OpSync:                 "sync",
+	OpPing:                 "ping",
+	OpGetChildren2:         "getChildren2",
+	OpCheck:                "check",
+	OpMulti:                "multi",
+	OpCreate2:              "create2",
+	OpReconfig:             "reconfig",
+	OpCheckWatches:         "checkWatches",
+	OpRemoveWatches:        "removeWatches",
+	OpCreateContainer:      "createContainer",
+	OpDeleteContainer:      "deleteContainer",
+	OpCreateTTL:            "createTTL",
+	OpMultiRead:            "multiRead",
+	OpAuth:                 "auth",
+	OpSetWatches:           "setWatches",
+	OpSASL:                 "sasl",
+	OpGetEphemerals:        "getEphemerals",
+	OpGetAllChildrenNumber: "getAllChildrenNumber",
+	OpSetWatches2:          "setWatches2",
+	OpAddWatch:             "addWatch",
+	OpWhoAmI:               "whoAmI",
+	OpConnect:              "connect",
+	OpCloseSession:         "closeSession",
+	OpExpire:               "expire",
+}
+
+// Known reports whether o is one of the constants that clients send, or a handshake or
+// an expiry.
+func (o Op) Known() bool { return opNames[o] != "" }
 
 // String returns the name that ZooKeeper's own log gives the request type.
 func (o Op) String() string {
-	if n := opName(o); n != "" {
+	if n := opNames[o]; n != "" {
 		return n
 	}
 	return "op" + strconv.Itoa(int(o))
 }
 
-func opName(o Op) string {
-	switch o {
-	case OpCreate:
-		return "create"
-	case OpDelete:
-		return "delete"
-	case OpExists:
-		return "exists"
-	case OpGetData:
-		return "getData"
-	case OpSetData:
-		return "setData"
-	case OpGetACL:
-		return "getACL"
-	case OpSetACL:
-		return "setACL"
-	case OpGetChildren:
-		return "getChildren"
-	case OpSync:
-		return "sync"
-	case OpPing:
-		return "ping"
-	case OpGetChildren2:
-		return "getChildren2"
-	case OpCheck:
-		return "check"
-	case OpMulti:
-		return "multi"
-	case OpCreate2:
-		return "create2"
-	case OpReconfig:
-		return "reconfig"
-	case OpCheckWatches:
-		return "checkWatches"
-	case OpRemoveWatches:
-		return "removeWatches"
-	case OpCreateContainer:
-		return "createContainer"
-	case OpDeleteContainer:
-		return "deleteContainer"
-	case OpCreateTTL:
-		return "createTTL"
-	default:
-		return rareOpName(o)
-	}
-}
-
-func rareOpName(o Op) string {
-	switch o {
-	case OpMultiRead:
-		return "multiRead"
-	case OpAuth:
-		return "auth"
-	case OpSetWatches:
-		return "setWatches"
-	case OpSASL:
-		return "sasl"
-	case OpGetEphemerals:
-		return "getEphemerals"
-	case OpGetAllChildrenNumber:
-		return "getAllChildrenNumber"
-	case OpSetWatches2:
-		return "setWatches2"
-	case OpAddWatch:
-		return "addWatch"
-	case OpWhoAmI:
-		return "whoAmI"
-	case OpConnect:
-		return "connect"
-	case OpCloseSession:
-		return "closeSession"
-	case OpExpire:
-		return "expire"
-	default:
-		return ""
-	}
+// Creates reports whether the type makes a node.
+func (o Op) Creates() bool {
+	return o == OpCreate || o == OpCreate2 || o == OpCreateContainer || o == OpCreateTTL
 }
 
 // Code is an error code of the ZooKeeper protocol, as a reply header carries it.
@@ -168,77 +138,59 @@ const (
 	CodeThrottledOp             Code = -127
 )
 
+var codeNames = map[Code]string{ //nolint:gochecknoglobals // a constant table
+	CodeOK:                      "ok",
+	CodeMarshallingError:        "marshalling error",
+	CodeUnimplemented:           "unimplemented",
+	CodeBadArguments:            "bad arguments",
+	CodeNoNode:                  "no node",
+	CodeNoAuth:                  "no auth",
+	CodeBadVersion:              "bad version",
+	CodeNoChildrenForEphemerals: "no children for ephemerals",
+	CodeNodeExists:              "node exists",
+	CodeNotEmpty:                "not empty",
+	CodeSessionExpired:          "session expired",
+	CodeInvalidACL:              "invalid acl",
+	CodeAuthFailed:              "auth failed",
+	CodeNoWatcher:               "no watcher",
+	CodeThrottledOp:             "throttled",
+}
+
 // String returns the code as a number, with its name if it has one.
 func (c Code) String() string {
 	n := strconv.Itoa(int(c))
-	if name := codeName(c); name != "" {
+	if name := codeNames[c]; name != "" {
 		return n + " (" + name + ")"
 	}
 	return n
 }
 
-func codeName(c Code) string {
-	switch c {
-	case CodeOK:
-		return "ok"
-	case CodeMarshallingError:
-		return "marshalling error"
-	case CodeUnimplemented:
-		return "unimplemented"
-	case CodeBadArguments:
-		return "bad arguments"
-	case CodeNoNode:
-		return "no node"
-	case CodeNoAuth:
-		return "no auth"
-	case CodeBadVersion:
-		return "bad version"
-	case CodeNoChildrenForEphemerals:
-		return "no children for ephemerals"
-	case CodeNodeExists:
-		return "node exists"
-	case CodeNotEmpty:
-		return "not empty"
-	case CodeSessionExpired:
-		return "session expired"
-	case CodeInvalidACL:
-		return "invalid acl"
-	case CodeAuthFailed:
-		return "auth failed"
-	case CodeNoWatcher:
-		return "no watcher"
-	case CodeThrottledOp:
-		return "throttled"
-	default:
-		return ""
-	}
-}
-
 // Create flags, as a create request carries them.
 const (
-	flagPersistent    int32 = 0
-	flagEphemeral     int32 = 1
-	flagPersistentSeq int32 = 2
-	flagEphemeralSeq  int32 = 3
-	flagContainer     int32 = 4
-	flagTTL           int32 = 5
-	flagTTLSeq        int32 = 6
+	FlagPersistent    int32 = 0
+	FlagEphemeral     int32 = 1
+	FlagPersistentSeq int32 = 2
+	FlagEphemeralSeq  int32 = 3
+	FlagContainer     int32 = 4
+	FlagTTL           int32 = 5
+	FlagTTLSeq        int32 = 6
 )
 
 // Permission bits of an ACL entry.
 const (
-	permRead   int32 = 1
-	permWrite  int32 = 2
-	permCreate int32 = 4
-	permDelete int32 = 8
-	permAdmin  int32 = 16
-	permAll    int32 = 31
+	PermRead   int32 = 1
+	PermWrite  int32 = 2
+	PermCreate int32 = 4
+	PermDelete int32 = 8
+	PermAdmin  int32 = 16
+	PermAll    int32 = 31
 )
 
 // Special transaction ids of requests and replies.
 const (
-	xidNotification int32 = -1
-	xidPing         int32 = -2
+	XidNotification int32 = -1
+	XidPing         int32 = -2
+	XidAuth         int32 = -4
 )
 
 // EventType is the kind of change a watch event reports.
@@ -252,4 +204,5 @@ const (
 	EventNodeChildrenChanged EventType = 4
 )
 
-const stateSyncConnected int32 = 3
+// StateSyncConnected is the state of a session in a watch event.
+const StateSyncConnected int32 = 3
