@@ -136,22 +136,20 @@ func (c *Client) ready(ctx context.Context) error {
 	// before the question. Since 3.8.4 and 3.9.2 exists takes READ (ZOOKEEPER-2590).
 	// A refusal for lack of rights, and not for lack of a node, shows that the node
 	// is there.
-	ok, _, err := c.Exists(wctx, "/")
+	err = c.do(wctx, "exists", "/", reads, func(ctx context.Context, t try) error { return c.core.lookUp(ctx, t.s) })
 	switch {
-	case errors.Is(err, zk.ErrNoAuth):
+	case err == nil, errors.Is(err, zk.ErrNoAuth):
 		return nil
+	case errors.Is(err, ErrNoChroot):
+		return noChroot(cfg.chroot)
 	case errors.Is(err, ErrAuthFailed):
 		return fmt.Errorf("client: connect: %w", trimmed{err})
-	case err != nil && late():
+	case late():
 		return fmt.Errorf("client: connect: %w: there was a session, but its server has not answered within %v", trimmed{ErrNotConnected}, cfg.connectTimeout)
-	case err != nil && cfg.chroot == "":
+	case cfg.chroot == "":
 		return fmt.Errorf("client: connect: %w", trimmed{err})
-	case err != nil:
-		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
-	case !ok:
-		return noChroot(cfg.chroot)
 	default:
-		return nil
+		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
 	}
 }
 

@@ -79,12 +79,7 @@ func (c *core) supervise() {
 			continue
 		}
 		// The session was refused before it began: do not hammer the servers.
-		t := time.NewTimer(backoff.NextBackOff())
-		select {
-		case <-t.C:
-		case <-c.ctx.Done():
-		}
-		t.Stop()
+		_ = ctxerr.Sleep(c.ctx, backoff.NextBackOff()) // or until Close
 	}
 }
 

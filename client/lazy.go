@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -34,20 +35,27 @@ func (c *core) check(ctx context.Context, s *sessionState) error {
 		return &fault{err, OutcomeNeverSent}
 	}
 	if c.cfg.chroot != "" {
-		x := asked(wire.OpExists, c.cfg.chroot)
-		err := s.read(ctx, x)
-		switch {
+		var ft *fault
+		switch err := c.lookUp(ctx, s); {
 		case errors.Is(err, zk.ErrNoAuth): // as in ready
+		case errors.As(err, &ft) && ft.outcome == OutcomeUnknown: // the outcome of the question; the call itself was not sent
+			return &fault{ft.err, OutcomeNeverSent}
 		case err != nil:
-			var ft *fault
-			if errors.As(err, &ft) && ft.outcome == OutcomeUnknown { // the outcome of the question; the call itself was not sent
-				return &fault{ft.err, OutcomeNeverSent}
-			}
 			return err
-		case stat(x) == nil:
-			return &fault{noChroot(c.cfg.chroot), OutcomeNeverSent}
 		}
 	}
 	c.checked.Store(true)
+	return nil
+}
+
+// lookUp asks whether the chroot exists.
+func (c *core) lookUp(ctx context.Context, s *sessionState) error {
+	x := asked(wire.OpExists, cmp.Or(c.cfg.chroot, "/"))
+	if err := s.read(ctx, x); err != nil {
+		return err
+	}
+	if stat(x) == nil {
+		return &fault{noChroot(c.cfg.chroot), OutcomeNeverSent}
+	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client/internal/where"
+	"github.com/docent-go/docent/internal/ctxerr"
 )
 
 // Servers returns the servers of the connect string, each as "host:port", ordered by
@@ -71,11 +72,7 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 	}
 	pause := c.servers.Stagger()
 	c.wg.Go(func() {
-		t := time.NewTimer(pause)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-c.ctx.Done():
+		if ctxerr.Sleep(c.ctx, pause) != nil {
 			return
 		}
 		before := time.Now() // a connection made later is to another server
