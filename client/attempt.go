@@ -125,25 +125,16 @@ func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry
 	if a.prefix == "" && a.nodes[0].spec.protected {
 		a.prefix = newProtectedPrefix(a.nodes[0].movable)
 	}
-	for round := 0; ; round++ {
-		made, missing, err := a.create(ctx, s)
-		if err == nil || missing < 0 {
-			return made, err
-		}
-		n := &a.nodes[missing]
-		if round == parentRounds {
-			return nil, a.noParent(n.dir, &fault{errVanishing, OutcomeRefused})
-		}
-		if err := a.makeParents(ctx, s, n.dir, n.spec); err != nil {
-			return nil, a.noParent(n.dir, err)
-		}
-	}
+	err = withParents(ctx, s, func() (lacking *missingParent, err error) {
+		made, lacking, err = a.create(ctx, s)
+		return lacking, err
+	})
+	return made, err
 }
 
-// create sends the create once, with the lists behind it in the same write. If a
-// parent is missing and may be made, missing is the index of the node that lacks it;
-// otherwise it is -1.
-func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.Entry, missing int, err error) {
+// create sends the create once, with the lists behind it in the same write. It returns
+// the parent that is missing, if it may be made.
+func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.Entry, missing *missingParent, err error) {
 	x := a.request()
 	xs := a.lists(x)
 	a.last, a.owner, a.unknown = x, s, true
@@ -175,7 +166,7 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 			*n.stat = *n.spec.stat(s, x, n.look, n.data)
 		}
 	}
-	return made, -1, nil
+	return made, nil, nil
 }
 
 // made are the nodes that the answer to the newest request names. Of a transaction that was
@@ -272,24 +263,24 @@ func (a *attempt) described() []Op {
 	return append(all, a.parts...)
 }
 
-// blame returns the index of the node whose parent is missing and may be made, or -1.
+// blame returns the parent of a node if it is missing and may be made.
 // The error about a node names its directory. The error about a part counts from the
 // first of the caller's parts.
-func (a *attempt) blame(err error) (missing int, _ error) {
+func (a *attempt) blame(err error) (missing *missingParent, _ error) {
 	var refused *MultiError
 	at := 0
 	switch {
 	case errors.As(err, &refused) && refused.Index >= len(a.nodes):
 		refused.Index -= len(a.nodes)
-		return -1, err
+		return nil, err
 	case refused != nil:
 		at = refused.Index
 		err = &fault{fmt.Errorf("in %s: %w", refused.Path, refused.Err), OutcomeRefused}
 	}
-	if errors.Is(err, ErrNoNode) && a.nodes[at].spec.parents != parentsMustExist {
-		return at, err
+	if n := &a.nodes[at]; errors.Is(err, ErrNoNode) && n.spec.parents != parentsMustExist {
+		return &missingParent{a.ops, n.dir, n.spec}, err
 	}
-	return -1, err
+	return nil, err
 }
 
 // abandon leaves the nodes to the remover if the newest request may have made them,

@@ -240,6 +240,30 @@ func (o *ops) creatable(path string, spec createSpec) (string, error) {
 // next try begins, and whether there is one.
 const parentRounds = 16
 
+// withParents runs create. As long as create names a parent that is missing, it makes that
+// and runs create again, which has changed nothing.
+func withParents(ctx context.Context, s *sessionState, create func() (missing *missingParent, err error)) error {
+	for round := 0; ; round++ {
+		p, err := create()
+		switch {
+		case p == nil:
+			return err
+		case round == parentRounds:
+			return p.in.noParent(p.dir, &fault{errVanishing, OutcomeRefused})
+		}
+		if err := p.in.makeParents(ctx, s, p.dir, p.of); err != nil {
+			return p.in.noParent(p.dir, err)
+		}
+	}
+}
+
+// missingParent is a directory, a full path, without which a create fails.
+type missingParent struct {
+	in  *ops // whose namespace the error names it in
+	dir string
+	of  createSpec
+}
+
 // errVanishing is the error of a try that has used up its rounds.
 var errVanishing = fmt.Errorf("%w: another client deletes the parent as fast as this one makes it; stop that client", ErrNoNode)
 

@@ -82,24 +82,21 @@ func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ..
 
 // create makes the node at full, with parents if the options ask for them. It returns
 // the stat of the node.
-func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (*zk.Stat, error) {
+func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
 	dir, _ := split(full)
 	spec = o.withNamespace(spec, dir)
-	for round := 0; ; round++ {
+	err = withParents(ctx, s, func() (*missingParent, error) {
 		x, look := &wire.Exchange{Request: spec.request(full, data)}, asked(wire.OpExists, full)
 		err := s.call(ctx, x, look)
 		switch {
 		case err == nil:
-			return spec.stat(s, x, look, data), nil
-		case spec.parents == parentsMustExist || !errors.Is(err, ErrNoNode):
-			return nil, err
-		case round == parentRounds:
-			return nil, o.noParent(dir, &fault{errVanishing, OutcomeRefused})
+			now = spec.stat(s, x, look, data)
+		case spec.parents != parentsMustExist && errors.Is(err, ErrNoNode):
+			return &missingParent{o, dir, spec}, err
 		}
-		if err := o.makeParents(ctx, s, dir, spec); err != nil {
-			return nil, o.noParent(dir, err)
-		}
-	}
+		return nil, err
+	})
+	return now, err
 }
 
 // stat is the stat of the node that x has made. It is what look shows, or, without an

@@ -145,27 +145,22 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 
 // transact sends the transaction. If a namespace is missing, it makes that and sends
 // the transaction again: the first has changed nothing.
-func (o *ops) transact(ctx context.Context, s *sessionState, parts []Op, reqs []wire.Request) (*wire.Exchange, error) {
-	for round := 0; ; round++ {
-		x := transaction(reqs)
+func (o *ops) transact(ctx context.Context, s *sessionState, parts []Op, reqs []wire.Request) (x *wire.Exchange, err error) {
+	err = withParents(ctx, s, func() (*missingParent, error) {
+		x = transaction(reqs)
 		err := s.transact(ctx, parts, x)
 		var refused *MultiError
 		if !errors.As(err, &refused) || refused.Op != "create" || !errors.Is(refused.Err, ErrNoNode) {
-			return x, err
+			return nil, err
 		}
 		in := o.of(parts[refused.Index])
 		dir, _ := split(reqs[refused.Index].Path)
-		switch {
-		case !in.inNamespace(dir):
+		if !in.inNamespace(dir) {
 			return nil, err
-		case round == parentRounds:
-			return nil, in.noParent(dir, &fault{errVanishing, OutcomeRefused})
 		}
-		spec := createSpec{parents: parentsContainers, parentACL: o.core.cfg.defaultACL}
-		if err := in.makeParents(ctx, s, dir, spec); err != nil {
-			return nil, in.noParent(dir, err)
-		}
-	}
+		return &missingParent{in, dir, createSpec{parents: parentsContainers, parentACL: o.core.cfg.defaultACL}}, err
+	})
+	return x, err
 }
 
 func transaction(reqs []wire.Request) *wire.Exchange {
