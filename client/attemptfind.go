@@ -3,11 +3,8 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/inside"
@@ -75,28 +72,4 @@ func (a *attempt) dirs() (all []string) {
 		}
 	}
 	return all
-}
-
-// names are the names that a list says, nil if there is no list or it failed.
-func names(x *wire.Exchange) []string {
-	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
-		return nil
-	}
-	return x.Reply.Names
-}
-
-// namesOrNone are names. If the directory is missing there are none.
-func namesOrNone(x *wire.Exchange) []string {
-	if x != nil && x.Answered() && errors.Is(codeError(x.Reply.Code), zk.ErrNoNode) {
-		return []string{}
-	}
-	return names(x)
-}
-
-// statOf is the stat that a list came with, zero if there is no list or it failed.
-func statOf(x *wire.Exchange) zk.Stat {
-	if names(x) == nil {
-		return zk.Stat{}
-	}
-	return x.Reply.Stat
 }

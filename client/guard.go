@@ -71,12 +71,3 @@ func (g guard) Resume() bool {
 	delete(h.unwanted, g.on.key)
 	return true
 }
-
-// keep is inside.Functions.Kept.
-func (c *core) keep(what any, init func() any) any {
-	kept, ok := c.kept.Load(what)
-	if !ok {
-		kept, _ = c.kept.LoadOrStore(what, init())
-	}
-	return kept
-}

@@ -33,3 +33,12 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	Contact:            clientContact,
 	Tell:               func(c *Client, f func()) { c.core.teller.Tell(f) },
 })
+
+// keep is inside.Functions.Kept.
+func (c *core) keep(what any, init func() any) any {
+	kept, ok := c.kept.Load(what)
+	if !ok {
+		kept, _ = c.kept.LoadOrStore(what, init())
+	}
+	return kept
+}
