@@ -47,7 +47,6 @@ type Changes struct {
 	ready     chan struct{} // closed when the watch stands for the first time
 	over      chan struct{} // closed when err is set
 	some      chan struct{} // holds a token while queue is not empty
-	feed      *feed         // takes the changes in place of queue; nil for most
 
 	mu    sync.Mutex // guards the rest; never held across I/O
 	queue []Change
@@ -138,15 +137,7 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	if c.full, err = c.o.full(c.path); err != nil {
 		return err
 	}
-	if len(c.full)+overhead > c.o.core.cfg.maxRequest {
-		return &fault{ErrTooLarge, OutcomeNeverSent}
-	}
-	// It waits for a connection, and checks what a lazy Connect has left to the first
-	// call.
-	if err := c.o.perform(ctx, nil, "watch", c.path, reads, func(context.Context, try) error { return nil }); err != nil {
-		return err
-	}
-	if err := c.o.core.lasting.add(c); err != nil {
+	if err := c.o.follow(ctx, c.path, c.full, c, c.recursive); err != nil {
 		return err
 	}
 	select {
@@ -157,6 +148,18 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 		return ctxerr.Ended(ctx)
 	}
 	return nil
+}
+
+// follow makes r a reader of the persistent watch on a path. It waits for a connection, and
+// checks what a lazy Connect has left to the first call.
+func (o *ops) follow(ctx context.Context, path, full string, r reader, recursive bool) error {
+	if len(full)+overhead > o.core.cfg.maxRequest {
+		return &fault{ErrTooLarge, OutcomeNeverSent}
+	}
+	if err := o.perform(ctx, nil, "watch", path, reads, func(context.Context, try) error { return nil }); err != nil {
+		return err
+	}
+	return o.core.watches.add(full, r, recursive)
 }
 
 // overhead is the most that a request has beside its path, in bytes.
@@ -238,7 +241,7 @@ func (c *Changes) Close() {
 // finish ends the watch and takes it from the client's list.
 func (c *Changes) finish(err error) {
 	c.end(err)
-	c.o.core.lasting.leave(c)
+	c.o.core.watches.remove(c.full, c)
 }
 
 // end ends the watch. Its reader may read what is left in the queue.
@@ -248,9 +251,6 @@ func (c *Changes) end(err error) {
 	if c.err == nil {
 		c.err = err
 		close(c.over)
-		if c.feed != nil {
-			c.feed.signal()
-		}
 	}
 }
 
@@ -268,10 +268,6 @@ func (c *Changes) missed(why error) {
 		c.begun, why = true, nil
 		close(c.ready)
 	}
-	if c.feed != nil {
-		c.feed.missed()
-		return
-	}
 	if n := len(c.queue); n > 0 && c.queue[n-1].Kind == ChangeMissed {
 		return // the reader has yet to read
 	}
@@ -279,14 +275,10 @@ func (c *Changes) missed(why error) {
 }
 
 // tell adds a change.
-func (c *Changes) tell(kind ChangeKind, full string, ev wire.Event) {
+func (c *Changes) tell(ev wire.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.feed != nil && c.begun && c.err == nil {
-		c.feed.put(kind, full, ev)
-		return
-	}
-	c.put(Change{Kind: kind, Path: c.o.stripped(full), Zxid: ev.Zxid, State: ev.State})
+	c.put(Change{Kind: kinds[ev.Type], Path: c.o.stripped(ev.Path), Zxid: ev.Zxid, State: ev.State})
 }
 
 // put adds a change. If too many wait, one ChangeMissed takes the place of all: a

@@ -63,7 +63,7 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		servers:   where.New(cfg.where(), j),
 		journal:   j,
 		states:    newStateLog(time.Now()),
-		lasting:   newLastingWatches(),
+		watches:   newWatches(),
 		changed:   make(chan struct{}),
 		lacking:   map[feature]bool{},
 		ownData:   cfg.dataOf(nil),

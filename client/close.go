@@ -52,7 +52,7 @@ func (c *core) shutDown(ctx context.Context) error {
 	c.broadcast()
 	c.mu.Unlock()
 
-	c.lasting.end(ErrClosed)
+	c.watches.end(ErrClosed)
 	if s != nil {
 		s.retire()
 		c.parents.Leave(ctx, s)

@@ -33,7 +33,7 @@ type core struct {
 	parents *duties.Parents
 	graves  *duties.Graves
 	teller  *aside.Teller
-	lasting *lastingWatches
+	watches *watches
 	root    *Client // the client of the connect string, without a namespace
 
 	kept sync.Map // what recipes keep for the client

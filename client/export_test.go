@@ -26,9 +26,22 @@ func HubSize(c *Client) int {
 	c.core.mu.Lock()
 	h := c.core.current.hub
 	c.core.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.watches) + len(h.audiences)
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	n := 0
+	for _, p := range h.all.table.places {
+		if p.feeds != [2]*listeners{} {
+			n++
+		}
+		if p.more != nil {
+			for _, o := range p.more.one {
+				if o.on != nil {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 // DeadSessions is how many sessions c still means to end on a server.

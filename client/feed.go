@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -17,63 +18,66 @@ const feedQueue = 1 << 14
 // watches.
 type feed struct {
 	o          *ops
-	all        *lastingWatches
-	changes    *Changes // of the persistent watch; nil if there are one-shot watches only
+	all        *watches
+	full       string        // the path of the persistent watch
+	oneShots   *listener     // nil if there is a persistent watch
+	ready      chan struct{} // closed with the first FeedMissed
 	some       chan struct{}
 	connection int // the connection of the last FeedMissed that was taken; of the reader alone
 
-	alone   *listeners      // this feed; constant
-	hearing map[string]side // the one-shot watches that tell it, by path; guarded by all.mu
-
 	mu     sync.Mutex // guards the rest; a leaf
+	begun  bool       // ready is closed
 	events []inside.FeedEvent
 	queued int // the connection of the FeedMissed at the head of events
 	err    error
 }
 
 func openFeed(ctx context.Context, c *Client, path string, mode inside.FeedMode) (inside.Feed, error) {
-	f := &feed{o: &c.ops, all: c.core.lasting, some: make(chan struct{}, 1), hearing: map[string]side{}}
-	f.alone = &listeners{[]*feed{f}}
-	w := &Changes{
-		o: f.o, path: path, recursive: mode == inside.FeedDeep, feed: f,
-		ready: make(chan struct{}), over: make(chan struct{}), some: make(chan struct{}, 1),
-	}
+	f := &feed{o: &c.ops, all: c.core.watches, ready: make(chan struct{}), some: make(chan struct{}, 1)}
 	if mode == inside.FeedOneShot {
-		return f, f.begin(ctx, path)
+		f.oneShots = newListener(f)
 	}
-	f.changes = w
-	if err := w.begin(ctx); err != nil {
-		w.Close()
+	if err := f.begin(ctx, path, mode == inside.FeedDeep); err != nil {
+		f.Close()
 		return nil, err
 	}
-	f.all.mu.Lock()
-	defer f.all.mu.Unlock()
-	f.all.feeds[f] = struct{}{}
 	return f, nil
 }
 
-// begin waits for a connection, and lets the feed begin with a FeedMissed.
-func (f *feed) begin(ctx context.Context, path string) error {
-	if err := f.o.perform(ctx, nil, "watch", path, reads, func(context.Context, try) error { return nil }); err != nil {
+// begin waits, within ctx, for a connection, and until the persistent watch stands.
+func (f *feed) begin(ctx context.Context, path string, deep bool) (err error) {
+	if f.oneShots != nil {
+		if err := f.o.perform(ctx, nil, "watch", path, reads, func(context.Context, try) error { return nil }); err != nil {
+			return err
+		}
+		return f.all.follow(f.oneShots)
+	}
+	if err := ctxerr.Ended(ctx); err != nil {
 		return err
 	}
-	f.all.mu.Lock()
-	defer f.all.mu.Unlock()
-	if f.all.over != nil {
-		return f.all.over
+	if f.full, err = f.o.full(path); err != nil {
+		return err
 	}
-	f.all.feeds[f] = struct{}{}
-	f.missed()
-	return nil
+	if err := f.o.follow(ctx, path, f.full, f, deep); err != nil {
+		return err
+	}
+	select {
+	case <-f.ready:
+		return f.ended()
+	case <-ctx.Done():
+		return ctxerr.Ended(ctx)
+	}
+}
+
+func (f *feed) ended() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 func (f *feed) Ready() <-chan struct{} { return f.some }
 
 func (f *feed) Take() ([]inside.FeedEvent, error) {
-	var over error
-	if f.changes != nil {
-		over = f.changes.ended()
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	events := f.events
@@ -81,35 +85,44 @@ func (f *feed) Take() ([]inside.FeedEvent, error) {
 	if len(events) > 0 && events[0].Kind == inside.FeedMissed {
 		f.connection = f.queued
 	}
-	if over == nil {
-		over = f.err
-	}
-	return events, over
+	return events, f.err
 }
 
 // missed says that events before now may be missing. The caller holds all.mu.
-func (f *feed) missed() {
+func (f *feed) missed(error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.missedLocked()
+	f.open()
+	f.gap()
 }
 
-func (f *feed) missedLocked() {
-	f.queued = f.all.connection
+// open closes ready, once.
+func (f *feed) open() {
+	if !f.begun {
+		f.begun = true
+		close(f.ready)
+	}
+}
+
+func (f *feed) gap() {
+	f.queued = f.all.table.connection
 	f.events = []inside.FeedEvent{{Kind: inside.FeedMissed, Zxid: -1}}
 	f.signal()
 }
 
-// put adds an event. The caller holds all.mu.
-func (f *feed) put(kind ChangeKind, full string, ev wire.Event) {
+// tell adds an event. The caller holds all.mu.
+func (f *feed) tell(ev wire.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.events) >= feedQueue {
-		f.missedLocked()
-		return
+	kind, known := kinds[ev.Type]
+	switch {
+	case !f.begun || f.err != nil:
+	case !known || len(f.events) >= feedQueue:
+		f.gap()
+	default:
+		f.events = append(f.events, inside.FeedEvent{Kind: feedKinds[kind], Path: f.o.stripped(ev.Path), Zxid: ev.Zxid, After: ev.After})
+		f.signal()
 	}
-	f.events = append(f.events, inside.FeedEvent{Kind: feedKinds[kind], Path: f.o.stripped(full), Zxid: ev.Zxid, After: ev.After})
-	f.signal()
 }
 
 var feedKinds = [...]inside.FeedKind{ //nolint:gochecknoglobals // a constant table
@@ -123,21 +136,14 @@ func (f *feed) signal() {
 	}
 }
 
-// end ends a feed of one-shot watches: the client is closed.
+// end ends the feed: the client is closed, or the servers do not know its watch.
 func (f *feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err = err
-	f.signal()
-}
-
-// hear is called with an event that has ended a one-shot watch of the feed. The caller
-// holds all.mu.
-func (f *feed) hear(ev wire.Event) {
-	if kind, known := kinds[ev.Type]; known {
-		f.put(kind, ev.Path, ev)
-	} else {
-		f.missed()
+	if f.err == nil {
+		f.err = err
+		f.open()
+		f.signal()
 	}
 }
 
@@ -155,9 +161,9 @@ func (f *feed) Session() (id int64, timeout time.Duration) {
 func clientContact(c *Client) inside.Contact {
 	state := c.core.state()
 	newest := c.core.states.newest()
-	c.core.lasting.mu.Lock()
-	connection := c.core.lasting.connection
-	c.core.lasting.mu.Unlock()
+	c.core.watches.mu.Lock()
+	connection := c.core.watches.table.connection
+	c.core.watches.mu.Unlock()
 	return inside.Contact{
 		Connected: state == Connected, Closed: state == Closed, Connection: connection,
 		Since: newest.change.At, Err: newest.change.Err, Changed: newest.ready,
@@ -165,13 +171,10 @@ func clientContact(c *Client) inside.Contact {
 }
 
 func (f *feed) Close() {
-	if f.changes != nil {
-		f.changes.Close()
+	if f.oneShots != nil {
+		f.all.unfollow(f.oneShots)
+		return
 	}
-	f.all.mu.Lock()
-	defer f.all.mu.Unlock()
-	delete(f.all.feeds, f)
-	if f.all.hub != nil {
-		f.all.hub.leaveLocked(f)
-	}
+	f.end(errWatchClosed)
+	f.all.remove(f.full, f)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -15,16 +13,22 @@ import (
 // knows.
 var errOtherConnection = errors.New("client: the connection is another one")
 
+// nodeRead is a read of one node.
+type nodeRead struct {
+	op   wire.Op
+	path string
+}
+
 // at returns the hub of the connection that the reader knows.
 func (f *feed) at() (*hub, error) {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
-	if f.all.hub == nil || f.all.connection != f.connection || f.all.hub.over != nil {
+	if f.all.hub == nil || f.all.table.connection != f.connection || f.all.hub.over != nil {
 		return nil, errOtherConnection
 	}
 	// While the client sets the persistent watch again for another reader, events are
 	// lost. A FeedMissed follows.
-	if f.changes != nil && !f.all.stands(f.all.paths[f.changes.full]) {
+	if f.oneShots == nil && !f.all.table.stands(f.all.table.lasting(f.full)) {
 		return nil, errOtherConnection
 	}
 	return f.all.hub, nil
@@ -64,7 +68,7 @@ func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers
 	if err != nil {
 		return 0, nil, err
 	}
-	if f.changes != nil {
+	if f.oneShots == nil {
 		return f.readAtOnce(ctx, h, keys)
 	}
 	xs := make([]*wire.Exchange, len(keys))
@@ -89,7 +93,7 @@ func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers
 }
 
 // readAtOnce reads by one request, which leaves no watch.
-func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []watchKey) (head int64, answers []inside.Answer, err error) {
+func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head int64, answers []inside.Answer, err error) {
 	if err := h.s.supports(ctx, multiReads); err != nil {
 		return 0, nil, err
 	}
@@ -121,8 +125,12 @@ func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []watchKey) (head in
 
 // watched is exchange for reads that leave watches. It returns which of the watches
 // stand, for all that is known.
-func (f *feed) watched(ctx context.Context, h *hub, keys []watchKey, xs []*wire.Exchange) ([]bool, error) {
-	e, err := h.enlist(ctx, f, keys)
+func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.Exchange) ([]bool, error) {
+	spots := make([]spot, len(keys))
+	for i, key := range keys {
+		spots[i] = spot{key.path, sideOf(key.op)}
+	}
+	e, err := h.enlist(ctx, f.oneShots, spots)
 	if err != nil {
 		return nil, err
 	}
@@ -136,21 +144,21 @@ func (f *feed) watched(ctx context.Context, h *hub, keys []watchKey, xs []*wire.
 			return x, err
 		}
 		result := h.s.answer(x)
-		if keys[i].op == wire.OpExists && errors.Is(result, zk.ErrNoNode) {
+		if fires(keys[i].op, result) {
 			result = nil // the watch stands
 		}
 		return x, result
 	}), err
 }
 
-func (f *feed) keys(asks []inside.Ask) ([]watchKey, error) {
-	keys := make([]watchKey, len(asks))
+func (f *feed) keys(asks []inside.Ask) ([]nodeRead, error) {
+	keys := make([]nodeRead, len(asks))
 	for i, ask := range asks {
 		full, err := f.o.full(ask.Path)
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = watchKey{wire.OpGetData, full}
+		keys[i] = nodeRead{wire.OpGetData, full}
 		switch {
 		case ask.Children:
 			keys[i].op = wire.OpGetChildren

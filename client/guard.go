@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
@@ -9,7 +10,10 @@ import (
 
 // guard is an inside.Guard: a watch of getData or of getChildren, which leave nothing
 // behind on a node that does not exist.
-type guard struct{ on *sharedWatch }
+type guard struct {
+	hub *hub
+	on  *sharedWatch
+}
 
 // orderly is inside.Functions.Orderly.
 func orderly(s *Session) bool { return s.session.knownProduct() == apacheZooKeeper }
@@ -24,7 +28,7 @@ func setGuard(ctx context.Context, s *Session, path string) inside.Guard {
 	if err != nil {
 		return nil
 	}
-	return guard{w}
+	return guard{s.session.hub, w}
 }
 
 // setGuardOfChildren is inside.Functions.GuardChildren.
@@ -37,37 +41,23 @@ func setGuardOfChildren(ctx context.Context, s *Session, path string) ([]string,
 	if err != nil {
 		return nil, nil
 	}
-	return names(x), guard{w}
+	return names(x), guard{s.session.hub, w}
 }
 
 // Holds compares the numbers of connections, and each session counts its own from 1. The
 // session is over before the next one begins, and its hub ends a moment later.
 func (g guard) Holds(connection uint64) bool {
-	h := g.on.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.s.ctx.Err() == nil && g.on.conn == connection && connection != 0 && h.watches[g.on.key] == g.on
+	h := g.hub
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	return h.s.ctx.Err() == nil && g.on.conn == connection && connection != 0 && h.all.table.one(g.on.at).on == g.on
 }
 
-func (g guard) Stands() bool {
-	select {
-	case <-g.on.done:
-		return false
-	default:
-		return true
-	}
-}
+func (g guard) Stands() bool { return !g.on.fired() }
 
-func (g guard) Stop() { g.on.hub.giveUp(g.on) }
+func (g guard) Stop() { g.hub.giveUp(g.on) }
 
-func (g guard) Resume() bool {
-	h := g.on.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.watches[g.on.key] != g.on {
-		return false
-	}
-	g.on.wanted++
-	delete(h.unwanted, g.on.key)
-	return true
+func (g guard) Resume() (stands bool) {
+	g.hub.change(func(t *watchTable, _ time.Time) { stands = t.resume(g.on) })
+	return stands
 }

@@ -33,15 +33,15 @@ func TestGuardOfALostSession(t *testing.T) {
 		srv.ExpireSession(s.ID())
 		<-s.Context().Done()
 		synctest.Wait() // the hub has ended
-		h := g.on.hub
-		h.mu.Lock()
-		h.watches = map[watchKey]*sharedWatch{g.on.key: g.on} // as before that
-		h.mu.Unlock()
+		all := g.hub.all
+		all.mu.Lock()
+		all.table.details(g.on.at.path).one[g.on.at.side.index()].on = g.on // as before that
+		all.mu.Unlock()
 		if g.Holds(g.on.conn) {
 			t.Error("the guard holds for a connection of the next session")
 		}
-		h.mu.Lock()
-		h.watches = nil
-		h.mu.Unlock()
+		all.mu.Lock()
+		all.table = newWatchTable()
+		all.mu.Unlock()
 	})
 }

@@ -1,18 +1,8 @@
-// How one-shot watches are shared. A reader takes the watch on its key by share, before its
-// read leaves. The read arms the watch, unless an earlier read has. An event fires the watch
-// for all its readers. If the last reader gives up before, the watch is unwanted. sweep.go
-// removes it from the server a moment later. A new connection, or the end of the session,
-// fires all.
-// Persistent watches are in lasting.go and arm.go, and the watches of feeds in audience.go.
-
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,388 +13,402 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// watchKey tells the one-shot watches of a session apart.
-type watchKey struct {
-	op   wire.Op // of the read that leaves the watch
-	path string
+// watchPause is how long to wait when a server throttles.
+const watchPause = time.Second
+
+var errNoAnswer = errors.New("a request to change watches was not answered in time")
+
+// watches are those of a client.
+type watches struct {
+	mu    sync.Mutex // guards the rest; never held across I/O
+	hub   *hub       // of the newest session that was accepted
+	table watchTable
+	over  error // the client is closed
 }
 
-// unwanted is what is known of a watch without a reader.
-type unwanted struct {
-	since time.Time
-	// The request that sets the watch was given up before the answer. The next event may
-	// be that of an earlier watch, and come before this watch stands.
-	coming bool
+func newWatches() *watches { return &watches{table: newWatchTable()} }
+
+// add makes r a reader of the persistent watch on path.
+func (a *watches) add(path string, r reader, deep bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over != nil {
+		return a.over
+	}
+	a.table.add(path, r, deep)
+	a.startWork()
+	return nil
 }
 
-// sharedWatch is a one-shot watch. All readers of the same key share it.
-type sharedWatch struct {
-	hub   *hub
-	key   watchKey
-	done  chan struct{} // closed when fired
-	event zk.EventType  // set before done is closed
-	err   error         // set before done is closed
-
-	number uint64 // counts the watches of the hub
-	conn   uint64 // the connection that a read has armed it on, 0 if none has yet; guarded by hub.mu
-	wanted int    // readers that share it and have not given up; guarded by hub.mu
-	stray  bool   // a request to arm it was given up unanswered; guarded by hub.mu
+// remove takes a reader away from the persistent watch on path.
+func (a *watches) remove(path string, r reader) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.table.remove(path, r, time.Now())
+	a.startWork()
 }
 
-// fired reports whether w has fired.
-func (w *sharedWatch) fired() bool {
-	select {
-	case <-w.done:
-		return true
-	default:
-		return false
+// follow makes l hear of new connections, and unfollow ends all its watches.
+func (a *watches) follow(l *listener) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over != nil {
+		return a.over
+	}
+	a.table.follow(l)
+	l.missed(nil)
+	return nil
+}
+
+func (a *watches) unfollow(l *listener) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.table.unfollow(l, time.Now())
+	a.startWork()
+}
+
+// end ends all readers of persistent watches, and all feeds.
+func (a *watches) end(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = err
+	a.table.close(err)
+}
+
+// startWork starts the goroutines that set and that remove watches, if there is work for
+// them. Each ends when it has no work left. The caller holds a.mu.
+func (a *watches) startWork() {
+	h := a.hub
+	if h == nil || h.over != nil {
+		return
+	}
+	if !h.arming && len(a.table.due) > 0 && h.s.begin() {
+		h.arming = true
+		go h.arm() // ends when everything is set, or with the session
+	}
+	if !h.sweeping && len(a.table.idle) > 0 && h.s.begin() {
+		h.sweeping = true
+		go h.sweep() // ends when nothing is left over, or with the session
 	}
 }
+
+// hub does the I/O for the table of watches in one session. It does not use go-zookeeper's own
+// watch channels. They cannot be given up. They lose events when a reconnection sets them
+// again, and that races with traffic. The hub's events come from package wire.
+type hub struct {
+	s   *sessionState
+	all *watches // of the client; its lock guards the rest
+
+	arming   bool  // arm runs
+	sweeping bool  // sweep runs
+	over     error // why no more watches are possible
+}
+
+func newHub(s *sessionState) *hub { return &hub{s: s, all: s.core.watches} }
+
+// present reports whether the table is of h's session. The caller holds the lock.
+func (h *hub) present() bool { return h.all.hub == h && h.over == nil }
 
 // watchedRead is a read whose reader shares a watch.
 type watchedRead struct {
 	w    *sharedWatch
 	x    *wire.Exchange
 	late atomic.Bool // w had fired when the answer came, as far as is known
-	asks bool        // it is counted in hub.asking; guarded by hub.mu
+	asks bool        // it keeps changes of watches waiting; guarded by the lock of the watches
 	err  error       // of the read
 }
 
-// hub has the watches of one session. It does not use go-zookeeper's own watch channels.
-// They cannot be given up. They lose events when a reconnection arms them again, and their
-// re-arming races with traffic. The hub's events come from package wire.
-//
-// A server keeps one-shot and persistent watches in the same tables: one for data
-// (getData, exists) and one for children. Before ZooKeeper 3.9 a table has one mode
-// for each path and connection, so a request replaces the watch of the other mode
-// (ZOOKEEPER-4466). The hub therefore keeps to two rules. Requests that arm or remove
-// watches of the same path do not overlap, unless all are one-shot. Where a
-// persistent watch stands, the hub asks for no other.
-type hub struct {
-	s   *sessionState
-	all *lastingWatches // of the client
-	mu  *sync.Mutex     // of all; guards the rest; never held across I/O
-
-	watches   map[watchKey]*sharedWatch
-	shared    uint64                   // how many there have been
-	audiences map[string]audience      // of the one-shot watches of feeds; none is empty
-	asking    map[string]int           // how many requests that are to arm one-shot watches there have no place in the connection yet, or are of feeds
-	unwanted  map[watchKey]unwanted    // on the server, and without a reader
-	busy      map[string]chan struct{} // paths whose watches a request is about to change; closed when it has
-	arming    bool                     // arm runs
-	sweeping  bool                     // sweep runs
-	over      error                    // why no more watches are possible
-}
-
-func newHub(s *sessionState) *hub {
-	all := s.core.lasting
-	return &hub{
-		s: s, all: all, mu: &all.mu,
-		watches: map[watchKey]*sharedWatch{}, audiences: map[string]audience{}, asking: map[string]int{},
-		unwanted: map[watchKey]unwanted{}, busy: map[string]chan struct{}{},
-	}
-}
-
-// share makes the caller one of the readers of the watches on the nodes at paths. The caller
-// sends the reads, and calls readAll with their results. Unless the watch of a read fires,
-// the caller ends its wait with giveUp. While a request is about to change the watches of one
-// of the paths, share waits, until ctx ends.
-func (h *hub) share(ctx context.Context, op wire.Op, paths []string) ([]*watchedRead, error) {
+// enter runs f, with the lock held, when no request is about to change the watches of one of
+// the paths. It waits for that until ctx ends.
+func (h *hub) enter(ctx context.Context, n int, path func(i int) string, f func()) error {
 	for {
-		reads, busy, err := h.tryShare(op, paths)
+		busy, err := h.tryEnter(n, path, f)
 		if busy == nil {
-			return reads, err
+			return err
 		}
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return nil, ctxerr.Ended(ctx)
+			return ctxerr.Ended(ctx)
 		}
 	}
 }
 
-// tryShare is share without waiting. busy is closed when another try is worthwhile, and nil
+// tryEnter is enter without waiting. busy is closed when another try is worthwhile, and nil
 // if this one has ended.
-func (h *hub) tryShare(op wire.Op, paths []string) (reads []*watchedRead, busy chan struct{}, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over != nil {
-		return nil, nil, h.over
+func (h *hub) tryEnter(n int, path func(i int) string, f func()) (busy <-chan struct{}, err error) {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	switch {
+	case h.over != nil:
+		return nil, h.over
+	case h.all.hub != h: // another session has been accepted since
+		return nil, h.s.over()
 	}
-	for _, path := range paths {
-		if busy := h.busy[path]; busy != nil {
-			return nil, busy, nil
+	for i := range n {
+		if busy := h.all.table.busy(path(i)); busy != nil {
+			return busy, nil
 		}
 	}
-	reads = make([]*watchedRead, len(paths))
-	for i, path := range paths {
-		reads[i] = h.shareLocked(watchKey{op, path})
-	}
-	return reads, nil, nil
+	f()
+	return nil, nil
 }
 
-// shareLocked begins one read. Several reads may arm the watch on key at the same time: on
-// the server they leave one watch. So no reader waits for the read of another one. A read
-// needs no watch of its own if one stands.
-func (h *hub) shareLocked(key watchKey) *watchedRead {
-	w, ok := h.watches[key]
-	if !ok {
-		h.shared++
-		w = &sharedWatch{hub: h, key: key, done: make(chan struct{}), number: h.shared}
-		h.watches[key] = w
-	}
-	w.wanted++
-	w.stray = w.stray || h.unwanted[key].coming
-	delete(h.unwanted, key)
-	r := &watchedRead{w: w, x: asked(key.op, key.path)}
-	if w.conn == 0 && !h.covered(key) {
-		h.asking[key.path]++
-		r.asks, r.x.Request.Watch = true, true
-		r.x.OnAnswer = func() { r.late.Store(w.fired()) }
-	}
-	return r
-}
-
-// readAll is called with the results of reads that share began. The watch of a read may
-// have fired meanwhile.
-func (h *hub) readAll(reads []*watchedRead) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range reads {
-		h.queuedLocked(r)
-		if r.err == nil {
-			h.armedLocked(r)
-		} else {
-			h.failedLocked(r)
+// share makes the caller one of the readers of the watches on the nodes at paths. The caller
+// sends the reads, and calls readAll with their results. Unless the watch of a read fires,
+// the caller ends its wait with giveUp.
+func (h *hub) share(ctx context.Context, op wire.Op, paths []string) (reads []*watchedRead, err error) {
+	err = h.enter(ctx, len(paths), func(i int) string { return paths[i] }, func() {
+		reads = make([]*watchedRead, len(paths))
+		for i, path := range paths {
+			w, asks := h.all.table.share(spot{path, sideOf(op)})
+			r := &watchedRead{w: w, x: asked(op, path), asks: asks}
+			if asks {
+				r.x.Request.Watch = true
+				r.x.OnAnswer = func() { r.late.Store(w.fired()) }
+			}
+			reads[i] = r
 		}
+	})
+	return reads, err
+}
+
+func sideOf(op wire.Op) side {
+	if op == wire.OpGetChildren {
+		return childSide
 	}
-	h.startWorkLocked() // there may be a watch to remove, or a path is free
+	return dataSide
 }
 
 // queued is called when reads that share began have their places among the requests of the
 // connection. Later requests that change watches come behind them. So they need not wait for
 // the answers: readers that never stop would keep them out.
 func (h *hub) queued(reads []*watchedRead) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.change(func(t *watchTable, _ time.Time) { queue(t, reads) })
+}
+
+// queue is queued with the lock held. A second call does nothing.
+func queue(t *watchTable, reads []*watchedRead) {
 	for _, r := range reads {
-		h.queuedLocked(r)
-	}
-	h.startWorkLocked() // the paths are free for the goroutines that arm and remove watches
-}
-
-// queuedLocked is queued for one read. A second call does nothing.
-func (h *hub) queuedLocked(r *watchedRead) {
-	if r.asks {
-		r.asks = false
-		h.askedLocked(r.w.key.path)
-	}
-}
-
-// askedLocked notes that a request that is to arm a watch on path keeps no change of
-// watches waiting any more.
-func (h *hub) askedLocked(path string) {
-	if h.asking[path]--; h.asking[path] == 0 {
-		delete(h.asking, path)
-	}
-}
-
-// armedLocked is called when the server has answered r.
-func (h *hub) armedLocked(r *watchedRead) {
-	w, x := r.w, r.x
-	if !x.Request.Watch {
-		return
-	}
-	if h.watches[w.key] == w {
-		switch w.conn {
-		case 0:
-			w.conn = x.Connection()
-			return
-		case x.Connection():
-			return
-		default: // one of the two connections is lost, and up is about to be called
-			h.fireLocked(w, zk.EventNotWatching, errReconnected)
+		if r.asks {
+			r.asks = false
+			t.queued(r.w.at.path)
 		}
 	}
-	// If the event came before the answer, it was that of an earlier watch. Or the read has
-	// left on a new connection. Then the server has a watch that no reader knows.
-	if h.watches[w.key] == nil && (r.late.Load() || errors.Is(w.err, errReconnected)) {
-		h.unwantLocked(w.key, false)
-	}
 }
 
-// failedLocked is called when r has failed. Its reader does not wait for the watch. The
-// other readers do: each has armed it, or knows that it stands.
-func (h *hub) failedLocked(r *watchedRead) {
-	w, x := r.w, r.x
-	w.wanted--
-	now := h.watches[w.key]
-	perhaps := x.Request.Watch && x.Sent() && (!x.Answered() || x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge)
-	if now != nil && now != w || now == w && w.wanted > 0 {
-		now.stray = now.stray || perhaps && !x.Answered()
-		return
-	}
-	stands := now == w && w.conn != 0
-	stray := now == w && w.stray
-	w.stray = false
-	if now == w && !stands {
-		h.fireLocked(w, zk.EventNotWatching, r.err)
-	}
-	// The server may have done the read all the same, and have the watch.
-	if stands || perhaps || stray {
-		h.unwantLocked(w.key, stray || !x.Answered() && !stands)
-	}
+// readAll is called with the results of reads that share began. The watch of a read may
+// have fired meanwhile.
+func (h *hub) readAll(reads []*watchedRead) {
+	h.change(func(t *watchTable, now time.Time) {
+		queue(t, reads)
+		for _, r := range reads {
+			f := fateOfWatch(r.x, r.err)
+			f.late = r.late.Load()
+			t.answered(r.w, f, now)
+		}
+	})
+}
+
+// fateOfWatch is what became of a read that ended with err.
+func fateOfWatch(x *wire.Exchange, err error) fate {
+	f := fate{asked: x.Request.Watch, sent: x.Sent(), answered: x.Answered(), conn: x.Connection(), err: err}
+	f.unread = f.answered && (x.Err() != nil || x.Reply.Code == wire.CodeReplyTooLarge)
+	return f
 }
 
 // giveUp says that one reader does not wait for w any more.
 func (h *hub) giveUp(w *sharedWatch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if w.wanted--; w.wanted == 0 && h.watches[w.key] == w {
-		h.unwantLocked(w.key, w.stray)
-	}
+	h.change(func(t *watchTable, now time.Time) { t.giveUp(w, now) })
 }
 
-// unwantLocked notes that the server may have a watch of key that has no reader.
-func (h *hub) unwantLocked(key watchKey, coming bool) {
-	h.unwanted[key] = unwanted{time.Now(), coming}
-	h.startWorkLocked()
-}
-
-// goneLocked is called when an event has ended the server's watch of key.
-func (h *hub) goneLocked(key watchKey) {
-	if !h.unwanted[key].coming {
-		delete(h.unwanted, key)
-	}
-}
-
-// fireLocked ends w for all its readers. A read by one of them arms a new watch.
-func (h *hub) fireLocked(w *sharedWatch, event zk.EventType, err error) {
-	delete(h.watches, w.key)
-	h.goneLocked(w.key)
-	w.event, w.err = event, err
-	close(w.done)
-	if w.stray && !errors.Is(err, errReconnected) {
-		h.unwantLocked(w.key, true)
+// change runs f, unless the session is over: then the table knows nothing of it any more.
+// There may be work afterwards.
+func (h *hub) change(f func(t *watchTable, now time.Time)) {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	if h.present() {
+		f(&h.all.table, time.Now())
+		h.all.startWork()
 	}
 }
 
 // dispatch runs on the reading goroutine. The replies that the server sent after the
 // event are read after it.
 func (h *hub) dispatch(ev wire.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all.tellLocked(h, ev)
-	h.fireAudienceLocked(ev.Path, sides(ev.Type), func(f *feed) { f.hear(ev) })
-	for _, op := range firedBy(ev.Type) {
-		if w, ok := h.watches[watchKey{op, ev.Path}]; ok {
-			h.fireLocked(w, ev.Type, nil)
-		}
-	}
+	h.change(func(t *watchTable, now time.Time) { t.heard(ev, now) })
 }
-
-// firedBy are the reads whose watches an event ends. No server sends the two events
-// of removals yet; ZooKeeper's own client makes them up when it removes watches.
-func firedBy(t zk.EventType) []wire.Op {
-	switch t {
-	case zk.EventNodeCreated:
-		return []wire.Op{wire.OpExists}
-	case zk.EventNodeDataChanged, eventDataWatchRemoved:
-		return []wire.Op{wire.OpGetData, wire.OpExists}
-	case zk.EventNodeChildrenChanged, eventChildWatchRemoved:
-		return []wire.Op{wire.OpGetChildren}
-	case zk.EventNodeDeleted:
-		return []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren}
-	default:
-		return nil
-	}
-}
-
-// Types of events without a name in go-zookeeper (Watcher.Event.EventType).
-const (
-	eventDataWatchRemoved       zk.EventType = 5
-	eventChildWatchRemoved      zk.EventType = 6
-	eventPersistentWatchRemoved zk.EventType = 7
-)
 
 // up is called when a server has accepted the session. reattached says that it is not the
-// first server. A change may have happened while there was no connection, and the servers
-// have dropped the watches. So all readers read again. The read of a quick reader may have
-// left on the new connection before this call; see armed.
+// first server.
 func (h *hub) up(reattached bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fireAllLocked(errReconnected)
-	h.audiences = map[string]audience{}
-	maps.DeleteFunc(h.unwanted, func(_ watchKey, u unwanted) bool { return !u.coming })
-	h.all.upLocked(h, reattached)
-	h.startWorkLocked()
+	a := h.all
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before := a.hub; before != h {
+		if before != nil && before.over == nil { // a moment before its end
+			before.close(before.s.over())
+		}
+		a.hub = h
+	}
+	why := ErrSessionLost
+	if reattached {
+		why = errReconnected
+	}
+	a.table.up(why, time.Now())
+	a.startWork()
 }
 
 // end fires all watches: the session is over, and no more watches are possible.
 func (h *hub) end(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over == nil {
-		h.over = err
-	}
-	h.audiences = map[string]audience{}
-	h.fireAllLocked(err)
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	h.close(err)
 }
 
-// fireAllLocked fires the one-shot watches, in the order in which readers asked for them. So
-// the readers that wake do not depend on the order of a map.
-func (h *hub) fireAllLocked(err error) {
-	all := slices.SortedFunc(maps.Values(h.watches), func(a, b *sharedWatch) int { return cmp.Compare(a.number, b.number) })
-	for _, w := range all {
-		h.fireLocked(w, zk.EventNotWatching, err)
+// close is end with the lock held.
+func (h *hub) close(err error) {
+	if h.over != nil {
+		return
+	}
+	h.over = err
+	if h.all.hub == h {
+		h.all.table.over(err, time.Now())
 	}
 }
 
-// firePathLocked fires all one-shot watches on path.
-func (h *hub) firePathLocked(path string, err error) {
-	h.fireAudienceLocked(path, dataSide|childSide, (*feed).missed)
-	for _, op := range []wire.Op{wire.OpGetData, wire.OpExists, wire.OpGetChildren} {
-		if w, ok := h.watches[watchKey{op, path}]; ok {
-			h.fireLocked(w, zk.EventNotWatching, err)
+// arm sets the persistent watches that are due, on the present connection and on later ones.
+// It ends with the session, or when no watch is due that could be set.
+func (h *hub) arm() {
+	defer h.s.running.Done()
+	var listed []string // what is due and not tried yet
+	for {
+		if _, err := h.s.core.await(h.s.ctx, h.s, nil); err != nil {
+			h.rest(&h.arming)
+			return
+		}
+		switch err := h.s.supports(h.s.ctx, persistentWatches); {
+		case errors.Is(err, ErrUnsupported):
+			h.change(func(t *watchTable, now time.Time) { t.refuse(err, now) })
+		case err != nil: // the session is over
+			h.rest(&h.arming)
+			return
+		}
+		xs := h.carryOut(wire.OpAddWatch, &h.arming, func(t *watchTable, ended <-chan struct{}, _ time.Time) []watchChange {
+			return t.takeDue(&listed, ended)
+		}, func(t *watchTable, u watchChange, x *wire.Exchange, connection int, now time.Time) {
+			is := done{carriedOut: x.Answered()}
+			if x.Answered() {
+				if err := h.s.refused(persistentWatches, h.s.answer(x)); err != nil && passing(err) {
+					is.carriedOut = false
+				} else {
+					is.refused = err
+				}
+			}
+			t.stand(u, is, connection, now)
+		})
+		if len(xs) == 0 {
+			return
+		}
+		if pause := pauseAfter(xs); pause > 0 {
+			_ = ctxerr.Sleep(h.s.ctx, pause) // await sees the end
 		}
 	}
 }
 
-// free reports whether a request may change the watches of path. No other request may be
-// about to, and no request that arms a one-shot watch on path may come behind it.
-func (h *hub) free(path string) bool {
-	return h.busy[path] == nil && h.asking[path] == 0
+// sweep removes watches without readers from the server. It ends when there are none,
+// or with the session.
+func (h *hub) sweep() {
+	defer h.s.running.Done()
+	var listed []spot // what is to be removed and was not tried yet
+	for {
+		if len(listed) == 0 { // a list for each batch would cost more than all the requests
+			wait, more := h.nextRemoval()
+			if !more {
+				return
+			}
+			if ctxerr.Sleep(h.s.ctx, wait) != nil {
+				h.rest(&h.sweeping)
+				return
+			}
+			h.change(func(t *watchTable, now time.Time) { listed = t.listIdle(now) })
+		}
+		if err := h.s.supports(h.s.ctx, watchRemoval); err != nil {
+			h.change(func(t *watchTable, _ time.Time) { t.keepAll() }) // the session may be over
+			listed = nil
+			continue
+		}
+		h.carryOut(wire.OpRemoveWatches, nil, func(t *watchTable, ended <-chan struct{}, now time.Time) []watchChange {
+			return t.takeIdle(&listed, ended, now)
+		}, func(t *watchTable, u watchChange, x *wire.Exchange, connection int, now time.Time) {
+			stays := x.Answered() && passing(h.s.refused(watchRemoval, h.s.answer(x)))
+			t.removed(u, done{stays: stays}, connection, now)
+		})
+	}
 }
 
-// occupy is called before a request that changes the watches of path, and vacate after it.
-func (h *hub) occupy(path string) { h.busy[path] = make(chan struct{}) }
-
-func (h *hub) vacate(path string) {
-	close(h.busy[path])
-	delete(h.busy, path)
+// nextRemoval returns how long it takes until a watch may be removed. If there is no
+// such watch, the caller must end.
+func (h *hub) nextRemoval() (wait time.Duration, more bool) {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	if h.present() {
+		wait, more = h.all.table.nextRemoval(time.Now())
+	}
+	h.sweeping = more
+	return wait, more
 }
 
-// startWorkLocked starts the goroutines that arm and that remove watches, if there is work
-// for them. Each ends when it has no work left.
-func (h *hub) startWorkLocked() {
-	if h.over != nil {
-		return
-	}
-	if !h.arming && h.all.hub == h && len(h.all.due) > 0 && h.s.begin() {
-		h.arming = true
-		go h.arm() // ends when everything is armed, or with the connection
-	}
-	if !h.sweeping && len(h.unwanted)+len(h.all.readerless) > 0 && h.s.begin() {
-		h.sweeping = true
-		go h.sweep() // ends when nothing is left over, or with the session
-	}
+// rest notes that a goroutine of the hub ends.
+func (h *hub) rest(running *bool) {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	*running = false
 }
 
-// change sends requests that change watches, and waits for the answers. The requests'
-// paths are occupied, and readers may wait for these. So if the server does not answer, the
+// carryOut sends the requests that take returns, in one write, and calls answered with each
+// answer. If there are none, the goroutine of the flag running, if any, must end.
+func (h *hub) carryOut(
+	op wire.Op, running *bool,
+	take func(t *watchTable, ended <-chan struct{}, now time.Time) []watchChange,
+	answered func(t *watchTable, u watchChange, x *wire.Exchange, connection int, now time.Time),
+) (xs []*wire.Exchange) {
+	ended := make(chan struct{})
+	defer close(ended)
+	batch, connection := h.take(running, func(t *watchTable) []watchChange { return take(t, ended, time.Now()) })
+	if len(batch) == 0 {
+		return nil
+	}
+	xs = make([]*wire.Exchange, len(batch))
+	for i, u := range batch {
+		xs[i] = asked(op, u.at.path)
+		xs[i].Request.Flags = u.flag
+	}
+	h.send(xs)
+	h.change(func(t *watchTable, now time.Time) {
+		for i, u := range batch {
+			answered(t, u, xs[i], connection, now)
+		}
+	})
+	return xs
+}
+
+func (h *hub) take(running *bool, from func(t *watchTable) []watchChange) (batch []watchChange, connection int) {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	if h.present() {
+		batch = from(&h.all.table)
+	}
+	if running != nil {
+		*running = len(batch) > 0
+	}
+	return batch, h.all.table.connection
+}
+
+// send sends requests that change watches, and waits for the answers. The requests'
+// paths are busy, and readers may wait for these. So if the server does not answer, the
 // connection is dropped, and all watches are lost with it.
-func (h *hub) change(xs []*wire.Exchange) {
+func (h *hub) send(xs []*wire.Exchange) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(h.s.ctx, h.s.link.Timeout()/3, errNoAnswer)
 	defer cancel()
@@ -414,4 +418,57 @@ func (h *hub) change(xs []*wire.Exchange) {
 	}
 }
 
-var errNoAnswer = errors.New("a request to change watches was not answered in time")
+// pauseAfter is how long to wait before a request that was not carried out is sent
+// again. After the loss of a connection that is a moment; if the server throttles it
+// is more.
+func pauseAfter(xs []*wire.Exchange) (pause time.Duration) {
+	for _, x := range xs {
+		switch {
+		case !x.Answered():
+			pause = max(pause, watchPause/100)
+		case x.Reply.Code != 0:
+			pause = watchPause
+		}
+	}
+	return pause
+}
+
+// enlist makes the watches on spots tell l. The caller sends the reads, and calls done.
+func (h *hub) enlist(ctx context.Context, l *listener, spots []spot) (*enlistment, error) {
+	e := &enlistment{h: h, l: l, spots: spots, arms: make([]bool, len(spots))}
+	err := h.enter(ctx, len(spots), func(i int) string { return spots[i].path }, func() {
+		e.connection = h.all.table.connection
+		for i, at := range spots {
+			e.arms[i] = h.all.table.listen(l, at)
+		}
+	})
+	return e, err
+}
+
+// enlistment are watches that requests of a feed are about to set.
+type enlistment struct {
+	h          *hub
+	l          *listener
+	spots      []spot
+	arms       []bool // for each of spots: no persistent watch of another reader covers it
+	connection int    // the connection
+}
+
+// done notes what has become of the requests, and returns which of the watches tell
+// the feed.
+func (e *enlistment) done(ctx context.Context, answer func(i int) (*wire.Exchange, error)) []bool {
+	tells := make([]bool, len(e.spots))
+	e.h.change(func(t *watchTable, now time.Time) {
+		for i, at := range e.spots {
+			if e.arms[i] {
+				x, err := answer(i)
+				t.listened(e.l, at, fateOfWatch(x, err), t.connection == e.connection, ctx.Err() != nil, now)
+			}
+			tells[i] = t.hears(e.l, at)
+		}
+	})
+	return tells
+}
+
+// fires reports whether op leaves a watch although the read has ended with err.
+func fires(op wire.Op, err error) bool { return op == wire.OpExists && errors.Is(err, zk.ErrNoNode) }

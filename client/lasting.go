@@ -3,7 +3,6 @@ package client
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -11,159 +10,133 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// lastingWatches are the persistent watches of a client. They outlive connections and
-// sessions: the client sends all of them to each server that accepts a session. When
-// that server has answered, the client tells the readers to read again.
-type lastingWatches struct {
-	mu         sync.Mutex // guards the rest and all hubs; never held across I/O
-	hub        *hub       // of the newest session that was accepted
-	connection int        // counts the connections that were accepted
-	why        error      // what may have been missed before the newest
-	paths      map[string]*lasting
-	due        map[string]*lasting  // to be armed on the newest connection
-	readerless map[string]time.Time // armed there, and without readers since
-	over       error                // the client is closed
-	feeds      map[*feed]struct{}
-}
-
 // lasting is the persistent watch on a path, shared by all its readers: a server may
-// keep no more than one mode.
+// keep no more than one mode. It outlives connections and sessions: the client sends it to
+// each server that accepts a session. When that server has answered, the client tells the
+// readers to read again.
 type lasting struct {
-	path       string
-	readers    []*Changes
-	connection int  // the connection that it was armed on last
-	deep       bool // as a recursive one
+	readers    []lastingReader
+	connection int       // the connection that it was set on last
+	deep       bool      // as a recursive one
+	astray     bool      // a request of an earlier connection may have set it on the newest
+	due        bool      // it is to be set on the newest connection
+	since      time.Time // it stands there, and has had no readers since; zero otherwise
 }
 
-func newLastingWatches() *lastingWatches {
-	return &lastingWatches{paths: map[string]*lasting{}, due: map[string]*lasting{}, readerless: map[string]time.Time{}, feeds: map[*feed]struct{}{}}
+type lastingReader struct {
+	reader
+
+	deep bool // it wants to hear of nodes below the path
 }
 
 // recursive reports whether a reader wants to hear of nodes below the path.
 func (e *lasting) recursive() bool {
-	return slices.ContainsFunc(e.readers, func(c *Changes) bool { return c.recursive })
+	return slices.ContainsFunc(e.readers, func(r lastingReader) bool { return r.deep })
 }
 
-// stands reports whether e is armed on the newest connection.
-func (a *lastingWatches) stands(e *lasting) bool {
-	return e != nil && a.hub != nil && e.connection == a.connection
+// stands reports whether e is set on the newest connection.
+func (t *watchTable) stands(e *lasting) bool {
+	return e != nil && t.connection > 0 && e.connection == t.connection
 }
 
-// add makes c a reader. c is told to read when its watch stands.
-func (a *lastingWatches) add(c *Changes) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.over != nil {
-		return a.over
+// suffices reports whether e stands, and tells its readers all that they want to hear of.
+func (t *watchTable) suffices(e *lasting) bool {
+	return t.stands(e) && (e.deep || !e.recursive())
+}
+
+// covered reports whether there is no need for a one-shot watch on a spot: a persistent
+// watch stands that tells all that the one-shot watch would.
+func (t *watchTable) covered(at spot) bool {
+	e := t.lasting(at.path)
+	return t.stands(e) && (at.side != childSide || !e.deep)
+}
+
+// add makes r a reader of the persistent watch on path. It is told to read when the watch
+// stands.
+func (t *watchTable) add(path string, r reader, deep bool) {
+	d := t.details(path)
+	if d.last == nil {
+		d.last = &lasting{}
+		t.lastings++
 	}
-	e := a.paths[c.full]
+	e := d.last
+	e.readers = append(e.readers, lastingReader{r, deep})
+	e.since = time.Time{}
+	if t.suffices(e) || t.stands(e) && !deep {
+		r.missed(nil)
+	} else {
+		e.due = true
+	}
+	t.settle(path)
+}
+
+// remove takes a reader away from the persistent watch on path.
+func (t *watchTable) remove(path string, r reader, now time.Time) {
+	e := t.lasting(path)
 	if e == nil {
-		e = &lasting{path: c.full}
-		a.paths[c.full] = e
-	}
-	e.readers = append(e.readers, c)
-	delete(a.readerless, c.full)
-	if a.stands(e) && (e.deep || !c.recursive) {
-		c.missed(nil)
-		return nil
-	}
-	a.due[c.full] = e
-	if a.hub != nil {
-		a.hub.startWorkLocked()
-	}
-	return nil
-}
-
-// leave takes a reader away.
-func (a *lastingWatches) leave(c *Changes) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.paths[c.full]
-	if e == nil {
 		return
 	}
-	e.readers = slices.DeleteFunc(e.readers, func(other *Changes) bool { return other == c })
-	if len(e.readers) > 0 {
+	e.readers = slices.DeleteFunc(e.readers, func(other lastingReader) bool { return other.reader == r })
+	e.due = e.due && !t.suffices(e)
+	if t.busy(path) == nil { // otherwise the end of the change does it
+		t.abandon(path, now)
+	}
+	t.settle(path)
+}
+
+// abandon deals with a persistent watch if it has no readers.
+func (t *watchTable) abandon(path string, now time.Time) {
+	d := t.details(path)
+	e := d.last
+	if e == nil || len(e.readers) > 0 {
 		return
 	}
-	if a.hub == nil || a.hub.busy[e.path] == nil { // otherwise the goroutine that is busy with the path does it
-		a.readerlessLocked(e)
+	e.due = false
+	if t.stands(e) || e.astray {
+		e.since = now
+	} else { // no server has it
+		t.drop(d)
 	}
 }
 
-// readerlessLocked deals with a watch that has no readers.
-func (a *lastingWatches) readerlessLocked(e *lasting) {
-	if a.paths[e.path] != e {
-		return
-	}
-	delete(a.due, e.path)
-	if !a.stands(e) {
-		delete(a.paths, e.path) // no server has it
-		return
-	}
-	a.readerless[e.path] = time.Now()
-	a.hub.startWorkLocked()
+func (t *watchTable) drop(d *details) {
+	d.last = nil
+	t.lastings--
 }
 
-// upLocked is called when a server has accepted the session of h: no watch of an
-// earlier connection stands any more.
-func (a *lastingWatches) upLocked(h *hub, reattached bool) {
-	a.hub, a.why = h, ErrSessionLost
-	if reattached {
-		a.why = errReconnected
+// fail ends the readers of a watch that cannot be set.
+func (t *watchTable) fail(path string, err error) {
+	d := t.details(path)
+	if d.last != nil {
+		for _, r := range d.last.readers {
+			r.end(err)
+		}
+		t.drop(d)
 	}
-	a.connection++
-	clear(a.readerless)
-	for f := range a.feeds {
-		if f.hearing = map[string]side{}; f.changes == nil {
-			f.missed()
+	t.settle(path)
+}
+
+// close ends all readers: the client is closed.
+func (t *watchTable) close(err error) {
+	for path := range t.places {
+		if t.lasting(path) != nil {
+			t.fail(path, err)
 		}
 	}
-	for path, e := range a.paths {
-		if len(e.readers) > 0 {
-			a.due[path] = e
-		} else if h.busy[path] == nil {
-			delete(a.paths, path)
-		}
+	for l := range t.feeds {
+		l.end(err)
 	}
+	clear(t.feeds)
 }
 
-// end ends all readers.
-func (a *lastingWatches) end(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.over = err
-	for _, e := range a.paths {
-		for _, c := range e.readers {
-			c.end(err)
-		}
-	}
-	for f := range a.feeds {
-		if f.changes == nil {
-			f.end(err)
-		}
-	}
-	clear(a.feeds)
-	clear(a.paths)
-	clear(a.due)
-	clear(a.readerless)
-}
-
-// covered reports whether there is no need for a one-shot watch on key: a persistent
-// watch stands that tells all that the one-shot watch would. The caller holds h.mu.
-func (h *hub) covered(key watchKey) bool {
-	e := h.all.paths[key.path]
-	return h.all.hub == h && h.all.stands(e) && (key.op != wire.OpGetChildren || !e.deep)
-}
-
-// tellLocked tells readers of an event. Readers of a watch that does not stand on
-// this connection yet will be told to read instead.
-func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
-	if a.hub != h || len(a.paths) == 0 {
+// tellLasting tells the readers of persistent watches of an event. Readers of a watch that
+// does not stand on this connection yet will be told to read instead.
+func (t *watchTable) tellLasting(ev wire.Event, now time.Time) {
+	if t.lastings == 0 {
 		return
 	}
 	if ev.Type == eventPersistentWatchRemoved {
-		h.disarmLocked(ev.Path)
+		t.disarmed(ev.Path, now)
 		return
 	}
 	kind, ok := kinds[ev.Type]
@@ -172,9 +145,9 @@ func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 	}
 	// If this watch is recursive, the server sends "children changed" for another
 	// watch.
-	if e := a.paths[ev.Path]; a.stands(e) && (kind != ChangeChildren || !e.deep) {
-		for _, c := range e.readers {
-			c.tell(kind, ev.Path, ev)
+	if e := t.lasting(ev.Path); t.stands(e) && (kind != ChangeChildren || !e.deep) {
+		for _, r := range e.readers {
+			r.tell(ev)
 		}
 	}
 	if kind == ChangeChildren {
@@ -182,27 +155,28 @@ func (a *lastingWatches) tellLocked(h *hub, ev wire.Event) {
 	}
 	for path := ev.Path; path != "/"; {
 		path = parent(path)
-		e := a.paths[path]
-		if !a.stands(e) || !e.deep {
+		e := t.lasting(path)
+		if !t.stands(e) || !e.deep {
 			continue
 		}
-		for _, c := range e.readers {
+		for _, r := range e.readers {
 			switch {
-			case c.recursive:
-				c.tell(kind, ev.Path, ev)
+			case r.deep:
+				r.tell(ev)
 			case kind != ChangeData && path == parent(ev.Path): // as its own watch would have said it
-				c.tell(ChangeChildren, path, ev)
+				of := ev
+				of.Type, of.Path = zk.EventNodeChildrenChanged, path
+				r.tell(of)
 			}
 		}
 	}
 }
 
-// disarmLocked is called when a server says that it has removed the watch.
-func (h *hub) disarmLocked(path string) {
-	if e := h.all.paths[path]; e != nil && len(e.readers) > 0 && h.busy[path] == nil {
-		e.connection, h.all.due[path] = 0, e
-		h.firePathLocked(path, errDisarmed)
-		h.startWorkLocked()
+// disarmed is called when a server says that it has removed a persistent watch.
+func (t *watchTable) disarmed(path string, now time.Time) {
+	if e := t.lasting(path); e != nil && len(e.readers) > 0 && t.busy(path) == nil {
+		e.connection, e.due = 0, true
+		t.dropped(path, dataSide|childSide, now)
 	}
 }
 

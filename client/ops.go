@@ -116,7 +116,7 @@ func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch boo
 		}
 		if watch {
 			read, on, err := t.s.watchedOne(ctx, op, full)
-			x, w = read, &OneShotWatch{on: on}
+			x, w = read, &OneShotWatch{hub: t.s.hub, on: on}
 			return err
 		}
 		x = asked(op, full)

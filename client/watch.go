@@ -26,6 +26,7 @@ var (
 // same path, of the same kind and in the same session, are one watch on the server.
 // However many callers wait, they cost the server one watch.
 type OneShotWatch struct {
+	hub  *hub
 	on   *sharedWatch
 	stop sync.Once
 }
@@ -63,7 +64,7 @@ func (w *OneShotWatch) Event() (zk.EventType, error) {
 // nil OneShotWatch. Done may never be closed after Stop.
 func (w *OneShotWatch) Stop() {
 	if w != nil {
-		w.stop.Do(func() { w.on.hub.giveUp(w.on) })
+		w.stop.Do(func() { w.hub.giveUp(w.on) })
 	}
 }
 
@@ -89,7 +90,7 @@ func (s *sessionState) watched(ctx context.Context, op wire.Op, paths ...string)
 		if ended != nil {
 			r.late.Store(true) // OnAnswer may be running
 		}
-		if r.err = s.outcome(ctx, r.x, ended); op == wire.OpExists && errors.Is(r.err, zk.ErrNoNode) {
+		if r.err = s.outcome(ctx, r.x, ended); fires(op, r.err) {
 			r.err = nil // the watch stands, for the node's creation
 		}
 		if r.err != nil && !ofOneNode(r.err) {
@@ -136,7 +137,7 @@ func watchNodes(ctx context.Context, s *Session, paths ...string) (nodes []insid
 		reads, err := t.s.watched(ctx, wire.OpGetData, full...)
 		for i, r := range reads {
 			if nodes[i] = (inside.Watched{Err: r.err}); r.err == nil {
-				nodes[i] = inside.Watched{Data: r.x.Reply.Data, Stat: stat(r.x), Watch: &OneShotWatch{on: r.w}}
+				nodes[i] = inside.Watched{Data: r.x.Reply.Data, Stat: stat(r.x), Watch: &OneShotWatch{hub: t.s.hub, on: r.w}}
 			}
 		}
 		return err
