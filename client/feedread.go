@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
@@ -18,6 +19,8 @@ type nodeRead struct {
 	op   wire.Op
 	path string
 }
+
+func (r nodeRead) spot() spot { return spot{r.path, sideOf(r.op)} }
 
 // at returns the hub of the connection that the reader knows.
 func (f *feed) at() (*hub, error) {
@@ -125,30 +128,39 @@ func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head in
 
 // watched is exchange for reads that leave watches. It returns which of the watches
 // stand, for all that is known.
-func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.Exchange) ([]bool, error) {
-	spots := make([]spot, len(keys))
-	for i, key := range keys {
-		spots[i] = spot{key.path, sideOf(key.op)}
-	}
-	e, err := h.enlist(ctx, f.oneShots, spots)
+func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.Exchange) (tells []bool, err error) {
+	var connection int
+	err = h.enter(ctx, len(keys), func(i int) string { return keys[i].path }, func() {
+		connection = f.all.table.connection
+		for i, key := range keys {
+			xs[i].Request.Watch = f.all.table.listen(f.oneShots, key.spot())
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	for i, x := range xs {
-		x.Request.Watch = e.arms[i]
-	}
 	err = f.exchange(ctx, h, xs)
-	return e.done(ctx, func(i int) (*wire.Exchange, error) {
-		x := xs[i]
-		if !x.Answered() {
-			return x, err
+	tells = make([]bool, len(keys))
+	h.change(func(t *watchTable, now time.Time) {
+		for i, key := range keys {
+			if x := xs[i]; x.Request.Watch {
+				t.listened(f.oneShots, key.spot(), fateOfWatch(x, resultOf(h, key, x, err)), t.connection == connection, ctx.Err() != nil, now)
+			}
+			tells[i] = t.hears(f.oneShots, key.spot())
 		}
-		result := h.s.answer(x)
-		if fires(keys[i].op, result) {
-			result = nil // the watch stands
-		}
-		return x, result
-	}), err
+	})
+	return tells, err
+}
+
+// resultOf is the error of one read in an exchange that ended with err.
+func resultOf(h *hub, key nodeRead, x *wire.Exchange, err error) error {
+	if !x.Answered() {
+		return err
+	}
+	if err = h.s.answer(x); fires(key.op, err) {
+		return nil // the watch stands
+	}
+	return err
 }
 
 func (f *feed) keys(asks []inside.Ask) ([]nodeRead, error) {

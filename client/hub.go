@@ -433,42 +433,5 @@ func pauseAfter(xs []*wire.Exchange) (pause time.Duration) {
 	return pause
 }
 
-// enlist makes the watches on spots tell l. The caller sends the reads, and calls done.
-func (h *hub) enlist(ctx context.Context, l *listener, spots []spot) (*enlistment, error) {
-	e := &enlistment{h: h, l: l, spots: spots, arms: make([]bool, len(spots))}
-	err := h.enter(ctx, len(spots), func(i int) string { return spots[i].path }, func() {
-		e.connection = h.all.table.connection
-		for i, at := range spots {
-			e.arms[i] = h.all.table.listen(l, at)
-		}
-	})
-	return e, err
-}
-
-// enlistment are watches that requests of a feed are about to set.
-type enlistment struct {
-	h          *hub
-	l          *listener
-	spots      []spot
-	arms       []bool // for each of spots: no persistent watch of another reader covers it
-	connection int    // the connection
-}
-
-// done notes what has become of the requests, and returns which of the watches tell
-// the feed.
-func (e *enlistment) done(ctx context.Context, answer func(i int) (*wire.Exchange, error)) []bool {
-	tells := make([]bool, len(e.spots))
-	e.h.change(func(t *watchTable, now time.Time) {
-		for i, at := range e.spots {
-			if e.arms[i] {
-				x, err := answer(i)
-				t.listened(e.l, at, fateOfWatch(x, err), t.connection == e.connection, ctx.Err() != nil, now)
-			}
-			tells[i] = t.hears(e.l, at)
-		}
-	})
-	return tells
-}
-
 // fires reports whether op leaves a watch although the read has ended with err.
 func fires(op wire.Op, err error) bool { return op == wire.OpExists && errors.Is(err, zk.ErrNoNode) }
