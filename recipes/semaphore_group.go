@@ -1,6 +1,6 @@
 // How the waiters of one client get their permits: the shell around the book. A transaction
 // makes the leases of a group of waiters, deletes their nodes in the queue, and deletes leases
-// that holds of the client have released meanwhile. semaphore_book.go decides which. A release
+// that holds of the client have released meanwhile. Package book decides which. A release
 // may leave its leases to such a transaction. The waiters hear of every other end of a lease
 // as well.
 
@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/recipes/internal/book"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -50,7 +51,7 @@ type waiters struct {
 	waiting int // guarded by clientWaiters.mu
 
 	mu    sync.Mutex // guards the rest; never held across I/O
-	book  book
+	book  *book.Book[*heir, *handing]
 	heirs map[*seqqueue.Member]*heir
 
 	// next stood behind the last one granted. Its number alone would not tell. If an operator
@@ -61,7 +62,7 @@ type waiters struct {
 
 // heir is an acquire among waiters.
 type heir struct {
-	waiter // guarded by the mutex of w
+	book.Waiter[*heir] // guarded by the mutex of w
 
 	p    permits
 	m    *seqqueue.Member
@@ -82,13 +83,13 @@ func (s *InterProcessSemaphoreV2) waiters() *waiters {
 // newHeir enters m, whose acquire has to wait, among the waiters of its client.
 func (p permits) newHeir(m *seqqueue.Member) *heir {
 	h := &heir{p: p, m: m, poke: make(chan struct{}, 1)}
-	h.waiter = waiter{n: p.n, max: p.max, session: m.Session.ID(), number: m.Node.Sequence(), czxid: m.Czxid, of: h}
+	h.Waiter = book.Waiter[*heir]{N: p.n, Max: p.max, Session: m.Session.ID(), Number: m.Node.Sequence(), Czxid: m.Czxid, Of: h}
 	p.waiting.mu.Lock()
 	defer p.waiting.mu.Unlock()
 	key := waitersKey{p.c, p.path}
 	if h.w = p.waiting.all[key]; h.w == nil {
 		h.w = &waiters{heirs: map[*seqqueue.Member]*heir{}}
-		h.w.book = book{own: map[string]*zk.Stat{}, successor: -1, behind: h.w.behind}
+		h.w.book = book.New[*heir, *handing](h.w.behind)
 		p.waiting.all[key] = h.w
 	}
 	h.w.waiting++
@@ -111,7 +112,7 @@ func (h *heir) leave(holds bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.heirs, h.m)
-	if w.book.leave(&h.waiter, holds) {
+	if w.book.Leave(&h.Waiter, holds) {
 		w.drop(h.got)
 	}
 	w.act()
@@ -119,9 +120,9 @@ func (h *heir) leave(holds bool) {
 
 // behind returns the waiter right behind x, nil if there is none in the process. The caller
 // holds w.mu.
-func (w *waiters) behind(x *waiter) *waiter {
-	if h := w.heirs[x.of.m.Next()]; h != nil {
-		return &h.waiter
+func (w *waiters) behind(x *book.Waiter[*heir]) *book.Waiter[*heir] {
+	if h := w.heirs[x.Of.m.Next()]; h != nil {
+		return &h.Waiter
 	}
 	return nil
 }
@@ -134,14 +135,14 @@ func (w *waiters) drop(leases place) {
 
 // lose notes that nobody will tell the ends of leases. The caller holds w.mu.
 func (w *waiters) lose(paths []string) {
-	w.book.lose(namesAt(paths))
+	w.book.Lose(namesAt(paths))
 	w.wakeReady()
 }
 
 // wakeReady makes the first in the queue look again. The caller holds w.mu.
 func (w *waiters) wakeReady() {
-	for _, first := range w.book.ready {
-		first.of.wake()
+	for _, first := range w.book.Ready() {
+		first.Of.wake()
 	}
 }
 
@@ -167,27 +168,27 @@ func namesAt(paths []string) []string {
 
 // act sends the next transaction, if the book has one. The caller holds w.mu.
 func (w *waiters) act() {
-	g, decided := w.book.next()
+	g, decided := w.book.Next()
 	var t *transaction
 	if g != nil {
-		t = &transaction{grants: g, w: w, done: make(chan struct{})}
-		for _, x := range g.waiters {
-			t.heirs = append(t.heirs, x.of)
+		t = &transaction{Grants: g, w: w, done: make(chan struct{})}
+		for _, x := range g.Waiters {
+			t.heirs = append(t.heirs, x.Of)
 		}
 		t.behind = t.last().Next()
 		go t.run() // bounded by the session: each of the group may give up
 	}
 	for _, r := range decided {
-		if r.by != nil {
-			r.of.in = t
+		if r.Granted() {
+			r.Of.in = t
 		}
-		close(r.of.decided)
+		close(r.Of.decided)
 	}
 }
 
 // transaction carries out what the book has decided.
 type transaction struct {
-	*grants
+	*book.Grants[*heir, *handing]
 
 	w      *waiters
 	heirs  []*heir
@@ -244,7 +245,7 @@ func (t *transaction) tried(connection uint64) {
 // run makes the transaction, and tells each waiter of the result.
 func (t *transaction) run() {
 	var leases []place
-	if t.alone {
+	if t.Alone {
 		leases = t.claimOne()
 	} else {
 		leases = t.claim()
@@ -256,14 +257,14 @@ func (t *transaction) run() {
 	case leases != nil:
 		t.granted(leases)
 	case t.unchanged:
-		w.book.refused()
+		w.book.Refused()
 	default:
-		for _, again := range w.book.lost() {
-			again.of.wake()
+		for _, again := range w.book.Lost() {
+			again.Of.wake()
 		}
 	}
 	for _, h := range t.heirs {
-		if h.state == failed {
+		if h.State() == book.Failed {
 			h.err = t.err
 		}
 		h.wake()
@@ -284,7 +285,7 @@ func (t *transaction) granted(leases []place) {
 		successor = t.behind.Number()
 	}
 	t.w.next = t.behind
-	t.w.book.granted(names, &zk.Stat{EphemeralOwner: first.Session.ID(), Czxid: first.token, Ctime: time.Now().UnixMilli()}, successor, t.err != nil)
+	t.w.book.Granted(names, &zk.Stat{EphemeralOwner: first.Session.ID(), Czxid: first.token, Ctime: time.Now().UnixMilli()}, successor, t.err != nil)
 	for i, h := range t.heirs {
 		next := t.behind
 		if i+1 < len(t.heirs) {
@@ -292,7 +293,7 @@ func (t *transaction) granted(leases []place) {
 		}
 		h.m.Granted(next)
 		h.got, h.err = leases[i], t.err
-		if h.state != served { // another lock is there, or nobody waits
+		if h.State() != book.Served { // another lock is there, or nobody waits
 			t.w.drop(h.got)
 		}
 	}
@@ -320,8 +321,8 @@ func (t *transaction) claim() []place {
 		nodes = append(nodes, h.p.nodes(h.p.nodeData(h.p.c))...)
 		parts = append(parts, client.DeleteOp(h.m.Path, 0))
 	}
-	for _, r := range t.released {
-		for _, path := range r.of.Paths {
+	for _, r := range t.Released {
+		for _, path := range r.Of.Paths {
 			parts = append(parts, client.DeleteOp(path, client.AnyVersion))
 		}
 	}
@@ -370,7 +371,7 @@ func (p permits) make(ctx context.Context, session *client.Session, nodes []newN
 
 // handing is a release that may be part of a transaction.
 type handing struct {
-	release
+	book.Release[*heir, *handing]
 	seqqueue.Own
 
 	decided chan struct{} // closed when in is set for good
@@ -385,9 +386,9 @@ func (w *waiters) handOver(ctx context.Context, released place) (ok bool, err er
 		return false, nil // the delete that follows says so
 	}
 	r := &handing{Own: released.Own, decided: make(chan struct{})}
-	r.release = release{names: namesAt(released.Paths), session: released.Session.ID(), of: r}
+	r.Release = book.Release[*heir, *handing]{Names: namesAt(released.Paths), Session: released.Session.ID(), Of: r}
 	w.mu.Lock()
-	wait := w.book.release(&r.release, statOfOwn(released))
+	wait := w.book.Release(&r.Release, statOfOwn(released))
 	if wait {
 		w.act()
 	}
@@ -399,7 +400,7 @@ func (w *waiters) handOver(ctx context.Context, released place) (ok bool, err er
 	case <-r.decided:
 	case <-ctx.Done():
 		w.mu.Lock()
-		alone := w.book.withdraw(&r.release)
+		alone := w.book.Withdraw(&r.Release)
 		w.mu.Unlock()
 		if alone {
 			return false, nil // to delete them fails with the end of ctx
@@ -454,7 +455,7 @@ func (w *waiters) deleted(leases place, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil || errors.Is(err, seqqueue.ErrGone) && len(leases.Paths) == 1 {
-		w.book.ended(namesAt(leases.Paths))
+		w.book.Ended(namesAt(leases.Paths))
 	} else {
 		w.lose(leases.Paths)
 	}

@@ -12,7 +12,7 @@
 //  5. take, in grant.go, begins the hold. Release deletes the leases.
 //
 // If the number of permits is fixed, the waiters of a client have a book of its leases, in
-// semaphore_book.go. It decides which of them a transaction grants, and which released leases
+// package book. It decides which of them a transaction grants, and which released leases
 // that deletes. semaphore_group.go makes these transactions, and semaphore_room.go has the
 // wait. A shared number may change at any time. So an acquire that reads it, and one that
 // does not wait, counts the leases by itself: awaitRoom and claim are theirs.
@@ -202,7 +202,7 @@ func (p permits) noted(leases place) {
 	if w := p.waiters(); w != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.book.keep(namesAt(leases.Paths), statOfOwn(leases))
+		w.book.Keep(namesAt(leases.Paths), statOfOwn(leases))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/recipes/internal/book"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -63,10 +64,10 @@ func leaseNames(children []string) []string {
 }
 
 // namesOf are the names of leases.
-func namesOf(leases []lease) []string {
+func namesOf(leases []book.Lease) []string {
 	names := make([]string, len(leases))
 	for i, l := range leases {
-		names[i] = l.name
+		names[i] = l.Name
 	}
 	return names
 }
@@ -80,7 +81,7 @@ func namesOf(leases []lease) []string {
 // A node that this client may not read counts as a lease, as in Curator: then there are
 // never too many holders. Since 3.8.4 and 3.9.2 a server wants READ for exists
 // (ZOOKEEPER-2590).
-func (l *leases) owned(ctx context.Context, session *client.Session, names []string) ([]lease, error) {
+func (l *leases) owned(ctx context.Context, session *client.Session, names []string) ([]book.Lease, error) {
 	l.mu.Lock()
 	before := l.known
 	l.mu.Unlock()
@@ -102,14 +103,14 @@ func (l *leases) owned(ctx context.Context, session *client.Session, names []str
 		})
 	}
 	wg.Wait()
-	var owned []lease
+	var owned []book.Lease
 	now := make(map[string]*zk.Stat, len(names))
 	for i, name := range names {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
 		if hidden[i] || stats[i] != nil && sessionOf(stats[i]) != 0 {
-			owned = append(owned, lease{name, stats[i]})
+			owned = append(owned, book.Lease{Name: name, Stat: stats[i]})
 		}
 		if !hidden[i] { // its ACL may be changed
 			now[name] = stats[i]
@@ -148,19 +149,13 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 
 // occupied is what the first in the queue has seen of the permits.
 type occupied struct {
-	others   int      // permits that other acquires may hold together with the ones asked for
-	standing []string // names of the leases that may be held, all of those that are among them
-	held     []lease  // the leases that are held; nil if the names alone say that there is room
+	others   int          // permits that other acquires may hold together with the ones asked for
+	standing []string     // names of the leases that may be held, all of those that are among them
+	held     []book.Lease // the leases that are held; nil if the names alone say that there is room
 }
 
 // hasRoom reports whether there is room for the permits asked for.
 func (o occupied) hasRoom() bool { return len(o.held) <= o.others }
-
-// lease is the node of a permit that is held.
-type lease struct {
-	name string
-	stat *zk.Stat // nil if the node may not be read
-}
 
 // changes are the watches on what can make room: the leases, and a shared count.
 type changes [2]*client.OneShotWatch
@@ -324,14 +319,14 @@ func (h *heir) await(ctx context.Context) (place, error) {
 func (h *heir) outcome(ctx context.Context) (got place, over bool, err error) {
 	for {
 		h.w.mu.Lock()
-		state, got, err := h.state, h.got, h.err
+		state, got, err := h.State(), h.got, h.err
 		h.w.mu.Unlock()
 		switch state { //nolint:exhaustive // the acquire has not left
-		case served:
+		case book.Served:
 			return got, true, nil
-		case failed:
+		case book.Failed:
 			return place{}, false, cmp.Or(h.m.Session.Err(), err)
-		case promised:
+		case book.Promised:
 		default:
 			return place{}, false, nil
 		}
@@ -402,10 +397,10 @@ func (h *heir) lost(ctx context.Context, err error) (place, error) {
 // goOn makes h ready, if it is the first without a gap. The caller holds the mutex of the
 // waiters. It reports false if h still has to list the leases.
 func (h *heir) goOn() bool {
-	if !h.m.Gapless() || h.w.next != h.m || !h.w.book.knows(&h.waiter) {
+	if !h.m.Gapless() || h.w.next != h.m || !h.w.book.Knows(&h.Waiter) {
 		return false
 	}
-	h.w.book.first(&h.waiter)
+	h.w.book.First(&h.Waiter)
 	return true
 }
 
@@ -415,7 +410,7 @@ func (h *heir) goOn() bool {
 func (h *heir) know(ctx context.Context, listed []string) (bool, error) {
 	w := h.w
 	w.mu.Lock()
-	if h.state != inQueue || h.goOn() {
+	if h.State() != book.InQueue || h.goOn() {
 		w.act()
 		w.mu.Unlock()
 		return true, nil
@@ -429,11 +424,11 @@ func (h *heir) know(ctx context.Context, listed []string) (bool, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.state != inQueue {
+	if h.State() != book.InQueue {
 		return false, nil
 	}
-	w.book.see(&h.waiter, leaseNames(listed))
-	w.book.first(&h.waiter)
+	w.book.See(&h.Waiter, leaseNames(listed))
+	w.book.First(&h.Waiter)
 	w.act()
 	return true, nil
 }
@@ -478,8 +473,8 @@ func (l *leaseWatch) look(ctx context.Context) (again bool, err error) {
 	w := h.w
 	w.mu.Lock()
 	again = l.ended()
-	names, first := w.book.strangers(), h.state == ready
-	wanted := first && !w.book.hasRoom(&h.waiter)
+	names, first := w.book.Strangers(), h.State() == book.Ready
+	wanted := first && !w.book.HasRoom(&h.Waiter)
 	together := first && again && h.m.Next() != nil
 	w.mu.Unlock()
 	switch {
@@ -506,7 +501,7 @@ func (l *leaseWatch) ended() (some bool) {
 		}
 		delete(l.nodes, name)
 		if event == zk.EventNodeDeleted {
-			l.h.w.book.gone(name)
+			l.h.w.book.Gone(name)
 			some = true
 		}
 	}
@@ -536,16 +531,16 @@ func (l *leaseWatch) lookAtEach(ctx context.Context, names []string) (again bool
 	for i, n := range nodes {
 		switch {
 		case errors.Is(n.Err, zk.ErrNoNode):
-			h.w.book.gone(names[i])
+			h.w.book.Gone(names[i])
 			again = true
 		case n.Err != nil:
 			l.blind, again = true, true
 		case sessionOf(n.Stat) == 0: // no lease
 			n.Watch.Stop()
-			h.w.book.gone(names[i])
+			h.w.book.Gone(names[i])
 			again = true
 		default:
-			h.w.book.look(names[i], n.Stat)
+			h.w.book.Look(names[i], n.Stat)
 			l.nodes[names[i]] = n
 			go l.tell(n.Watch)
 		}
@@ -575,11 +570,11 @@ func (l *leaseWatch) lookAtAll(ctx context.Context) (again bool, err error) {
 	w := h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.state == ready {
-		w.book.see(&h.waiter, seen.standing)
+	if h.State() == book.Ready {
+		w.book.See(&h.Waiter, seen.standing)
 	}
 	for _, lease := range seen.held {
-		w.book.look(lease.name, lease.stat)
+		w.book.Look(lease.Name, lease.Stat)
 	}
 	return true, nil
 }
@@ -587,7 +582,7 @@ func (l *leaseWatch) lookAtAll(ctx context.Context) (again bool, err error) {
 // waitedFor says for which lease h has waited when its wait ends with err.
 func (h *heir) waitedFor(err error) error {
 	h.w.mu.Lock()
-	held := h.w.book.held()
+	held := h.w.book.Held()
 	h.w.mu.Unlock()
 	if len(held) == 0 {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/recipes/internal/book"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
@@ -102,16 +103,16 @@ func asWaiter(c Contender) Contender {
 // lease. It goes by what the waiter has read before. The lease is one of the
 // waiter's own session if there is one, otherwise the oldest.
 func (p permits) waited(session *client.Session, seen occupied, err error) error {
-	own := func(l lease) bool { return l.stat != nil && l.stat.EphemeralOwner == session.ID() }
-	ahead := slices.MinFunc(seen.held, func(a, b lease) int {
+	own := func(l book.Lease) bool { return l.Stat != nil && l.Stat.EphemeralOwner == session.ID() }
+	ahead := slices.MinFunc(seen.held, func(a, b book.Lease) int {
 		switch mine := own(a); {
 		case mine && !own(b):
 			return -1
 		case !mine && own(b):
 			return 1
 		}
-		x, _ := leaseNumber(a.name)
-		y, _ := leaseNumber(b.name)
+		x, _ := leaseNumber(a.Name)
+		y, _ := leaseNumber(b.Name)
 		return cmp.Compare(x, y)
 	})
 	all := seen.others + p.n
@@ -119,15 +120,15 @@ func (p permits) waited(session *client.Session, seen occupied, err error) error
 	if len(seen.held) > all {
 		free += fmt.Sprintf(" (%d are held: their number was lowered, or another client goes by a greater one)", len(seen.held))
 	}
-	number, _ := leaseNumber(ahead.name)
-	n := seqqueue.Node{Name: ahead.name, Key: number, Tag: leaseTag}
+	number, _ := leaseNumber(ahead.Name)
+	n := seqqueue.Node{Name: ahead.Name, Key: number, Tag: leaseTag}
 	w := &WaitError{
 		Ahead: *contenderAt(p.c, p.leases.queue.Path(n), n), SameClient: own(ahead), ended: true, hint: true,
 		Err: fmt.Errorf("permits free: %s, asked for: %d: %w", free, p.n, err),
 	}
-	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.stat == nil
-	if ahead.stat != nil {
-		fill(&w.Ahead, nil, ahead.stat)
+	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.Stat == nil
+	if ahead.Stat != nil {
+		fill(&w.Ahead, nil, ahead.Stat)
 		w.Ahead.QueuedSince, w.Ahead.HeldSince = time.Time{}, w.Ahead.QueuedSince
 	}
 	return w

@@ -83,11 +83,11 @@ var targets = []target{
 	},
 	{
 		name:  "book",
-		files: []string{"recipes/semaphore_book.go"},
+		files: []string{"recipes/internal/book/book.go"},
 		judges: []judge{
-			{dir: "recipes", run: "TestBook"},
-			{dir: "recipes", run: "TestExploreBook$/faults:0"},
-			{dir: "recipes", run: "TestExploreBook$"},
+			{dir: "recipes/internal/book", run: "TestBook"},
+			{dir: "recipes/internal/book", run: "TestExploreBook$/faults:0"},
+			{dir: "recipes/internal/book", run: "TestExploreBook$"},
 			{dir: "recipes", run: "SemaphoreHandOver|SemaphoreTogether|SemaphoreQueue|SemaphoreNode|SemaphoreExpiry|SemaphoreLoss|WaitSays"},
 		},
 	},

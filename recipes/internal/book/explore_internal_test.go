@@ -1,4 +1,4 @@
-package recipes
+package book
 
 import (
 	"errors"
@@ -126,7 +126,7 @@ type bookWorld struct {
 	gapless   set
 	asked     set // their lists of leases were answered
 	seen      [3]set
-	state     [3]standing
+	state     [3]Standing
 	alone     set
 	own       set
 	view      set
@@ -248,7 +248,7 @@ const queuers = aside + 1
 // heirs reports whether a waiter is known to the book.
 func (m *bookModel) heirs(w *bookWorld) bool {
 	for i := range m.waiters {
-		if w.place[i] != absent && (w.state[i] == inQueue && w.place[i] != leftPlace || w.state[i] == ready || w.state[i] == promised) {
+		if w.place[i] != absent && (w.state[i] == InQueue && w.place[i] != leftPlace || w.state[i] == Ready || w.state[i] == Promised) {
 			return true
 		}
 	}
@@ -264,20 +264,20 @@ func (m *bookModel) moves(w *bookWorld, all []step) []step {
 	for i := range m.waiters {
 		place, state := w.place[i], w.state[i]
 		live := place != absent && place != leftPlace && place != overPlace
-		first := place == firstPlace && state == inQueue && !w.asked.has(i)
+		first := place == firstPlace && state == InQueue && !w.asked.has(i)
 		goes := first && w.known && (w.gapless.has(i) && w.successor == w.number[i] || m.bug == "known over a gap")
 		add(w.number[i] == 0 && (i == 0 || w.number[i-1] != 0), joins, i)
 		add(w.number[i] != 0 && place == absent && !w.after.has(i), made, i)
 		add(place == unknownPlace && w.isAhead(i) == 0 && w.answered(i), comesFirst, i)
 		add(first && !goes || m.bug == "leases before the queue" && place == unknownPlace && !w.asked.has(i), lists, i)
-		add(place == firstPlace && w.asked.has(i) && state == inQueue, reads, i)
+		add(place == firstPlace && w.asked.has(i) && state == InQueue, reads, i)
 		add(place == unknownPlace && w.isAhead(i) != 0 && w.answered(i), looks, i)
 		add(first && w.unread.has(i) && (w.firstThen.has(i) || m.bug == "first by now"), readsOld, i)
 		add(goes, goesOn, i)
-		add(live && state != served && state != failed && m.may(w, givesUp), givesUp, i)
+		add(live && state != Served && state != Failed && m.may(w, givesUp), givesUp, i)
 		add(w.queue.has(i) && w.leaving.has(i), nodeGone, i)
 		add(live && w.queue.has(i) && !w.leaving.has(i) && m.may(w, evicted), evicted, i)
-		add(live && w.struck.has(i) && !w.queue.has(i) && state != promised && state != served, hearsGone, i)
+		add(live && w.struck.has(i) && !w.queue.has(i) && state != Promised && state != Served, hearsGone, i)
 	}
 	add(w.fate == sent, applied, 0)
 	add(w.fate != 0 && w.fate < lostDone && !w.read && (m.may(w, unanswered) || w.ended(m.lastOf(w))), unanswered, 0)
@@ -343,14 +343,14 @@ func (w *bookWorld) stat(i int8) *zk.Stat { return &zk.Stat{EphemeralOwner: w.se
 
 // watches reports whether a ready waiter has no room.
 func (m *bookModel) watches(w *bookWorld) bool {
-	return slices.Contains(w.state[:], ready)
+	return slices.Contains(w.state[:], Ready)
 }
 
 // book makes the product's book of a state, and afterwards reads it back.
 func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter)) {
 	var all [3]*waiter
 	for i := range m.waiters {
-		all[i] = &waiter{n: int(m.n[i]), max: int(m.max), session: w.session(i), number: int64(w.number[i]), czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
+		all[i] = &waiter{N: int(m.n[i]), Max: int(m.max), Session: w.session(i), Number: int64(w.number[i]), Czxid: int64(w.number[i]), state: w.state[i], alone: w.alone.has(i)}
 	}
 	at := func(i int8) *waiter { return all[i] }
 	index := func(c *waiter) int8 { return int8(slices.Index(all[:], c)) }
@@ -375,34 +375,34 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 		return nil
 	}
 	byNumber := slices.Clone(all[:m.waiters])
-	slices.SortFunc(byNumber, func(x, y *waiter) int { return int(x.number - y.number) })
+	slices.SortFunc(byNumber, func(x, y *waiter) int { return int(x.Number - y.Number) })
 	for _, c := range byNumber {
-		if c.state == ready {
+		if c.state == Ready {
 			b.ready = append(b.ready, c)
 		}
 	}
 	if w.fate != 0 {
-		b.grant = &grants{alone: w.single}
+		b.grant = &grants{Alone: w.single}
 		for _, c := range byNumber {
 			if w.grant.has(index(c)) {
-				b.grant.waiters, b.grant.permits = append(b.grant.waiters, c), b.grant.permits+c.n
+				b.grant.Waiters, b.grant.permits = append(b.grant.Waiters, c), b.grant.permits+c.N
 			}
 		}
 	}
-	of := func(r *release) int8 { return int8(r.names[0][0] - '0') }
+	of := func(r *release) int8 { return int8(r.Names[0][0] - '0') }
 	for i := range int8(foreign) {
-		r := &release{names: m.names(i), session: w.session(i)}
+		r := &release{Names: m.names(i), Session: w.session(i)}
 		if w.pending.has(i) {
 			b.pending = append(b.pending, r)
 		}
 		if w.along.has(i) {
-			r.by, b.grant.released = b.grant, append(b.grant.released, r)
+			r.by, b.grant.Released = b.grant, append(b.grant.Released, r)
 		}
 	}
 
 	act(b, at)
 	before := b.grant
-	g, decided := b.next()
+	g, decided := b.Next()
 	w.twice = w.twice || before != nil && g != nil
 	for _, r := range decided {
 		if r.by == nil {
@@ -414,14 +414,14 @@ func (m *bookModel) book(w *bookWorld, act func(b *book, at func(i int8) *waiter
 		w.pending = w.pending.with(of(r), true)
 	}
 	if g != nil {
-		w.grant, w.along, w.single, w.fate = 0, 0, g.alone, sent
-		for _, c := range g.waiters {
+		w.grant, w.along, w.single, w.fate = 0, 0, g.Alone, sent
+		for _, c := range g.Waiters {
 			w.grant = w.grant.with(index(c), true)
 		}
-		for _, r := range g.released {
+		for _, r := range g.Released {
 			w.along = w.along.with(of(r), true)
 		}
-		w.behind = w.follower(index(g.waiters[len(g.waiters)-1]))
+		w.behind = w.follower(index(g.Waiters[len(g.Waiters)-1]))
 	} else if before == nil {
 		w.grant, w.along, w.fate, w.behind = 0, 0, 0, -1
 	}
@@ -485,8 +485,8 @@ func (w *bookWorld) end(i int8) {
 // leave is the end of the acquire of i without permits.
 func (m *bookModel) leave(w *bookWorld, i int8) {
 	m.book(w, func(b *book, at func(int8) *waiter) {
-		if b.leave(at(i), false) {
-			b.lose(m.names(i))
+		if b.Leave(at(i), false) {
+			b.Lose(m.names(i))
 			w.deleting = w.deleting.with(i, true)
 		}
 	})
@@ -530,19 +530,19 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 			if m.bug == "an old list counts" {
 				b.newest = 0
 			}
-			b.see(at(i), m.all(w.seen[i]))
-			b.first(at(i))
+			b.See(at(i), m.all(w.seen[i]))
+			b.First(at(i))
 		})
 		w.seen[i] = 0
 	case looks:
 		w.joined[i], w.unread, w.firstThen = w.leases, w.unread.with(i, true), w.firstThen.with(i, false)
 	case readsOld:
 		m.book(w, func(b *book, at func(int8) *waiter) {
-			b.see(at(i), m.all(w.joined[i]))
-			b.first(at(i))
+			b.See(at(i), m.all(w.joined[i]))
+			b.First(at(i))
 		})
 	case goesOn:
-		m.book(w, func(b *book, at func(int8) *waiter) { b.first(at(i)) })
+		m.book(w, func(b *book, at func(int8) *waiter) { b.First(at(i)) })
 	case givesUp, hearsGone:
 		w.asked, w.seen[i] = w.asked.with(i, false), 0
 		m.leave(w, i)
@@ -578,9 +578,9 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.gone = w.gone.with(i, false)
 		m.book(w, func(b *book, _ func(int8) *waiter) {
 			if w.ended(i) {
-				b.lose(m.names(i))
+				b.Lose(m.names(i))
 			} else {
-				b.ended(m.names(i))
+				b.Ended(m.names(i))
 			}
 		})
 	case expires:
@@ -593,7 +593,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 			w.queue, w.leaving, w.leases = w.queue.with(i, false), w.leaving.with(i, false), w.leases.with(i, false)
 		}
 	case abandons:
-		m.book(w, func(b *book, _ func(int8) *waiter) { b.abandon(m.names(i), m.bug) })
+		m.book(w, func(b *book, _ func(int8) *waiter) { abandon(b, m.names(i), m.bug) })
 		w.deleting, w.untold = w.deleting.with(i, true), w.untold.with(i, true)
 	case forced:
 		w.leases, w.struck = w.leases.with(i, false), w.struck.with(i, true)
@@ -601,7 +601,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 		w.holds = w.holds.with(i, false)
 		m.book(w, func(b *book, _ func(int8) *waiter) {
 			if m.bug != "a loss is not told" {
-				b.lose(m.names(i))
+				b.Lose(m.names(i))
 			}
 		})
 	case taken:
@@ -617,7 +617,7 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	case noted:
 		w.unnoted = w.unnoted.with(i, false)
 		if m.heirs(w) {
-			m.book(w, func(b *book, _ func(int8) *waiter) { b.keep(m.names(i), w.stat(i)) })
+			m.book(w, func(b *book, _ func(int8) *waiter) { b.Keep(m.names(i), w.stat(i)) })
 		}
 		if i == aside {
 			w.end(aside)
@@ -625,12 +625,12 @@ func (m *bookModel) apply(w *bookWorld, s step) error {
 	case tells:
 		m.book(w, func(b *book, _ func(int8) *waiter) {
 			for _, name := range m.names(i) {
-				b.gone(name)
+				b.Gone(name)
 			}
 		})
 	}
 	for j := range m.waiters {
-		if w.state[j] != inQueue || w.place[j] == overPlace || w.place[j] == leftPlace {
+		if w.state[j] != InQueue || w.place[j] == overPlace || w.place[j] == leftPlace {
 			w.unread, w.joined[j] = w.unread.with(j, false), 0
 		}
 	}
@@ -688,7 +688,7 @@ func (m *bookModel) answer(w *bookWorld, mixed bool) {
 			if handed {
 				w.gapless = w.gapless.with(next, true)
 			}
-			if w.state[i] == departed || mixed {
+			if w.state[i] == Departed || mixed {
 				orphans = orphans.with(i, true)
 			}
 		}
@@ -701,21 +701,21 @@ func (m *bookModel) answer(w *bookWorld, mixed bool) {
 			if behind >= 0 {
 				successor = int64(w.number[behind])
 			}
-			b.granted(m.all(group), w.stat(inOrder[0]), successor, mixed)
-			b.lose(m.all(orphans))
+			b.Granted(m.all(group), w.stat(inOrder[0]), successor, mixed)
+			b.Lose(m.all(orphans))
 		case refusedAll:
-			b.refused()
+			b.Refused()
 		default:
-			b.lost()
+			b.Lost()
 		}
 	})
 	w.deleting |= orphans
 	for i := range m.waiters {
 		switch {
 		case !group.has(i):
-		case fate == done && w.state[i] == served:
+		case fate == done && w.state[i] == Served:
 			w.holds = w.holds.with(i, true)
-		case w.state[i] == failed && w.place[i] != overPlace && w.place[i] != leftPlace:
+		case w.state[i] == Failed && w.place[i] != overPlace && w.place[i] != leftPlace:
 			m.leave(w, i)
 		}
 		if group.has(i) && fate == lostDone { // the remover finds them
@@ -745,7 +745,7 @@ func (m *bookModel) release(w *bookWorld, i int8) {
 	}
 	wait := false
 	m.book(w, func(b *book, _ func(int8) *waiter) {
-		wait = b.release(&release{names: m.names(i), session: w.session(i)}, w.stat(i))
+		wait = b.Release(&release{Names: m.names(i), Session: w.session(i)}, w.stat(i))
 	})
 	if !wait {
 		w.deleting = w.deleting.with(i, true)
@@ -753,14 +753,14 @@ func (m *bookModel) release(w *bookWorld, i int8) {
 }
 
 // abandon is what a releaser does at the end of its context.
-func (b *book) abandon(names []string, bug string) {
+func abandon(b *book, names []string, bug string) {
 	for _, r := range b.pending {
-		if slices.Equal(r.names, names) && !b.withdraw(r) {
+		if slices.Equal(r.Names, names) && !b.Withdraw(r) {
 			panic("a release that is pending cannot be withdrawn")
 		}
 	}
 	if bug != "an abandoned release is not told" {
-		b.lose(names)
+		b.Lose(names)
 	}
 }
 
@@ -772,7 +772,7 @@ func (m *bookModel) check(w *bookWorld) error {
 		return fmt.Errorf("%w: %v of %d", errTooMany, held, m.max)
 	}
 	for i := range m.waiters {
-		if w.state[i] == ready && w.fate == 0 && m.count(w.own|w.view)+m.units(i) <= int(m.max) {
+		if w.state[i] == Ready && w.fate == 0 && m.count(w.own|w.view)+m.units(i) <= int(m.max) {
 			return fmt.Errorf("%w: %v", errIdle, partyName(i))
 		}
 	}
@@ -788,7 +788,7 @@ func (m *bookModel) check(w *bookWorld) error {
 // ready reports whether a waiter whose node stands is ready.
 func (m *bookModel) ready(w *bookWorld) bool {
 	for i := range m.waiters {
-		if w.state[i] == ready && w.queue.has(i) {
+		if w.state[i] == Ready && w.queue.has(i) {
 			return true
 		}
 	}

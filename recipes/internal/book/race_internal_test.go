@@ -1,5 +1,5 @@
 //go:build race
 
-package recipes
+package book
 
 const underRace = true

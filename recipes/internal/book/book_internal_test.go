@@ -1,4 +1,4 @@
-package recipes
+package book
 
 import (
 	"fmt"
@@ -7,6 +7,13 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+)
+
+type (
+	book    = Book[int, int]
+	waiter  = Waiter[int]
+	release = Release[int, int]
+	grants  = Grants[int, int]
 )
 
 // line is a book, and the waiters of its client in the order of the queue.
@@ -26,22 +33,22 @@ const (
 func newLine(tb testing.TB, limit int, wanted ...int) *line {
 	tb.Helper()
 	l := &line{TB: tb}
-	l.book = book{own: map[string]*zk.Stat{}, successor: -1, behind: func(w *waiter) *waiter {
+	l.book = *New[int, int](func(w *waiter) *waiter {
 		if i := slices.Index(l.waiters, w) + 1; i < len(l.waiters) {
 			return l.waiters[i]
 		}
 		return nil
-	}}
+	})
 	for i, n := range wanted {
-		l.waiters = append(l.waiters, &waiter{n: n, max: limit, session: session, number: int64(i), czxid: int64(100 + i)})
+		l.waiters = append(l.waiters, &waiter{N: n, Max: limit, Session: session, Number: int64(i), Czxid: int64(100 + i)})
 	}
 	return l
 }
 
 // turn lets the first waiter list the leases.
 func (l *line) turn(leases ...string) *line {
-	l.see(l.waiters[0], leases)
-	l.first(l.waiters[0])
+	l.See(l.waiters[0], leases)
+	l.First(l.waiters[0])
 	return l
 }
 
@@ -57,8 +64,8 @@ func names(prefix string, n int) (all []string) {
 // ends notes a release that waits for the next grant.
 func (l *line) ends(of int64, leases ...string) *release {
 	l.Helper()
-	r := &release{names: leases, session: of}
-	if !l.release(r, stat(of)) {
+	r := &release{Names: leases, Session: of}
+	if !l.Release(r, stat(of)) {
 		l.Errorf("the release of %v does not wait", leases)
 	}
 	return r
@@ -67,7 +74,7 @@ func (l *line) ends(of int64, leases ...string) *release {
 // send returns the next transaction.
 func (l *line) send() *grants {
 	l.Helper()
-	g, _ := l.next()
+	g, _ := l.Next()
 	if g == nil {
 		l.Fatal("there is no transaction")
 	}
@@ -78,19 +85,19 @@ func (l *line) wantGrant(g *grants, waiters []int, released ...*release) {
 	l.Helper()
 	var got []int
 	if g != nil {
-		for _, w := range g.waiters {
+		for _, w := range g.Waiters {
 			got = append(got, slices.Index(l.waiters, w))
 		}
 	}
 	if !slices.Equal(got, waiters) {
 		l.Errorf("the transaction grants %v, want %v", got, waiters)
 	}
-	if g != nil && !slices.Equal(g.released, released) {
-		l.Errorf("the transaction deletes the leases of %d releases, want %d", len(g.released), len(released))
+	if g != nil && !slices.Equal(g.Released, released) {
+		l.Errorf("the transaction deletes the leases of %d releases, want %d", len(g.Released), len(released))
 	}
 }
 
-func (l *line) wantStates(want ...standing) {
+func (l *line) wantStates(want ...Standing) {
 	l.Helper()
 	for i, state := range want {
 		if l.waiters[i].state != state {
@@ -144,14 +151,14 @@ func TestBookFillsTheRoom(t *testing.T) {
 	} {
 		l := newLine(t, c.limit, c.wanted...).turn(names("s", c.stand)...)
 		before := l.used()
-		g, decided := l.next()
+		g, decided := l.Next()
 		l.wantGrant(g, c.want)
 		if len(decided) > 0 {
 			t.Errorf("%d releases are decided, and there is none", len(decided))
 		}
 		permits := 0
 		for _, i := range c.want {
-			l.wantStates(slices.Repeat([]standing{promised}, i+1)...)
+			l.wantStates(slices.Repeat([]Standing{Promised}, i+1)...)
 			permits += c.wanted[i]
 		}
 		if g == nil {
@@ -162,8 +169,8 @@ func TestBookFillsTheRoom(t *testing.T) {
 		if g.permits != permits || l.used() != before+permits || before != c.stand {
 			t.Errorf("%d, then %d permits are used, want %d more", before, l.used(), permits)
 		}
-		if g.alone != (len(c.want) == 1) {
-			t.Errorf("alone is %v for %v", g.alone, c.want)
+		if g.Alone != (len(c.want) == 1) {
+			t.Errorf("alone is %v for %v", g.Alone, c.want)
 		}
 	}
 }
@@ -173,8 +180,8 @@ func TestBookFillsTheRoom(t *testing.T) {
 func TestBookGroupEnds(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(w *waiter){
-		"departed":         func(w *waiter) { w.state = departed },
-		"another session":  func(w *waiter) { w.session = otherSession },
+		"departed":         func(w *waiter) { w.state = Departed },
+		"another session":  func(w *waiter) { w.Session = otherSession },
 		"refused together": func(w *waiter) { w.alone = true },
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -182,7 +189,7 @@ func TestBookGroupEnds(t *testing.T) {
 			l := newLine(t, 4, 1, 1, 1, 1)
 			change(l.waiters[2])
 			l.wantGrant(l.turn().send(), []int{0, 1})
-			l.wantStates(promised, promised, l.waiters[2].state, inQueue)
+			l.wantStates(Promised, Promised, l.waiters[2].state, InQueue)
 		})
 	}
 }
@@ -193,23 +200,23 @@ func TestBookOneTransaction(t *testing.T) {
 	l := newLine(t, 2, 1, 2).turn()
 	l.wantGrant(l.send(), []int{0})
 	r := l.ends(session, "own")
-	if g, decided := l.next(); g != nil || decided != nil || r.by != nil {
+	if g, decided := l.Next(); g != nil || decided != nil || r.by != nil {
 		t.Errorf("a second transaction %v is sent, and %v are decided", g, decided)
 	}
-	l.granted([]string{"a"}, stat(session), 1, false)
-	l.wantStates(served, inQueue)
+	l.Granted([]string{"a"}, stat(session), 1, false)
+	l.wantStates(Served, InQueue)
 	l.wantLeases([]string{"a", "own"}, nil)
-	if !l.knows(l.waiters[1]) || l.knows(l.waiters[0]) {
+	if !l.Knows(l.waiters[1]) || l.Knows(l.waiters[0]) {
 		t.Error("the successor is not known, or another is")
 	}
-	l.first(l.waiters[1])
-	g, decided := l.next() // one permit is missing
+	l.First(l.waiters[1])
+	g, decided := l.Next() // one permit is missing
 	l.wantGrant(g, nil)
 	if len(decided) != 1 || decided[0] != r || r.by != nil {
 		t.Errorf("decided are %v, and %v deletes", decided, r.by)
 	}
 	l.wantLeases([]string{"a", "own"}, nil)
-	l.ended(r.names)
+	l.Ended(r.Names)
 	r = l.ends(session, "a")
 	l.wantGrant(l.send(), []int{1}, r)
 }
@@ -219,30 +226,30 @@ func TestBookOneTransaction(t *testing.T) {
 func TestBookRelease(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 1, 1)
-	r := &release{names: []string{"own"}, session: session}
-	if l.release(r, stat(session)) {
+	r := &release{Names: []string{"own"}, Session: session}
+	if l.Release(r, stat(session)) {
 		t.Error("the release waits, and nobody is ready")
 	}
 	l.wantLeases(nil, nil)
 	l.turn("own")
 	l.wantLeases(nil, []string{"own"})
-	if !l.release(r, stat(session)) || l.withdraw(&release{}) != true {
+	if !l.Release(r, stat(session)) || l.Withdraw(&release{}) != true {
 		t.Error("the release does not wait for the one that is ready, or another withdrew it")
 	}
 	l.wantLeases([]string{"own"}, nil)
 	g := l.send()
 	l.wantGrant(g, []int{0}, r)
-	if g.alone {
+	if g.Alone {
 		t.Error("a transaction that deletes leases of others may be refused for them")
 	}
-	if l.withdraw(r) || r.by != g {
+	if l.Withdraw(r) || r.by != g {
 		t.Error("the release was withdrawn from the transaction that deletes its leases")
 	}
 	late := l.ends(session, "late")
-	if !l.withdraw(late) || len(l.pending) != 0 {
+	if !l.Withdraw(late) || len(l.pending) != 0 {
 		t.Errorf("%d releases are pending after the only one was withdrawn", len(l.pending))
 	}
-	l.granted([]string{"new"}, stat(session), -1, false)
+	l.Granted([]string{"new"}, stat(session), -1, false)
 	l.wantLeases([]string{"late", "new"}, nil)
 }
 
@@ -255,34 +262,34 @@ func TestBookTakesAlong(t *testing.T) {
 	tooMany := l.ends(session, names("many", 4)...)
 	gone := l.ends(session, "stands", "gone")
 	last := l.ends(session, names("last", 3)...)
-	l.ended([]string{"gone"})
-	l.lose([]string{"s"})
-	l.gone("s")
-	for _, r := range [][]string{foreign.names, tooMany.names, {"stands"}} {
-		l.ended(r)
-		l.keep(r, stat(session))
+	l.Ended([]string{"gone"})
+	l.Lose([]string{"s"})
+	l.Gone("s")
+	for _, r := range [][]string{foreign.Names, tooMany.Names, {"stands"}} {
+		l.Ended(r)
+		l.Keep(r, stat(session))
 	}
-	if g, _ := l.next(); g != nil { // own leases that are not deleted along leave no room
+	if g, _ := l.Next(); g != nil { // own leases that are not deleted along leave no room
 		t.Fatal("a transaction is sent")
 	}
 	all := []*release{fits, foreign, tooMany, gone, last}
 	l.pending = all
-	l.waiters[0].n = 1000 - 6
-	g, decided := l.next()
+	l.waiters[0].N = 1000 - 6
+	g, decided := l.Next()
 	l.wantGrant(g, []int{0}, fits, last)
 	if !slices.Equal(decided, all) {
 		t.Errorf("%d releases are decided, want all", len(decided))
 	}
 	for _, r := range all {
 		if along := r == fits || r == last; along != (r.by == g) {
-			t.Errorf("the leases %v are deleted along: %v", r.names[0], r.by == g)
+			t.Errorf("the leases %v are deleted along: %v", r.Names[0], r.by == g)
 		}
 	}
 	if l.used() != 6+mostTogether+994 {
 		t.Errorf("%d permits are used", l.used())
 	}
-	l.granted([]string{"new"}, stat(session), -1, false)
-	l.wantLeases(slices.Concat([]string{"foreign"}, tooMany.names, []string{"new", "stands"}), nil)
+	l.Granted([]string{"new"}, stat(session), -1, false)
+	l.wantLeases(slices.Concat([]string{"foreign"}, tooMany.Names, []string{"new", "stands"}), nil)
 }
 
 // A transaction that was refused changes nothing. What it was for is tried one by one.
@@ -291,32 +298,32 @@ func TestBookRefused(t *testing.T) {
 	l := newLine(t, 3, 1, 1, 1, 1).turn()
 	g := l.send()
 	l.wantGrant(g, []int{0, 1, 2})
-	l.leave(l.waiters[2], false)
-	l.refused()
-	l.wantStates(ready, inQueue, departed, inQueue)
+	l.Leave(l.waiters[2], false)
+	l.Refused()
+	l.wantStates(Ready, InQueue, Departed, InQueue)
 	l.wantReady(0)
 	r := l.ends(session, "own")
 	g = l.send() // neither others nor leases go along
 	l.wantGrant(g, []int{0})
-	if !g.alone || r.by != nil {
-		t.Errorf("alone is %v", g.alone)
+	if !g.Alone || r.by != nil {
+		t.Errorf("alone is %v", g.Alone)
 	}
-	l.refused()
-	l.wantStates(failed, inQueue, departed, inQueue)
+	l.Refused()
+	l.wantStates(Failed, InQueue, Departed, InQueue)
 	l.wantReady()
 
 	l = newLine(t, 3, 1, 1).turn()
 	l.send()
-	l.leave(l.waiters[0], false)
-	l.refused()
-	l.wantStates(departed, inQueue)
+	l.Leave(l.waiters[0], false)
+	l.Refused()
+	l.wantStates(Departed, InQueue)
 	l.wantReady()
 
 	l = newLine(t, 1, 1).turn()
 	l.send()
-	l.leave(l.waiters[0], false)
-	l.refused()
-	l.wantStates(departed)
+	l.Leave(l.waiters[0], false)
+	l.Refused()
+	l.wantStates(Departed)
 }
 
 // A transaction whose result nobody knows serves nobody. The leases are listed again.
@@ -324,28 +331,28 @@ func TestBookLost(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 2, 1, 1, 1).turn()
 	l.send()
-	l.leave(l.waiters[1], false)
-	l.first(l.waiters[2]) // both before it have lost their nodes
+	l.Leave(l.waiters[1], false)
+	l.First(l.waiters[2]) // both before it have lost their nodes
 	l.wantReady(2)
-	again := l.lost()
+	again := l.Lost()
 	if !slices.Equal(again, l.waiters[2:]) {
 		t.Errorf("%d waiters list again", len(again))
 	}
-	l.wantStates(failed, departed, inQueue)
+	l.wantStates(Failed, Departed, InQueue)
 	l.wantReady()
-	if l.knows(l.waiters[2]) || l.known {
+	if l.Knows(l.waiters[2]) || l.known {
 		t.Error("the leases are known")
 	}
 	l.wantLeases(nil, nil)
-	l.first(l.waiters[2])
-	if l.see(l.waiters[2], []string{"s"}); l.used() != 1 {
+	l.First(l.waiters[2])
+	if l.See(l.waiters[2], []string{"s"}); l.used() != 1 {
 		t.Errorf("%d permits are used after the list", l.used())
 	}
 	l.wantGrant(l.send(), []int{2})
-	if l.successor = 2; !l.knows(l.waiters[2]) {
+	if l.successor = 2; !l.Knows(l.waiters[2]) {
 		t.Error("the next without a gap does not know")
 	}
-	if l.lost(); l.knows(l.waiters[2]) {
+	if l.Lost(); l.Knows(l.waiters[2]) {
 		t.Error("the next without a gap knows what nobody does")
 	}
 }
@@ -354,11 +361,11 @@ func TestBookLost(t *testing.T) {
 func TestBookMixed(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 2, 1, 1).turn("a")
-	l.gone("a")
+	l.Gone("a")
 	l.send()
-	l.leave(l.waiters[1], false)
-	l.granted([]string{"a", "b"}, stat(session), -1, true)
-	l.wantStates(failed, departed)
+	l.Leave(l.waiters[1], false)
+	l.Granted([]string{"a", "b"}, stat(session), -1, true)
+	l.wantStates(Failed, Departed)
 	l.wantLeases([]string{"a", "b"}, nil)
 }
 
@@ -366,22 +373,22 @@ func TestBookMixed(t *testing.T) {
 func TestBookLeave(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 3, 1, 1, 1, 1).turn()
-	if l.leave(l.waiters[3], false) {
+	if l.Leave(l.waiters[3], false) {
 		t.Error("nothing was granted")
 	}
 	l.send()
-	if l.leave(l.waiters[2], false) {
+	if l.Leave(l.waiters[2], false) {
 		t.Error("a promise is no grant")
 	}
-	l.granted([]string{"a", "b", "c"}, stat(session), -1, false)
-	l.wantStates(served, served, departed, departed)
-	if !l.leave(l.waiters[0], false) || l.leave(l.waiters[1], true) || l.leave(l.waiters[2], false) {
+	l.Granted([]string{"a", "b", "c"}, stat(session), -1, false)
+	l.wantStates(Served, Served, Departed, Departed)
+	if !l.Leave(l.waiters[0], false) || l.Leave(l.waiters[1], true) || l.Leave(l.waiters[2], false) {
 		t.Error("of three, the first has left a grant that nobody holds")
 	}
 
 	l = newLine(t, 1, 1).turn("s")
-	l.leave(l.waiters[0], false)
-	l.wantStates(departed)
+	l.Leave(l.waiters[0], false)
+	l.wantStates(Departed)
 	l.wantReady()
 }
 
@@ -389,53 +396,53 @@ func TestBookLeave(t *testing.T) {
 func TestBookForsakes(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 3, 1, 1)
-	l.keep([]string{"early"}, stat(session))
-	l.lose([]string{"early"}) // nobody has listed: a list will show it
+	l.Keep([]string{"early"}, stat(session))
+	l.Lose([]string{"early"}) // nobody has listed: a list will show it
 	l.wantLeases(nil, nil)
 	if l.view != nil || l.known {
 		t.Error("the leases are known before a list")
 	}
-	l.keep([]string{"mine", "past", "end"}, stat(session))
-	l.keep([]string{"past"}, stat(otherSession))
+	l.Keep([]string{"mine", "past", "end"}, stat(session))
+	l.Keep([]string{"past"}, stat(otherSession))
 	l.turn("mine", "past", "s")
 	l.wantLeases([]string{"end", "mine"}, []string{"past", "s"})
 	if got := l.view["past"]; got == nil || got.EphemeralOwner != otherSession {
 		t.Errorf("the lease of an earlier session is known as %v", got)
 	}
-	l.lose([]string{"mine", "unknown"})
-	l.ended([]string{"end"})
+	l.Lose([]string{"mine", "unknown"})
+	l.Ended([]string{"end"})
 	l.wantLeases(nil, []string{"mine", "past", "s"})
-	l.look("s", stat(otherSession))
-	l.look("nowhere", stat(otherSession))
-	l.keep([]string{"kept"}, stat(session))
-	if l.strangers()[0] != "mine" || !slices.IsSorted(l.strangers()) || len(l.strangers()) != 3 {
-		t.Errorf("watched are %v", l.strangers())
+	l.Look("s", stat(otherSession))
+	l.Look("nowhere", stat(otherSession))
+	l.Keep([]string{"kept"}, stat(session))
+	if l.Strangers()[0] != "mine" || !slices.IsSorted(l.Strangers()) || len(l.Strangers()) != 3 {
+		t.Errorf("watched are %v", l.Strangers())
 	}
 	var held []string
-	for _, x := range l.held() {
-		held = append(held, x.name)
+	for _, x := range l.Held() {
+		held = append(held, x.Name)
 	}
 	if want := []string{"kept", "mine", "past", "s"}; !slices.Equal(held, want) {
 		t.Errorf("held are %v, want %v", held, want)
 	}
-	if l.view["s"].EphemeralOwner != otherSession || l.held()[0].stat.EphemeralOwner != session {
+	if l.view["s"].EphemeralOwner != otherSession || l.Held()[0].Stat.EphemeralOwner != session {
 		t.Error("the owner of a lease is not known")
 	}
-	if l.used() != 4 || l.hasRoom(l.waiters[0]) {
+	if l.used() != 4 || l.HasRoom(l.waiters[0]) {
 		t.Errorf("%d of 3 are used, and there is room", l.used())
 	}
-	if l.gone("s"); l.hasRoom(l.waiters[0]) {
+	if l.Gone("s"); l.HasRoom(l.waiters[0]) {
 		t.Error("3 of 3 are used, and there is room")
 	}
-	l.ended([]string{"past", "kept"})
+	l.Ended([]string{"past", "kept"})
 	l.wantLeases(nil, []string{"mine"})
-	if l.waiters[0].n = 2; !l.hasRoom(l.waiters[0]) {
+	if l.waiters[0].N = 2; !l.HasRoom(l.waiters[0]) {
 		t.Error("1 of 3 is used, and there is no room for 2")
 	}
-	if l.waiters[0].n = 3; l.hasRoom(l.waiters[0]) {
+	if l.waiters[0].N = 3; l.HasRoom(l.waiters[0]) {
 		t.Error("1 of 3 is used, and there is room for 3")
 	}
-	l.first(l.waiters[0]) // again
+	l.First(l.waiters[0]) // again
 	l.wantReady(0)
 }
 
@@ -443,29 +450,29 @@ func TestBookForsakes(t *testing.T) {
 func TestBookOldList(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 2, 1, 1, 1)
-	l.see(l.waiters[1], []string{"a", "b"})
-	l.first(l.waiters[1])
-	l.look("a", stat(otherSession))
-	l.see(l.waiters[0], []string{"c"})
+	l.See(l.waiters[1], []string{"a", "b"})
+	l.First(l.waiters[1])
+	l.Look("a", stat(otherSession))
+	l.See(l.waiters[0], []string{"c"})
 	l.wantLeases(nil, []string{"a", "b", "c"})
-	l.first(l.waiters[0])
+	l.First(l.waiters[0])
 	l.wantReady(0, 1)
-	l.see(l.waiters[1], []string{"a", "c"}) // again
+	l.See(l.waiters[1], []string{"a", "c"}) // again
 	l.wantLeases(nil, []string{"a", "c"})
 	if l.view["a"] == nil {
 		t.Error("what was read of a lease is forgotten")
 	}
-	if l.keep([]string{"own"}, stat(session)); l.used() != 3 {
+	if l.Keep([]string{"own"}, stat(session)); l.used() != 3 {
 		t.Errorf("%d are used", l.used())
 	}
-	l.see(l.waiters[2], []string{"own", "d"})
+	l.See(l.waiters[2], []string{"own", "d"})
 	l.wantLeases([]string{"own"}, []string{"d"})
-	l.first(l.waiters[2])
+	l.First(l.waiters[2])
 	l.wantReady(0, 1, 2)
 
 	l = newLine(t, 2, 1, 1)
-	l.newest = l.waiters[1].czxid
-	l.see(l.waiters[0], []string{"a"}) // nothing was known
+	l.newest = l.waiters[1].Czxid
+	l.See(l.waiters[0], []string{"a"}) // nothing was known
 	l.wantLeases(nil, []string{"a"})
 }
 
@@ -474,14 +481,14 @@ func TestBookOldList(t *testing.T) {
 func TestBookServesTheNextReady(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, 3, 3, 2).turn("s")
-	l.first(l.waiters[1])
+	l.First(l.waiters[1])
 	l.wantReady(0, 1)
 	l.wantGrant(l.send(), []int{1})
-	l.wantStates(ready, promised)
+	l.wantStates(Ready, Promised)
 	l.wantReady(0)
 
 	l = newLine(t, 3, 1, 1).turn()
-	l.first(l.waiters[1])
+	l.First(l.waiters[1])
 	l.wantGrant(l.send(), []int{0})
 	l.wantReady(1)
 }
