@@ -19,8 +19,8 @@ func TestConstantsAgreeWithTheEngine(t *testing.T) {
 	for typ, files := range map[string][2]string{
 		"Op":      {"protocol.go", table},
 		"Code":    {"protocol.go", table},
-		"Version": {"version.go", engine + "version.go"},
-		"Quirk":   {"quirk.go", engine + "keeper.go"},
+		"Version": {"version.go", engine + "config.go"},
+		"Quirk":   {"quirk.go", engine + "config.go"},
 	} {
 		ours, theirs := constants(t, files[0], typ), constants(t, files[1], typ)
 		if files[1] == table { // ours are defined as theirs, and no client sends an OpError

@@ -1,13 +1,16 @@
 package zkserver
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the digest scheme of ZooKeeper is SHA-1
 	"encoding/base64"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -43,7 +46,7 @@ func (c *conn) authenticate(scheme string, credentials []byte) bool {
 }
 
 // permitted reports whether list grants any of perms to any of ids.
-func permitted(list []acl, perms int32, ids []authID) bool {
+func permitted(list []jute.ACL, perms int32, ids []authID) bool {
 	if len(list) == 0 {
 		return true
 	}
@@ -53,14 +56,14 @@ func permitted(list []acl, perms int32, ids []authID) bool {
 		}
 	}
 	for _, a := range list {
-		if a.perms&perms == 0 {
+		if a.Perms&perms == 0 {
 			continue
 		}
-		if a.scheme == "world" && a.id == "anyone" {
+		if a.Scheme == "world" && a.ID == "anyone" {
 			return true
 		}
 		for _, id := range ids {
-			if id.scheme == a.scheme && matchID(a.scheme, id.id, a.id) {
+			if id.scheme == a.Scheme && matchID(a.Scheme, id.id, a.ID) {
 				return true
 			}
 		}
@@ -130,26 +133,26 @@ func parseIP(s string) (netip.Addr, bool) {
 
 // fixACL checks a list for a node and replaces the scheme "auth" by the identities
 // of the client. ipv6 says whether IPv6 addresses are allowed.
-func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, zoodefs.Code) {
-	var out []acl
+func fixACL(list []jute.ACL, ids []authID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
+	var out []jute.ACL
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
 			continue
 		}
 		switch {
-		case !a.hasScheme:
+		case !a.HasScheme:
 			return nil, zoodefs.CodeInvalidACL
-		case a.scheme == "world" && !a.hasID:
+		case a.Scheme == "world" && !a.HasID:
 			return nil, zoodefs.CodeMarshallingError // a null pointer in the real server
-		case a.scheme == "world" && a.id == "anyone":
+		case a.Scheme == "world" && a.ID == "anyone":
 			out = append(out, a)
-		case a.scheme == "auth":
+		case a.Scheme == "auth":
 			valid := false
 			for _, id := range ids {
 				if id.scheme == "digest" {
 					valid = true
-					out = append(out, acl{
-						perms: a.perms, scheme: id.scheme, id: id.id, hasScheme: true, hasID: true,
+					out = append(out, jute.ACL{
+						Perms: a.Perms, Scheme: id.scheme, ID: id.id, HasScheme: true, HasID: true,
 					})
 				}
 			}
@@ -169,21 +172,21 @@ func fixACL(list []acl, ids []authID, ipv6 bool) ([]acl, zoodefs.Code) {
 	return out, zoodefs.CodeOK
 }
 
-func checkACLID(a acl, ipv6 bool) zoodefs.Code {
+func checkACLID(a jute.ACL, ipv6 bool) zoodefs.Code {
 	var valid bool
-	switch a.scheme {
+	switch a.Scheme {
 	case "digest":
 		// Java's split drops empty strings at the end.
-		parts := strings.Split(strings.TrimRight(a.id, ":"), ":")
+		parts := strings.Split(strings.TrimRight(a.ID, ":"), ":")
 		valid = len(parts) == 2
 	case "ip":
-		_, valid = parseIPRange(a.id)
-		valid = valid && (ipv6 || !strings.Contains(a.id, ":"))
+		_, valid = parseIPRange(a.ID)
+		valid = valid && (ipv6 || !strings.Contains(a.ID, ":"))
 	default:
 		return zoodefs.CodeInvalidACL
 	}
 	switch {
-	case !a.hasID:
+	case !a.HasID:
 		return zoodefs.CodeMarshallingError // a null pointer in the real server
 	case !valid:
 		return zoodefs.CodeInvalidACL
@@ -193,13 +196,49 @@ func checkACLID(a acl, ipv6 bool) zoodefs.Code {
 }
 
 // hideDigests removes the secrets of digest entries, for readers without ADMIN.
-func hideDigests(list []acl) []acl {
+func hideDigests(list []jute.ACL) []jute.ACL {
 	out := slices.Clone(list)
 	for i := range out {
-		if out[i].scheme == "digest" {
-			user, _, _ := strings.Cut(out[i].id, ":")
-			out[i].id = user + ":x"
+		if out[i].Scheme == "digest" {
+			user, _, _ := strings.Cut(out[i].ID, ":")
+			out[i].ID = user + ":x"
 		}
 	}
 	return out
+}
+
+// addAuth adds an identity at the place where a real server has it. That server
+// keeps the identities of a connection in a hash table (ServerCnxn.authInfo). Its
+// order shows in the ACL that a node gets for the scheme "auth", and in the answer
+// to whoAmI.
+func (c *conn) addAuth(id authID) {
+	if slices.Contains(c.auth, id) {
+		return
+	}
+	ids := append(slices.Clone(c.auth), id) // requests in flight hold the old slice
+	bins := uint32(16)
+	for len(ids) >= int(bins)*3/4 { // it doubles when it is three quarters full
+		bins *= 2
+	}
+	// Identities in one bin stay in the order in which they came.
+	slices.SortStableFunc(ids, func(a, b authID) int { return cmp.Compare(a.bin(bins), b.bin(bins)) })
+	c.auth = ids
+}
+
+// bin is the place of the identity in a java.util.concurrent.ConcurrentHashMap with
+// the given number of bins.
+func (id authID) bin(bins uint32) uint32 {
+	h := uint32(17) // as org.apache.zookeeper.data.ID
+	h = 37*h + javaHash(id.scheme)
+	h = 37*h + javaHash(id.id)
+	return (h ^ h>>16) & (bins - 1)
+}
+
+// javaHash is String.hashCode.
+func javaHash(s string) uint32 {
+	var h uint32
+	for _, unit := range utf16.Encode([]rune(s)) {
+		h = 31*h + uint32(unit)
+	}
+	return h
 }

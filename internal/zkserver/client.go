@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
 
 // ClientLink is the network between one client and the server. Its random draws
@@ -18,12 +20,12 @@ type ClientLink struct {
 	// Guarded by the server's mutex.
 	dials       int
 	rng         *rand.Rand
-	held        holdCause
+	held        pipe.HoldCause
 	refusing    bool
 	partitioned bool
 	paused      chan struct{} // closed on resume; nil while not paused
-	latency     latency
-	lane        lane // the instants at which its dials end
+	latency     pipe.Latency
+	lane        pipe.Lane // the instants at which its dials end
 }
 
 // Client returns the link of the named client. The first call with a name makes the
@@ -39,10 +41,10 @@ func (s *Server) client(name string) *ClientLink {
 		return cl
 	}
 	cl := &ClientLink{
-		s: s, name: name, latency: latency{s.cfg.MinLatency, s.cfg.MaxLatency},
+		s: s, name: name, latency: pipe.Latency{Min: s.cfg.MinLatency, Max: s.cfg.MaxLatency},
 		rng: s.generator(name, 0, streamDial),
 	}
-	cl.lane = s.timetable.take(s.generator(name, 0, streamLane))
+	cl.lane = s.timetable.Take(s.generator(name, 0, streamLane))
 	s.clients[name] = cl
 	return cl
 }
@@ -64,13 +66,13 @@ func (cl *ClientLink) Dial(done <-chan struct{}) (net.Conn, error) {
 			s.mu.Unlock()
 			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 		case !cl.partitioned && !s.partitioned:
-			delay := cl.latency.draw(cl.rng)
+			delay := cl.latency.Draw(cl.rng)
 			if delay <= 0 {
 				defer s.mu.Unlock()
-				return s.open(cl, nil, linkAddr(cl.name)), nil
+				return s.open(cl, nil, pipe.Addr(cl.name)), nil
 			}
 			s.mu.Unlock()
-			return cl.dialUntil(cl.lane.from(time.Now().Add(delay)), done)
+			return cl.dialUntil(cl.lane.From(time.Now().Add(delay)), done)
 		}
 		s.mu.Unlock()
 		select {
@@ -97,30 +99,30 @@ func (cl *ClientLink) dialUntil(at time.Time, done <-chan struct{}) (net.Conn, e
 	if s.closed || s.stopped {
 		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 	}
-	return s.open(cl, nil, linkAddr(cl.name)), nil
+	return s.open(cl, nil, pipe.Addr(cl.name)), nil
 }
 
 // open makes a connection and starts to serve it. The mutex is held. tcp is the
 // socket at the client's end, nil in memory.
-func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
+func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *pipe.End {
 	cl.dials++
 	s.lastConn++
 	lanes := s.generator(cl.name, cl.dials, streamLane)
 	k := &link{
-		up:    newHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.take(lanes)),
-		down:  newHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.take(lanes)),
+		up:    pipe.NewHalf(s.generator(cl.name, cl.dials, streamUp), cl.latency, s.timetable.Take(lanes)),
+		down:  pipe.NewHalf(s.generator(cl.name, cl.dials, streamDown), cl.latency, s.timetable.Take(lanes)),
 		owner: cl, tcp: tcp,
 	}
 	if held := cl.held | s.held; held != 0 {
 		k.hold(held)
 	}
 	if cl.paused != nil {
-		k.down.pause()
+		k.down.Pause()
 	}
-	here := linkAddr("zktest")
-	clientEnd := &linkEnd{in: k.down, out: k.up, local: remote, remote: here}
-	serverEnd := &linkEnd{in: k.up, out: k.down, local: here, remote: remote}
-	clientEnd.onClose = func() {
+	here := pipe.Addr("zktest")
+	clientEnd := &pipe.End{In: k.down, Out: k.up, Local: remote, Remote: here}
+	serverEnd := &pipe.End{In: k.up, Out: k.down, Local: here, Remote: remote}
+	clientEnd.OnClose = func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		k.clientGone = true
@@ -138,7 +140,7 @@ func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *linkEnd {
 func (s *Server) forget(k *link) {
 	if k.clientGone && k.serverGone {
 		delete(s.links, k)
-		s.timetable.free(k.up.lane)
-		s.timetable.free(k.down.lane)
+		s.timetable.Free(k.up.Lane)
+		s.timetable.Free(k.down.Lane)
 	}
 }

@@ -3,6 +3,8 @@ package zkserver
 import (
 	"context"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
 
 // Partition holds both directions of the client's connections and keeps its dials
@@ -11,26 +13,26 @@ func (cl *ClientLink) Partition() {
 	cl.s.mu.Lock()
 	cl.partitioned = true
 	cl.s.mu.Unlock()
-	cl.holdLinks(holdPartition)
+	cl.holdLinks(pipe.HoldPartition)
 }
 
 // PartitionReplies holds only what the server sends. New dials wait.
 func (cl *ClientLink) PartitionReplies() {
-	cl.partitionHalf(func(k *link) *half { return k.down })
+	cl.partitionHalf(func(k *link) *pipe.Half { return k.down })
 }
 
 // PartitionRequests holds only what the client sends. New dials wait.
 func (cl *ClientLink) PartitionRequests() {
-	cl.partitionHalf(func(k *link) *half { return k.up })
+	cl.partitionHalf(func(k *link) *pipe.Half { return k.up })
 }
 
-func (cl *ClientLink) partitionHalf(pick func(*link) *half) {
+func (cl *ClientLink) partitionHalf(pick func(*link) *pipe.Half) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
 	cl.partitioned = true
 	for k := range cl.s.links {
 		if k.owner == cl {
-			pick(k).hold(holdPartition)
+			pick(k).Hold(pipe.HoldPartition)
 		}
 	}
 }
@@ -42,15 +44,15 @@ func (cl *ClientLink) Heal() {
 	cl.partitioned = false
 	cl.s.networkChanged()
 	cl.s.mu.Unlock()
-	cl.releaseLinks(holdPartition | holdStalled)
+	cl.releaseLinks(pipe.HoldPartition | pipe.HoldStalled)
 }
 
 // Freeze holds both directions of the client's connections, including later ones.
 // Dials succeed.
-func (cl *ClientLink) Freeze() { cl.holdLinks(holdFrozen) }
+func (cl *ClientLink) Freeze() { cl.holdLinks(pipe.HoldFrozen) }
 
 // Thaw undoes Freeze.
-func (cl *ClientLink) Thaw() { cl.releaseLinks(holdFrozen) }
+func (cl *ClientLink) Thaw() { cl.releaseLinks(pipe.HoldFrozen) }
 
 // Refuse makes the client's dials fail with ECONNREFUSED.
 func (cl *ClientLink) Refuse() { cl.setRefusing(true) }
@@ -87,16 +89,16 @@ func (cl *ClientLink) Pause() {
 	}
 	for k := range cl.s.links {
 		if k.owner == cl {
-			k.down.pause()
+			k.down.Pause()
 		}
 	}
 	cl.s.mu.Unlock()
-	cl.holdLinks(holdPaused)
+	cl.holdLinks(pipe.HoldPaused)
 }
 
 // Resume undoes Pause. Deadlines have as much time left as they had.
 func (cl *ClientLink) Resume() {
-	cl.releaseLinks(holdPaused)
+	cl.releaseLinks(pipe.HoldPaused)
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
 	if cl.paused != nil {
@@ -105,7 +107,7 @@ func (cl *ClientLink) Resume() {
 	}
 	for k := range cl.s.links {
 		if k.owner == cl {
-			k.down.resume()
+			k.down.Resume()
 		}
 	}
 }
@@ -132,16 +134,16 @@ func (cl *ClientLink) Gate(ctx context.Context) error {
 func (cl *ClientLink) SetLatency(lo, hi time.Duration) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
-	cl.latency = latency{lo, hi}
+	cl.latency = pipe.Latency{Min: lo, Max: hi}
 	for k := range cl.s.links {
 		if k.owner == cl {
-			k.up.setLatency(lo, hi)
-			k.down.setLatency(lo, hi)
+			k.up.SetLatency(lo, hi)
+			k.down.SetLatency(lo, hi)
 		}
 	}
 }
 
-func (cl *ClientLink) holdLinks(c holdCause) {
+func (cl *ClientLink) holdLinks(c pipe.HoldCause) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
 	cl.held |= c
@@ -152,7 +154,7 @@ func (cl *ClientLink) holdLinks(c holdCause) {
 	}
 }
 
-func (cl *ClientLink) releaseLinks(c holdCause) {
+func (cl *ClientLink) releaseLinks(c pipe.HoldCause) {
 	cl.s.mu.Lock()
 	defer cl.s.mu.Unlock()
 	cl.held &^= c

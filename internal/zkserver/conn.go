@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -33,7 +35,7 @@ type conn struct {
 	id    int
 	owner *ClientLink
 	link  *link
-	end   *linkEnd
+	end   *pipe.End
 	done  chan struct{} // closed when the connection is over
 	ready chan struct{} // closed when the handshake has been answered
 
@@ -50,14 +52,14 @@ type conn struct {
 	stats     connStats
 }
 
-func newConn(s *Server, id int, cl *ClientLink, k *link, end *linkEnd) *conn {
+func newConn(s *Server, id int, cl *ClientLink, k *link, end *pipe.End) *conn {
 	c := &conn{
 		s: s, id: id, owner: cl, link: k, end: end,
 		done: make(chan struct{}), ready: make(chan struct{}),
 		rng: s.generator(cl.name, cl.dials, streamConn),
 	}
 	c.stats = newConnStats(time.Now())
-	c.auth = []authID{{"ip", hostOf(end.remote)}}
+	c.auth = []authID{{"ip", hostOf(end.Remote)}}
 	return c
 }
 
@@ -129,13 +131,13 @@ func (c *conn) next(br *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	c.link.down.awaitRoom(maxUnread)
-	d := decoder{b: frame}
-	r := &request{s: c.s, c: c, client: c.owner.name, xid: d.int(), op: zoodefs.Op(d.int()), at: time.Now()}
-	if d.err != nil {
-		return d.err
+	c.link.down.AwaitRoom(maxUnread)
+	d := jute.Decoder{B: frame}
+	r := &request{s: c.s, c: c, client: c.owner.name, xid: d.Int(), op: zoodefs.Op(d.Int()), at: time.Now()}
+	if d.Err != nil {
+		return d.Err
 	}
-	r.body = d.b
+	r.body = d.B
 	r.describe()
 	return c.handle(r)
 }
@@ -237,28 +239,28 @@ func (c *conn) refuse(r *request, zxid int64) {
 		c.waiting = append(c.waiting, r) // it is answered after the writes before it
 		return
 	}
-	e := newFrame(16)
-	e.header(r.xid, zxid, r.err)
+	e := jute.NewFrame(16)
+	e.Header(r.xid, zxid, r.err)
 	c.s.record(r)
-	c.reply(r, e.frame())
+	c.reply(r, e.Frame())
 }
 
 // authPacket handles an auth request. It is not bound to the session and does not
 // count as a sign of life.
 func (c *conn) authPacket(r *request) {
-	d := decoder{b: r.body}
-	d.int() // type, unused
-	scheme, _ := d.text()
-	credentials := d.buffer()
-	if d.err != nil {
+	d := jute.Decoder{B: r.body}
+	d.Int() // type, unused
+	scheme, _ := d.Text()
+	credentials := d.Buffer()
+	if d.Err != nil {
 		c.close()
 		return
 	}
-	e := newFrame(16)
+	e := jute.NewFrame(16)
 	if r.verdict.Fail == zoodefs.CodeOK && c.authenticate(scheme, credentials) {
-		e.header(r.xid, 0, zoodefs.CodeOK)
+		e.Header(r.xid, 0, zoodefs.CodeOK)
 		c.s.record(r)
-		c.reply(r, e.frame())
+		c.reply(r, e.Frame())
 		return
 	}
 	r.err = zoodefs.CodeAuthFailed
@@ -268,15 +270,15 @@ func (c *conn) authPacket(r *request) {
 
 // saslPacket answers like a server without a login configuration: without a token.
 func (c *conn) saslPacket(r *request) {
-	d := decoder{b: r.body}
-	d.buffer()
-	if d.err != nil {
+	d := jute.Decoder{B: r.body}
+	d.Buffer()
+	if d.Err != nil {
 		c.close()
 		return
 	}
-	e := newFrame(20)
-	e.header(r.xid, 0, zoodefs.CodeOK)
-	e.int(-1)
+	e := jute.NewFrame(20)
+	e.Header(r.xid, 0, zoodefs.CodeOK)
+	e.Int(-1)
 	c.s.record(r)
-	c.reply(r, e.frame())
+	c.reply(r, e.Frame())
 }

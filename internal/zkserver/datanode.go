@@ -1,20 +1,10 @@
 package zkserver
 
-// Stat is the metadata of a node as a client sees it. Times are milliseconds since
-// the Unix epoch by the server's wall clock.
-type Stat struct {
-	Czxid          int64
-	Mzxid          int64
-	Ctime          int64
-	Mtime          int64
-	Version        int32
-	Cversion       int32
-	Aversion       int32
-	EphemeralOwner int64
-	DataLength     int32
-	NumChildren    int32
-	Pzxid          int64
-}
+import (
+	"strings"
+
+	"github.com/docent-go/docent/internal/zkserver/jute"
+)
 
 // Values of a stored ephemeral owner that are not sessions.
 const (
@@ -62,14 +52,14 @@ func kindOf(owner int64) ownerKind {
 // dataNode is one node of the tree.
 type dataNode struct {
 	data     []byte
-	acl      []acl
+	acl      []jute.ACL
 	stat     storedStat
 	children map[string]uint64 // name and age, see dataTree.made
 }
 
 // stat translates the stored counters. The cversion that clients see counts
 // deletions of children too.
-func (t *dataTree) stat(n *dataNode) Stat {
+func (t *dataTree) stat(n *dataNode) jute.Stat {
 	kids := int32(len(n.children))
 	owner := n.stat.owner
 	switch kindOf(owner) {
@@ -81,7 +71,7 @@ func (t *dataTree) stat(n *dataNode) Stat {
 	case ownerNone, ownerTTL:
 		owner = 0
 	}
-	return Stat{
+	return jute.Stat{
 		Czxid: n.stat.czxid, Mzxid: n.stat.mzxid, Pzxid: n.stat.pzxid,
 		Ctime: n.stat.ctime, Mtime: n.stat.mtime,
 		Version: n.stat.version, Aversion: n.stat.aversion,
@@ -89,5 +79,51 @@ func (t *dataTree) stat(n *dataNode) Stat {
 		EphemeralOwner: owner,
 		DataLength:     int32(len(n.data)),
 		NumChildren:    kids,
+	}
+}
+
+// validPath reports whether the server accepts path as the name of a node to write.
+// It does not check the paths of reads, which find no such node.
+func validPath(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	if path == "/" {
+		return true
+	}
+	if strings.HasSuffix(path, "/") {
+		return false
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(path, forbiddenRune)
+}
+
+// forbiddenRune reports characters that the server refuses. It refuses characters
+// beyond the basic plane because Java sees their surrogates.
+func forbiddenRune(r rune) bool {
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
+}
+
+// parentForWrite returns the parent of a path, or false if the server does not look
+// for it at all.
+func parentForWrite(path string) (string, bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 || strings.IndexByte(path, 0) >= 0 {
+		return "", false
+	}
+	return path[:i], true
+}
+
+// systemPath reports whether path is a node that cannot be deleted.
+func systemPath(path string) bool {
+	switch path {
+	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
+		return true
+	default:
+		return false
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -44,14 +45,14 @@ func newDataTree(w *watchManager, cfg *config) *dataTree {
 	t.seed("/zookeeper", "quota", "config")
 	t.seed("/zookeeper/quota")
 	config := t.seed("/zookeeper/config")
-	config.acl = []acl{{perms: zoodefs.PermRead, scheme: "world", id: "anyone", hasScheme: true, hasID: true}}
+	config.acl = []jute.ACL{{Perms: zoodefs.PermRead, Scheme: "world", ID: "anyone", HasScheme: true, HasID: true}}
 	config.stat.aversion = -1
 	return t
 }
 
 // seed adds a node that every server has from its start.
 func (t *dataTree) seed(path string, children ...string) *dataNode {
-	n := &dataNode{data: []byte{}, acl: openACL(), children: map[string]uint64{}}
+	n := &dataNode{data: []byte{}, acl: jute.OpenACL(), children: map[string]uint64{}}
 	for _, c := range children {
 		t.made++
 		n.children[c] = t.made
@@ -72,7 +73,7 @@ type txn struct {
 	err           zoodefs.Code
 	path          string
 	data          []byte
-	acl           []acl
+	acl           []jute.ACL
 	owner         int64
 	parentVersion int32 // cversion of the parent after a create
 	version       int32
@@ -86,7 +87,7 @@ type txnResult struct {
 	op    zoodefs.Op
 	err   zoodefs.Code
 	path  string
-	stat  Stat
+	stat  jute.Stat
 	parts []txnResult
 }
 
@@ -154,14 +155,14 @@ func splitPath(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-func (t *dataTree) create(x *txn) (Stat, zoodefs.Code) {
+func (t *dataTree) create(x *txn) (jute.Stat, zoodefs.Code) {
 	parentPath, name := splitPath(x.path)
 	parent := t.nodes[parentPath]
 	if parent == nil {
-		return Stat{}, zoodefs.CodeNoNode
+		return jute.Stat{}, zoodefs.CodeNoNode
 	}
 	if t.nodes[x.path] != nil {
-		return Stat{}, zoodefs.CodeNodeExists
+		return jute.Stat{}, zoodefs.CodeNodeExists
 	}
 	cversion := x.parentVersion
 	if cversion == -1 {
@@ -229,10 +230,10 @@ func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
 	return zoodefs.CodeOK
 }
 
-func (t *dataTree) setData(x *txn) (Stat, zoodefs.Code) {
+func (t *dataTree) setData(x *txn) (jute.Stat, zoodefs.Code) {
 	n := t.nodes[x.path]
 	if n == nil {
-		return Stat{}, zoodefs.CodeNoNode
+		return jute.Stat{}, zoodefs.CodeNoNode
 	}
 	n.data = x.data
 	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
@@ -241,10 +242,10 @@ func (t *dataTree) setData(x *txn) (Stat, zoodefs.Code) {
 	return st, zoodefs.CodeOK
 }
 
-func (t *dataTree) setACL(x *txn) (Stat, zoodefs.Code) {
+func (t *dataTree) setACL(x *txn) (jute.Stat, zoodefs.Code) {
 	n := t.nodes[x.path]
 	if n == nil {
-		return Stat{}, zoodefs.CodeNoNode
+		return jute.Stat{}, zoodefs.CodeNoNode
 	}
 	n.acl, n.stat.aversion = x.acl, x.version
 	return t.stat(n), zoodefs.CodeOK

@@ -15,8 +15,8 @@
 //
 // # The way of a request
 //
-// A [ClientLink] makes connections of two halves (half.go), each with a latency of
-// its own (timetable.go). A conn reads frames, asks the judge, and submits requests
+// A [ClientLink] makes connections of two halves (room pipe), each with a latency of
+// its own. A conn reads frames, asks the judge, and submits requests
 // (conn.go, handshake.go). The preparation turns a write into a transaction and
 // checks it against the tree as it will be (prep.go). From the log (final.go) or
 // through a quorum (replicate.go) it comes to the tree (datatree.go), which tells

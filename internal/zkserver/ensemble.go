@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
 
 // Ensemble is several servers over one log: a leader that orders the writes, and
@@ -22,7 +24,7 @@ type Ensemble struct {
 	// mu is the mutex of all members. It guards the rest.
 	mu        sync.Mutex
 	journal   *journal
-	timetable *timetable
+	timetable *pipe.Timetable
 	members   []*Member
 	cut       map[[2]int]bool // from, to
 	history   []committed
@@ -49,7 +51,7 @@ func NewEnsemble(n int, c Config) *Ensemble {
 		cfg: cfg, start: time.Now(), journal: newJournal(cfg.LogSize),
 		cut: map[[2]int]bool{}, changed: make(chan struct{}),
 	}
-	e.timetable = newTimetable(e.start)
+	e.timetable = pipe.NewTimetable(e.start)
 	for id := range n {
 		e.members = append(e.members, newMember(e, id+1))
 	}
@@ -141,3 +143,108 @@ func (e *Ensemble) notify() {
 
 // majority returns how many members make a quorum.
 func (e *Ensemble) majority() int { return len(e.members)/2 + 1 }
+
+// Halt makes the member's process stand still, as SIGSTOP does: clients and members
+// can connect and send, and hear nothing. Nothing that the member does by itself
+// happens. A member that is down cannot be halted. Stop and Crash end a halt.
+func (m *Member) Halt() {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	if !m.runs() {
+		return
+	}
+	now := time.Now()
+	for _, o := range m.e.members {
+		if o != m {
+			m.lose(o, now)
+			o.lose(m, now)
+		}
+	}
+	m.halted, m.suspended = true, true
+	m.held |= pipe.HoldHalted
+	for k := range m.links {
+		k.hold(pipe.HoldHalted)
+	}
+	m.e.react()
+}
+
+// Continue undoes Halt. Everything that is overdue happens then.
+func (m *Member) Continue() {
+	m.e.mu.Lock()
+	m.proceed()
+	m.e.react()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+// proceed lets a halted member go on. The mutex is held.
+func (m *Member) proceed() {
+	if !m.halted {
+		return
+	}
+	m.halted = false
+	m.held &^= pipe.HoldHalted
+	for k := range m.links {
+		k.release(pipe.HoldHalted)
+	}
+	if m.role == roleLeading {
+		m.checkAt = time.Time{} // it counts its followers at its next tick
+		m.suspended = false
+		m.armNextExpiry()
+	}
+	m.e.deliverHeld()
+}
+
+// catchUp applies the history up to its nth transaction. No client is connected
+// meanwhile.
+func (m *Member) catchUp(n int) {
+	if m.stale || m.applied > n {
+		m.rebuild(n)
+		return
+	}
+	for ; m.applied < n; m.applied++ {
+		m.replay(m.e.history[m.applied])
+	}
+}
+
+// rebuild makes the member's state from the first n transactions, and drops the
+// state it had.
+func (m *Member) rebuild(n int) {
+	m.stale = false
+	m.tree = newDataTree(m.watches, &m.cfg)
+	m.prep = m.newPrep()
+	clear(m.sessions)
+	for m.applied = 0; m.applied < n; m.applied++ {
+		m.replay(m.e.history[m.applied])
+	}
+}
+
+// forgetTail loses the last n transactions of a member whose process has ended.
+// Transactions that it has not applied are the last ones.
+func (m *Member) forgetTail(n int) {
+	kept := min(n, len(m.log))
+	m.log = m.log[:len(m.log)-kept]
+	if n -= kept; n > 0 {
+		m.rebuild(min(max(m.applied-n, 0), len(m.e.history)))
+	}
+}
+
+// cutHistory makes the history end where that of a new leader ends. Transactions
+// that the new leader does not know are lost. That happens only if crashes have
+// taken them from a majority.
+func (m *Member) cutHistory() {
+	e := m.e
+	known := m.applied
+	for _, entry := range m.log {
+		if entry.r.committed {
+			known++
+		}
+	}
+	if known >= len(e.history) {
+		return
+	}
+	e.history = e.history[:known:known]
+	for _, o := range e.members {
+		o.stale = o.stale || o.applied > known
+	}
+}

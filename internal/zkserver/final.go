@@ -3,6 +3,7 @@ package zkserver
 import (
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -87,7 +88,7 @@ func (s *Server) finish(r *request) {
 		r.c.connected(r)
 		return
 	}
-	e := newFrame(64)
+	e := jute.NewFrame(64)
 	code, moved := r.answer(e)
 	if moved {
 		// The session has moved. The connection is closed without an answer, so
@@ -96,14 +97,14 @@ func (s *Server) finish(r *request) {
 		return
 	}
 	if code != zoodefs.CodeOK {
-		rest := e.b[4+16:]
-		e = newFrame(16 + len(rest))
-		e.header(r.xid, s.tree.lastZxid, code)
+		rest := e.B[4+16:]
+		e = jute.NewFrame(16 + len(rest))
+		e.Header(r.xid, s.tree.lastZxid, code)
 		if r.keepBody {
-			e.b = append(e.b, rest...)
+			e.B = append(e.B, rest...)
 		}
 	}
-	r.c.reply(r, e.frame())
+	r.c.reply(r, e.Frame())
 }
 
 // sessionOpened attaches the connection to a session that was made. The time until
@@ -129,19 +130,19 @@ func (s *Server) sessionClosed(r *request) {
 
 // answer encodes the reply to r, with its header, and returns the code of the
 // header. If moved is true, the connection must be closed instead.
-func (r *request) answer(e *encoder) (code zoodefs.Code, moved bool) {
+func (r *request) answer(e *jute.Encoder) (code zoodefs.Code, moved bool) {
 	zxid := r.s.tree.lastZxid
 	xid := r.xid
 	if r.op == zoodefs.OpPing {
 		xid = zoodefs.XidPing
 	}
-	e.header(xid, zxid, zoodefs.CodeOK)
+	e.Header(xid, zxid, zoodefs.CodeOK)
 	if r.err == zoodefs.CodeSessionMoved {
 		return r.err, true
 	}
 	if r.err != zoodefs.CodeOK {
 		if r.op == zoodefs.OpMulti {
-			e.multiHeader(zoodefs.OpError, true, -1) // only some errors keep the body
+			e.MultiHeader(zoodefs.OpError, true, -1) // only some errors keep the body
 		}
 		return r.err, false
 	}
@@ -156,53 +157,47 @@ func (r *request) answer(e *encoder) (code zoodefs.Code, moved bool) {
 }
 
 // answerWrite encodes the result of a transaction.
-func (r *request) answerWrite(e *encoder) (code zoodefs.Code, moved bool) {
+func (r *request) answerWrite(e *jute.Encoder) (code zoodefs.Code, moved bool) {
 	res := r.result
 	switch r.op {
 	case zoodefs.OpCreate:
-		e.text(res.path)
+		e.Text(res.path)
 	case zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		e.text(res.path)
-		e.stat(res.stat)
+		e.Text(res.path)
+		e.Stat(res.stat)
 	case zoodefs.OpSetData, zoodefs.OpSetACL:
-		e.stat(res.stat)
+		e.Stat(res.stat)
 	case zoodefs.OpMulti:
 		for _, p := range res.parts {
 			if p.err == zoodefs.CodeSessionMoved {
 				return p.err, true
 			}
-			e.multiResult(p)
+			multiResult(e, p)
 		}
-		e.multiHeader(zoodefs.OpError, true, -1)
+		e.MultiHeader(zoodefs.OpError, true, -1)
 	}
 	return res.err, false
 }
 
-func (e *encoder) multiHeader(op zoodefs.Op, done bool, code zoodefs.Code) {
-	e.int(int32(op))
-	e.bool(done)
-	e.int(int32(code))
-}
-
 // multiResult encodes the outcome of one part of a transaction.
-func (e *encoder) multiResult(p txnResult) {
+func multiResult(e *jute.Encoder, p txnResult) {
 	switch p.op {
 	case zoodefs.OpCreate:
-		e.multiHeader(zoodefs.OpCreate, false, zoodefs.CodeOK)
-		e.text(p.path)
+		e.MultiHeader(zoodefs.OpCreate, false, zoodefs.CodeOK)
+		e.Text(p.path)
 	case zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		e.multiHeader(zoodefs.OpCreate2, false, zoodefs.CodeOK)
-		e.text(p.path)
-		e.stat(p.stat)
+		e.MultiHeader(zoodefs.OpCreate2, false, zoodefs.CodeOK)
+		e.Text(p.path)
+		e.Stat(p.stat)
 	case zoodefs.OpDelete:
-		e.multiHeader(zoodefs.OpDelete, false, zoodefs.CodeOK)
+		e.MultiHeader(zoodefs.OpDelete, false, zoodefs.CodeOK)
 	case zoodefs.OpSetData:
-		e.multiHeader(zoodefs.OpSetData, false, zoodefs.CodeOK)
-		e.stat(p.stat)
+		e.MultiHeader(zoodefs.OpSetData, false, zoodefs.CodeOK)
+		e.Stat(p.stat)
 	case zoodefs.OpCheck:
-		e.multiHeader(zoodefs.OpCheck, false, zoodefs.CodeOK)
+		e.MultiHeader(zoodefs.OpCheck, false, zoodefs.CodeOK)
 	default:
-		e.multiHeader(zoodefs.OpError, false, p.err)
-		e.int(int32(p.err))
+		e.MultiHeader(zoodefs.OpError, false, p.err)
+		e.Int(int32(p.err))
 	}
 }

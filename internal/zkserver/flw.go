@@ -45,7 +45,7 @@ func (c *conn) answerWord(word string, br *bufio.Reader) error {
 		c.sent()
 	}
 	c.s.mu.Unlock()
-	c.end.out.write([]byte(text), 0)
+	c.end.Out.Write([]byte(text), 0)
 	return errConnOver
 }
 
@@ -175,7 +175,7 @@ func (s *Server) cons(brief bool) string {
 	var b strings.Builder
 	for _, c := range s.sortedConns() {
 		st := &c.stats
-		fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d", c.end.remote, c.interest(),
+		fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d", c.end.Remote, c.interest(),
 			c.outstanding(), st.received, st.sent)
 		if brief || c.session == 0 {
 			b.WriteString(")\n")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -24,15 +25,15 @@ func (c *conn) handshake(br *bufio.Reader) error {
 	c.s.mu.Lock()
 	c.received()
 	c.s.mu.Unlock()
-	d := decoder{b: frame}
-	req := d.connect()
-	if d.err != nil {
-		return d.err
+	d := jute.Decoder{B: frame}
+	req := d.Connect()
+	if d.Err != nil {
+		return d.Err
 	}
 	if err := c.awaitAccept(); err != nil {
 		return err
 	}
-	r := &request{s: c.s, c: c, client: c.owner.name, op: zoodefs.OpConnect, session: req.session, at: time.Now()}
+	r := &request{s: c.s, c: c, client: c.owner.name, op: zoodefs.OpConnect, session: req.Session, at: time.Now()}
 	if err := c.judgeConnect(r); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *conn) awaitAccept() error {
 		c.s.mu.Unlock()
 		if !hanging {
 			if waited {
-				return c.pause(c.link.up.again())
+				return c.pause(c.link.up.Again())
 			}
 			return nil
 		}
@@ -97,28 +98,28 @@ func (c *conn) judgeConnect(r *request) error {
 
 // connect opens a session or attaches the connection to one. The mutex is
 // held.
-func (c *conn) connect(r *request, req connectRequest) {
+func (c *conn) connect(r *request, req jute.ConnectRequest) {
 	s := c.s
 	if c.dead {
 		return
 	}
 	if s.cfg.has(QuirkNoReattach) {
-		req.session, req.lastZxid, req.oldClient = 0, 0, true
+		req.Session, req.LastZxid, req.OldClient = 0, 0, true
 	}
 	if s.away() && s.cfg.has(QuirkAnswerLeaderless) {
-		c.answerLeaderless(r, s.clampTimeout(req.timeoutMS))
+		c.answerLeaderless(r, s.clampTimeout(req.TimeoutMS))
 		return
 	}
-	if s.away() || req.lastZxid > s.tree.lastZxid || s.readOnly && !req.readOnly {
+	if s.away() || req.LastZxid > s.tree.lastZxid || s.readOnly && !req.ReadOnly {
 		// The server closes the connection without an answer in three cases. It has
 		// no quorum, the client has seen a later zxid, or the client does not
 		// accept a read-only server.
 		c.close()
 		return
 	}
-	c.oldClient = req.oldClient
-	c.timeout = s.clampTimeout(req.timeoutMS)
-	if req.session == 0 && r.verdict.Fail == zoodefs.CodeOK {
+	c.oldClient = req.OldClient
+	c.timeout = s.clampTimeout(req.TimeoutMS)
+	if req.Session == 0 && r.verdict.Fail == zoodefs.CodeOK {
 		r.session = s.nextSession
 		s.nextSession++
 		c.session, r.timeout = r.session, c.timeout
@@ -129,13 +130,13 @@ func (c *conn) connect(r *request, req connectRequest) {
 		return
 	}
 	// The older connection is closed first, even if the password is wrong.
-	if ses := s.sessions[req.session]; ses != nil && ses.conn != nil {
+	if ses := s.sessions[req.Session]; ses != nil && ses.conn != nil {
 		ses.conn.close()
 	}
 	if r.verdict.LoseReply {
 		c.mute()
 	}
-	valid := passwordMatches(req.session, req.password) && r.verdict.Fail == zoodefs.CodeOK
+	valid := passwordMatches(req.Session, req.Password) && r.verdict.Fail == zoodefs.CodeOK
 	if s.member != nil && valid {
 		s.member.revalidate(c, r)
 		return
@@ -170,23 +171,23 @@ func (c *conn) connected(r *request) {
 
 // answerLeaderless turns a client away as Keeper does.
 func (c *conn) answerLeaderless(r *request, timeout time.Duration) {
-	e := newFrame(36)
-	e.int(leaderlessProtocol)
-	e.int(int32(timeout / time.Millisecond))
-	e.long(-1)
-	e.buffer(make([]byte, 16))
-	c.reply(r, e.frame())
+	e := jute.NewFrame(36)
+	e.Int(leaderlessProtocol)
+	e.Int(int32(timeout / time.Millisecond))
+	e.Long(-1)
+	e.Buffer(make([]byte, 16))
+	c.reply(r, e.Frame())
 	c.closeAfterOutput()
 }
 
 func (c *conn) connectReply(r *request, timeout time.Duration, id int64, password []byte) {
-	e := newFrame(48)
-	e.int(0)
-	e.int(int32(timeout / time.Millisecond))
-	e.long(id)
-	e.buffer(password)
+	e := jute.NewFrame(48)
+	e.Int(0)
+	e.Int(int32(timeout / time.Millisecond))
+	e.Long(id)
+	e.Buffer(password)
 	if !c.oldClient {
-		e.bool(c.s.readOnly)
+		e.Bool(c.s.readOnly)
 	}
-	c.reply(r, e.frame())
+	c.reply(r, e.Frame())
 }

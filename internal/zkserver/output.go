@@ -1,8 +1,12 @@
 package zkserver
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -19,7 +23,7 @@ func (c *conn) reply(r *request, frame []byte) {
 		c.close()
 		return
 	case v.Stall:
-		c.link.down.hold(holdStalled)
+		c.link.down.Hold(pipe.HoldStalled)
 	}
 	c.observe(r, len(frame)-4)
 	item := &outItem{frame: frame, ready: len(v.After) == 0 && v.ReplyDelay == 0, stays: c.gated(r, 0, "")}
@@ -64,12 +68,12 @@ func (c *conn) event(t zoodefs.EventType, path string, zxid int64) {
 		return
 	}
 	c.s.counts.Events++
-	e := newFrame(32 + len(path))
-	e.header(zoodefs.XidNotification, zxid, zoodefs.CodeOK)
-	e.int(int32(t))
-	e.int(zoodefs.StateSyncConnected)
-	e.text(path)
-	c.out = append(c.out, &outItem{frame: e.frame(), event: true, ready: true, stays: c.gated(nil, t, path)})
+	e := jute.NewFrame(32 + len(path))
+	e.Header(zoodefs.XidNotification, zxid, zoodefs.CodeOK)
+	e.Int(int32(t))
+	e.Int(zoodefs.StateSyncConnected)
+	e.Text(path)
+	c.out = append(c.out, &outItem{frame: e.Frame(), event: true, ready: true, stays: c.gated(nil, t, path)})
 	c.flush()
 }
 
@@ -83,10 +87,10 @@ func (c *conn) flush() {
 			c.close()
 		case item.event:
 			c.sent()
-			c.link.down.write(item.frame, c.s.eventDelay)
+			c.link.down.Write(item.frame, c.s.eventDelay)
 		default:
 			c.sent()
-			c.link.down.write(item.frame, 0)
+			c.link.down.Write(item.frame, 0)
 		}
 	}
 }
@@ -119,4 +123,78 @@ func (c *conn) close() {
 	// Later reads fail at once. The client hears of the end after everything that
 	// was written before.
 	_ = c.end.Close() // it was open until now
+}
+
+// Outgoing is a reply or a watch event that is to leave a connection.
+type Outgoing struct {
+	Number  int // counted by the server
+	Client  string
+	Conn    int
+	Session int64
+	Event   zoodefs.EventType // zero for a reply
+	Path    string            // of the event
+	Request Request           // that is answered
+}
+
+// GateOutput makes gate decide, from now on, which replies and events stay until
+// [Server.LetOut]. The frames behind them on the connection stay as well. Without a gate
+// everything that stays leaves. The server calls gate with its mutex held, so it must not
+// call the server.
+func (s *Server) GateOutput(gate func(Outgoing) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outGate = gate
+	if gate != nil {
+		return
+	}
+	for c := range s.conns {
+		for _, item := range c.out {
+			item.stays = nil
+		}
+		c.flush()
+	}
+}
+
+// Staying returns what the gate keeps: of each connection the first, by the number of the
+// connection.
+func (s *Server) Staying() []Outgoing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Outgoing
+	for c := range s.conns {
+		if len(c.out) > 0 && c.out[0].stays != nil {
+			all = append(all, *c.out[0].stays)
+		}
+	}
+	slices.SortFunc(all, func(a, b Outgoing) int { return cmp.Compare(a.Conn, b.Conn) })
+	return all
+}
+
+// LetOut lets what [Server.Staying] has listed under a number leave.
+func (s *Server) LetOut(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if len(c.out) > 0 && c.out[0].stays != nil && c.out[0].stays.Number == number {
+			c.out[0].stays = nil
+			c.flush()
+		}
+	}
+}
+
+// gated asks the gate about the answer to r, or about an event if r is nil. The mutex is
+// held.
+func (c *conn) gated(r *request, event zoodefs.EventType, path string) *Outgoing {
+	if c.s.outGate == nil {
+		return nil
+	}
+	c.s.outNumber++
+	o := &Outgoing{Number: c.s.outNumber, Client: c.owner.name, Conn: c.id, Session: c.session, Event: event, Path: path}
+	if r != nil {
+		o.Request = r.public()
+	}
+	if !c.s.outGate(*o) {
+		return nil
+	}
+	return o
 }

@@ -1,8 +1,11 @@
 package zkserver
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -13,7 +16,7 @@ type changeRecord struct {
 	path     string
 	stat     *storedStat
 	children int
-	acl      []acl
+	acl      []jute.ACL
 }
 
 // prepStage turns requests into transactions. It checks them against the tree as it
@@ -127,12 +130,12 @@ func (p *prepStage) prepare(r *request) {
 // reconfig refuses every request, as a server does whose configuration does not
 // allow reconfig. Unlike other writes a reconfig is read before it takes a zxid.
 func (p *prepStage) reconfig(r *request) {
-	d := decoder{b: r.body}
+	d := jute.Decoder{B: r.body}
 	for range 3 { // joining, leaving, new members
-		d.text()
+		d.Text()
 	}
-	d.long()
-	if d.err != nil {
+	d.Long()
+	if d.Err != nil {
 		r.err = zoodefs.CodeMarshallingError
 		return
 	}
@@ -148,4 +151,103 @@ func (p *prepStage) begin(r *request) *txn {
 
 func (x *txn) fail(code zoodefs.Code) {
 	*x = txn{zxid: x.zxid, time: x.time, session: x.session, op: zoodefs.OpError, err: code}
+}
+
+// prepareMulti prepares all parts under one zxid. If a part fails, everything that
+// the earlier parts had put in flight is undone.
+func (p *prepStage) prepareMulti(r *request) {
+	d := jute.Decoder{B: r.body}
+	parts := d.Multi(p.cfg.lacks, p.cfg.traits.typedMulti)
+	if errors.Is(d.Err, jute.ErrNullACL) {
+		r.err, r.keepBody = zoodefs.CodeMarshallingError, !p.cfg.traits.readsFirst
+		return
+	}
+	x := p.begin(r)
+	null := d.Err == nil && slices.ContainsFunc(parts, func(p jute.MultiPart) bool { return p.Null })
+	if null && !p.cfg.traits.readsFirst {
+		// The real server fails after it has taken the zxid and before it has made
+		// the transaction: the number is lost.
+		r.err, r.keepBody = zoodefs.CodeMarshallingError, true
+		return
+	}
+	r.txn = x
+	if null || d.Err != nil {
+		x.fail(zoodefs.CodeMarshallingError)
+		r.err = zoodefs.CodeMarshallingError
+		return
+	}
+	before := p.pendingFor(parts)
+	failed := false
+	for _, part := range parts {
+		sub := &txn{zxid: x.zxid, time: x.time, session: x.session, op: part.Op}
+		x.parts = append(x.parts, sub)
+		if failed {
+			sub.fail(zoodefs.CodeRuntimeInconsistency)
+			continue
+		}
+		code := p.writePart(r, sub, part)
+		if code == zoodefs.CodeMarshallingError {
+			// In the real server this is an exception. The whole request fails,
+			// and the server does not undo what the earlier parts put in flight.
+			// Later requests see that until this one is applied.
+			x.fail(code)
+			r.err = code
+			return
+		}
+		if code != zoodefs.CodeOK {
+			failed = true
+			sub.fail(code)
+			p.rollback(x.zxid, before)
+		}
+	}
+}
+
+func (p *prepStage) writePart(r *request, sub *txn, part jute.MultiPart) zoodefs.Code {
+	switch part.Op {
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpCheck:
+		return p.write(r, sub, write{
+			op: part.Op, create: part.Create, path: part.Path, data: part.Data, version: part.Ver,
+		})
+	default:
+		return zoodefs.CodeMarshallingError
+	}
+}
+
+// pendingFor returns the records in flight that the parts may replace, including
+// those of the parents (ZOOKEEPER-1624).
+func (p *prepStage) pendingFor(parts []jute.MultiPart) map[string]*changeRecord {
+	before := map[string]*changeRecord{}
+	for _, part := range parts {
+		if rec := p.latest[part.Path]; rec != nil {
+			before[part.Path] = rec
+		}
+		i := strings.LastIndexByte(part.Path, '/')
+		if i < 0 || strings.IndexByte(part.Path, 0) >= 0 {
+			continue
+		}
+		if rec := p.latest[part.Path[:i]]; rec != nil {
+			before[part.Path[:i]] = rec
+		}
+	}
+	return before
+}
+
+// rollback removes the records of a failed multi. It puts back the records that the
+// multi had replaced, if they are still in flight.
+func (p *prepStage) rollback(zxid int64, before map[string]*changeRecord) {
+	n := len(p.inFlight)
+	for n > 0 && p.inFlight[n-1].zxid == zxid {
+		n--
+		delete(p.latest, p.inFlight[n].path)
+	}
+	p.inFlight = p.inFlight[:n]
+	if n == 0 {
+		return
+	}
+	first := p.inFlight[0].zxid
+	for path, rec := range before {
+		if rec.zxid >= first {
+			p.latest[path] = rec
+		}
+	}
 }

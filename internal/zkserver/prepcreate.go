@@ -17,11 +17,11 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if w.null {
 		return zoodefs.CodeMarshallingError
 	}
-	parentPath, ok := parentForWrite(c.path)
+	parentPath, ok := parentForWrite(c.Path)
 	if !ok {
 		return zoodefs.CodeBadArguments
 	}
-	list, code := fixACL(c.acl, r.ids, p.cfg.traits.ipv6)
+	list, code := fixACL(c.ACL, r.ids, p.cfg.traits.ipv6)
 	if code != zoodefs.CodeOK {
 		return code
 	}
@@ -32,8 +32,8 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if !permitted(parent.acl, zoodefs.PermCreate, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
-	path := c.path
-	if sequential(c.flags) {
+	path := c.Path
+	if sequential(c.Flags) {
 		path += fmt.Sprintf("%010d", parent.stat.cversion)
 	}
 	if !validPath(path) {
@@ -45,7 +45,7 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if kindOf(parent.stat.owner) == ownerSession {
 		return zoodefs.CodeNoChildrenForEphemerals
 	}
-	x.path, x.data, x.acl = path, c.data, list
+	x.path, x.data, x.acl = path, c.Data, list
 	x.parentVersion = parent.stat.cversion + 1
 	x.owner = storedOwner(r, w)
 
@@ -66,18 +66,18 @@ func sequential(flags int32) bool {
 // ask for.
 func (p *prepStage) createOwner(r *request, w write) (int64, zoodefs.Code) {
 	c := w.create
-	if c.flags < zoodefs.FlagPersistent || c.flags > zoodefs.FlagTTLSeq {
+	if c.Flags < zoodefs.FlagPersistent || c.Flags > zoodefs.FlagTTLSeq {
 		return 0, zoodefs.CodeBadArguments
 	}
-	ttl := c.flags == zoodefs.FlagTTL || c.flags == zoodefs.FlagTTLSeq
+	ttl := c.Flags == zoodefs.FlagTTL || c.Flags == zoodefs.FlagTTLSeq
 	switch {
-	case ttl && p.cfg.lacks(zoodefs.OpCreateTTL), c.flags == zoodefs.FlagContainer && p.cfg.lacks(zoodefs.OpCreateContainer):
+	case ttl && p.cfg.lacks(zoodefs.OpCreateTTL), c.Flags == zoodefs.FlagContainer && p.cfg.lacks(zoodefs.OpCreateContainer):
 		return 0, zoodefs.CodeBadArguments
 	case ttl && !p.cfg.ExtendedTypes:
 		return 0, zoodefs.CodeUnimplemented
-	case ttl && (c.ttl <= 0 || c.ttl > maxTTL):
+	case ttl && (c.TTL <= 0 || c.TTL > maxTTL):
 		return 0, zoodefs.CodeBadArguments
-	case !ttl && (c.ttl >= 0 || w.op == zoodefs.OpCreateTTL):
+	case !ttl && (c.TTL >= 0 || w.op == zoodefs.OpCreateTTL):
 		// In ZooKeeper 3.8.0 a createTTL without a ttl flag and with ttl -1 passes
 		// this check, and kills the server when it is applied.
 		return 0, zoodefs.CodeBadArguments
@@ -87,10 +87,10 @@ func (p *prepStage) createOwner(r *request, w write) (int64, zoodefs.Code) {
 	}
 	switch {
 	case ttl:
-		return ttlOwnerMask | c.ttl, zoodefs.CodeOK
-	case c.flags == zoodefs.FlagContainer:
+		return ttlOwnerMask | c.TTL, zoodefs.CodeOK
+	case c.Flags == zoodefs.FlagContainer:
 		return containerOwner, zoodefs.CodeOK
-	case c.flags == zoodefs.FlagEphemeral || c.flags == zoodefs.FlagEphemeralSeq:
+	case c.Flags == zoodefs.FlagEphemeral || c.Flags == zoodefs.FlagEphemeralSeq:
 		return r.session, zoodefs.CodeOK
 	default:
 		return 0, zoodefs.CodeOK
@@ -105,8 +105,8 @@ func storedOwner(r *request, w write) int64 {
 	case w.op == zoodefs.OpCreateContainer:
 		return containerOwner
 	case w.op == zoodefs.OpCreateTTL:
-		return ttlOwnerMask | w.create.ttl
-	case w.create.flags == zoodefs.FlagEphemeral || w.create.flags == zoodefs.FlagEphemeralSeq:
+		return ttlOwnerMask | w.create.TTL
+	case w.create.Flags == zoodefs.FlagEphemeral || w.create.Flags == zoodefs.FlagEphemeralSeq:
 		return r.session
 	default:
 		return 0

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"slices"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -10,10 +11,10 @@ import (
 // multi.
 type write struct {
 	op      zoodefs.Op
-	create  createRequest
+	create  jute.CreateRequest
 	path    string
 	data    []byte
-	acl     []acl
+	acl     []jute.ACL
 	version int32
 	null    bool // the path was null, which makes the real server fail in some writes
 }
@@ -21,31 +22,31 @@ type write struct {
 // parse reads the arguments of a request that is one change.
 func (p *prepStage) parse(r *request) (write, zoodefs.Code) {
 	w := write{op: r.op}
-	d := decoder{b: r.body}
+	d := jute.Decoder{B: r.body}
 	switch r.op {
 	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		w.create = d.create(r.op)
-		w.path, w.null = w.create.path, w.create.null
+		w.create = d.Create(r.op)
+		w.path, w.null = w.create.Path, w.create.Null
 	case zoodefs.OpDelete, zoodefs.OpCheck:
-		w.path, w.null = d.nullablePath()
-		w.version = d.int()
+		w.path, w.null = d.NullablePath()
+		w.version = d.Int()
 	case zoodefs.OpSetData:
-		w.path, w.null = d.nullablePath()
-		w.data, w.version = d.buffer(), d.int()
+		w.path, w.null = d.NullablePath()
+		w.data, w.version = d.Buffer(), d.Int()
 	case zoodefs.OpSetACL:
-		w.path, w.null = d.nullablePath()
-		w.acl, w.version = d.acls(), d.int()
+		w.path, w.null = d.NullablePath()
+		w.acl, w.version = d.ACLs(), d.Int()
 	case zoodefs.OpDeleteContainer:
 		switch {
 		case r.internal:
 			w.path = r.path
 		case p.cfg.traits.readsFirst:
-			w.path = d.path()
+			w.path = d.Path()
 		default:
 			return w, zoodefs.CodeBadArguments // the real server takes the whole frame for a path
 		}
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return w, zoodefs.CodeMarshallingError
 	}
 	return w, zoodefs.CodeOK

@@ -3,12 +3,13 @@ package zkserver
 import (
 	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // answerRead performs a request without a transaction and encodes its result.
-func (r *request) answerRead(e *encoder) zoodefs.Code {
-	d := decoder{b: r.body}
+func (r *request) answerRead(e *jute.Encoder) zoodefs.Code {
+	d := jute.Decoder{B: r.body}
 	switch r.op {
 	case zoodefs.OpPing:
 		return zoodefs.CodeOK
@@ -44,16 +45,16 @@ func (r *request) answerRead(e *encoder) zoodefs.Code {
 	}
 }
 
-func (r *request) answerSync(d *decoder, e *encoder) zoodefs.Code {
-	path, ok := d.text()
-	if d.err != nil {
+func (r *request) answerSync(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	path, ok := d.Text()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	if !ok {
-		e.int(-1)
+		e.Int(-1)
 		return zoodefs.CodeOK
 	}
-	e.text(path)
+	e.Text(path)
 	return zoodefs.CodeOK
 }
 
@@ -78,75 +79,75 @@ func (r *request) addOneShot(k tableKind, path string) {
 
 // exists leaves its watch even if there is no node. Whether it takes READ on a node
 // depends on the release.
-func (r *request) exists(d *decoder, e *encoder) zoodefs.Code {
-	w := d.watchedPath()
-	if d.err != nil {
+func (r *request) exists(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	w := d.WatchedPath()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
-	if strings.IndexByte(w.path, 0) >= 0 {
+	if strings.IndexByte(w.Path, 0) >= 0 {
 		return zoodefs.CodeBadArguments
 	}
-	n := r.s.tree.nodes[w.path]
+	n := r.s.tree.nodes[w.Path]
 	if r.s.cfg.traits.existsReads && n != nil && !permitted(n.acl, zoodefs.PermRead, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
-	if w.watch {
-		r.addOneShot(dataTable, w.path)
+	if w.Watch {
+		r.addOneShot(dataTable, w.Path)
 	}
 	if n == nil {
 		return zoodefs.CodeNoNode
 	}
-	e.stat(r.s.tree.stat(n))
+	e.Stat(r.s.tree.stat(n))
 	return zoodefs.CodeOK
 }
 
-func (r *request) getData(d *decoder, e *encoder) zoodefs.Code {
-	w := d.watchedPath()
-	if d.err != nil {
+func (r *request) getData(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	w := d.WatchedPath()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
-	n, code := r.lookup(w.path)
+	n, code := r.lookup(w.Path)
 	if code != zoodefs.CodeOK {
 		return code
 	}
-	if w.watch {
-		r.addOneShot(dataTable, w.path)
+	if w.Watch {
+		r.addOneShot(dataTable, w.Path)
 	}
-	e.buffer(n.data)
-	e.stat(r.s.tree.stat(n))
+	e.Buffer(n.data)
+	e.Stat(r.s.tree.stat(n))
 	return zoodefs.CodeOK
 }
 
-func (r *request) getChildren(d *decoder, e *encoder, stat bool) zoodefs.Code {
-	w := d.watchedPath()
-	if d.err != nil {
+func (r *request) getChildren(d *jute.Decoder, e *jute.Encoder, stat bool) zoodefs.Code {
+	w := d.WatchedPath()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
-	n, code := r.lookup(w.path)
+	n, code := r.lookup(w.Path)
 	if code != zoodefs.CodeOK {
 		return code
 	}
 	r.listChildren(w, n, e)
 	if stat {
-		e.stat(r.s.tree.stat(n))
+		e.Stat(r.s.tree.stat(n))
 	}
 	return zoodefs.CodeOK
 }
 
 // listChildren encodes the children in an order drawn from the connection's
 // generator, because the real server promises no order.
-func (r *request) listChildren(w watchedPath, n *dataNode, e *encoder) {
-	if w.watch {
-		r.addOneShot(childTable, w.path)
+func (r *request) listChildren(w jute.WatchedPath, n *dataNode, e *jute.Encoder) {
+	if w.Watch {
+		r.addOneShot(childTable, w.Path)
 	}
 	names := byAge(n.children)
 	r.c.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	e.paths(names)
+	e.Paths(names)
 }
 
-func (r *request) getACL(d *decoder, e *encoder) zoodefs.Code {
-	path := d.path()
-	if d.err != nil {
+func (r *request) getACL(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	path := d.Path()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	n := r.s.tree.nodes[path]
@@ -160,45 +161,45 @@ func (r *request) getACL(d *decoder, e *encoder) zoodefs.Code {
 	if !permitted(n.acl, zoodefs.PermAdmin, r.ids) {
 		list = hideDigests(list)
 	}
-	e.acls(list)
-	e.stat(r.s.tree.stat(n))
+	e.ACLs(list)
+	e.Stat(r.s.tree.stat(n))
 	return zoodefs.CodeOK
 }
 
 // multiRead answers each part on its own. If the real server fails half way, the
 // answers so far are in the body of the error.
-func (r *request) multiRead(d *decoder, e *encoder) zoodefs.Code {
-	parts := d.multi(&r.s.cfg)
-	if d.err != nil {
+func (r *request) multiRead(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	parts := d.Multi(r.s.cfg.lacks, r.s.cfg.traits.typedMulti)
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	code := zoodefs.CodeOK
 	for _, p := range parts {
-		if !p.isRead() || p.null {
+		if !p.IsRead() || p.Null {
 			code, r.keepBody = zoodefs.CodeMarshallingError, true
 			break
 		}
-		n, code := r.lookup(p.path)
+		n, code := r.lookup(p.Path)
 		switch {
 		case code != zoodefs.CodeOK:
-			e.multiHeader(zoodefs.OpError, false, code)
-			e.int(int32(code))
-		case p.op == zoodefs.OpGetData:
-			e.multiHeader(zoodefs.OpGetData, false, zoodefs.CodeOK)
-			e.buffer(n.data)
-			e.stat(r.s.tree.stat(n))
+			e.MultiHeader(zoodefs.OpError, false, code)
+			e.Int(int32(code))
+		case p.Op == zoodefs.OpGetData:
+			e.MultiHeader(zoodefs.OpGetData, false, zoodefs.CodeOK)
+			e.Buffer(n.data)
+			e.Stat(r.s.tree.stat(n))
 		default:
-			e.multiHeader(zoodefs.OpGetChildren, false, zoodefs.CodeOK)
-			r.listChildren(watchedPath{path: p.path}, n, e)
+			e.MultiHeader(zoodefs.OpGetChildren, false, zoodefs.CodeOK)
+			r.listChildren(jute.WatchedPath{Path: p.Path}, n, e)
 		}
 	}
-	e.multiHeader(zoodefs.OpError, true, -1)
+	e.MultiHeader(zoodefs.OpError, true, -1)
 	return code
 }
 
-func (r *request) getEphemerals(d *decoder, e *encoder) zoodefs.Code {
-	prefix, _ := d.text()
-	if d.err != nil {
+func (r *request) getEphemerals(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	prefix, _ := d.Text()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	owned := byAge(r.s.tree.ephemerals[r.session])
@@ -212,31 +213,31 @@ func (r *request) getEphemerals(d *decoder, e *encoder) zoodefs.Code {
 		owned = kept
 	}
 	r.c.rng.Shuffle(len(owned), func(i, j int) { owned[i], owned[j] = owned[j], owned[i] })
-	e.paths(owned)
+	e.Paths(owned)
 	return zoodefs.CodeOK
 }
 
-func (r *request) getAllChildrenNumber(d *decoder, e *encoder) zoodefs.Code {
-	path := d.path()
-	if d.err != nil {
+func (r *request) getAllChildrenNumber(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	path := d.Path()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	if _, code := r.lookup(path); code != zoodefs.CodeOK {
 		return code
 	}
-	e.int(r.s.tree.descendants(path))
+	e.Int(r.s.tree.descendants(path))
 	return zoodefs.CodeOK
 }
 
 // whoAmI lists the identities of the connection, without the secrets of digests.
-func (r *request) whoAmI(e *encoder) {
-	e.int(int32(len(r.ids)))
+func (r *request) whoAmI(e *jute.Encoder) {
+	e.Int(int32(len(r.ids)))
 	for _, id := range r.ids {
-		e.text(id.scheme)
+		e.Text(id.scheme)
 		user := id.id
 		if id.scheme == "digest" {
 			user, _, _ = strings.Cut(user, ":")
 		}
-		e.text(user)
+		e.Text(user)
 	}
 }

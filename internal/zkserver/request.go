@@ -1,9 +1,11 @@
 package zkserver
 
 import (
+	"context"
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -70,24 +72,24 @@ type Request struct {
 // describe reads what hooks, rules and the log show of a request. It leaves a
 // malformed body out; the answer of the server will say so.
 func (r *request) describe() {
-	d := decoder{b: r.body}
+	d := jute.Decoder{B: r.body}
 	switch r.op {
 	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		r.path, _ = d.text()
-		d.take(int(max(d.int(), 0))) // the data may be large: it is not copied
-		d.acls()
-		r.flags = d.int()
+		r.path, _ = d.Text()
+		d.Take(int(max(d.Int(), 0))) // the data may be large: it is not copied
+		d.ACLs()
+		r.flags = d.Int()
 	case zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpGetChildren, zoodefs.OpGetChildren2:
-		w := d.watchedPath()
-		r.path, r.watch = w.path, w.watch
+		w := d.WatchedPath()
+		r.path, r.watch = w.Path, w.Watch
 	case zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL, zoodefs.OpSync, zoodefs.OpCheck, zoodefs.OpCheckWatches,
 		zoodefs.OpRemoveWatches, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpAddWatch:
-		r.path, _ = d.text()
+		r.path, _ = d.Text()
 	case zoodefs.OpMulti, zoodefs.OpMultiRead:
-		for _, p := range d.multi(&r.s.cfg) {
-			r.paths = append(r.paths, p.path)
+		for _, p := range d.Multi(r.s.cfg.lacks, r.s.cfg.traits.typedMulti) {
+			r.paths = append(r.paths, p.Path)
 		}
-		r.unknownPart = errors.Is(d.err, errUnknownPart)
+		r.unknownPart = errors.Is(d.Err, jute.ErrUnknownPart)
 		if len(r.paths) > 0 {
 			r.path = r.paths[0]
 		}
@@ -143,4 +145,42 @@ func isWrite(op zoodefs.Op) bool {
 	default:
 		return false
 	}
+}
+
+// Verdict says what becomes of one request. The zero Verdict lets it pass.
+type Verdict struct {
+	Drop       bool         // close the connection and do not apply the request
+	LoseReply  bool         // apply the request and close the connection without the reply
+	CloseAfter bool         // apply, answer, then close the connection
+	Ignore     bool         // neither apply nor answer the request
+	Stall      bool         // apply the request, then deliver nothing more
+	Fail       zoodefs.Code // answer with this code and do not apply the request
+	Delay      time.Duration
+	ReplyDelay time.Duration
+	// Before runs when the request has arrived, After before its reply is sent.
+	// The context ends when the server closes.
+	Before, After []func(context.Context, Request)
+	// Names are the names of the faults, for the log.
+	Names string
+}
+
+// Judge decides about a request. The server calls it with its mutex held, so it
+// must not call the server. draw returns the next number in [0,1) of the
+// connection's own generator.
+type Judge func(r Request, draw func() float64) Verdict
+
+// SetJudge makes judge decide about every request and every handshake from now
+// on.
+func (s *Server) SetJudge(judge Judge) {
+	s.mu.Lock()
+	s.judge = judge
+	s.mu.Unlock()
+}
+
+// judged asks the judge about a request. The mutex is held.
+func (s *Server) judged(r *request) Verdict {
+	if s.judge == nil {
+		return Verdict{}
+	}
+	return s.judge(r.public(), r.c.rng.Float64)
 }

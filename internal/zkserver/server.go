@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -37,7 +39,7 @@ type Server struct {
 	watches   *watchManager
 	sessions  map[int64]*session
 	clients   map[string]*ClientLink
-	timetable *timetable
+	timetable *pipe.Timetable
 	conns     map[*conn]struct{}
 	links     map[*link]struct{}
 
@@ -52,7 +54,7 @@ type Server struct {
 	partitioned bool
 	readOnly    bool
 	maxConns    int
-	held        holdCause
+	held        pipe.HoldCause
 	changed     chan struct{} // closed at each change of the flags above
 	eventDelay  time.Duration
 	wallOffset  time.Duration
@@ -107,7 +109,7 @@ func newServer(cfg config) *Server {
 		stats:    newServerStats(),
 		logDelay: cfg.CommitDelay,
 	}
-	s.timetable = newTimetable(s.epoch)
+	s.timetable = pipe.NewTimetable(s.epoch)
 	s.ctx, s.cancel = context.WithCancel(lifetime{})
 	s.rng = s.generator("", 0, streamServer)
 	s.watches = newWatchManager(&s.cfg, s.deliver)
@@ -208,7 +210,7 @@ func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
 
 // deliver hands an event to a watching connection, unless its client may not read
 // the node (CVE-2024-23944).
-func (s *Server) deliver(c *conn, t zoodefs.EventType, path string, zxid int64, a []acl) {
+func (s *Server) deliver(c *conn, t zoodefs.EventType, path string, zxid int64, a []jute.ACL) {
 	if !permitted(a, zoodefs.PermRead, c.auth) {
 		return
 	}

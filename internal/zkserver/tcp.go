@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
 
 // ErrListening is the error of a second [Server.Listen].
@@ -141,16 +143,16 @@ const maxBridged = 1 << 20
 
 // bridgeUp carries bytes from the socket to the server until the socket ends. The
 // other direction may go on.
-func bridgeUp(end *linkEnd, c net.Conn) {
+func bridgeUp(end *pipe.End, c net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := c.Read(buf)
 		if n > 0 {
 			_, _ = end.Write(buf[:n]) // fails only after bridgeDown is done
-			end.out.awaitRoom(maxBridged)
+			end.Out.AwaitRoom(maxBridged)
 		}
 		if err != nil {
-			end.out.closeWrite()
+			end.Out.CloseWrite()
 			return
 		}
 	}
@@ -158,7 +160,7 @@ func bridgeUp(end *linkEnd, c net.Conn) {
 
 // bridgeDown carries bytes to the socket until the server's stream ends, and then
 // closes both.
-func bridgeDown(end *linkEnd, c net.Conn) {
+func bridgeDown(end *pipe.End, c net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := end.Read(buf)
@@ -173,4 +175,32 @@ func bridgeDown(end *linkEnd, c net.Conn) {
 	}
 	_ = c.Close() // ends bridgeUp
 	_ = end.Close()
+}
+
+// link is a connection between a client and the server.
+type link struct {
+	up, down *pipe.Half // client to server, server to client
+	owner    *ClientLink
+	tcp      net.Conn // set when the client's end is bridged to a socket
+
+	clientGone, serverGone bool // guarded by the server's mutex
+}
+
+func (k *link) hold(c pipe.HoldCause) {
+	k.up.Hold(c)
+	k.down.Hold(c)
+}
+
+func (k *link) release(c pipe.HoldCause) {
+	k.up.Release(c)
+	k.down.Release(c)
+}
+
+// abort ends the connection at once for both sides.
+func (k *link) abort() {
+	k.up.Abort()
+	k.down.Abort()
+	if k.tcp != nil {
+		_ = k.tcp.Close() // its reader hears of it
+	}
 }

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -41,10 +42,10 @@ type watchManager struct {
 	// recursive counts the recursive watches of a table. If it is zero, trigger does
 	// not look at the ancestors.
 	recursive [tableCount]int
-	deliver   func(c *conn, t zoodefs.EventType, path string, zxid int64, a []acl)
+	deliver   func(c *conn, t zoodefs.EventType, path string, zxid int64, a []jute.ACL)
 }
 
-func newWatchManager(cfg *config, deliver func(*conn, zoodefs.EventType, string, int64, []acl)) *watchManager {
+func newWatchManager(cfg *config, deliver func(*conn, zoodefs.EventType, string, int64, []jute.ACL)) *watchManager {
 	w := &watchManager{
 		single: !cfg.traits.manyModes, namesWatch: cfg.has(QuirkEventOfWatch), deliver: deliver,
 	}
@@ -106,7 +107,7 @@ func (w *watchManager) set(k tableKind, path string, c *conn, old, now watchMode
 // ancestors, except the connections in skip. It returns the connections that it
 // told.
 func (w *watchManager) trigger(
-	k tableKind, ev zoodefs.EventType, path string, zxid int64, a []acl, skip map[*conn]struct{},
+	k tableKind, ev zoodefs.EventType, path string, zxid int64, a []jute.ACL, skip map[*conn]struct{},
 ) map[*conn]struct{} {
 	var told map[*conn]struct{}
 	tell := func(c *conn, path string) {

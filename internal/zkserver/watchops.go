@@ -1,16 +1,19 @@
 package zkserver
 
-import "github.com/docent-go/docent/internal/zoodefs"
+import (
+	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zoodefs"
+)
 
 // setWatches sets the watches of a client that has come back. The client is told at
 // once of everything that changed after the zxid that it saw last.
-func (r *request) setWatches(d *decoder) zoodefs.Code {
-	since := d.long()
-	lists := [][]string{d.paths(), d.paths(), d.paths()}
+func (r *request) setWatches(d *jute.Decoder) zoodefs.Code {
+	since := d.Long()
+	lists := [][]string{d.Paths(), d.Paths(), d.Paths()}
 	if r.op == zoodefs.OpSetWatches2 {
-		lists = append(lists, d.paths(), d.paths())
+		lists = append(lists, d.Paths(), d.Paths())
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	if r.c.dead {
@@ -77,16 +80,16 @@ func (r *request) addPersistent(path string, m watchMode) {
 	}
 }
 
-func (r *request) addWatch(d *decoder, e *encoder) zoodefs.Code {
-	path := d.path()
-	mode := d.int()
-	if d.err != nil || mode < 0 || mode > 1 {
+func (r *request) addWatch(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
+	path := d.Path()
+	mode := d.Int()
+	if d.Err != nil || mode < 0 || mode > 1 {
 		return zoodefs.CodeMarshallingError
 	}
 	if !r.c.dead {
 		r.addPersistent(path, []watchMode{watchPersistent, watchRecursive}[mode])
 	}
-	e.int(0)
+	e.Int(0)
 	return zoodefs.CodeOK
 }
 
@@ -100,10 +103,10 @@ const (
 )
 
 // watchRemoval answers checkWatches and removeWatches.
-func (r *request) watchRemoval(d *decoder) zoodefs.Code {
-	path := d.path()
-	kind := d.int()
-	if d.err != nil {
+func (r *request) watchRemoval(d *jute.Decoder) zoodefs.Code {
+	path := d.Path()
+	kind := d.Int()
+	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
 	const all = watchOnce | watchPersistent | watchRecursive

@@ -1,4 +1,4 @@
-package zkserver
+package pipe
 
 import (
 	"math/rand/v2"
@@ -16,25 +16,26 @@ const (
 	instants = uint64(period - reserved)
 )
 
-// timetable gives each direction of each connection an instant of its own in every
+// Timetable gives each direction of each connection an instant of its own in every
 // period, at which nothing else is delivered. With random latencies alone two
 // frames rarely arrive at one instant, where the scheduler would decide about their
 // order. Among the thousands of frames of a simulation it happens. The members of
 // an ensemble share a timetable. Their mutex guards it.
-type timetable struct {
+type Timetable struct {
 	epoch time.Time
 	taken map[uint64]bool
 }
 
-func newTimetable(epoch time.Time) *timetable {
-	return &timetable{epoch: epoch, taken: map[uint64]bool{}}
+// NewTimetable returns a timetable whose lanes are all free.
+func NewTimetable(epoch time.Time) *Timetable {
+	return &Timetable{epoch: epoch, taken: map[uint64]bool{}}
 }
 
-// take returns a lane that no other connection has. It is drawn from rng, so it
+// Take returns a lane that no other connection has. It is drawn from rng, so it
 // depends on other connections only if they have taken the lane that was drawn.
 // About a thousand connections can have lanes of their own; after that lanes are
 // shared.
-func (t *timetable) take(rng *rand.Rand) lane {
+func (t *Timetable) Take(rng *rand.Rand) Lane {
 	number := rng.Uint64N(instants)
 	for range instants {
 		if !t.taken[number] {
@@ -43,19 +44,20 @@ func (t *timetable) take(rng *rand.Rand) lane {
 		number = (number + 1) % instants
 	}
 	t.taken[number] = true
-	return lane{t.epoch, number}
+	return Lane{t.epoch, number}
 }
 
-func (t *timetable) free(l lane) { delete(t.taken, l.number) }
+// Free gives a lane back.
+func (t *Timetable) Free(l Lane) { delete(t.taken, l.number) }
 
-// lane is one direction of one connection in a timetable.
-type lane struct {
+// Lane is one direction of one connection in a timetable.
+type Lane struct {
 	epoch  time.Time
 	number uint64
 }
 
-// from returns the first instant of the lane that is not before t.
-func (l lane) from(t time.Time) time.Time {
+// From returns the first instant of the lane that is not before t.
+func (l Lane) From(t time.Time) time.Time {
 	n := int64(t.Sub(l.epoch) / period)
 	for {
 		at := l.epoch.Add(time.Duration(n*int64(period)) + l.within(uint64(n)))
@@ -69,18 +71,18 @@ func (l lane) from(t time.Time) time.Time {
 // within returns the lane's instant in the nth period. From one period to the next
 // all lanes change places. A timer that fires a whole number of periods after a
 // delivery must not meet the next delivery of the same lane.
-func (l lane) within(n uint64) time.Duration {
+func (l Lane) within(n uint64) time.Duration {
 	turn := n * 0x9e3779b97f4a7c15 >> 32
 	return reserved + time.Duration((l.number+turn)%instants)
 }
 
-// latency is the range of a delay.
-type latency struct{ min, max time.Duration }
+// Latency is the range of a delay.
+type Latency struct{ Min, Max time.Duration }
 
-// draw returns a delay.
-func (l latency) draw(rng *rand.Rand) time.Duration {
-	if l.max <= l.min {
-		return l.min
+// Draw returns a delay.
+func (l Latency) Draw(rng *rand.Rand) time.Duration {
+	if l.Max <= l.Min {
+		return l.Min
 	}
-	return l.min + time.Duration(rng.Int64N(int64(l.max-l.min)+1))
+	return l.Min + time.Duration(rng.Int64N(int64(l.Max-l.Min)+1))
 }

@@ -1,4 +1,7 @@
-package zkserver
+// Package pipe is the network in memory: a connection of two halves, of which each
+// delivers with a latency of its own. The chunks of one direction arrive at instants at
+// which no other direction of a timetable delivers.
+package pipe
 
 import (
 	"io"
@@ -10,15 +13,16 @@ import (
 	"time"
 )
 
-// holdCause is a set of reasons why a direction of a link delivers nothing.
-type holdCause uint8
+// HoldCause is a set of reasons why a direction of a link delivers nothing.
+type HoldCause uint8
 
+// Causes.
 const (
-	holdFrozen holdCause = 1 << iota
-	holdPartition
-	holdPaused
-	holdStalled
-	holdHalted
+	HoldFrozen HoldCause = 1 << iota
+	HoldPartition
+	HoldPaused
+	HoldStalled
+	HoldHalted
 )
 
 // chunk is what one Write put in. It is delivered as a whole, at its time or
@@ -29,11 +33,11 @@ type chunk struct {
 	eof bool
 }
 
-// half is one direction of a link: an unbounded buffer whose contents become
+// Half is one direction of a link: an unbounded buffer whose contents become
 // readable after a seeded delay. Writing never blocks, as on a network with deep
 // buffers, so no caller waits for a reader while it holds a mutex. All waiting is
 // on a condition, which lets the clock of a synctest bubble advance.
-type half struct {
+type Half struct {
 	mu     sync.Mutex // guards the rest; no other mutex is taken under it
 	cond   sync.Cond
 	queue  []chunk
@@ -43,11 +47,11 @@ type half struct {
 	ended      bool // the writer closed; the last chunk says so to the reader
 	readerGone bool
 	aborted    bool
-	held       holdCause
+	held       HoldCause
 
-	latency latency
+	latency Latency
 	rng     *rand.Rand
-	lane    lane
+	Lane    Lane
 	last    time.Time // when the newest chunk will be delivered
 
 	deadline time.Time // of the reader
@@ -55,15 +59,16 @@ type half struct {
 	timer    *time.Timer
 }
 
-func newHalf(rng *rand.Rand, l latency, t lane) *half {
-	h := &half{rng: rng, latency: l, lane: t}
+// NewHalf returns a direction that delivers in the lane t.
+func NewHalf(rng *rand.Rand, l Latency, t Lane) *Half {
+	h := &Half{rng: rng, latency: l, Lane: t}
 	h.cond.L = &h.mu
 	return h
 }
 
-// write queues p and keeps it. extra is added to the latency. What is written later
+// Write queues p and keeps it. extra is added to the latency. What is written later
 // is not delivered earlier.
-func (h *half) write(p []byte, extra time.Duration) {
+func (h *Half) Write(p []byte, extra time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended || h.readerGone || h.aborted {
@@ -72,8 +77,8 @@ func (h *half) write(p []byte, extra time.Duration) {
 	h.push(chunk{b: p}, extra)
 }
 
-// closeWrite queues the end of the stream behind everything that was written.
-func (h *half) closeWrite() {
+// CloseWrite queues the end of the stream behind everything that was written.
+func (h *Half) CloseWrite() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
@@ -83,8 +88,8 @@ func (h *half) closeWrite() {
 	h.ended = true
 }
 
-func (h *half) push(c chunk, extra time.Duration) {
-	if d := h.latency.draw(h.rng) + extra; d > 0 {
+func (h *Half) push(c chunk, extra time.Duration) {
+	if d := h.latency.Draw(h.rng) + extra; d > 0 {
 		c.at = h.after(time.Now().Add(d))
 	}
 	if len(h.queue) == 0 {
@@ -101,27 +106,27 @@ func (h *half) push(c chunk, extra time.Duration) {
 
 // after returns when a chunk is delivered that is due at t. It comes later than the
 // chunks before it, because the reader must not get several at one instant.
-func (h *half) after(t time.Time) time.Time {
+func (h *Half) after(t time.Time) time.Time {
 	if next := h.last.Add(1); t.Before(next) {
 		t = next
 	}
-	h.last = h.lane.from(t)
+	h.last = h.Lane.From(t)
 	return h.last
 }
 
-// again returns a delay of one more latency; zero without latency.
-func (h *half) again() time.Duration {
+// Again returns a delay of one more latency; zero without latency.
+func (h *Half) Again() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d := h.latency.draw(h.rng)
+	d := h.latency.Draw(h.rng)
 	if d <= 0 {
 		return 0
 	}
-	return time.Until(h.lane.from(time.Now().Add(d)))
+	return time.Until(h.Lane.From(time.Now().Add(d)))
 }
 
 // read copies the bytes that have arrived, or waits until some arrive.
-func (h *half) read(p []byte) (int, error) {
+func (h *Half) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
@@ -143,11 +148,11 @@ func (h *half) read(p []byte) (int, error) {
 	}
 }
 
-func (h *half) expired(now time.Time) bool {
+func (h *Half) expired(now time.Time) bool {
 	return h.paused.IsZero() && !h.deadline.IsZero() && !now.Before(h.deadline)
 }
 
-func (h *half) take(p []byte) (int, error) {
+func (h *Half) take(p []byte) (int, error) {
 	c := &h.queue[0]
 	if c.eof {
 		return 0, io.EOF
@@ -165,7 +170,7 @@ func (h *half) take(p []byte) (int, error) {
 
 // arm sets the timer to the next instant at which a waiting reader has something to
 // do.
-func (h *half) arm(now time.Time) {
+func (h *Half) arm(now time.Time) {
 	var at time.Time
 	if h.paused.IsZero() {
 		at = h.deadline
@@ -183,13 +188,13 @@ func (h *half) arm(now time.Time) {
 	h.timer.Reset(at.Sub(now))
 }
 
-func (h *half) wake() {
+func (h *Half) wake() {
 	h.mu.Lock()
 	h.cond.Broadcast()
 	h.mu.Unlock()
 }
 
-func (h *half) setDeadline(t time.Time) {
+func (h *Half) setDeadline(t time.Time) {
 	h.mu.Lock()
 	h.deadline = t
 	h.cond.Broadcast()
@@ -197,22 +202,22 @@ func (h *half) setDeadline(t time.Time) {
 }
 
 // closeRead makes readers fail. What is queued or written later is lost.
-func (h *half) closeRead() {
+func (h *Half) closeRead() {
 	h.mu.Lock()
 	h.readerGone = true
 	h.clear()
 	h.mu.Unlock()
 }
 
-// abort ends the direction at once, even if it is held.
-func (h *half) abort() {
+// Abort ends the direction at once, even if it is held.
+func (h *Half) Abort() {
 	h.mu.Lock()
 	h.aborted = true
 	h.clear()
 	h.mu.Unlock()
 }
 
-func (h *half) clear() {
+func (h *Half) clear() {
 	h.queue, h.room, h.unread = nil, nil, 0
 	if h.timer != nil {
 		h.timer.Stop()
@@ -220,16 +225,16 @@ func (h *half) clear() {
 	h.cond.Broadcast()
 }
 
-// hold stops delivery for a cause.
-func (h *half) hold(c holdCause) {
+// Hold stops delivery for a cause.
+func (h *Half) Hold(c HoldCause) {
 	h.mu.Lock()
 	h.held |= c
 	h.mu.Unlock()
 }
 
-// release ends a cause. When no cause is left, delivery goes on after one more
+// Release ends a cause. When no cause is left, delivery goes on after one more
 // latency. So links that are released together do not deliver at one instant.
-func (h *half) release(c holdCause) {
+func (h *Half) Release(c HoldCause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.held&c == 0 {
@@ -239,7 +244,7 @@ func (h *half) release(c holdCause) {
 	if h.held != 0 {
 		return
 	}
-	if d := h.latency.draw(h.rng); d > 0 {
+	if d := h.latency.Draw(h.rng); d > 0 {
 		at := time.Now().Add(d)
 		h.last = time.Time{}
 		for i := range h.queue {
@@ -253,8 +258,8 @@ func (h *half) release(c holdCause) {
 	h.cond.Broadcast()
 }
 
-// pause makes the reader's deadline stand still.
-func (h *half) pause() {
+// Pause makes the reader's deadline stand still.
+func (h *Half) Pause() {
 	h.mu.Lock()
 	if h.paused.IsZero() {
 		h.paused = time.Now()
@@ -262,8 +267,8 @@ func (h *half) pause() {
 	h.mu.Unlock()
 }
 
-// resume lets the deadline run again, later by the time in between.
-func (h *half) resume() {
+// Resume lets the deadline run again, later by the time in between.
+func (h *Half) Resume() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.paused.IsZero() {
@@ -276,15 +281,16 @@ func (h *half) resume() {
 	h.cond.Broadcast()
 }
 
-func (h *half) setLatency(lo, hi time.Duration) {
+// SetLatency changes the latency of what is written from now on.
+func (h *Half) SetLatency(lo, hi time.Duration) {
 	h.mu.Lock()
-	h.latency = latency{lo, hi}
+	h.latency = Latency{Min: lo, Max: hi}
 	h.mu.Unlock()
 }
 
-// awaitRoom waits until fewer than limit bytes are unread, or until no reader will
+// AwaitRoom waits until fewer than limit bytes are unread, or until no reader will
 // read them.
-func (h *half) awaitRoom(limit int) {
+func (h *Half) AwaitRoom(limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.unread >= limit && !h.readerGone && !h.aborted && !h.ended {
