@@ -65,18 +65,6 @@ func (s *sessionState) Outcome(ctx context.Context, x *wire.Exchange, err error)
 	return s.outcome(ctx, x, err)
 }
 
-// Standing is what is known of the session's end. A server may keep a session that is over.
-func (s *sessionState) Standing() duties.Standing {
-	switch {
-	case s.lingers():
-		return duties.Lingers
-	case s.over() != nil:
-		return duties.Over
-	default:
-		return duties.Stands
-	}
-}
-
 // deleteInBackground is inside.Functions.DeleteInBackground.
 func deleteInBackground(s *Session, path string, gone func()) error {
 	full, err := s.full(path)
@@ -122,13 +110,18 @@ func (s *sessionState) linger() {
 	}
 }
 
-// lingers reports whether a server may keep s, which is over.
-func (s *sessionState) lingers() bool {
-	cause := s.link.Cause()
-	if cause == nil || !s.unburied(cause) {
-		return false
+// Standing is what is known of the session's end. It lingers while a server may keep it.
+func (s *sessionState) Standing() duties.Standing {
+	if s.over() == nil {
+		return duties.Stands
+	}
+	if cause := s.link.Cause(); cause == nil || !s.unburied(cause) {
+		return duties.Over
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.kept.IsZero() || time.Now().Before(s.kept)
+	if s.kept.IsZero() || time.Now().Before(s.kept) {
+		return duties.Lingers
+	}
+	return duties.Over
 }

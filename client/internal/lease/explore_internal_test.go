@@ -105,7 +105,7 @@ func (w *leaseWorld) life() int16 { return int16(w.terms().Life.Round(quarter) /
 
 // bounds are how often something may happen.
 type bounds struct {
-	freezes, sleeps, restores, steps, cuts, shortens, claims, gone int8
+	freezes, sleeps, restores, steps, cuts, shortens, writes, claims, gone int8
 }
 
 // leaseModel bounds what may happen. bug is planted.
@@ -126,6 +126,7 @@ const (
 	fires      // the timer
 	commits    // the server, with the newest sign of life
 	commitsOld // the server, with one that is a heartbeat older
+	writes     // somebody, and is answered at once
 	answers
 	saysGone // answers that the node of the first claim is gone
 	givesUp  // the shell, on a heartbeat
@@ -144,7 +145,7 @@ const (
 
 var moveNames = []string{
 	"time passes", "the machine sleeps", "the machine is restored", "the wall clock is set on", "the wall clock is set back", "the timer fires", "the server commits", "the server commits, and the leader has an older sign",
-	"the answer comes", "the answer says that a node is gone", "the answer is awaited no more", "a broken heartbeat ends", "an old heartbeat ends",
+	"somebody writes", "the answer comes", "the answer says that a node is gone", "the answer is awaited no more", "a broken heartbeat ends", "an old heartbeat ends",
 	"the connection is cut", "the connection stands", "the connection stands, with a shorter timeout", "the server ends the session", "0 holds", "1 holds", "1 holds on the node of 0", "0 releases", "1 releases",
 }
 
@@ -304,6 +305,7 @@ func (p *leaseModel) moves(w *leaseWorld, moves []leaseMove) []leaseMove {
 	add(fires, overdue)
 	add(commits, w.now.stage == sent && w.up && !w.ended)
 	add(commitsOld, w.now.stage == sent && w.up && !w.ended)
+	add(writes, w.up && !w.ended && w.writes > 0)
 	add(answers, w.now.stage == committed && w.up)
 	add(saysGone, w.now.stage == sent && w.up && !w.ended && w.gone > 0 && w.claims[0].state == held)
 	add(givesUp, w.now.stage != noFlight && w.now.stage != broken && w.now.age >= w.now.patience && !p.fair)
@@ -456,6 +458,11 @@ func (p *leaseModel) apply(w *leaseWorld, move leaseMove) error {
 		if w.armed && w.timer <= 0 {
 			return errors.New("the timer fires again at once")
 		}
+	case writes:
+		w.writes--
+		if w.heard = min(w.heard, relay); relay <= w.alive {
+			w.alive, w.off, w.proofSent = relay, off{}, 0
+		}
 	case answers:
 		if age := w.now.age + w.now.behind; age < w.alive {
 			w.alive, w.off, w.proofSent = age, w.now.off, w.now.age
@@ -574,16 +581,17 @@ func (p *leaseModel) machine() *explore.Machine[leaseWorld, leaseMove] {
 
 func leaseModels() map[string]*leaseModel {
 	all := map[string]*leaseModel{
-		"well":       {fair: true, bounds: bounds{claims: 2}},
+		"well":       {fair: true, bounds: bounds{writes: 1, claims: 2}},
 		"a cut":      {bounds: bounds{cuts: 1, shortens: 1, claims: 1}},
-		"sleep":      {bounds: bounds{sleeps: 1, freezes: 1, claims: 1}},
+		"sleep":      {bounds: bounds{sleeps: 1, freezes: 1, writes: 1, claims: 1}},
 		"restored":   {bounds: bounds{restores: 1, freezes: 1, claims: 1}},
 		"wall clock": {bounds: bounds{steps: 2, claims: 1}},
-		"two":        {bounds: bounds{claims: 2}},
+		"two":        {bounds: bounds{writes: 1, claims: 2}},
 		"gone":       {bounds: bounds{claims: 2, gone: 1}},
 	}
 	if os.Getenv("DOCENT_EXPLORE_LONG") != "" {
-		all["two, a cut"] = &leaseModel{bounds: bounds{cuts: 1, shortens: 1, claims: 2}}
+		all["a cut, a write"] = &leaseModel{bounds: bounds{cuts: 1, shortens: 1, writes: 1, claims: 1}}
+		all["two, a cut"] = &leaseModel{bounds: bounds{cuts: 1, claims: 2}}
 		all["cuts and freezes"] = &leaseModel{bounds: bounds{cuts: 2, freezes: 1, sleeps: 1, claims: 1}}
 		all["all of it"] = &leaseModel{bounds: bounds{cuts: 1, freezes: 1, sleeps: 1, claims: 2, gone: 1}} // minutes
 	}
@@ -597,7 +605,7 @@ func TestExploreLease(t *testing.T) {
 	for name, p := range leaseModels() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			explore.Whole(t, p.machine(), 20_000_000)
+			explore.Whole(t, p.machine(), 60_000_000)
 		})
 	}
 }
