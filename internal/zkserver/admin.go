@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -42,7 +44,7 @@ func (s *Server) Delete(path string) zoodefs.Code {
 // while the log is slow.
 func (s *Server) perform(op zoodefs.Op, path string, body []byte) zoodefs.Code {
 	r := &request{
-		s: s, op: op, path: path, body: body, internal: true, ids: []authID{{"super", ""}},
+		s: s, op: op, path: path, body: body, internal: true, ids: []access.ID{{Scheme: "super"}},
 	}
 	s.mu.Lock()
 	s.submit(r)
@@ -234,13 +236,13 @@ func (s *Server) Watches() []Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Watch
-	for k, t := range s.watches.tables {
-		for path, conns := range t.byPath {
+	for k, t := range s.watches.Tables {
+		for path, conns := range t.ByPath {
 			for c, m := range conns {
 				out = append(out, Watch{
 					Path: path, Client: c.owner.name, Session: c.session,
-					Children:   tableKind(k) == childTable,
-					Persistent: m&watchPersistent != 0, Recursive: m&watchRecursive != 0,
+					Children:   watch.TableKind(k) == watch.ChildTable,
+					Persistent: m&watch.Persistent != 0, Recursive: m&watch.Recursive != 0,
 				})
 			}
 		}
@@ -256,7 +258,7 @@ func (s *Server) Watches() []Watch {
 func (s *Server) WatchCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.watches.size()
+	return s.watches.Size()
 }
 
 // Zxid returns the zxid of the last transaction applied.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
 	"github.com/docent-go/docent/internal/zoodefs"
@@ -40,7 +41,7 @@ type conn struct {
 	ready chan struct{} // closed when the handshake has been answered
 
 	rng       *rand.Rand
-	auth      []authID
+	auth      []access.ID
 	session   int64
 	timeout   time.Duration
 	oldClient bool
@@ -59,7 +60,7 @@ func newConn(s *Server, id int, cl *ClientLink, k *link, end *pipe.End) *conn {
 		rng: s.generator(cl.name, cl.dials, streamConn),
 	}
 	c.stats = newConnStats(time.Now())
-	c.auth = []authID{{"ip", hostOf(end.Remote)}}
+	c.auth = []access.ID{{Scheme: "ip", Name: hostOf(end.Remote)}}
 	return c
 }
 

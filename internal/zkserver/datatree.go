@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -21,12 +22,12 @@ type dataTree struct {
 	ttls       map[string]struct{}
 	lastZxid   int64
 	made       uint64 // how many nodes have been made; the age of the newest
-	watches    *watchManager
+	watches    *watch.Manager[conn]
 	// showsContainers makes the Stat of a container show its stored owner.
 	showsContainers bool
 }
 
-func newDataTree(w *watchManager, cfg *config) *dataTree {
+func newDataTree(w *watch.Manager[conn], cfg *config) *dataTree {
 	t := &dataTree{
 		nodes:      map[string]*dataNode{},
 		ephemerals: map[int64]map[string]uint64{},
@@ -194,17 +195,9 @@ func (t *dataTree) create(x *txn) (jute.Stat, zoodefs.Code) {
 	case ownerNone:
 	}
 	st := t.stat(n)
-	t.watches.trigger(dataTable, zoodefs.EventNodeCreated, x.path, x.zxid, n.acl, nil)
-	t.watches.trigger(childTable, zoodefs.EventNodeChildrenChanged, rootName(parentPath), x.zxid, parent.acl, nil)
+	t.watches.Trigger(watch.DataTable, zoodefs.EventNodeCreated, x.path, x.zxid, n.acl, nil)
+	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeChildrenChanged, watch.RootName(parentPath), x.zxid, parent.acl, nil)
 	return st, zoodefs.CodeOK
-}
-
-// rootName returns the name of a parent path in the tables of watches.
-func rootName(path string) string {
-	if path == "" {
-		return "/"
-	}
-	return path
 }
 
 func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
@@ -224,9 +217,9 @@ func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
 	if owned := t.ephemerals[n.stat.owner]; owned != nil {
 		delete(owned, path)
 	}
-	told := t.watches.trigger(dataTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, nil)
-	t.watches.trigger(childTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, told)
-	t.watches.trigger(childTable, zoodefs.EventNodeChildrenChanged, rootName(parentPath), zxid, parent.acl, nil)
+	told := t.watches.Trigger(watch.DataTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, nil)
+	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, told)
+	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeChildrenChanged, watch.RootName(parentPath), zxid, parent.acl, nil)
 	return zoodefs.CodeOK
 }
 
@@ -238,7 +231,7 @@ func (t *dataTree) setData(x *txn) (jute.Stat, zoodefs.Code) {
 	n.data = x.data
 	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
 	st := t.stat(n)
-	t.watches.trigger(dataTable, zoodefs.EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
+	t.watches.Trigger(watch.DataTable, zoodefs.EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
 	return st, zoodefs.CodeOK
 }
 

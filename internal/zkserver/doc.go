@@ -20,7 +20,7 @@
 // (conn.go, handshake.go). The preparation turns a write into a transaction and
 // checks it against the tree as it will be (prep.go). From the log (final.go) or
 // through a quorum (replicate.go) it comes to the tree (datatree.go), which tells
-// the watches (watch.go). The answer leaves in the order of the requests
+// the watches (room watch). The answer leaves in the order of the requests
 // (output.go).
 //
 // # One mutex

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/watch"
 )
 
 // mntr returns gauges, which follow the state of the server, and then counters and
@@ -41,7 +43,7 @@ func (s *Server) mntr() string {
 		{"packets_received", st.received},
 		{"max_client_response_size", st.maxResponse},
 		{"connection_drop_probability", "0.0"},
-		{"watch_count", s.watches.size()},
+		{"watch_count", s.watches.Size()},
 		{"auth_failed_count", 0},
 		{"min_latency", st.latency.min.Milliseconds()},
 		{"max_file_descriptor_count", 0},
@@ -186,26 +188,26 @@ func sortedKeys[V any](m map[int64]V) []int64 {
 // wchs counts connections, paths and watches on data and existence. The real
 // server's summary looks at that table only.
 func (s *Server) wchs() string {
-	t := s.watches.tables[dataTable]
+	t := s.watches.Tables[watch.DataTable]
 	total := 0
-	for _, paths := range t.byConn {
+	for _, paths := range t.ByConn {
 		total += len(paths)
 	}
 	return fmt.Sprintf("%d connections watching %d paths\nTotal watches:%d\n",
-		len(t.byConn), len(t.byPath), total)
+		len(t.ByConn), len(t.ByPath), total)
 }
 
 func (s *Server) wchp() string {
 	var b strings.Builder
-	t := s.watches.tables[dataTable]
-	paths := make([]string, 0, len(t.byPath))
-	for p := range t.byPath {
+	t := s.watches.Tables[watch.DataTable]
+	paths := make([]string, 0, len(t.ByPath))
+	for p := range t.ByPath {
 		paths = append(paths, p)
 	}
 	slices.Sort(paths)
 	for _, p := range paths {
 		var ids []int64
-		for c := range t.byPath[p] {
+		for c := range t.ByPath[p] {
 			ids = append(ids, c.session)
 		}
 		slices.Sort(ids)
@@ -220,7 +222,7 @@ func (s *Server) wchp() string {
 
 func (s *Server) wchc() string {
 	sessions := map[int64][]string{}
-	for c, paths := range s.watches.tables[dataTable].byConn {
+	for c, paths := range s.watches.Tables[watch.DataTable].ByConn {
 		for p := range paths {
 			sessions[c.session] = append(sessions[c.session], p)
 		}

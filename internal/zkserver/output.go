@@ -112,7 +112,7 @@ func (c *conn) close() {
 	}
 	c.dead = true
 	close(c.done)
-	c.s.watches.forget(c)
+	c.s.watches.Forget(c)
 	if ses := c.s.sessions[c.session]; ses != nil && ses.conn == c {
 		ses.conn = nil
 	}

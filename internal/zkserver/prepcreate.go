@@ -3,6 +3,7 @@ package zkserver
 import (
 	"fmt"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -21,7 +22,7 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if !ok {
 		return zoodefs.CodeBadArguments
 	}
-	list, code := fixACL(c.ACL, r.ids, p.cfg.traits.ipv6)
+	list, code := access.FixACL(c.ACL, r.ids, p.cfg.traits.ipv6)
 	if code != zoodefs.CodeOK {
 		return code
 	}
@@ -29,7 +30,7 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if parent == nil {
 		return zoodefs.CodeNoNode
 	}
-	if !permitted(parent.acl, zoodefs.PermCreate, r.ids) {
+	if !access.Permitted(parent.acl, zoodefs.PermCreate, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
 	path := c.Path

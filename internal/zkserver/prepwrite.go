@@ -3,6 +3,7 @@ package zkserver
 import (
 	"slices"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -103,7 +104,7 @@ func (p *prepStage) delete(r *request, x *txn, w write) zoodefs.Code {
 	if parent == nil {
 		return zoodefs.CodeNoNode
 	}
-	if !permitted(parent.acl, zoodefs.PermDelete, r.ids) {
+	if !access.Permitted(parent.acl, zoodefs.PermDelete, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
 	n := p.record(w.path)
@@ -167,7 +168,7 @@ func (p *prepStage) permitted(r *request, path string, perm int32) (*changeRecor
 	if n == nil {
 		return nil, zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, perm, r.ids) {
+	if !access.Permitted(n.acl, perm, r.ids) {
 		return nil, zoodefs.CodeNoAuth
 	}
 	return n, zoodefs.CodeOK
@@ -196,7 +197,7 @@ func (p *prepStage) setACL(r *request, x *txn, w write) zoodefs.Code {
 	if !validPath(w.path) {
 		return zoodefs.CodeBadArguments
 	}
-	list, code := fixACL(w.acl, r.ids, p.cfg.traits.ipv6)
+	list, code := access.FixACL(w.acl, r.ids, p.cfg.traits.ipv6)
 	if code != zoodefs.CodeOK {
 		return code
 	}
@@ -204,7 +205,7 @@ func (p *prepStage) setACL(r *request, x *txn, w write) zoodefs.Code {
 	if n == nil {
 		return zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, zoodefs.PermAdmin, r.ids) {
+	if !access.Permitted(n.acl, zoodefs.PermAdmin, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
 	version, code := bumpVersion(n.stat.aversion, w.version)

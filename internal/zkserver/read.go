@@ -3,7 +3,9 @@ package zkserver
 import (
 	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -64,16 +66,16 @@ func (r *request) lookup(path string) (*dataNode, zoodefs.Code) {
 	if n == nil {
 		return nil, zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, zoodefs.PermRead, r.ids) {
+	if !access.Permitted(n.acl, zoodefs.PermRead, r.ids) {
 		return nil, zoodefs.CodeNoAuth
 	}
 	return n, zoodefs.CodeOK
 }
 
 // addOneShot leaves a watch, unless the connection has been closed meanwhile.
-func (r *request) addOneShot(k tableKind, path string) {
+func (r *request) addOneShot(k watch.TableKind, path string) {
 	if !r.c.dead {
-		r.s.watches.add(k, path, r.c, watchOnce)
+		r.s.watches.Add(k, path, r.c, watch.Once)
 	}
 }
 
@@ -88,11 +90,11 @@ func (r *request) exists(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
 		return zoodefs.CodeBadArguments
 	}
 	n := r.s.tree.nodes[w.Path]
-	if r.s.cfg.traits.existsReads && n != nil && !permitted(n.acl, zoodefs.PermRead, r.ids) {
+	if r.s.cfg.traits.existsReads && n != nil && !access.Permitted(n.acl, zoodefs.PermRead, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
 	if w.Watch {
-		r.addOneShot(dataTable, w.Path)
+		r.addOneShot(watch.DataTable, w.Path)
 	}
 	if n == nil {
 		return zoodefs.CodeNoNode
@@ -111,7 +113,7 @@ func (r *request) getData(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
 		return code
 	}
 	if w.Watch {
-		r.addOneShot(dataTable, w.Path)
+		r.addOneShot(watch.DataTable, w.Path)
 	}
 	e.Buffer(n.data)
 	e.Stat(r.s.tree.stat(n))
@@ -138,7 +140,7 @@ func (r *request) getChildren(d *jute.Decoder, e *jute.Encoder, stat bool) zoode
 // generator, because the real server promises no order.
 func (r *request) listChildren(w jute.WatchedPath, n *dataNode, e *jute.Encoder) {
 	if w.Watch {
-		r.addOneShot(childTable, w.Path)
+		r.addOneShot(watch.ChildTable, w.Path)
 	}
 	names := byAge(n.children)
 	r.c.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -154,12 +156,12 @@ func (r *request) getACL(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
 	if n == nil {
 		return zoodefs.CodeNoNode
 	}
-	if !permitted(n.acl, zoodefs.PermRead|zoodefs.PermAdmin, r.ids) {
+	if !access.Permitted(n.acl, zoodefs.PermRead|zoodefs.PermAdmin, r.ids) {
 		return zoodefs.CodeNoAuth
 	}
 	list := n.acl
-	if !permitted(n.acl, zoodefs.PermAdmin, r.ids) {
-		list = hideDigests(list)
+	if !access.Permitted(n.acl, zoodefs.PermAdmin, r.ids) {
+		list = access.HideDigests(list)
 	}
 	e.ACLs(list)
 	e.Stat(r.s.tree.stat(n))
@@ -233,9 +235,9 @@ func (r *request) getAllChildrenNumber(d *jute.Decoder, e *jute.Encoder) zoodefs
 func (r *request) whoAmI(e *jute.Encoder) {
 	e.Int(int32(len(r.ids)))
 	for _, id := range r.ids {
-		e.Text(id.scheme)
-		user := id.id
-		if id.scheme == "digest" {
+		e.Text(id.Scheme)
+		user := id.Name
+		if id.Scheme == "digest" {
 			user, _, _ = strings.Cut(user, ":")
 		}
 		e.Text(user)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -20,7 +21,7 @@ type request struct {
 	op       zoodefs.Op
 	logOp    zoodefs.Op // its type in the log, if that differs
 	body     []byte
-	ids      []authID
+	ids      []access.ID
 	internal bool // not bound to a session
 
 	// Of a request in an ensemble: the leader that prepared it, and the timeout of

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
+	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -36,7 +38,7 @@ type Server struct {
 	rng       *rand.Rand
 	tree      *dataTree
 	prep      *prepStage
-	watches   *watchManager
+	watches   *watch.Manager[conn]
 	sessions  map[int64]*session
 	clients   map[string]*ClientLink
 	timetable *pipe.Timetable
@@ -112,7 +114,7 @@ func newServer(cfg config) *Server {
 	s.timetable = pipe.NewTimetable(s.epoch)
 	s.ctx, s.cancel = context.WithCancel(lifetime{})
 	s.rng = s.generator("", 0, streamServer)
-	s.watches = newWatchManager(&s.cfg, s.deliver)
+	s.watches = watch.New(!s.cfg.traits.manyModes, s.cfg.has(QuirkEventOfWatch), s.deliver)
 	s.tree = newDataTree(s.watches, &s.cfg)
 	s.prep = s.newPrep()
 	s.nextSession = firstSessionID(1, s.wall())
@@ -211,7 +213,7 @@ func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
 // deliver hands an event to a watching connection, unless its client may not read
 // the node (CVE-2024-23944).
 func (s *Server) deliver(c *conn, t zoodefs.EventType, path string, zxid int64, a []jute.ACL) {
-	if !permitted(a, zoodefs.PermRead, c.auth) {
+	if !access.Permitted(a, zoodefs.PermRead, c.auth) {
 		return
 	}
 	if !s.cfg.traits.eventZxid {

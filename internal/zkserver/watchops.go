@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -21,14 +22,14 @@ func (r *request) setWatches(d *jute.Decoder) zoodefs.Code {
 	}
 	for i, set := range []func([]string){
 		func(data []string) {
-			r.restore(dataTable, data, zoodefs.EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
+			r.restore(watch.DataTable, data, zoodefs.EventNodeDataChanged, func(st *storedStat) bool { return st.mzxid > since })
 		},
 		r.restoreMissing,
 		func(child []string) {
-			r.restore(childTable, child, zoodefs.EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
+			r.restore(watch.ChildTable, child, zoodefs.EventNodeChildrenChanged, func(st *storedStat) bool { return st.pzxid > since })
 		},
-		func(persistent []string) { r.addAll(persistent, watchPersistent) },
-		func(recursive []string) { r.addAll(recursive, watchRecursive) },
+		func(persistent []string) { r.addAll(persistent, watch.Persistent) },
+		func(recursive []string) { r.addAll(recursive, watch.Recursive) },
 	}[:len(lists)] {
 		if lists[i] == nil {
 			return zoodefs.CodeMarshallingError // a null pointer in the real server, which has set the lists before
@@ -45,12 +46,12 @@ func (r *request) restoreMissing(paths []string) {
 		if r.s.tree.nodes[path] != nil {
 			r.c.event(zoodefs.EventNodeCreated, path, -1)
 		} else {
-			r.s.watches.add(dataTable, path, r.c, watchOnce)
+			r.s.watches.Add(watch.DataTable, path, r.c, watch.Once)
 		}
 	}
 }
 
-func (r *request) addAll(paths []string, m watchMode) {
+func (r *request) addAll(paths []string, m watch.Mode) {
 	for _, path := range paths {
 		r.addPersistent(path, m)
 	}
@@ -58,7 +59,7 @@ func (r *request) addAll(paths []string, m watchMode) {
 
 // restore sets watches on nodes that exist. Where the node has been deleted or has
 // changed, the client is told instead.
-func (r *request) restore(k tableKind, paths []string, ev zoodefs.EventType, changed func(*storedStat) bool) {
+func (r *request) restore(k watch.TableKind, paths []string, ev zoodefs.EventType, changed func(*storedStat) bool) {
 	for _, path := range paths {
 		switch n := r.s.tree.nodes[path]; {
 		case n == nil:
@@ -66,17 +67,17 @@ func (r *request) restore(k tableKind, paths []string, ev zoodefs.EventType, cha
 		case changed(&n.stat):
 			r.c.event(ev, path, -1)
 		default:
-			r.s.watches.add(k, path, r.c, watchOnce)
+			r.s.watches.Add(k, path, r.c, watch.Once)
 		}
 	}
 }
 
 // addPersistent sets a watch in both tables. A recursive watch is not needed in the
 // child table, but releases before 3.9 put one there, and a removal then finds it.
-func (r *request) addPersistent(path string, m watchMode) {
-	r.s.watches.add(dataTable, path, r.c, m)
-	if m == watchPersistent || r.s.watches.single {
-		r.s.watches.add(childTable, path, r.c, m)
+func (r *request) addPersistent(path string, m watch.Mode) {
+	r.s.watches.Add(watch.DataTable, path, r.c, m)
+	if m == watch.Persistent || r.s.watches.Single {
+		r.s.watches.Add(watch.ChildTable, path, r.c, m)
 	}
 }
 
@@ -87,7 +88,7 @@ func (r *request) addWatch(d *jute.Decoder, e *jute.Encoder) zoodefs.Code {
 		return zoodefs.CodeMarshallingError
 	}
 	if !r.c.dead {
-		r.addPersistent(path, []watchMode{watchPersistent, watchRecursive}[mode])
+		r.addPersistent(path, []watch.Mode{watch.Persistent, watch.Recursive}[mode])
 	}
 	e.Int(0)
 	return zoodefs.CodeOK
@@ -109,37 +110,37 @@ func (r *request) watchRemoval(d *jute.Decoder) zoodefs.Code {
 	if d.Err != nil {
 		return zoodefs.CodeMarshallingError
 	}
-	const all = watchOnce | watchPersistent | watchRecursive
-	var tables []tableKind
-	mode := watchOnce
+	const all = watch.Once | watch.Persistent | watch.Recursive
+	var tables []watch.TableKind
+	mode := watch.Once
 	switch kind {
 	case watcherChildren:
-		tables = []tableKind{childTable}
+		tables = []watch.TableKind{watch.ChildTable}
 	case watcherData:
-		tables = []tableKind{dataTable}
+		tables = []watch.TableKind{watch.DataTable}
 	case watcherAny:
-		tables, mode = []tableKind{childTable, dataTable}, all
+		tables, mode = []watch.TableKind{watch.ChildTable, watch.DataTable}, all
 	case watcherPersistent:
-		tables, mode = []tableKind{childTable, dataTable}, watchPersistent
+		tables, mode = []watch.TableKind{watch.ChildTable, watch.DataTable}, watch.Persistent
 	case watcherRecursive:
-		tables, mode = []tableKind{dataTable}, watchRecursive
+		tables, mode = []watch.TableKind{watch.DataTable}, watch.Recursive
 	}
-	if tables == nil || r.s.watches.single && kind > watcherAny {
+	if tables == nil || r.s.watches.Single && kind > watcherAny {
 		return zoodefs.CodeMarshallingError
 	}
-	if r.s.watches.single {
+	if r.s.watches.Single {
 		mode = all // there is one mode per path, and it is removed
 	}
 	found := false
 	for _, k := range tables {
 		switch {
 		case r.op == zoodefs.OpRemoveWatches:
-			found = r.s.watches.remove(k, path, r.c, mode) || found
+			found = r.s.watches.Remove(k, path, r.c, mode) || found
 		case found:
-		case r.s.watches.stumbles(k, path):
+		case r.s.watches.Stumbles(k, path):
 			return zoodefs.CodeMarshallingError
 		default:
-			found = r.s.watches.has(k, path, r.c, mode)
+			found = r.s.watches.Has(k, path, r.c, mode)
 		}
 	}
 	if !found {

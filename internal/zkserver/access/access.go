@@ -1,4 +1,6 @@
-package zkserver
+// Package access decides what identities may do: it checks access control lists, and
+// compares them with what a connection has proved.
+package access
 
 import (
 	"cmp"
@@ -14,44 +16,23 @@ import (
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
-// authID is an identity that a connection has proved.
-type authID struct{ scheme, id string }
+// ID is an identity that a connection has proved.
+type ID struct{ Scheme, Name string }
 
-// digestID returns the identity that "user:password" proves.
-func digestID(credentials string) string {
+// DigestID returns the identity that "user:password" proves.
+func DigestID(credentials string) string {
 	user, _, _ := strings.Cut(credentials, ":")
 	sum := sha1.Sum([]byte(credentials)) //nolint:gosec // the digest scheme of ZooKeeper is SHA-1
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// authenticate adds the identity that an auth packet proves. It reports whether the
-// scheme exists and accepts the credentials.
-func (c *conn) authenticate(scheme string, credentials []byte) bool {
-	switch scheme {
-	case "digest":
-		if credentials == nil {
-			return false // a null pointer in the real server
-		}
-		id := digestID(string(credentials))
-		if id == c.s.cfg.SuperDigest {
-			c.addAuth(authID{"super", ""})
-		}
-		c.addAuth(authID{"digest", id})
-		return true
-	case "ip":
-		return true // the address is an identity from the start
-	default:
-		return false
-	}
-}
-
-// permitted reports whether list grants any of perms to any of ids.
-func permitted(list []jute.ACL, perms int32, ids []authID) bool {
+// Permitted reports whether list grants any of perms to any of ids.
+func Permitted(list []jute.ACL, perms int32, ids []ID) bool {
 	if len(list) == 0 {
 		return true
 	}
 	for _, id := range ids {
-		if id.scheme == "super" {
+		if id.Scheme == "super" {
 			return true
 		}
 	}
@@ -63,7 +44,7 @@ func permitted(list []jute.ACL, perms int32, ids []authID) bool {
 			return true
 		}
 		for _, id := range ids {
-			if id.scheme == a.Scheme && matchID(a.Scheme, id.id, a.ID) {
+			if id.Scheme == a.Scheme && matchID(a.Scheme, id.Name, a.ID) {
 				return true
 			}
 		}
@@ -131,9 +112,9 @@ func parseIP(s string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// fixACL checks a list for a node and replaces the scheme "auth" by the identities
+// FixACL checks a list for a node and replaces the scheme "auth" by the identities
 // of the client. ipv6 says whether IPv6 addresses are allowed.
-func fixACL(list []jute.ACL, ids []authID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
+func FixACL(list []jute.ACL, ids []ID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
 	var out []jute.ACL
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
@@ -149,10 +130,10 @@ func fixACL(list []jute.ACL, ids []authID, ipv6 bool) ([]jute.ACL, zoodefs.Code)
 		case a.Scheme == "auth":
 			valid := false
 			for _, id := range ids {
-				if id.scheme == "digest" {
+				if id.Scheme == "digest" {
 					valid = true
 					out = append(out, jute.ACL{
-						Perms: a.Perms, Scheme: id.scheme, ID: id.id, HasScheme: true, HasID: true,
+						Perms: a.Perms, Scheme: id.Scheme, ID: id.Name, HasScheme: true, HasID: true,
 					})
 				}
 			}
@@ -195,8 +176,8 @@ func checkACLID(a jute.ACL, ipv6 bool) zoodefs.Code {
 	}
 }
 
-// hideDigests removes the secrets of digest entries, for readers without ADMIN.
-func hideDigests(list []jute.ACL) []jute.ACL {
+// HideDigests removes the secrets of digest entries, for readers without ADMIN.
+func HideDigests(list []jute.ACL) []jute.ACL {
 	out := slices.Clone(list)
 	for i := range out {
 		if out[i].Scheme == "digest" {
@@ -207,30 +188,30 @@ func hideDigests(list []jute.ACL) []jute.ACL {
 	return out
 }
 
-// addAuth adds an identity at the place where a real server has it. That server
+// Add returns ids with one more at the place where a real server has it. That server
 // keeps the identities of a connection in a hash table (ServerCnxn.authInfo). Its
 // order shows in the ACL that a node gets for the scheme "auth", and in the answer
-// to whoAmI.
-func (c *conn) addAuth(id authID) {
-	if slices.Contains(c.auth, id) {
-		return
+// to whoAmI. The slice ids stays as it is, because requests in flight hold it.
+func Add(ids []ID, id ID) []ID {
+	if slices.Contains(ids, id) {
+		return ids
 	}
-	ids := append(slices.Clone(c.auth), id) // requests in flight hold the old slice
+	ids = append(slices.Clone(ids), id)
 	bins := uint32(16)
 	for len(ids) >= int(bins)*3/4 { // it doubles when it is three quarters full
 		bins *= 2
 	}
 	// Identities in one bin stay in the order in which they came.
-	slices.SortStableFunc(ids, func(a, b authID) int { return cmp.Compare(a.bin(bins), b.bin(bins)) })
-	c.auth = ids
+	slices.SortStableFunc(ids, func(a, b ID) int { return cmp.Compare(a.bin(bins), b.bin(bins)) })
+	return ids
 }
 
 // bin is the place of the identity in a java.util.concurrent.ConcurrentHashMap with
 // the given number of bins.
-func (id authID) bin(bins uint32) uint32 {
-	h := uint32(17) // as org.apache.zookeeper.data.ID
-	h = 37*h + javaHash(id.scheme)
-	h = 37*h + javaHash(id.id)
+func (id ID) bin(bins uint32) uint32 {
+	h := uint32(17) // as org.apache.zookeeper.data.Id
+	h = 37*h + javaHash(id.Scheme)
+	h = 37*h + javaHash(id.Name)
 	return (h ^ h>>16) & (bins - 1)
 }
 
