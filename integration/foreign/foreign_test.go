@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/integration/peers"
-	"github.com/docent-go/docent/integration/proxy"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 

@@ -36,6 +36,20 @@ func TestNodeStaysForTheLaterPromise(t *testing.T) {
 	}
 }
 
+// Where any answer is proof, there are no heartbeats.
+func TestNoHeartbeats(t *testing.T) {
+	t.Parallel()
+	for pings, want := range map[bool]bool{false: true, true: false} {
+		m := lease.New(lease.Policy{Pings: pings}, func(full []string) int { return len(full) })
+		now := time.Unix(1000, 0)
+		state := lease.State{Proof: wire.Proof{Kind: wire.Answer}, Now: now, Left: time.Second, Promised: now.Add(2 * time.Second)}
+		m.Add(&lease.Holding{Full: []string{"/n"}}, state)
+		if b := m.Look(state).Beat; (b != nil) != want {
+			t.Errorf("pings %v: a heartbeat %+v", pings, b)
+		}
+	}
+}
+
 // Heartbeats check the nodes in turns, as many as fit. Of nodes that may not be read a heartbeat checks
 // one, behind the others.
 func TestHeartbeatsTakeTurns(t *testing.T) {
@@ -71,7 +85,13 @@ func TestHeartbeatsTakeTurns(t *testing.T) {
 	beat("/b", "/c") // and /d, of which one is enough
 	m.Readable([]string{"/c"})
 	beat("/a", "/b", "/c")
+	m.Unreadable("/a")
+	beat("/b", "/d") // and /a
+	m.Readable([]string{"/a"})
+	beat("/c", "/a", "/d")
 	m.Remove(all[1])
 	m.Add(all[1], state())
+	beat("/b", "/c", "/d")
+	beat("/a", "/b", "/c")
 	beat("/d", "/a", "/b")
 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package lease
+
+// raced says whether the race detector looks on.
+const raced = true
