@@ -338,12 +338,15 @@ func (h *hub) sweep() {
 			listed = nil
 			continue
 		}
-		h.carryOut(wire.OpRemoveWatches, nil, func(t *watchTable, ended <-chan struct{}, now time.Time) []watchChange {
+		xs := h.carryOut(wire.OpRemoveWatches, nil, func(t *watchTable, ended <-chan struct{}, now time.Time) []watchChange {
 			return t.takeIdle(&listed, ended, now)
 		}, func(t *watchTable, u watchChange, x *wire.Exchange, connection int, now time.Time) {
 			stays := x.Answered() && passing(h.s.refused(watchRemoval, h.s.answer(x)))
 			t.removed(u, done{stays: stays}, connection, now)
 		})
+		if len(xs) == 0 {
+			listed = nil // the session may be over
+		}
 	}
 }
 

@@ -337,3 +337,30 @@ func TestFewWatchesChangeAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// The goroutine that removes watches ends with the session, also if most are still to be removed.
+func TestRemovalsEndWithTheSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.connect("a")
+		r.create("/a", "")
+		var all []*client.OneShotWatch
+		for i := range 500 {
+			path := "/a/" + strconv.Itoa(i)
+			r.create(path, "")
+			_, _, w, err := c.GetW(r.ctx, path)
+			r.check(err)
+			all = append(all, w)
+		}
+		for _, w := range all {
+			w.Stop()
+		}
+		for r.removals() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		r.check(c.CloseContext(r.ctx))
+		if n := r.removals(); n == len(all) {
+			r.Errorf("all %d watches were removed before the client was closed", n)
+		}
+	}, zktest.WithLatency(10*time.Millisecond, 10*time.Millisecond))
+}
