@@ -1,5 +1,11 @@
 package page
 
-import "github.com/docent-go/docent/zktest"
+import (
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/zktest"
+)
 
-var srv *zktest.Server
+var (
+	srv   *zktest.Server
+	first *recipes.Hold
+)
