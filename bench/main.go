@@ -4,11 +4,11 @@
 //	cd bench && go run . -list
 //	cd bench && go run . -quick
 //	cd bench && go run . -setting one -workload 'lock.*' -peer 'docent|rawho|zklock' -out /tmp/out
-//	cd bench && go run . -doc ../docs/performance
-//	cd bench && go run . -sessions 1,100,1000,5000 -doc ../docs/internals/scaling.md
-//	cd bench && go run . -caches 50000 -doc ../docs/internals/caches.md
+//	cd bench && go run . -doc results
+//	cd bench && go run . -sessions 1,100,1000,5000 -doc results/staying-sessions.md
+//	cd bench && go run . -caches 50000 -doc results/caches.md
 //
-// See docs/performance/method.md for the method and for how to read the tables.
+// See bench/results/method.md for the method and for how to read the tables.
 package main
 
 import (

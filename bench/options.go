@@ -54,15 +54,15 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	f.BoolVar(&quick, "quick", false, "show in three minutes that everything works; the figures mean little")
 	f.StringVar(&o.dir, "dir", "", "`directory` for the servers' data, on the disk whose fsync is to be measured; default that of temporary files")
 	f.StringVar(&o.out, "out", "", "`directory` to write results.json, tables.md and plots to")
-	f.StringVar(&o.doc, "doc", "", "`directory` of pages whose generated parts are to be replaced, such as ../docs/performance; with -sessions or -caches one Markdown file")
+	f.StringVar(&o.doc, "doc", "", "`directory` of pages whose generated parts are to be replaced, such as results; with -sessions or -caches one Markdown file")
 	f.StringVar(&o.from, "from", "", "a results.json to report instead of measuring")
 	s := sessions.Runner{Servers: 1, Say: os.Stderr}
-	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills ../docs/internals/scaling.md")
+	sizes := f.String("sessions", "", "measure instead what so many `sessions` cost that stay, such as 1,100,1000,5000; with -doc fills results/staying-sessions.md")
 	f.DurationVar(&s.Timeout, "session-timeout", 15*time.Second, "of -sessions")
 	f.DurationVar(&s.Period, "heartbeat-period", 0, "of -sessions; default that of the client")
 	f.IntVar(&s.Servers, "servers", 1, "of -sessions")
 	f.BoolVar(&s.Fsync, "fsync", false, "of the servers of -sessions")
-	nodes := f.Int("caches", 0, "measure instead caches of a tree of so many `nodes`, such as 50000; with -doc fills ../docs/internals/caches.md; -rounds are the loads of each")
+	nodes := f.Int("caches", 0, "measure instead caches of a tree of so many `nodes`, such as 50000; with -doc fills results/caches.md; -rounds are the loads of each")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (o *options) do(ctx context.Context) error {
 		return o.doCaches(ctx)
 	}
 	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) { //nolint:gosec // the user names it
-		return fmt.Errorf("-doc %s is no directory of pages, such as ../docs/performance", o.doc) // before anything is measured
+		return fmt.Errorf("-doc %s is no directory of pages, such as results", o.doc) // before anything is measured
 	}
 	results, err := o.results(ctx)
 	if results == nil || len(results.Cells) == 0 {

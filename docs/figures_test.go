@@ -50,7 +50,7 @@ var figures = []figure{
 			{"architecture.md", `while (\d+) nodes of the client stand in line`},
 			{"decisions/0053-window.md", `At most (\d+) nodes of one client`},
 			{"glossary.md", `at most (\d+) nodes that one client has`},
-			{"performance/crowds.md", `At most (\d+) nodes of one client`},
+			{"../bench/results/crowds.md", `At most (\d+) nodes of one client`},
 		},
 	},
 	{
@@ -78,32 +78,32 @@ var figures = []figure{
 		},
 	},
 	{
-		"how much faster than a loop a cache loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"how much faster than a loop a cache loads", "bench/results/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `([\d.]+) times as fast as a loop that reads`},
 		},
 	},
 	{
-		"in how many seconds a cache loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"in how many seconds a cache loads", "bench/results/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `nodes loads in ([\d.]+) s,`},
 		},
 	},
 	{
-		"in how many seconds Curator's cache loads", "docs/internals/caches.md", `(?m)^\| Curator .TreeCache. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"in how many seconds Curator's cache loads", "bench/results/caches.md", `(?m)^\| Curator .TreeCache. +\| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `.TreeCache. takes ([\d.]+) s`},
 		},
 	},
 	{
-		"the most memory of a cache that loads", "docs/internals/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
+		"the most memory of a cache that loads", "bench/results/caches.md", `(?m)^\| Docent .Tree. +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \| +([\d.]+) \|`, []quote{
 			{"performance.md", `at most ([\d.]+) MiB of heap`},
 		},
 	},
 	{
-		"the nodes of the measured cache", "docs/internals/caches.md", `The tree has (\d+) nodes`, []quote{
+		"the nodes of the measured cache", "bench/results/caches.md", `The tree has (\d+) nodes`, []quote{
 			{"performance.md", `A cache\W+of ([\d,]+) nodes`},
 		},
 	},
 	{
-		"the processor time of a server with sessions that hold", "docs/internals/scaling.md", `(?m)^\| 5000 +\| holding \|(?: +[\d.]+ \|){6} +([\d.]+) \|`, []quote{
+		"the processor time of a server with sessions that hold", "bench/results/staying-sessions.md", `(?m)^\| 5000 +\| holding \|(?: +[\d.]+ \|){6} +([\d.]+) \|`, []quote{
 			{"performance.md", `sessions with a lock each cost one server ([\d.]+) %`},
 		},
 	},

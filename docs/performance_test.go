@@ -77,7 +77,7 @@ func (f figuresOf) figure(name string) string {
 // rows lead, and how many figures it has.
 func wrongFigures(t *testing.T, page string) (wrong []string, all int) {
 	t.Helper()
-	link := regexp.MustCompile(`\]\((performance/[a-z-]+\.md)#([^)]+)\)$`)
+	link := regexp.MustCompile(`\]\((\.\./bench/results/[a-z-]+\.md)#([^)]+)\)$`)
 	var head []string
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "|") {
@@ -107,7 +107,7 @@ func wrongFigures(t *testing.T, page string) (wrong []string, all int) {
 	return wrong, all
 }
 
-// The figures of docs/performance.md are those of the tables below docs/performance.
+// The figures of docs/performance.md are those of the tables in bench/results.
 func TestPerformance(t *testing.T) {
 	t.Parallel()
 	wrong, all := wrongFigures(t, read(t, "performance.md"))
@@ -123,7 +123,7 @@ func TestPerformance(t *testing.T) {
 // A figure that is not the measured one is noticed, in every column.
 func TestWrongPerformance(t *testing.T) {
 	t.Parallel()
-	const row = "| [a row](performance/one-process.md#one-fsync-one-lock-8-contenders-one-session) |"
+	const row = "| [a row](../bench/results/one-process.md#one-fsync-one-lock-8-contenders-one-session) |"
 	for _, column := range []string{
 		"cycles/s", "x floor", "x zk.Lock", "x Curator", "x etcd", "x redsync", "hand-over us", "hand-over x floor", "no such column",
 	} {
@@ -132,7 +132,7 @@ func TestWrongPerformance(t *testing.T) {
 			t.Errorf("%s: %q", column, wrong)
 		}
 	}
-	if wrong, _ := wrongFigures(t, "| | cycles/s |\n|---|--:|\n| [a row](performance/method.md#nothing) | 1 |\n"); len(wrong) != 1 {
+	if wrong, _ := wrongFigures(t, "| | cycles/s |\n|---|--:|\n| [a row](../bench/results/method.md#nothing) | 1 |\n"); len(wrong) != 1 {
 		t.Errorf("a table that is not there: %q", wrong)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/bench/internal/run"
 )
 
-// Names of pages below docs/performance, without ".md".
+// Names of pages in bench/results, without ".md".
 const (
 	freeLocks      = "free-locks"
 	oneProcess     = "one-process"
@@ -73,7 +73,7 @@ func only(r *run.Results, name string) *run.Results {
 	return &some
 }
 
-// Document replaces what is between the marks of the pages in dir, which is docs/performance:
+// Document replaces what is between the marks of the pages in dir, which is bench/results:
 // on each page the tables of its workloads, and on one page all plots, which go to dir too. A
 // page without a workload in the results stays as it is. So do the plots, which are of all
 // pages, unless the results are too.

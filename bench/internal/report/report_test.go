@@ -225,11 +225,11 @@ func TestPlots(t *testing.T) {
 	}
 }
 
-// TestPages: docs/performance has a page for the tables of each workload, and one for the plots.
+// TestPages: bench/results has a page for the tables of each workload, and one for the plots.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, name := range append(report.Pages(), "plots") {
-		text, err := os.ReadFile(filepath.Join("../../../docs/performance", name+".md"))
+		text, err := os.ReadFile(filepath.Join("../../results", name+".md"))
 		if err != nil {
 			t.Error(err)
 			continue
