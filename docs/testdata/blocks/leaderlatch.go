@@ -6,10 +6,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-var (
-	told context.Context
-	term *recipes.Term
-)
+var term *recipes.Term
 
 func schedule(context.Context, int64) error
 

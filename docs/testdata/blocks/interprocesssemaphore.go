@@ -1,5 +1,0 @@
-package page
-
-import "github.com/docent-go/docent/recipes/shared"
-
-var size *shared.SharedCount
