@@ -7,7 +7,6 @@ import (
 	"github.com/docent-go/docent/fence"
 )
 
-var bank fence.Database
 
 func readStock(context.Context, *sql.DB) (int, error)
 func pay(context.Context) error

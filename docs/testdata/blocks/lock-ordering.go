@@ -1,5 +1,0 @@
-package page
-
-import "github.com/docent-go/docent/recipes"
-
-var accounts, orders *recipes.InterProcessMutex
