@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,6 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
@@ -104,10 +107,10 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 
 func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry, err error) {
 	if f, takes := a.nodes[0].spec.needs(); takes {
-		if err := s.supports(ctx, f); err != nil {
+		if err := s.Supports(ctx, f); err != nil {
 			return nil, err
 		}
-		defer func() { err = s.refused(f, err) }()
+		defer func() { err = s.Refused(f, err) }()
 	}
 	if a.unknown && a.nodes[0].spec.ephemeral && a.owner != s {
 		// The nodes are deleted with their session. They must not be taken for
@@ -140,13 +143,12 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 	a.last, a.owner, a.unknown = x, s, true
 	x.Keep = true
 	if a.single {
-		err = s.call(ctx, xs...)
+		err = s.Call(ctx, xs...)
 	} else {
 		err = s.transact(ctx, a.described(), xs...)
 	}
 	if err != nil {
-		var ft *fault
-		a.unknown = !errors.As(err, &ft) || ft.outcome == OutcomeUnknown
+		a.unknown = !fate.Is(err, fate.NeverSent) && !fate.Is(err, fate.Refused)
 		missing, err = a.blame(err)
 		return nil, missing, err
 	}
@@ -160,8 +162,8 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 		}
 		if n.stat != nil {
 			if n.look == nil {
-				n.look = asked(wire.OpExists, full)
-				_ = s.call(ctx, n.look) // the create has succeeded, whatever this says
+				n.look = session.Ask(wire.OpExists, full)
+				_ = s.Call(ctx, n.look) // the create has succeeded, whatever this says
 			}
 			*n.stat = *n.spec.stat(s, x, n.look, n.data)
 		}
@@ -231,23 +233,23 @@ func (a *attempt) lists(x *wire.Exchange) (xs []*wire.Exchange) {
 	xs = append(a.sent[:0], x)
 	for i := range a.nodes {
 		if n := &a.nodes[i]; n.list {
-			n.children = asked(wire.OpGetChildren, n.dir)
+			n.children = session.Ask(wire.OpGetChildren, n.dir)
 			xs = append(xs, n.children)
 		}
 	}
 	for i := range a.nodes {
 		n := &a.nodes[i]
 		if n.other != "" {
-			n.otherList = asked(wire.OpGetChildren, n.other)
+			n.otherList = session.Ask(wire.OpGetChildren, n.other)
 			xs = append(xs, n.otherList)
 		}
 		n.rest = nil
 		for _, dir := range n.more {
-			n.rest = append(n.rest, asked(wire.OpGetChildren, dir))
+			n.rest = append(n.rest, session.Ask(wire.OpGetChildren, dir))
 		}
 		xs = append(xs, n.rest...)
 		if n.look = nil; n.stat != nil && !n.spec.sequential {
-			n.look = asked(wire.OpExists, join(n.dir, a.prefix+n.name))
+			n.look = session.Ask(wire.OpExists, join(n.dir, a.prefix+n.name))
 			xs = append(xs, n.look)
 		}
 	}
@@ -275,7 +277,7 @@ func (a *attempt) blame(err error) (missing *missingParent, _ error) {
 		return nil, err
 	case refused != nil:
 		at = refused.Index
-		err = &fault{fmt.Errorf("in %s: %w", refused.Path, refused.Err), OutcomeRefused}
+		err = fate.Refusal(fmt.Errorf("in %s: %w", refused.Path, refused.Err))
 	}
 	if n := &a.nodes[at]; errors.Is(err, ErrNoNode) && n.spec.parents != parentsMustExist {
 		return &missingParent{a.ops, n.dir, n.spec}, err
@@ -304,4 +306,165 @@ func (a *attempt) abandon(err error) error {
 		op.Outcome = OutcomeUnknown
 	}
 	return err
+}
+
+// find looks for the nodes of a request whose answer was lost; without any it returns
+// nil. There are all of the nodes or none, unless another client deleted some. The
+// check of the owner makes sure that the nodes are this session's.
+func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, error) {
+	found, some := map[string][]string{}, false
+	for _, dir := range a.dirs() {
+		names, err := duties.Listed(ctx, s, dir)
+		if err != nil {
+			return nil, err
+		}
+		names = duties.WithPrefix(names, a.prefix)
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(duties.Ending(a), duties.Ending(b)) })
+		found[dir], some = names, some || len(names) > 0
+	}
+	if !some {
+		return nil, nil
+	}
+	made := make([]inside.Entry, len(a.nodes))
+	for i, n := range a.nodes {
+		names := found[n.dir]
+		if len(names) == 0 {
+			a.torn = true
+			return nil, fate.Refusal(fmt.Errorf("%w: another client deleted a part of the group", ErrNoNode))
+		}
+		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
+	}
+	// There are more nodes than that only if a request was delivered twice. The nodes
+	// that are first in line are kept.
+	for _, dir := range a.dirs() {
+		for _, extra := range found[dir] {
+			a.core.remover.Remove(s, join(dir, extra))
+		}
+	}
+	x := session.Ask(wire.OpExists, made[0].Path)
+	if err := s.Read(ctx, x); err != nil {
+		return nil, err
+	}
+	stat := stat(x)
+	switch {
+	case stat == nil && !a.single:
+		return nil, fate.Refusal(fmt.Errorf("%w: another client deleted the group", ErrNoNode))
+	case stat == nil, a.nodes[0].spec.ephemeral && stat.EphemeralOwner != s.ID():
+		return nil, nil
+	}
+	for i := range made {
+		made[i].Czxid = stat.Czxid
+	}
+	if seen := a.nodes[0].stat; seen != nil {
+		*seen = *stat
+	}
+	return made, nil
+}
+
+// dirs are the directories in which the nodes are found.
+func (a *attempt) dirs() (all []string) {
+	for _, n := range a.nodes {
+		if !slices.Contains(all, n.dir) {
+			all = append(all, n.dir)
+		}
+	}
+	return all
+}
+
+// createAndList is inside.Functions.CreateAndList.
+func createAndList(ctx context.Context, s *Session, node inside.Node[Client]) (inside.Entry, error) {
+	a := &attempt{ops: &s.ops, single: true}
+	a.nodes = a.one[:0]
+	path := join(node.Dir, node.Prefix)
+	if err := a.add(node, path); err != nil {
+		call(node.Gone)
+		return inside.Entry{}, s.invalid(ctx, "create", path, err)
+	}
+	made, err := a.run(ctx, "create", path)
+	if err != nil {
+		return inside.Entry{}, err
+	}
+	return made[0], nil
+}
+
+// createGroup is inside.Functions.CreateGroup.
+func createGroup(ctx context.Context, s *Session, nodes []inside.Node[Client], parts ...Op) ([]inside.Entry, error) {
+	path := "(empty)"
+	if len(nodes) > 0 {
+		path = nodes[0].Dir
+	}
+	a := &attempt{ops: &s.ops, parts: parts}
+	err := a.group(nodes)
+	if err == nil {
+		_, err = a.requests(parts)
+	}
+	if err != nil {
+		if len(nodes) > 0 {
+			call(nodes[0].Gone)
+		}
+		return nil, s.invalid(ctx, "create group", path, err)
+	}
+	return a.run(ctx, "create group", path)
+}
+
+// group adds nodes to the attempt.
+func (a *attempt) group(nodes []inside.Node[Client]) error {
+	if len(nodes) == 0 {
+		return misused("no nodes")
+	}
+	for _, node := range nodes {
+		if err := a.add(node, join(node.Dir, node.Prefix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds node to the attempt. path is its path, without prefix and number.
+func (a *attempt) add(node inside.Node[Client], path string) error {
+	n := attemptNode{in: a.ops, data: node.Data, list: node.List, told: node.Made, gone: node.Gone, movable: node.Movable}
+	if node.In != nil {
+		n.in = &node.In.ops
+	}
+	if n.in.core != a.core {
+		return misused("%s is in the namespace of a client with another session", node.Dir)
+	}
+	spec := createSpec{ephemeral: true, protected: true, parents: parentsContainers, sequential: !node.Plain}
+	if node.Persistent {
+		spec.parents = parentsPersistent
+	}
+	spec.acl, spec.parentACL = slices.Clone(node.ACL), slices.Clone(node.ACL)
+	var err error
+	if n.spec, err = a.complete(spec); err != nil {
+		return err
+	}
+	if _, err = n.in.full(node.Dir); err != nil {
+		return err
+	}
+	full, err := n.in.creatable(path, n.spec)
+	if err != nil {
+		return err
+	}
+	n.dir, n.name = split(full)
+	if node.Other != "" {
+		if n.other, err = n.in.full(node.Other); err != nil {
+			return err
+		}
+	}
+	for _, dir := range node.More {
+		full, err := n.in.full(dir)
+		if err != nil {
+			return err
+		}
+		n.more = append(n.more, full)
+	}
+	a.nodes = append(a.nodes, n)
+	return nil
+}
+
+// call calls f, unless it is nil.
+func call(f func()) {
+	if f != nil {
+		f()
+	}
 }

@@ -4,111 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/go-zookeeper/zk"
-
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
-
-// fault is the error of one try with what is known of its fate.
-type fault struct {
-	err     error
-	outcome Outcome
-}
-
-func (f *fault) Error() string { return f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
-
-// fateOf is the outcome of a try that ended with err. An error that is no fault says
-// that nothing was sent.
-func fateOf(err error) Outcome {
-	var ft *fault
-	if errors.As(err, &ft) {
-		return ft.outcome
-	}
-	return OutcomeNeverSent
-}
-
-// call sends requests, in one write, and waits for their answers. It returns nil
-// or a *fault that says what became of the first of them.
-func (s *sessionState) call(ctx context.Context, xs ...*wire.Exchange) error {
-	return s.outcome(ctx, xs[0], s.exchange(ctx, xs...))
-}
-
-// outcome is what became of x in a Do that ended with err.
-func (s *sessionState) outcome(ctx context.Context, x *wire.Exchange, err error) error {
-	if x.Answered() {
-		return s.answer(x)
-	}
-	if over := s.over(); over != nil && ctx.Err() == nil {
-		err = over
-	}
-	if x.Sent() {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: no answer from %s yet", err, s.core.serverOf(s))
-		}
-		if x.Suspect(err) {
-			err = &hangUpError{err}
-		}
-		return &fault{err, OutcomeUnknown}
-	}
-	return &fault{err, OutcomeNeverSent}
-}
-
-// hangUpError is the error of a request because of whose size the server may have hung up.
-type hangUpError struct{ error }
-
-func (h *hangUpError) Unwrap() error { return h.error }
 
 // hangUps bounds the tries in a row that end so. Each costs all that the client does its
 // connection.
 const hangUps = 3
-
-// oversized reports whether err is such a hang-up.
-func oversized(err error) bool {
-	var h *hangUpError
-	return errors.As(err, &h)
-}
-
-// answer is the error that the answer to x means, nil for success.
-func (s *sessionState) answer(x *wire.Exchange) error {
-	if err := x.Err(); err != nil {
-		return &fault{err, OutcomeUnknown}
-	}
-	err := codeError(x.Reply.Code)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, zk.ErrSessionExpired):
-		// The server is closing the session and has not run the request. The request
-		// can succeed in the next session, unless the caller insists on this one.
-		return &fault{s.over(), OutcomeNeverSent}
-	case errors.Is(err, codeConnectionLoss), errors.Is(err, codeOperationTimeout), errors.Is(err, codeRequestTimeout),
-		errors.Is(err, ErrReplyTooLarge):
-		// The server drops a request that it could not decide in time. Nothing tells
-		// whether the request was applied.
-		return &fault{err, OutcomeUnknown}
-	default:
-		return &fault{err, OutcomeRefused}
-	}
-}
-
-// read is call for a request that changes nothing. To [wire.OpExists], a missing node
-// is an answer and no error.
-func (s *sessionState) read(ctx context.Context, x *wire.Exchange) error {
-	err := s.call(ctx, x)
-	if x.Request.Op == wire.OpExists && errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	return err
-}
-
-// asked is an exchange that reads the node at a full path.
-func asked(op wire.Op, full string) *wire.Exchange {
-	return &wire.Exchange{Request: wire.Request{Op: op, Path: full}}
-}
 
 // effect says what an operation may do to the tree. That decides what the client may
 // do after a try whose outcome is unknown.
@@ -138,13 +43,13 @@ func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(con
 // perform is do for an operation of which the observer has been told.
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
 	unknown := false // some try may have been applied
-	suspects := 0    // tries in a row that were oversized, perhaps
-	fate := OutcomeNeverSent
+	suspects := 0    // tries in a row for whose size the server hung up, perhaps
+	known := fate.NeverSent
 	patience := o.patience()
 	err := retry.Do(ctx, patience.policy, func(ctx context.Context) error {
 		s, err := o.core.await(ctx, o.session, &patience)
 		if err != nil {
-			fate = OutcomeNeverSent
+			known = fate.NeverSent
 			return retry.Permanent(err)
 		}
 		seen.attempt(s)
@@ -154,26 +59,26 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 		if err == nil {
 			return nil
 		}
-		fate = fateOf(err)
-		unknown = unknown || fate == OutcomeUnknown
-		if over := s.over(); o.session != nil && over != nil && fate != OutcomeRefused && ctx.Err() == nil {
+		known = fate.Of(err)
+		unknown = unknown || known == fate.Unknown
+		if over := s.Over(); o.session != nil && over != nil && known != fate.Refused && ctx.Err() == nil {
 			// The session may have ended only after the try had failed. The error of
 			// the try does not say so then.
-			return retry.Permanent(&fault{over, fate})
+			return retry.Permanent(&fate.TryError{Err: over, Outcome: known})
 		}
-		if suspects++; !oversized(err) {
+		if suspects++; !fate.IsHangUp(err) {
 			suspects = 0
 		}
 		if suspects == hangUps {
 			return retry.Permanent(fmt.Errorf("given up, as the server hung up on %d tries in a row: %w", hangUps, err))
 		}
-		if o.final(err, fate, effect) {
+		if o.final(err, known, effect) {
 			return retry.Permanent(err)
 		}
 		return err
 	}, o.retryHook(ctx, op, path)...)
 	if err != nil {
-		return &OpError{Op: op, Path: path, Outcome: fate.of(effect, unknown), Err: err, identities: o.core.cfg.identities()}
+		return &OpError{Op: op, Path: path, Outcome: Outcome(known).of(effect, unknown), Err: err, identities: o.core.cfg.identities()}
 	}
 	return nil
 }
@@ -204,13 +109,65 @@ func (o *ops) retryHook(ctx context.Context, op, path string) []retry.Option {
 }
 
 // final reports whether trying again is pointless or unsafe.
-func (o *ops) final(err error, fate Outcome, effect effect) bool {
+func (o *ops) final(err error, known fate.Outcome, effect effect) bool {
 	switch {
 	case hopeless(err), errors.Is(err, errMoved):
 		return true
-	case fate == OutcomeRefused:
-		return !passing(err)
+	case known == fate.Refused:
+		return !fate.Passing(err)
 	default:
-		return fate == OutcomeUnknown && effect == once
+		return known == fate.Unknown && effect == once
 	}
+}
+
+// ops are the operations of a [Client] and of a [Session]. Operations of a Client
+// run in the current session, whichever that is. Operations of a Session run in
+// that session or not at all.
+//
+// When nothing of an operation reached a server, or repeating it is harmless, the client
+// tries it again by the retry policy, within its context. Each operation says what
+// happens after an unknown outcome. Errors are [*OpError].
+type ops struct {
+	core    *core
+	prefix  string        // chroot and namespace, "" or an absolute path
+	session *sessionState // in which the operations run; nil: the current one
+	policy  *retry.Policy // of the operations; nil: that of the client
+}
+
+// full maps a path of the caller to the server's.
+func (o *ops) full(path string) (string, error) {
+	if err := ValidatePath(path); err != nil {
+		return "", fate.Unsent(err)
+	}
+	mapped := path
+	switch {
+	case o.prefix != "" && path == "/":
+		mapped = o.prefix
+	case o.prefix != "":
+		mapped = o.prefix + path
+	}
+	return mapped, nil
+}
+
+// stripped maps a path of the server to the caller's.
+func (o *ops) stripped(full string) string {
+	if s := strings.TrimPrefix(full, o.prefix); s != "" {
+		return s
+	}
+	return "/"
+}
+
+// inNamespace reports whether dir, the full path of a parent, is a node of the
+// namespace itself or above it, and not below.
+func (o *ops) inNamespace(dir string) bool {
+	return len(o.prefix) > len(o.core.cfg.chroot) && len(dir) <= len(o.prefix)
+}
+
+// patience is that of one call. A pause is capped, so that a session survives it.
+func (o *ops) patience() patience {
+	p := o.core.cfg.policy
+	if o.policy != nil {
+		p = *o.policy
+	}
+	return patience{policy: p.WithCap(o.core.servers.Timeout() / 3)}
 }

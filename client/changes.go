@@ -3,12 +3,13 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/watches"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -16,9 +17,6 @@ import (
 // ErrOverflow says that changes were dropped because the reader of a [Changes] was
 // too slow.
 var ErrOverflow = errors.New("client: more changes came than the watch keeps for its reader")
-
-// errWatchClosed is what Next says after Changes.Close.
-var errWatchClosed = fmt.Errorf("%w: the watch was closed by its reader", ErrClosed)
 
 // DefaultWatchQueue is how many changes a [Changes] keeps for its reader, unless
 // [WatchQueue] says otherwise.
@@ -117,10 +115,7 @@ func (c *Client) Watch(ctx context.Context, path string, opts ...WatchOption) (*
 		if op := (*OpError)(nil); errors.As(err, &op) {
 			return nil, op
 		}
-		op := &OpError{Op: "watch", Path: path, Outcome: OutcomeNeverSent, Err: err}
-		if ft := (*fault)(nil); errors.As(err, &ft) {
-			op.Outcome = ft.outcome
-		}
+		op := &OpError{Op: "watch", Path: path, Outcome: Outcome(fate.Of(err)), Err: err}
 		return nil, op
 	}
 	w.mu.Lock()
@@ -131,13 +126,10 @@ func (c *Client) Watch(ctx context.Context, path string, opts ...WatchOption) (*
 
 // begin waits, within ctx, until the watch stands.
 func (c *Changes) begin(ctx context.Context) (err error) {
-	if err := ctxerr.Ended(ctx); err != nil {
+	if c.full, err = c.o.followed(ctx, c.path); err != nil {
 		return err
 	}
-	if c.full, err = c.o.full(c.path); err != nil {
-		return err
-	}
-	if err := c.o.follow(ctx, c.path, c.full, c, c.recursive); err != nil {
+	if err := c.o.core.watches.Add(c.full, (*reader)(c), c.recursive); err != nil {
 		return err
 	}
 	select {
@@ -150,16 +142,19 @@ func (c *Changes) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// follow makes r a reader of the persistent watch on a path. It waits for a connection, and
+// followed is the full path of a node that is to be followed. It waits for a connection, and
 // checks what a lazy Connect has left to the first call.
-func (o *ops) follow(ctx context.Context, path, full string, r reader, recursive bool) error {
+func (o *ops) followed(ctx context.Context, path string) (full string, err error) {
+	if err := ctxerr.Ended(ctx); err != nil {
+		return "", err
+	}
+	if full, err = o.full(path); err != nil {
+		return "", err
+	}
 	if len(full)+overhead > o.core.cfg.maxRequest {
-		return &fault{ErrTooLarge, OutcomeNeverSent}
+		return "", fate.Unsent(ErrTooLarge)
 	}
-	if err := o.perform(ctx, nil, "watch", path, reads, func(context.Context, try) error { return nil }); err != nil {
-		return err
-	}
-	return o.core.watches.add(full, r, recursive)
+	return full, o.perform(ctx, nil, "watch", path, reads, func(context.Context, try) error { return nil })
 }
 
 // overhead is the most that a request has beside its path, in bytes.
@@ -210,7 +205,7 @@ func (c *Changes) All() iter.Seq2[Change, error] {
 				return
 			case ok:
 				continue
-			case errors.Is(err, errWatchClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			case errors.Is(err, watches.ErrReaderClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 				return
 			case err != nil:
 				yield(Change{}, err)
@@ -235,17 +230,20 @@ func (c *Changes) Close() {
 	if stop != nil {
 		stop()
 	}
-	c.finish(errWatchClosed)
+	c.finish(watches.ErrReaderClosed)
 }
 
 // finish ends the watch and takes it from the client's list.
 func (c *Changes) finish(err error) {
-	c.end(err)
-	c.o.core.watches.remove(c.full, c)
+	(*reader)(c).End(err)
+	c.o.core.watches.Remove(c.full, (*reader)(c))
 }
 
-// end ends the watch. Its reader may read what is left in the queue.
-func (c *Changes) end(err error) {
+// reader is a Changes as the watches see it.
+type reader Changes
+
+// End ends the watch. The caller of Next may read what is left in the queue.
+func (c *reader) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
@@ -260,8 +258,8 @@ func (c *Changes) ended() error {
 	return c.err
 }
 
-// missed says that changes before now may have been missed.
-func (c *Changes) missed(why error) {
+// Missed says that changes before now may have been missed.
+func (c *reader) Missed(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.begun {
@@ -269,13 +267,13 @@ func (c *Changes) missed(why error) {
 		close(c.ready)
 	}
 	if n := len(c.queue); n > 0 && c.queue[n-1].Kind == ChangeMissed {
-		return // the reader has yet to read
+		return // the caller has yet to read
 	}
 	c.put(Change{Kind: ChangeMissed, Path: c.path, Zxid: -1, Err: why})
 }
 
-// tell adds a change.
-func (c *Changes) tell(ev wire.Event) {
+// Tell adds a change.
+func (c *reader) Tell(ev wire.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(Change{Kind: kinds[ev.Type], Path: c.o.stripped(ev.Path), Zxid: ev.Zxid, State: ev.State})
@@ -283,7 +281,7 @@ func (c *Changes) tell(ev wire.Event) {
 
 // put adds a change. If too many wait, one ChangeMissed takes the place of all: a
 // reader that reads the nodes again has no use for them. The caller holds c.mu.
-func (c *Changes) put(change Change) {
+func (c *reader) put(change Change) {
 	if !c.begun || c.err != nil {
 		return
 	}
@@ -291,7 +289,7 @@ func (c *Changes) put(change Change) {
 		c.queue, change = nil, Change{Kind: ChangeMissed, Path: c.path, Zxid: -1, Err: ErrOverflow}
 	}
 	c.queue = append(c.queue, change)
-	c.signal()
+	(*Changes)(c).signal()
 }
 
 func (c *Changes) signal() {
@@ -299,6 +297,13 @@ func (c *Changes) signal() {
 	case c.some <- struct{}{}:
 	default:
 	}
+}
+
+var kinds = map[zk.EventType]ChangeKind{ //nolint:gochecknoglobals // a constant table
+	zk.EventNodeCreated:         ChangeCreated,
+	zk.EventNodeDeleted:         ChangeDeleted,
+	zk.EventNodeDataChanged:     ChangeData,
+	zk.EventNodeChildrenChanged: ChangeChildren,
 }
 
 // ChangeKind is the kind of a [Change].

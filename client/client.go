@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"os"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/runonce"
+	"github.com/docent-go/docent/retry"
 )
 
 // Client keeps a session with an ensemble. Create it with [Connect], end it
@@ -24,167 +21,6 @@ import (
 // [Client.Namespace] returns share its session and its end.
 type Client struct {
 	ops
-}
-
-// failedConnect is how long a Connect that failed waits for a server to end the
-// session that it may have. It then waits as long again for the goroutines of the
-// client.
-const failedConnect = 200 * time.Millisecond
-
-// Connect starts a client for the servers of a connect string,
-// "host:port,host:port/chroot", and waits until one of them has accepted a session.
-// The port defaults to 2181, and a host stands for a server at each of its addresses.
-// The chroot is optional and must exist. Connect waits until ctx ends, at most for
-// one session timeout, or for the time given to [WithConnectTimeout].
-//
-// On error no client is left, and the error names every server and why it was not
-// reached. The error matches that of ctx only if ctx has ended. It matches
-// [ErrNotConnected] if the time was up before that. To end what was started takes a
-// moment. It takes up to 0.4 s beyond ctx if a server made a session and then went
-// silent. The client outlives ctx.
-//
-// With [WithLazyConnect] Connect does not wait, and the first calls check what
-// Connect would have checked.
-//
-// A nil ctx panics, here and in every call that takes one.
-func Connect(ctx context.Context, connectString string, opts ...Option) (*Client, error) {
-	ctxerr.Require(ctx)
-	cfg, err := newConfig(connectString, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctxerr.Ended(ctx); err != nil {
-		return nil, fmt.Errorf("client: connect: %w", err)
-	}
-	j := aside.NewJournal(cfg.logger)
-	c := &core{
-		cfg:       cfg,
-		log:       cfg.logger,
-		servers:   where.New(cfg.where(), j),
-		journal:   j,
-		states:    newStateLog(time.Now()),
-		watches:   newWatches(),
-		changed:   make(chan struct{}),
-		lacking:   map[feature]bool{},
-		ownData:   cfg.dataOf(nil),
-		closeOnce: runonce.New(),
-		idle:      make(chan struct{}),
-		quiet:     make(chan struct{}),
-	}
-	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.teller = aside.NewTeller(j)
-	c.owe()
-	if cfg.observer.StateChange != nil {
-		first := c.states.newest()
-		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
-	}
-	c.told.Go(func() { j.Run(c.ctx) })
-	c.wg.Go(c.supervise)
-	if cfg.tracking {
-		c.wg.Go(c.trackEnsemble)
-	}
-	cl := &Client{ops{core: c, prefix: cfg.chroot}}
-	c.root = cl
-	if err := cl.ready(ctx); err != nil {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
-		defer cancel()
-		_ = cl.CloseContext(stop) // ends the session, if there is one, on the server
-		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedConnect)
-		defer cancel()
-		select {
-		case <-c.quiet:
-		case <-rest.Done(): // a hook or log handler that does not return
-		}
-		return nil, err
-	}
-	if cfg.openACL {
-		j.Say(slog.LevelDebug, "zookeeper: nodes are created with an open ACL (world:anyone), as Curator does by default",
-			"remedy", "pass client.WithAuth, or client.WithDefaultACL for an ACL of your own")
-	}
-	if cfg.namespace != "" {
-		return cl.Namespace(cfg.namespace)
-	}
-	return cl, nil
-}
-
-// ready waits for the first session and checks the chroot. A lazy client leaves both
-// to the first calls.
-func (c *Client) ready(ctx context.Context) error {
-	cfg := c.core.cfg
-	if cfg.lazy {
-		return nil
-	}
-	c.core.checked.Store(true) // done here, and so by no call
-	wctx, cancel := context.WithTimeout(ctx, cfg.connectTimeout)
-	defer cancel()
-	// An error matches that of ctx only if the caller's own context has ended.
-	late := func() bool { return wctx.Err() != nil && ctx.Err() == nil }
-	s, err := c.core.await(wctx, nil, nil)
-	switch {
-	case err != nil && late():
-		return fmt.Errorf("client: connect: %w: no session within %v: %s", trimmed{ErrNotConnected}, cfg.connectTimeout, c.core.servers.Report())
-	case err != nil:
-		return fmt.Errorf("client: connect: %w", trimmed{err})
-	}
-	if err := cfg.lease.lease().Check(s.link.Timeout()); err != nil {
-		return fmt.Errorf("client: connect: %w", trimmed{err})
-	}
-	if cfg.chroot == "" && len(cfg.auth) == 0 {
-		return nil
-	}
-	// Any answer also shows that the servers accept the credentials, which were sent
-	// before the question. Since 3.8.4 and 3.9.2 exists takes READ (ZOOKEEPER-2590).
-	// A refusal for lack of rights, and not for lack of a node, shows that the node
-	// is there.
-	err = c.do(wctx, "exists", "/", reads, func(ctx context.Context, t try) error { return c.core.lookUp(ctx, t.s) })
-	switch {
-	case err == nil, errors.Is(err, zk.ErrNoAuth):
-		return nil
-	case errors.Is(err, ErrNoChroot):
-		return noChroot(cfg.chroot)
-	case errors.Is(err, ErrAuthFailed):
-		return fmt.Errorf("client: connect: %w", trimmed{err})
-	case late():
-		return fmt.Errorf("client: connect: %w: there was a session, but its server has not answered within %v", trimmed{ErrNotConnected}, cfg.connectTimeout)
-	case cfg.chroot == "":
-		return fmt.Errorf("client: connect: %w", trimmed{err})
-	default:
-		return fmt.Errorf("client: connect: look up the chroot: %w", trimmed{err})
-	}
-}
-
-// trimmed is an error without its package prefix, for a text that has the prefix
-// already.
-type trimmed struct{ error }
-
-func (t trimmed) Error() string { return strings.TrimPrefix(t.error.Error(), "client: ") }
-func (t trimmed) Unwrap() error { return t.error }
-
-// defaultData is inside.Functions.DefaultData. The address is not known before the
-// first connection of a client [WithLazyConnect].
-func defaultData(c *Client) []byte {
-	if c.core.cfg.hasDefaultData {
-		return slices.Clone(c.core.cfg.defaultData)
-	}
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
-	return slices.Clone(c.core.ownData)
-}
-
-// dataOf is the default data of a client at an address, if the program has not said
-// another. Every create of a recipe needs it, so it is made once a connection.
-func (c *config) dataOf(local net.Addr) []byte {
-	tcp, isTCP := local.(*net.TCPAddr)
-	switch {
-	case c.name != "" && isTCP:
-		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.name)
-	case c.name != "":
-		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.name) // a dialer of its own kind
-	case isTCP:
-		return []byte(tcp.IP.String())
-	default:
-		return nil
-	}
 }
 
 // Conn returns the zk.Conn of the present session, for requests that this package
@@ -206,13 +42,155 @@ func (c *Client) Conn() *zk.Conn {
 	if _, accepted := c.core.live(); !accepted {
 		return nil
 	}
-	return c.core.current.conn
+	return c.core.current.Conn()
 }
 
-// debugLogger logs the lines of go-zookeeper at the debug level. Everything that
-// matters in them is also a state change or the error of an operation.
-type debugLogger struct{ journal *aside.Journal }
+// Product returns what the servers of the newest session are: "Apache ZooKeeper" or
+// "ClickHouse Keeper". It is "" until a server has answered. On ClickHouse Keeper the
+// loss of the connection ends the session at once, and every lock that is held in it.
+//
+// The client reads the node /keeper/api_version after the first handshake of every
+// session. If it does not exist the servers count as Apache ZooKeeper. Any other
+// answer, a refusal as well, makes them ClickHouse Keeper, which is the careful
+// choice. One refusal says nothing: servers that want their clients to authenticate
+// refuse everything. The client asks again over the next connection then. No lock is
+// held before the answer.
+func (c *Client) Product() string {
+	c.core.mu.Lock()
+	defer c.core.mu.Unlock()
+	if c.core.current == nil {
+		return ""
+	}
+	return c.core.current.Product()
+}
 
-func (d debugLogger) Printf(format string, args ...any) {
-	d.journal.Say(slog.LevelDebug, "zookeeper: "+fmt.Sprintf(format, args...))
+// Namespace returns a client for the same session whose paths are all under name,
+// below this client's own namespace. Missing nodes of the namespace are made on first
+// use, see [WithNamespace]. Closing either client closes both.
+func (c *Client) Namespace(name string) (*Client, error) {
+	if err := validNamespace(name); err != nil {
+		return nil, err
+	}
+	sub := &Client{c.ops}
+	sub.prefix += "/" + name
+	return sub, nil
+}
+
+// Retrying returns a client for the same session whose calls are tried again by p, in
+// place of the policy of [WithRetry]. So one call can fail soon while another waits
+// for a server as long as its context allows:
+//
+//	_, _, err := c.Retrying(retry.None()).Get(ctx, path)
+//	_, _, err = c.Retrying(retry.Default()).Get(ctx, path)
+//
+// p also bounds the wait for a connection, and its pauses have the same cap. Namespaces
+// and sessions that come from the copy have its policy. Closing either client closes
+// both.
+func (c *Client) Retrying(p retry.Policy) *Client {
+	if c.core.cfg.hasRand {
+		p = p.WithRand(c.core.cfg.rand)
+	}
+	twin := &Client{c.ops}
+	twin.policy = &p
+	return twin
+}
+
+// State returns the newest state. It looks at the clocks itself. A session whose time
+// is over is not Connected, even if no goroutine has noticed yet, as after a
+// suspension of the machine.
+func (c *Client) State() State { return c.core.state() }
+
+// States yields the present state and then every change in order, until ctx ends
+// or after Closed. A slow reader misses nothing and delays no other reader.
+func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
+	_ = c.State() // a session whose time is over does not come first
+	return c.core.states.from(ctx, c.core.states.newest())
+}
+
+// Observer returns the hooks of [WithObserver]. A program with recipes of its own can
+// have the hooks told of those as well.
+func (c *Client) Observer() Observer { return c.core.cfg.observer }
+
+// Close is [Client.CloseContext] with a limit of 5 s. It makes a Client an
+// [io.Closer].
+func (c *Client) Close() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.core.ctx), closeLimit)
+	defer cancel()
+	return c.CloseContext(ctx)
+}
+
+// CloseContext ends the contexts of the session and of the locks held in it, then
+// the session on the server. The server removes the ephemeral nodes and watches of
+// the session at once. CloseContext then waits for every goroutine of the client.
+//
+// Operations in flight are answered first; later ones fail with [ErrClosed]. While
+// no server is reachable, CloseContext waits for one. It gives up when ctx ends, or
+// when the session timeout has passed, since the servers then end the session by
+// themselves. A hook of [Observer] or a log handler may close the client: for hooks
+// and handlers that have not returned CloseContext waits 0.2 s.
+//
+// It returns within ctx. The error says that the session could not be ended on the
+// server: its ephemeral nodes then stay until the session expires, at most the
+// session timeout later. Either way the client is closed, and what still runs ends
+// by itself shortly. A second call waits for the first and returns the result of
+// the first. CloseContext closes all namespaces of the client.
+func (c *Client) CloseContext(ctx context.Context) error {
+	ctxerr.Require(ctx)
+	k := c.core
+	err, done := k.closeOnce.Do(ctx, func() error { return k.shutDown(ctx) })
+	if !done {
+		return fmt.Errorf("client: close: %w", ctxerr.Ended(ctx))
+	}
+	return err
+}
+
+const closeLimit = 5 * time.Second
+
+// Servers returns the servers of the connect string, each as "host:port", ordered by
+// name. They name the ensemble. [Client.SetServers] and [WithEnsembleTracker] say
+// where the ensemble is now, and do not change them.
+func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.cfg.servers)) }
+
+// SetServers replaces the servers of the connect string. It is for programs that
+// learn of changes from a registry, a DNS record or a file. Each server is
+// "host:port", and the port defaults to 2181. The chroot stays. The next dial goes to
+// one of the new servers.
+//
+// The session goes on. If the server that the client is connected to is in the list
+// the client stays there: connections are not spread over new servers. If it is not,
+// the client closes the connection after a random pause of up to a third of the
+// session timeout. So not all clients move at once. It attaches its session to a
+// server of the list; until then its state is [Suspended]. On ClickHouse Keeper that
+// would end the session: there a client that holds something stays until its
+// connection ends.
+//
+// An error says which server is wrong, or matches [ErrClosed]; the list is then
+// unchanged. SetServers does not wait for a connection. It applies to all namespaces
+// of the client. It is the counterpart of ZooKeeper.updateServerList in Java.
+func (c *Client) SetServers(servers ...string) error {
+	if len(servers) == 0 {
+		return errors.New("client: set servers: the list is empty; the servers stay as they are")
+	}
+	list := make([]string, 0, len(servers))
+	for i, server := range servers {
+		addr, err := where.HostPort(server)
+		if strings.Contains(server, ",") {
+			err = errors.New("servers are separate arguments, not one text with commas")
+		}
+		if err != nil {
+			return fmt.Errorf("client: set servers: server %d: %w", i+1, err)
+		}
+		if !slices.Contains(list, addr) {
+			list = append(list, addr)
+		}
+	}
+	k := c.core
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closing {
+		return ErrClosed
+	}
+	k.servers.Give(list)
+	k.leaveLocked(k.unlisted)
+	return nil
 }

@@ -6,44 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
 )
-
-// Close is [Client.CloseContext] with a limit of 5 s. It makes a Client an
-// [io.Closer].
-func (c *Client) Close() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.core.ctx), closeLimit)
-	defer cancel()
-	return c.CloseContext(ctx)
-}
-
-const closeLimit = 5 * time.Second
-
-// CloseContext ends the contexts of the session and of the locks held in it, then
-// the session on the server. The server removes the ephemeral nodes and watches of
-// the session at once. CloseContext then waits for every goroutine of the client.
-//
-// Operations in flight are answered first; later ones fail with [ErrClosed]. While
-// no server is reachable, CloseContext waits for one. It gives up when ctx ends, or
-// when the session timeout has passed, since the servers then end the session by
-// themselves. A hook of [Observer] or a log handler may close the client: for hooks
-// and handlers that have not returned CloseContext waits 0.2 s.
-//
-// It returns within ctx. The error says that the session could not be ended on the
-// server: its ephemeral nodes then stay until the session expires, at most the
-// session timeout later. Either way the client is closed, and what still runs ends
-// by itself shortly. A second call waits for the first and returns the result of
-// the first. CloseContext closes all namespaces of the client.
-func (c *Client) CloseContext(ctx context.Context) error {
-	ctxerr.Require(ctx)
-	k := c.core
-	err, done := k.closeOnce.Do(ctx, func() error { return k.shutDown(ctx) })
-	if !done {
-		return fmt.Errorf("client: close: %w", ctxerr.Ended(ctx))
-	}
-	return err
-}
 
 func (c *core) shutDown(ctx context.Context) error {
 	c.mu.Lock()
@@ -52,7 +18,7 @@ func (c *core) shutDown(ctx context.Context) error {
 	c.broadcast()
 	c.mu.Unlock()
 
-	c.watches.end(ErrClosed)
+	c.watches.End(ErrClosed)
 	if s != nil {
 		s.retire()
 		c.parents.Leave(ctx, s)
@@ -60,7 +26,7 @@ func (c *core) shutDown(ctx context.Context) error {
 	err := c.endSession(ctx, s)
 	c.cancel(ErrClosed) // no next session
 	if s != nil {
-		s.link.End(ErrClosed)
+		s.Link().End(ErrClosed)
 	}
 	c.states.add(StateChange{State: Closed, At: time.Now()})
 
@@ -106,7 +72,7 @@ func (c *core) awaitNew(ctx context.Context, s *sessionState) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, newMoment)
 	defer cancel()
-	s.link.AwaitNew(ctx)
+	s.Link().AwaitNew(ctx)
 }
 
 // endSession asks a server to end s. It asks again after every reconnection, until
@@ -116,25 +82,25 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		return nil
 	}
 	c.awaitNew(ctx, s)
-	over := func() bool { return s.link.Cause() != nil }
-	if s.link.SessionID() == 0 || over() {
+	over := func() bool { return s.Link().Cause() != nil }
+	if s.ID() == 0 || over() {
 		return nil
 	}
 	unended := func(why error) error {
 		return fmt.Errorf("client: close: session %s was not ended on the server, it expires within %v: %w",
-			sessionID(s.link.SessionID()), s.link.Timeout(), why)
+			session.ID(s.ID()), s.Link().Timeout(), why)
 	}
 	for {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
 		switch {
-		case over() && s.unburied(s.link.Cause()):
-			return unended(s.link.Cause())
+		case over() && s.Unburied(s.Link().Cause()):
+			return unended(s.Link().Cause())
 		case over():
 			return nil // there is nothing left to end
 		}
-		err := s.link.CloseSession(ctx)
+		err := s.Link().CloseSession(ctx)
 		if err == nil {
 			return nil
 		}
@@ -149,7 +115,7 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		}
 		select {
 		case <-changed:
-		case <-s.link.Over():
+		case <-s.Link().Over():
 		case <-ctx.Done():
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
+	"github.com/docent-go/docent/client/internal/watches"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/runonce"
@@ -33,7 +34,8 @@ type core struct {
 	parents *duties.Parents
 	graves  *duties.Graves
 	teller  *aside.Teller
-	watches *watches
+	watches *watches.Watches
+	known   session.Known
 	root    *Client // the client of the connect string, without a namespace
 
 	kept sync.Map // what recipes keep for the client
@@ -43,16 +45,14 @@ type core struct {
 	wg     sync.WaitGroup // every goroutine of the client but those that
 	told   sync.WaitGroup // call hooks and log handlers, which may call Close
 
-	mu      sync.Mutex       // guards the rest; never held across I/O
-	current *sessionState    // newest session, up or not
-	fatal   error            // credentials refused, until they are accepted
-	closing bool             // Close was called
-	ownData []byte           // of recipes' nodes, from our address as the servers see it
-	server  string           // the server that accepted current last
-	made    bool             // that server also made the session, which takes a quorum
-	product string           // of the servers that answered last
-	lacking map[feature]bool // the features that they lack
-	changed chan struct{}    // closed and replaced at every change of the above
+	mu      sync.Mutex    // guards the rest; never held across I/O
+	current *sessionState // newest session, up or not
+	fatal   error         // credentials refused, until they are accepted
+	closing bool          // Close was called
+	ownData []byte        // of recipes' nodes, from our address as the servers see it
+	server  string        // the server that accepted current last
+	made    bool          // that server also made the session, which takes a quorum
+	changed chan struct{} // closed and replaced at every change of the above
 
 	closeOnce *runonce.Once
 	idle      chan struct{} // closed after Close when wg is done
@@ -71,10 +71,10 @@ func (c *core) supervise() {
 			c.journal.Say(slog.LevelError, "zookeeper: cannot start a session", "reason", err)
 			return
 		}
-		<-s.ctx.Done()
-		<-s.link.Over()    // later than its context if Close was called
-		c.wg.Go(s.dispose) // up to a second; the next session need not wait for it
-		if s.link.SessionID() != 0 && !errors.Is(s.link.Cause(), ErrAuthFailed) {
+		<-s.Context().Done()
+		<-s.Link().Over()  // later than its context if Close was called
+		c.wg.Go(s.Dispose) // up to a second; the next session need not wait for it
+		if s.ID() != 0 && !errors.Is(s.Link().Cause(), ErrAuthFailed) {
 			backoff.Reset()
 			continue
 		}
@@ -122,7 +122,7 @@ func (c *core) live() (up, accepted bool) {
 func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current != s || s.link.Cause() != nil {
+	if c.current != s || s.Link().Cause() != nil {
 		return false
 	}
 	c.ownData, c.fatal = c.cfg.dataOf(h.LocalAddr), nil
@@ -131,10 +131,10 @@ func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	c.broadcast()
 	c.leaveLocked(c.unlisted) // the list may have changed during the handshake
 	if !h.Reattached {
-		c.wg.Go(s.watchLease) // ends with the session
+		c.wg.Go(s.WatchClocks) // ends with the session
 	}
-	if s.knownProduct() == "" {
-		c.wg.Go(s.recognise) // ends with the connection
+	if s.Product() == "" {
+		c.wg.Go(s.Recognise) // ends with the connection
 	}
 	return true
 }
@@ -145,7 +145,7 @@ func (c *core) sessionDown(s *sessionState, err error) {
 	if up, _ := c.live(); c.current != s || !up || c.closing {
 		return
 	}
-	c.states.add(StateChange{State: Suspended, Session: s.link.SessionID(), Err: err, At: time.Now()})
+	c.states.add(StateChange{State: Suspended, Session: s.ID(), Err: err, At: time.Now()})
 	c.broadcast()
 }
 
@@ -157,20 +157,20 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	lost = lost && !c.closing
 	if errors.Is(cause, ErrAuthFailed) {
 		if c.fatal = cause; !lost {
-			c.server, c.made = s.link.Server(), true
+			c.server, c.made = s.Link().Server(), true
 		}
 	}
 	if lost {
-		c.states.add(StateChange{State: Lost, Session: s.link.SessionID(), Err: cause, At: time.Now()})
+		c.states.add(StateChange{State: Lost, Session: s.ID(), Err: cause, At: time.Now()})
 	}
-	s.cancel(cause)
+	s.Drop(cause)
 	c.broadcast()
 	c.mu.Unlock()
 	if errors.Is(cause, ErrAuthFailed) {
 		c.graves.Bury() // that server is reachable
 	}
 	if lost {
-		c.journal.Say(slog.LevelWarn, "zookeeper: session lost", "session", sessionID(s.link.SessionID()), "reason", cause)
+		c.journal.Say(slog.LevelWarn, "zookeeper: session lost", "session", session.ID(s.ID()), "reason", cause)
 	}
 }
 
@@ -185,7 +185,7 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 		up, _ := c.live()
 		c.mu.Unlock()
 		if bound != nil {
-			if err := bound.over(); err != nil {
+			if err := bound.Over(); err != nil {
 				return nil, err
 			}
 		}
@@ -211,57 +211,204 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 	}
 }
 
-// serverOf is the server that accepted s last, or "the server" if another session has
-// come since.
-func (c *core) serverOf(s *sessionState) string {
+// awaitSession waits, within ctx, until s has a connection.
+func (c *core) awaitSession(ctx context.Context, s *session.Session) error {
+	c.mu.Lock()
+	current := c.current
+	c.mu.Unlock()
+	if current.Session != s { // which is over, as the next one has begun
+		return s.Over()
+	}
+	_, err := c.await(ctx, current, nil)
+	return err
+}
+
+func (c *core) state() State {
+	c.mu.Lock()
+	s, closing := c.current, c.closing
+	c.mu.Unlock()
+	over := s != nil && !closing && s.Err() != nil
+	newest := c.states.newest().change
+	if over && newest.Session == s.ID() && (newest.State == Connected || newest.State == Suspended) {
+		return Lost // the change to Lost is about to come
+	}
+	return newest.State
+}
+
+// owe makes what the client owes the servers.
+func (c *core) owe() {
+	life := duties.Life{
+		Context: c.ctx, Go: c.begin, Timeout: c.servers.Timeout, Journal: c.journal,
+		Await: func(ctx context.Context) (duties.Session, error) {
+			s, err := c.await(ctx, nil, nil)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
+	}
+	c.parents = duties.NewParents(life)
+	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.reachable, Dial: c.servers.Dial, Pause: c.servers.Jitter})
+	c.remover = duties.NewRemover(duties.RemoverConfig{
+		Life: life, Tell: c.tellRemoval,
+		Policy:  func() retry.Policy { return retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.Timeout() / 3) },
+		Lasting: func(err error) bool { return fate.Of(err) == fate.Refused && !fate.Passing(err) },
+		Closed:  func(err error) bool { return errors.Is(err, ErrClosed) },
+	})
+}
+
+// begin starts a goroutine that Close waits for, unless the client is being closed.
+func (c *core) begin(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current != s || c.server == "" {
-		return "the server"
+	if c.closing {
+		return false
 	}
-	return c.server
+	c.wg.Go(f)
+	return true
 }
 
-// patience is how long one call waits for a connection, from its beginning to its
-// end. It has no end if the retry policy of the call has none. Otherwise it lasts for
-// the pauses of the policy. A pause that ends without a connection counts as a try
-// that failed.
-type patience struct {
-	policy retry.Policy
-	pauses backoff.BackOff // nil before the first pause
-	timer  *time.Timer     // of the present pause
-	begun  bool
+// reachable is the server that accepted the newest session last, and whether it makes sessions.
+func (c *core) reachable() (server string, makes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server, c.made
 }
 
-// pause returns a channel for the end of the present pause, and begins a pause if
-// there is none. It reports false if the policy has no pause left. For a policy
-// without end, and for a nil patience, the pause never ends.
-func (p *patience) pause() (end <-chan time.Time, left bool) {
-	switch {
-	case p == nil || !p.policy.Bounded():
-		return nil, true
-	case p.begun:
-		return p.timer.C, true
-	case p.pauses == nil:
-		p.pauses = p.policy.BackOff()
+// unlisted reports whether a server is in no list.
+func (c *core) unlisted(server string) bool { return !c.servers.Knows(server) }
+
+// leaveLocked closes the connection after a pause, if gone says before and after the
+// pause that its server is gone. The caller holds c.mu.
+func (c *core) leaveLocked(gone func(server string) bool) {
+	if up, _ := c.live(); !up || !gone(c.server) {
+		return // the next dial follows the new list
 	}
-	d := p.pauses.NextBackOff()
-	if d == backoff.Stop {
-		return nil, false
-	}
-	if p.timer == nil {
-		p.timer = time.NewTimer(d)
-	} else {
-		p.timer.Reset(d)
-	}
-	p.begun = true
-	return p.timer.C, true
+	pause := c.servers.Stagger()
+	c.wg.Go(func() {
+		if ctxerr.Sleep(c.ctx, pause) != nil {
+			return
+		}
+		before := time.Now() // a connection made later is to another server
+		c.mu.Lock()
+		s, server := c.current, c.server
+		c.mu.Unlock()
+		if gone(server) && (s.Restores() || s.lease.promised().IsZero()) {
+			s.Link().DropLive(before, where.ErrLeaving)
+		}
+	})
 }
 
-// rest ends the present pause: there is a connection, or the call has ended.
-func (p *patience) rest() {
-	if p != nil && p.begun {
-		p.timer.Stop()
-		p.begun = false
+// sessionState is one ZooKeeper session with its watches and its lease. [Session] is the
+// handle that callers have.
+type sessionState struct {
+	*session.Session
+
+	core  *core
+	hub   *watches.Hub
+	lease *leaseKeeper
+}
+
+// startSession makes the next session the current one and starts its connection. Its
+// goroutines end after the session is over; Dispose waits for them.
+func (c *core) startSession() (*sessionState, error) {
+	s := &sessionState{core: c}
+	cfg := session.Config{
+		Link: wire.Config{
+			SessionTimeout: c.cfg.sessionTimeout,
+			Servers:        c.servers.Count,
+			MaxRequest:     c.cfg.maxRequest,
+			MaxReply:       c.cfg.maxReply,
+			Auth:           c.cfg.auth,
+			AuthFirst:      c.refused(),
+			Relay:          c.cfg.lease.relay(),
+			TrustAnswers:   c.cfg.lease.lease().Trusting(),
+			Clock:          c.cfg.clock,
+			Pace:           c.servers.Pace,
+			Dial:           c.servers.Dial,
+			OnDial:         c.dialed(),
+			OnUp:           s.onUp,
+			OnDown:         s.onDown,
+			OnEvent:        func(ev wire.Event) { s.hub.Dispatch(ev) },
+			OnOver:         s.onOver,
+		},
+		Names: c.cfg.servers, Servers: c.servers, Known: &c.known, Journal: c.journal,
+		Expiring: func() { s.lease.expire() },
+		NamesSession: func(err error) bool {
+			var expired *LeaseExpiredError
+			return errors.As(err, &expired)
+		},
 	}
+	if c.cfg.observer.Operation != nil {
+		cfg.Exchanged = count
+	}
+	s.Session = session.New(c.ctx, cfg)
+	s.hub = c.watches.Join(s.Session)
+	s.lease = newLeaseKeeper(s)
+	context.AfterFunc(s.Context(), s.lease.sessionOver)
+	if !c.setCurrent(s) {
+		s.Drop(ErrClosed)
+		return nil, ErrClosed
+	}
+	return s, s.Start(c.wg.Go)
+}
+
+func (s *sessionState) onUp(h wire.Handshake) {
+	less := s.core.servers.Up(h.Server, h.Timeout)
+	// This comes before any reader hears of the connection. Otherwise the watch of a
+	// quick reader on it would be taken for an old one.
+	s.hub.Up(h.Reattached)
+	if !s.core.sessionUp(s, h) {
+		return
+	}
+	s.core.graves.Bury()
+	s.lease.up()
+	said := []any{"server", h.Server, "session", session.ID(h.SessionID), "timeout", h.Timeout}
+	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
+		said = append(said, "asked", asked)
+	}
+	s.core.journal.Say(slog.LevelInfo, "zookeeper: connected", said...)
+	if less {
+		s.core.journal.Say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
+			"server", h.Server, "timeout", h.Timeout, "asked", s.core.cfg.sessionTimeout, "remedy", "raise maxSessionTimeout on the servers, or ask for less with client.WithSessionTimeout")
+	}
+}
+
+func (s *sessionState) onDown(server string, err error) {
+	if s.Link().Cause() != nil {
+		return // the end of the session, which onOver tells
+	}
+	s.core.servers.Down(server, err)
+	s.core.sessionDown(s, err)
+	s.lease.inDoubt(err)
+}
+
+func (s *sessionState) onOver(err error) {
+	cause := s.CauseOf(err)
+	unburied := s.Unburied(err)
+	if link := s.Link(); !unburied && !session.Gone(err) {
+		s.core.graves.Remember(duties.Dead{ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised()})
+	}
+	s.core.sessionOver(s, cause)
+	s.hub.End(cause)
+	if unburied {
+		s.linger()
+	}
+}
+
+// linger has the nodes deleted that were held in s, which is over. They are deleted
+// at the deadline that was promised to their holders.
+func (s *sessionState) linger() {
+	s.Linger()
+	due := s.lease.promised()
+	for _, path := range s.lease.nodes() {
+		s.core.remover.Add(&duties.Removal{Owner: s, What: path, Full: []string{path}, Due: due})
+	}
+}
+
+// retire ends the session for its users. Holders and watchers are told before their
+// nodes are deleted.
+func (s *sessionState) retire() {
+	s.Drop(ErrClosed)
+	s.hub.End(ErrClosed)
 }

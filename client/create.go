@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -98,9 +100,6 @@ func ParentACL(acl ...zk.ACL) CreateOption {
 	return func(s *createSpec) { s.parentACL = append([]zk.ACL{}, acl...) }
 }
 
-// errEmptyACL refuses an ACL that a server would take for no ACL at all.
-var errEmptyACL = fmt.Errorf("%w: it has no entry", ErrInvalidACL)
-
 func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 	var s createSpec
 	for _, opt := range opts {
@@ -114,7 +113,7 @@ func (o *ops) spec(opts []CreateOption) (createSpec, error) {
 // complete gives s the client's default ACL where it has none, and checks it.
 func (o *ops) complete(s createSpec) (createSpec, error) {
 	if s.acl != nil && len(s.acl) == 0 || s.parentACL != nil && len(s.parentACL) == 0 {
-		return s, &fault{errEmptyACL, OutcomeNeverSent}
+		return s, fate.Unsent(errEmptyACL)
 	}
 	if s.acl == nil {
 		s.acl = o.core.cfg.defaultACL
@@ -144,12 +143,12 @@ func (o *ops) withNamespace(spec createSpec, dir string) createSpec {
 }
 
 // needs is the feature that the create needs of the servers, if there is one.
-func (spec *createSpec) needs() (f feature, takes bool) {
+func (spec *createSpec) needs() (f session.Feature, takes bool) {
 	switch {
 	case spec.container:
-		return containerNodes, true
+		return session.ContainerNodes, true
 	case spec.hasTTL:
-		return ttlNodes, true
+		return session.TTLNodes, true
 	default:
 		return 0, false
 	}
@@ -249,7 +248,7 @@ func withParents(ctx context.Context, s *sessionState, create func() (missing *m
 		case p == nil:
 			return err
 		case round == parentRounds:
-			return p.in.noParent(p.dir, &fault{errVanishing, OutcomeRefused})
+			return p.in.noParent(p.dir, fate.Refusal(fate.ErrVanishing))
 		}
 		if err := p.in.makeParents(ctx, s, p.dir, p.of); err != nil {
 			return p.in.noParent(p.dir, err)
@@ -264,17 +263,9 @@ type missingParent struct {
 	of  createSpec
 }
 
-// errVanishing is the error of a try that has used up its rounds.
-var errVanishing = fmt.Errorf("%w: another client deletes the parent as fast as this one makes it; stop that client", ErrNoNode)
-
 // noParent is the error of a create whose parent dir could not be made. The create of
 // the node itself was not sent, and making a parent twice is as good as once.
 func (o *ops) noParent(dir string, err error) error {
-	fate := OutcomeNeverSent
-	var ft *fault
-	if errors.As(err, &ft) && ft.outcome == OutcomeRefused {
-		fate = OutcomeRefused
-	}
 	var at *parentError
 	if errors.As(err, &at) {
 		dir = at.dir
@@ -283,7 +274,11 @@ func (o *ops) noParent(dir string, err error) error {
 	if o.inNamespace(dir) {
 		what = "the namespace"
 	}
-	return &fault{fmt.Errorf("make %s: %w", what, err), fate}
+	err = fmt.Errorf("make %s: %w", what, err)
+	if fate.Is(err, fate.Refused) {
+		return fate.Refusal(err)
+	}
+	return fate.Unsent(err)
 }
 
 // parentError is why the parent dir, a full path, could not be made.
@@ -299,7 +294,7 @@ func (e *parentError) Unwrap() error { return e.err }
 // only that one is missing.
 func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of createSpec) error {
 	if dir == "/" {
-		return &fault{ErrNoNode, OutcomeRefused}
+		return fate.Refusal(ErrNoNode)
 	}
 	spec := createSpec{container: of.parents == parentsContainers, acl: of.parentACL}
 	for range parentRounds {
@@ -315,27 +310,132 @@ func (o *ops) makeParents(ctx context.Context, s *sessionState, dir string, of c
 			return err
 		}
 	}
-	return &parentError{dir, &fault{errVanishing, OutcomeRefused}}
+	return &parentError{dir, fate.Refusal(fate.ErrVanishing)}
 }
 
 // makeParent makes a missing parent. If spec asks for a container and the servers
 // have none, it makes a persistent node, which the client removes later.
 func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSpec) error {
 	if !spec.container {
-		return s.call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
+		return s.Call(ctx, &wire.Exchange{Request: spec.request(dir, nil)})
 	}
-	err := s.supports(ctx, containerNodes)
+	err := s.Supports(ctx, session.ContainerNodes)
 	spec.container = err == nil
 	if err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
 	}
 	x := &wire.Exchange{Request: spec.request(dir, nil)}
-	err = s.call(ctx, x)
+	err = s.Call(ctx, x)
 	switch {
-	case spec.container && errors.Is(s.refused(containerNodes, err), ErrUnsupported):
+	case spec.container && errors.Is(s.Refused(session.ContainerNodes, err), ErrUnsupported):
 		return s.makeParent(ctx, dir, spec) // the node is remembered
 	case err == nil && !spec.container:
 		s.core.parents.Add(dir, x.Reply.Zxid)
 	}
 	return err
+}
+
+// CreateStat is [Client.Create] and returns the stat of the new node as well. Not
+// every server knows ZooKeeper's create2, so the client reads the stat behind the
+// create. Both leave in the same write, unless the server chooses the name.
+//
+// The stat may therefore be later than the create: it shows what other clients have
+// written to the node since. Czxid is always that of the create. If no answer came to the
+// read, or the node is deleted already, Ctime and Mtime are 0. The rest is as it was at
+// the create.
+func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
+	now := new(zk.Stat)
+	made, err := o.createOne(ctx, path, data, now, opts)
+	if err != nil {
+		return "", nil, err
+	}
+	return made, now, nil
+}
+
+// CreateOrSet makes a node, or sets the data of an existing node, whatever its
+// version, as Curator's orSetData does. It returns the stat after that; for a node
+// that it made, as [Client.CreateStat] does. Other clients may create or delete the
+// node meanwhile.
+//
+// It sends the set first. So a node that exists costs one request, as with
+// [Client.Set], and a node that is made costs one more than with [Client.Create].
+//
+// The options are for a node that is made. An existing node keeps its kind and its
+// ACL. [Ephemeral] is refused, because an existing node may belong to another
+// session. [Sequential] and [Protected] are refused, because they make a new name
+// each time.
+//
+// After an unknown outcome the client tries again. That may overwrite what another
+// client wrote in between, as [Client.Set] with [AnyVersion] may. If the call fails
+// with an error that matches [UnknownOutcome], the data may have been written. After
+// any other error this call has written nothing.
+func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (now *zk.Stat, err error) {
+	spec, err := o.spec(opts)
+	if err == nil && (spec.ephemeral || spec.sequential || spec.protected) {
+		err = misused("CreateOrSet does not take Ephemeral, Sequential or Protected")
+	}
+	if err != nil {
+		return nil, o.invalid(ctx, createOrSetOp, path, err)
+	}
+	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) (err error) {
+		full, err := o.full(path)
+		if err != nil {
+			return err
+		}
+		if f, takes := spec.needs(); takes {
+			if err := t.s.Supports(ctx, f); err != nil {
+				return err
+			}
+			defer func() { err = t.s.Refused(f, err) }()
+		}
+		for {
+			x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: AnyVersion}}
+			if err = t.s.Call(ctx, x); !errors.Is(err, ErrNoNode) {
+				now = stat(x)
+				return err
+			}
+			now, err = o.create(ctx, t.s, full, spec, data)
+			if !errors.Is(err, ErrNodeExists) { // else another client made it in between
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return now, nil
+}
+
+// create makes the node at full, with parents if the options ask for them. It returns
+// the stat of the node.
+func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
+	dir, _ := split(full)
+	spec = o.withNamespace(spec, dir)
+	err = withParents(ctx, s, func() (*missingParent, error) {
+		x, look := &wire.Exchange{Request: spec.request(full, data)}, session.Ask(wire.OpExists, full)
+		err := s.Call(ctx, x, look)
+		switch {
+		case err == nil:
+			now = spec.stat(s, x, look, data)
+		case spec.parents != parentsMustExist && errors.Is(err, ErrNoNode):
+			return &missingParent{o, dir, spec}, err
+		}
+		return nil, err
+	})
+	return now, err
+}
+
+// stat is the stat of the node that x has made. It is what look shows, or, without an
+// answer to look, what follows from the create.
+func (spec *createSpec) stat(s *sessionState, x, look *wire.Exchange, data []byte) *zk.Stat {
+	if look.Answered() && look.Err() == nil {
+		if seen := stat(look); seen != nil && seen.Czxid == x.Reply.Zxid {
+			return seen
+		}
+	}
+	made := &zk.Stat{Czxid: x.Reply.Zxid, Mzxid: x.Reply.Zxid, Pzxid: x.Reply.Zxid, DataLength: int32(len(data))} //nolint:gosec // a request is smaller
+	if spec.ephemeral {
+		made.EphemeralOwner = s.ID()
+	}
+	return made
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/client/internal/duties"
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -74,8 +76,8 @@ func (d *deleteAll) tree(ctx context.Context, full string) error {
 
 // below deletes the children of the node at full, as far as one list names them.
 func (d *deleteAll) below(ctx context.Context, full string) error {
-	list := asked(wire.OpGetChildren, full)
-	switch err := d.s.call(ctx, list); {
+	list := session.Ask(wire.OpGetChildren, full)
+	switch err := d.s.Call(ctx, list); {
 	case errors.Is(err, ErrNoNode):
 		return nil
 	case err != nil:
@@ -108,10 +110,10 @@ func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, er
 	for i, node := range full {
 		xs[i] = deletion(node, AnyVersion)
 	}
-	ended := d.s.exchange(ctx, xs...)
+	ended := d.s.Do(ctx, xs...)
 	var failed error
 	for i, node := range full {
-		err := d.s.outcome(ctx, xs[i], ended)
+		err := d.s.Outcome(ctx, xs[i], ended)
 		switch {
 		case err == nil:
 			d.begun = true
@@ -127,10 +129,14 @@ func (d *deleteAll) nodes(ctx context.Context, full []string) (left []string, er
 
 // at adds the node to the error of its deletion.
 func (d *deleteAll) at(full string, err error) error {
-	return &fault{fmt.Errorf("%s: %w", d.stripped(full), err), fateOf(err)}
+	return &fate.TryError{Err: fmt.Errorf("%s: %w", d.stripped(full), err), Outcome: fate.Of(err)}
 }
 
 // unread adds the node to the error of its list, which changes nothing.
 func (d *deleteAll) unread(full string, err error) error {
-	return &fault{fmt.Errorf("list %s: %w", d.stripped(full), err), fateOf(err).of(reads, true)}
+	outcome := fate.Unchanged
+	if fate.Is(err, fate.Refused) {
+		outcome = fate.Refused
+	}
+	return &fate.TryError{Err: fmt.Errorf("list %s: %w", d.stripped(full), err), Outcome: outcome}
 }

@@ -6,9 +6,15 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/wire"
 )
+
+// Code is an error code of a server that has no variable of its own. It is one of
+// ZooKeeper's KeeperException.Code, or of another server. It is itself an error:
+// errors.Is(err, client.Code(-119)).
+type Code = fate.Code //nolint:errname // ZooKeeper's own name
 
 // What a server answers. Where go-zookeeper has a variable for it, ours has the same
 // value, so either name matches.
@@ -41,27 +47,27 @@ var (
 
 	// ErrThrottled says that the server has too much to do. The client tries again by
 	// its retry policy.
-	ErrThrottled error = Code(-127)
+	ErrThrottled error = fate.Throttled
 
 	// ErrQuotaExceeded says that a quota on the path is used up.
-	ErrQuotaExceeded error = Code(-125)
+	ErrQuotaExceeded error = fate.QuotaExceeded
 )
 
 // What the client finds out by itself.
 var (
 	// ErrClosed is returned by every call on a client after Close, and is the
 	// cause of a session that Close ended.
-	ErrClosed = errors.New("client: the client was closed")
+	ErrClosed = fate.ErrClosed
 
 	// ErrSessionLost says that the session is over although this client did not close
 	// it. The server expired it, or no request sent within its timeout was answered.
 	// Its ephemeral nodes are deleted, or about to be.
-	ErrSessionLost = errors.New("client: session lost")
+	ErrSessionLost = fate.ErrSessionLost
 
 	// ErrNotConnected says that no server could be reached in time. Nothing was sent,
 	// unless the error matches [UnknownOutcome] as well. Then an earlier try was
 	// sent, its connection was lost, and no server was reached since.
-	ErrNotConnected = errors.New("client: not connected")
+	ErrNotConnected = fate.ErrNotConnected
 
 	// ErrInvalidPath says that a path breaks ZooKeeper's rules. Nothing was
 	// sent.
@@ -75,11 +81,15 @@ var (
 	// ErrReplyTooLarge says that the answer was longer than [WithMaxReply] allows,
 	// and was thrown away. The server has carried the request out. The connection is
 	// not affected, and the client does not try again.
-	ErrReplyTooLarge = errors.New("client: the answer is larger than WithMaxReply allows")
+	ErrReplyTooLarge = fate.ErrReplyTooLarge
 
 	// ErrAuthFailed says that the servers refused the credentials given with
 	// [WithAuth].
 	ErrAuthFailed = wire.ErrAuthFailed
+
+	// ErrUnsupported says that the servers do not have what an operation needs. The text
+	// of the error names the feature and the servers that have it. Nothing was changed.
+	ErrUnsupported = fate.ErrUnsupported
 
 	// ErrNoChroot says that the chroot of the connect string does not exist.
 	ErrNoChroot = errors.New("client: chroot does not exist")
@@ -89,11 +99,6 @@ var (
 // been applied. The refusal does not tell which client changed the version.
 var errMoved = errors.New("the answer to an earlier try was lost, and the version has changed since: that try was applied, or another client has written")
 
-// passing reports whether the servers may give another answer than err a moment later.
-func passing(err error) bool {
-	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, ErrThrottled) || errors.Is(err, errVanishing)
-}
-
 // misuse is an argument that no server would take. It matches zk.ErrInvalidFlags.
 type misuse string
 
@@ -101,7 +106,7 @@ func (m misuse) Error() string        { return string(m) }
 func (m misuse) Is(target error) bool { return target == zk.ErrInvalidFlags }
 
 func misused(format string, args ...any) error {
-	return &fault{misuse(fmt.Sprintf(format, args...)), OutcomeNeverSent}
+	return fate.Unsent(misuse(fmt.Sprintf(format, args...)))
 }
 
 // hopeless reports whether the same call must fail later too. The client is closed,
@@ -121,3 +126,6 @@ func hopeless(err error) bool {
 
 // noChroot says what to do about a chroot that does not exist.
 func noChroot(chroot string) error { return fmt.Errorf("%w: %s", ErrNoChroot, where.NoChroot(chroot)) }
+
+// errEmptyACL refuses an ACL that a server would take for no ACL at all.
+var errEmptyACL = fmt.Errorf("%w: it has no entry", ErrInvalidACL)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/wire"
@@ -22,27 +23,7 @@ var ParseEnsemble = where.ParseEnsemble
 
 // HubSize is the number of watches that the present session of c keeps. It counts the
 // watches of feeds on a path as one.
-func HubSize(c *Client) int {
-	c.core.mu.Lock()
-	h := c.core.current.hub
-	c.core.mu.Unlock()
-	h.all.mu.Lock()
-	defer h.all.mu.Unlock()
-	n := 0
-	for _, p := range h.all.table.places {
-		if p.feeds != [2]*listeners{} {
-			n++
-		}
-		if p.more != nil {
-			for _, o := range p.more.one {
-				if o.on != nil {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
+func HubSize(c *Client) int { return c.core.watches.Len() }
 
 // DeadSessions is how many sessions c still means to end on a server.
 func DeadSessions(c *Client) int { return c.core.graves.Len() }
@@ -92,8 +73,8 @@ func Terms(p LeasePolicy, timeout time.Duration) (life, margin, relay, beat, spa
 // and whose session is found to be over before the next try.
 func ReadWhoseSessionEnds(ctx context.Context, s *Session, why error) error {
 	return s.do(ctx, "get", "/", reads, func(_ context.Context, t try) error {
-		closed := &fault{wire.ErrNotConnected, OutcomeNeverSent}
-		t.s.link.End(why)
+		closed := fate.Unsent(wire.ErrNotConnected)
+		t.s.Link().End(why)
 		return closed
 	})
 }

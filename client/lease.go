@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/lease"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
@@ -34,7 +35,7 @@ func newLeaseKeeper(s *sessionState) *leaseKeeper {
 
 // state reads the clocks and the newest proof.
 func (l *leaseKeeper) state() lease.State {
-	proof, timeout := l.s.link.Proof()
+	proof, timeout := l.s.Link().Proof()
 	return l.m.Policy().At(proof, timeout, l.s.core.cfg.clock.Now())
 }
 
@@ -86,7 +87,7 @@ func (l *leaseKeeper) sessionOver() {
 	told := l.m.Holdings()
 	l.mu.Unlock()
 	for _, h := range told {
-		h.Lost(context.Cause(l.s.ctx))
+		h.Lost(context.Cause(l.s.Context()))
 	}
 }
 
@@ -108,10 +109,10 @@ func (l *leaseKeeper) arm(t lease.State) {
 // that are due. Before each of them the timer is set again. If a connection blocks
 // this tick, it delays only heartbeats.
 func (l *leaseKeeper) tick() {
-	if !l.s.begin() {
+	if !l.s.Enter() {
 		return
 	}
-	defer l.s.running.Done()
+	defer l.s.Leave()
 	for b := l.look(); b != nil; b = l.look() {
 		l.beat(b)
 	}
@@ -120,7 +121,7 @@ func (l *leaseKeeper) tick() {
 // look compares the clocks and acts by them. It returns the heartbeat that is due. It
 // tells holders before it closes a connection, which may block.
 func (l *leaseKeeper) look() *lease.Beat {
-	if l.s.over() != nil {
+	if l.s.Over() != nil {
 		return nil
 	}
 	l.expire()
@@ -138,7 +139,7 @@ func (l *leaseKeeper) look() *lease.Beat {
 		}
 	})
 	if step.End {
-		l.s.link.End(e)
+		l.s.Link().End(e)
 	}
 	l.removeNodes(step.Remove)
 	return step.Beat
@@ -147,7 +148,7 @@ func (l *leaseKeeper) look() *lease.Beat {
 // expiry describes a lease that is over at t. The caller holds l.mu.
 func (l *leaseKeeper) expiry(t lease.State) *LeaseExpiredError {
 	return &LeaseExpiredError{
-		Session: l.s.link.SessionID(), Proof: string(t.Proof.Kind),
+		Session: l.s.ID(), Proof: string(t.Proof.Kind),
 		SentAt: t.Proof.Sent.At, AliveAt: t.Proof.Alive.At, Timeout: t.Timeout,
 		Deadline: t.Deadline(), Promised: t.Promised, Margin: t.Margin, Reason: l.m.Doubt(),
 	}
@@ -225,12 +226,12 @@ var errUnanswered = errors.New("a heartbeat was not answered in time")
 // beat sends a heartbeat and waits for its answer. It only reports doubts: the timer
 // decides when holds end.
 func (l *leaseKeeper) beat(b *lease.Beat) {
-	ctx, cancel := context.WithDeadlineCause(l.s.ctx, b.At.Add(b.Patience), errUnanswered)
+	ctx, cancel := context.WithDeadlineCause(l.s.Context(), b.At.Add(b.Patience), errUnanswered)
 	defer cancel()
 	x := checks(b.Nodes)
-	err := l.s.link.Do(ctx, x)
+	err := l.s.Link().Do(ctx, x)
 	if err == nil {
-		err = l.s.answer(x)
+		err = l.s.Answer(x)
 	}
 	missed := func(why error) { l.update(func() { l.m.Missed(b.Number, why, time.Now()) }) }
 	switch {
@@ -238,8 +239,8 @@ func (l *leaseKeeper) beat(b *lease.Beat) {
 		missed(fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.Report()))
 	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 		missed(errUnanswered)
-		if l.s.restores() { // else the end of the connection would be the end of the session
-			l.s.link.DropLive(b.At, errUnanswered)
+		if l.s.Restores() { // else the end of the connection would be the end of the session
+			l.s.Link().DropLive(b.At, errUnanswered)
 		}
 	case err != nil:
 		missed(err)
@@ -253,8 +254,8 @@ func (l *leaseKeeper) beat(b *lease.Beat) {
 // hear handles the results of the checks of nodes.
 func (l *leaseKeeper) hear(nodes []string, results []wire.Result) {
 	for i, path := range nodes[:min(len(nodes), len(results))] {
-		err := codeError(results[i].Code)
-		if err == nil || errors.Is(err, codeRuntimeInconsistency) {
+		err := fate.OfCode(results[i].Code)
+		if err == nil || errors.Is(err, fate.RuntimeInconsistency) {
 			continue
 		}
 		if errors.Is(err, zk.ErrNoNode) {
@@ -288,7 +289,7 @@ func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (i
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.session.awaitProduct(ctx); err != nil { // it decides how long the session lives
+	if _, err := s.session.AwaitProduct(ctx); err != nil { // it decides how long the session lives
 		return nil, err
 	}
 	h.paths, h.Full = full, full
@@ -329,10 +330,11 @@ func (h *holding) prove(ctx context.Context) error {
 
 func (h *holding) Err() error {
 	s := h.s.session
+	over := s.Over
 	if !s.lease.expire() { // otherwise the session has time left as well: it ends later
-		s.expire()
+		over = s.Err
 	}
-	if err := s.over(); err != nil {
+	if err := over(); err != nil {
 		return err
 	}
 	s.lease.mu.Lock()
@@ -354,3 +356,17 @@ func (h *holding) Jeopardy() <-chan struct{} {
 func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.Full) }
 
 func (h *holding) Done() { h.s.session.lease.remove(h) }
+
+// told tells the observer of a heartbeat.
+func (l *leaseKeeper) told(b *lease.Beat, err error) {
+	hook := l.s.core.cfg.observer.Heartbeat
+	if hook == nil {
+		return
+	}
+	t := l.state()
+	info := HeartbeatInfo{
+		Session: l.s.ID(), Nodes: len(b.Nodes),
+		Begun: b.At, Duration: time.Since(b.At), Left: t.Left, Full: t.Life - t.Margin, Err: err,
+	}
+	l.s.core.teller.Tell(func() { hook(info) })
+}

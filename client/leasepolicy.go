@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client/internal/lease"
+	"github.com/docent-go/docent/client/internal/session"
 )
 
 // ErrUnsafeTimeout says that no lock can be held safely with the session timeout that
@@ -155,7 +156,7 @@ type LeaseExpiredError struct {
 // Error says what was known and when.
 func (e *LeaseExpiredError) Error() string {
 	text := fmt.Sprintf("%v: session %s (timeout %v) was last proved by a %s sent at %s; its nodes are safe until %s, and the margin is %v",
-		ErrLeaseExpired, sessionID(e.Session), e.Timeout, e.Proof,
+		ErrLeaseExpired, session.ID(e.Session), e.Timeout, e.Proof,
 		e.SentAt.Format(clockFormat), e.Promised.Format(clockFormat), e.Margin)
 	if more := e.Promised.Sub(e.Deadline).Round(skew); more > 0 {
 		text += fmt.Sprintf("; another clock shows %v more than Go's: the time of day was set forward, or the machine slept", more)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -46,7 +47,7 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	case option != "":
 		op.err = misused("create %s in a transaction: CreateOp does not take %s, only Ephemeral, Sequential and ACL", path, option)
 	case spec.acl != nil && len(spec.acl) == 0:
-		op.err = &fault{fmt.Errorf("create %s in a transaction: %w", path, errEmptyACL), OutcomeNeverSent}
+		op.err = fate.Unsent(fmt.Errorf("create %s in a transaction: %w", path, errEmptyACL))
 	}
 	return op
 }
@@ -171,19 +172,19 @@ func transaction(reqs []wire.Request) *wire.Exchange {
 // part whose code gives a reason was refused: the parts behind it say that they were
 // not executed.
 func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exchange) error {
-	if err := s.call(ctx, xs...); err != nil {
+	if err := s.Call(ctx, xs...); err != nil {
 		return err
 	}
 	x := xs[0]
 	if got := len(x.Reply.Parts); got != len(parts) {
-		return &fault{fmt.Errorf("%w: %d results of a transaction of %d parts", wire.ErrProtocol, got, len(parts)), OutcomeUnknown}
+		return fate.Unanswered(fmt.Errorf("%w: %d results of a transaction of %d parts", wire.ErrProtocol, got, len(parts)))
 	}
 	refused := -1
 	for i, r := range x.Reply.Parts {
 		if r.Code == 0 {
 			continue
 		}
-		if refused = i; Code(r.Code) != codeRuntimeInconsistency {
+		if refused = i; Code(r.Code) != fate.RuntimeInconsistency {
 			break
 		}
 	}
@@ -191,7 +192,7 @@ func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exc
 		return nil
 	}
 	p := parts[refused]
-	return &fault{&MultiError{Index: refused, Op: p.name, Path: p.path, Err: codeError(x.Reply.Parts[refused].Code)}, OutcomeRefused}
+	return fate.Refusal(&MultiError{Index: refused, Op: p.name, Path: p.path, Err: fate.OfCode(x.Reply.Parts[refused].Code)})
 }
 
 // of returns the client whose namespace the path of p is in.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/docent-go/docent/client/internal/duties"
-	"github.com/docent-go/docent/client/internal/lease"
-	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -102,18 +99,6 @@ type RetryInfo struct {
 	Attempt retry.Attempt
 }
 
-// observeStates feeds StateChange; it owns the goroutine it runs on and ends
-// after Closed.
-func (c *core) observeStates(ctx context.Context, first *stateEntry) {
-	for ch := range c.states.from(ctx, first) {
-		c.cfg.observer.StateChange(ch)
-	}
-}
-
-// Observer returns the hooks of [WithObserver]. A program with recipes of its own can
-// have the hooks told of those as well.
-func (c *Client) Observer() Observer { return c.core.cfg.observer }
-
 // AtomicInfo describes an operation that begins on an atomic value of package
 // recipes/shared.
 type AtomicInfo struct {
@@ -176,16 +161,6 @@ type RemovalInfo struct {
 	Err   error     // why the newest try failed, or why the removal was given up
 }
 
-// tellRemoval tells the observer that m is in the given state.
-func (c *core) tellRemoval(m *duties.Removal, state duties.State, err error) {
-	hook := c.cfg.observer.Removal
-	if hook == nil {
-		return
-	}
-	info := RemovalInfo{Path: m.What, State: RemovalState(state), Begun: m.Begun, Tries: m.Tries, Err: err}
-	c.teller.Tell(func() { hook(info) })
-}
-
 // HeartbeatInfo describes a heartbeat: a transaction that checks held nodes and
 // proves the session for all holds in it.
 type HeartbeatInfo struct {
@@ -201,20 +176,6 @@ type HeartbeatInfo struct {
 	Err  error // why there was no useful answer; nil if there was one
 }
 
-// told tells the observer of a heartbeat.
-func (l *leaseKeeper) told(b *lease.Beat, err error) {
-	hook := l.s.core.cfg.observer.Heartbeat
-	if hook == nil {
-		return
-	}
-	t := l.state()
-	info := HeartbeatInfo{
-		Session: l.s.link.SessionID(), Nodes: len(b.Nodes),
-		Begun: b.At, Duration: time.Since(b.At), Left: t.Left, Full: t.Life - t.Margin, Err: err,
-	}
-	l.s.core.teller.Tell(func() { hook(info) })
-}
-
 // DialInfo describes a dial and the handshake that followed. A phase that was not
 // reached took no time.
 type DialInfo struct {
@@ -227,22 +188,6 @@ type DialInfo struct {
 	Session   int64         // that the server accepted, or 0
 	Restored  bool          // the session was there before
 	Err       error         // nil if the server accepted the session
-}
-
-// dialed returns the function that tells the observer of dials, nil without a hook.
-func (c *core) dialed() func(wire.Dialed) {
-	hook := c.cfg.observer.Dial
-	if hook == nil {
-		return nil
-	}
-	return func(d wire.Dialed) {
-		info := DialInfo{
-			Server: d.Server, Begun: d.Begun, Duration: d.Took,
-			Transport: d.Transport, TLS: d.TLS, Handshake: d.Handshake,
-			Session: d.SessionID, Restored: d.Reattached, Err: d.Err,
-		}
-		c.teller.Tell(func() { hook(info) })
-	}
 }
 
 // CacheInfo describes a cache of package recipes/cache that starts.

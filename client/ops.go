@@ -4,107 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/wire"
-	"github.com/docent-go/docent/retry"
 )
 
 // AnyVersion means every version.
 const AnyVersion int32 = -1
-
-// ops are the operations of a [Client] and of a [Session]. Operations of a Client
-// run in the current session, whichever that is. Operations of a Session run in
-// that session or not at all.
-//
-// When nothing of an operation reached a server, or repeating it is harmless, the client
-// tries it again by the retry policy, within its context. Each operation says what
-// happens after an unknown outcome. Errors are [*OpError].
-type ops struct {
-	core    *core
-	prefix  string        // chroot and namespace, "" or an absolute path
-	session *sessionState // in which the operations run; nil: the current one
-	policy  *retry.Policy // of the operations; nil: that of the client
-}
-
-// full maps a path of the caller to the server's.
-func (o *ops) full(path string) (string, error) {
-	if err := ValidatePath(path); err != nil {
-		return "", &fault{err, OutcomeNeverSent}
-	}
-	mapped := path
-	switch {
-	case o.prefix != "" && path == "/":
-		mapped = o.prefix
-	case o.prefix != "":
-		mapped = o.prefix + path
-	}
-	return mapped, nil
-}
-
-// stripped maps a path of the server to the caller's.
-func (o *ops) stripped(full string) string {
-	if s := strings.TrimPrefix(full, o.prefix); s != "" {
-		return s
-	}
-	return "/"
-}
-
-// inNamespace reports whether dir, the full path of a parent, is a node of the
-// namespace itself or above it, and not below.
-func (o *ops) inNamespace(dir string) bool {
-	return len(o.prefix) > len(o.core.cfg.chroot) && len(dir) <= len(o.prefix)
-}
-
-func validNamespace(name string) error {
-	if err := ValidatePath("/" + name); err != nil || name == "" {
-		return fmt.Errorf("client: namespace %q: it is one or more path parts without a leading \"/\"", name)
-	}
-	return nil
-}
-
-// Namespace returns a client for the same session whose paths are all under name,
-// below this client's own namespace. Missing nodes of the namespace are made on first
-// use, see [WithNamespace]. Closing either client closes both.
-func (c *Client) Namespace(name string) (*Client, error) {
-	if err := validNamespace(name); err != nil {
-		return nil, err
-	}
-	sub := &Client{c.ops}
-	sub.prefix += "/" + name
-	return sub, nil
-}
-
-// Retrying returns a client for the same session whose calls are tried again by p, in
-// place of the policy of [WithRetry]. So one call can fail soon while another waits
-// for a server as long as its context allows:
-//
-//	_, _, err := c.Retrying(retry.None()).Get(ctx, path)
-//	_, _, err = c.Retrying(retry.Default()).Get(ctx, path)
-//
-// p also bounds the wait for a connection, and its pauses have the same cap. Namespaces
-// and sessions that come from the copy have its policy. Closing either client closes
-// both.
-func (c *Client) Retrying(p retry.Policy) *Client {
-	if c.core.cfg.hasRand {
-		p = p.WithRand(c.core.cfg.rand)
-	}
-	twin := &Client{c.ops}
-	twin.policy = &p
-	return twin
-}
-
-// patience is that of one call. A pause is capped, so that a session survives it.
-func (o *ops) patience() patience {
-	p := o.core.cfg.policy
-	if o.policy != nil {
-		p = *o.policy
-	}
-	return patience{policy: p.WithCap(o.core.servers.Timeout() / 3)}
-}
 
 // read runs a read of op, and leaves a watch if watch is set. Without an error the
 // exchange has been answered; with an error it is nil.
@@ -115,12 +24,12 @@ func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch boo
 			return err
 		}
 		if watch {
-			read, on, err := t.s.watchedOne(ctx, op, full)
-			x, w = read, &OneShotWatch{hub: t.s.hub, on: on}
+			read, wait, err := t.s.hub.ReadOne(ctx, op, full)
+			x, w = read, &OneShotWatch{wait: wait}
 			return err
 		}
-		x = asked(op, full)
-		return t.s.read(ctx, x)
+		x = session.Ask(op, full)
+		return t.s.Read(ctx, x)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -243,8 +152,8 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: version}}
 		err = t.s.conditional(ctx, x, t.unknown)
 		if errors.Is(err, errMoved) && spec.equalIsMine {
-			x = asked(wire.OpGetData, full)
-			if unread := t.s.call(ctx, x); unread != nil {
+			x = session.Ask(wire.OpGetData, full)
+			if unread := t.s.Call(ctx, x); unread != nil {
 				return unread
 			}
 			if x.Reply.Stat.Version == version+1 && bytes.Equal(x.Reply.Data, data) {
@@ -265,9 +174,9 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 // conditional sends a write that is refused if the version differs. unknown says that
 // an earlier try may have been applied: a refusal says nothing then.
 func (s *sessionState) conditional(ctx context.Context, x *wire.Exchange, unknown bool) error {
-	err := s.call(ctx, x)
+	err := s.Call(ctx, x)
 	if unknown && errors.Is(err, zk.ErrBadVersion) {
-		return &fault{errMoved, OutcomeUnknown}
+		return fate.Unanswered(errMoved)
 	}
 	return err
 }
@@ -331,7 +240,7 @@ func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int
 			return err
 		}
 		if len(acl) == 0 {
-			return &fault{errEmptyACL, OutcomeNeverSent}
+			return fate.Unsent(errEmptyACL)
 		}
 		x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetACL, Path: full, ACL: acl, Version: version}}
 		if err := t.s.conditional(ctx, x, t.unknown); err != nil {
@@ -344,4 +253,28 @@ func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int
 		return nil, err
 	}
 	return now, nil
+}
+
+// names are the names that a list says, nil if there is no list or it failed.
+func names(x *wire.Exchange) []string {
+	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
+		return nil
+	}
+	return x.Reply.Names
+}
+
+// namesOrNone are names. If the directory is missing there are none.
+func namesOrNone(x *wire.Exchange) []string {
+	if x != nil && x.Answered() && errors.Is(fate.OfCode(x.Reply.Code), zk.ErrNoNode) {
+		return []string{}
+	}
+	return names(x)
+}
+
+// statOf is the stat that a list came with, zero if there is no list or it failed.
+func statOf(x *wire.Exchange) zk.Stat {
+	if names(x) == nil {
+		return zk.Stat{}
+	}
+	return x.Reply.Stat
 }

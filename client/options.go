@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -291,4 +292,52 @@ func WithRand(f func() float64) Option {
 		c.rand, c.hasRand = f, true
 		return nil
 	})
+}
+
+// WithTLS encrypts every connection. If ServerName is not set, the host of the
+// connect string takes its place. So certificates are checked against the configured
+// name and not against the address that it resolves to.
+//
+// The functions of cfg, such as GetClientCertificate, are called for every new
+// connection, so they can read files that have changed meanwhile. docs/tls.md has
+// that code, the servers' settings, and ACLs for certificates.
+func WithTLS(cfg *tls.Config) Option {
+	return optionFunc(func(c *config) error {
+		if cfg == nil {
+			return errors.New("client: WithTLS needs a *tls.Config")
+		}
+		c.tls = cfg.Clone()
+		return nil
+	})
+}
+
+// dataOf is the default data of a client at an address, if the program has not said
+// another. Every create of a recipe needs it, so it is made once a connection.
+func (c *config) dataOf(local net.Addr) []byte {
+	tcp, isTCP := local.(*net.TCPAddr)
+	switch {
+	case c.name != "" && isTCP:
+		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.name)
+	case c.name != "":
+		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.name) // a dialer of its own kind
+	case isTCP:
+		return []byte(tcp.IP.String())
+	default:
+		return nil
+	}
+}
+
+// WithLazyConnect makes [Connect] return at once with a client that is [Connecting],
+// like Curator's start. It is for a service that starts before its servers, or
+// without them. Connect refuses only wrong options and connect strings.
+// [WithConnectTimeout] has no effect then.
+//
+// Calls wait for a server until their context ends, or until a retry policy that gives up
+// by itself does. They refuse what Connect would have refused, with nothing sent, until
+// the cause is gone. That is a chroot that does not exist ([ErrNoChroot]), or credentials
+// that the servers refuse ([ErrAuthFailed]). It is also a granted session timeout too
+// short for the [LeasePolicy] ([ErrUnsafeTimeout]). Meanwhile the client logs why the
+// servers are not reached; the errors of calls whose context ends say it too.
+func WithLazyConnect() Option {
+	return optionFunc(func(c *config) error { c.lazy = true; return nil })
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/shown"
 )
 
@@ -94,7 +95,7 @@ func (e *OpError) remedy() string {
 		return " (the servers refuse what client.WithAuth gave: they do not know its scheme, or do not take these credentials)"
 	case e.Outcome == OutcomeRefused && errors.Is(e.Err, ErrInvalidACL):
 		return " (an ACL says \"auth\" without client.WithAuth, or has a scheme or an id that the server does not know)"
-	case errors.Is(e.Err, errVanishing):
+	case errors.Is(e.Err, fate.ErrVanishing):
 		return ""
 	case (e.Op == "create" || e.Op == createOrSetOp) && errors.Is(e.Err, ErrNoNode):
 		return " (the parent: make it first, or pass client.WithParents)"
@@ -132,7 +133,7 @@ func SafeToRetry(err error) bool {
 	case OutcomeNeverSent, OutcomeUnchanged:
 		return !hopeless(op.Err) && !errors.Is(op.Err, ErrAuthFailed)
 	case OutcomeRefused:
-		return passing(op.Err)
+		return fate.Passing(op.Err)
 	default:
 		return false
 	}

@@ -71,3 +71,10 @@ func split(path string) (dir, name string) {
 	}
 	return path[:i], path[i+1:]
 }
+
+func validNamespace(name string) error {
+	if err := ValidatePath("/" + name); err != nil || name == "" {
+		return fmt.Errorf("client: namespace %q: it is one or more path parts without a leading \"/\"", name)
+	}
+	return nil
+}

@@ -16,20 +16,20 @@ type Session struct {
 }
 
 // ID is the session id, the ephemeralOwner of its ephemeral nodes.
-func (s *Session) ID() int64 { return s.session.link.SessionID() }
+func (s *Session) ID() int64 { return s.session.ID() }
 
 // Timeout is the least timeout that a server granted this session.
-func (s *Session) Timeout() time.Duration { return s.session.link.Timeout() }
+func (s *Session) Timeout() time.Duration { return s.session.Link().Timeout() }
 
 // Context ends with the session. Its cause matches [ErrSessionLost] or
 // [ErrClosed].
-func (s *Session) Context() context.Context { return s.session.ctx }
+func (s *Session) Context() context.Context { return s.session.Context() }
 
 // Err is nil while the session can be relied upon, and otherwise says why it is over.
 // It is over at the latest one timeout after the newest answered request was sent,
 // whether a server is reachable or not. The time for which the machine was suspended
 // counts.
-func (s *Session) Err() error { return s.session.err() }
+func (s *Session) Err() error { return s.session.Err() }
 
 // inNamespace is inside.Functions.In.
 func inNamespace(s *Session, c *Client) (*Session, error) {

@@ -101,27 +101,3 @@ func (l *stateLog) from(ctx context.Context, e *stateEntry) iter.Seq[StateChange
 		}
 	}
 }
-
-// State returns the newest state. It looks at the clocks itself. A session whose time
-// is over is not Connected, even if no goroutine has noticed yet, as after a
-// suspension of the machine.
-func (c *Client) State() State { return c.core.state() }
-
-func (c *core) state() State {
-	c.mu.Lock()
-	s, closing := c.current, c.closing
-	c.mu.Unlock()
-	over := s != nil && !closing && s.err() != nil
-	newest := c.states.newest().change
-	if over && newest.Session == s.link.SessionID() && (newest.State == Connected || newest.State == Suspended) {
-		return Lost // the change to Lost is about to come
-	}
-	return newest.State
-}
-
-// States yields the present state and then every change in order, until ctx ends
-// or after Closed. A slow reader misses nothing and delays no other reader.
-func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
-	_ = c.State() // a session whose time is over does not come first
-	return c.core.states.from(ctx, c.core.states.newest())
-}

@@ -1,4 +1,4 @@
-package client
+package watches
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ type lasting struct {
 }
 
 type lastingReader struct {
-	reader
+	Reader
 
 	deep bool // it wants to hear of nodes below the path
 }
@@ -35,25 +35,25 @@ func (e *lasting) recursive() bool {
 }
 
 // stands reports whether e is set on the newest connection.
-func (t *watchTable) stands(e *lasting) bool {
+func (t *table) stands(e *lasting) bool {
 	return e != nil && t.connection > 0 && e.connection == t.connection
 }
 
 // suffices reports whether e stands, and tells its readers all that they want to hear of.
-func (t *watchTable) suffices(e *lasting) bool {
+func (t *table) suffices(e *lasting) bool {
 	return t.stands(e) && (e.deep || !e.recursive())
 }
 
 // covered reports whether there is no need for a one-shot watch on a spot: a persistent
 // watch stands that tells all that the one-shot watch would.
-func (t *watchTable) covered(at spot) bool {
+func (t *table) covered(at spot) bool {
 	e := t.lasting(at.path)
 	return t.stands(e) && (at.side != childSide || !e.deep)
 }
 
 // add makes r a reader of the persistent watch on path. It is told to read when the watch
 // stands.
-func (t *watchTable) add(path string, r reader, deep bool) {
+func (t *table) add(path string, r Reader, deep bool) {
 	d := t.details(path)
 	if d.last == nil {
 		d.last = &lasting{}
@@ -63,7 +63,7 @@ func (t *watchTable) add(path string, r reader, deep bool) {
 	e.readers = append(e.readers, lastingReader{r, deep})
 	e.since = time.Time{}
 	if t.suffices(e) || t.stands(e) && !deep {
-		r.missed(nil)
+		r.Missed(nil)
 	} else {
 		e.due = true
 	}
@@ -71,12 +71,12 @@ func (t *watchTable) add(path string, r reader, deep bool) {
 }
 
 // remove takes a reader away from the persistent watch on path.
-func (t *watchTable) remove(path string, r reader, now time.Time) {
+func (t *table) remove(path string, r Reader, now time.Time) {
 	e := t.lasting(path)
 	if e == nil {
 		return
 	}
-	e.readers = slices.DeleteFunc(e.readers, func(other lastingReader) bool { return other.reader == r })
+	e.readers = slices.DeleteFunc(e.readers, func(other lastingReader) bool { return other.Reader == r })
 	e.due = e.due && !t.suffices(e)
 	if t.busy(path) == nil { // otherwise the end of the change does it
 		t.abandon(path, now)
@@ -85,7 +85,7 @@ func (t *watchTable) remove(path string, r reader, now time.Time) {
 }
 
 // abandon deals with a persistent watch if it has no readers.
-func (t *watchTable) abandon(path string, now time.Time) {
+func (t *table) abandon(path string, now time.Time) {
 	d := t.details(path)
 	e := d.last
 	if e == nil || len(e.readers) > 0 {
@@ -99,17 +99,17 @@ func (t *watchTable) abandon(path string, now time.Time) {
 	}
 }
 
-func (t *watchTable) drop(d *details) {
+func (t *table) drop(d *details) {
 	d.last = nil
 	t.lastings--
 }
 
 // fail ends the readers of a watch that cannot be set.
-func (t *watchTable) fail(path string, err error) {
+func (t *table) fail(path string, err error) {
 	d := t.details(path)
 	if d.last != nil {
 		for _, r := range d.last.readers {
-			r.end(err)
+			r.End(err)
 		}
 		t.drop(d)
 	}
@@ -117,21 +117,21 @@ func (t *watchTable) fail(path string, err error) {
 }
 
 // close ends all readers: the client is closed.
-func (t *watchTable) close(err error) {
+func (t *table) close(err error) {
 	for path := range t.places {
 		if t.lasting(path) != nil {
 			t.fail(path, err)
 		}
 	}
 	for l := range t.feeds {
-		l.end(err)
+		l.End(err)
 	}
 	clear(t.feeds)
 }
 
 // tellLasting tells the readers of persistent watches of an event. Readers of a watch that
 // does not stand on this connection yet will be told to read instead.
-func (t *watchTable) tellLasting(ev wire.Event, now time.Time) {
+func (t *table) tellLasting(ev wire.Event, now time.Time) {
 	if t.lastings == 0 {
 		return
 	}
@@ -139,18 +139,22 @@ func (t *watchTable) tellLasting(ev wire.Event, now time.Time) {
 		t.disarmed(ev.Path, now)
 		return
 	}
-	kind, ok := kinds[ev.Type]
-	if !ok || !strings.HasPrefix(ev.Path, "/") {
+	switch ev.Type {
+	case zk.EventNodeCreated, zk.EventNodeDeleted, zk.EventNodeDataChanged, zk.EventNodeChildrenChanged:
+	default:
 		return // a server may send anything
+	}
+	if !strings.HasPrefix(ev.Path, "/") {
+		return
 	}
 	// If this watch is recursive, the server sends "children changed" for another
 	// watch.
-	if e := t.lasting(ev.Path); t.stands(e) && (kind != ChangeChildren || !e.deep) {
+	if e := t.lasting(ev.Path); t.stands(e) && (ev.Type != zk.EventNodeChildrenChanged || !e.deep) {
 		for _, r := range e.readers {
-			r.tell(ev)
+			r.Tell(ev)
 		}
 	}
-	if kind == ChangeChildren {
+	if ev.Type == zk.EventNodeChildrenChanged {
 		return // recursive watches tell which child it was
 	}
 	for path := ev.Path; path != "/"; {
@@ -162,29 +166,22 @@ func (t *watchTable) tellLasting(ev wire.Event, now time.Time) {
 		for _, r := range e.readers {
 			switch {
 			case r.deep:
-				r.tell(ev)
-			case kind != ChangeData && path == parent(ev.Path): // as its own watch would have said it
+				r.Tell(ev)
+			case ev.Type != zk.EventNodeDataChanged && path == parent(ev.Path): // as its own watch would have said it
 				of := ev
 				of.Type, of.Path = zk.EventNodeChildrenChanged, path
-				r.tell(of)
+				r.Tell(of)
 			}
 		}
 	}
 }
 
 // disarmed is called when a server says that it has removed a persistent watch.
-func (t *watchTable) disarmed(path string, now time.Time) {
+func (t *table) disarmed(path string, now time.Time) {
 	if e := t.lasting(path); e != nil && len(e.readers) > 0 && t.busy(path) == nil {
 		e.connection, e.due = 0, true
 		t.dropped(path, dataSide|childSide, now)
 	}
-}
-
-var kinds = map[zk.EventType]ChangeKind{ //nolint:gochecknoglobals // a constant table
-	zk.EventNodeCreated:         ChangeCreated,
-	zk.EventNodeDeleted:         ChangeDeleted,
-	zk.EventNodeDataChanged:     ChangeData,
-	zk.EventNodeChildrenChanged: ChangeChildren,
 }
 
 // parent is the path above an absolute path.

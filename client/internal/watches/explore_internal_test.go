@@ -1,4 +1,4 @@
-package client
+package watches
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/internal/explore"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -87,7 +88,7 @@ type watcher struct {
 	err   error
 }
 
-func (r *watcher) tell(ev wire.Event) {
+func (r *watcher) Tell(ev wire.Event) {
 	if r.gone {
 		r.err = errLeftHears
 	}
@@ -101,7 +102,7 @@ func (r *watcher) tell(ev wire.Event) {
 	}
 }
 
-func (r *watcher) missed(error) {
+func (r *watcher) Missed(error) {
 	if r.gone {
 		r.err = errLeftHears
 	}
@@ -109,7 +110,7 @@ func (r *watcher) missed(error) {
 	r.knows = [2]int8{-1, -1} // the world says what it reads
 }
 
-func (r *watcher) end(err error) { r.err = err } // no client is closed here
+func (r *watcher) End(err error) { r.err = err } // no client is closed here
 
 // errand is a request on its way.
 type errand struct {
@@ -136,7 +137,7 @@ type pond struct {
 	bug    watchBug
 	single bool // as before ZooKeeper 3.9
 
-	t       watchTable
+	t       table
 	readers []*watcher
 	budget  budget
 
@@ -297,17 +298,17 @@ func (p *pond) act(r *watcher, m pondMove) {
 		}
 		p.requests = append(p.requests, errand{who: m.who, side: r.side, flagged: r.asks})
 	case "notes its answer":
-		p.note(r, fate{sent: true, answered: true, late: r.late && p.bug != bugEarlyEvent})
+		p.note(r, outcome{sent: true, answered: true, late: r.late && p.bug != bugEarlyEvent})
 	case "fails with its session":
 		r.reading, r.on, r.waits = false, nil, false
 	case "fails with its connection":
-		p.note(r, fate{sent: true, err: errReconnected})
+		p.note(r, outcome{sent: true, err: errReconnected})
 	case "gives up":
 		p.budget.giveUps--
 		if r.kind == oneShotReader && r.asks && !r.sent && p.bug != bugQueuedTooEarly {
 			p.t.queued(pondPath)
 		}
-		p.note(r, fate{sent: r.sent && p.bug != bugGivenUpUnsent, err: errStopped})
+		p.note(r, outcome{sent: r.sent && p.bug != bugGivenUpUnsent, err: errStopped})
 		for i := range p.requests {
 			if p.requests[i].who == m.who && p.requests[i].change == nil {
 				p.requests[i].who = -1
@@ -352,7 +353,7 @@ func (p *pond) begin(r *watcher) {
 }
 
 // note tells the table what became of a read.
-func (p *pond) note(r *watcher, f fate) {
+func (p *pond) note(r *watcher, f outcome) {
 	f.asked, f.conn = r.asks, uint64(r.conn)
 	r.reading, r.got = false, false
 	at := p.spot(r)
@@ -444,7 +445,7 @@ func (p *pond) happen(what string) {
 		p.lose()
 		p.session++
 		p.change, p.changeGot, p.known = nil, false, [2]bool{}
-		p.t.over(ErrSessionLost, pondNow)
+		p.t.over(fate.ErrSessionLost, pondNow)
 	}
 }
 
@@ -726,9 +727,9 @@ type scene struct {
 
 func (s scene) start(bug watchBug) *pond {
 	p := &pond{
-		bug: bug, single: s.single, t: newWatchTable(), budget: s.budget, conn: 1, linked: true, told: true, session: 1,
+		bug: bug, single: s.single, t: newTable(), budget: s.budget, conn: 1, linked: true, told: true, session: 1,
 	}
-	p.t.up(ErrSessionLost, pondNow)
+	p.t.up(fate.ErrSessionLost, pondNow)
 	for _, r := range s.readers {
 		own := r
 		if own.kind == feedReader {

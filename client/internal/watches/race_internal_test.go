@@ -1,6 +1,6 @@
 //go:build race
 
-package client
+package watches
 
 // underRace says that the race detector watches.
 const underRace = true

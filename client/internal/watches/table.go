@@ -1,4 +1,4 @@
-package client
+package watches
 
 import (
 	"cmp"
@@ -28,15 +28,15 @@ type spot struct {
 	side side
 }
 
-// reader hears of the watches that it reads by. Its methods run with the lock of the table
+// Reader hears of the watches that it reads by. Its methods run with the lock of the table
 // held, and must not block.
-type reader interface {
-	tell(ev wire.Event)
-	missed(why error) // changes before now may have been missed, and a one-shot watch is gone
-	end(err error)    // nothing follows
+type Reader interface {
+	Tell(ev wire.Event)
+	Missed(why error) // changes before now may have been missed, and a one-shot watch is gone
+	End(err error)    // nothing follows
 }
 
-// watchTable is what the servers of a client keep on each path and side, and who hears of it.
+// table is what the servers of a client keep on each path and side, and who hears of it.
 // It has no I/O, clock or goroutine: its methods are what happens, and what they return is
 // what to do. A server keeps one-shot and persistent watches in the same tables. Before
 // ZooKeeper 3.9 a table has one mode for each path and connection, so a request replaces the
@@ -59,7 +59,7 @@ type reader interface {
 // stand at any time, also behind an event of an earlier watch: no event ends it here. A
 // watch that is left or astray is removed once it has lingered. The states due and
 // persistent are those of a path, and stand beside those of its sides.
-type watchTable struct {
+type table struct {
 	places   map[string]*place
 	feeds    map[*listener]struct{}
 	due      map[string]struct{} // an index: where a persistent watch is to be set
@@ -124,13 +124,13 @@ func (w *sharedWatch) fired() bool {
 	}
 }
 
-func (w *sharedWatch) tell(ev wire.Event) { w.event = ev.Type; close(w.done) }
-func (w *sharedWatch) missed(why error)   { w.event, w.err = zk.EventNotWatching, why; close(w.done) }
-func (w *sharedWatch) end(err error)      { w.missed(err) }
+func (w *sharedWatch) Tell(ev wire.Event) { w.event = ev.Type; close(w.done) }
+func (w *sharedWatch) Missed(why error)   { w.event, w.err = zk.EventNotWatching, why; close(w.done) }
+func (w *sharedWatch) End(err error)      { w.Missed(err) }
 
 // listener is a reader of many one-shot watches, each of which it sets itself.
 type listener struct {
-	reader
+	Reader
 
 	alone   *listeners      // this one; constant
 	hearing map[string]side // the watches that tell it, by path; guarded by the table's lock
@@ -139,23 +139,23 @@ type listener struct {
 // listeners are never changed: a watch that tells one has its [listener.alone].
 type listeners struct{ all []*listener }
 
-func newListener(r reader) *listener {
-	l := &listener{reader: r, hearing: map[string]side{}}
+func newListener(r Reader) *listener {
+	l := &listener{Reader: r, hearing: map[string]side{}}
 	l.alone = &listeners{[]*listener{l}}
 	return l
 }
 
 func (ls *listeners) has(l *listener) bool { return ls != nil && slices.Contains(ls.all, l) }
 
-func newWatchTable() watchTable {
-	return watchTable{
+func newTable() table {
+	return table{
 		places: map[string]*place{}, feeds: map[*listener]struct{}{},
 		due: map[string]struct{}{}, idle: map[string]struct{}{},
 	}
 }
 
 // place returns that of path, and makes it if need be.
-func (t *watchTable) place(path string) *place {
+func (t *table) place(path string) *place {
 	p := t.places[path]
 	if p == nil {
 		p = &place{}
@@ -165,7 +165,7 @@ func (t *watchTable) place(path string) *place {
 }
 
 // details returns those of path, and makes them if need be.
-func (t *watchTable) details(path string) *details {
+func (t *table) details(path string) *details {
 	p := t.place(path)
 	if p.more == nil {
 		p.more = &details{}
@@ -174,7 +174,7 @@ func (t *watchTable) details(path string) *details {
 }
 
 // one returns what is known of a one-shot watch.
-func (t *watchTable) one(at spot) oneShot {
+func (t *table) one(at spot) oneShot {
 	if p := t.places[at.path]; p != nil && p.more != nil {
 		return p.more.one[at.side.index()]
 	}
@@ -182,7 +182,7 @@ func (t *watchTable) one(at spot) oneShot {
 }
 
 // lasting returns the persistent watch on path, nil if there is none.
-func (t *watchTable) lasting(path string) *lasting {
+func (t *table) lasting(path string) *lasting {
 	if p := t.places[path]; p != nil && p.more != nil {
 		return p.more.last
 	}
@@ -191,7 +191,7 @@ func (t *watchTable) lasting(path string) *lasting {
 
 // busy returns what is closed when the watches of path have been changed, nil if no request
 // is about to change them.
-func (t *watchTable) busy(path string) <-chan struct{} {
+func (t *table) busy(path string) <-chan struct{} {
 	if p := t.places[path]; p != nil && p.more != nil {
 		return p.more.busy
 	}
@@ -200,13 +200,13 @@ func (t *watchTable) busy(path string) <-chan struct{} {
 
 // free reports whether a request may change the watches of path. No other request may be
 // about to, and no request that sets a one-shot watch on path may come behind it.
-func (t *watchTable) free(path string) bool {
+func (t *table) free(path string) bool {
 	p := t.places[path]
 	return p == nil || p.asking == 0 && (p.more == nil || p.more.busy == nil)
 }
 
 // settle forgets what is empty of path, and notes what is to be done there.
-func (t *watchTable) settle(path string) {
+func (t *table) settle(path string) {
 	p := t.places[path]
 	if p == nil {
 		return
@@ -243,7 +243,7 @@ func index(set map[string]struct{}, path string, in bool) {
 // waits for the read of another one. A read needs no watch of its own if one stands. If
 // asks, the caller calls queued, and in any case answered with what became of the read.
 // Unless the watch fires, a reader ends its wait with giveUp.
-func (t *watchTable) share(at spot) (w *sharedWatch, asks bool) {
+func (t *table) share(at spot) (w *sharedWatch, asks bool) {
 	o := &t.details(at.path).one[at.side.index()]
 	if o.on == nil {
 		t.shared++
@@ -262,13 +262,13 @@ func (t *watchTable) share(at spot) (w *sharedWatch, asks bool) {
 
 // queued is called when a request that was to set a one-shot watch on path keeps no change
 // of watches waiting any more.
-func (t *watchTable) queued(path string) {
+func (t *table) queued(path string) {
 	t.place(path).asking--
 	t.settle(path)
 }
 
-// fate is what became of a request that was to set a watch.
-type fate struct {
+// outcome is what became of a request that was to set a watch.
+type outcome struct {
 	asked    bool   // it was to set a watch
 	sent     bool   // it may have reached a server
 	answered bool   // the answer has come
@@ -281,7 +281,7 @@ type fate struct {
 // answered notes what became of the read of a reader that shares w. If it has failed, its
 // reader does not wait for w any more. The other readers do: each has set it, or knows that
 // it stands.
-func (t *watchTable) answered(w *sharedWatch, f fate, now time.Time) {
+func (t *table) answered(w *sharedWatch, f outcome, now time.Time) {
 	if f.err != nil {
 		t.failed(w, f, now)
 	} else if f.asked {
@@ -290,7 +290,7 @@ func (t *watchTable) answered(w *sharedWatch, f fate, now time.Time) {
 	t.settle(w.at.path)
 }
 
-func (t *watchTable) set(w *sharedWatch, f fate, now time.Time) {
+func (t *table) set(w *sharedWatch, f outcome, now time.Time) {
 	if t.one(w.at).on == w {
 		switch w.conn {
 		case 0:
@@ -315,7 +315,7 @@ func (t *watchTable) set(w *sharedWatch, f fate, now time.Time) {
 	}
 }
 
-func (t *watchTable) failed(w *sharedWatch, f fate, now time.Time) {
+func (t *table) failed(w *sharedWatch, f outcome, now time.Time) {
 	w.wanted--
 	on := t.one(w.at).on
 	// The server may have done the read all the same, and have the watch.
@@ -340,7 +340,7 @@ func (t *watchTable) failed(w *sharedWatch, f fate, now time.Time) {
 }
 
 // giveUp says that one reader does not wait for w any more.
-func (t *watchTable) giveUp(w *sharedWatch, now time.Time) {
+func (t *table) giveUp(w *sharedWatch, now time.Time) {
 	if w.wanted--; w.wanted == 0 && t.one(w.at).on == w {
 		t.leave(w.at, w.stray, now)
 		t.settle(w.at.path)
@@ -348,7 +348,7 @@ func (t *watchTable) giveUp(w *sharedWatch, now time.Time) {
 }
 
 // resume makes one who gave up w a reader again, and reports whether w has not fired.
-func (t *watchTable) resume(w *sharedWatch) bool {
+func (t *table) resume(w *sharedWatch) bool {
 	if t.one(w.at).on != w {
 		return false
 	}
@@ -359,19 +359,19 @@ func (t *watchTable) resume(w *sharedWatch) bool {
 }
 
 // leave notes that the server may have a one-shot watch that has no reader.
-func (t *watchTable) leave(at spot, coming bool, now time.Time) {
+func (t *table) leave(at spot, coming bool, now time.Time) {
 	left := &t.details(at.path).one[at.side.index()].left
 	*left = leftover{now, coming || left.coming}
 }
 
 // fire ends w for all its readers without an event. A read by one of them sets a new watch.
-func (t *watchTable) fire(w *sharedWatch, why error, now time.Time) {
-	t.gone(w.at, func(r reader) { r.missed(why) }, now)
+func (t *table) fire(w *sharedWatch, why error, now time.Time) {
+	t.gone(w.at, func(r Reader) { r.Missed(why) }, now)
 }
 
 // gone is called when the server has no one-shot watch on a spot any more, except for one
 // that is coming, perhaps on a new connection.
-func (t *watchTable) gone(at spot, tell func(reader), now time.Time) {
+func (t *table) gone(at spot, tell func(Reader), now time.Time) {
 	p := t.places[at.path]
 	if p == nil || p.more == nil {
 		return
@@ -392,7 +392,7 @@ func (t *watchTable) gone(at spot, tell func(reader), now time.Time) {
 
 // ended is called when the server has no one-shot watches on path and some sides any more. It
 // calls tell for each reader.
-func (t *watchTable) ended(path string, s side, tell func(reader), now time.Time) {
+func (t *table) ended(path string, s side, tell func(Reader), now time.Time) {
 	p := t.places[path]
 	if p == nil {
 		return
@@ -424,15 +424,22 @@ func (t *watchTable) ended(path string, s side, tell func(reader), now time.Time
 }
 
 // heard is called with an event of a server.
-func (t *watchTable) heard(ev wire.Event, now time.Time) {
+func (t *table) heard(ev wire.Event, now time.Time) {
 	t.tellLasting(ev, now)
-	t.ended(ev.Path, sides(ev.Type), func(r reader) { r.tell(ev) }, now)
+	t.ended(ev.Path, sides(ev.Type), func(r Reader) { r.Tell(ev) }, now)
 }
 
 // dropped ends all one-shot watches on path: the server has dropped them with another.
-func (t *watchTable) dropped(path string, s side, now time.Time) {
-	t.ended(path, s, func(r reader) { r.missed(errDisarmed) }, now)
+func (t *table) dropped(path string, s side, now time.Time) {
+	t.ended(path, s, func(r Reader) { r.Missed(errDisarmed) }, now)
 }
+
+// Errors that fire watches.
+var (
+	errReconnected = errors.New("client: reconnected")                      // a change in between may have been missed
+	errDisarmed    = errors.New("client: the server has dropped the watch") // together with another one on the same path
+	errStopped     = errors.New("client: the watch was stopped")
+)
 
 // Types of events without a name in go-zookeeper (Watcher.Event.EventType).
 const (
@@ -457,10 +464,10 @@ func sides(t zk.EventType) side {
 }
 
 // hears reports whether the watch on a spot tells l.
-func (t *watchTable) hears(l *listener, at spot) bool { return l.hearing[at.path]&at.side != 0 }
+func (t *table) hears(l *listener, at spot) bool { return l.hearing[at.path]&at.side != 0 }
 
 // hasFeed reports whether the watch on a spot tells a feed.
-func (t *watchTable) hasFeed(at spot) bool {
+func (t *table) hasFeed(at spot) bool {
 	p := t.places[at.path]
 	return p != nil && p.feeds[at.side.index()] != nil
 }
@@ -470,7 +477,7 @@ func (t *watchTable) hasFeed(at spot) bool {
 // could not read for a while, a server may have kept the event to itself. asks is false if
 // a persistent watch stands. If asks, the caller calls listened with what became of the
 // request.
-func (t *watchTable) listen(l *listener, at spot) (asks bool) {
+func (t *table) listen(l *listener, at spot) (asks bool) {
 	p := t.place(at.path)
 	if asks = !t.covered(at); asks {
 		p.asking++
@@ -493,7 +500,7 @@ func (t *watchTable) listen(l *listener, at spot) (asks bool) {
 // that does not stand tells l no more: its reader knows that the request has failed. earlier
 // says that the connection is the one of listen. givenUp says that the reader has not waited
 // for the answer.
-func (t *watchTable) listened(l *listener, at spot, f fate, earlier, givenUp bool, now time.Time) {
+func (t *table) listened(l *listener, at spot, f outcome, earlier, givenUp bool, now time.Time) {
 	t.place(at.path).asking--
 	told := !t.hears(l, at)
 	if f.err != nil {
@@ -528,7 +535,7 @@ func (t *watchTable) listened(l *listener, at spot, f fate, earlier, givenUp boo
 }
 
 // deafen makes the watch on a spot tell l no more.
-func (t *watchTable) deafen(l *listener, at spot) {
+func (t *table) deafen(l *listener, at spot) {
 	if !t.hears(l, at) {
 		return
 	}
@@ -548,9 +555,9 @@ func (l *listener) deaf(path string, s side) {
 }
 
 // follow makes l hear of new connections, and unfollow ends all its watches.
-func (t *watchTable) follow(l *listener) { t.feeds[l] = struct{}{} }
+func (t *table) follow(l *listener) { t.feeds[l] = struct{}{} }
 
-func (t *watchTable) unfollow(l *listener, now time.Time) {
+func (t *table) unfollow(l *listener, now time.Time) {
 	delete(t.feeds, l)
 	for path := range l.hearing {
 		for _, one := range []side{dataSide, childSide} {
@@ -570,7 +577,7 @@ func (t *watchTable) unfollow(l *listener, now time.Time) {
 // was no connection, and the servers have dropped the watches. So all readers read again. The
 // read of a quick reader may have left on the new connection before this call; see set. why
 // is what the readers of persistent watches are told.
-func (t *watchTable) up(why error, now time.Time) {
+func (t *table) up(why error, now time.Time) {
 	t.connection++
 	t.why = why
 	t.lose(errReconnected, now)
@@ -593,13 +600,13 @@ func (t *watchTable) up(why error, now time.Time) {
 		t.settle(path)
 	}
 	for l := range t.feeds {
-		l.missed(nil)
+		l.Missed(nil)
 	}
 }
 
 // lose fires all one-shot watches, in the order in which readers asked for them. So the
 // readers that wake do not depend on the order of a map.
-func (t *watchTable) lose(why error, now time.Time) {
+func (t *table) lose(why error, now time.Time) {
 	var all []*sharedWatch
 	for _, p := range t.places {
 		for i, to := range p.feeds {
@@ -629,7 +636,7 @@ func (t *watchTable) lose(why error, now time.Time) {
 
 // over ends the one-shot watches of a session. What becomes of its requests concerns nobody
 // any more.
-func (t *watchTable) over(why error, now time.Time) {
+func (t *table) over(why error, now time.Time) {
 	t.lose(why, now)
 	for path, p := range t.places {
 		p.asking = 0

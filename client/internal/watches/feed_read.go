@@ -1,4 +1,4 @@
-package client
+package watches
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -23,7 +25,7 @@ type nodeRead struct {
 func (r nodeRead) spot() spot { return spot{r.path, sideOf(r.op)} }
 
 // at returns the hub of the connection that the reader knows.
-func (f *feed) at() (*hub, error) {
+func (f *feed) at() (*Hub, error) {
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
 	if f.all.hub == nil || f.all.table.connection != f.connection || f.all.hub.over != nil {
@@ -38,9 +40,9 @@ func (f *feed) at() (*hub, error) {
 }
 
 // exchange sends requests on the connection that the reader knows. No answer of
-// another connection counts: hub.up runs before the first of its answers.
-func (f *feed) exchange(ctx context.Context, h *hub, xs []*wire.Exchange) error {
-	if err := h.s.link.Do(ctx, xs...); err != nil {
+// another connection counts: Hub.Up runs before the first of its answers.
+func (f *feed) exchange(ctx context.Context, h *Hub, xs []*wire.Exchange) error {
+	if err := h.s.Link().Do(ctx, xs...); err != nil {
 		return err
 	}
 	now, err := f.at()
@@ -55,11 +57,11 @@ func (f *feed) Sync(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	x := asked(wire.OpSync, max(f.o.prefix, "/"))
+	x := session.Ask(wire.OpSync, f.names.Top)
 	if err := f.exchange(ctx, h, []*wire.Exchange{x}); err != nil {
 		return 0, err
 	}
-	return x.Reply.Zxid, h.s.answer(x)
+	return x.Reply.Zxid, h.s.Answer(x)
 }
 
 func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers []inside.Answer, err error) {
@@ -76,7 +78,7 @@ func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers
 	}
 	xs := make([]*wire.Exchange, len(keys))
 	for i, key := range keys {
-		xs[i] = asked(key.op, key.path)
+		xs[i] = session.Ask(key.op, key.path)
 	}
 	tells, err := f.watched(ctx, h, keys, xs)
 	if err != nil {
@@ -89,15 +91,15 @@ func (f *feed) Read(ctx context.Context, asks []inside.Ask) (head int64, answers
 		}
 		head = max(head, x.Reply.Zxid)
 		answers[i] = inside.Answer{
-			Err: h.s.answer(x), Data: x.Reply.Data, Names: x.Reply.Names, Stat: x.Reply.Stat, Unwatched: !tells[i],
+			Err: h.s.Answer(x), Data: x.Reply.Data, Names: x.Reply.Names, Stat: x.Reply.Stat, Unwatched: !tells[i],
 		}
 	}
 	return head, answers, nil
 }
 
 // readAtOnce reads by one request, which leaves no watch.
-func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head int64, answers []inside.Answer, err error) {
-	if err := h.s.supports(ctx, multiReads); err != nil {
+func (f *feed) readAtOnce(ctx context.Context, h *Hub, keys []nodeRead) (head int64, answers []inside.Answer, err error) {
+	if err := h.s.Supports(ctx, session.MultiReads); err != nil {
 		return 0, nil, err
 	}
 	x := &wire.Exchange{Request: wire.Request{Op: wire.OpMultiRead, Parts: make([]wire.Request, len(keys))}}
@@ -110,7 +112,7 @@ func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head in
 	if err := f.exchange(ctx, h, []*wire.Exchange{x}); err != nil {
 		return 0, nil, err
 	}
-	if err := h.s.refused(multiReads, h.s.answer(x)); err != nil {
+	if err := h.s.Refused(session.MultiReads, h.s.Answer(x)); err != nil {
 		return 0, nil, err
 	}
 	if len(x.Reply.Parts) != len(keys) {
@@ -118,7 +120,7 @@ func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head in
 	}
 	answers = make([]inside.Answer, len(keys))
 	for i, part := range x.Reply.Parts {
-		answers[i] = inside.Answer{Err: codeError(part.Code), Data: part.Data, Names: part.Names}
+		answers[i] = inside.Answer{Err: fate.OfCode(part.Code), Data: part.Data, Names: part.Names}
 		if part.Stat != nil {
 			answers[i].Stat = *part.Stat
 		}
@@ -128,7 +130,7 @@ func (f *feed) readAtOnce(ctx context.Context, h *hub, keys []nodeRead) (head in
 
 // watched is exchange for reads that leave watches. It returns which of the watches
 // stand, for all that is known.
-func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.Exchange) (tells []bool, err error) {
+func (f *feed) watched(ctx context.Context, h *Hub, keys []nodeRead, xs []*wire.Exchange) (tells []bool, err error) {
 	var connection int
 	err = h.enter(ctx, len(keys), func(i int) string { return keys[i].path }, func() {
 		connection = f.all.table.connection
@@ -141,10 +143,10 @@ func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.
 	}
 	err = f.exchange(ctx, h, xs)
 	tells = make([]bool, len(keys))
-	h.change(func(t *watchTable, now time.Time) {
+	h.change(func(t *table, now time.Time) {
 		for i, key := range keys {
 			if x := xs[i]; x.Request.Watch {
-				t.listened(f.oneShots, key.spot(), fateOfWatch(x, resultOf(h, key, x, err)), t.connection == connection, ctx.Err() != nil, now)
+				t.listened(f.oneShots, key.spot(), outcomeOf(x, resultOf(h, key, x, err)), t.connection == connection, ctx.Err() != nil, now)
 			}
 			tells[i] = t.hears(f.oneShots, key.spot())
 		}
@@ -153,11 +155,11 @@ func (f *feed) watched(ctx context.Context, h *hub, keys []nodeRead, xs []*wire.
 }
 
 // resultOf is the error of one read in an exchange that ended with err.
-func resultOf(h *hub, key nodeRead, x *wire.Exchange, err error) error {
+func resultOf(h *Hub, key nodeRead, x *wire.Exchange, err error) error {
 	if !x.Answered() {
 		return err
 	}
-	if err = h.s.answer(x); fires(key.op, err) {
+	if err = h.s.Answer(x); fires(key.op, err) {
 		return nil // the watch stands
 	}
 	return err
@@ -166,7 +168,7 @@ func resultOf(h *hub, key nodeRead, x *wire.Exchange, err error) error {
 func (f *feed) keys(asks []inside.Ask) ([]nodeRead, error) {
 	keys := make([]nodeRead, len(asks))
 	for i, ask := range asks {
-		full, err := f.o.full(ask.Path)
+		full, err := f.names.Full(ask.Path)
 		if err != nil {
 			return nil, err
 		}

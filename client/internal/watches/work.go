@@ -1,4 +1,4 @@
-package client
+package watches
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ type done struct {
 // takeDue takes the persistent watches that are to be set next. It takes them from listed.
 // Once that is empty, takeDue lists all that are due: a list for each batch would cost more
 // than all the requests. ended is closed when the requests are answered.
-func (t *watchTable) takeDue(listed *[]string, ended <-chan struct{}) (batch []watchChange) {
+func (t *table) takeDue(listed *[]string, ended <-chan struct{}) (batch []watchChange) {
 	if batch = t.takeListed(listed, ended); len(batch) == 0 {
 		*listed = slices.Sorted(maps.Keys(t.due))
 		batch = t.takeListed(listed, ended)
@@ -44,7 +44,7 @@ func (t *watchTable) takeDue(listed *[]string, ended <-chan struct{}) (batch []w
 	return batch
 }
 
-func (t *watchTable) takeListed(listed *[]string, ended <-chan struct{}) (batch []watchChange) {
+func (t *table) takeListed(listed *[]string, ended <-chan struct{}) (batch []watchChange) {
 	for len(*listed) > 0 && len(batch) < watchesAtOnce {
 		path := (*listed)[0]
 		*listed = (*listed)[1:]
@@ -65,7 +65,7 @@ func (t *watchTable) takeListed(listed *[]string, ended <-chan struct{}) (batch 
 
 // stand is called with the answer to a request of takeDue. connection is the one on which it
 // was taken. If the watch stands, its readers are told to read.
-func (t *watchTable) stand(u watchChange, is done, connection int, now time.Time) {
+func (t *table) stand(u watchChange, is done, connection int, now time.Time) {
 	path := u.at.path
 	t.details(path).busy = nil
 	defer t.settle(path)
@@ -87,7 +87,7 @@ func (t *watchTable) stand(u watchChange, is done, connection int, now time.Time
 		}
 		for _, r := range e.readers {
 			if e.deep || !r.deep {
-				r.missed(t.why)
+				r.Missed(t.why)
 			}
 		}
 	case is.carriedOut:
@@ -97,7 +97,7 @@ func (t *watchTable) stand(u watchChange, is done, connection int, now time.Time
 }
 
 // refuse ends the readers of all persistent watches that are due: the servers know none.
-func (t *watchTable) refuse(err error, now time.Time) {
+func (t *table) refuse(err error, now time.Time) {
 	for _, path := range slices.Sorted(maps.Keys(t.due)) {
 		stood := t.stands(t.lasting(path))
 		if t.fail(path, err); stood { // otherwise no one-shot watch relies on it
@@ -108,7 +108,7 @@ func (t *watchTable) refuse(err error, now time.Time) {
 
 // nextRemoval returns how long it takes until a watch may be removed. some is false if there
 // is none.
-func (t *watchTable) nextRemoval(now time.Time) (wait time.Duration, some bool) {
+func (t *table) nextRemoval(now time.Time) (wait time.Duration, some bool) {
 	t.eachIdle(func(_ spot, since time.Time) {
 		if left := since.Add(watchLinger).Sub(now); !some || left < wait {
 			wait, some = left, true
@@ -119,7 +119,7 @@ func (t *watchTable) nextRemoval(now time.Time) (wait time.Duration, some bool) 
 
 // eachIdle calls f for each watch without readers that may be removed, and since when it has
 // none.
-func (t *watchTable) eachIdle(f func(at spot, since time.Time)) {
+func (t *table) eachIdle(f func(at spot, since time.Time)) {
 	for path := range t.idle {
 		for _, s := range []side{0, dataSide, childSide} {
 			if since := t.idleSince(spot{path, s}); !since.IsZero() {
@@ -131,7 +131,7 @@ func (t *watchTable) eachIdle(f func(at spot, since time.Time)) {
 
 // idleSince is since when a watch that may be removed has no readers, zero for others. With a
 // one-shot watch a persistent watch on the path might be removed.
-func (t *watchTable) idleSince(at spot) (since time.Time) {
+func (t *table) idleSince(at spot) (since time.Time) {
 	e := t.lasting(at.path)
 	switch {
 	case !t.free(at.path):
@@ -149,7 +149,7 @@ func (t *watchTable) idleSince(at spot) (since time.Time) {
 }
 
 // listIdle lists what may be removed now: the persistent watches first.
-func (t *watchTable) listIdle(now time.Time) (all []spot) {
+func (t *table) listIdle(now time.Time) (all []spot) {
 	old := now.Add(-watchLinger)
 	t.eachIdle(func(at spot, since time.Time) {
 		if !since.After(old) {
@@ -164,7 +164,7 @@ func (t *watchTable) listIdle(now time.Time) (all []spot) {
 
 // takeIdle takes the next watches of a list that may still be removed. A reader that wants to
 // watch there waits until ended is closed.
-func (t *watchTable) takeIdle(listed *[]spot, ended <-chan struct{}, now time.Time) (batch []watchChange) {
+func (t *table) takeIdle(listed *[]spot, ended <-chan struct{}, now time.Time) (batch []watchChange) {
 	old := now.Add(-watchLinger)
 	for len(*listed) > 0 && len(batch) < watchesAtOnce {
 		at := (*listed)[0]
@@ -201,7 +201,7 @@ func (t *watchTable) takeIdle(listed *[]spot, ended <-chan struct{}, now time.Ti
 
 // removed is called with the answer to a request of takeIdle. connection is the one on which
 // it was taken. If the server knows no such watch, it was dropped with its connection.
-func (t *watchTable) removed(u watchChange, is done, connection int, now time.Time) {
+func (t *table) removed(u watchChange, is done, connection int, now time.Time) {
 	path := u.at.path
 	d := t.details(path)
 	d.busy = nil
@@ -223,7 +223,7 @@ func (t *watchTable) removed(u watchChange, is done, connection int, now time.Ti
 }
 
 // keepAll stops removing watches: the servers cannot.
-func (t *watchTable) keepAll() {
+func (t *table) keepAll() {
 	for _, path := range slices.Collect(maps.Keys(t.idle)) {
 		d := t.details(path)
 		d.one[0].left, d.one[1].left = leftover{}, leftover{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func (c *core) observe(ctx context.Context, op, path string) (context.Context, *
 func (n *observation) attempt(s *sessionState) {
 	if n != nil {
 		n.result.Attempts++
-		n.result.Session = s.link.SessionID()
+		n.result.Session = s.ID()
 	}
 }
 
@@ -58,13 +59,8 @@ func (n *observation) end(err error) error {
 	return err
 }
 
-// exchange sends requests, in one write, waits for their answers, and counts the
-// bytes of both for the operation that ctx belongs to.
-func (s *sessionState) exchange(ctx context.Context, xs ...*wire.Exchange) error {
-	err := s.link.Do(ctx, xs...)
-	if s.core.cfg.observer.Operation == nil {
-		return err
-	}
+// count counts the bytes of requests and answers for the operation that ctx belongs to.
+func count(ctx context.Context, xs []*wire.Exchange) {
 	if seen, ok := ctx.Value(observationKey{}).(*observation); ok {
 		for _, x := range xs {
 			sent, received := x.Bytes()
@@ -72,7 +68,6 @@ func (s *sessionState) exchange(ctx context.Context, xs ...*wire.Exchange) error
 			seen.result.Received += int64(received)
 		}
 	}
-	return err
 }
 
 // invalid is the error of an operation whose arguments are refused. The observer is
@@ -80,4 +75,38 @@ func (s *sessionState) exchange(ctx context.Context, xs ...*wire.Exchange) error
 func (o *ops) invalid(ctx context.Context, op, path string, err error) error {
 	_, seen := o.core.observe(ctx, op, path)
 	return seen.end(&OpError{Op: op, Path: path, Outcome: OutcomeNeverSent, Err: err})
+}
+
+// observeStates feeds StateChange; it owns the goroutine it runs on and ends
+// after Closed.
+func (c *core) observeStates(ctx context.Context, first *stateEntry) {
+	for ch := range c.states.from(ctx, first) {
+		c.cfg.observer.StateChange(ch)
+	}
+}
+
+// tellRemoval tells the observer that m is in the given state.
+func (c *core) tellRemoval(m *duties.Removal, state duties.State, err error) {
+	hook := c.cfg.observer.Removal
+	if hook == nil {
+		return
+	}
+	info := RemovalInfo{Path: m.What, State: RemovalState(state), Begun: m.Begun, Tries: m.Tries, Err: err}
+	c.teller.Tell(func() { hook(info) })
+}
+
+// dialed returns the function that tells the observer of dials, nil without a hook.
+func (c *core) dialed() func(wire.Dialed) {
+	hook := c.cfg.observer.Dial
+	if hook == nil {
+		return nil
+	}
+	return func(d wire.Dialed) {
+		info := DialInfo{
+			Server: d.Server, Begun: d.Begun, Duration: d.Took,
+			Transport: d.Transport, TLS: d.TLS, Handshake: d.Handshake,
+			Session: d.SessionID, Restored: d.Reattached, Err: d.Err,
+		}
+		c.teller.Tell(func() { hook(info) })
+	}
 }

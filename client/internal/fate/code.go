@@ -1,4 +1,4 @@
-package client
+package fate
 
 import (
 	"fmt"
@@ -8,19 +8,19 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Code is an error code of a server that has no variable of its own. It is one of
-// ZooKeeper's KeeperException.Code, or of another server. It is itself an error:
-// errors.Is(err, client.Code(-119)).
+// Code is client.Code.
 type Code int32
 
 // Codes that the client acts on.
 const (
-	codeRuntimeInconsistency Code = -2
-	codeConnectionLoss       Code = -4
-	codeUnimplemented        Code = -6
-	codeOperationTimeout     Code = -7
-	codeRequestTimeout       Code = -122
-	codeAuthRequired         Code = -124
+	RuntimeInconsistency Code = -2
+	ConnectionLoss       Code = -4
+	Unimplemented        Code = -6
+	OperationTimeout     Code = -7
+	RequestTimeout       Code = -122
+	AuthRequired         Code = -124
+	QuotaExceeded        Code = -125
+	Throttled            Code = -127
 )
 
 var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
@@ -59,8 +59,8 @@ var known = map[int32]error{ //nolint:gochecknoglobals // a constant table
 	wire.CodeReplyTooLarge: ErrReplyTooLarge,
 }
 
-// codeError is the error for a code of the server, nil for 0.
-func codeError(code int32) error {
+// OfCode is the error for a code of the server, nil for 0.
+func OfCode(code int32) error {
 	if code == 0 {
 		return nil
 	}
