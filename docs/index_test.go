@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Every page is on the index, and every decision on the index of decisions.
+// Every page is on the index. Decisions and results have an index of their own.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	for _, path := range pages(t) {
 		index, link := "README.md", path
-		if dir, name := filepath.Split(path); dir == "decisions/" && name != "README.md" {
-			index, link = "decisions/README.md", name
+		if dir, name := filepath.Split(path); (dir == "decisions/" || dir == "../bench/results/") && name != "README.md" {
+			index, link = dir+"README.md", name
 		}
 		if path != index && !strings.Contains(read(t, index), "]("+link) {
 			t.Errorf("docs/%s does not link %s", index, path)
