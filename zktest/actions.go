@@ -46,7 +46,8 @@ func (s *Server) Ignore(m Match) *Rule {
 // do, for instance [CodeThrottledOp], [CodeQuotaExceeded] or one that no client
 // knows. After a handshake that fails the client is told that its session is over.
 // After an auth request that fails the client gets [CodeAuthFailed], whatever the
-// code, and its connection is closed.
+// code, and its connection is closed. After a token of a login that fails the
+// connection is closed, too.
 func (s *Server) Fail(m Match, code Code) *Rule {
 	return s.rule(m, "fail", func(v *zkserver.Verdict) { v.Fail = zoodefs.Code(code) })
 }

@@ -44,6 +44,16 @@
 // A [Gate] parks requests, replies and events until the test lets them go on, one after
 // the other. So a test decides in which order clients meet.
 //
+// # Logins
+//
+// With [WithSASLUser] clients log in by SASL, with the mechanism DIGEST-MD5. The server
+// answers as the Java classes do that ZooKeeper takes for it. [WithRequiredAuth] makes it
+// refuse everybody else. [Server.WrongProof] and [Server.NullToken] are what a client must
+// not take for a login. Other rules cut, stall or refuse it:
+//
+//	half := zktest.Match{Op: zktest.OpSASL, Where: func(r zktest.Request) bool { return r.Step == 2 }}
+//	srv.DropBefore(half)
+//
 // # Looking inside
 //
 // [Server.Tree], [Server.Children], [Server.Sessions] and [Server.Watches] show what
@@ -176,7 +186,7 @@
 //
 // # What is missing
 //
-// There is no disk, and nothing survives Close. Quotas, SASL and reconfiguration are
+// There is no disk, and nothing survives Close. Quotas, Kerberos and reconfiguration are
 // missing; a rule with [Server.Fail] can pretend to be them. TLS is missing too; the
 // example of the name tls has a listener that puts it in front of a server. A member of an
 // ensemble without a quorum turns clients away. The read-only mode of

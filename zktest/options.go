@@ -23,8 +23,10 @@ type config struct {
 	zkserver.Config
 
 	profile Profile
-	listen  string
-	fatal   func(error) // set by NewServer and NewEnsemble
+	// noSASLScheme takes the scheme away that comes with users.
+	noSASLScheme bool
+	listen       string
+	fatal        func(error) // set by NewServer and NewEnsemble
 }
 
 // defaultMaxFrame is ZooKeeper's default for jute.maxbuffer.
@@ -50,6 +52,7 @@ func newConfig(opts []Option) (config, error) {
 		o.apply(&c)
 	}
 	c.applyProfile()
+	c.applyLogin()
 	if c.MinTimeout == 0 {
 		c.MinTimeout = 2 * c.Tick
 	}
@@ -82,7 +85,7 @@ func (c *config) check() error {
 	bad(c.Clock == nil, "clock is nil")
 	bad(c.SyncLimit < 1, "sync limit %d is not positive", c.SyncLimit)
 	bad(c.ElectionTime <= 0, "election time %v is not positive", c.ElectionTime)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkLogin())...)
 }
 
 // WithSeed sets the seed of all random draws. By default the seed is random;

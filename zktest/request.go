@@ -36,6 +36,9 @@ type Request struct {
 	Flags int32
 	// Watch reports whether a read asked to leave a watch.
 	Watch bool
+	// Step is the number, from 1, of the token of a login by SASL that the request
+	// brings; the second of DIGEST-MD5 is the response to the server's challenge.
+	Step int
 	// Zxid and Err are those of the reply. Result is the path that a create made.
 	// All three are zero in a hook that runs before the request is applied.
 	Zxid   int64
@@ -48,7 +51,7 @@ type Request struct {
 func publicRequest(r zkserver.Request) Request {
 	return Request{
 		Time: r.Time, Client: r.Client, Member: r.Member, Conn: r.Conn, Session: r.Session,
-		Xid: r.Xid, Op: Op(r.Op), Path: r.Path, Paths: r.Paths, Flags: r.Flags, Watch: r.Watch,
+		Xid: r.Xid, Op: Op(r.Op), Path: r.Path, Paths: r.Paths, Flags: r.Flags, Watch: r.Watch, Step: r.Step,
 		Zxid: r.Zxid, Err: Code(r.Err), Result: r.Result, Fault: r.Fault,
 	}
 }

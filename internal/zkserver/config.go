@@ -2,9 +2,12 @@ package zkserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
+	"github.com/docent-go/docent/internal/zkserver/sasl"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -29,7 +32,11 @@ type Config struct {
 	LogSize       int    // how many requests the log keeps; zero means none
 	ExtendedTypes bool   // whether there are TTL nodes
 	SuperDigest   string // "user:base64" of the super user; empty means none
-	Clock         func() time.Time
+	SASL          sasl.Config
+	// RequiredAuth has the schemes of which a client must prove an identity before it
+	// sends anything but its proof. If there are none, nothing is required.
+	RequiredAuth []string
+	Clock        func() time.Time
 
 	SyncLimit    int           // in ticks; for an ensemble
 	ElectionTime time.Duration // for an ensemble
@@ -53,9 +60,17 @@ func newConfig(c Config) config {
 // has reports whether a quirk is on.
 func (c *config) has(q Quirk) bool { return c.Quirks&q != 0 }
 
+// requires reports whether an identity of the scheme lets a client in.
+func (c *config) requires(scheme string) bool { return slices.Contains(c.RequiredAuth, scheme) }
+
 // lacks reports whether op is a request that other servers know and this one
 // does not.
 func (c *config) lacks(op zoodefs.Op) bool { return c.Lacking[op] || c.Version.unknownTo(op) }
+
+// schemes returns the schemes that the server knows besides those of every server.
+func (c *config) schemes() access.Schemes {
+	return access.Schemes{IPv6: c.traits.ipv6, SASL: c.SASL.Scheme}
+}
 
 // lifetime is the root of the contexts that hooks get. It never ends by itself;
 // [Server.Close] ends the contexts that are derived from it.
@@ -127,6 +142,7 @@ type traits struct {
 	// eventZxid is set if a watch event carries the zxid of its change.
 	eventZxid bool
 	ipv6      bool // the ip scheme knows addresses of IPv6
+	ownLogins bool // logins share nothing (ZOOKEEPER-4839)
 	restores  bool // mntr counts the restores of the admin server
 }
 
@@ -142,7 +158,7 @@ func (v Version) traits() (traits, bool) {
 	case ZooKeeper39:
 		return traits{
 			built: "2026-02-11 20:15 UTC", existsReads: true, typedMulti: true, refusesCheck: true,
-			readsFirst: true, manyModes: true, eventZxid: true, ipv6: true, restores: true,
+			readsFirst: true, manyModes: true, eventZxid: true, ipv6: true, restores: true, ownLogins: true,
 		}, true
 	default:
 		return traits{}, false

@@ -13,6 +13,8 @@ import (
 	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
+	"github.com/docent-go/docent/internal/zkserver/sasl"
+	"github.com/docent-go/docent/internal/zkserver/stats"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -45,12 +47,13 @@ type conn struct {
 	session   int64
 	timeout   time.Duration
 	oldClient bool
+	login     *sasl.Login // nil before the first token
 	out       []*outItem
 	muted     bool // nothing more goes out
 	dead      bool
 	moved     bool       // the session belongs to another server now
 	waiting   []*request // of an ensemble: in order, the first a write of this connection
-	stats     connStats
+	stats     stats.Conn
 }
 
 func newConn(s *Server, id int, cl *ClientLink, k *link, end *pipe.End) *conn {
@@ -59,7 +62,7 @@ func newConn(s *Server, id int, cl *ClientLink, k *link, end *pipe.End) *conn {
 		done: make(chan struct{}), ready: make(chan struct{}),
 		rng: s.generator(cl.name, cl.dials, streamConn),
 	}
-	c.stats = newConnStats(time.Now())
+	c.stats = stats.NewConn(time.Now())
 	c.auth = []access.ID{{Scheme: "ip", Name: hostOf(end.Remote)}}
 	return c
 }
@@ -148,6 +151,7 @@ func (c *conn) handle(r *request) error {
 	s := c.s
 	s.mu.Lock()
 	r.session, r.ids = c.session, c.auth
+	r.step = c.loginStep(r.op)
 	c.received()
 	s.counts.Ops[r.op]++
 	r.verdict = s.judged(r)
@@ -207,6 +211,9 @@ func (c *conn) accept(r *request) {
 	case r.op == zoodefs.OpSASL && !s.cfg.lacks(zoodefs.OpSASL):
 		c.saslPacket(r)
 		return
+	case !c.admitted() && !r.verdict.Ignore:
+		c.turnAway(r, zoodefs.CodeSessionClosedSASL)
+		return
 	case !s.touch(c.session, c.timeout):
 		return // the real server drops the request without an answer, too
 	case r.verdict.Ignore:
@@ -242,44 +249,6 @@ func (c *conn) refuse(r *request, zxid int64) {
 	}
 	e := jute.NewFrame(16)
 	e.Header(r.xid, zxid, r.err)
-	c.s.record(r)
-	c.reply(r, e.Frame())
-}
-
-// authPacket handles an auth request. It is not bound to the session and does not
-// count as a sign of life.
-func (c *conn) authPacket(r *request) {
-	d := jute.Decoder{B: r.body}
-	d.Int() // type, unused
-	scheme, _ := d.Text()
-	credentials := d.Buffer()
-	if d.Err != nil {
-		c.close()
-		return
-	}
-	e := jute.NewFrame(16)
-	if r.verdict.Fail == zoodefs.CodeOK && c.authenticate(scheme, credentials) {
-		e.Header(r.xid, 0, zoodefs.CodeOK)
-		c.s.record(r)
-		c.reply(r, e.Frame())
-		return
-	}
-	r.err = zoodefs.CodeAuthFailed
-	c.refuse(r, 0)
-	c.closeAfterOutput()
-}
-
-// saslPacket answers like a server without a login configuration: without a token.
-func (c *conn) saslPacket(r *request) {
-	d := jute.Decoder{B: r.body}
-	d.Buffer()
-	if d.Err != nil {
-		c.close()
-		return
-	}
-	e := jute.NewFrame(20)
-	e.Header(r.xid, 0, zoodefs.CodeOK)
-	e.Int(-1)
 	c.s.record(r)
 	c.reply(r, e.Frame())
 }

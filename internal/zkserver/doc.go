@@ -17,11 +17,13 @@
 //
 // A [ClientLink] makes connections of two halves (room pipe), each with a latency of
 // its own. A conn reads frames, asks the judge, and submits requests
-// (conn.go, handshake.go). The preparation turns a write into a transaction and
-// checks it against the tree as it will be (prep.go). From the log (final.go) or
-// through a quorum (replicate.go) it comes to the tree (datatree.go), which tells
-// the watches (room watch). The answer leaves in the order of the requests
-// (output.go).
+// (conn.go, handshake.go). The records are read and written by room jute. Who the
+// client is follows from its proofs (login.go, room sasl). What it may do follows from
+// the lists of the nodes (room access). The preparation turns a write into a
+// transaction and checks it against the tree as it will be (prep.go). From the log
+// (final.go) or through a quorum (replicate.go) it comes to the tree (datatree.go),
+// which tells the watches (room watch). The answer leaves in the order of the requests
+// (output.go). What the four-letter words tell of all that is counted in room stats.
 //
 // # One mutex
 //

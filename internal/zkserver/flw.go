@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/stats"
 )
 
 // fourLetterWord reports whether the length of a first frame spells a command, and
@@ -38,7 +40,7 @@ func (c *conn) answerWord(word string, br *bufio.Reader) error {
 	c.s.mu.Lock()
 	c.received()
 	if word == "stmk" {
-		c.s.stats.traceMask = int64(binary.BigEndian.Uint64(mask[:]))
+		c.s.stats.TraceMask = int64(binary.BigEndian.Uint64(mask[:]))
 	}
 	text := c.s.answerWord(word)
 	for range packets(text) {
@@ -114,16 +116,16 @@ func (s *Server) answerWord(word string) string {
 	case "dirs":
 		return "datadir_size: 0\nlogdir_size: 0\n"
 	case "gtmk", "stmk":
-		return fmt.Sprint(s.stats.traceMask)
+		return fmt.Sprint(s.stats.TraceMask)
 	case "crst":
 		for c := range s.conns {
-			established, lastIn := c.stats.established, c.stats.lastIn
-			c.stats = newConnStats(established)
-			c.stats.lastIn = lastIn
+			established, lastIn := c.stats.Established, c.stats.LastIn
+			c.stats = stats.NewConn(established)
+			c.stats.LastIn = lastIn
 		}
 		return "Connection stats reset.\n"
 	case "srst":
-		s.stats.received, s.stats.sent, s.stats.latency = 0, 0, latencies{}
+		s.stats.Received, s.stats.Sent, s.stats.Latency = 0, 0, stats.Latencies{}
 		return "Server stats reset.\n"
 	default:
 		return "" // hash: the tree has no digests
@@ -155,8 +157,8 @@ func (s *Server) srvr() string {
 	st := &s.stats
 	return fmt.Sprintf("Latency min/avg/max: %d/%s/%d\nReceived: %d\nSent: %d\nConnections: %d\n"+
 		"Outstanding: %d\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
-		st.latency.min.Milliseconds(), st.latency.mean(), st.latency.max.Milliseconds(),
-		st.received, st.sent, len(s.conns),
+		st.Latency.Min.Milliseconds(), st.Latency.Mean(), st.Latency.Max.Milliseconds(),
+		st.Received, st.Sent, len(s.conns),
 		len(s.pending), s.tree.lastZxid, s.mode(), len(s.tree.nodes))
 }
 
@@ -176,24 +178,24 @@ func (s *Server) cons(brief bool) string {
 	for _, c := range s.sortedConns() {
 		st := &c.stats
 		fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d", c.end.Remote, c.interest(),
-			c.outstanding(), st.received, st.sent)
+			c.outstanding(), st.Received, st.Sent)
 		if brief || c.session == 0 {
 			b.WriteString(")\n")
 			continue
 		}
-		fmt.Fprintf(&b, ",sid=0x%x,lop=%s,est=%d,to=%d", uint64(c.session), lastOpName(st.lastOp),
-			st.established.UnixMilli(), c.timeout.Milliseconds())
-		if st.lastXid >= 0 {
-			fmt.Fprintf(&b, ",lcxid=0x%x", st.lastXid)
+		fmt.Fprintf(&b, ",sid=0x%x,lop=%s,est=%d,to=%d", uint64(c.session), stats.LastOpName(st.LastOp),
+			st.Established.UnixMilli(), c.timeout.Milliseconds())
+		if st.LastXid >= 0 {
+			fmt.Fprintf(&b, ",lcxid=0x%x", st.LastXid)
 		}
 		answered := int64(0)
-		if !st.lastResponse.IsZero() {
-			answered = st.lastResponse.UnixMilli()
+		if !st.LastResponse.IsZero() {
+			answered = st.LastResponse.UnixMilli()
 		}
-		l := &st.latency
+		l := &st.Latency
 		fmt.Fprintf(&b, ",lzxid=0x%x,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d)\n",
-			uint64(st.lastZxid), answered, l.last.Milliseconds(), l.min.Milliseconds(),
-			(l.sum / time.Duration(max(1, l.n))).Milliseconds(), l.max.Milliseconds())
+			uint64(st.LastZxid), answered, l.Last.Milliseconds(), l.Min.Milliseconds(),
+			(l.Sum / time.Duration(max(1, l.N))).Milliseconds(), l.Max.Milliseconds())
 	}
 	return b.String()
 }

@@ -33,27 +33,27 @@ func (s *Server) mntr() string {
 		{"server_state", s.mode()},
 		{"ephemerals_count", ephemerals},
 		{"num_alive_connections", len(s.conns)},
-		{"avg_latency", st.latency.mean()},
+		{"avg_latency", st.Latency.Mean()},
 		{"outstanding_requests", len(s.pending)},
 		{"znode_count", len(s.tree.nodes)},
 		{"global_sessions", len(s.sessions)},
 		{"non_mtls_remote_conn_count", 0},
-		{"last_client_response_size", st.lastResponse},
-		{"packets_sent", st.sent},
-		{"packets_received", st.received},
-		{"max_client_response_size", st.maxResponse},
+		{"last_client_response_size", st.LastResponse},
+		{"packets_sent", st.Sent},
+		{"packets_received", st.Received},
+		{"max_client_response_size", st.MaxResponse},
 		{"connection_drop_probability", "0.0"},
 		{"watch_count", s.watches.Size()},
 		{"auth_failed_count", 0},
-		{"min_latency", st.latency.min.Milliseconds()},
+		{"min_latency", st.Latency.Min.Milliseconds()},
 		{"max_file_descriptor_count", 0},
 		{"approximate_data_size", size},
 		{"open_file_descriptor_count", 0},
 		{"local_sessions", 0},
 		{"uptime", time.Since(s.epoch).Milliseconds()},
-		{"max_latency", st.latency.max.Milliseconds()},
+		{"max_latency", st.Latency.Max.Milliseconds()},
 		{"outstanding_tls_handshake", 0},
-		{"min_client_response_size", st.minResponse},
+		{"min_client_response_size", st.MinResponse},
 		{"non_mtls_local_conn_count", 0},
 	} {
 		fmt.Fprintf(&b, "zk_%s\t%v\n", g.name, g.value)
@@ -155,7 +155,7 @@ func (s *Server) dump() string {
 		if c.session == 0 {
 			timeout = connExpiry
 		}
-		at := s.epoch.Add((c.stats.lastIn.Sub(s.epoch) + timeout).Truncate(connExpiry) + connExpiry)
+		at := s.epoch.Add((c.stats.LastIn.Sub(s.epoch) + timeout).Truncate(connExpiry) + connExpiry)
 		conns[at] = append(conns[at], fmt.Sprintf("\tip: /%s sessionId: 0x%x\n", c.end.Remote, uint64(c.session)))
 	}
 	fmt.Fprintf(&b, "Connections dump:\nConnections Sets (%d)/(%d):\n", len(conns), len(s.conns))

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"time"
 
-	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -191,25 +190,4 @@ func (c *conn) connectReply(r *request, timeout time.Duration, id int64, passwor
 		e.Bool(c.s.readOnly)
 	}
 	c.reply(r, e.Frame())
-}
-
-// authenticate adds the identity that an auth packet proves. It reports whether the
-// scheme exists and accepts the credentials.
-func (c *conn) authenticate(scheme string, credentials []byte) bool {
-	switch scheme {
-	case "digest":
-		if credentials == nil {
-			return false // a null pointer in the real server
-		}
-		id := access.DigestID(string(credentials))
-		if id == c.s.cfg.SuperDigest {
-			c.auth = access.Add(c.auth, access.ID{Scheme: "super"})
-		}
-		c.auth = access.Add(c.auth, access.ID{Scheme: "digest", Name: id})
-		return true
-	case "ip":
-		return true // the address is an identity from the start
-	default:
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
+	"github.com/docent-go/docent/internal/zkserver/stats"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -104,6 +105,48 @@ func (c *conn) closeAfterOutput() {
 // mute discards all further output: the reply to the current request is lost, and
 // so are the events that it causes.
 func (c *conn) mute() { c.muted = true }
+
+// received counts a packet from the client. The mutex is held.
+func (c *conn) received() {
+	c.stats.Received++
+	c.stats.LastIn = time.Now()
+	c.s.stats.Received++
+}
+
+// sent counts a packet to the client. The mutex is held.
+func (c *conn) sent() {
+	c.stats.Sent++
+	c.s.stats.Sent++
+}
+
+// observe counts a request that is answered with size bytes. Auth requests and the
+// handshakes of sessions that come back do not count, because they do not pass the
+// stages of the real server.
+func (c *conn) observe(r *request, size int) {
+	if r.op == zoodefs.OpAuth || r.op == zoodefs.OpSASL || r.op == zoodefs.OpConnect && r.txn == nil {
+		return
+	}
+	now := time.Now()
+	for _, l := range []*stats.Latencies{&c.stats.Latency, &c.s.stats.Latency} {
+		l.Add(now.Sub(r.at))
+	}
+	st, all := &c.stats, &c.s.stats
+	st.LastOp, st.LastZxid, st.LastResponse = r.op, c.s.tree.lastZxid, now
+	if r.txn != nil && r.txn.op == zoodefs.OpError {
+		st.LastOp = zoodefs.OpError
+	}
+	if r.op == zoodefs.OpConnect {
+		return
+	}
+	if r.xid >= 0 {
+		st.LastXid = r.xid
+	}
+	if all.LastResponse < 0 || size < all.MinResponse {
+		all.MinResponse = size
+	}
+	all.MaxResponse = max(all.MaxResponse, size)
+	all.LastResponse = size
+}
 
 // close ends the connection. Its session, if it has one, stays. The mutex is held.
 func (c *conn) close() {

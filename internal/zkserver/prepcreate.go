@@ -22,7 +22,7 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if !ok {
 		return zoodefs.CodeBadArguments
 	}
-	list, code := access.FixACL(c.ACL, r.ids, p.cfg.traits.ipv6)
+	list, code := p.cfg.schemes().FixACL(c.ACL, r.ids)
 	if code != zoodefs.CodeOK {
 		return code
 	}

@@ -197,7 +197,7 @@ func (p *prepStage) setACL(r *request, x *txn, w write) zoodefs.Code {
 	if !validPath(w.path) {
 		return zoodefs.CodeBadArguments
 	}
-	list, code := access.FixACL(w.acl, r.ids, p.cfg.traits.ipv6)
+	list, code := p.cfg.schemes().FixACL(w.acl, r.ids)
 	if code != zoodefs.CodeOK {
 		return code
 	}

@@ -237,8 +237,11 @@ func (r *request) whoAmI(e *jute.Encoder) {
 	for _, id := range r.ids {
 		e.Text(id.Scheme)
 		user := id.Name
-		if id.Scheme == "digest" {
+		switch {
+		case id.Scheme == "digest":
 			user, _, _ = strings.Cut(user, ":")
+		case id.Scheme == "sasl" && !r.s.cfg.SASL.Scheme:
+			user = "" // the real server asks the scheme for it
 		}
 		e.Text(user)
 	}

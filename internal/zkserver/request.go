@@ -37,6 +37,7 @@ type request struct {
 	paths   []string
 	flags   int32
 	watch   bool
+	step    int // of a login
 	// unknownPart is set for a transaction with a request of an unknown type.
 	unknownPart bool
 	at          time.Time
@@ -64,6 +65,7 @@ type Request struct {
 	Paths   []string // of a transaction
 	Flags   int32    // of a create
 	Watch   bool
+	Step    int // of a login by SASL: the number of its token, from 1
 	Zxid    int64
 	Err     zoodefs.Code
 	Result  string // the path that a create made
@@ -106,7 +108,7 @@ func (r *request) public() Request {
 	out := Request{
 		Time: r.at, Client: r.client, Session: r.session, Xid: r.xid, Op: op,
 		Path: r.path, Paths: r.paths, Flags: r.flags, Watch: r.watch,
-		Err: r.err, Fault: r.verdict.Names,
+		Step: r.step, Err: r.err, Fault: r.verdict.Names,
 	}
 	if r.c != nil {
 		out.Conn = r.c.id
@@ -156,6 +158,8 @@ type Verdict struct {
 	Ignore     bool         // neither apply nor answer the request
 	Stall      bool         // apply the request, then deliver nothing more
 	Fail       zoodefs.Code // answer with this code and do not apply the request
+	WrongProof bool         // answer a login with a proof that is none
+	NullToken  bool         // answer a token of a login without a token, and without an error
 	Delay      time.Duration
 	ReplyDelay time.Duration
 	// Before runs when the request has arrived, After before its reply is sent.

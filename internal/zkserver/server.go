@@ -12,6 +12,8 @@ import (
 	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
+	"github.com/docent-go/docent/internal/zkserver/sasl"
+	"github.com/docent-go/docent/internal/zkserver/stats"
 	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -39,6 +41,7 @@ type Server struct {
 	tree      *dataTree
 	prep      *prepStage
 	watches   *watch.Manager[conn]
+	users     *sasl.Users // who can log in; nil without a login configuration
 	sessions  map[int64]*session
 	clients   map[string]*ClientLink
 	timetable *pipe.Timetable
@@ -77,7 +80,7 @@ type Server struct {
 	outGate   func(Outgoing) bool // may be nil
 	outNumber int                 // of the newest Outgoing
 	counts    Counts
-	stats     serverStats
+	stats     stats.Server
 	journal   *journal
 
 	address  net.Addr     // over TCP; nil until Listen
@@ -108,13 +111,14 @@ func newServer(cfg config) *Server {
 		links:    map[*link]struct{}{},
 		changed:  make(chan struct{}),
 		counts:   newCounts(),
-		stats:    newServerStats(),
+		stats:    stats.NewServer(),
 		logDelay: cfg.CommitDelay,
 	}
 	s.timetable = pipe.NewTimetable(s.epoch)
 	s.ctx, s.cancel = context.WithCancel(lifetime{})
 	s.rng = s.generator("", 0, streamServer)
 	s.watches = watch.New(!s.cfg.traits.manyModes, s.cfg.has(QuirkEventOfWatch), s.deliver)
+	s.users = sasl.NewUsers(cfg.SASL, !cfg.traits.ownLogins)
 	s.tree = newDataTree(s.watches, &s.cfg)
 	s.prep = s.newPrep()
 	s.nextSession = firstSessionID(1, s.wall())

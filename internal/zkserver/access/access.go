@@ -13,6 +13,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/sasl"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -56,6 +57,8 @@ func matchID(scheme, id, want string) bool {
 	switch scheme {
 	case "digest":
 		return id == want
+	case "sasl":
+		return id == want || id == "super"
 	case "ip":
 		return matchIP(id, want)
 	default:
@@ -112,9 +115,20 @@ func parseIP(s string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
+// Schemes says what a server knows besides the schemes of every server.
+type Schemes struct {
+	IPv6 bool // the ip scheme takes addresses of IPv6
+	SASL bool // there is the scheme sasl
+}
+
+// authenticates reports whether identities of a scheme prove who a client is.
+func (s Schemes) authenticates(scheme string) bool {
+	return scheme == "digest" || scheme == "sasl" && s.SASL
+}
+
 // FixACL checks a list for a node and replaces the scheme "auth" by the identities
-// of the client. ipv6 says whether IPv6 addresses are allowed.
-func FixACL(list []jute.ACL, ids []ID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
+// of the client.
+func (s Schemes) FixACL(list []jute.ACL, ids []ID) ([]jute.ACL, zoodefs.Code) {
 	var out []jute.ACL
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
@@ -130,7 +144,7 @@ func FixACL(list []jute.ACL, ids []ID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
 		case a.Scheme == "auth":
 			valid := false
 			for _, id := range ids {
-				if id.Scheme == "digest" {
+				if s.authenticates(id.Scheme) {
 					valid = true
 					out = append(out, jute.ACL{
 						Perms: a.Perms, Scheme: id.Scheme, ID: id.Name, HasScheme: true, HasID: true,
@@ -141,7 +155,7 @@ func FixACL(list []jute.ACL, ids []ID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
 				return nil, zoodefs.CodeInvalidACL
 			}
 		default:
-			if code := checkACLID(a, ipv6); code != zoodefs.CodeOK {
+			if code := s.checkID(a); code != zoodefs.CodeOK {
 				return nil, code
 			}
 			out = append(out, a)
@@ -153,16 +167,21 @@ func FixACL(list []jute.ACL, ids []ID, ipv6 bool) ([]jute.ACL, zoodefs.Code) {
 	return out, zoodefs.CodeOK
 }
 
-func checkACLID(a jute.ACL, ipv6 bool) zoodefs.Code {
+func (s Schemes) checkID(a jute.ACL) zoodefs.Code {
 	var valid bool
 	switch a.Scheme {
+	case "sasl":
+		if !s.SASL {
+			return zoodefs.CodeInvalidACL
+		}
+		valid = sasl.ValidName(a.ID)
 	case "digest":
 		// Java's split drops empty strings at the end.
 		parts := strings.Split(strings.TrimRight(a.ID, ":"), ":")
 		valid = len(parts) == 2
 	case "ip":
 		_, valid = parseIPRange(a.ID)
-		valid = valid && (ipv6 || !strings.Contains(a.ID, ":"))
+		valid = valid && (s.IPv6 || !strings.Contains(a.ID, ":"))
 	default:
 		return zoodefs.CodeInvalidACL
 	}
