@@ -78,7 +78,9 @@ func (s *Server) JumpClock(d time.Duration) { s.engine.JumpClock(d) }
 
 // SetReadOnly turns the server into one that has lost its quorum and serves reads,
 // or back. Connections are closed. Only clients that ask for a read-only server may
-// connect to one, and it answers writes with [CodeNotReadOnly].
+// connect to one, and it answers writes with [CodeNotReadOnly]. Their sessions are local:
+// they take no zxid, and end when the server is turned back. Sessions of before are
+// refused, and do not expire, until then.
 func (s *Server) SetReadOnly(on bool) { s.engine.SetReadOnly(on) }
 
 // SetSessionTimeouts changes the range into which the server clamps requested

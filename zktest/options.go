@@ -141,6 +141,24 @@ func WithMaxFrame(n int) Option { return optionFunc(func(c *config) { c.MaxFrame
 // Without it the create of a TTL node fails with [CodeUnimplemented].
 func WithExtendedTypes() Option { return optionFunc(func(c *config) { c.ExtendedTypes = true }) }
 
+// WithEnforcedQuotas makes the hard limits of quotas refuse writes with
+// [CodeQuotaExceeded], as zookeeper.enforceQuota does. Without it the server counts what a
+// tree with a quota has, and refuses nothing.
+func WithEnforcedQuotas() Option { return optionFunc(func(c *config) { c.EnforceQuota = true }) }
+
+// WithReadOnlyMode makes a member of an ensemble that finds no leader serve reads, as
+// readonlymode.enabled does: when it has been alone for 2 s, or for a tick if that is
+// longer. It serves clients that ask for a read-only server. Their sessions are local, and
+// end when the member finds a leader. See [Server.SetReadOnly] for a server on its own.
+func WithReadOnlyMode() Option { return optionFunc(func(c *config) { c.ReadOnlyMode = true }) }
+
+// WithoutLocalSessions makes a read-only server have no session for anybody, as a real one
+// does without localSessionsEnabled. It answers a handshake with the 16 bytes of a reply
+// header with [CodeNotReadOnly], and says no more on the connection.
+func WithoutLocalSessions() Option {
+	return optionFunc(func(c *config) { c.GlobalSessions = true })
+}
+
 // WithCommitDelay makes every write wait between its place in the log and its
 // effect, as a slow disk does. Writes overlap then, and a read of a connection
 // waits for the writes before it. See also [Server.SlowLog].

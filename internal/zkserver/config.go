@@ -28,11 +28,16 @@ type Config struct {
 	SweepEvery             time.Duration // between two looks for empty containers
 	CommitDelay            time.Duration // of a write in the log; zero means none
 
-	MaxFrame      int    // jute.maxbuffer
-	LogSize       int    // how many requests the log keeps; zero means none
-	ExtendedTypes bool   // whether there are TTL nodes
-	SuperDigest   string // "user:base64" of the super user; empty means none
-	SASL          sasl.Config
+	MaxFrame      int  // jute.maxbuffer
+	LogSize       int  // how many requests the log keeps; zero means none
+	ExtendedTypes bool // whether there are TTL nodes
+	EnforceQuota  bool // whether hard limits are more than numbers
+	ReadOnlyMode  bool // whether a member without a leader serves reads; for an ensemble
+	// GlobalSessions is set if a server without a quorum has no local sessions to give.
+	GlobalSessions bool
+	Reconfig       bool   // whether reconfig is enabled
+	SuperDigest    string // "user:base64" of the super user; empty means none
+	SASL           sasl.Config
 	// RequiredAuth has the schemes of which a client must prove an identity before it
 	// sends anything but its proof. If there are none, nothing is required.
 	RequiredAuth []string

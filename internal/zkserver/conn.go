@@ -233,12 +233,26 @@ func (c *conn) accept(r *request) {
 		c.refuse(r, -1)
 		c.closeAfterOutput()
 		return
-	case s.readOnly && isWrite(r.op):
-		r.err = zoodefs.CodeNotReadOnly
-		c.refuse(r, s.tree.lastZxid)
+	case s.readsOnly():
+		c.acceptReadOnly(r)
 		return
 	}
 	s.submit(r)
+}
+
+// acceptReadOnly performs a request on a server without a quorum.
+func (c *conn) acceptReadOnly(r *request) {
+	s := c.s
+	switch {
+	case isWrite(r.op):
+		r.err = zoodefs.CodeNotReadOnly
+		c.refuse(r, s.tree.lastZxid)
+	case r.op == zoodefs.OpCloseSession: // it is local, so there is nothing to commit
+		s.finish(r)
+	default:
+		s.prep.prepare(r)
+		s.finish(r)
+	}
 }
 
 // refuse answers with an error and nothing else.

@@ -1,9 +1,13 @@
 package zkserver
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/quota"
 )
 
 // Values of a stored ephemeral owner that are not sessions.
@@ -126,4 +130,79 @@ func systemPath(path string) bool {
 	default:
 		return false
 	}
+}
+
+// childNames returns the children in name order.
+func (n *dataNode) childNames() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+// ephemeralsOf returns the paths a session owns, in name order.
+func (t *dataTree) ephemeralsOf(session int64) []string {
+	return slices.Sorted(maps.Keys(t.ephemerals[session]))
+}
+
+// byAge returns names in the order in which they were made. Everything that is
+// drawn from a seed starts from this order. Alphabetical order would be wrong,
+// because names may have random parts, which differ between two runs of one seed.
+func byAge(ages map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
+}
+
+// descendants counts the nodes below path. For the root the real server subtracts
+// its second key, and counts the nodes of the system.
+func (t *dataTree) descendants(path string) int32 {
+	if path == "/" {
+		return int32(len(t.nodes) - 2)
+	}
+	n := int32(0)
+	for p := range t.nodes {
+		if strings.HasPrefix(p, path+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// noteQuota notes that a node has been made or deleted that may be one of a quota. The
+// server counts a tree anew when its usage node is made.
+func (t *dataTree) noteQuota(path string, made int) {
+	if _, ok := quota.OfLimits(path); ok {
+		t.quotas += made
+	}
+	if top, ok := quota.OfStats(path); ok && made > 0 {
+		var count, size int64
+		for p, n := range t.nodes {
+			if p == top || strings.HasPrefix(p, top+"/") {
+				count, size = count+1, size+int64(len(n.data))
+			}
+		}
+		t.nodes[path].data = []byte(quota.Usage(count, size).String())
+	}
+}
+
+// use adds to the usage of the nearest tree with a quota. The usage node does not change
+// its version. A text that is none stays; the real server ends over it.
+func (t *dataTree) use(path string, count, size int) {
+	top, ok := t.underQuota(path)
+	if !ok {
+		return
+	}
+	n := t.nodes[quota.StatsPath(top)]
+	if n == nil {
+		return
+	}
+	if usage, ok := quota.Parse(n.data); ok {
+		usage.Add(int64(count), int64(size))
+		n.data = []byte(usage.String())
+	}
+}
+
+// underQuota returns the nearest tree around path that has limits.
+func (t *dataTree) underQuota(path string) (string, bool) {
+	for t.quotas > 0 && path != "" {
+		if t.nodes[quota.LimitsPath(path)] != nil {
+			return path, true
+		}
+		path = path[:strings.LastIndexByte(path, '/')]
+	}
+	return "", false
 }

@@ -1,8 +1,6 @@
 package zkserver
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +20,7 @@ type dataTree struct {
 	ttls       map[string]struct{}
 	lastZxid   int64
 	made       uint64 // how many nodes have been made; the age of the newest
+	quotas     int    // how many trees have limits
 	watches    *watch.Manager[conn]
 	// showsContainers makes the Stat of a container show its stored owner.
 	showsContainers bool
@@ -195,6 +194,8 @@ func (t *dataTree) create(x *txn) (jute.Stat, zoodefs.Code) {
 	case ownerNone:
 	}
 	st := t.stat(n)
+	t.noteQuota(x.path, 1)
+	t.use(x.path, 1, len(x.data))
 	t.watches.Trigger(watch.DataTable, zoodefs.EventNodeCreated, x.path, x.zxid, n.acl, nil)
 	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeChildrenChanged, watch.RootName(parentPath), x.zxid, parent.acl, nil)
 	return st, zoodefs.CodeOK
@@ -217,6 +218,8 @@ func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
 	if owned := t.ephemerals[n.stat.owner]; owned != nil {
 		delete(owned, path)
 	}
+	t.noteQuota(path, -1)
+	t.use(path, -1, -len(n.data))
 	told := t.watches.Trigger(watch.DataTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, nil)
 	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeDeleted, path, zxid, n.acl, told)
 	t.watches.Trigger(watch.ChildTable, zoodefs.EventNodeChildrenChanged, watch.RootName(parentPath), zxid, parent.acl, nil)
@@ -228,9 +231,11 @@ func (t *dataTree) setData(x *txn) (jute.Stat, zoodefs.Code) {
 	if n == nil {
 		return jute.Stat{}, zoodefs.CodeNoNode
 	}
+	more := len(x.data) - len(n.data)
 	n.data = x.data
 	n.stat.mtime, n.stat.mzxid, n.stat.version = x.time, x.zxid, x.version
 	st := t.stat(n)
+	t.use(x.path, 0, more)
 	t.watches.Trigger(watch.DataTable, zoodefs.EventNodeDataChanged, x.path, x.zxid, n.acl, nil)
 	return st, zoodefs.CodeOK
 }
@@ -242,34 +247,4 @@ func (t *dataTree) setACL(x *txn) (jute.Stat, zoodefs.Code) {
 	}
 	n.acl, n.stat.aversion = x.acl, x.version
 	return t.stat(n), zoodefs.CodeOK
-}
-
-// childNames returns the children in name order.
-func (n *dataNode) childNames() []string { return slices.Sorted(maps.Keys(n.children)) }
-
-// ephemeralsOf returns the paths a session owns, in name order.
-func (t *dataTree) ephemeralsOf(session int64) []string {
-	return slices.Sorted(maps.Keys(t.ephemerals[session]))
-}
-
-// byAge returns names in the order in which they were made. Everything that is
-// drawn from a seed starts from this order. Alphabetical order would be wrong,
-// because names may have random parts, which differ between two runs of one seed.
-func byAge(ages map[string]uint64) []string {
-	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
-}
-
-// descendants counts the nodes below path. For the root the real server subtracts
-// its second key, and counts the nodes of the system.
-func (t *dataTree) descendants(path string) int32 {
-	if path == "/" {
-		return int32(len(t.nodes) - 2)
-	}
-	n := int32(0)
-	for p := range t.nodes {
-		if strings.HasPrefix(p, path+"/") {
-			n++
-		}
-	}
-	return n
 }

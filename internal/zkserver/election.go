@@ -17,7 +17,7 @@ func (m *Member) leave() {
 	for c := range m.conns {
 		c.close()
 	}
-	m.role, m.lead, m.suspended = roleLooking, nil, true
+	m.role, m.lead, m.suspended, m.alone = roleLooking, nil, true, time.Now()
 	m.inbox, m.outbox, m.checkAt = nil, nil, time.Time{}
 	clear(m.touched)
 	m.log = slices.DeleteFunc(m.log, func(e entry) bool { return e.r.txn == nil })
@@ -162,6 +162,7 @@ func (m *Member) begin() {
 		}
 		m.apply(r)
 	}
+	m.dropLocal()
 	e.term = max(e.term, m.tree.lastZxid>>32) + 1
 	m.term, m.role, m.lead = e.term, roleLeading, m
 	m.tree.lastZxid = m.term << 32
@@ -180,6 +181,7 @@ func (m *Member) begin() {
 // has.
 func (m *Member) join(lead *Member) {
 	m.log = nil
+	m.dropLocal()
 	m.catchUp(lead.applied)
 	m.tree.lastZxid, m.term = lead.tree.lastZxid, lead.term
 	m.role, m.lead, m.heard = roleFollowing, lead, time.Now()

@@ -77,7 +77,7 @@ func needsQuorum(word string) bool {
 }
 
 func (s *Server) answerWord(word string) string {
-	if s.away() {
+	if s.away() && !s.readsOnly() {
 		if needsQuorum(word) {
 			return "This ZooKeeper instance is not currently serving requests\n"
 		}
@@ -89,7 +89,7 @@ func (s *Server) answerWord(word string) string {
 	case "ruok":
 		return "imok"
 	case "isro":
-		if s.readOnly {
+		if s.readsOnly() {
 			return "ro"
 		}
 		return "rw"
@@ -142,7 +142,7 @@ func (s *Server) versionLine() string {
 
 func (s *Server) mode() string {
 	switch {
-	case s.readOnly:
+	case s.readsOnly():
 		return "read-only"
 	case s.member == nil:
 		return "standalone"

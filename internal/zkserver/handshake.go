@@ -106,14 +106,17 @@ func (c *conn) connect(r *request, req jute.ConnectRequest) {
 	if s.cfg.has(QuirkNoReattach) {
 		req.Session, req.LastZxid, req.OldClient = 0, 0, true
 	}
+	if s.readsOnly() {
+		c.connectReadOnly(r, req)
+		return
+	}
 	if s.away() && s.cfg.has(QuirkAnswerLeaderless) {
 		c.answerLeaderless(r, s.clampTimeout(req.TimeoutMS))
 		return
 	}
-	if s.away() || req.LastZxid > s.tree.lastZxid || s.readOnly && !req.ReadOnly {
-		// The server closes the connection without an answer in three cases. It has
-		// no quorum, the client has seen a later zxid, or the client does not
-		// accept a read-only server.
+	if s.away() || req.LastZxid > s.tree.lastZxid {
+		// The server closes the connection without an answer if it has no quorum, or
+		// if the client has seen a later zxid.
 		c.close()
 		return
 	}
@@ -142,6 +145,51 @@ func (c *conn) connect(r *request, req jute.ConnectRequest) {
 		return
 	}
 	c.attach(r, valid && s.touch(r.session, c.timeout))
+}
+
+// connectReadOnly answers a handshake on a server without a quorum. Such a server has
+// local sessions only. It closes the connection of a client that does not ask for a
+// read-only server, has seen a later zxid, or comes back with a session of the quorum.
+func (c *conn) connectReadOnly(r *request, req jute.ConnectRequest) {
+	s := c.s
+	ses := s.sessions[req.Session]
+	if !req.ReadOnly || req.LastZxid > s.tree.lastZxid || ses != nil && !ses.local {
+		c.close()
+		return
+	}
+	c.oldClient, c.timeout = req.OldClient, s.clampTimeout(req.TimeoutMS)
+	switch {
+	case req.Session != 0:
+		if ses != nil && ses.conn != nil {
+			ses.conn.close()
+		}
+		valid := ses != nil && passwordMatches(req.Session, req.Password) && r.verdict.Fail == zoodefs.CodeOK
+		c.attach(r, valid && s.touch(r.session, c.timeout))
+	case s.cfg.GlobalSessions:
+		c.refuseSession(r)
+	default:
+		r.session, r.timeout = s.nextSession, c.timeout
+		s.nextSession++
+		s.track(r)
+		s.sessions[r.session].local = true
+		s.touch(r.session, r.timeout)
+		c.attach(r, true)
+	}
+}
+
+// refuseSession answers a handshake as a read-only server does that has no local sessions:
+// with the header of a reply, and nothing more until it gives the connection up.
+func (c *conn) refuseSession(r *request) {
+	r.err = zoodefs.CodeNotReadOnly
+	e := jute.NewFrame(16)
+	e.Header(0, c.s.tree.lastZxid, r.err)
+	c.s.record(r)
+	c.reply(r, e.Frame())
+	time.AfterFunc(c.timeout, func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		c.close()
+	})
 }
 
 // attach answers a client that comes back with a session.
@@ -187,7 +235,7 @@ func (c *conn) connectReply(r *request, timeout time.Duration, id int64, passwor
 	e.Long(id)
 	e.Buffer(password)
 	if !c.oldClient {
-		e.Bool(c.s.readOnly)
+		e.Bool(c.s.readsOnly())
 	}
 	c.reply(r, e.Frame())
 }

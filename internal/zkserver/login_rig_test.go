@@ -36,7 +36,7 @@ func users() map[string]string {
 }
 
 func loginOptions(kind string) []zktest.Option {
-	var opts []zktest.Option
+	opts := []zktest.Option{zktest.WithEnforcedQuotas()}
 	for name, password := range users() {
 		opts = append(opts, zktest.WithSASLUser(name, password))
 	}

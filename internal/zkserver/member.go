@@ -54,6 +54,7 @@ type Member struct {
 	halted  bool    // the process stands still
 	log     []entry // logged, not applied
 	heard   time.Time
+	alone   time.Time // since when it has had no leader
 
 	// Of a follower: the messages from and to the leader that a cut holds back,
 	// and the signs of life that the leader will hear of.
@@ -83,6 +84,7 @@ func newMember(e *Ensemble, id int) *Member {
 	s.rng = s.generator("", 0, streamServer)
 	s.nextSession = firstSessionID(byte(id), s.wall())
 	s.suspended = true
+	m.alone = e.start
 	return m
 }
 
@@ -154,7 +156,7 @@ func (m *Member) stop(lose int) {
 func (m *Member) Resume() {
 	m.e.mu.Lock()
 	if m.role == roleDown && !m.closed {
-		m.role, m.stopped = roleLooking, false
+		m.role, m.stopped, m.alone = roleLooking, false, time.Now()
 		m.networkChanged()
 		for _, f := range m.e.members {
 			// A cut may have kept a follower from noticing the end of the process.

@@ -139,13 +139,43 @@ func (s *Server) JumpClock(d time.Duration) {
 	s.mu.Unlock()
 }
 
-// SetReadOnly turns the server into one that serves reads only, or back.
-// Connections are closed.
+// SetReadOnly turns the server into one that serves reads only, or back. Connections are
+// closed. Local sessions end with it, and the others get their full timeout again.
 func (s *Server) SetReadOnly(on bool) {
-	s.mu.Lock()
-	s.readOnly = on
-	s.mu.Unlock()
 	s.CutAll()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readOnly = on; on {
+		return
+	}
+	s.dropLocal()
+	if !s.suspended {
+		s.renewSessions()
+	}
+}
+
+// aloneBefore is how long a member looks for a leader before it serves reads, if that is
+// more than a tick.
+const aloneBefore = 2 * time.Second
+
+// readsOnly reports whether the server serves reads to clients that ask for no more. In an
+// ensemble that is a member without a leader. The mutex is held.
+func (s *Server) readsOnly() bool {
+	m := s.member
+	return s.readOnly || m != nil && s.cfg.ReadOnlyMode && m.role == roleLooking &&
+		time.Since(m.alone) >= max(s.cfg.Tick, aloneBefore)
+}
+
+// dropLocal ends all local sessions and their connections. The mutex is held.
+func (s *Server) dropLocal() {
+	for _, id := range sortedKeys(s.sessions) {
+		if ses := s.sessions[id]; ses.local {
+			if ses.conn != nil {
+				ses.conn.close()
+			}
+			delete(s.sessions, id)
+		}
+	}
 }
 
 // SetSessionTimeouts changes the range into which the server clamps requested

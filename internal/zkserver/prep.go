@@ -16,6 +16,7 @@ type changeRecord struct {
 	path     string
 	stat     *storedStat
 	children int
+	size     int // of the data
 	acl      []jute.ACL
 }
 
@@ -57,13 +58,13 @@ func (p *prepStage) record(path string) *changeRecord {
 		return nil
 	}
 	st := n.stat
-	return &changeRecord{zxid: -1, path: path, stat: &st, children: len(n.children), acl: n.acl}
+	return &changeRecord{zxid: -1, path: path, stat: &st, children: len(n.children), size: len(n.data), acl: n.acl}
 }
 
 // duplicate returns a copy that a transaction may change.
 func (r *changeRecord) duplicate(zxid int64) *changeRecord {
 	st := *r.stat
-	return &changeRecord{zxid: zxid, path: r.path, stat: &st, children: r.children, acl: r.acl}
+	return &changeRecord{zxid: zxid, path: r.path, stat: &st, children: r.children, size: r.size, acl: r.acl}
 }
 
 func (p *prepStage) add(r *changeRecord) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/internal/zkserver/access"
+	"github.com/docent-go/docent/internal/zkserver/quota"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -46,6 +47,9 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	if kindOf(parent.stat.owner) == ownerSession {
 		return zoodefs.CodeNoChildrenForEphemerals
 	}
+	if code := p.checkQuota(path, 1, len(c.Data)); code != zoodefs.CodeOK {
+		return code
+	}
 	x.path, x.data, x.acl = path, c.Data, list
 	x.parentVersion = parent.stat.cversion + 1
 	x.owner = storedOwner(r, w)
@@ -55,8 +59,33 @@ func (p *prepStage) create(r *request, x *txn, w write) zoodefs.Code {
 	parent.stat.cversion, parent.stat.pzxid = x.parentVersion, x.zxid
 	p.add(parent)
 	st := newStoredStat(x.zxid, x.time, owner)
-	p.add(&changeRecord{zxid: x.zxid, path: path, stat: &st, acl: list})
+	p.add(&changeRecord{zxid: x.zxid, path: path, stat: &st, size: len(x.data), acl: list})
 	return zoodefs.CodeOK
+}
+
+// checkQuota refuses a change that a hard limit forbids. What is in flight does not count.
+func (p *prepStage) checkQuota(path string, count, size int) zoodefs.Code {
+	top, ok := p.tree.underQuota(path)
+	if !ok || !p.cfg.EnforceQuota {
+		return zoodefs.CodeOK
+	}
+	limits, ok := quota.Parse(p.tree.nodes[quota.LimitsPath(top)].data)
+	if !ok {
+		return zoodefs.CodeMarshallingError
+	}
+	n := p.tree.nodes[quota.StatsPath(top)]
+	if n == nil {
+		return zoodefs.CodeOK
+	}
+	usage, ok := quota.Parse(n.data)
+	switch {
+	case !ok:
+		return zoodefs.CodeMarshallingError
+	case quota.Exceeded(limits, usage, int64(count), int64(size)):
+		return zoodefs.CodeQuotaExceeded
+	default:
+		return zoodefs.CodeOK
+	}
 }
 
 func sequential(flags int32) bool {

@@ -179,6 +179,9 @@ func (p *prepStage) setData(r *request, x *txn, w write) zoodefs.Code {
 	if code != zoodefs.CodeOK {
 		return code
 	}
+	if code := p.checkQuota(w.path, 0, len(w.data)-n.size); code != zoodefs.CodeOK {
+		return code
+	}
 	version, code := bumpVersion(n.stat.version, w.version)
 	if code != zoodefs.CodeOK {
 		return code
@@ -186,6 +189,7 @@ func (p *prepStage) setData(r *request, x *txn, w write) zoodefs.Code {
 	x.path, x.data, x.version = w.path, w.data, version
 	n = n.duplicate(x.zxid)
 	n.stat.version, n.stat.mtime, n.stat.mzxid = version, x.time, x.zxid
+	n.size = len(x.data)
 	p.add(n)
 	return zoodefs.CodeOK
 }

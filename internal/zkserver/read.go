@@ -13,7 +13,7 @@ import (
 func (r *request) answerRead(e *jute.Encoder) zoodefs.Code {
 	d := jute.Decoder{B: r.body}
 	switch r.op {
-	case zoodefs.OpPing:
+	case zoodefs.OpPing, zoodefs.OpCloseSession: // of a local session
 		return zoodefs.CodeOK
 	case zoodefs.OpSync:
 		return r.answerSync(&d, e)

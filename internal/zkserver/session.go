@@ -15,6 +15,7 @@ type session struct {
 	timeout time.Duration // negotiated when it was created
 	expires int64         // tick at which it is over
 	closing bool
+	local   bool    // of a server without a quorum, which alone knows it
 	conn    *conn   // nil while no connection is attached
 	owner   *Server // of an ensemble: the server that it was last attached to; nil if unknown
 	client  string
@@ -63,10 +64,10 @@ func (s *Server) expiryTick(timeout time.Duration) int64 {
 // touch puts off the expiry of a session. It reports false for a session that is
 // over; the server then drops the request without an answer.
 func (s *Server) touch(id int64, timeout time.Duration) bool {
-	if s.member != nil && s.member.role != roleLeading {
+	ses := s.sessions[id]
+	if s.member != nil && s.member.role != roleLeading && (ses == nil || !ses.local) {
 		return s.member.noteTouch(id, timeout)
 	}
-	ses := s.sessions[id]
 	if ses == nil || ses.closing {
 		return false
 	}
@@ -83,7 +84,7 @@ func (s *Server) track(r *request) {
 
 // armExpiry makes sure that the timer fires at the given tick or earlier.
 func (s *Server) armExpiry(tick int64) {
-	if s.suspended || s.closed || s.expiryArmed && s.expiryAt <= tick {
+	if s.suspended && !s.readsOnly() || s.closed || s.expiryArmed && s.expiryAt <= tick {
 		return
 	}
 	if s.expiryArmed {
@@ -99,7 +100,7 @@ func (s *Server) armExpiry(tick int64) {
 func (s *Server) armNextExpiry() {
 	first := int64(-1)
 	for _, ses := range s.sessions {
-		if !ses.closing && (first < 0 || ses.expires < first) {
+		if s.expirable(ses) && (first < 0 || ses.expires < first) {
 			first = ses.expires
 		}
 	}
@@ -108,6 +109,10 @@ func (s *Server) armNextExpiry() {
 	}
 }
 
+// expirable reports whether the server may end a session when its time is over. Without a
+// quorum it ends no session but its own.
+func (s *Server) expirable(ses *session) bool { return !ses.closing && (ses.local || !s.readsOnly()) }
+
 // expireDue ends the sessions whose tick has come.
 func (s *Server) expireDue() {
 	if !s.beginTimer() {
@@ -115,14 +120,14 @@ func (s *Server) expireDue() {
 	}
 	defer s.wg.Done()
 	s.expiryArmed = false
-	if s.suspended {
+	if s.suspended && !s.readsOnly() {
 		s.mu.Unlock()
 		return
 	}
 	now := int64(time.Since(s.epoch) / s.cfg.Tick)
 	var due []int64
 	for id, ses := range s.sessions {
-		if !ses.closing && ses.expires <= now {
+		if s.expirable(ses) && ses.expires <= now {
 			due = append(due, id)
 		}
 	}
@@ -141,9 +146,22 @@ func (s *Server) expire(id int64) {
 	if ses == nil || ses.closing {
 		return
 	}
-	ses.closing = true
 	s.counts.Expired++
+	if ses.local {
+		s.endLocal(ses)
+		return
+	}
+	ses.closing = true
 	s.submit(&request{s: s, session: id, op: zoodefs.OpCloseSession, logOp: zoodefs.OpExpire, client: ses.client})
+}
+
+// endLocal ends a session that no other server knows.
+func (s *Server) endLocal(ses *session) {
+	s.record(&request{s: s, session: ses.id, op: zoodefs.OpExpire, client: ses.client})
+	delete(s.sessions, ses.id)
+	if ses.conn != nil {
+		ses.conn.close()
+	}
 }
 
 // checkSession checks the session of a request. Every request that reaches the
@@ -207,7 +225,7 @@ func (s *Server) sweep() {
 	}
 	defer s.wg.Done()
 	s.sweepArmed = false
-	if !s.stopped && (s.member == nil || s.member.role == roleLeading) {
+	if !s.stopped && !s.readOnly && (s.member == nil || s.member.role == roleLeading) {
 		s.sweepContainers()
 	}
 	s.armSweep()
