@@ -146,6 +146,12 @@ func WithExtendedTypes() Option { return optionFunc(func(c *config) { c.Extended
 // tree with a quota has, and refuses nothing.
 func WithEnforcedQuotas() Option { return optionFunc(func(c *config) { c.EnforceQuota = true }) }
 
+// WithReconfig enables reconfig, as reconfigEnabled does. Without it a reconfig is refused
+// with [CodeReconfigDisabled]. An ensemble then takes a new configuration from a client
+// that may write /zookeeper/config, and a server on its own answers [CodeUnimplemented].
+// The configuration is all that changes: the members go on as before.
+func WithReconfig() Option { return optionFunc(func(c *config) { c.Reconfig = true }) }
+
 // WithReadOnlyMode makes a member of an ensemble that finds no leader serve reads, as
 // readonlymode.enabled does: when it has been alone for 2 s, or for a tick if that is
 // longer. It serves clients that ask for a read-only server. Their sessions are local, and

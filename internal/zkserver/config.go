@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver/access"
+	"github.com/docent-go/docent/internal/zkserver/roster"
 	"github.com/docent-go/docent/internal/zkserver/sasl"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -51,7 +52,8 @@ type Config struct {
 type config struct {
 	Config
 
-	traits traits // of the version
+	traits traits        // of the version
+	roster roster.Roster // of an ensemble
 }
 
 func newConfig(c Config) config {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/roster"
 	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -21,6 +22,7 @@ type dataTree struct {
 	lastZxid   int64
 	made       uint64 // how many nodes have been made; the age of the newest
 	quotas     int    // how many trees have limits
+	roster     roster.Roster
 	watches    *watch.Manager[conn]
 	// showsContainers makes the Stat of a container show its stored owner.
 	showsContainers bool
@@ -44,7 +46,12 @@ func newDataTree(w *watch.Manager[conn], cfg *config) *dataTree {
 	t.nodes["/"] = t.seed("", "zookeeper")
 	t.seed("/zookeeper", "quota", "config")
 	t.seed("/zookeeper/quota")
-	config := t.seed("/zookeeper/config")
+	t.roster = cfg.roster
+	config := t.seed(configNode)
+	if !t.roster.Alone() {
+		config.data = []byte(t.roster.String())
+		config.stat.version, config.stat.mzxid = -1, t.roster.Version
+	}
 	config.acl = []jute.ACL{{Perms: zoodefs.PermRead, Scheme: "world", ID: "anyone", HasScheme: true, HasID: true}}
 	config.stat.aversion = -1
 	return t
@@ -60,6 +67,9 @@ func (t *dataTree) seed(path string, children ...string) *dataNode {
 	t.nodes[path] = n
 	return n
 }
+
+// configNode is the node with the configuration of an ensemble.
+const configNode = "/zookeeper/config"
 
 // opPreset presets a counter of an ensemble. No request has the type.
 const opPreset zoodefs.Op = -2
@@ -77,6 +87,7 @@ type txn struct {
 	owner         int64
 	parentVersion int32 // cversion of the parent after a create
 	version       int32
+	roster        roster.Roster
 	paths         []string // ephemerals of a closed session
 	parts         []*txn   // of a multi
 	preset        func(*storedStat)
@@ -108,6 +119,9 @@ func (t *dataTree) applyOne(x *txn) txnResult {
 	case zoodefs.OpDelete, zoodefs.OpDeleteContainer:
 		res.err = t.delete(x.path, x.zxid)
 	case zoodefs.OpSetData:
+		res.stat, res.err = t.setData(x)
+	case zoodefs.OpReconfig:
+		t.roster = x.roster
 		res.stat, res.err = t.setData(x)
 	case zoodefs.OpSetACL:
 		res.stat, res.err = t.setACL(x)

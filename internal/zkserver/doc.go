@@ -23,7 +23,8 @@
 // transaction and checks it against the tree as it will be (prep.go). From the log
 // (final.go) or through a quorum (replicate.go) it comes to the tree (datatree.go),
 // which tells the watches (room watch). The answer leaves in the order of the requests
-// (output.go). What the four-letter words tell of all that is counted in room stats.
+// (output.go). The texts of quotas are in room quota, and those of the members of an
+// ensemble in room roster. What the four-letter words tell of all that is counted in room stats.
 //
 // # One mutex
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver/pipe"
+	"github.com/docent-go/docent/internal/zkserver/roster"
 )
 
 // Ensemble is several servers over one log: a leader that orders the writes, and
@@ -47,6 +48,7 @@ const MaxMembers = 127
 // the ensemble.
 func NewEnsemble(n int, c Config) *Ensemble {
 	cfg := newConfig(c)
+	cfg.roster = roster.New(n, firstEpoch)
 	e := &Ensemble{
 		cfg: cfg, start: time.Now(), journal: newJournal(cfg.LogSize),
 		cut: map[[2]int]bool{}, changed: make(chan struct{}),
@@ -60,6 +62,9 @@ func NewEnsemble(n int, c Config) *Ensemble {
 	e.mu.Unlock()
 	return e
 }
+
+// firstEpoch is the zxid with which an ensemble starts.
+const firstEpoch = int64(1) << 32
 
 // Close ends all members as [Server.Close] does, and returns when no goroutine of
 // theirs is left. A second Close waits as the first does. The error is always nil.

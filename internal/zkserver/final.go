@@ -167,6 +167,9 @@ func (r *request) answerWrite(e *jute.Encoder) (code zoodefs.Code, moved bool) {
 		e.Stat(res.stat)
 	case zoodefs.OpSetData, zoodefs.OpSetACL:
 		e.Stat(res.stat)
+	case zoodefs.OpReconfig:
+		e.Buffer([]byte(r.s.tree.roster.String()))
+		e.Stat(res.stat)
 	case zoodefs.OpMulti:
 		for _, p := range res.parts {
 			if p.err == zoodefs.CodeSessionMoved {

@@ -144,7 +144,7 @@ func (c *Commit) describe(x *txn) {
 		c.Created = append(c.Created, x.path)
 	case zoodefs.OpDelete, zoodefs.OpDeleteContainer:
 		c.Deleted = append(c.Deleted, x.path)
-	case zoodefs.OpSetData:
+	case zoodefs.OpSetData, zoodefs.OpReconfig:
 		c.Changed = append(c.Changed, x.path)
 	case zoodefs.OpCloseSession:
 		c.Deleted = append(c.Deleted, x.paths...)

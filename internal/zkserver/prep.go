@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
+	"github.com/docent-go/docent/internal/zkserver/roster"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -128,21 +130,57 @@ func (p *prepStage) prepare(r *request) {
 	}
 }
 
-// reconfig refuses every request, as a server does whose configuration does not
-// allow reconfig. Unlike other writes a reconfig is read before it takes a zxid.
+// reconfig changes the configuration of an ensemble, if that is enabled. Unlike other
+// writes a reconfig is read before it takes a zxid.
 func (p *prepStage) reconfig(r *request) {
 	d := jute.Decoder{B: r.body}
-	for range 3 { // joining, leaving, new members
-		d.Text()
+	var change roster.Change
+	for _, text := range []**string{&change.Joining, &change.Leaving, &change.Members} {
+		if v, ok := d.Text(); ok {
+			*text = &v
+		}
 	}
-	d.Long()
+	change.From = d.Long()
 	if d.Err != nil {
 		r.err = zoodefs.CodeMarshallingError
 		return
 	}
 	x := p.begin(r)
-	x.fail(zoodefs.CodeReconfigDisabled)
-	r.txn, r.err = x, zoodefs.CodeReconfigDisabled
+	r.txn = x
+	if r.err = p.changeRoster(r, x, change); r.err != zoodefs.CodeOK {
+		x.fail(r.err)
+	}
+}
+
+// changeRoster checks a reconfig in the order of the real server and fills in the
+// transaction x.
+func (p *prepStage) changeRoster(r *request, x *txn, change roster.Change) zoodefs.Code {
+	if !p.cfg.Reconfig {
+		return zoodefs.CodeReconfigDisabled
+	}
+	if code := r.checkSession(); code != zoodefs.CodeOK {
+		return code
+	}
+	if p.tree.roster.Alone() {
+		return zoodefs.CodeUnimplemented
+	}
+	next, code := p.tree.roster.Apply(change)
+	if code != zoodefs.CodeOK {
+		return code
+	}
+	if !r.leader.member.inSync(next.Voters()) {
+		return zoodefs.CodeNewConfigNoQuorum
+	}
+	n := p.record(configNode)
+	if !access.Permitted(n.acl, zoodefs.PermWrite, r.ids) {
+		return zoodefs.CodeNoAuth
+	}
+	next.Version = x.zxid
+	x.path, x.roster, x.data, x.version = configNode, next, []byte(next.String()), -1
+	n = n.duplicate(x.zxid)
+	n.stat.version, n.stat.mtime, n.stat.mzxid, n.size = -1, x.time, x.zxid, len(x.data)
+	p.add(n)
+	return zoodefs.CodeOK
 }
 
 // begin starts the transaction of a request.

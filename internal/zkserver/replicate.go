@@ -131,6 +131,18 @@ func (m *Member) followers() []*Member {
 	return out
 }
 
+// inSync reports whether a majority of the members with these numbers follow the leader m,
+// or are m. A cut that m has not noticed does not count.
+func (m *Member) inSync(ids []int64) bool {
+	n := 0
+	for _, f := range append(m.followers(), m) {
+		if slices.Contains(ids, int64(f.id)) {
+			n++
+		}
+	}
+	return n > len(ids)/2
+}
+
 // receive takes a proposal from the leader. If a cut holds it back, it goes to the
 // inbox.
 func (m *Member) receive(r *request) {
