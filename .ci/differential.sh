@@ -27,7 +27,7 @@ if [ -z "${DOCENT_ZK_DIFF:-}" ]; then
   for port in "$first" $((first + 1)); do
     servers+=("127.0.0.1:$port")
     # The sweep of containers would take zxids: once a week is never.
-    scripts/zookeeper.sh start --direct --port "$port" --tick 1000 --sweep 600000000 >/dev/null
+    scripts/zookeeper.sh start --direct --port "$port" --tick 1000 --sweep 600000000 --users >/dev/null
   done
   DOCENT_ZK_DIFF=$(IFS=,; printf '%s' "${servers[*]}")
 fi

@@ -13,6 +13,8 @@
 #               clients under their own addresses; Linux only
 #   --tick MS   ZooKeeper's tickTime; default 2000
 #   --sweep MS  how often empty containers and stale TTL nodes are swept; default 60000
+#   --users     let clients log in by SASL with DIGEST-MD5, as the users of the tests of
+#               internal/zkserver (login_rig_test.go), and enforce quotas
 #
 # It listens on 127.0.0.1 only. It runs in a container made from the image of
 # zookeeper-image.sh, or from ZOOKEEPER_IMAGE; with --host, or where Docker does not
@@ -24,11 +26,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here
 readonly wait_seconds=60
 readonly jars=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
-command=${1-} port=2181 host='' direct='' tick=2000 sweep=60000
+command=${1-} port=2181 host='' direct='' users='' tick=2000 sweep=60000
 
 say() { printf 'zookeeper: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
-usage() { die "usage: $0 start|stop|status [--port P] [--host] [--direct] [--tick MS] [--sweep MS]"; }
+usage() { die "usage: $0 start|stop|status [--port P] [--host] [--direct] [--tick MS] [--sweep MS] [--users]"; }
 
 parse() {
   [ $# -gt 0 ] && shift || usage
@@ -38,6 +40,7 @@ parse() {
       --port=*) port=${1#*=}; shift ;;
       --host) host=1; shift ;;
       --direct) direct=1; shift ;;
+      --users) users=1; shift ;;
       --tick) [ $# -ge 2 ] || usage; tick=$2; shift 2 ;;
       --sweep) [ $# -ge 2 ] || usage; sweep=$2; shift 2 ;;
       *) usage ;;
@@ -68,11 +71,20 @@ host_pid() {
   tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "$state/zoo.cfg" && printf '%s' "$pid" || true
 }
 
-system_properties() { printf '%s' "-Dzookeeper.extendedTypesEnabled=true -Dznode.container.checkIntervalMs=$sweep"; }
+system_properties() { # the folder of the configuration
+  printf '%s' "-Dzookeeper.extendedTypesEnabled=true -Dznode.container.checkIntervalMs=$sweep"
+  [ -z "$users" ] || printf '%s' " -Dzookeeper.enforceQuota=true -Djava.security.auth.login.config=$1/jaas.conf"
+}
+
+jaas() {
+  printf 'Server { org.apache.zookeeper.server.auth.DigestLoginModule required %s; };\n' \
+    'user_docent="s3cret" user_other="pw2" user_super="adminpw" "user_höß"="pässwörd" "user_€uro"="€" "user_at@realm"="pw3"'
+}
 
 config() { # data directory, address
   printf '%s\n' "dataDir=$1" "clientPort=$port" "clientPortAddress=$2" "tickTime=$tick" maxClientCnxns=0 \
     admin.enableServer=false '4lw.commands.whitelist=*' forceSync=no
+  [ -z "$users" ] || echo authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
 }
 
 start_container() {
@@ -82,13 +94,14 @@ start_container() {
   [ -z "$(container_state)" ] || docker rm --force --volumes "$name" >/dev/null
   mkdir -p "$state"
   config /data "$address" >"$state/zoo.cfg"
+  jaas >"$state/jaas.conf"
   # Without JMXDISABLE, zkServer.sh of the official image opens one more port, on every address.
   docker create --name "$name" "${network[@]}" \
-    --env "JVMFLAGS=-Xmx256m $(system_properties)" --env JMXDISABLE=true \
+    --env "JVMFLAGS=-Xmx256m $(system_properties /conf)" --env JMXDISABLE=true \
     --entrypoint /bin/bash "$image" /docent/start.sh >/dev/null ||
     die "cannot make a container from $image"
   # Through a tar stream: docker cp does not make the missing directories.
-  tar -c -C "$state" --transform 's,^zoo.cfg,conf/zoo.cfg,' zoo.cfg | docker cp - "$name:/"
+  tar -c -C "$state" --transform 's,^,conf/,' zoo.cfg jaas.conf | docker cp - "$name:/"
   tar -c -C "$here/../integration/harness" --transform 's,^start.sh,docent/start.sh,' start.sh | docker cp - "$name:/"
   docker start "$name" >/dev/null || { docker rm --force "$name" >/dev/null; die "cannot start the container"; }
 }
@@ -97,8 +110,9 @@ start_host() {
   [ -e "${jars%%:*}" ] && command -v java >/dev/null || install_package
   mkdir -p "$state/data"
   config "$state/data" 127.0.0.1 >"$state/zoo.cfg"
+  jaas >"$state/jaas.conf"
   # shellcheck disable=SC2046 # several words
-  setsid java -Xmx256m $(system_properties) -cp "$jars" \
+  setsid java -Xmx256m $(system_properties "$state") -cp "$jars" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$state/zoo.cfg" >"$state/log" 2>&1 </dev/null &
   printf '%s' $! >"$state/pid"
 }

@@ -130,9 +130,10 @@
 // If a session is attached to another member, its older connection stays open, as on
 // the real server. Reads of a follower go on there. The first request that reaches
 // the leader finds that the session has moved, and ends the connection. Members
-// exchange messages without delay unless a cut or a lag holds them up. Observers,
-// reconfiguration and snapshots are missing. An ensemble keeps every transaction for
+// exchange messages without delay unless a cut or a lag holds them up. Observers and
+// snapshots are missing. An ensemble keeps every transaction for
 // [Member.Crash], so its memory grows with each: by some 300 bytes and the data.
+// With [WithReadOnlyMode] a member without a leader serves reads.
 //
 // # Other servers
 //
@@ -175,8 +176,8 @@
 //     own, and values that follow from the server's state are true. But the counters
 //     and summaries of mntr stay at zero, and hash is empty. envi and conf have no
 //     values for a Java machine and a disk.
-//   - reconfig is refused with -123, as by a server that does not enable it. A
-//     standalone server with reconfigEnabled=true answers -6.
+//   - A reconfig changes the configuration and no member. A real server that leaves an
+//     ensemble goes on alone, and a leader that leaves makes way for another.
 //   - A request of type -10, which servers use among themselves for a new session, is
 //     refused as unknown.
 //   - Connections are not limited; see [Server.SetMaxConns].
@@ -186,9 +187,7 @@
 //
 // # What is missing
 //
-// There is no disk, and nothing survives Close. Quotas, Kerberos and reconfiguration are
-// missing; a rule with [Server.Fail] can pretend to be them. TLS is missing too; the
-// example of the name tls has a listener that puts it in front of a server. A member of an
-// ensemble without a quorum turns clients away. The read-only mode of
-// readonlymode.enabled, in which it would serve clients that ask for it, is missing.
+// There is no disk, and nothing survives Close. Kerberos is missing, and so are local
+// sessions of a server that has its quorum. TLS is missing too; the example of the name
+// tls has a listener that puts it in front of a server.
 package zktest

@@ -12,6 +12,8 @@ type step struct {
 	op      int32  // request type, or a pseudo type below
 	payload []byte // without the header
 	batch   []step // sent in one write
+	login   response
+	first   any    // token of a login
 	text    string // what it is, for the report
 }
 
@@ -23,6 +25,7 @@ const (
 	stepFuture        = -1004 // connect with a zxid from the future
 	stepReattachAlive = -1005 // re-attach while the old connection still stands
 	stepBatch         = -1006 // several requests before the first answer
+	stepLogin         = -1007 // both tokens of a login
 )
 
 // gen draws steps. Paths are few, so that they collide.
@@ -30,6 +33,9 @@ type gen struct {
 	r    *rand.Rand
 	odd  *rand.Rand // draws what recorded runs lack; may be nil
 	base string
+	// quotas is set for runs in which trees have quotas. What those refuse depends on what
+	// the server has applied, so nothing overlaps there.
+	quotas bool
 	// calm leaves out what makes the real server stumble within a
 	// transaction. What it had put in flight by then is seen, or not, by the
 	// requests behind it, depending on how fast it is.
@@ -187,8 +193,11 @@ func inBatch(op int32) bool {
 
 // step draws one step.
 func (g *gen) step() step {
+	if g.oddly(10) {
+		return g.later()
+	}
 	s := g.single()
-	if g.pick(12) > 0 {
+	if g.pick(12) > 0 || g.quotas {
 		return s
 	}
 	b := step{who: s.who, op: stepBatch}

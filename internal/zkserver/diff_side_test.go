@@ -71,6 +71,9 @@ func (sd *side) perform(tb testing.TB, s step) string {
 		return sd.reattach(tb, s, []byte("0123456789abcdef"), 0)
 	case stepBatch:
 		return sd.together(s)
+	case stepLogin:
+		out := sd.logIn(s)
+		return out + sd.renew(tb, s)
 	case stepFuture:
 		return sd.reattach(tb, s, c.password, 1<<60)
 	case stepCloseAndNew:
@@ -82,7 +85,7 @@ func (sd *side) perform(tb testing.TB, s step) string {
 	}
 	a, events, err := c.call(s.op, s.payload)
 	out := sd.show(s.op, a, events, err)
-	if s.op == -11 || err != nil || s.op == 77 || s.op == 100 && a.err != 0 {
+	if s.op == -11 || err != nil || s.op == 77 || (s.op == 100 || s.op == 102) && a.err != 0 {
 		if err == nil {
 			_, err = c.readFrame()
 			out += " then " + kindOfError(err)
@@ -276,4 +279,19 @@ func (sd *side) prepare(tb testing.TB, base string) {
 		}
 		sd.zxid = a.zxid
 	}
+}
+
+// renew opens a new session for a client if the server has closed the connection. It
+// returns what became of the old one.
+func (sd *side) renew(tb testing.TB, s step) string {
+	tb.Helper()
+	c := sd.clients[s.who]
+	a, events, err := c.call(11, nil)
+	if err == nil {
+		return " and goes on" + sd.show(11, a, events, nil)
+	}
+	_ = c.Close()
+	sd.end(tb, c)
+	sd.open(tb, s.who)
+	return " and is over"
 }

@@ -20,6 +20,7 @@ func newGen(seed uint64, base string) *gen {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 1)), base: base}
 	if seed > evenSeeds {
 		g.odd = rand.New(rand.NewPCG(seed, 2))
+		g.quotas = seed%4 == 0
 	}
 	return g
 }

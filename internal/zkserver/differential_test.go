@@ -16,7 +16,8 @@ import (
 
 // diffServers names the environment variable with the host:port of real servers,
 // separated by commas. Each is standalone, without other users, and of a release
-// that zktest.ParseVersion knows. Each has a tick of one second and extended types,
+// that zktest.ParseVersion knows. Each has a tick of one second, extended types, quotas
+// that are enforced, and the users and the scheme of the TestLogin tests,
 // and sees its clients under their own addresses. Each sweeps containers so rarely
 // (-Dznode.container.checkIntervalMs) that the sweep takes no zxid during the run.
 // Two runs at a time must not share a server.
@@ -80,8 +81,9 @@ const expiryEvery = 40
 // whether both looked the same.
 func diffRun(t *testing.T, addr string, release zktest.Version, seed, steps int64) (ops int64, same bool) {
 	t.Helper()
-	srv, err := zktest.Start(zktest.WithSeed(uint64(seed)), zktest.WithExtendedTypes(), zktest.WithTick(time.Second),
-		zktest.WithVersion(release))
+	opts := append(loginOptions(loginOptional), zktest.WithSeed(uint64(seed)), zktest.WithExtendedTypes(),
+		zktest.WithTick(time.Second), zktest.WithVersion(release))
+	srv, err := zktest.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +94,13 @@ func diffRun(t *testing.T, addr string, release zktest.Version, seed, steps int6
 	for _, sd := range sides {
 		sd.prepare(t, g.base)
 		defer sd.close(t)
+		if g.odd == nil {
+			continue
+		}
+		if err := sd.prepareLater(g.base); err != nil {
+			t.Fatal(err)
+		}
+		defer sd.cleanLater(t, g.base)
 	}
 	var done, hashes []string
 	compare := func(text string, saw [2]string) bool {

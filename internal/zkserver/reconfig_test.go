@@ -51,8 +51,13 @@ func TestReconfig(t *testing.T) {
 			{null{}, "two", null{}, -1, -5, ""},
 			{"server.2=zk2:2888:3888;zk2:2181", null{}, null{}, 1, -103, ""},
 			{"server.2=zk2:2888:3888;zk2:2181", null{}, null{}, -1, 0, line(1) + line(2) + line(3)},
-			{"server.2=zk2:2888:3888:participant;2181,server.4=zk4:1:2:observer;3", null{}, null{}, -1, 0,
-				line(1) + "server.2=zk2:2888:3888:participant;0.0.0.0:2181\n" + line(3) + "server.4=zk4:1:2:observer;0.0.0.0:3\n"},
+			{
+				"server.2=zk2:2888:3888:participant;2181,server.4=zk4:1:2:observer;3",
+				null{},
+				null{},
+				-1, 0,
+				line(1) + "server.2=zk2:2888:3888:participant;0.0.0.0:2181\n" + line(3) + "server.4=zk4:1:2:observer;0.0.0.0:3\n",
+			},
 			{line(2)[:len(line(2))-1], "4", null{}, -1, 0, line(1) + line(2) + line(3)},
 			{"hello", null{}, null{}, -1, -8, ""},
 			{"server.5=zk5:1:2", null{}, null{}, -1, -8, ""}, // no client port
@@ -60,8 +65,12 @@ func TestReconfig(t *testing.T) {
 			{"server.5=zk5:1:2:king;3", null{}, null{}, -1, -8, ""},
 			{"server.2=zk2:2888:3888;2181", null{}, "server.1=x", -1, -8, ""},
 			{null{}, null{}, "server.4=zk4:1:2;3,server.5=zk5:1:2;3,server.1=zk1:1:2", -1, -13, ""}, // two of three do not run
-			{null{}, null{}, "server.2=zk2:1:2\nserver.1=zk1:1:2\nversion=7", -1, 0,
-				"server.1=zk1:1:2:participant\nserver.2=zk2:1:2:participant\n"},
+			{
+				null{},
+				null{},
+				"server.2=zk2:1:2\nserver.1=zk1:1:2\nversion=7", -1, 0,
+				"server.1=zk1:1:2:participant\nserver.2=zk2:1:2:participant\n",
+			},
 			{null{}, null{}, line(1) + line(2) + line(3), -1, 0, line(1) + line(2) + line(3)},
 		} {
 			a, events, err := c.call(16, reconfig(tc.joining, tc.leaving, tc.members, tc.from))
