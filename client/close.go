@@ -64,10 +64,7 @@ const newMoment = 200 * time.Millisecond
 // its way. It does not wait if no server has ever accepted this client, because a
 // Connect that fails may be waiting for Close.
 func (c *core) awaitNew(ctx context.Context, s *sessionState) {
-	c.mu.Lock()
-	met := c.server != ""
-	c.mu.Unlock()
-	if !met {
+	if met, _ := c.servers.Reached(); met == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, newMoment)

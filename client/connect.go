@@ -59,11 +59,12 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 		journal:   j,
 		states:    newStateLog(time.Now()),
 		changed:   make(chan struct{}),
-		ownData:   cfg.dataOf(nil),
 		closeOnce: runonce.New(),
 		idle:      make(chan struct{}),
 		quiet:     make(chan struct{}),
 	}
+	own := cfg.dataOf(nil)
+	c.ownData.Store(&own)
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.watches = watches.New(c.awaitSession)
 	c.teller = aside.NewTeller(j)
@@ -153,9 +154,7 @@ func defaultData(c *Client) []byte {
 	if c.core.cfg.hasDefaultData {
 		return slices.Clone(c.core.cfg.defaultData)
 	}
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
-	return slices.Clone(c.core.ownData)
+	return slices.Clone(*c.core.ownData.Load())
 }
 
 // check does for a lazy client what Connect does for others. Each call checks until

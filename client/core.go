@@ -38,7 +38,8 @@ type core struct {
 	known   session.Known
 	root    *Client // the client of the connect string, without a namespace
 
-	kept sync.Map // what recipes keep for the client
+	kept    sync.Map               // what recipes keep for the client
+	ownData atomic.Pointer[[]byte] // of recipes' nodes, from our address as the servers see it
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
 	cancel context.CancelCauseFunc
@@ -47,12 +48,8 @@ type core struct {
 
 	mu      sync.Mutex    // guards the rest; never held across I/O
 	current *sessionState // newest session, up or not
-	fatal   error         // credentials refused, until they are accepted
 	closing bool          // Close was called
-	ownData []byte        // of recipes' nodes, from our address as the servers see it
-	server  string        // the server that accepted current last
-	made    bool          // that server also made the session, which takes a quorum
-	changed chan struct{} // closed and replaced at every change of the above
+	changed chan struct{} // closed and replaced at every change of the two, and of the newest state
 
 	closeOnce *runonce.Once
 	idle      chan struct{} // closed after Close when wg is done
@@ -88,11 +85,16 @@ func (c *core) broadcast() {
 	c.changed = make(chan struct{})
 }
 
-// refused reports whether the servers have refused the credentials last.
-func (c *core) refused() bool {
+// refusal is why the servers refuse the credentials, nil if they accept them, as far as is
+// known.
+func (c *core) refusal() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.fatal != nil
+	s := c.current
+	c.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.refusal()
 }
 
 // setCurrent makes s the current session. It returns false when the client is being
@@ -125,8 +127,8 @@ func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	if c.current != s || s.Link().Cause() != nil {
 		return false
 	}
-	c.ownData, c.fatal = c.cfg.dataOf(h.LocalAddr), nil
-	c.server, c.made = h.Server, !h.Reattached
+	own := c.cfg.dataOf(h.LocalAddr)
+	c.ownData.Store(&own)
 	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
 	c.broadcast()
 	c.leaveLocked(c.unlisted) // the list may have changed during the handshake
@@ -155,10 +157,8 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
 	_, lost := c.live() // a session is replaced only after it is over
 	lost = lost && !c.closing
-	if errors.Is(cause, ErrAuthFailed) {
-		if c.fatal = cause; !lost {
-			c.server, c.made = s.Link().Server(), true
-		}
+	if errors.Is(cause, ErrAuthFailed) && !lost {
+		c.servers.Refused(s.Link().Server())
 	}
 	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.ID(), Err: cause, At: time.Now()})
@@ -181,7 +181,7 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 	defer patience.rest()
 	for {
 		c.mu.Lock()
-		s, closing, fatal, changed := c.current, c.closing, c.fatal, c.changed
+		s, closing, changed := c.current, c.closing, c.changed
 		up, _ := c.live()
 		c.mu.Unlock()
 		if bound != nil {
@@ -194,8 +194,10 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 			return nil, ErrClosed
 		case up && (bound == nil || s == bound):
 			return s, nil
-		case bound == nil && fatal != nil:
-			return nil, fatal
+		case bound == nil && s != nil:
+			if err := s.refusal(); err != nil {
+				return nil, err
+			}
 		}
 		pause, left := patience.pause()
 		if !left {
@@ -248,7 +250,7 @@ func (c *core) owe() {
 		},
 	}
 	c.parents = duties.NewParents(life)
-	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.reachable, Dial: c.servers.Dial, Pause: c.servers.Jitter})
+	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.servers.Reached, Dial: c.servers.Dial, Pause: c.servers.Jitter})
 	c.remover = duties.NewRemover(duties.RemoverConfig{
 		Life: life, Tell: c.tellRemoval,
 		Policy:  func() retry.Policy { return retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.Timeout() / 3) },
@@ -268,20 +270,14 @@ func (c *core) begin(f func()) bool {
 	return true
 }
 
-// reachable is the server that accepted the newest session last, and whether it makes sessions.
-func (c *core) reachable() (server string, makes bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.server, c.made
-}
-
 // unlisted reports whether a server is in no list.
 func (c *core) unlisted(server string) bool { return !c.servers.Knows(server) }
 
 // leaveLocked closes the connection after a pause, if gone says before and after the
 // pause that its server is gone. The caller holds c.mu.
 func (c *core) leaveLocked(gone func(server string) bool) {
-	if up, _ := c.live(); !up || !gone(c.server) {
+	server, _ := c.servers.Reached()
+	if up, _ := c.live(); !up || !gone(server) {
 		return // the next dial follows the new list
 	}
 	pause := c.servers.Stagger()
@@ -291,8 +287,9 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 		}
 		before := time.Now() // a connection made later is to another server
 		c.mu.Lock()
-		s, server := c.current, c.server
+		s := c.current
 		c.mu.Unlock()
+		server, _ := c.servers.Reached()
 		if gone(server) && (s.Restores() || s.lease.promised().IsZero()) {
 			s.Link().DropLive(before, where.ErrLeaving)
 		}
@@ -304,15 +301,16 @@ func (c *core) leaveLocked(gone func(server string) bool) {
 type sessionState struct {
 	*session.Session
 
-	core  *core
-	hub   *watches.Hub
-	lease *leaseKeeper
+	core   *core
+	hub    *watches.Hub
+	lease  *leaseKeeper
+	before error // why the servers refused the credentials before it
 }
 
 // startSession makes the next session the current one and starts its connection. Its
 // goroutines end after the session is over; Dispose waits for them.
 func (c *core) startSession() (*sessionState, error) {
-	s := &sessionState{core: c}
+	s := &sessionState{core: c, before: c.refusal()}
 	cfg := session.Config{
 		Link: wire.Config{
 			SessionTimeout: c.cfg.sessionTimeout,
@@ -320,7 +318,7 @@ func (c *core) startSession() (*sessionState, error) {
 			MaxRequest:     c.cfg.maxRequest,
 			MaxReply:       c.cfg.maxReply,
 			Auth:           c.cfg.auth,
-			AuthFirst:      c.refused(),
+			AuthFirst:      s.before != nil,
 			Relay:          c.cfg.lease.relay(),
 			TrustAnswers:   c.cfg.lease.lease().Trusting(),
 			Clock:          c.cfg.clock,
@@ -354,7 +352,7 @@ func (c *core) startSession() (*sessionState, error) {
 }
 
 func (s *sessionState) onUp(h wire.Handshake) {
-	less := s.core.servers.Up(h.Server, h.Timeout)
+	less := s.core.servers.Up(h.Server, h.Timeout, !h.Reattached)
 	// This comes before any reader hears of the connection. Otherwise the watch of a
 	// quick reader on it would be taken for an old one.
 	s.hub.Up(h.Reattached)
@@ -394,6 +392,18 @@ func (s *sessionState) onOver(err error) {
 	if unburied {
 		s.linger()
 	}
+}
+
+// refusal is why the servers refuse the credentials, nil if they accept them. It is that of
+// the sessions before while a server has not decided.
+func (s *sessionState) refusal() error {
+	if over := s.Over(); errors.Is(over, ErrAuthFailed) {
+		return over
+	}
+	if s.ID() != 0 {
+		return nil
+	}
+	return s.before
 }
 
 // linger has the nodes deleted that were held in s, which is over. They are deleted

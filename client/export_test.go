@@ -44,7 +44,7 @@ func Redials(ctx context.Context, addr string, failed int, stood ...time.Duratio
 	}
 	var paused time.Duration
 	for _, d := range stood {
-		s.Up(addr, cfg.sessionTimeout)
+		s.Up(addr, cfg.sessionTimeout, true)
 		time.Sleep(d)
 		begun := time.Now()
 		if err := s.Pace(ctx, addr); err != nil {

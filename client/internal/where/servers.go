@@ -57,7 +57,8 @@ type Servers struct {
 	brief    bool                    // the connection before was lost early
 	failures map[string]string       // newest failure of each server since it was last up
 	dialed   map[string]bool         // servers that were tried at all
-	met      bool                    // a server has accepted a session
+	reached  string                  // the server that accepted a session last, "" if none has
+	makes    bool                    // that one made the session, which takes a quorum
 	lines    map[string][]netip.Addr // of each name: its addresses, in the order in which they are tried
 }
 
@@ -108,17 +109,32 @@ func (s *Servers) Timeout() time.Duration {
 	return s.granted
 }
 
-// Up notes an accepted session. It reports whether the timeout is shorter than any
-// that a server granted before, and than the requested one.
-func (s *Servers) Up(addr string, timeout time.Duration) (less bool) {
+// Up notes an accepted session; made says that the server has made it. Up reports whether the
+// timeout is shorter than any that a server granted before, and than the requested one.
+func (s *Servers) Up(addr string, timeout time.Duration, made bool) (less bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	less = timeout < s.granted
 	s.granted = min(s.granted, timeout)
-	s.upSince, s.met = time.Now(), true
+	s.upSince, s.reached, s.makes = time.Now(), addr, made
 	delete(s.failures, addr)
 	s.preferTracked(addr)
 	return less
+}
+
+// Refused notes that a server has made a session and then refused its credentials.
+func (s *Servers) Refused(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reached, s.makes = addr, true
+}
+
+// Reached is the server that accepted a session last, "" if none has, and whether it made
+// that session.
+func (s *Servers) Reached() (addr string, made bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reached, s.makes
 }
 
 // noteStood looks at how long the lost connection stood. A connection that outlived
