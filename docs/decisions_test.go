@@ -15,7 +15,8 @@ const maxRecord = 250
 
 var (
 	recordName   = regexp.MustCompile(`^\d{4}-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
-	recordStatus = regexp.MustCompile(`(?m)^Status: (accepted|replaced by \[(\d{4})\]\((\d{4})-[a-z0-9-]+\.md\))$`)
+	recordStatus = regexp.MustCompile(`(?m)^Status: accepted(, with \d{4}(?:, \d{4})*)?$`)
+	recordNumber = regexp.MustCompile(`\d{4}`)
 	recordPart   = regexp.MustCompile(`(?m)^## (.*)$`)
 	recordParts  = []string{"Context", "Decision", "Consequences"}
 )
@@ -30,6 +31,15 @@ func recordTitle(number, text string) (title, rest string) {
 	return title, rest
 }
 
+// recordsIn returns the numbers of the records that became part of this one.
+func recordsIn(text string) []string {
+	status := recordStatus.FindStringSubmatch(text)
+	if status == nil {
+		return nil
+	}
+	return recordNumber.FindAllString(status[1], -1)
+}
+
 // wrongRecord returns what is wrong with the record of that name.
 func wrongRecord(name, text string) []string {
 	if !recordName.MatchString(name) {
@@ -41,10 +51,10 @@ func wrongRecord(name, text string) []string {
 		wrong = append(wrong, "the first line is not the number and a title")
 	}
 	head, _, _ := strings.Cut(rest, "\n## ")
-	if status := recordStatus.FindAllStringSubmatch(head, -1); len(status) != 1 {
+	if statuses := recordStatus.FindAllString(head, -1); len(statuses) != 1 {
 		wrong = append(wrong, "it has no Status, or two")
-	} else if status[0][2] != status[0][3] {
-		wrong = append(wrong, "its Status links another record than it names")
+	} else if with := recordsIn(text); !slices.IsSorted(append([]string{name[:4]}, with...)) {
+		wrong = append(wrong, fmt.Sprintf("the records %v are not younger than it, in order", with))
 	}
 	last := -1
 	for _, at := range recordPart.FindAllStringSubmatchIndex(rest, -1) {
@@ -73,15 +83,15 @@ func wrongRecord(name, text string) []string {
 	return wrong
 }
 
-// Records have the form that CONTRIBUTING.md names, numbers without gaps and without
-// doubles, and a line each on their index.
+// Records have the form that CONTRIBUTING.md names, and a line each on their index. A number
+// is that of one record or of one that became part of it, without gaps and without doubles.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir("decisions")
 	if err != nil || len(entries) < 2 {
 		t.Fatalf("entries %v, error %v", entries, err)
 	}
-	var lines []string
+	var lines, numbers []string
 	for _, entry := range entries {
 		name := entry.Name()
 		if name == "README.md" {
@@ -91,12 +101,17 @@ func TestDecisions(t *testing.T) {
 		for _, wrong := range wrongRecord(name, text) {
 			t.Errorf("docs/decisions/%s: %s", name, wrong)
 		}
-		number := fmt.Sprintf("%04d", len(lines)+1)
-		if !strings.HasPrefix(name, number+"-") {
-			t.Errorf("docs/decisions/%s stands where %s should", name, number)
+		here := append([]string{name[:4]}, recordsIn(text)...)
+		numbers = append(numbers, here...)
+		title, _ := recordTitle(name[:4], text)
+		lines = append(lines, fmt.Sprintf("- %s [%s](%s)", strings.Join(here, ", "), title, name))
+	}
+	slices.Sort(numbers)
+	for i, number := range numbers {
+		if want := fmt.Sprintf("%04d", i+1); number != want {
+			t.Errorf("docs/decisions: %s stands where %s should, in a name or a Status", number, want)
+			break
 		}
-		title, _ := recordTitle(number, text)
-		lines = append(lines, fmt.Sprintf("- %s [%s](%s)", number, title, name))
 	}
 	var indexed []string
 	for line := range strings.Lines(read(t, "decisions/README.md")) {
@@ -129,7 +144,9 @@ func TestWrongDecisions(t *testing.T) {
 		{"Status: accepted\n\n", ""},
 		{"accepted", "proposed"},
 		{"accepted", "replaced by 0008"},
-		{"accepted", "replaced by [0008](0009-unfair.md)"},
+		{"accepted", "accepted, with 8"},
+		{"accepted", "accepted, with 0006"},
+		{"accepted", "accepted, with 0009, 0008"},
 		{"accepted", "accepted\nStatus: accepted"},
 		{"## Decision", "## Context"},
 		{"## Context\n\nWhy.\n\n## Decision\n\nWhat.", "## Decision\n\nWhat.\n\n## Context\n\nWhy."},
