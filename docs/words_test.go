@@ -11,7 +11,7 @@ import (
 // How many words all pages below docs may have together, and the page of performance alone.
 // A fact that is new takes the place of words that nobody needs.
 const (
-	mostWords            = 64000
+	mostWords            = 60000
 	mostPerformanceWords = 2500
 )
 

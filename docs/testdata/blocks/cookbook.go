@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"io"
 	"sync"
 	"time"
 
@@ -10,28 +9,12 @@ import (
 	"github.com/docent-go/docent/recipes"
 )
 
-const (
-	lockPath, donePath = "/jobs/report/lock", "/jobs/report/done"
-	top                = "/config/shop"
-	group              = "/fleet/workers"
-	block              = 10
-)
+const donePath = "/jobs/report/done"
 
 type job struct {
 	c    *client.Client
 	lock *recipes.InterProcessMutex
 	work func(ctx context.Context, token int64, night string) (report []byte, err error)
-}
-
-type scheduler struct {
-	latch *recipes.LeaderLatch
-	id    string
-	out   io.Writer
-}
-
-type setting struct {
-	Limit int
-	On    bool
 }
 
 type limiter struct {
