@@ -1,16 +1,25 @@
-// Package recipes holds distributed locks and elections on ZooKeeper. They are
-// compatible on the wire with Apache Curator's: Java and Go processes may contend on the
-// same paths at the same time. Types keep Curator's names.
+// Package recipes holds distributed locks and elections on ZooKeeper, compatible on the
+// wire with Apache Curator's: Java and Go processes may contend on the same paths.
 //
-// Acquiring returns a value, the [Hold]:
-//
+//	c, err := client.Connect(ctx, "zk1:2181,zk2:2181,zk3:2181") // package client
+//	...
 //	lock, err := recipes.NewInterProcessMutex(c, "/locks/orders")
 //	...
 //	err = lock.Do(ctx, func(ctx context.Context, hold *recipes.Hold) error {
 //		return sellOne(ctx, db, hold.FencingToken()) // ctx ends when the lock is lost
 //	})
 //
-// or, where the work does not fit in a function:
+// Where to go on:
+//
+//   - Locks: [InterProcessMutex], [InterProcessReadWriteLock],
+//     [InterProcessSemaphoreV2], [InterProcessSemaphoreMutex], [InterProcessMultiLock].
+//   - Elections: [LeaderLatch], [LeaderSelector].
+//   - Counts, members, barriers, caches: the packages below this one.
+//   - Which recipe: docs/choosing.md. Whole programs: docs/cookbook.md.
+//   - Errors: docs/troubleshooting.md. Late writes: package fence.
+//   - Tests of what you do under a lock: package zktest.
+//
+// # Work that does not fit in a function
 //
 //	hold, err := lock.Acquire(ctx) // ctx bounds the waiting and nothing after it
 //	if err != nil {
@@ -21,19 +30,18 @@
 //	defer context.AfterFunc(ctx, cancel)()             // or with ctx, as in Do
 //	err = sellOne(work, db, hold.FencingToken())
 //
-// An election, [LeaderLatch] or [LeaderSelector], gives a [Term], which is a Hold.
+// An election gives a [Term], which is a [Hold].
 //
 // # Losing the lock
 //
 // A hold ends when it is released, when the client's session is over, and when another
 // client deletes its node. It also ends if the ensemble has not confirmed the session
 // for too long, a safety margin before another client could hold the lock. Then the
-// hold's context ends, and [context.Cause] says why. No server needs to say so: the hold
-// ends in a partition too. Work must stop then; docs/losing-a-lock.md says what that
-// rests on. See [Hold.Deadline], [Hold.Confirm] and [Hold.Guard]. What is already on its
-// way to another system when that happens cannot be called back. Hand
-// [Hold.FencingToken] to that system, and let it refuse a token older than the newest it
-// has seen.
+// hold's context ends, in a partition too, and [context.Cause] says why. Work must stop
+// then; docs/losing-a-lock.md says what that rests on. See [Hold.Deadline],
+// [Hold.Confirm] and [Hold.Guard]. A write that is on its way to another system cannot
+// be called back. Hand [Hold.FencingToken] to that system, and let it refuse a token
+// older than the newest it has seen.
 //
 // # Re-entry
 //

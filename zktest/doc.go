@@ -1,26 +1,36 @@
-// Package zktest is a ZooKeeper server in the test's own process.
+// Package zktest is a ZooKeeper server in the test's own process, with faults on request.
+// It speaks the wire protocol, so that any client works with it.
 //
-// It speaks the wire protocol, so any client works with it. It behaves like ZooKeeper
-// 3.9 (or an older release, see [WithVersion]) in everything that clients can see.
-// That is sessions, watches, transactions, sequential names, ACLs, containers, error
-// codes and their order. It depends on the standard library only.
-//
-//	func TestLock(t *testing.T) {
-//		srv := zktest.NewServer(t, zktest.WithTick(100*time.Millisecond))
-//		conn, _, err := zk.Connect([]string{srv.Addr()}, time.Second)
+//	func TestLoss(t *testing.T) {
+//		srv := zktest.NewServer(t)
+//		c, err := client.Connect(t.Context(), "zk:2181", // the name is never looked up
+//			client.WithDialer(srv.Client("a").DialContext))
 //		...
+//		srv.Client("a").ExpireSession() // what does the program do now?
 //	}
 //
-// [Server.Addr] is a TCP address. [Server.DialContext] and [Server.Client] connect in
-// memory, which is faster and works in places without sockets.
+// Where to go on:
+//
+//   - A first test, and what to assert: docs/testing.md. Every fault:
+//     docs/testing-faults.md.
+//   - Break something: [ClientLink], [Server.LoseReply], [Server.NewGate]; see Faults.
+//   - Look inside: [Server.Tree], [Server.Sessions], [Server.OnCommit].
+//   - Minutes in microseconds, by testing/synctest: see Simulation.
+//   - Several servers: [NewEnsemble]. Other releases and products: [WithVersion],
+//     [WithProfile].
+//   - Other programs connect by TCP to [Server.Addr], go-zookeeper by [Options].
+//
+// The server behaves like ZooKeeper 3.9 in everything that clients can see: sessions,
+// watches, transactions, sequential names, ACLs, containers, error codes and their order.
+// It depends on the standard library only. Connections in memory, by [Server.Client] and
+// [Server.DialContext], are faster and work in places without sockets.
 //
 // # Faults
 //
 // A rule waits for a request and disturbs it. [Server.LoseReply] applies the request
-// and drops the connection without the reply. [Server.DropBefore] drops the connection
-// before the request is applied. [Server.BeforeReply] runs code of yours between the
-// effect and the reply. There are more. [Match] says which request: by type, path,
-// client, count or chance.
+// and drops the connection without the reply, [Server.DropBefore] drops it before.
+// [Server.BeforeReply] runs code of yours between the effect and the reply. There are
+// more. [Match] says which request: by type, path, client, count or chance.
 //
 //	lost := srv.LoseReply(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/locks/a/"})
 //	...
@@ -41,8 +51,8 @@
 //	Pause (a link)   no answer    stand still, and so   a client that stands still
 //	                              do their deadlines
 //
-// A [Gate] parks requests, replies and events until the test lets them go on, one after
-// the other. So a test decides in which order clients meet.
+// A [Gate] parks requests, replies and events until the test lets them go on, so that it
+// decides in which order clients meet.
 //
 // # Logins
 //
@@ -74,13 +84,12 @@
 //		...
 //	})
 //
-// To get the same run from the same seed, follow these rules:
+// To get the same run from the same seed:
 //
 //   - Keep server, clients and their goroutines in one bubble, and make the server
 //     with the bubble's own t.
-//   - Set a latency. If two things happen at one instant, the scheduler decides about
-//     their order. With a latency no two frames arrive at one instant, and each
-//     connection draws from a generator of its own.
+//   - Set a latency. Without it the scheduler orders what happens at one instant. With it
+//     no two frames arrive at one instant, and each connection draws from its own generator.
 //   - Give every client a name of its own with [Server.Client], and let one goroutine
 //     of a client dial at a time.
 //   - If one cause wakes several goroutines of your own, let each of them wait a
@@ -91,17 +100,15 @@
 //   - Give the simulation a deadline in virtual time. A client that only sends pings
 //     never comes to rest, so a hang looks like work.
 //
-// If the server may choose an order, it draws one from the seed. That concerns the
-// order of children, and of the ephemeral nodes of an ended session. So code that
-// relies on an order fails here.
+// If the server may choose an order, of children or of the ephemeral nodes of an ended
+// session, it draws one from the seed. So code that relies on an order fails here.
 //
 // # The sequence counter
 //
-// The suffix of a sequential node is the parent's count of creations. The
-// documentation of ZooKeeper says that it wraps. Servers since 3.6.0 stick at
-// 2147483647 instead: the next create finds its name taken or, after a deletion, gets
-// the name again. Creates that overlap get negative numbers there. A test can see all
-// of that with [Server.SetCounter] and [Server.SlowLog].
+// The suffix of a sequential node is the parent's count of creations. The documentation of
+// ZooKeeper says that it wraps. Servers since 3.6.0 stick at 2147483647 instead: the next
+// create finds its name taken or, after a deletion, gets the name again. Creates that
+// overlap get negative numbers there. [Server.SetCounter] and [Server.SlowLog] show it.
 //
 // # Ensembles
 //
@@ -127,13 +134,12 @@
 // A follower tells the leader of its clients' signs of life twice per tick. So a
 // session can be over while its client still reads its own ephemeral node.
 //
-// If a session is attached to another member, its older connection stays open, as on
-// the real server. Reads of a follower go on there. The first request that reaches
-// the leader finds that the session has moved, and ends the connection. Members
-// exchange messages without delay unless a cut or a lag holds them up. Observers and
-// snapshots are missing. An ensemble keeps every transaction for
-// [Member.Crash], so its memory grows with each: by some 300 bytes and the data.
-// With [WithReadOnlyMode] a member without a leader serves reads.
+// If a session moves to another member, its older connection stays open, as on the real
+// server, and reads of a follower go on there. Its first request that reaches the leader
+// ends the connection. Members exchange messages without delay unless a cut or a lag holds
+// them up. With [WithReadOnlyMode] a member without a leader serves reads. Observers and
+// snapshots are missing. An ensemble keeps every transaction for [Member.Crash], some 300
+// bytes and the data of each.
 //
 // # Other servers
 //
@@ -154,14 +160,13 @@
 //
 // # How far to trust it
 //
-// Tests run against real servers as well, and ask them for their release. Those named
-// TestConform go to the server that DOCENT_ZK names. `make differential` sends random
-// requests, including malformed and overlapping ones, to two real servers and to this
-// one, and compares every frame. Sessions are left, come back and expire meanwhile.
-// The answers of servers of 3.8.0, 3.8.6 and 3.9.5 that were recorded that way are
-// compared in every run. The package shares oddities with the real server. Characters
-// beyond the basic plane come back as surrogates. As ZooKeeper 3.8.0 it never answers
-// a lone check request, and loses the zxid of a transaction with a null path.
+// Tests named TestConform run against the real server that DOCENT_ZK names, too. `make
+// differential` sends random requests, malformed and overlapping ones among them, to two
+// real servers and to this one, while sessions come, go and expire. It compares every
+// frame. Recorded answers of 3.8.0, 3.8.6 and 3.9.5 are compared in every run. Oddities are
+// shared: characters beyond the basic plane come back as surrogates. As ZooKeeper 3.8.0
+// the server never answers a lone check request, and loses the zxid of a transaction with
+// a null path.
 //
 // Known differences, all on purpose:
 //

@@ -1,18 +1,28 @@
-// Package cache keeps pictures of nodes in memory: [Value] of one node, [Children] of a
-// directory, [Tree] of a subtree. They are Curator's NodeCache, PathChildrenCache,
-// TreeCache and CuratorCache. A cache writes nothing and makes no nodes. [NewTypedTree]
-// makes a tree of nodes of several types, as Curator's modeled caches do.
+// Package cache keeps pictures of nodes in memory, up to date: [Value] of one node,
+// [Children] of a directory, [Tree] of a subtree. It writes nothing and makes no nodes.
 //
-// Readers read a [Snapshot], which costs a load of a pointer, or follow the changes:
-//
-//	tree, err := cache.NewTree(c, "/config", cache.Text)
+//	tree, err := cache.NewTree(c, "/config", cache.Text) // c is of client.Connect
 //	if err != nil {
 //		return err
 //	}
-//	if err := tree.Start(ctx); err != nil {
+//	if err := tree.Start(ctx); err != nil { // returns with the first snapshot
 //		return err
 //	}
 //	defer tree.Close()
+//	node, ok := tree.Snapshot().Get("/config/limit") // a read of memory; node.Value
+//
+// Where to go on:
+//
+//   - To hear of changes: Changes of each cache; see below.
+//   - Data as a type of yours: [JSON], or any [Codec]. Several types in one tree:
+//     [NewTypedTree], as Curator's modeled caches.
+//   - Is it current? Tree.State, Tree.WaitSynced, [Snapshot.AsOf].
+//   - Less of a tree: [WithDepth], [WithFilter], [WithLimits].
+//   - How to do common things: docs/cache.md. From Curator's NodeCache,
+//     PathChildrenCache, TreeCache and CuratorCache: docs/curator-caches.md.
+//
+// # Changes
+//
 //	for change, err := range tree.Changes(ctx) {
 //		if err != nil {
 //			return err
@@ -32,10 +42,9 @@
 // promises nothing: servers keep the events of such nodes to themselves.
 //
 // The nodes are read in rounds, by requests that read many. The type rounds in this package has
-// the rules from which the promise follows. They stand on ZooKeeper's own promises: a client
-// sees the event of a change before it sees the change, and all reads of one request (multiRead)
-// show the state after one transaction. After a reconnection everything is read again, so
-// nothing that was true of a lost connection is taken for true.
+// the rules. They stand on ZooKeeper's own promises: a client sees the event of a change before
+// it sees the change, and all reads of one request (multiRead) show the state after one
+// transaction. After a reconnection everything is read again.
 //
 // # How old a snapshot is
 //
