@@ -15,7 +15,7 @@ import (
 func TestEmptyACL(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		var none []zk.ACL
 		for name, made := range map[string]func(opt recipes.NodeOption) error{
 			"mutex": func(opt recipes.NodeOption) error { _, err := recipes.NewInterProcessMutex(c, dir, opt); return err },
@@ -35,7 +35,7 @@ func TestEmptyACL(t *testing.T) {
 			if err := made(recipes.WithNodeACL(none...)); !errors.Is(err, client.ErrInvalidACL) {
 				t.Errorf("%s: %v", name, err)
 			}
-			r.check(made(recipes.WithNodeACL(zk.WorldACL(zk.PermAll)...)))
+			r.Check(made(recipes.WithNodeACL(zk.WorldACL(zk.PermAll)...)))
 		}
 	})
 }

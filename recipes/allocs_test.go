@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -33,7 +34,7 @@ func leastAllocs(f func()) float64 {
 func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
 	link := srv.Client("docent")
-	c, err := client.Connect(t.Context(), "zk", client.WithSessionTimeout(sessionTimeout),
+	c, err := client.Connect(t.Context(), "zk", client.WithSessionTimeout(testrig.SessionTimeout),
 		client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +55,7 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts 
 	})
 
 	link = srv.Client("go-zookeeper")
-	conn, _, err := zk.Connect(link.Servers(), sessionTimeout, zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
+	conn, _, err := zk.Connect(link.Servers(), testrig.SessionTimeout, zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,18 +15,18 @@ func TestReleasedHoldIsCollectedAtOnce(t *testing.T) {
 	const holds = 30
 	freed := make(chan struct{}, holds)
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for i := range holds {
 			type value struct{ _ [1 << 10]byte }
 			type key struct{}
 			v := new(value)
 			runtime.AddCleanup(v, func(int) { freed <- struct{}{} }, 0)
-			h, err := m.Acquire(context.WithValue(r.ctx, key{}, v))
-			r.check(err)
+			h, err := m.Acquire(context.WithValue(r.Ctx, key{}, v))
+			r.Check(err)
 			if i%2 == 0 {
-				r.check(h.Close())
+				r.Check(h.Close())
 			} else {
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			}
 		}
 	})

@@ -15,14 +15,14 @@ import (
 // standing makes a node by hand, as another library or an operator would.
 func (r *rig) standing(name string, data string) string {
 	r.Helper()
-	r.check(r.srv.Create(dir+"/"+name, []byte(data)))
+	r.Check(r.Srv.Create(dir+"/"+name, []byte(data)))
 	return dir + "/" + name
 }
 
 func (r *rig) queue(list func() ([]recipes.Contender, error)) []recipes.Contender {
 	r.Helper()
 	all, err := list()
-	r.check(err)
+	r.Check(err)
 	return all
 }
 
@@ -30,7 +30,7 @@ func (r *rig) queue(list func() ([]recipes.Contender, error)) []recipes.Contende
 func TestContenderTells(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for i, tt := range []struct {
 			name, data string
 			family     recipes.Family
@@ -51,11 +51,11 @@ func TestContenderTells(t *testing.T) {
 			{"my2-lock-", "__REVOKE__x", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{}},
 		} {
 			if i == 0 {
-				r.check(r.held(m).Release(r.ctx))    // makes the directory
+				r.Check(r.held(m).Release(r.Ctx))    // makes the directory
 				r.standing("__lock__0000000007", "") // a name of no recipe: no contender
 			}
 			path := r.standing(fmt.Sprintf("%s%010d", tt.name, 7), tt.data)
-			q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+			q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 			if len(q) != 1 {
 				t.Fatalf("%s: queue %v", tt.name, q)
 			}
@@ -74,7 +74,7 @@ func TestContenderTells(t *testing.T) {
 			if asked := strings.HasSuffix(text, ", asked to release"); asked != got.ReleaseRequested() || strings.ContainsAny(text, "\n\x00") {
 				t.Errorf("String = %q", text)
 			}
-			r.check(r.srv.Delete(path))
+			r.Check(r.Srv.Delete(path))
 		}
 		for text, got := range map[string]fmt.Stringer{
 			"an unknown library": recipes.FamilyUnknown, "Docent": recipes.FamilyDocent, "Curator": recipes.FamilyCurator,
@@ -94,21 +94,21 @@ func TestContenderTells(t *testing.T) {
 func TestContenderOfOurs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l, err := recipes.NewInterProcessReadWriteLock(r.connect("a", client.WithName("billing eu")), dir)
-		r.check(err)
-		read, err := l.ReadLock().Acquire(r.ctx)
-		r.check(err)
+		l, err := recipes.NewInterProcessReadWriteLock(r.Connect("a", client.WithName("billing eu")), dir)
+		r.Check(err)
+		read, err := l.ReadLock().Acquire(r.Ctx)
+		r.Check(err)
 		time.Sleep(time.Minute)
 		waits := make(chan error, 1)
 		go func() {
-			w, err := l.WriteLock().Acquire(r.ctx)
+			w, err := l.WriteLock().Acquire(r.Ctx)
 			if err == nil {
-				err = w.Release(r.ctx)
+				err = w.Release(r.Ctx)
 			}
 			waits <- err
 		}()
 		time.Sleep(time.Second)
-		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) })
 		if len(q) != 2 {
 			t.Fatalf("queue %v", q)
 		}
@@ -124,13 +124,13 @@ func TestContenderOfOurs(t *testing.T) {
 		if old, young := q[0].Age(time.Now()), q[1].Age(time.Now()); old < time.Minute || old > time.Minute+2*time.Second || young > 2*time.Second {
 			t.Errorf("ages %v, %v", old, young)
 		}
-		_, err = l.WriteLock().TryAcquire(r.ctx)
+		_, err = l.WriteLock().TryAcquire(r.Ctx)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || busy.Holder.Owner != want || busy.Holder.Mode != recipes.ModeRead ||
 			!strings.HasSuffix(err.Error(), fmt.Sprintf("read by Docent, ? pid=%d client=billing eu", os.Getpid())) {
 			t.Errorf("TryAcquire = %v", err)
 		}
-		r.check(read.Release(r.ctx))
-		r.check(<-waits)
+		r.Check(read.Release(r.Ctx))
+		r.Check(<-waits)
 	})
 }

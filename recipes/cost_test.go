@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -41,14 +42,14 @@ func (r *rig) contend(trip, hold time.Duration, locks ...contending) cost {
 		for _, m := range locks {
 			all.Go(func() {
 				for range each {
-					h, err := m(r.ctx)
+					h, err := m(r.Ctx)
 					if err != nil {
 						r.Error(err)
 						return
 					}
 					work.Add(1)
 					time.Sleep(hold)
-					if err := h.Release(r.ctx); err != nil {
+					if err := h.Release(r.Ctx); err != nil {
 						r.Error(err)
 					}
 				}
@@ -57,21 +58,21 @@ func (r *rig) contend(trip, hold time.Duration, locks ...contending) cost {
 		all.Wait()
 	}
 	cycles(warm)
-	r.srv.ResetCounts()
-	events, began := r.srv.EventCount(), time.Now()
+	r.Srv.ResetCounts()
+	events, began := r.Srv.EventCount(), time.Now()
 	cycles(counted)
 	n := float64(counted * len(locks))
 	if want := int64(warm+counted) * int64(len(locks)); work.Load() != want {
 		r.Errorf("%d grants, want %d", work.Load(), want)
 	}
 	requests := 0
-	for op, count := range r.srv.Counts() {
+	for op, count := range r.Srv.Counts() {
 		if op != zktest.OpPing {
 			requests += count
 		}
 	}
-	c := cost{float64(requests) / n, float64(r.srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
-	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.srv.Counts(), c.events, c.trips)
+	c := cost{float64(requests) / n, float64(r.Srv.EventCount()-events) / n, (time.Since(began).Seconds()/n - hold.Seconds()) / trip.Seconds()}
+	r.Logf("%d contenders, hold %v: %.2f requests %v, %.2f events, %.2f round trips", len(locks), hold, c.requests, r.Srv.Counts(), c.events, c.trips)
 	return c
 }
 
@@ -91,11 +92,11 @@ func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubbleWith(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				var locks []contending
 				for i := range 8 {
 					if h.sessions {
-						c = r.connect(string(rune('b' + i)))
+						c = r.Connect(string(rune('b' + i)))
 					}
 					locks = append(locks, h.lock(r, c))
 				}
@@ -103,7 +104,7 @@ func measure(t *testing.T, all map[string]handOver, left func(r *rig)) {
 					t.Errorf("a cycle costs %.2f requests, %.2f events, %.2f round trips, want at most %v", got.requests, got.events, got.trips, h.want)
 				}
 				left(r)
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			}, zktest.WithLatency(trip/2, trip/2))
 		})
 	}
@@ -122,8 +123,8 @@ type beside struct {
 func (r *rig) beside(queue string, other *client.Client) *beside {
 	r.Helper()
 	b := &beside{rig: r, since: -1}
-	session := r.session(other)
-	r.srv.OnCommit(func(c zktest.Commit) {
+	session := r.SessionID(other)
+	r.Srv.OnCommit(func(c zktest.Commit) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if c.Session == session && b.since < 0 && slices.ContainsFunc(c.Created, func(path string) bool { return strings.HasPrefix(path, queue+"/") }) {
@@ -136,7 +137,7 @@ func (r *rig) beside(queue string, other *client.Client) *beside {
 // contend takes part in the crowd until over is closed.
 func (b *beside) contend(acquire contending, over <-chan struct{}) {
 	for {
-		h, err := acquire(b.ctx)
+		h, err := acquire(b.Ctx)
 		if err != nil {
 			b.Error(err)
 			return
@@ -144,7 +145,7 @@ func (b *beside) contend(acquire contending, over <-chan struct{}) {
 		b.mu.Lock()
 		b.grants++
 		b.mu.Unlock()
-		if err := h.Release(b.ctx); err != nil {
+		if err := h.Release(b.Ctx); err != nil {
 			b.Error(err)
 		}
 		select {
@@ -159,13 +160,13 @@ func (b *beside) contend(acquire contending, over <-chan struct{}) {
 // 70 grants.
 func (b *beside) turn(other contending, far bool) {
 	b.Helper()
-	h, err := other(b.ctx)
-	b.check(err)
+	h, err := other(b.Ctx)
+	b.Check(err)
 	b.mu.Lock()
 	if got := b.grants - b.since; b.since < 0 || got > 70 && !far {
 		b.Errorf("%d grants of the crowd, since the node of the other stands (since %d)", got, b.since)
 	}
 	b.since = -1
 	b.mu.Unlock()
-	b.check(h.Release(b.ctx))
+	b.Check(h.Release(b.Ctx))
 }

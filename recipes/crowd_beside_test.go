@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -22,32 +23,32 @@ func TestCrowdBesideOne(t *testing.T) {
 		"mutex": {[]string{dir}, func(r *rig, c *client.Client) contending { return each(r.mutex(c)) }},
 		"write lock": {[]string{dir}, func(r *rig, c *client.Client) contending {
 			l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-			r.check(err)
+			r.Check(err)
 			return each(l.WriteLock())
 		}},
 		"semaphore mutex": {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending {
 			m, err := recipes.NewInterProcessSemaphoreMutex(c, pool)
-			r.check(err)
+			r.Check(err)
 			return each(m)
 		}},
 		"semaphore":  {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending { return onePermit(r.semaphore(c, 1)) }},
 		"multi-lock": {[]string{"/x", "/y"}, func(r *rig, c *client.Client) contending { return each(r.multi(c, "/x", "/y")) }},
 		"latch": {[]string{dir}, func(r *rig, c *client.Client) contending {
 			e, err := recipes.NewLeaderLatch(c, dir)
-			r.check(err)
+			r.Check(err)
 			return campaigning(e.Election)
 		}},
 		"selector": {[]string{dir}, func(r *rig, c *client.Client) contending {
 			e, err := recipes.NewLeaderSelector(c, dir)
-			r.check(err)
+			r.Check(err)
 			return campaigning(e.Election)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				alone := r.connect("other")
-				crowd, other := kind.of(r, r.connect("crowd")), kind.of(r, alone)
+				alone := r.Connect("other")
+				crowd, other := kind.of(r, r.Connect("crowd")), kind.of(r, alone)
 				b, over := r.beside(kind.dirs[0], alone), make(chan struct{})
 				var all sync.WaitGroup
 				for range crowdBeside {
@@ -57,13 +58,13 @@ func TestCrowdBesideOne(t *testing.T) {
 				for range turnsBeside {
 					b.turn(other, false)
 				}
-				if line := len(r.srv.Children(kind.dirs[0])); line > 66 {
+				if line := len(r.Srv.Children(kind.dirs[0])); line > 66 {
 					t.Errorf("%d nodes in the queue", line)
 				}
 				close(over)
 				all.Wait()
 				r.nothingIn(kind.dirs...)
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			})
 		})
 	}
@@ -80,33 +81,33 @@ func TestElectionWindow(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const window, all = 64, 70
-		e := r.latch(r.connect("a"), "a")
+		e := r.latch(r.Connect("a"), "a")
 		first := r.leads(e)
 		ended := make(chan campaigned, all)
 		for range all {
 			go func() {
-				term, err := e.Campaign(r.ctx)
+				term, err := e.Campaign(r.Ctx)
 				ended <- campaigned{term, err}
 			}()
 		}
 		time.Sleep(time.Second)
 		r.inElection(window)
-		line, err := e.Participants(r.ctx)
-		r.check(err)
+		line, err := e.Participants(r.Ctx)
+		r.Check(err)
 		if last := line[len(line)-1]; last.WaitingBehind != 1+all-window {
 			t.Errorf("%d campaigns wait without a node", last.WaitingBehind)
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 		defer cancel()
 		_, err = e.Campaign(ctx)
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		var wait *recipes.WaitError
 		if !errors.As(err, &wait) || !wait.SameClient {
 			t.Errorf("a campaign without a node ends with %v", err)
 		}
 		begun := time.Now()
-		_, err = e.TryCampaign(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		_, err = e.TryCampaign(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		if took := time.Since(begun); took > time.Second {
 			t.Errorf("TryCampaign has waited %v", took)
 		}
@@ -117,24 +118,24 @@ func TestElectionWindow(t *testing.T) {
 
 		// The node of a leader and that of a waiter are deleted: two others come in, and the
 		// waiter stands behind all.
-		r.check(r.srv.Delete(line[0].Path))
-		r.check(r.srv.Delete(line[5].Path))
+		r.Check(r.Srv.Delete(line[0].Path))
+		r.Check(r.Srv.Delete(line[5].Path))
 		<-first.Context().Done()
 		second := <-ended
-		r.check(second.err)
+		r.Check(second.err)
 		time.Sleep(time.Second)
 		r.inElection(window)
 
 		// The session is lost: those that had a place fail, and the rest come in.
-		r.srv.ExpireSession(r.srv.Sessions()[0].ID)
+		r.Srv.ExpireSession(r.Srv.Sessions()[0].ID)
 		failed := 0
 		for range all - 1 { // in no order: one of the rest may lead before the last of the others is told
 			c := <-ended
 			if c.err == nil {
-				r.check(c.term.Release(r.ctx))
+				r.Check(c.term.Release(r.Ctx))
 				continue
 			}
-			wantErr(t, c.err, client.ErrSessionLost)
+			testrig.WantErr(t, c.err, client.ErrSessionLost)
 			failed++
 		}
 		if failed != window-1 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -17,12 +18,12 @@ func TestCrowdPastWindow(t *testing.T) {
 	t.Parallel()
 	lock := func(r *rig, c *client.Client, path string, opts ...recipes.LockOption) *recipes.InterProcessMutex {
 		m, err := recipes.NewInterProcessMutex(c, path, opts...)
-		r.check(err)
+		r.Check(err)
 		return m
 	}
 	of := func(r *rig, locks ...recipes.Lock) contending {
 		m, err := recipes.NewInterProcessMultiLock(locks...)
-		r.check(err)
+		r.Check(err)
 		return each(m)
 	}
 	for name, kind := range map[string]struct {
@@ -42,12 +43,12 @@ func TestCrowdPastWindow(t *testing.T) {
 		}},
 		"multi-lock of a read lock and a mutex": {"/y", false, func(r *rig, c *client.Client, _ int) contending {
 			l, err := recipes.NewInterProcessReadWriteLock(c, "/x")
-			r.check(err)
+			r.Check(err)
 			return of(r, l.ReadLock(), lock(r, c, "/y"))
 		}},
 		"multi-lock of many permits and a mutex": {"/y", true, func(r *rig, c *client.Client, _ int) contending {
 			s, err := recipes.NewInterProcessSemaphoreV2(c, pool, 1000)
-			r.check(err)
+			r.Check(err)
 			return of(r, s.Permits(1), lock(r, c, "/y"))
 		}},
 		"selector and mutex": {dir, false, func(r *rig, c *client.Client, i int) contending {
@@ -55,14 +56,14 @@ func TestCrowdPastWindow(t *testing.T) {
 				return each(r.mutex(c))
 			}
 			e, err := recipes.NewLeaderSelector(c, dir)
-			r.check(err)
+			r.Check(err)
 			return campaigning(e.Election)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c, alone := r.connect("crowd"), r.connect("other")
+				c, alone := r.Connect("crowd"), r.Connect("other")
 				r.fromTheStart(kind.queue, kind.far, func(i int) contending { return kind.of(r, c, i) }, alone, kind.of(r, alone, -2))
 			})
 		})
@@ -80,8 +81,8 @@ func TestCrowdPastWindowOfCalmSemaphore(t *testing.T) {
 				taking := func(s *recipes.InterProcessSemaphoreV2) contending {
 					return func(ctx context.Context) (recipes.AnyHold, error) { return s.Acquire(ctx, n) }
 				}
-				s := r.calm(r.semaphore(r.connect("crowd"), n))
-				alone := r.connect("other")
+				s := r.calm(r.semaphore(r.Connect("crowd"), n))
+				alone := r.Connect("other")
 				r.fromTheStart(poolQueue, false, func(int) contending { return taking(s) }, alone, taking(r.semaphore(alone, n)))
 			})
 		})
@@ -92,11 +93,11 @@ func TestCrowdPastWindowOfCalmSemaphore(t *testing.T) {
 func TestCrowdPastWindowBeforeSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		link := r.srv.Client("crowd")
+		link := r.Srv.Client("crowd")
 		link.Refuse()
-		c := r.connect("crowd", client.WithLazyConnect())
+		c := r.Connect("crowd", client.WithLazyConnect())
 		m := r.multi(c, "/x", "/y")
-		alone := r.connect("other")
+		alone := r.Connect("other")
 		time.AfterFunc(10*time.Millisecond, link.Accept)
 		r.fromTheStart("/x", false, func(int) contending { return each(m) }, alone, each(r.multi(alone, "/x", "/y")))
 	})
@@ -109,18 +110,18 @@ func TestReadersPastWindow(t *testing.T) {
 		const window, readers = 64, 200
 		of := func(c *client.Client, path string) *recipes.InterProcessReadWriteLock {
 			l, err := recipes.NewInterProcessReadWriteLock(c, path)
-			r.check(err)
+			r.Check(err)
 			return l
 		}
-		c := r.connect("crowd")
-		writer, err := of(r.connect("other"), "/x").WriteLock().Acquire(r.ctx)
-		r.check(err)
+		c := r.Connect("crowd")
+		writer, err := of(r.Connect("other"), "/x").WriteLock().Acquire(r.Ctx)
+		r.Check(err)
 		m, err := recipes.NewInterProcessMultiLock(of(c, "/x").ReadLock(), of(c, "/y").ReadLock())
-		r.check(err)
+		r.Check(err)
 		held := make(chan *recipes.MultiHold)
 		for range readers {
 			go func() {
-				h, err := m.Acquire(r.ctx)
+				h, err := m.Acquire(r.Ctx)
 				if err != nil {
 					t.Error(err)
 				}
@@ -128,16 +129,16 @@ func TestReadersPastWindow(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Second)
-		if line := len(r.srv.Children("/x")); line > window+1 {
+		if line := len(r.Srv.Children("/x")); line > window+1 {
 			t.Errorf("%d nodes in the queue", line)
 		}
-		r.check(writer.Release(r.ctx))
+		r.Check(writer.Release(r.Ctx))
 		all := make([]*recipes.MultiHold, readers) // together
 		for i := range all {
 			all[i] = <-held
 		}
 		for _, h := range all {
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 		r.nothingIn("/x", "/y")
 	})
@@ -154,12 +155,12 @@ func (r *rig) fromTheStart(queue string, far bool, crowd func(i int) contending,
 		acquire := crowd(i)
 		all.Go(func() { b.contend(acquire, over) })
 	}
-	for len(r.srv.Children(queue)) < 32 {
+	for len(r.Srv.Children(queue)) < 32 {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(5 * time.Millisecond)
 	for range turns {
-		if line := len(r.srv.Children(queue)); line > 66 {
+		if line := len(r.Srv.Children(queue)); line > 66 {
 			r.Errorf("%d nodes in the queue", line)
 		}
 		b.turn(other, far)
@@ -174,26 +175,26 @@ func TestElectionWindowAfterHold(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const window, all = 64, 100
-		e := r.latch(r.connect("a"), "a")
+		e := r.latch(r.Connect("a"), "a")
 		first := r.leads(e)
 		past := context.WithoutCancel(first.Context())
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		leader := r.leads(e)
 		ctx, cancel := context.WithCancel(past)
 		var campaigns sync.WaitGroup
 		for range all {
 			campaigns.Go(func() {
 				_, err := e.Campaign(ctx)
-				wantErr(t, err, context.Canceled)
+				testrig.WantErr(t, err, context.Canceled)
 			})
 		}
 		time.Sleep(time.Second)
-		if line := len(r.srv.Children(leaders)); line > window {
+		if line := len(r.Srv.Children(leaders)); line > window {
 			t.Errorf("%d campaigns of one client stand in line", line)
 		}
 		cancel()
 		campaigns.Wait()
-		r.check(leader.Release(r.ctx))
+		r.Check(leader.Release(r.Ctx))
 		r.inElection(0)
 	})
 }
@@ -211,7 +212,7 @@ func TestWindowOfThoseWhoGiveUp(t *testing.T) {
 		"latch":      {[]string{leaders}, func(r *rig, c *client.Client) contending { return campaigning(r.latch(c, "a")) }},
 		"semaphore": {[]string{poolQueue, poolLeases}, func(r *rig, c *client.Client) contending {
 			m, err := recipes.NewInterProcessSemaphoreMutex(c, pool)
-			r.check(err)
+			r.Check(err)
 			return each(m)
 		}},
 	} {
@@ -219,43 +220,43 @@ func TestWindowOfThoseWhoGiveUp(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				const window, crowd = 64, 100
-				acquire := kind.of(r, r.connect("crowd"))
-				h, err := acquire(r.ctx) // the directories are there
-				r.check(err)
-				r.check(h.Release(r.ctx))
-				h, err = kind.of(r, r.connect("other"))(r.ctx)
-				r.check(err)
-				link := r.srv.Client("crowd")
+				acquire := kind.of(r, r.Connect("crowd"))
+				h, err := acquire(r.Ctx) // the directories are there
+				r.Check(err)
+				r.Check(h.Release(r.Ctx))
+				h, err = kind.of(r, r.Connect("other"))(r.Ctx)
+				r.Check(err)
+				link := r.Srv.Client("crowd")
 				link.SetLatency(100*time.Millisecond, 110*time.Millisecond)
 				var all sync.WaitGroup
 				for i := range crowd {
 					patience := time.Duration(20+i*4) * time.Millisecond // a round trip takes 200 to 220
 					all.Go(func() {
 						for range 20 {
-							_, err := acquire(r.within(patience))
-							wantErr(t, err, context.DeadlineExceeded)
+							_, err := acquire(r.Within(patience))
+							testrig.WantErr(t, err, context.DeadlineExceeded)
 						}
 					})
 				}
 				for range 200 {
 					time.Sleep(10 * time.Millisecond)
 					for _, queue := range kind.queues {
-						if line := len(r.srv.Children(queue)); line > window+1 {
+						if line := len(r.Srv.Children(queue)); line > window+1 {
 							r.Fatalf("%d nodes in %s", line, queue)
 						}
 					}
 				}
 				all.Wait()
 				link.SetLatency(time.Microsecond, time.Millisecond)
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				time.Sleep(time.Minute) // all is removed, and no room is lost
 				r.nothingIn(kind.queues...)
 				var held sync.WaitGroup
 				for range 2 * window {
 					held.Go(func() {
-						h, err := acquire(r.within(time.Minute))
-						r.check(err)
-						r.check(h.Release(r.ctx))
+						h, err := acquire(r.Within(time.Minute))
+						r.Check(err)
+						r.Check(h.Release(r.Ctx))
 					})
 				}
 				held.Wait()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,7 +23,7 @@ func crowds(t *testing.T, f func(r *rig, lock func(*client.Client) func(context.
 		},
 		"write": func(r *rig, c *client.Client) func(context.Context) (*recipes.Hold, error) {
 			l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-			r.check(err)
+			r.Check(err)
 			return func(ctx context.Context) (*recipes.Hold, error) {
 				h, err := l.WriteLock().Acquire(ctx)
 				if err != nil {
@@ -48,15 +49,15 @@ func TestWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
 		const goroutines, each = 20, givingUpEach
-		h, err := lock(r.connect("holder"))(r.ctx)
-		r.check(err)
+		h, err := lock(r.Connect("holder"))(r.Ctx)
+		r.Check(err)
 		time.Sleep(time.Second)
-		wait := lock(r.connect("waiter"))
+		wait := lock(r.Connect("waiter"))
 		var all sync.WaitGroup
 		for range goroutines {
 			all.Go(func() {
 				for range each {
-					ctx, cancel := context.WithTimeout(r.ctx, 5*time.Millisecond)
+					ctx, cancel := context.WithTimeout(r.Ctx, 5*time.Millisecond)
 					_, err := wait(ctx)
 					cancel()
 					if !errors.Is(err, context.DeadlineExceeded) {
@@ -67,26 +68,24 @@ func TestWaitersThatGiveUp(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if gone := r.srv.Count(zktest.OpDelete); gone < goroutines*each*9/10 {
+		if gone := r.Srv.Count(zktest.OpDelete); gone < goroutines*each*9/10 {
 			r.Errorf("%d nodes were deleted: they never stood in line", gone)
 		}
 		time.Sleep(2 * time.Second) // a watch stays for one without readers
-		if left := r.srv.Children(dir); len(left) != 1 {
+		if left := r.Srv.Children(dir); len(left) != 1 {
 			r.Errorf("in line: %d", len(left))
 		}
-		watches := slices.DeleteFunc(r.srv.Watches(), func(w zktest.Watch) bool { return w.Client != "waiter" })
+		watches := slices.DeleteFunc(r.Srv.Watches(), func(w zktest.Watch) bool { return w.Client != "waiter" })
 		if len(watches) > 1 {
 			r.Errorf("%d watches", len(watches))
 		}
-		if n := len(busyGoroutines()); n > 1 { // the holder's own watch
+		if n := len(testrig.Goroutines(r.T, ourFrames)); n > 1 { // the holder's own watch
 			r.Errorf("%d goroutines", n)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.empty()
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches after the release", n)
-		}
-		wantNoGoroutine(r.T)
+		r.WantNoWatch()
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -98,47 +97,47 @@ func TestLongQueueDrains(t *testing.T) {
 	crowds(t, func(r *rig, lock func(*client.Client) func(context.Context) (*recipes.Hold, error)) {
 		const clients, each = drainingClients, 100
 		const n = clients * each
-		h, err := lock(r.connect("holder"))(r.ctx)
-		r.check(err)
+		h, err := lock(r.Connect("holder"))(r.Ctx)
+		r.Check(err)
 		had := 0
 		var all sync.WaitGroup
 		for i := range clients {
-			wait := lock(r.connect(name(i)))
+			wait := lock(r.Connect(name(i)))
 			for range each {
 				all.Go(func() {
-					h, err := wait(r.ctx)
+					h, err := wait(r.Ctx)
 					if err != nil {
 						r.Error(err)
 						return
 					}
 					had++ // one at a time, or -race tells
-					if err := h.Release(r.ctx); err != nil {
+					if err := h.Release(r.Ctx); err != nil {
 						r.Error(err)
 					}
 				})
 			}
 		}
 		time.Sleep(time.Minute)
-		if line, watches := len(r.srv.Children(dir)), r.srv.WatchCount(); line != clients*64+1 || watches > 2*line {
+		if line, watches := len(r.Srv.Children(dir)), r.Srv.WatchCount(); line != clients*64+1 || watches > 2*line {
 			r.Fatalf("%d in line, %d watches", line, watches)
 		}
 		requests := func() (sum int) {
-			for op, count := range r.srv.Counts() {
+			for op, count := range r.Srv.Counts() {
 				if op != zktest.OpPing {
 					sum += count
 				}
 			}
 			return sum
 		}
-		r.srv.ResetCounts()
-		before := r.srv.EventCount()
-		r.check(h.Release(r.ctx))
+		r.Srv.ResetCounts()
+		before := r.Srv.EventCount()
+		r.Check(h.Release(r.Ctx))
 		all.Wait()
 		if had != n {
 			r.Errorf("%d of %d had the lock", had, n)
 		}
-		events := r.srv.EventCount() - before
-		r.Logf("%d hand-overs: %d requests %v, %d events", n, requests(), r.srv.Counts(), events)
+		events := r.Srv.EventCount() - before
+		r.Logf("%d hand-overs: %d requests %v, %d events", n, requests(), r.Srv.Counts(), events)
 		if got := requests(); got > 3*n {
 			r.Errorf("%d requests for %d hand-overs", got, n)
 		}
@@ -146,6 +145,6 @@ func TestLongQueueDrains(t *testing.T) {
 			r.Errorf("%d wake-ups for %d hand-overs", events, n)
 		}
 		r.empty()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,10 +20,10 @@ var errWork = errors.New("work failed")
 func TestDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		ran := 0
-		r.check(m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
+		r.Check(m.Do(r.Ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			ran++
 			if len(r.line()) != 1 || ctx.Err() != nil {
 				r.Errorf("line %v, %v", r.line(), ctx.Err())
@@ -32,7 +33,7 @@ func TestDo(t *testing.T) {
 				return nil
 			})
 		}))
-		err := m.Do(r.ctx, func(context.Context, *recipes.Hold) error { return errWork })
+		err := m.Do(r.Ctx, func(context.Context, *recipes.Hold) error { return errWork })
 		if ran != 2 || !errors.Is(err, errWork) || err.Error() != errWork.Error() {
 			r.Errorf("ran %d, %v", ran, err)
 		}
@@ -45,20 +46,20 @@ func TestDo(t *testing.T) {
 func TestDoPanic(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		func() {
 			defer func() {
 				if p := recover(); p != "oops" {
 					r.Errorf("recovered %v", p)
 				}
 			}()
-			_ = m.Do(r.ctx, func(context.Context, *recipes.Hold) error { panic("oops") })
+			_ = m.Do(r.Ctx, func(context.Context, *recipes.Hold) error { panic("oops") })
 		}()
 		if line := r.line(); len(line) != 0 {
 			r.Errorf("a panic keeps the lock: %v", line)
 		}
-		r.check(r.held(m).Release(r.ctx))
-		wantNoGoroutine(r.T)
+		r.Check(r.held(m).Release(r.Ctx))
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -67,29 +68,29 @@ func TestDoPanic(t *testing.T) {
 func TestDoLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		for _, result := range []error{errWork, nil} {
-			err := m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
-				r.srv.ExpireSession(r.session(c))
+			err := m.Do(r.Ctx, func(ctx context.Context, _ *recipes.Hold) error {
+				r.Srv.ExpireSession(r.SessionID(c))
 				<-ctx.Done()
-				wantErr(t, context.Cause(ctx), recipes.ErrLost, client.ErrSessionLost)
+				testrig.WantErr(t, context.Cause(ctx), recipes.ErrLost, client.ErrSessionLost)
 				return result
 			})
-			wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+			testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 			if result != nil {
-				wantErr(t, err, result)
+				testrig.WantErr(t, err, result)
 			}
 		}
 		r.empty()
 
 		// To return why the context ended is usual, and says nothing new.
-		err := m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
-			r.srv.ExpireSession(r.session(c))
+		err := m.Do(r.Ctx, func(ctx context.Context, _ *recipes.Hold) error {
+			r.Srv.ExpireSession(r.SessionID(c))
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
-		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 		if n := strings.Count(fmt.Sprint(err), recipes.ErrLost.Error()); n != 1 {
 			t.Errorf("the loss is told %d times: %v", n, err)
 		}
@@ -100,9 +101,9 @@ func TestDoLoss(t *testing.T) {
 func TestDoContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		stop := errors.New("stop now")
-		ctx, cancel := context.WithCancelCause(context.WithValue(r.ctx, keyType{}, "v"))
+		ctx, cancel := context.WithCancelCause(context.WithValue(r.Ctx, keyType{}, "v"))
 		time.AfterFunc(time.Second, func() { cancel(stop) })
 		err := m.Do(ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			if ctx.Value(keyType{}) != "v" {
@@ -115,7 +116,7 @@ func TestDoContext(t *testing.T) {
 			}
 			return context.Cause(ctx)
 		})
-		wantErr(t, err, stop)
+		testrig.WantErr(t, err, stop)
 		if errors.Is(err, recipes.ErrLost) || errors.Is(err, recipes.ErrReleased) {
 			r.Errorf("error %v", err)
 		}
@@ -124,12 +125,12 @@ func TestDoContext(t *testing.T) {
 		}
 
 		// What is not obtained is not done.
-		h := r.held(r.mutex(r.connect("b")))
-		for _, ctx := range []context.Context{ctx, r.within(time.Second)} {
+		h := r.held(r.mutex(r.Connect("b")))
+		for _, ctx := range []context.Context{ctx, r.Within(time.Second)} {
 			err = m.Do(ctx, func(context.Context, *recipes.Hold) error { r.Error("ran without the lock"); return nil })
-			wantErr(t, err, ctx.Err())
+			testrig.WantErr(t, err, ctx.Err())
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -138,9 +139,9 @@ func TestDoContext(t *testing.T) {
 func TestDoReleaseFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		err := m.Do(r.ctx, func(context.Context, *recipes.Hold) error {
-			r.srv.Fail(zktest.Match{Op: zktest.OpDelete}, zktest.CodeNoAuth)
+		m := r.mutex(r.Connect("a"))
+		err := m.Do(r.Ctx, func(context.Context, *recipes.Hold) error {
+			r.Srv.Fail(zktest.Match{Op: zktest.OpDelete}, zktest.CodeNoAuth)
 			return errWork
 		})
 		var lockErr *recipes.LockError
@@ -156,55 +157,55 @@ func TestDoReleaseFails(t *testing.T) {
 func TestDoTellsALossFromACancellation(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		untilEnd := func(ctx context.Context, _ *recipes.Hold) error {
 			<-ctx.Done()
 			return fmt.Errorf("writing: %w", ctx.Err())
 		}
-		time.AfterFunc(time.Second, func() { r.srv.ExpireSession(r.session(c)) })
-		err := m.Do(r.within(time.Minute), untilEnd)
-		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
-		wantNoErr(t, err, context.Canceled, context.DeadlineExceeded)
+		time.AfterFunc(time.Second, func() { r.Srv.ExpireSession(r.SessionID(c)) })
+		err := m.Do(r.Within(time.Minute), untilEnd)
+		testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		testrig.WantNoErr(t, err, context.Canceled, context.DeadlineExceeded)
 		if !strings.Contains(fmt.Sprint(err), "writing: context canceled") {
 			t.Errorf("what fn said is gone: %v", err)
 		}
 
 		// Of two timers that end at the same time either may be first.
 		for range 20 {
-			err = m.Do(r.within(time.Second), untilEnd)
-			wantErr(t, err, context.DeadlineExceeded)
-			wantNoErr(t, err, context.Canceled, recipes.ErrLost, recipes.ErrReleased)
+			err = m.Do(r.Within(time.Second), untilEnd)
+			testrig.WantErr(t, err, context.DeadlineExceeded)
+			testrig.WantNoErr(t, err, context.Canceled, recipes.ErrLost, recipes.ErrReleased)
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		time.AfterFunc(time.Second, cancel)
 		err = m.Do(ctx, untilEnd)
-		wantErr(t, err, context.Canceled)
-		wantNoErr(t, err, context.DeadlineExceeded, recipes.ErrLost, recipes.ErrReleased)
+		testrig.WantErr(t, err, context.Canceled)
+		testrig.WantNoErr(t, err, context.DeadlineExceeded, recipes.ErrLost, recipes.ErrReleased)
 
 		// Both: the caller has ended, and the lock is lost while fn cleans up.
-		ctx, cancel = context.WithCancel(r.ctx)
+		ctx, cancel = context.WithCancel(r.Ctx)
 		defer cancel()
 		err = m.Do(ctx, func(ctx context.Context, h *recipes.Hold) error {
 			cancel()
 			<-ctx.Done()
-			r.srv.ExpireSession(r.session(c))
+			r.Srv.ExpireSession(r.SessionID(c))
 			<-h.Context().Done()
 			return ctx.Err()
 		})
-		wantErr(t, err, recipes.ErrLost)
-		wantNoErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, recipes.ErrLost)
+		testrig.WantNoErr(t, err, context.Canceled)
 
 		// An error of fn's own is found, also as what it is.
 		own := &os.PathError{Op: "write", Path: "/stock", Err: context.Canceled}
-		err = m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
-			r.srv.ExpireSession(r.session(c))
+		err = m.Do(r.Ctx, func(ctx context.Context, _ *recipes.Hold) error {
+			r.Srv.ExpireSession(r.SessionID(c))
 			<-ctx.Done()
 			return own
 		})
 		var found *os.PathError
-		wantErr(t, err, recipes.ErrLost, own)
-		if wantNoErr(t, err, context.Canceled); !errors.As(err, &found) || found != own {
+		testrig.WantErr(t, err, recipes.ErrLost, own)
+		if testrig.WantNoErr(t, err, context.Canceled); !errors.As(err, &found) || found != own {
 			t.Errorf("%v, %v", err, found)
 		}
 		r.empty()
@@ -215,17 +216,17 @@ func TestDoTellsALossFromACancellation(t *testing.T) {
 func TestTryDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m, other := r.mutex(r.connect("a")), r.mutex(r.connect("b"))
+		m, other := r.mutex(r.Connect("a")), r.mutex(r.Connect("b"))
 		h := r.held(other)
 		begun := time.Now()
-		err := m.TryDo(r.ctx, func(context.Context, *recipes.Hold) error { panic("ran without the lock") })
+		err := m.TryDo(r.Ctx, func(context.Context, *recipes.Hold) error { panic("ran without the lock") })
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || busy.Holder.Path != h.Path() || time.Since(begun) > time.Second {
 			t.Errorf("TryDo = %v after %v", err, time.Since(begun))
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		ran := false
-		err = m.TryDo(r.ctx, func(ctx context.Context, h *recipes.Hold) error {
+		err = m.TryDo(r.Ctx, func(ctx context.Context, h *recipes.Hold) error {
 			ran = true
 			if ctx.Err() != nil || h.Err() != nil || h.LockPath() != dir || len(r.line()) != 1 {
 				t.Errorf("%v, %v, %q, line %v", ctx.Err(), h.Err(), h.LockPath(), r.line())
@@ -243,10 +244,10 @@ func TestTryDo(t *testing.T) {
 func TestDoNilAfterCancel(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for range 200 {
-			ctx, cancel := context.WithCancel(r.ctx)
-			r.check(m.Do(ctx, func(context.Context, *recipes.Hold) error { cancel(); return nil }))
+			ctx, cancel := context.WithCancel(r.Ctx)
+			r.Check(m.Do(ctx, func(context.Context, *recipes.Hold) error { cancel(); return nil }))
 		}
 	})
 }
@@ -255,21 +256,21 @@ func TestDoNilAfterCancel(t *testing.T) {
 func TestDoOfNoFunction(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m, e := r.mutex(c), r.latch(c, "a")
 		h := r.held(m)
 		for name, try := range map[string]func() error{
-			"Do":    func() error { return m.Do(r.ctx, nil) },
-			"TryDo": func() error { return m.TryDo(r.ctx, nil) },
-			"lead":  func() error { return e.Do(r.ctx, nil) },
-			"Run":   func() error { return e.Run(r.ctx, nil) },
+			"Do":    func() error { return m.Do(r.Ctx, nil) },
+			"TryDo": func() error { return m.TryDo(r.Ctx, nil) },
+			"lead":  func() error { return e.Do(r.Ctx, nil) },
+			"Run":   func() error { return e.Run(r.Ctx, nil) },
 		} {
 			begun := time.Now()
 			if err := try(); err == nil || err.Error() != "recipes: the function is nil; pass the work to do while the lock is held" || time.Since(begun) != 0 {
 				r.Errorf("%s of a nil function: %v, after %v", name, err, time.Since(begun))
 			}
 		}
-		r.check(h.Close())
+		r.Check(h.Close())
 		r.inElection(0)
 	})
 }

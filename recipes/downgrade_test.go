@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,36 +20,36 @@ import (
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c, recipes.WithNodeData([]byte("mine")))
-		w := r.writes(r.ctx, l)
-		reader := rwWaits(r.ctx, r.rw(r.connect("b")), false)
+		w := r.writes(r.Ctx, l)
+		reader := rwWaits(r.Ctx, r.rw(r.Connect("b")), false)
 		r.rwWaiting(reader, "a reader")
-		writer := rwWaits(r.ctx, r.rw(r.connect("c")), true)
+		writer := rwWaits(r.Ctx, r.rw(r.Connect("c")), true)
 		r.rwWaiting(writer, "a writer")
-		late := rwWaits(r.ctx, r.rw(r.connect("d")), false)
+		late := rwWaits(r.Ctx, r.rw(r.Connect("d")), false)
 		r.rwWaiting(late, "a late reader")
 
-		h := r.downgrades(context.WithValue(r.ctx, keyType{}, "v"), w)
-		wantErr(t, w.Err(), recipes.ErrReleased)
-		r.check(w.Release(r.ctx))
+		h := r.downgrades(context.WithValue(r.Ctx, keyType{}, "v"), w)
+		testrig.WantErr(t, w.Err(), recipes.ErrReleased)
+		r.Check(w.Release(r.Ctx))
 		if h.FencingToken() != w.FencingToken() || h.Context().Value(keyType{}) != "v" || h.Path() == w.Path() {
 			t.Errorf("hold %s, token %d of %d", h.Path(), h.FencingToken(), w.FencingToken())
 		}
-		n, there := r.srv.Node(h.Path())
-		if !there || n.Stat.EphemeralOwner != r.session(c) || string(n.Data) != "mine" {
+		n, there := r.Srv.Node(h.Path())
+		if !there || n.Stat.EphemeralOwner != r.SessionID(c) || string(n.Data) != "mine" {
 			t.Errorf("node %+v", n)
 		}
 		r.rwWantLine("__READ__0000000000", "__READ__0000000001", "__WRIT__0000000002", "__READ__0000000003")
 		second := r.rwGranted(reader, "a reader before the writer")
 		r.rwWaiting(writer, "a writer behind a downgraded reader")
-		r.check(second.Release(r.ctx))
+		r.Check(second.Release(r.Ctx))
 		r.rwWaiting(writer, "a writer behind a downgraded reader")
 		r.rwWaiting(late, "a reader behind a writer")
-		r.check(h.Err())
-		r.check(h.Release(r.ctx))
-		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
-		r.check(r.rwGranted(late, "the late reader").Release(r.ctx))
+		r.Check(h.Err())
+		r.Check(h.Release(r.Ctx))
+		r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
+		r.Check(r.rwGranted(late, "the late reader").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -58,34 +59,34 @@ func TestDowngrade(t *testing.T) {
 func TestReadWhileWriting(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		other := r.rw(r.connect("b"))
+		l := r.rw(r.Connect("a"))
+		other := r.rw(r.Connect("b"))
 		for _, writeFirst := range []bool{true, false} {
-			w := r.writes(r.ctx, l)
+			w := r.writes(r.Ctx, l)
 			h := r.reads(w.Context(), l)
 			number := w.Path()[len(w.Path())-10:]
 			r.rwWantLine("__WRIT__"+number, "__READ__"+number)
 			if h.FencingToken() != w.FencingToken() {
 				t.Errorf("token %d of %d", h.FencingToken(), w.FencingToken())
 			}
-			reader := rwWaits(r.ctx, other, false)
+			reader := rwWaits(r.Ctx, other, false)
 			r.rwWaiting(reader, "a reader")
-			writer := rwWaits(r.ctx, r.rw(r.connect("c")), true)
+			writer := rwWaits(r.Ctx, r.rw(r.Connect("c")), true)
 			r.rwWaiting(writer, "a writer")
 			if writeFirst {
-				r.check(w.Release(r.ctx))
-				wantErr(t, w.Context().Err(), context.Canceled)
-				r.check(h.Err()) // although it descends from it
-				r.check(r.rwGranted(reader, "a reader").Release(r.ctx))
+				r.Check(w.Release(r.Ctx))
+				testrig.WantErr(t, w.Context().Err(), context.Canceled)
+				r.Check(h.Err()) // although it descends from it
+				r.Check(r.rwGranted(reader, "a reader").Release(r.Ctx))
 				r.rwWaiting(writer, "a writer behind a reader")
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			} else {
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				r.rwWaiting(reader, "a reader behind a writer")
-				r.check(w.Release(r.ctx))
-				r.check(r.rwGranted(reader, "a reader").Release(r.ctx))
+				r.Check(w.Release(r.Ctx))
+				r.Check(r.rwGranted(reader, "a reader").Release(r.Ctx))
 			}
-			r.check(r.rwGranted(writer, "a writer").Release(r.ctx))
+			r.Check(r.rwGranted(writer, "a writer").Release(r.Ctx))
 			r.rwEmpty()
 		}
 	})
@@ -96,23 +97,23 @@ func TestReadWhileWriting(t *testing.T) {
 func TestDowngradeReentered(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		outer := r.writes(r.ctx, l)
+		l := r.rw(r.Connect("a"))
+		outer := r.writes(r.Ctx, l)
 		inner := r.writes(outer.Context(), l)
-		h := r.downgrades(r.ctx, inner)
-		wantErr(t, inner.Err(), recipes.ErrReleased)
-		r.check(outer.Err())
+		h := r.downgrades(r.Ctx, inner)
+		testrig.WantErr(t, inner.Err(), recipes.ErrReleased)
+		r.Check(outer.Err())
 		r.rwWantLine("__WRIT__0000000000", "__READ__0000000000")
-		reader := rwWaits(r.ctx, r.rw(r.connect("b")), false)
+		reader := rwWaits(r.Ctx, r.rw(r.Connect("b")), false)
 		r.rwWaiting(reader, "a reader behind a writer")
 		second := r.downgrades(h.Context(), outer) // and the other one, with the same read hold
 		if second.Path() != h.Path() {
 			t.Errorf("two nodes: %s, %s", second.Path(), h.Path())
 		}
-		r.check(r.rwGranted(reader, "a reader").Release(r.ctx))
-		r.check(h.Release(r.ctx))
+		r.Check(r.rwGranted(reader, "a reader").Release(r.Ctx))
+		r.Check(h.Release(r.Ctx))
 		r.rwWantLine("__READ__0000000000")
-		r.check(second.Release(r.ctx))
+		r.Check(second.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -121,22 +122,22 @@ func TestDowngradeReentered(t *testing.T) {
 func TestDowngradeOver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
 		for name, tt := range map[string]struct {
 			end  func(w *recipes.WriteHold)
 			want error
 		}{
-			"released":   {func(w *recipes.WriteHold) { r.check(w.Release(r.ctx)) }, recipes.ErrReleased},
-			"downgraded": {func(w *recipes.WriteHold) { r.check(r.downgrades(r.ctx, w).Release(r.ctx)) }, recipes.ErrReleased},
-			"lost":       {func(*recipes.WriteHold) { r.srv.ExpireSession(r.session(c)) }, recipes.ErrLost},
-			"deleted":    {func(w *recipes.WriteHold) { r.check(r.srv.Delete(w.Path())) }, recipes.ErrNodeDeleted},
-			"directory":  {func(*recipes.WriteHold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
+			"released":   {func(w *recipes.WriteHold) { r.Check(w.Release(r.Ctx)) }, recipes.ErrReleased},
+			"downgraded": {func(w *recipes.WriteHold) { r.Check(r.downgrades(r.Ctx, w).Release(r.Ctx)) }, recipes.ErrReleased},
+			"lost":       {func(*recipes.WriteHold) { r.Srv.ExpireSession(r.SessionID(c)) }, recipes.ErrLost},
+			"deleted":    {func(w *recipes.WriteHold) { r.Check(r.Srv.Delete(w.Path())) }, recipes.ErrNodeDeleted},
+			"directory":  {func(*recipes.WriteHold) { r.Check(r.Srv.Delete(dir)) }, recipes.ErrNodeDeleted},
 		} {
-			w := r.writes(r.ctx, l)
+			w := r.writes(r.Ctx, l)
 			tt.end(w)
-			h, err := w.Downgrade(r.ctx)
-			wantErr(t, err, tt.want)
+			h, err := w.Downgrade(r.Ctx)
+			testrig.WantErr(t, err, tt.want)
 			if h != nil {
 				t.Errorf("%s: a read hold", name)
 			}
@@ -145,8 +146,8 @@ func TestDowngradeOver(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if errors.Is(err, recipes.ErrNodeDeleted) { // found out by the downgrade itself
-				wantErr(t, err, recipes.ErrLost)
-				wantErr(t, w.Err(), recipes.ErrLost)
+				testrig.WantErr(t, err, recipes.ErrLost)
+				testrig.WantErr(t, w.Err(), recipes.ErrLost)
 			}
 			if err := w.Close(); (err != nil) != errors.Is(w.Err(), recipes.ErrLost) {
 				t.Errorf("%s: Close = %v", name, err)
@@ -161,27 +162,27 @@ func TestDowngradeOver(t *testing.T) {
 func TestDowngradeEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
-		w := r.writes(r.ctx, l)
-		id := r.session(c)
-		r.srv.HoldLog() // nothing is committed any more, everything else is answered
+		w := r.writes(r.Ctx, l)
+		id := r.SessionID(c)
+		r.Srv.HoldLog() // nothing is committed any more, everything else is answered
 		done := make(chan error, 1)
 		go func() {
-			_, err := w.Downgrade(r.ctx)
+			_, err := w.Downgrade(r.Ctx)
 			done <- err
 		}()
 		r.told(w.Hold)
 		lost := time.Now()
 		err := <-done
-		wantErr(t, err, recipes.ErrLost, client.ErrLeaseExpired)
+		testrig.WantErr(t, err, recipes.ErrLost, client.ErrLeaseExpired)
 		if late := time.Since(lost); late > 0 {
 			t.Errorf("returned %v after the loss", late)
 		}
-		wantErr(t, w.Close(), recipes.ErrLost)
-		r.srv.ReleaseLog()
-		time.Sleep(sessionTimeout)
-		if r.session(c) != id {
+		testrig.WantErr(t, w.Close(), recipes.ErrLost)
+		r.Srv.ReleaseLog()
+		time.Sleep(testrig.SessionTimeout)
+		if r.SessionID(c) != id {
 			t.Error("the session was given up")
 		}
 		r.rwEmpty()
@@ -193,23 +194,23 @@ func TestDowngradeEndsWithTheLease(t *testing.T) {
 func TestDowngradeRacesDeletion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		next := rwWaits(r.ctx, r.rw(r.connect("b")), true)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		next := rwWaits(r.Ctx, r.rw(r.Connect("b")), true)
 		r.rwWaiting(next, "a writer")
 		var theirs *recipes.Hold
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(w.Path()))
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(w.Path()))
 			theirs = (<-next).hold
 		})
-		h, err := w.Downgrade(r.ctx)
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		h, err := w.Downgrade(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
 		if h != nil || theirs == nil {
 			t.Errorf("%v, %v", h, theirs)
 		}
 		r.rwWantLine("__WRIT__0000000001")
-		wantErr(t, w.Close(), recipes.ErrLost)
-		r.check(theirs.Release(r.ctx))
+		testrig.WantErr(t, w.Close(), recipes.ErrLost)
+		r.Check(theirs.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -219,17 +220,17 @@ func TestDowngradeRacesDeletion(t *testing.T) {
 func TestDowngradeRacesRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		next := rwWaits(r.ctx, r.rw(r.connect("b")), true)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		next := rwWaits(r.Ctx, r.rw(r.Connect("b")), true)
 		r.rwWaiting(next, "a writer")
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti}, func(ctx context.Context, _ zktest.Request) {
-			r.check(w.Release(ctx))
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti}, func(ctx context.Context, _ zktest.Request) {
+			r.Check(w.Release(ctx))
 		})
-		h := r.downgrades(r.ctx, w)
+		h := r.downgrades(r.Ctx, w)
 		r.rwWaiting(next, "a writer behind a downgraded reader")
-		r.check(h.Release(r.ctx))
-		r.check(r.rwGranted(next, "the writer").Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check(r.rwGranted(next, "the writer").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -238,23 +239,23 @@ func TestDowngradeRacesRelease(t *testing.T) {
 func TestDowngradeLostRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpDelete} {
-				w := r.writes(r.ctx, l)
+				w := r.writes(r.Ctx, l)
 				rule := fault(zktest.Match{Op: op, PathPrefix: dir})
-				h := r.downgrades(r.ctx, w)
-				r.check(w.Close())
+				h := r.downgrades(r.Ctx, w)
+				r.Check(w.Close())
 				r.rwWantLine("__READ__" + w.Path()[len(w.Path())-10:])
-				if n, _ := r.srv.Node(h.Path()); n.Stat.EphemeralOwner == 0 {
+				if n, _ := r.Srv.Node(h.Path()); n.Stat.EphemeralOwner == 0 {
 					t.Errorf("%s of %v lost: %s is not there", name, op, h.Path())
 				}
 				if rule.Fired() != 1 {
 					t.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				r.rwEmpty()
 			}
 		}
@@ -266,14 +267,14 @@ func TestDowngradeLostRequests(t *testing.T) {
 func TestDowngradeCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l, other := r.rw(r.connect("a")), r.rw(r.connect("b"))
+		l, other := r.rw(r.Connect("a")), r.rw(r.Connect("b"))
 		outcomes := map[bool]int{}
 		for step := range 60 {
-			w := r.writes(r.ctx, l)
-			next := rwWaits(r.ctx, other, true)
+			w := r.writes(r.Ctx, l)
+			next := rwWaits(r.Ctx, other, true)
 			time.Sleep(10 * time.Millisecond)
 			limit := time.Duration(step) * 73 * time.Microsecond
-			ctx, cancel := context.WithTimeout(r.ctx, limit)
+			ctx, cancel := context.WithTimeout(r.Ctx, limit)
 			start := time.Now()
 			h, err := w.Downgrade(ctx)
 			if took := time.Since(start); took > limit {
@@ -282,15 +283,15 @@ func TestDowngradeCancelledAtEveryStep(t *testing.T) {
 			cancel()
 			outcomes[err == nil]++
 			if err != nil {
-				wantErr(t, err, context.DeadlineExceeded)
-				r.check(w.Err())
-				if _, there := r.srv.Node(w.Path()); !there {
+				testrig.WantErr(t, err, context.DeadlineExceeded)
+				r.Check(w.Err())
+				if _, there := r.Srv.Node(w.Path()); !there {
 					t.Error("held, and no node")
 				}
 			} else {
-				wantErr(t, w.Err(), recipes.ErrReleased)
+				testrig.WantErr(t, w.Err(), recipes.ErrReleased)
 				if err := w.Close(); err != nil {
-					wantErr(t, err, context.DeadlineExceeded)
+					testrig.WantErr(t, err, context.DeadlineExceeded)
 				}
 			}
 			r.rwWaiting(next, "a writer")
@@ -299,14 +300,14 @@ func TestDowngradeCancelledAtEveryStep(t *testing.T) {
 				if line := r.rwLine(); !slices.Contains(line, "__WRIT__"+number) || len(line) != 2 {
 					t.Errorf("limit %v: line %v", limit, line)
 				}
-				r.check(w.Release(r.ctx))
+				r.Check(w.Release(r.Ctx))
 			} else {
 				if line := r.rwLine(); !slices.Contains(line, "__READ__"+number) || len(line) != 2 {
 					t.Errorf("limit %v: line %v", limit, line)
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			}
-			r.check(r.rwGranted(next, "the writer").Release(r.ctx))
+			r.Check(r.rwGranted(next, "the writer").Release(r.Ctx))
 		}
 		if outcomes[true] < 5 || outcomes[false] < 5 {
 			t.Errorf("outcomes %v: one of them is hardly tested", outcomes)
@@ -320,20 +321,20 @@ func TestDowngradeCancelledAtEveryStep(t *testing.T) {
 func TestDowngradeWithoutRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
-			time.AfterFunc(5*time.Millisecond, r.srv.Freeze)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		r.Srv.BeforeReply(zktest.Match{Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
+			time.AfterFunc(5*time.Millisecond, r.Srv.Freeze)
 		})
-		r.srv.Delay(zktest.Match{Op: zktest.OpDelete}, 10*time.Millisecond)
-		h, err := w.Downgrade(r.within(time.Second))
-		r.check(err)
-		wantErr(t, w.Release(r.ctx), context.DeadlineExceeded)
-		r.check(h.Err())
-		r.srv.Thaw()
+		r.Srv.Delay(zktest.Match{Op: zktest.OpDelete}, 10*time.Millisecond)
+		h, err := w.Downgrade(r.Within(time.Second))
+		r.Check(err)
+		testrig.WantErr(t, w.Release(r.Ctx), context.DeadlineExceeded)
+		r.Check(h.Err())
+		r.Srv.Thaw()
 		time.Sleep(5 * time.Second)
 		r.rwWantLine("__READ__0000000000")
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -342,18 +343,18 @@ func TestDowngradeWithoutRelease(t *testing.T) {
 func TestDowngradeWithOwnContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
 		h := r.downgrades(w.Context(), w)
 		r.rwWantLine("__READ__0000000000")
-		r.check(w.Close())
-		r.check(h.Err())
+		r.Check(w.Close())
+		r.Check(h.Err())
 		again := r.reads(h.Context(), l)
 		if again.Path() != h.Path() {
 			t.Errorf("not re-entered: %s", again.Path())
 		}
-		r.check(h.Release(r.ctx))
-		r.check(again.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check(again.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -362,14 +363,14 @@ func TestDowngradeWithOwnContext(t *testing.T) {
 func TestDowngradeRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		r.srv.Fail(zktest.Match{Op: zktest.OpMulti}, zktest.CodeNoAuth)
-		_, err := w.Downgrade(r.ctx)
-		wantErr(t, err, zk.ErrNoAuth)
-		r.check(w.Err())
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpMulti}, zktest.CodeNoAuth)
+		_, err := w.Downgrade(r.Ctx)
+		testrig.WantErr(t, err, zk.ErrNoAuth)
+		r.Check(w.Err())
 		r.rwWantLine("__WRIT__0000000000")
-		r.check(r.downgrades(r.ctx, w).Release(r.ctx))
+		r.Check(r.downgrades(r.Ctx, w).Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -378,22 +379,22 @@ func TestDowngradeRefused(t *testing.T) {
 func TestDowngradeLosesSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
 		for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpDelete} {
 			for name, lose := range map[string]func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{
-				"before": r.srv.BeforeApply, "after": r.srv.BeforeReply,
+				"before": r.Srv.BeforeApply, "after": r.Srv.BeforeReply,
 			} {
-				w := r.writes(r.ctx, l)
-				id := r.session(c)
-				lose(zktest.Match{Op: op, Session: id}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-				h, err := w.Downgrade(r.ctx)
+				w := r.writes(r.Ctx, l)
+				id := r.SessionID(c)
+				lose(zktest.Match{Op: op, Session: id}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+				h, err := w.Downgrade(r.Ctx)
 				time.Sleep(time.Second)
 				if h != nil { // between the two
 					err = h.Err()
-					wantErr(t, h.Close(), recipes.ErrLost)
+					testrig.WantErr(t, h.Close(), recipes.ErrLost)
 				}
-				wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+				testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 				if w.Err() == nil {
 					t.Errorf("%s %v: the write hold lives", name, op)
 				}
@@ -408,18 +409,18 @@ func TestDowngradeLosesSession(t *testing.T) {
 func TestDowngradeInNamespace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		sub, err := c.Namespace("locks")
-		r.check(err)
+		r.Check(err)
 		l, err := recipes.NewInterProcessReadWriteLock(sub, "/orders")
-		r.check(err)
-		w := r.writes(r.ctx, l)
+		r.Check(err)
+		w := r.writes(r.Ctx, l)
 		beside := r.reads(w.Context(), r.rw(c))
 		r.rwWantLine("__WRIT__0000000000", "__READ__0000000000")
 		h := r.downgrades(beside.Context(), w)
 		r.rwWantLine("__READ__0000000000")
-		r.check(beside.Release(r.ctx))
-		r.check(h.Release(r.ctx))
+		r.Check(beside.Release(r.Ctx))
+		r.Check(h.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -429,19 +430,19 @@ func TestDowngradeInNamespace(t *testing.T) {
 func TestDowngradeAfterALostRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l, err := recipes.NewInterProcessReadWriteLock(r.connect("a"), "/rw")
-		r.check(err)
-		w, err := l.WriteLock().Acquire(r.ctx)
-		r.check(err)
+		l, err := recipes.NewInterProcessReadWriteLock(r.Connect("a"), "/rw")
+		r.Check(err)
+		w, err := l.WriteLock().Acquire(r.Ctx)
+		r.Check(err)
 		lost, err := l.ReadLock().Acquire(w.Context())
-		r.check(err)
+		r.Check(err)
 		time.Sleep(time.Second)
-		r.check(r.srv.Delete(lost.Path()))
+		r.Check(r.Srv.Delete(lost.Path()))
 		time.Sleep(time.Second)
 		read, err := w.Downgrade(context.WithoutCancel(lost.Context()))
-		r.check(err)
-		r.check(read.Err())
-		r.check(read.Close())
-		wantErr(t, lost.Close(), recipes.ErrLost)
+		r.Check(err)
+		r.Check(read.Err())
+		r.Check(read.Close())
+		testrig.WantErr(t, lost.Close(), recipes.ErrLost)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,18 +16,18 @@ import (
 func TestEndedContextAcquiresNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		mutex, pool := r.mutex(c), r.semaphore(c, 3)
 		rw, err := recipes.NewInterProcessReadWriteLock(c, "/rw")
-		r.check(err)
+		r.Check(err)
 		h := r.held(mutex)
 		w, err := rw.WriteLock().Acquire(h.Context())
-		r.check(err)
+		r.Check(err)
 		l, err := pool.Acquire(w.Context(), 1)
-		r.check(err)
+		r.Check(err)
 		over, cancel := context.WithCancel(l.Context())
 		cancel()
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		both := r.multiOf(mutex, rw.ReadLock())
 		for name, acquire := range map[string]func(context.Context) error{
 			"mutex":       func(ctx context.Context) error { _, err := mutex.Acquire(ctx); return err },
@@ -42,15 +43,15 @@ func TestEndedContextAcquiresNothing(t *testing.T) {
 			if err := acquire(over); err == nil {
 				t.Errorf("%s: acquired", name)
 			} else {
-				wantErr(t, err, context.Canceled)
+				testrig.WantErr(t, err, context.Canceled)
 			}
 		}
-		if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); n != 0 {
+		if n := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpMulti); n != 0 {
 			t.Errorf("%d nodes made", n)
 		}
-		r.check(l.Close())
-		r.check(w.Close())
-		r.check(h.Close())
+		r.Check(l.Close())
+		r.Check(w.Close())
+		r.Check(h.Close())
 		time.Sleep(time.Second)
 		r.empty()
 		r.nothingIn("/rw")
@@ -73,14 +74,14 @@ func (c endsSoon) Err() error {
 func TestContextThatEndsAsTheReleaseBegins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
+		h := r.held(r.mutex(r.Connect("a")))
 		_ = h.Context() // the release ends it
-		r.srv.Freeze()
-		defer r.srv.Thaw()
-		ctx, cancel := context.WithCancel(r.ctx)
+		r.Srv.Freeze()
+		defer r.Srv.Thaw()
+		ctx, cancel := context.WithCancel(r.Ctx)
 		begun := time.Now()
 		err := h.Release(endsSoon{ctx, cancel})
-		wantErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, context.Canceled)
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("the release took %v", took)
 		}

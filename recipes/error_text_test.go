@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -17,114 +18,114 @@ import (
 // be known.
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
-	const expired = 3 * sessionTimeout
+	const expired = 3 * testrig.SessionTimeout
 	for name, tt := range map[string]struct {
 		run           func(*rig) error
 		cause, remedy string
 	}{
 		"no rights": {
 			func(r *rig) error {
-				admin := r.connect("admin", client.WithAuth("digest", "admin:hunter2"))
-				_, err := admin.Create(r.ctx, "/locks", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
-				r.check(err)
-				_, err = r.mutex(r.connect("a")).Acquire(r.ctx)
+				admin := r.Connect("admin", client.WithAuth("digest", "admin:hunter2"))
+				_, err := admin.Create(r.Ctx, "/locks", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
+				r.Check(err)
+				_, err = r.mutex(r.Connect("a")).Acquire(r.Ctx)
 				return err
 			}, "not authenticated", "this client presents no credentials: pass them with client.WithAuth",
 		},
 		"wrong password": {
 			func(r *rig) error {
-				admin := r.connect("admin", client.WithAuth("digest", "admin:hunter2"))
-				_, err := admin.Create(r.ctx, "/locks", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
-				r.check(err)
-				_, err = r.mutex(r.connect("a", client.WithAuth("digest", "admin:hunter3"))).Acquire(r.ctx)
+				admin := r.Connect("admin", client.WithAuth("digest", "admin:hunter2"))
+				_, err := admin.Create(r.Ctx, "/locks", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
+				r.Check(err)
+				_, err = r.mutex(r.Connect("a", client.WithAuth("digest", "admin:hunter3"))).Acquire(r.Ctx)
 				return err
 			}, `digest user "admin"`, "a wrong password looks the same",
 		},
 		"relative path": {
 			func(r *rig) error {
-				_, err := recipes.NewInterProcessMutex(r.connect("a"), "locks/orders")
+				_, err := recipes.NewInterProcessMutex(r.Connect("a"), "locks/orders")
 				return err
 			}, `invalid path "locks/orders": it is relative`, `like "/locks/orders"`,
 		},
 		"busy": {
 			func(r *rig) error {
-				r.held(r.mutex(r.connect("a", client.WithName("billing"))))
-				_, err := r.mutex(r.connect("b")).TryAcquire(r.ctx)
+				r.held(r.mutex(r.Connect("a", client.WithName("billing"))))
+				_, err := r.mutex(r.Connect("b")).TryAcquire(r.Ctx)
 				return err
 			}, "try to acquire " + dir + ": not free: holder " + dir, "client=billing",
 		},
 		"never released": {
 			func(r *rig) error {
-				m := r.mutex(r.connect("a"))
+				m := r.mutex(r.Connect("a"))
 				r.held(m)
-				_, err := m.Acquire(r.within(time.Second))
+				_, err := m.Acquire(r.Within(time.Second))
 				return err
 			}, "context deadline exceeded", ", of this same client (if that hold is the caller's, pass its context to the acquire)",
 		},
 		"behind a waiter of the client": {
 			func(r *rig) error {
-				m := r.mutex(r.connect("a"))
+				m := r.mutex(r.Connect("a"))
 				r.held(m)
-				acquire(r.within(time.Minute), m)
+				acquire(r.Within(time.Minute), m)
 				time.Sleep(time.Second)
-				_, err := m.Acquire(r.within(time.Second))
+				_, err := m.Acquire(r.Within(time.Second))
 				return err
 			}, "context deadline exceeded", ", of this same client (if the caller holds the lock, pass the context of its hold to the acquire)",
 		},
 		"no server, in time": {
 			func(r *rig) error {
-				m := r.mutex(r.connect("a"))
-				r.srv.Refuse()
-				r.srv.CutAll()
-				_, err := m.Acquire(r.within(time.Second))
+				m := r.mutex(r.Connect("a"))
+				r.Srv.Refuse()
+				r.Srv.CutAll()
+				_, err := m.Acquire(r.Within(time.Second))
 				return err
 			}, "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?",
 		},
 		"node deleted": {
 			func(r *rig) error {
-				h := r.held(r.mutex(r.connect("a")))
-				r.check(r.srv.Delete(h.Path()))
-				time.Sleep(sessionTimeout)
+				h := r.held(r.mutex(r.Connect("a")))
+				r.Check(r.Srv.Delete(h.Path()))
+				time.Sleep(testrig.SessionTimeout)
 				return h.Err()
 			}, "lock lost", "deleted by another client",
 		},
 		"session expired": {
 			func(r *rig) error {
-				c := r.connect("a")
+				c := r.Connect("a")
 				h := r.held(r.mutex(c))
-				r.srv.ExpireSession(r.session(c))
+				r.Srv.ExpireSession(r.SessionID(c))
 				time.Sleep(time.Second)
 				return h.Err()
 			}, "lock lost", "server refused the session",
 		},
 		"partition": {
 			func(r *rig) error {
-				h := r.held(r.mutex(r.connect("a")))
-				r.srv.Client("a").Partition()
+				h := r.held(r.mutex(r.Connect("a")))
+				r.Srv.Client("a").Partition()
 				time.Sleep(expired)
 				return h.Err()
 			}, "lock lost: " + dir + ": client: lease expired", "its nodes are safe until",
 		},
 		"closed while held": {
 			func(r *rig) error {
-				c := r.connect("a")
+				c := r.Connect("a")
 				h := r.held(r.mutex(c))
-				r.check(c.CloseContext(r.ctx))
+				r.Check(c.CloseContext(r.Ctx))
 				return h.Err()
 			}, "lock lost", "client: the client was closed",
 		},
 		"guard after the release": {
 			func(r *rig) error {
-				h := r.held(r.mutex(r.connect("a")))
-				r.check(h.Release(r.ctx))
-				r.check(h.Release(r.ctx))
-				_, err := h.Guard(r.ctx)
+				h := r.held(r.mutex(r.Connect("a")))
+				r.Check(h.Release(r.Ctx))
+				r.Check(h.Release(r.Ctx))
+				_, err := h.Guard(r.Ctx)
 				return err
 			}, "guard " + dir, "lock released",
 		},
 		"too many permits": {
 			func(r *rig) error {
-				_, err := r.semaphore(r.connect("a"), 5).Acquire(r.ctx, 6)
+				_, err := r.semaphore(r.Connect("a"), 5).Acquire(r.Ctx, 6)
 				return err
 			}, "more permits than the semaphore has", "asked for 6 of 5",
 		},
@@ -145,10 +146,10 @@ func TestErrorTexts(t *testing.T) {
 func TestNilContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m, s := r.mutex(c), r.semaphore(c, 1)
 		both, err := recipes.NewInterProcessMultiLock(m, s.Permits(1))
-		r.check(err)
+		r.Check(err)
 		h := r.held(m)
 		var none context.Context
 		for name, f := range map[string]func(){
@@ -169,7 +170,7 @@ func TestNilContext(t *testing.T) {
 				f()
 			}()
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -180,36 +181,36 @@ func TestNilContext(t *testing.T) {
 func TestLossTexts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		outer := r.held(r.mutex(c))
 		in, err := recipes.NewInterProcessMutex(c, "/inner")
-		r.check(err)
+		r.Check(err)
 		other, err := recipes.NewInterProcessMutex(c, "/other")
-		r.check(err)
+		r.Check(err)
 		inner, err := in.Acquire(outer.Context())
-		r.check(err)
+		r.Check(err)
 		pair, err := recipes.NewInterProcessMultiLock(in, other)
-		r.check(err)
-		r.check(inner.Close())
-		both, err := pair.Acquire(r.ctx)
-		r.check(err)
+		r.Check(err)
+		r.Check(inner.Close())
+		both, err := pair.Acquire(r.Ctx)
+		r.Check(err)
 		third, err := recipes.NewInterProcessMutex(c, "/third")
-		r.check(err)
+		r.Check(err)
 		inner, err = third.Acquire(outer.Context())
-		r.check(err)
+		r.Check(err)
 		for _, h := range append(both.Holds(), outer) {
-			r.check(r.srv.Delete(h.Path()))
+			r.Check(r.Srv.Delete(h.Path()))
 		}
 		time.Sleep(time.Minute)
 		const why = "its node was deleted by another client"
 		for want, got := range map[string]error{
 			"lock lost: " + dir + ": " + why:                                                              context.Cause(outer.Context()),
 			"lock lost with the outer hold of " + dir + ": " + why:                                        inner.Err(),
-			"recipes: confirm " + dir + ": lock lost: " + why:                                             outer.Confirm(r.ctx),
+			"recipes: confirm " + dir + ": lock lost: " + why:                                             outer.Confirm(r.Ctx),
 			"recipes: release " + dir + ": lock lost: " + why:                                             outer.Close(),
 			"recipes: release /inner: lock lost: " + why + "; recipes: release /other: lock lost: " + why: both.Close(),
 		} {
-			if wantErr(t, got, recipes.ErrLost, recipes.ErrNodeDeleted); got.Error() != want {
+			if testrig.WantErr(t, got, recipes.ErrLost, recipes.ErrNodeDeleted); got.Error() != want {
 				r.Errorf("error %q\nwant  %q", got, want)
 			}
 		}

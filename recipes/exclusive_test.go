@@ -10,7 +10,7 @@ import (
 func TestHoldExclusive(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		want := func(what string, exclusive bool, h interface {
 			Exclusive() bool
 			Close() error
@@ -20,27 +20,27 @@ func TestHoldExclusive(t *testing.T) {
 			if got := h.Exclusive(); got != exclusive {
 				t.Errorf("%s: Exclusive = %v", what, got)
 			}
-			r.check(h.Close())
+			r.Check(h.Close())
 		}
 		mutex := r.held(r.mutex(c))
 		again, err := r.mutex(c).Acquire(mutex.Context())
-		r.check(err)
+		r.Check(err)
 		want("a mutex, re-entered", true, again)
 		want("a mutex", true, mutex)
 
 		rw := r.rw(c)
-		want("a reader", false, r.reads(r.ctx, rw))
-		write := r.writes(r.ctx, rw)
+		want("a reader", false, r.reads(r.Ctx, rw))
+		write := r.writes(r.Ctx, rw)
 		within := r.reads(write.Context(), rw)
 		want("a reader in the writer's place", false, within)
-		want("a downgraded writer", false, r.downgrades(r.ctx, write))
-		want("a writer", true, r.writes(r.ctx, rw))
+		want("a downgraded writer", false, r.downgrades(r.Ctx, write))
+		want("a writer", true, r.writes(r.Ctx, rw))
 
 		semaphore := r.semaphore(c, 3)
 		want("a permit", false, r.lease(semaphore, 1))
 		want("all permits, which may become more", false, r.lease(semaphore, 3))
-		alone, err := r.semaphoreMutex(c).Acquire(r.ctx)
-		r.check(err)
+		alone, err := r.semaphoreMutex(c).Acquire(r.Ctx)
+		r.Check(err)
 		want("a semaphore's mutex", true, alone)
 
 		// Of a multi-lock, each hold says so by itself.
@@ -52,6 +52,6 @@ func TestHoldExclusive(t *testing.T) {
 		if want := []bool{true, false, true, false, true}; !slices.Equal(got, want) {
 			t.Errorf("a multi-lock of a mutex, a reader, a writer, permits and a semaphore's mutex: %v, want %v", got, want)
 		}
-		r.check(multi.Close())
+		r.Check(multi.Close())
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -324,7 +325,7 @@ func (k electionKind) play(t *testing.T, programs [][]electionCall) (played int,
 	bubbleWith(t, func(r *rig) {
 		clients := map[string]*client.Client{}
 		for _, name := range k.clients {
-			clients[name] = r.connect(name)
+			clients[name] = r.Connect(name)
 		}
 		for i, p := range programs {
 			w := &electionWorld{rig: r, kind: k, clients: clients, path: fmt.Sprint("/short/", i)}
@@ -334,12 +335,12 @@ func (k electionKind) play(t *testing.T, programs [][]electionCall) (played int,
 			}
 		}
 		time.Sleep(2 * time.Second) // watches that are given up are removed a moment later
-		for _, watch := range r.srv.Watches() {
+		for _, watch := range r.Srv.Watches() {
 			if strings.HasPrefix(watch.Path, "/short/") && !watch.Children && strings.Contains(watch.Path, "_c_") {
 				err = fmt.Errorf("a watch is left on %s", watch.Path)
 			}
 		}
-		if left := busyGoroutines(); len(left) > 0 {
+		if left := testrig.Goroutines(r.T, ourFrames); len(left) > 0 {
 			err = fmt.Errorf("%d goroutines are left, one of them:\n%s", len(left), left[0])
 		}
 	}, zktest.WithSeed(1), zktest.WithLatency(0, 0))
@@ -392,7 +393,7 @@ func (w *electionWorld) play(p []electionCall) (err error) {
 		}
 	}
 	w.end()
-	if left := w.srv.Children(w.path); err == nil && len(left) > 0 {
+	if left := w.Srv.Children(w.path); err == nil && len(left) > 0 {
 		err = fmt.Errorf("left at the end: %v", left)
 	}
 	if w.seen != nil { // what is wrong at rest comes of it
@@ -425,20 +426,20 @@ func (w *electionWorld) call(c electionCall, of *electionActor, s *electionPaper
 		of.cancel()
 		result <- nil
 	case "release":
-		go func() { result <- of.hold.Release(w.ctx) }()
+		go func() { result <- of.hold.Release(w.Ctx) }()
 	case "hand over":
 		to := strconv.Itoa(s.target(by, c))
 		term, ok := of.hold.(*recipes.Term)
 		if !ok {
 			return errors.New("a mutex is handed over")
 		}
-		go func() { result <- term.HandOver(w.ctx, to) }()
+		go func() { result <- term.HandOver(w.Ctx, to) }()
 	case "delete":
 		node := w.nodeOf(of.number)
 		w.mu.Lock()
 		of.deleted = true
 		w.mu.Unlock()
-		result <- w.srv.Delete(node)
+		result <- w.Srv.Delete(node)
 	}
 	w.rest(c, by)
 	select {
@@ -469,7 +470,7 @@ func (w *electionWorld) ask(c electionCall) error {
 		return err
 	}
 	var ctx context.Context
-	ctx, a.cancel = context.WithCancel(w.ctx)
+	ctx, a.cancel = context.WithCancel(w.Ctx)
 	w.mu.Lock()
 	w.actors = append(w.actors, a)
 	w.mu.Unlock()
@@ -542,10 +543,10 @@ func (w *electionWorld) acquirer(c electionCall, id string) (func(context.Contex
 
 // onServer are the numbers of those in line by the server's nodes, in Curator's order.
 func (w *electionWorld) onServer() (line []int, err error) {
-	names := w.srv.Children(w.path)
+	names := w.Srv.Children(w.path)
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 	for _, name := range names {
-		node, _ := w.srv.Node(w.path + "/" + name)
+		node, _ := w.Srv.Node(w.path + "/" + name)
 		number, err := strconv.Atoi(string(node.Data))
 		if err != nil {
 			return nil, err
@@ -556,8 +557,8 @@ func (w *electionWorld) onServer() (line []int, err error) {
 }
 
 func (w *electionWorld) nodeOf(number int) string {
-	for _, name := range w.srv.Children(w.path) {
-		if node, _ := w.srv.Node(w.path + "/" + name); string(node.Data) == strconv.Itoa(number) {
+	for _, name := range w.Srv.Children(w.path) {
+		if node, _ := w.Srv.Node(w.path + "/" + name); string(node.Data) == strconv.Itoa(number) {
 			return node.Path
 		}
 	}

@@ -200,8 +200,8 @@ func (w *shortWorld) semaphore(c *client.Client) (*recipes.InterProcessSemaphore
 	}
 	s, err := recipes.NewInterProcessSemaphoreV2(c, w.path+"/p", w.kind.permits)
 	w.permits[c] = s
-	for i := 0; w.kind.used && i < 3 && err == nil && len(w.srv.Children(w.path+"/p/leases")) == 0; i++ {
-		err = s.Do(w.ctx, 1, func(context.Context, *recipes.Lease) error { return nil })
+	for i := 0; w.kind.used && i < 3 && err == nil && len(w.Srv.Children(w.path+"/p/leases")) == 0; i++ {
+		err = s.Do(w.Ctx, 1, func(context.Context, *recipes.Lease) error { return nil })
 	}
 	return s, err
 }
@@ -257,7 +257,7 @@ type shortQueue interface {
 
 // askOf asks the contender with the node at path to release.
 func (w *shortWorld) askOf(l shortQueue, path string) error {
-	line, err := l.Queue(w.ctx)
+	line, err := l.Queue(w.Ctx)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (w *shortWorld) askOf(l shortQueue, path string) error {
 	if i < 0 {
 		return fmt.Errorf("the queue does not list %q: %v", path, line)
 	}
-	return l.RequestRelease(w.ctx, line[i])
+	return l.RequestRelease(w.Ctx, line[i])
 }
 
 func askMutex(w *shortWorld, path string) error {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -159,9 +160,9 @@ func playPrograms(t *testing.T, k *shortKind, all []program) (played int, err er
 		return 0, nil
 	}
 	bubbleWith(t, func(r *rig) {
-		clients := map[string]*client.Client{"a": r.connect("a")}
+		clients := map[string]*client.Client{"a": r.Connect("a")}
 		if strings.Contains(fmt.Sprint(all), "by b") {
-			clients["b"] = r.connect("b")
+			clients["b"] = r.Connect("b")
 		}
 		for i, p := range all {
 			w := &shortWorld{rig: r, kind: k, clients: clients, path: fmt.Sprint("/short/", i), nodes: map[string]int{}, permits: map[*client.Client]*recipes.InterProcessSemaphoreV2{}}
@@ -171,7 +172,7 @@ func playPrograms(t *testing.T, k *shortKind, all []program) (played int, err er
 				return
 			}
 		}
-		if left := busyGoroutines(); len(left) > 0 {
+		if left := testrig.Goroutines(r.T, ourFrames); len(left) > 0 {
 			err = fmt.Errorf("%v, or one before: %d goroutines are left, one of them:\n%s", all[len(all)-1], len(left), left[0])
 		}
 	}, zktest.WithSeed(1), zktest.WithLatency(0, 0))
@@ -240,7 +241,7 @@ func (w *shortWorld) call(c shortCall) error {
 	if c.of >= 0 {
 		of = w.acquires[c.of]
 	}
-	ctx := context.WithoutCancel(w.ctx)
+	ctx := context.WithoutCancel(w.Ctx)
 	switch c.op {
 	case "acquire", "try", "nest":
 		return w.acquire(c, of)
@@ -263,7 +264,7 @@ func (w *shortWorld) call(c shortCall) error {
 			of.ending <- err
 		}()
 	case "delete":
-		return w.srv.Delete(w.nodeOf(c.of))
+		return w.Srv.Delete(w.nodeOf(c.of))
 	case "ask":
 		return w.kind.ask(w, w.nodeOf(c.of))
 	}
@@ -293,7 +294,7 @@ func (w *shortWorld) nodeOf(acquire int) string {
 
 func (w *shortWorld) acquire(c shortCall, outer *shortAcquire) error {
 	a := &shortAcquire{by: c.client, done: make(chan error, 1)}
-	base := w.ctx
+	base := w.Ctx
 	if outer != nil {
 		a.by, base = outer.by, outer.hold.Context()
 	}
@@ -450,7 +451,7 @@ func shortMode(path string) string {
 // line lists the contenders in a directory, in order. Those with the same number are a writer
 // and its readers, in whatever order these came.
 func (w *shortWorld) line(dir string) (names []string) {
-	for _, name := range w.srv.Children(dir) {
+	for _, name := range w.Srv.Children(dir) {
 		if shortMode(name) != "" {
 			names = append(names, name)
 		}
@@ -470,7 +471,7 @@ func (w *shortWorld) read(path string) *paperNode {
 		return n // the data of permits does not say whose they are
 	}
 	by, known := w.nodes[path]
-	if node, stands := w.srv.Node(path); !known && stands {
+	if node, stands := w.Srv.Node(path); !known && stands {
 		by, _ = strconv.Atoi(strings.TrimPrefix(string(node.Data), "acquire "))
 		w.nodes[path] = by
 	}
@@ -512,7 +513,7 @@ func (w *shortWorld) left() error {
 			return fmt.Errorf("left in %s: %v", dir, line)
 		}
 	}
-	for _, watch := range w.srv.Watches() {
+	for _, watch := range w.Srv.Watches() {
 		if strings.HasPrefix(watch.Path, w.path+"/") && shortMode(watch.Path) != "" {
 			return fmt.Errorf("a watch is left on %s", watch.Path)
 		}

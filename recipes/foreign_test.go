@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -26,9 +27,9 @@ func kazooName(i int, read bool) string {
 func foreignAcquires(r *rig, c *client.Client, opts ...recipes.LockOption) map[string]func(context.Context) (*recipes.Hold, error) {
 	m := r.mutex(c, opts...)
 	l, err := recipes.NewInterProcessReadWriteLock(c, dir, opts...)
-	r.check(err)
+	r.Check(err)
 	multi, err := recipes.NewInterProcessMultiLock(m)
-	r.check(err)
+	r.Check(err)
 	write := func(f func(context.Context) (*recipes.WriteHold, error)) func(context.Context) (*recipes.Hold, error) {
 		return func(ctx context.Context) (*recipes.Hold, error) {
 			h, err := f(ctx)
@@ -60,45 +61,45 @@ func foreignAcquires(r *rig, c *client.Client, opts ...recipes.LockOption) map[s
 func TestKazooIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		c := r.Connect("a")
+		r.Check(r.held(r.mutex(c)).Release(r.Ctx))
 		for i, read := range []bool{false, true} {
-			path, err := c.Create(r.ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
-			r.check(err)
+			path, err := c.Create(r.Ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
+			r.Check(err)
 			for name, acquire := range foreignAcquires(r, c) {
-				r.srv.ResetCounts()
-				h, err := acquire(r.ctx)
+				r.Srv.ResetCounts()
+				h, err := acquire(r.Ctx)
 				if h != nil {
 					t.Errorf("%s: held beside kazoo", name)
 				}
-				wantErr(t, err, recipes.ErrForeignLock)
+				testrig.WantErr(t, err, recipes.ErrForeignLock)
 				if text := fmt.Sprint(err); !strings.Contains(text, ": "+path+" belongs to a lock of kazoo: ") || !strings.Contains(text, "WithKazoo") {
 					t.Errorf("%s: %s", name, text)
 				}
 				if errors.Is(err, recipes.ErrBusy) {
 					t.Errorf("%s: %v is not a matter of time", name, err)
 				}
-				if made := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); strings.HasSuffix(name, "try") && made != 0 {
+				if made := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpMulti); strings.HasSuffix(name, "try") && made != 0 {
 					t.Errorf("%s: made %d nodes", name, made)
 				}
 			}
 			time.Sleep(time.Second)
-			if left := r.srv.Children(dir); len(left) != 1 {
+			if left := r.Srv.Children(dir); len(left) != 1 {
 				t.Errorf("left behind: %v", left)
 			}
 			// In view they are all the same.
-			q := r.queue(func() ([]recipes.Contender, error) { return r.mutex(c).Queue(r.ctx) })
-			if len(q) != 1 || q[0].Family != recipes.FamilyKazoo || !q[0].Holder || q[0].Session != r.session(c) {
+			q := r.queue(func() ([]recipes.Contender, error) { return r.mutex(c).Queue(r.Ctx) })
+			if len(q) != 1 || q[0].Family != recipes.FamilyKazoo || !q[0].Holder || q[0].Session != r.SessionID(c) {
 				t.Errorf("queue: %v", q)
 			}
-			r.check(r.srv.Delete(path))
+			r.Check(r.Srv.Delete(path))
 		}
 		for name, acquire := range foreignAcquires(r, c) {
-			h, err := acquire(r.ctx)
+			h, err := acquire(r.Ctx)
 			if err != nil {
 				t.Fatalf("%s, with kazoo gone: %v", name, err)
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }
@@ -109,26 +110,26 @@ func TestKazooIsRefused(t *testing.T) {
 func TestKazooComesLater(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
-		waits := acquire(r.ctx, r.mutex(r.connect("b")))
+		waits := acquire(r.Ctx, r.mutex(r.Connect("b")))
 		time.Sleep(time.Second)
 		kazoo := r.standing(fmt.Sprintf("%s%010d", kazooName(0, false), 2), "")
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 3 || !q[0].Holder || q[1].Holder || !q[2].Holder {
 			t.Errorf("queue, with two holders: %v", q)
 		}
-		r.check(h.Err())
-		r.check(h.Release(r.ctx))
+		r.Check(h.Err())
+		r.Check(h.Release(r.Ctx))
 		granted := <-waits
-		r.check(granted.err)
-		_, err := m.Acquire(r.ctx)
-		wantErr(t, err, recipes.ErrForeignLock)
-		r.check(granted.hold.Release(r.ctx))
-		_, err = m.Acquire(r.ctx)
-		wantErr(t, err, recipes.ErrForeignLock)
+		r.Check(granted.err)
+		_, err := m.Acquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrForeignLock)
+		r.Check(granted.hold.Release(r.Ctx))
+		_, err = m.Acquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrForeignLock)
 		r.empty()
-		r.check(r.srv.Delete(kazoo))
+		r.Check(r.Srv.Delete(kazoo))
 	})
 }
 
@@ -137,11 +138,11 @@ func TestKazooComesLater(t *testing.T) {
 func TestKazooInLine(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		c := r.Connect("a")
+		r.Check(r.held(r.mutex(c)).Release(r.Ctx))
 		kazoo := func(i int, read bool) string {
-			path, err := c.Create(r.ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
-			r.check(err)
+			path, err := c.Create(r.Ctx, dir+"/"+kazooName(i, read), nil, client.Ephemeral(), client.Sequential())
+			r.Check(err)
 			return path
 		}
 		for name, acquire := range foreignAcquires(r, c, recipes.WithKazoo()) {
@@ -149,29 +150,29 @@ func TestKazooInLine(t *testing.T) {
 				first, second := kazoo(2*i, read), kazoo(2*i+1, read)
 				shared := read && strings.HasPrefix(name, "read")
 				if try := strings.HasSuffix(name, "try"); try || shared {
-					h, err := acquire(r.ctx)
+					h, err := acquire(r.Ctx)
 					if shared {
-						r.check(err)
-						r.check(h.Release(r.ctx))
+						r.Check(err)
+						r.Check(h.Release(r.Ctx))
 					} else {
 						var busy *recipes.BusyError
 						if !errors.As(err, &busy) || busy.Holder.Path != first || busy.Holder.Family != recipes.FamilyKazoo {
 							t.Errorf("%s behind %s: %v", name, first, err)
 						}
 					}
-					r.check(r.srv.Delete(first))
-					r.check(r.srv.Delete(second))
+					r.Check(r.Srv.Delete(first))
+					r.Check(r.Srv.Delete(second))
 					continue
 				}
 				done := make(chan *recipes.Hold, 1)
 				go func() {
-					h, err := acquire(r.ctx)
-					r.check(err)
+					h, err := acquire(r.Ctx)
+					r.Check(err)
 					done <- h
 				}()
 				time.Sleep(time.Second)
 				watched := 0
-				for _, w := range r.srv.Watches() {
+				for _, w := range r.Srv.Watches() {
 					if w.Path == second {
 						watched++
 					}
@@ -180,18 +181,18 @@ func TestKazooInLine(t *testing.T) {
 					t.Errorf("%s: %d watches on %s", name, watched, second)
 				}
 				later := kazoo(5, false) // a node behind the waiter's own delays no grant
-				r.check(r.srv.Delete(first))
+				r.Check(r.Srv.Delete(first))
 				time.Sleep(time.Second)
 				select {
 				case <-done:
 					t.Fatalf("%s: held beside %s", name, second)
 				default:
 				}
-				r.check(r.srv.Delete(second))
+				r.Check(r.Srv.Delete(second))
 				h := <-done
-				r.check(h.Err())
-				r.check(h.Release(r.ctx))
-				r.check(r.srv.Delete(later))
+				r.Check(h.Err())
+				r.Check(h.Release(r.Ctx))
+				r.Check(r.Srv.Delete(later))
 			}
 		}
 		r.empty()
@@ -202,21 +203,21 @@ func TestKazooInLine(t *testing.T) {
 func TestKazooAtTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.held(r.mutex(c)).Release(r.ctx))
+		c := r.Connect("a")
+		r.Check(r.held(r.mutex(c)).Release(r.Ctx))
 		for _, number := range []string{"-2147483648", "-000000001"} {
 			kazoo := r.standing(kazooName(0, false)+number, "")
-			h, err := r.mutex(c, recipes.WithKazoo()).Acquire(r.ctx)
-			wantErr(t, err, recipes.ErrSequenceExhausted)
+			h, err := r.mutex(c, recipes.WithKazoo()).Acquire(r.Ctx)
+			testrig.WantErr(t, err, recipes.ErrSequenceExhausted)
 			if h != nil {
 				t.Error("held")
 			}
-			h, err = r.mutex(c).Acquire(r.ctx)
-			wantErr(t, err, recipes.ErrForeignLock)
+			h, err = r.mutex(c).Acquire(r.Ctx)
+			testrig.WantErr(t, err, recipes.ErrForeignLock)
 			if h != nil || !strings.Contains(err.Error(), ": "+kazoo+" belongs to a lock of kazoo: ") {
 				t.Errorf("%v, %v", h, err)
 			}
-			r.check(r.srv.Delete(kazoo))
+			r.Check(r.Srv.Delete(kazoo))
 			r.empty() // what was refused leaves in the background, and would be ahead of a try
 		}
 		// What only looks like kazoo's is passed over.
@@ -224,11 +225,11 @@ func TestKazooAtTheEnd(t *testing.T) {
 			r.standing(name, "")
 		}
 		for name, acquire := range foreignAcquires(r, c) {
-			h, err := acquire(r.ctx)
+			h, err := acquire(r.Ctx)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }

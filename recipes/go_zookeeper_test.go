@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,9 +18,9 @@ import (
 // goLock is go-zookeeper's own lock on dir, by a session of its own.
 func (r *rig) goLock(name string) *zk.Lock {
 	r.Helper()
-	link := r.srv.Client(name)
-	conn, _, err := zk.Connect(link.Servers(), sessionTimeout, zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
-	r.check(err)
+	link := r.Srv.Client(name)
+	conn, _, err := zk.Connect(link.Servers(), testrig.SessionTimeout, zktest.Options(link, zk.WithDialer, zk.WithHostProvider, zk.WithLogger)...)
+	r.Check(err)
 	r.Cleanup(conn.Close)
 	return zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
 }
@@ -28,20 +29,20 @@ func (r *rig) goLock(name string) *zk.Lock {
 func TestGoZookeeperLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m, l := r.mutex(r.connect("a")), r.goLock("b")
+		m, l := r.mutex(r.Connect("a")), r.goLock("b")
 		h := r.held(m)
 		locked := make(chan error, 1)
 		go func() { locked <- l.Lock() }()
 		time.Sleep(time.Second)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 3 || q[0].Family != recipes.FamilyDocent || q[1].Family != recipes.FamilyGoZookeeper || q[2].Family != recipes.FamilyDocent || q[1].Holder {
 			t.Errorf("queue: %v", q)
 		}
-		r.check(h.Release(r.ctx))
-		r.check(<-locked)
-		_, err := m.TryAcquire(r.ctx)
+		r.Check(h.Release(r.Ctx))
+		r.Check(<-locked)
+		_, err := m.TryAcquire(r.Ctx)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || busy.Holder.Family != recipes.FamilyGoZookeeper || !strings.Contains(err.Error(), "exclusive by go-zookeeper") {
 			t.Errorf("TryAcquire = %v", err)
@@ -51,10 +52,10 @@ func TestGoZookeeperLock(t *testing.T) {
 			t.Fatal("two holders")
 		case <-time.After(time.Second):
 		}
-		r.check(l.Unlock())
+		r.Check(l.Unlock())
 		res := <-waits
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 
 		// All at once.
 		inside, entered := 0, 0
@@ -69,19 +70,19 @@ func TestGoZookeeperLock(t *testing.T) {
 		const each, rounds = 3, 20
 		var all sync.WaitGroup
 		for i := range each {
-			ours, theirs := r.mutex(r.connect(name(i))), r.goLock("zk"+name(i))
+			ours, theirs := r.mutex(r.Connect(name(i))), r.goLock("zk"+name(i))
 			all.Go(func() {
 				for range rounds {
 					h := r.held(ours)
 					turn()
-					r.check(h.Release(r.ctx))
+					r.Check(h.Release(r.Ctx))
 				}
 			})
 			all.Go(func() {
 				for range rounds {
-					r.check(theirs.Lock())
+					r.Check(theirs.Lock())
 					turn()
-					r.check(theirs.Unlock())
+					r.Check(theirs.Unlock())
 				}
 			})
 		}
@@ -89,9 +90,7 @@ func TestGoZookeeperLock(t *testing.T) {
 		if entered != 2*each*rounds {
 			t.Errorf("%d turns", entered)
 		}
-		if left := r.srv.Children(dir); len(left) != 0 {
-			t.Errorf("left: %v", left)
-		}
+		r.WantNoChild(dir)
 	})
 }
 
@@ -101,23 +100,23 @@ func TestGoZookeeperLock(t *testing.T) {
 func TestGoZookeeperLockAndStrangers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		r.check(r.held(m).Release(r.ctx))
+		m := r.mutex(r.Connect("a"))
+		r.Check(r.held(m).Release(r.Ctx))
 		r.standing("locks", "") // as a semaphore on the same path would make
-		r.check(r.held(m).Release(r.ctx))
+		r.Check(r.held(m).Release(r.Ctx))
 		if err := r.goLock("b").Lock(); err == nil {
 			t.Fatal("zk.Lock takes children that are no contenders: say so in docs/mixing.md")
 		}
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 1 || q[0].Family != recipes.FamilyGoZookeeper || !q[0].Holder {
 			t.Fatalf("queue: %v; zk.Lock cleans up: say so in docs/mixing.md", q)
 		}
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Minute)
-		r.srv.ExpireSession(q[0].Session)
+		r.Srv.ExpireSession(q[0].Session)
 		res := <-waits
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 	})
 }
 
@@ -126,12 +125,12 @@ func TestGoZookeeperLockAndStrangers(t *testing.T) {
 func TestGoZookeeperLockBesideReadWriteLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-		r.check(err)
+		r.Check(err)
 		theirs := r.goLock("b")
-		r.check(theirs.Lock())
-		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		r.Check(theirs.Lock())
+		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) })
 		if len(q) != 1 || q[0].Family != recipes.FamilyGoZookeeper {
 			t.Fatalf("queue: %v", q)
 		}
@@ -139,18 +138,18 @@ func TestGoZookeeperLockBesideReadWriteLock(t *testing.T) {
 			if name[0] == 'm' { // the mutex has the same nodes
 				continue
 			}
-			h, err := acquire(r.ctx)
+			h, err := acquire(r.Ctx)
 			if h != nil {
 				t.Errorf("%s: held beside zk.Lock", name)
 			}
-			wantErr(t, err, recipes.ErrForeignLock)
+			testrig.WantErr(t, err, recipes.ErrForeignLock)
 			if text := fmt.Sprint(err); !strings.Contains(text, ": "+q[0].Path+" belongs to a mutex of go-zookeeper: ") {
 				t.Errorf("%s: %s", name, text)
 			}
 		}
-		r.check(theirs.Unlock())
-		read, err := l.ReadLock().Acquire(r.ctx)
-		r.check(err)
+		r.Check(theirs.Unlock())
+		read, err := l.ReadLock().Acquire(r.Ctx)
+		r.Check(err)
 		locked := make(chan error, 1)
 		go func() { locked <- theirs.Lock() }()
 		select {
@@ -158,8 +157,8 @@ func TestGoZookeeperLockBesideReadWriteLock(t *testing.T) {
 			t.Error("zk.Lock does not count readers: say so in docs/mixing.md")
 		case <-time.After(time.Minute):
 		}
-		r.check(read.Release(r.ctx))
-		r.check(<-locked)
-		r.check(theirs.Unlock())
+		r.Check(read.Release(r.Ctx))
+		r.Check(<-locked)
+		r.Check(theirs.Unlock())
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/zktest"
@@ -20,12 +21,12 @@ func (r *rig) oneEach(names ...string) (*recipes.Hold, []<-chan result, []contex
 	var waits []<-chan result
 	var giveUp []context.CancelFunc
 	for i, name := range names {
-		c := r.connect(name)
+		c := r.Connect(name)
 		if i == 0 {
 			holder = r.held(r.mutex(c))
 			continue
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		waits, giveUp = append(waits, acquire(ctx, r.mutex(c))), append(giveUp, cancel)
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -34,7 +35,7 @@ func (r *rig) oneEach(names ...string) (*recipes.Hold, []<-chan result, []contex
 
 // lists counts the lists of a client.
 func (r *rig) lists(client string) (n int) {
-	for _, q := range r.srv.Log() {
+	for _, q := range r.Srv.Log() {
 		if q.Op == zktest.OpGetChildren2 && q.Client == client {
 			n++
 		}
@@ -52,15 +53,15 @@ func TestWaiterListsEarly(t *testing.T) {
 		for i, name := range []string{"b", "c", "d"} {
 			time.Sleep(5 * time.Millisecond) // the list of the one behind
 			before := r.lists(name)
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 			res := <-waits[i]
-			r.check(res.err)
+			r.Check(res.err)
 			if after := r.lists(name); after != before {
 				r.Errorf("%s listed after the end of its predecessor", name)
 			}
 			h, listed[name] = res.hold, before
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		if listed["b"] != 1 || listed["c"] != 2 || listed["d"] != 2 { // the first is that of the acquire
 			r.Errorf("lists %v", listed)
 		}
@@ -81,7 +82,7 @@ func TestContendersAheadGiveUp(t *testing.T) {
 				last := waits[2]
 				for _, i := range quitters {
 					giveUp[i]()
-					wantErr(t, (<-waits[i]).err, context.Canceled)
+					testrig.WantErr(t, (<-waits[i]).err, context.Canceled)
 				}
 				time.Sleep(time.Second)
 				select {
@@ -91,13 +92,13 @@ func TestContendersAheadGiveUp(t *testing.T) {
 				}
 				for i, wait := range waits {
 					if i != quitters[0] && i != quitters[len(quitters)-1] {
-						r.check(h.Release(r.ctx))
+						r.Check(h.Release(r.Ctx))
 						res := <-wait
-						r.check(res.err)
+						r.Check(res.err)
 						h = res.hold
 					}
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				r.empty()
 			})
 		})
@@ -110,17 +111,17 @@ func TestWaiterLeavesNoWatch(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, giveUp := r.oneEach("a", "b", "c")
 		time.Sleep(time.Second)
-		if n := r.srv.WatchCount(); n != 3+2+1 { // own nodes, those directly ahead, that before
+		if n := r.Srv.WatchCount(); n != 3+2+1 { // own nodes, those directly ahead, that before
 			r.Errorf("%d watches", n)
 		}
 		giveUp[1]()
-		wantErr(t, (<-waits[1]).err, context.Canceled)
+		testrig.WantErr(t, (<-waits[1]).err, context.Canceled)
 		time.Sleep(3 * time.Second) // watches without a reader stay for a second
-		if n := r.srv.WatchCount(); n != 2+1 {
+		if n := r.Srv.WatchCount(); n != 2+1 {
 			r.Errorf("%d watches after the last waiter has gone", n)
 		}
-		r.check(h.Release(r.ctx))
-		r.check((<-waits[0]).hold.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check((<-waits[0]).hold.Release(r.Ctx))
 	})
 }
 
@@ -133,16 +134,16 @@ func TestDeletedWaiterIsNotGranted(t *testing.T) {
 			names := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
 			h, waits, _ := r.oneEach(names...)
 			time.Sleep(seqqueue.WatchAfter)
-			for _, node := range r.srv.Children(dir) {
+			for _, node := range r.Srv.Children(dir) {
 				if path := dir + "/" + node; path != h.Path() {
-					r.check(r.srv.Delete(path))
+					r.Check(r.Srv.Delete(path))
 				}
 			}
-			r.check(r.srv.Delete(h.Path()))
+			r.Check(r.Srv.Delete(h.Path()))
 			if res := <-waits[0]; !errors.Is(res.err, recipes.ErrNodeDeleted) {
 				r.Errorf("acquire: %v, %v", res.hold, res.err)
 			}
-			_ = h.Release(r.ctx)
+			_ = h.Release(r.Ctx)
 		}
 	})
 }
@@ -154,12 +155,12 @@ func TestYoungWaiterDeleted(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, _ := r.oneEach("a", "b")
 		begun := time.Now()
-		for _, node := range r.srv.Children(dir) {
+		for _, node := range r.Srv.Children(dir) {
 			if path := dir + "/" + node; path != h.Path() {
-				r.check(r.srv.Delete(path))
+				r.Check(r.Srv.Delete(path))
 			}
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-waits[0]
 		if res.err == nil {
 			<-res.hold.Context().Done()
@@ -178,21 +179,21 @@ func TestWaiterAfterReconnection(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, _ := r.oneEach("a", "b", "c")
 		time.Sleep(2 * time.Second) // they watch their own nodes
-		watches := r.srv.WatchCount()
-		r.srv.CutAll()
+		watches := r.Srv.WatchCount()
+		r.Srv.CutAll()
 		time.Sleep(5 * time.Second)
 		for _, name := range []string{"b", "c"} {
 			if n := r.lists(name); n > 2 {
 				r.Errorf("%d lists of %s", n, name)
 			}
 		}
-		if n := r.srv.WatchCount(); n != watches {
+		if n := r.Srv.WatchCount(); n != watches {
 			r.Errorf("%d watches after the reconnection, %d before", n, watches)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		b := <-waits[0]
-		r.check(b.hold.Release(r.ctx))
-		r.check((<-waits[1]).hold.Release(r.ctx))
+		r.Check(b.hold.Release(r.Ctx))
+		r.Check((<-waits[1]).hold.Release(r.Ctx))
 	})
 }
 
@@ -202,14 +203,14 @@ func TestWaiterReplaced(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, _ := r.oneEach("a", "b")
 		time.Sleep(time.Second)
-		for _, node := range r.srv.Children(dir) {
+		for _, node := range r.Srv.Children(dir) {
 			if path := dir + "/" + node; path != h.Path() {
-				r.check(r.srv.Delete(path))
-				r.check(r.srv.Create(path, nil))
+				r.Check(r.Srv.Delete(path))
+				r.Check(r.Srv.Create(path, nil))
 			}
 		}
-		wantErr(t, (<-waits[0]).err, recipes.ErrNodeDeleted)
-		r.check(h.Release(r.ctx))
+		testrig.WantErr(t, (<-waits[0]).err, recipes.ErrNodeDeleted)
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -220,20 +221,20 @@ func TestPredecessorGoneBeforeTheRead(t *testing.T) {
 	bubble(t, func(r *rig) {
 		h, waits, giveUp := r.oneEach("a", "b")
 		time.Sleep(time.Second)
-		c := r.connect("c")
-		r.srv.DelayReply(zktest.Match{Client: "c", Op: zktest.OpGetChildren2}, 50*time.Millisecond)
+		c := r.Connect("c")
+		r.Srv.DelayReply(zktest.Match{Client: "c", Op: zktest.OpGetChildren2}, 50*time.Millisecond)
 		time.AfterFunc(20*time.Millisecond, giveUp[0])
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		last := acquire(ctx, r.mutex(c))
-		wantErr(t, (<-waits[0]).err, context.Canceled)
+		testrig.WantErr(t, (<-waits[0]).err, context.Canceled)
 		time.Sleep(time.Second)
 		cancel()
-		wantErr(t, (<-last).err, context.Canceled)
+		testrig.WantErr(t, (<-last).err, context.Canceled)
 		time.Sleep(3 * time.Second)
-		if n := r.srv.WatchCount(); n != 1 { // of the holder
-			r.Errorf("%d watches: %v", n, r.srv.Watches())
+		if n := r.Srv.WatchCount(); n != 1 { // of the holder
+			r.Errorf("%d watches: %v", n, r.Srv.Watches())
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -243,11 +244,11 @@ func TestWaitErrorOfWhatWasRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		h, waits, giveUp := r.oneEach("a", "b", "c")
-		d := r.connect("d")
-		ctx, cancel := context.WithCancel(r.ctx)
+		d := r.Connect("d")
+		ctx, cancel := context.WithCancel(r.Ctx)
 		last := acquire(ctx, r.mutex(d))
 		time.Sleep(100 * time.Millisecond)
-		r.srv.StallReply(zktest.Match{Client: "d", Op: zktest.OpGetData, Path: h.Path()})
+		r.Srv.StallReply(zktest.Match{Client: "d", Op: zktest.OpGetData, Path: h.Path()})
 		giveUp[0]() // the last but one before d
 		time.Sleep(100 * time.Millisecond)
 		cancel()
@@ -255,7 +256,7 @@ func TestWaitErrorOfWhatWasRead(t *testing.T) {
 		if err := (<-last).err; !errors.As(err, &said) || said.Ahead.Unreadable || said.Ahead.Session == 0 {
 			r.Errorf("%v", err)
 		}
-		r.check(h.Release(r.ctx))
-		r.check((<-waits[1]).hold.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check((<-waits[1]).hold.Release(r.Ctx))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,31 +18,29 @@ import (
 func TestFreeMutexInTwoRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		cycle := func() { r.check(r.held(m).Release(r.ctx)) }
+		m := r.mutex(r.Connect("a"))
+		cycle := func() { r.Check(r.held(m).Release(r.Ctx)) }
 		for range 3 { // it makes the directory, sets a watch there, and sees that its numbers follow each other
 			cycle()
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		for range 10 {
 			cycle()
 		}
-		if lists, reads := r.srv.Count(zktest.OpGetChildren2), r.srv.Count(zktest.OpGetData); lists+reads != 0 || r.srv.Count(zktest.OpCreate) != 10 {
-			t.Errorf("requests %v", r.srv.Counts())
+		if lists, reads := r.Srv.Count(zktest.OpGetChildren2), r.Srv.Count(zktest.OpGetData); lists+reads != 0 || r.Srv.Count(zktest.OpCreate) != 10 {
+			t.Errorf("requests %v", r.Srv.Counts())
 		}
 		// Another client comes between: one list, and one again until numbers follow each other.
-		r.check(r.held(r.mutex(r.connect("b"))).Release(r.ctx))
-		r.srv.ResetCounts()
+		r.Check(r.held(r.mutex(r.Connect("b"))).Release(r.Ctx))
+		r.Srv.ResetCounts()
 		for range 5 {
 			cycle()
 		}
-		if lists := r.srv.Count(zktest.OpGetChildren2); lists != 2 {
+		if lists := r.Srv.Count(zktest.OpGetChildren2); lists != 2 {
 			t.Errorf("%d lists after another client", lists)
 		}
 		time.Sleep(time.Minute)
-		if n := r.srv.WatchCount(); n != 0 {
-			t.Errorf("%d watches on a directory that is not used", n)
-		}
+		r.WantNoWatch()
 	})
 }
 
@@ -50,23 +49,23 @@ func TestFreeMutexInTwoRequests(t *testing.T) {
 func TestDirectoryMadeAnew(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for range 4 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
-		r.check(r.srv.Delete(dir))
-		r.check(r.srv.Create(dir, nil))
-		other := r.mutex(r.connect("b"))
+		r.Check(r.Srv.Delete(dir))
+		r.Check(r.Srv.Create(dir, nil))
+		other := r.mutex(r.Connect("b"))
 		for range 3 {
-			r.check(r.held(other).Release(r.ctx))
+			r.Check(r.held(other).Release(r.Ctx))
 		}
 		h := r.held(other) // has the number before that of the next
-		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 		defer cancel()
 		if _, err := m.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -76,33 +75,33 @@ func TestDirectoryMadeAnew(t *testing.T) {
 func TestHandOverBeforeTheDelete(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		for range 3 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
 		h := r.held(m)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(10 * time.Millisecond)
-		r.srv.ResetCounts()
-		rule := r.srv.StallReply(zktest.Match{Session: r.session(c), Op: zktest.OpDelete})
+		r.Srv.ResetCounts()
+		rule := r.Srv.StallReply(zktest.Match{Session: r.SessionID(c), Op: zktest.OpDelete})
 		defer rule.Remove()
 		released := make(chan error, 1)
-		go func() { released <- h.Release(r.ctx) }()
+		go func() { released <- h.Release(r.Ctx) }()
 		begun := time.Now()
 		res := <-waits
-		r.check(res.err)
+		r.Check(res.err)
 		if took := time.Since(begun); took > time.Millisecond/2 {
 			t.Errorf("granted after %v", took)
 		}
 		if res.hold.FencingToken() <= h.FencingToken() {
 			t.Error("the token did not grow")
 		}
-		if n := r.srv.Count(zktest.OpGetChildren2) + r.srv.Count(zktest.OpGetData); n != 0 {
-			t.Errorf("requests %v", r.srv.Counts())
+		if n := r.Srv.Count(zktest.OpGetChildren2) + r.Srv.Count(zktest.OpGetData); n != 0 {
+			t.Errorf("requests %v", r.Srv.Counts())
 		}
-		r.check(<-released)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(<-released)
+		r.Check(res.hold.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -119,7 +118,7 @@ func TestHooksOfAHandOver(t *testing.T) {
 			defer mu.Unlock()
 			told = append(told, what+" "+node[len(node)-1:])
 		}
-		c := r.connect("a", client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithObserver(client.Observer{
 			Lock: func(ctx context.Context, _ client.LockInfo) (context.Context, client.LockHooks) {
 				return ctx, client.LockHooks{
 					Held: func(ctx context.Context, h client.HoldInfo) context.Context {
@@ -132,10 +131,10 @@ func TestHooksOfAHandOver(t *testing.T) {
 		}))
 		m := r.mutex(c)
 		h := r.held(m)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(10 * time.Millisecond)
-		r.check(h.Release(r.ctx))
-		r.check((<-waits).hold.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check((<-waits).hold.Release(r.Ctx))
 		if want := "held 0, held 1, ended 0, ended 1"; strings.Join(told, ", ") != want {
 			t.Errorf("%v, want %s", told, want)
 		}
@@ -146,21 +145,21 @@ func TestHooksOfAHandOver(t *testing.T) {
 func TestNoHandOverAfterTheLease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		for range 3 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
 		h := r.held(m)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.srv.Client("a").Freeze()
+		r.Srv.Client("a").Freeze()
 		<-h.Context().Done()
 		_ = h.Close()
 		if res := <-waits; res.err == nil {
 			t.Error("granted without a proof")
 		}
-		r.srv.Client("a").Thaw()
+		r.Srv.Client("a").Thaw()
 	})
 }
 
@@ -169,21 +168,21 @@ func TestNoHandOverAfterTheLease(t *testing.T) {
 func TestNoHandOverOnAnOldProof(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for range 3 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
 		h := r.held(m)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.srv.Client("a").Freeze()
+		r.Srv.Client("a").Freeze()
 		time.Sleep(time.Until(h.Deadline()) - 1500*time.Millisecond) // half a second before the margin
-		r.check(h.Err())
-		go func() { _ = h.Release(r.ctx) }()
+		r.Check(h.Err())
+		go func() { _ = h.Release(r.Ctx) }()
 		if res := <-waits; res.err == nil {
 			t.Error("granted without a proof")
 		}
-		r.srv.Client("a").Thaw()
+		r.Srv.Client("a").Thaw()
 	})
 }
 
@@ -192,25 +191,25 @@ func TestNoHandOverOnAnOldProof(t *testing.T) {
 func TestNodeOfALinkedWaiterDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for range 3 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
 		h := r.held(m)
-		second := acquire(r.ctx, m)
+		second := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		third := acquire(r.ctx, m)
+		third := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		for _, node := range r.srv.Children(dir) {
+		for _, node := range r.Srv.Children(dir) {
 			if strings.HasSuffix(node, "0000000004") { // of the second
-				r.check(r.srv.Delete(dir + "/" + node))
+				r.Check(r.Srv.Delete(dir + "/" + node))
 			}
 		}
-		wantErr(t, (<-second).err, recipes.ErrNodeDeleted)
-		r.check(h.Release(r.ctx))
+		testrig.WantErr(t, (<-second).err, recipes.ErrNodeDeleted)
+		r.Check(h.Release(r.Ctx))
 		res := <-third
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -220,17 +219,17 @@ func TestNodeOfALinkedWaiterDeleted(t *testing.T) {
 func TestDowngradeHandsNothingOver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		for range 3 {
-			r.check(r.writes(r.ctx, l).Release(r.ctx))
+			r.Check(r.writes(r.Ctx, l).Release(r.Ctx))
 		}
-		w := r.writes(r.ctx, l)
-		next := rwWaits(r.ctx, l, true)
+		w := r.writes(r.Ctx, l)
+		next := rwWaits(r.Ctx, l, true)
 		time.Sleep(10 * time.Millisecond)
-		h := r.downgrades(r.ctx, w)
+		h := r.downgrades(r.Ctx, w)
 		r.rwWaiting(next, "a writer behind a downgraded one")
-		r.check(h.Release(r.ctx))
-		r.check((<-next).hold.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check((<-next).hold.Release(r.Ctx))
 	})
 }
 
@@ -239,24 +238,24 @@ func TestDowngradeHandsNothingOver(t *testing.T) {
 func TestWriterBehindReadersOfAnEvictedWriter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.rw(r.connect("a")), r.rw(r.connect("b"))
-		evicted := r.writes(r.ctx, a)
-		other := rwWaits(r.ctx, b, false)
+		a, b := r.rw(r.Connect("a")), r.rw(r.Connect("b"))
+		evicted := r.writes(r.Ctx, a)
+		other := rwWaits(r.Ctx, b, false)
 		time.Sleep(4 * time.Millisecond)
-		own := rwWaits(r.ctx, a, false)
+		own := rwWaits(r.Ctx, a, false)
 		time.Sleep(4 * time.Millisecond)
-		r.check(r.srv.Delete(evicted.Path()))
-		next := rwWaits(r.ctx, a, true)
+		r.Check(r.Srv.Delete(evicted.Path()))
+		next := rwWaits(r.Ctx, a, true)
 		reading := <-other
-		r.check(reading.err)
+		r.Check(reading.err)
 		time.Sleep(4 * time.Millisecond)
-		_ = evicted.Release(r.ctx)
+		_ = evicted.Release(r.Ctx)
 		mine := <-own
-		r.check(mine.err)
-		r.check(mine.hold.Release(r.ctx))
+		r.Check(mine.err)
+		r.Check(mine.hold.Release(r.Ctx))
 		r.rwWaiting(next, "a writer behind a reader of another client")
-		r.check(reading.hold.Release(r.ctx))
-		r.check((<-next).hold.Release(r.ctx))
+		r.Check(reading.hold.Release(r.Ctx))
+		r.Check((<-next).hold.Release(r.Ctx))
 	})
 }
 
@@ -275,7 +274,7 @@ func maxContenders(t *testing.T, f func(r *rig, opts []recipes.LockOption)) {
 func TestMaxContenders(t *testing.T) {
 	t.Parallel()
 	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c, append(opts, recipes.WithMaxContenders(2))...)
 		h := r.held(m)
 		var order []int
@@ -287,26 +286,26 @@ func TestMaxContenders(t *testing.T) {
 				mu.Lock()
 				order = append(order, i)
 				mu.Unlock()
-				r.check(next.Release(r.ctx))
+				r.Check(next.Release(r.Ctx))
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 		begun := time.Now()
 		_, err := m.Acquire(ctx)
 		cancel()
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		var wait *recipes.WaitError
 		if !errors.As(err, &wait) || !wait.SameClient || time.Since(begun) != time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 2 || q[0].WaitingBehind != 0 || q[1].WaitingBehind != 5 {
 			t.Errorf("queue %+v", q)
 		}
-		_, err = m.TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(h.Release(r.ctx))
+		_, err = m.TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(h.Release(r.Ctx))
 		all.Wait()
 		for i, who := range order {
 			if i != who {
@@ -321,13 +320,13 @@ func TestMaxContenders(t *testing.T) {
 func TestMaxContendersReaders(t *testing.T) {
 	t.Parallel()
 	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
-		l := r.rw(r.connect("a"), append(opts, recipes.WithMaxContenders(2))...)
+		l := r.rw(r.Connect("a"), append(opts, recipes.WithMaxContenders(2))...)
 		var holds []*recipes.Hold
 		for range 5 {
-			holds = append(holds, r.reads(r.ctx, l))
+			holds = append(holds, r.reads(r.Ctx, l))
 		}
 		for _, h := range holds {
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }
@@ -336,13 +335,13 @@ func TestMaxContendersReaders(t *testing.T) {
 func TestMaxContendersClose(t *testing.T) {
 	t.Parallel()
 	maxContenders(t, func(r *rig, opts []recipes.LockOption) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c, append(opts, recipes.WithMaxContenders(1))...)
 		_ = r.held(m)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.check(c.Close())
-		wantErr(t, (<-waits).err, client.ErrClosed)
+		r.Check(c.Close())
+		testrig.WantErr(t, (<-waits).err, client.ErrClosed)
 	})
 }
 
@@ -352,7 +351,7 @@ func TestCrowdKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var doubts int
-		c := r.connect("a", client.WithSessionTimeout(6*time.Second), client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithSessionTimeout(6*time.Second), client.WithObserver(client.Observer{
 			StateChange: func(s client.StateChange) {
 				if s.State == client.Suspended || s.State == client.Lost {
 					doubts++
@@ -370,7 +369,7 @@ func TestCrowdKeepsTheSession(t *testing.T) {
 				default:
 				}
 				time.Sleep(10 * time.Millisecond)
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			})
 		}
 		all.Wait()

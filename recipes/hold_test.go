@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,25 +21,25 @@ type keyType struct{}
 func TestHoldContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		ctx, cancel := context.WithTimeout(context.WithValue(r.ctx, keyType{}, "v"), time.Second)
+		m := r.mutex(r.Connect("a"))
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Ctx, keyType{}, "v"), time.Second)
 		h, err := m.Acquire(ctx)
-		r.check(err)
+		r.Check(err)
 		cancel()
 		time.Sleep(2 * time.Second)
 		hctx := h.Context()
 		if _, has := hctx.Deadline(); has || hctx.Err() != nil || hctx.Value(keyType{}) != "v" {
 			r.Errorf("deadline %v, %v, value %v", has, hctx.Err(), hctx.Value(keyType{}))
 		}
-		r.check(h.Err())
-		n, there := r.srv.Node(h.Path())
+		r.Check(h.Err())
+		n, there := r.Srv.Node(h.Path())
 		if !there || n.Stat.Czxid != h.FencingToken() {
 			r.Errorf("token %d, node %+v", h.FencingToken(), n)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		<-hctx.Done()
-		wantErr(r.T, context.Cause(hctx), recipes.ErrReleased)
-		wantErr(r.T, h.Err(), recipes.ErrReleased)
+		testrig.WantErr(r.T, context.Cause(hctx), recipes.ErrReleased)
+		testrig.WantErr(r.T, h.Err(), recipes.ErrReleased)
 		if errors.Is(h.Err(), recipes.ErrLost) {
 			r.Errorf("%v: it was not lost", h.Err())
 		}
@@ -49,53 +50,53 @@ func TestHoldContext(t *testing.T) {
 func TestReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		m, err := recipes.NewInterProcessMutex(c, "/x/l")
-		r.check(err)
+		r.Check(err)
 		x, err := c.Namespace("x")
-		r.check(err)
+		r.Check(err)
 		same, err := recipes.NewInterProcessMutex(x, "/l")
-		r.check(err)
-		outer, err := m.Acquire(context.WithValue(r.ctx, keyType{}, "outer"))
-		r.check(err)
-		r.srv.ResetCounts()
+		r.Check(err)
+		outer, err := m.Acquire(context.WithValue(r.Ctx, keyType{}, "outer"))
+		r.Check(err)
+		r.Srv.ResetCounts()
 		inner, err := same.Acquire(context.WithValue(outer.Context(), keyType{}, "inner"))
-		r.check(err)
+		r.Check(err)
 		third, err := m.TryAcquire(inner.Context())
-		r.check(err)
-		if n := len(r.srv.Counts()); n != 0 && r.srv.Counts()[zktest.OpPing] == 0 {
-			r.Errorf("re-entry asked the server: %v", r.srv.Counts())
+		r.Check(err)
+		if n := len(r.Srv.Counts()); n != 0 && r.Srv.Counts()[zktest.OpPing] == 0 {
+			r.Errorf("re-entry asked the server: %v", r.Srv.Counts())
 		}
 		if inner.Path() != outer.Path() || third.FencingToken() != outer.FencingToken() || inner.Context().Value(keyType{}) != "inner" {
 			r.Errorf("inner %s, outer %s", inner.Path(), outer.Path())
 		}
 		// In whatever order they are released, the last one frees the lock.
-		r.check(outer.Release(r.ctx))
-		r.check(outer.Release(r.ctx)) // again: counts once
-		r.check(third.Release(r.ctx))
-		wantErr(r.T, outer.Err(), recipes.ErrReleased)
-		r.check(inner.Err())
-		if _, there := r.srv.Node("/ns" + inner.Path()); !there {
+		r.Check(outer.Release(r.Ctx))
+		r.Check(outer.Release(r.Ctx)) // again: counts once
+		r.Check(third.Release(r.Ctx))
+		testrig.WantErr(r.T, outer.Err(), recipes.ErrReleased)
+		r.Check(inner.Err())
+		if _, there := r.Srv.Node("/ns" + inner.Path()); !there {
 			r.Fatal("free although held")
 		}
-		r.check(inner.Close())
-		if _, there := r.srv.Node("/ns" + inner.Path()); there {
+		r.Check(inner.Close())
+		if _, there := r.Srv.Node("/ns" + inner.Path()); there {
 			r.Error("held although free")
 		}
 		// A context of the past is no hold: it queues.
 		again, err := m.Acquire(context.WithoutCancel(inner.Context()))
-		r.check(err)
+		r.Check(err)
 		if again.Path() == inner.Path() || again.FencingToken() <= inner.FencingToken() {
 			r.Errorf("again %s", again.Path())
 		}
 		// Another lock is another lock.
 		other, err := recipes.NewInterProcessMutex(c, "/x/m")
-		r.check(err)
+		r.Check(err)
 		h, err := other.Acquire(again.Context())
-		r.check(err)
-		r.check(h.Release(r.ctx))
-		r.check(again.Release(r.ctx))
-		wantNoGoroutine(r.T)
+		r.Check(err)
+		r.Check(h.Release(r.Ctx))
+		r.Check(again.Release(r.Ctx))
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -103,21 +104,21 @@ func TestReentry(t *testing.T) {
 func TestReentryAfterLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		h := r.held(m)
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		<-h.Context().Done()
 		for _, acquire := range []func(context.Context) (*recipes.Hold, error){m.Acquire, m.TryAcquire} {
 			got, err := acquire(context.WithoutCancel(h.Context()))
-			wantErr(r.T, err, recipes.ErrLost, client.ErrSessionLost)
+			testrig.WantErr(r.T, err, recipes.ErrLost, client.ErrSessionLost)
 			if got != nil {
 				r.Error("entered a lost lock")
 			}
 		}
-		wantErr(r.T, h.Release(r.ctx), recipes.ErrLost)
+		testrig.WantErr(r.T, h.Release(r.Ctx), recipes.ErrLost)
 		fresh := r.held(m) // by another context
-		r.check(fresh.Release(r.ctx))
+		r.Check(fresh.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -126,14 +127,14 @@ func TestReentryAfterLoss(t *testing.T) {
 func TestReleaseIsIdempotent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		for range 5 {
-			r.check(h.Release(r.ctx))
-			r.check(h.Close())
+			r.Check(h.Release(r.Ctx))
+			r.Check(h.Close())
 		}
-		if n := r.srv.Count(zktest.OpDelete); n != 1 {
+		if n := r.Srv.Count(zktest.OpDelete); n != 1 {
 			r.Errorf("%d deletes", n)
 		}
 	})
@@ -175,13 +176,13 @@ func TestReleaseConcurrently(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.AfterFunc(50*time.Millisecond, func() { close(began) })
-		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+		testrig.WantErr(t, h.Release(ctx), context.DeadlineExceeded)
 	})
 	<-began
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+	testrig.WantErr(t, h.Release(ctx), context.DeadlineExceeded)
 	if took := time.Since(start); took > 500*time.Millisecond {
 		t.Errorf("a second Release took %v, its limit was 50ms", took)
 	}
@@ -197,34 +198,34 @@ func TestReleaseConcurrently(t *testing.T) {
 func TestReleaseInTrouble(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+		m := r.mutex(r.Connect("a"))
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.Srv.LoseReply, r.Srv.DropBefore} {
 			h := r.held(m)
 			fault(zktest.Match{Op: zktest.OpDelete})
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 			if line := r.line(); len(line) != 0 {
 				r.Errorf("left: %v", line)
 			}
 		}
 		for name, release := range map[string]func(h *recipes.Hold) error{
-			"limit":         func(h *recipes.Hold) error { return h.Release(r.within(time.Second)) },
-			"Close":         func(h *recipes.Hold) error { time.AfterFunc(time.Second, r.srv.Thaw); return h.Close() },
-			"no limit left": func(h *recipes.Hold) error { return h.Release(r.within(-1)) },
+			"limit":         func(h *recipes.Hold) error { return h.Release(r.Within(time.Second)) },
+			"Close":         func(h *recipes.Hold) error { time.AfterFunc(time.Second, r.Srv.Thaw); return h.Close() },
+			"no limit left": func(h *recipes.Hold) error { return h.Release(r.Within(-1)) },
 		} {
 			h := r.held(m)
-			r.srv.Freeze()
+			r.Srv.Freeze()
 			start := time.Now()
 			err := release(h)
 			if took := time.Since(start); took > time.Second+10*time.Millisecond {
 				r.Errorf("%s: took %v", name, took)
 			}
 			if name != "Close" {
-				wantErr(r.T, err, context.DeadlineExceeded)
+				testrig.WantErr(r.T, err, context.DeadlineExceeded)
 			} else {
-				r.check(err)
+				r.Check(err)
 			}
-			wantErr(r.T, h.Err(), recipes.ErrReleased)
-			r.srv.Thaw()
+			testrig.WantErr(r.T, h.Err(), recipes.ErrReleased)
+			r.Srv.Thaw()
 			r.empty()
 		}
 	})
@@ -235,9 +236,9 @@ func TestReleaseInTrouble(t *testing.T) {
 func TestAcquireCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
-		other := r.mutex(r.connect("b"))
+		other := r.mutex(r.Connect("b"))
 		for _, free := range []bool{true, false} {
 			for step := range 60 {
 				var h *recipes.Hold
@@ -245,7 +246,7 @@ func TestAcquireCancelledAtEveryStep(t *testing.T) {
 					h = r.held(other)
 				}
 				limit := time.Duration(step) * 73 * time.Microsecond
-				ctx, cancel := context.WithTimeout(r.ctx, limit)
+				ctx, cancel := context.WithTimeout(r.Ctx, limit)
 				start := time.Now()
 				got, err := m.Acquire(ctx)
 				if took := time.Since(start); took > limit {
@@ -256,21 +257,21 @@ func TestAcquireCancelledAtEveryStep(t *testing.T) {
 				case err == nil && !free:
 					r.Fatal("two holders")
 				case err == nil:
-					r.check(got.Release(r.ctx))
+					r.Check(got.Release(r.Ctx))
 				default:
-					wantErr(t, err, context.DeadlineExceeded)
+					testrig.WantErr(t, err, context.DeadlineExceeded)
 					var lockErr *recipes.LockError
 					if !errors.As(err, &lockErr) || lockErr.Op != "acquire" || lockErr.Path != dir {
 						r.Errorf("error %#v", err)
 					}
 				}
 				if h != nil {
-					r.check(h.Release(r.ctx))
+					r.Check(h.Release(r.Ctx))
 				}
 			}
 			r.empty()
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -278,13 +279,13 @@ func TestAcquireCancelledAtEveryStep(t *testing.T) {
 func TestHoldString(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		other, err := recipes.NewInterProcessMutex(c, "/other")
-		r.check(err)
+		r.Check(err)
 		pair, err := recipes.NewInterProcessMultiLock(other, r.semaphore(c, 1).Permits(1))
-		r.check(err)
-		both, err := pair.Acquire(r.ctx)
-		r.check(err)
+		r.Check(err)
+		both, err := pair.Acquire(r.Ctx)
+		r.Check(err)
 		h, term := r.held(r.mutex(c)), r.leads(r.latch(c, "a"))
 		for got, want := range map[string]string{
 			fmt.Sprint(h):           fmt.Sprintf("hold of %s, token %d", dir, h.FencingToken()),

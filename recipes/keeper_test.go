@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -91,8 +92,8 @@ func TestMutexOnKeeper(t *testing.T) {
 		begun := time.Now()
 		srv.CutAll()
 		<-first.Context().Done()
-		wantErr(t, context.Cause(first.Context()), recipes.ErrLost, client.ErrSessionLost)
-		wantErr(t, first.Close(), recipes.ErrLost)
+		testrig.WantErr(t, context.Cause(first.Context()), recipes.ErrLost, client.ErrSessionLost)
+		testrig.WantErr(t, first.Close(), recipes.ErrLost)
 		next, err := take(b)
 		if err != nil {
 			t.Fatal(err)

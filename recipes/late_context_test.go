@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -15,15 +16,15 @@ import (
 func TestContextAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		released := r.held(r.mutex(c))
-		r.check(released.Release(r.ctx))
+		r.Check(released.Release(r.Ctx))
 		lost := r.held(r.mutex(c))
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		synctest.Wait()
 		gone := r.held(r.mutex(c))
-		r.check(r.srv.Delete(gone.Path()))
-		wantErr(t, gone.Confirm(r.ctx), recipes.ErrLost)
+		r.Check(r.Srv.Delete(gone.Path()))
+		testrig.WantErr(t, gone.Confirm(r.Ctx), recipes.ErrLost)
 		synctest.Wait()
 		for _, tt := range []struct {
 			of   *recipes.Hold
@@ -37,8 +38,8 @@ func TestContextAfterTheEnd(t *testing.T) {
 			if ctx.Err() == nil {
 				t.Errorf("after %v the context lives", tt.want)
 			}
-			wantErr(t, context.Cause(ctx), tt.want...)
-			wantErr(t, tt.of.Err(), tt.want...)
+			testrig.WantErr(t, context.Cause(ctx), tt.want...)
+			testrig.WantErr(t, tt.of.Err(), tt.want...)
 		}
 		_ = lost.Close() // it was lost
 		_ = gone.Close() // it was lost
@@ -49,12 +50,12 @@ func TestContextAfterTheEnd(t *testing.T) {
 func TestCloseAfterTheAcquiresDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		ctx := r.within(time.Second)
+		m := r.mutex(r.Connect("a"))
+		ctx := r.Within(time.Second)
 		h, err := m.Acquire(ctx)
-		r.check(err)
+		r.Check(err)
 		<-ctx.Done()
-		r.check(h.Close())
+		r.Check(h.Close())
 		r.empty()
 	})
 }

@@ -18,24 +18,24 @@ func TestLazyClient(t *testing.T) {
 		"mutex": func(r *rig, c *client.Client) func() (string, error) {
 			m := r.mutex(c)
 			return func() (string, error) {
-				h, err := m.Acquire(r.ctx)
+				h, err := m.Acquire(r.Ctx)
 				return h.Path(), err
 			}
 		},
 		"several": func(r *rig, c *client.Client) func() (string, error) {
 			second, err := recipes.NewInterProcessMutex(c, "/second")
-			r.check(err)
+			r.Check(err)
 			m, err := recipes.NewInterProcessMultiLock(r.mutex(c), second)
-			r.check(err)
+			r.Check(err)
 			return func() (string, error) {
-				h, err := m.Acquire(r.ctx)
+				h, err := m.Acquire(r.Ctx)
 				return h.Holds()[0].Path(), err
 			}
 		},
 		"semaphore": func(r *rig, c *client.Client) func() (string, error) {
 			s := r.semaphore(c, 1)
 			return func() (string, error) {
-				l, err := s.Acquire(r.ctx, 1)
+				l, err := s.Acquire(r.Ctx, 1)
 				return l.Path(), err
 			}
 		},
@@ -44,16 +44,16 @@ func TestLazyClient(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				const want = "10.0.0.7"
-				r.srv.Client("a").Refuse()
-				acquire := open(r, r.connect("a", client.WithLazyConnect(), client.WithDialer(r.addressed("a"))))
-				time.AfterFunc(time.Minute, func() { r.srv.Client("a").Accept() })
+				r.Srv.Client("a").Refuse()
+				acquire := open(r, r.Connect("a", client.WithLazyConnect(), client.WithDialer(r.addressed("a"))))
+				time.AfterFunc(time.Minute, func() { r.Srv.Client("a").Accept() })
 				begun := time.Now()
 				path, err := acquire()
-				r.check(err)
+				r.Check(err)
 				if took := time.Since(begun); took < time.Minute {
 					r.Errorf("took %v", took)
 				}
-				if n, _ := r.srv.Node(path); string(n.Data) != want {
+				if n, _ := r.Srv.Node(path); string(n.Data) != want {
 					r.Errorf("node %s says %q, want %q", path, n.Data, want)
 				}
 			})
@@ -64,7 +64,7 @@ func TestLazyClient(t *testing.T) {
 // addressed dials from an address as TCP has it.
 func (r *rig) addressed(name string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := r.srv.Client(name).DialContext(ctx, network, address)
+		conn, err := r.Srv.Client(name).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -21,10 +22,10 @@ import (
 func TestMiddleParticipantLeaves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		first := r.leads(r.latch(r.connect("a"), "a"))
-		ctx, cancel := context.WithCancel(r.ctx)
-		middle := r.campaign(ctx, r.latch(r.connect("b"), "b"), 2)
-		last := r.campaign(r.ctx, r.latch(r.connect("c"), "c"), 3)
+		first := r.leads(r.latch(r.Connect("a"), "a"))
+		ctx, cancel := context.WithCancel(r.Ctx)
+		middle := r.campaign(ctx, r.latch(r.Connect("b"), "b"), 2)
+		last := r.campaign(r.Ctx, r.latch(r.Connect("c"), "c"), 3)
 		cancel()
 		if got := <-middle; !errors.Is(got.err, context.Canceled) {
 			r.Errorf("%+v", got)
@@ -35,10 +36,10 @@ func TestMiddleParticipantLeaves(t *testing.T) {
 			r.Errorf("leads beside the first: %+v", got)
 		default:
 		}
-		r.check(first.Close())
+		r.Check(first.Close())
 		got := <-last
-		r.check(got.err)
-		r.check(got.term.Close())
+		r.Check(got.err)
+		r.Check(got.term.Close())
 	})
 }
 
@@ -47,12 +48,12 @@ func TestMiddleParticipantLeaves(t *testing.T) {
 func TestServerGoesAndReturns(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var led [3]chan *recipes.Term
 		done := make(chan error, len(led))
 		for i := range led {
 			led[i] = make(chan *recipes.Term, 10)
-			e := r.latch(r.connect(name(i)), name(i))
+			e := r.latch(r.Connect(name(i)), name(i))
 			go func() {
 				done <- e.Run(ctx, func(ctx context.Context, term *recipes.Term) error {
 					led[i] <- term
@@ -63,25 +64,25 @@ func TestServerGoesAndReturns(t *testing.T) {
 			r.inElection(i + 1)
 		}
 		first := <-led[0]
-		r.srv.Stop()
+		r.Srv.Stop()
 		<-first.Context().Done()
-		time.Sleep(3 * sessionTimeout)
+		time.Sleep(3 * testrig.SessionTimeout)
 		if len(led[0])+len(led[1])+len(led[2]) != 0 {
 			r.Error("a leader without a server")
 		}
-		r.srv.Resume()
+		r.Srv.Resume()
 		var next *recipes.Term
 		select {
 		case next = <-led[0]:
 		case next = <-led[1]:
 		case next = <-led[2]:
-		case <-time.After(3 * sessionTimeout):
+		case <-time.After(3 * testrig.SessionTimeout):
 			r.Fatal("no participant leads")
 		}
-		r.check(next.Err())
+		r.Check(next.Err())
 		cancel()
 		for range led {
-			wantErr(r.T, <-done, context.Canceled)
+			testrig.WantErr(r.T, <-done, context.Canceled)
 		}
 		r.inElection(0)
 	})
@@ -93,24 +94,24 @@ func TestServerGoesAndReturns(t *testing.T) {
 func TestOldNodeDoesNotLead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		first := r.leads(r.latch(r.connect("b"), "b"))
-		waits := r.campaign(r.ctx, r.latch(c, "a"), 2)
-		r.srv.Client("a").Partition()
-		for now := range c.States(r.ctx) {
+		c := r.Connect("a")
+		first := r.leads(r.latch(r.Connect("b"), "b"))
+		waits := r.campaign(r.Ctx, r.latch(c, "a"), 2)
+		r.Srv.Client("a").Partition()
+		for now := range c.States(r.Ctx) {
 			if now.State == client.Lost {
 				break
 			}
 		}
-		r.srv.Client("a").Heal()
-		r.check(first.Close())
+		r.Srv.Client("a").Heal()
+		r.Check(first.Close())
 		got := <-waits
 		if got.term != nil {
 			r.Error("leads by a node of a lost session")
 		}
-		wantErr(t, got.err, client.ErrSessionLost)
+		testrig.WantErr(t, got.err, client.ErrSessionLost)
 		term := r.leads(r.latch(c, "a"))
-		r.check(term.Close())
+		r.Check(term.Close())
 	})
 }
 
@@ -121,10 +122,10 @@ func TestNoLeaderFromFailedRead(t *testing.T) {
 	t.Parallel()
 	for _, op := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} {
 		bubble(t, func(r *rig) {
-			first := r.leads(r.latch(r.connect("a"), "a"))
-			e := r.latch(r.connect("b"), "b")
-			failed := r.srv.Fail(zktest.Match{Client: "b", Op: op, Times: zktest.Always}, zktest.CodeNoAuth)
-			ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+			first := r.leads(r.latch(r.Connect("a"), "a"))
+			e := r.latch(r.Connect("b"), "b")
+			failed := r.Srv.Fail(zktest.Match{Client: "b", Op: op, Times: zktest.Always}, zktest.CodeNoAuth)
+			ctx, cancel := context.WithTimeout(r.Ctx, time.Minute)
 			term, err := e.Campaign(ctx)
 			cancel()
 			if term != nil || err == nil {
@@ -134,8 +135,8 @@ func TestNoLeaderFromFailedRead(t *testing.T) {
 				r.Error("nothing failed")
 			}
 			failed.Remove()
-			r.check(first.Close())
-			r.check(r.leads(e).Close())
+			r.Check(first.Close())
+			r.Check(r.leads(e).Close())
 			r.inElection(0)
 		})
 	}
@@ -146,16 +147,16 @@ func TestNoLeaderFromFailedRead(t *testing.T) {
 func TestPredecessorVanishes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		first := r.leads(r.latch(r.connect("a"), "a"))
-		r.srv.BeforeReply(zktest.Match{Client: "b", Op: zktest.OpGetChildren2}, func(context.Context, zktest.Request) {
-			if err := r.srv.Delete(first.Path()); err != nil {
+		first := r.leads(r.latch(r.Connect("a"), "a"))
+		r.Srv.BeforeReply(zktest.Match{Client: "b", Op: zktest.OpGetChildren2}, func(context.Context, zktest.Request) {
+			if err := r.Srv.Delete(first.Path()); err != nil {
 				r.Error(err)
 			}
 		})
-		term := r.leads(r.latch(r.connect("b"), "b"))
+		term := r.leads(r.latch(r.Connect("b"), "b"))
 		<-first.Context().Done()
-		r.check(term.Close())
-		wantErr(t, first.Close(), recipes.ErrLost)
+		r.Check(term.Close())
+		testrig.WantErr(t, first.Close(), recipes.ErrLost)
 		r.inElection(0)
 	})
 }
@@ -165,21 +166,21 @@ func TestPredecessorVanishes(t *testing.T) {
 func TestNoServerAtStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Stop()
-		c := r.connect("a", client.WithLazyConnect())
+		r.Srv.Stop()
+		c := r.Connect("a", client.WithLazyConnect())
 		e := r.latch(c, "a")
-		_, err := e.Campaign(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err := e.Campaign(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		done := make(chan campaigned, 1)
 		go func() {
-			term, err := e.Campaign(r.ctx)
+			term, err := e.Campaign(r.Ctx)
 			done <- campaigned{term, err}
 		}()
 		time.Sleep(time.Minute)
-		r.srv.Resume()
+		r.Srv.Resume()
 		got := <-done
-		r.check(got.err)
-		r.check(got.term.Close())
+		r.Check(got.err)
+		r.Check(got.term.Close())
 		r.inElection(0)
 	})
 }
@@ -189,19 +190,19 @@ func TestNoServerAtStart(t *testing.T) {
 func TestBlipEndsNoTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		term := r.leads(r.latch(r.connect("a"), "a"))
-		waits := r.campaign(r.ctx, r.latch(r.connect("b"), "b"), 2)
-		before := r.srv.Children(leaders)
-		r.srv.CutAll()
+		term := r.leads(r.latch(r.Connect("a"), "a"))
+		waits := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b"), 2)
+		before := r.Srv.Children(leaders)
+		r.Srv.CutAll()
 		time.Sleep(5 * time.Second)
-		r.check(term.Err())
-		if after := r.srv.Children(leaders); len(after) != len(before) || after[0] != before[0] || after[1] != before[1] {
+		r.Check(term.Err())
+		if after := r.Srv.Children(leaders); len(after) != len(before) || after[0] != before[0] || after[1] != before[1] {
 			r.Errorf("in line: %v, then %v", before, after)
 		}
-		r.check(term.Close())
+		r.Check(term.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.term.Close())
+		r.Check(got.err)
+		r.Check(got.term.Close())
 	})
 }
 
@@ -211,16 +212,16 @@ func TestBlipEndsNoTerm(t *testing.T) {
 func TestKilledLeaderCloses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		term := r.leads(r.latch(c, "a"))
-		waits := r.campaign(r.ctx, r.latch(r.connect("b"), "b"), 2)
-		r.srv.ExpireSession(r.session(c))
-		r.check(c.Close())
-		wantErr(t, term.Err(), recipes.ErrLost)
+		waits := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b"), 2)
+		r.Srv.ExpireSession(r.SessionID(c))
+		r.Check(c.Close())
+		testrig.WantErr(t, term.Err(), recipes.ErrLost)
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		r.inElection(1)
-		r.check(got.term.Close())
+		r.Check(got.term.Close())
 	})
 }
 
@@ -229,9 +230,9 @@ func TestKilledLeaderCloses(t *testing.T) {
 func TestInterruptLeadership(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a")
+		e := r.latch(r.Connect("a"), "a")
 		terms := make(chan *recipes.Term)
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		done := make(chan error, 1)
 		go func() {
 			done <- e.Run(ctx, func(ctx context.Context, term *recipes.Term) error {
@@ -241,13 +242,13 @@ func TestInterruptLeadership(t *testing.T) {
 			})
 		}()
 		first := <-terms
-		r.check(first.Close())
+		r.Check(first.Close())
 		second := <-terms
 		if second.FencingToken() <= first.FencingToken() || second.Path() == first.Path() {
 			r.Error("the same term again")
 		}
 		cancel()
-		wantErr(t, <-done, context.Canceled)
+		testrig.WantErr(t, <-done, context.Canceled)
 		r.inElection(0)
 	})
 }
@@ -257,11 +258,11 @@ func TestInterruptLeadership(t *testing.T) {
 func TestLostBeforeTheFunction(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: leaders + "/", Nth: 2},
-			func(_ context.Context, q zktest.Request) { r.srv.ExpireSession(q.Session) })
-		err := r.latch(c, "a").Do(r.ctx, func(ctx context.Context, term *recipes.Term) error {
-			if _, there := r.srv.Node(term.Path()); !there {
+		c := r.Connect("a")
+		r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: leaders + "/", Nth: 2},
+			func(_ context.Context, q zktest.Request) { r.Srv.ExpireSession(q.Session) })
+		err := r.latch(c, "a").Do(r.Ctx, func(ctx context.Context, term *recipes.Term) error {
+			if _, there := r.Srv.Node(term.Path()); !there {
 				<-ctx.Done() // it is told
 			}
 			return nil
@@ -278,15 +279,15 @@ func TestLostBeforeTheFunction(t *testing.T) {
 func TestReleaseFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		term := r.leads(r.latch(r.connect("a"), "a"))
-		waits := r.campaign(r.ctx, r.latch(r.connect("b"), "b"), 2)
-		r.srv.Client("a").Partition()
-		wantErr(t, term.Release(r.within(time.Second)), context.DeadlineExceeded)
-		wantErr(t, term.Err(), recipes.ErrReleased)
-		r.srv.Client("a").Heal()
+		term := r.leads(r.latch(r.Connect("a"), "a"))
+		waits := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b"), 2)
+		r.Srv.Client("a").Partition()
+		testrig.WantErr(t, term.Release(r.Within(time.Second)), context.DeadlineExceeded)
+		testrig.WantErr(t, term.Err(), recipes.ErrReleased)
+		r.Srv.Client("a").Heal()
 		got := <-waits
-		r.check(got.err)
-		r.check(got.term.Close())
+		r.Check(got.err)
+		r.Check(got.term.Close())
 		r.inElection(0)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,27 +21,27 @@ func TestHandOver(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var all []*recipes.Election
 		for i := range 5 {
-			all = append(all, r.latch(r.connect(name(i)), name(i)))
+			all = append(all, r.latch(r.Connect(name(i)), name(i)))
 		}
 		term := r.leads(all[0])
 		var waits []<-chan campaigned
 		for i, e := range all[1:] {
-			waits = append(waits, r.campaign(r.ctx, e, i+2))
+			waits = append(waits, r.campaign(r.Ctx, e, i+2))
 		}
 		for id, says := range map[string]string{"nobody": `"nobody"; Participants`, "c0": `"c0" is the leader itself`} {
-			err := term.HandOver(r.ctx, id)
-			wantErr(t, err, recipes.ErrNoParticipant)
+			err := term.HandOver(r.Ctx, id)
+			testrig.WantErr(t, err, recipes.ErrNoParticipant)
 			if !strings.Contains(err.Error(), says) {
 				r.Errorf("error %q does not say %q", err, says)
 			}
 		}
-		r.check(term.Err())
-		r.check(term.HandOver(r.ctx, "c3"))
-		wantErr(t, term.Err(), recipes.ErrReleased)
+		r.Check(term.Err())
+		r.Check(term.HandOver(r.Ctx, "c3"))
+		testrig.WantErr(t, term.Err(), recipes.ErrReleased)
 		token := term.FencingToken()
 		for i, want := range []int{2, 3} { // c3, and c4 that stood behind it
 			next := <-waits[want]
-			if r.check(next.err); next.term.FencingToken() <= token {
+			if r.Check(next.err); next.term.FencingToken() <= token {
 				r.Errorf("turn %d: token %d after %d", i, next.term.FencingToken(), token)
 			}
 			token = next.term.FencingToken()
@@ -50,7 +51,7 @@ func TestHandOver(t *testing.T) {
 					r.Errorf("in line: %v", ids)
 				}
 			}
-			r.check(next.term.Close())
+			r.Check(next.term.Close())
 		}
 		for range 2 {
 			var next campaigned
@@ -58,14 +59,14 @@ func TestHandOver(t *testing.T) {
 			case next = <-waits[0]:
 			case next = <-waits[1]:
 			}
-			if r.check(next.err); next.term.FencingToken() <= token {
+			if r.Check(next.err); next.term.FencingToken() <= token {
 				r.Error("a token that does not grow")
 			}
 			token = next.term.FencingToken()
-			r.check(next.term.Close())
+			r.Check(next.term.Close())
 		}
 		r.inElection(0)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -74,25 +75,25 @@ func TestHandOver(t *testing.T) {
 func TestHandOverPassesNoStranger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one, two := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two")
+		one, two := r.latch(r.Connect("a"), "one"), r.latch(r.Connect("b"), "two")
 		term := r.leads(one)
 		java := leaders + "/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-latch-0000000001"
-		made, err := r.connect("java").Create(r.ctx, leaders+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-latch-",
+		made, err := r.Connect("java").Create(r.Ctx, leaders+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-latch-",
 			[]byte("java"), client.Ephemeral(), client.Sequential())
-		if r.check(err); made != java {
+		if r.Check(err); made != java {
 			r.Fatalf("made %s", made)
 		}
-		waits := r.campaign(r.ctx, two, 3)
-		wantErr(t, term.HandOver(r.ctx, "two"), recipes.ErrNotMovable)
-		r.check(term.Err())
-		r.check(term.HandOver(r.ctx, "java"))
+		waits := r.campaign(r.Ctx, two, 3)
+		testrig.WantErr(t, term.HandOver(r.Ctx, "two"), recipes.ErrNotMovable)
+		r.Check(term.Err())
+		r.Check(term.HandOver(r.Ctx, "java"))
 		if ids := r.ids(one); !slices.Equal(ids, []string{"java", "two"}) {
 			r.Errorf("in line: %v", ids)
 		}
-		r.check(r.srv.Delete(java))
+		r.Check(r.Srv.Delete(java))
 		next := <-waits
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 	})
 }
 
@@ -102,19 +103,19 @@ func TestHandOverLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpDelete} {
 		bubble(t, func(r *rig) {
-			one := r.latch(r.connect("a"), "one")
+			one := r.latch(r.Connect("a"), "one")
 			term := r.leads(one)
-			second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
-			third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
-			lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: op, PathPrefix: leaders + "/"})
-			r.check(term.HandOver(r.ctx, "three"))
+			second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "two"), 2)
+			third := r.campaign(r.Ctx, r.latch(r.Connect("c"), "three"), 3)
+			lost := r.Srv.LoseReply(zktest.Match{Client: "a", Op: op, PathPrefix: leaders + "/"})
+			r.Check(term.HandOver(r.Ctx, "three"))
 			if lost.Fired() == 0 {
 				r.Error("nothing was lost")
 			}
 			for _, wait := range []<-chan campaigned{third, second} {
 				next := <-wait
-				r.check(next.err)
-				r.check(next.term.Close())
+				r.Check(next.err)
+				r.Check(next.term.Close())
 			}
 			r.inElection(0)
 		})
@@ -126,21 +127,21 @@ func TestHandOverLostAnswers(t *testing.T) {
 func TestHandOverContextEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		term := r.leads(r.latch(r.connect("a"), "one"))
-		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
+		term := r.leads(r.latch(r.Connect("a"), "one"))
+		second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "two"), 2)
 		node := zktest.Match{Client: "a", PathPrefix: leaders + "/"}
 		node.Op = zktest.OpGetData
-		r.srv.DelayReply(node, 2*time.Second)
-		wantErr(t, term.HandOver(r.within(time.Second), "two"), context.DeadlineExceeded)
-		r.check(term.Err())
+		r.Srv.DelayReply(node, 2*time.Second)
+		testrig.WantErr(t, term.HandOver(r.Within(time.Second), "two"), context.DeadlineExceeded)
+		r.Check(term.Err())
 		time.Sleep(2 * time.Second)
 		node.Op = zktest.OpDelete
-		r.srv.StallReply(node)
-		wantErr(t, term.HandOver(r.within(time.Second), "two"), context.DeadlineExceeded)
-		wantErr(t, term.Err(), recipes.ErrReleased)
+		r.Srv.StallReply(node)
+		testrig.WantErr(t, term.HandOver(r.Within(time.Second), "two"), context.DeadlineExceeded)
+		testrig.WantErr(t, term.Err(), recipes.ErrReleased)
 		next := <-second
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 	})
 }
 
@@ -148,23 +149,23 @@ func TestHandOverContextEnds(t *testing.T) {
 func TestHandOverAfterTheTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one := r.latch(c, "one")
 		term := r.leads(one)
-		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
-		third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
-		r.srv.ExpireSession(r.session(c))
+		second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "two"), 2)
+		third := r.campaign(r.Ctx, r.latch(r.Connect("c"), "three"), 3)
+		r.Srv.ExpireSession(r.SessionID(c))
 		next := <-second
-		r.check(next.err)
-		wantErr(t, term.HandOver(r.ctx, "three"), recipes.ErrLost)
-		wantErr(t, term.Close(), recipes.ErrLost)
-		r.check(next.term.Err())
-		wantErr(t, term.AwaitSuccessor(r.ctx), recipes.ErrLost)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		testrig.WantErr(t, term.HandOver(r.Ctx, "three"), recipes.ErrLost)
+		testrig.WantErr(t, term.Close(), recipes.ErrLost)
+		r.Check(next.term.Err())
+		testrig.WantErr(t, term.AwaitSuccessor(r.Ctx), recipes.ErrLost)
+		r.Check(next.term.Close())
 		last := <-third
-		r.check(last.err)
-		r.check(last.term.Close())
-		wantErr(t, last.term.HandOver(r.ctx, "two"), recipes.ErrReleased)
+		r.Check(last.err)
+		r.Check(last.term.Close())
+		testrig.WantErr(t, last.term.HandOver(r.Ctx, "two"), recipes.ErrReleased)
 	})
 }
 
@@ -173,30 +174,30 @@ func TestHandOverAfterTheTerm(t *testing.T) {
 func TestAwaitSuccessor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one := r.latch(c, "one")
 		term := r.leads(one)
-		wantErr(t, term.AwaitSuccessor(r.within(time.Second)), context.DeadlineExceeded)
-		r.check(term.Err())
-		same := r.campaign(r.ctx, r.latch(c, "same"), 2)
+		testrig.WantErr(t, term.AwaitSuccessor(r.Within(time.Second)), context.DeadlineExceeded)
+		r.Check(term.Err())
+		same := r.campaign(r.Ctx, r.latch(c, "same"), 2)
 		done := make(chan error, 1)
-		go func() { done <- term.AwaitSuccessor(r.ctx) }()
+		go func() { done <- term.AwaitSuccessor(r.Ctx) }()
 		time.Sleep(time.Second)
-		r.check(term.Err()) // one of its own process is no successor
-		other := r.campaign(r.ctx, r.latch(r.connect("b"), "other"), 3)
-		r.check(<-done)
-		r.check(term.Err())
-		r.check(term.Close())
-		wantErr(t, term.AwaitSuccessor(r.ctx), recipes.ErrReleased)
+		r.Check(term.Err()) // one of its own process is no successor
+		other := r.campaign(r.Ctx, r.latch(r.Connect("b"), "other"), 3)
+		r.Check(<-done)
+		r.Check(term.Err())
+		r.Check(term.Close())
+		testrig.WantErr(t, term.AwaitSuccessor(r.Ctx), recipes.ErrReleased)
 		for _, wait := range []<-chan campaigned{same, other} {
 			next := <-wait
-			r.check(next.err)
-			r.check(next.term.Close())
+			r.Check(next.err)
+			r.Check(next.term.Close())
 		}
 		r.inElection(0)
-		if n := r.srv.WatchCount(); n != 0 {
+		if n := r.Srv.WatchCount(); n != 0 {
 			time.Sleep(2 * time.Second)
-			if n = r.srv.WatchCount(); n != 0 {
+			if n = r.Srv.WatchCount(); n != 0 {
 				r.Errorf("%d watches left", n)
 			}
 		}
@@ -209,26 +210,26 @@ func TestPreferred(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		prefer := recipes.WithPreferred("best", "good")
-		first := r.leads(r.latch(r.connect("first"), "first", prefer)) // alone, so it leads
-		one := r.campaign(r.ctx, r.latch(r.connect("a"), "plain", prefer), 2)
-		good := r.campaign(r.ctx, r.latch(r.connect("b"), "good", prefer), 3)
-		ctx, cancel := context.WithCancel(r.ctx)
-		best := r.campaign(ctx, r.latch(r.connect("c"), "best", prefer), 4)
-		r.check(first.Release(r.ctx))
+		first := r.leads(r.latch(r.Connect("first"), "first", prefer)) // alone, so it leads
+		one := r.campaign(r.Ctx, r.latch(r.Connect("a"), "plain", prefer), 2)
+		good := r.campaign(r.Ctx, r.latch(r.Connect("b"), "good", prefer), 3)
+		ctx, cancel := context.WithCancel(r.Ctx)
+		best := r.campaign(ctx, r.latch(r.Connect("c"), "best", prefer), 4)
+		r.Check(first.Release(r.Ctx))
 		next := <-best
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 		next = <-good
-		r.check(next.err)
-		best = r.campaign(ctx, r.latch(r.connect("d"), "best", prefer), 3)
+		r.Check(next.err)
+		best = r.campaign(ctx, r.latch(r.Connect("d"), "best", prefer), 3)
 		cancel() // the preferred one vanishes
 		if got := <-best; !errors.Is(got.err, context.Canceled) {
 			r.Errorf("%+v", got)
 		}
-		r.check(next.term.Close())
+		r.Check(next.term.Close())
 		next = <-one
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 		r.inElection(0)
 	})
 }
@@ -237,18 +238,18 @@ func TestPreferred(t *testing.T) {
 func TestPreferredEachOther(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		first := r.leads(r.latch(r.connect("first"), "first"))
-		one := r.campaign(r.ctx, r.latch(r.connect("a"), "a", recipes.WithPreferred("b", "a")), 2)
-		two := r.campaign(r.ctx, r.latch(r.connect("b"), "b", recipes.WithPreferred("a", "b")), 3)
-		r.check(first.Close())
+		first := r.leads(r.latch(r.Connect("first"), "first"))
+		one := r.campaign(r.Ctx, r.latch(r.Connect("a"), "a", recipes.WithPreferred("b", "a")), 2)
+		two := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b", recipes.WithPreferred("a", "b")), 3)
+		r.Check(first.Close())
 		for range 2 {
 			select {
 			case got := <-one:
-				r.check(got.err)
-				r.check(got.term.Close())
+				r.Check(got.err)
+				r.Check(got.term.Close())
 			case got := <-two:
-				r.check(got.err)
-				r.check(got.term.Close())
+				r.Check(got.err)
+				r.Check(got.term.Close())
 			case <-time.After(10 * time.Second):
 				r.Fatal("no participant leads")
 			}
@@ -261,14 +262,14 @@ func TestPreferredEachOther(t *testing.T) {
 func TestPreferredUnknown(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "plain", recipes.WithPreferred("best"))
+		e := r.latch(r.Connect("a"), "plain", recipes.WithPreferred("best"))
 		first := r.leads(e)
-		waits := r.campaign(r.ctx, r.latch(r.connect("b"), "other", recipes.WithPreferred("best")), 2)
-		r.srv.Fail(zktest.Match{Client: "b", Op: zktest.OpGetData, Nth: 2}, zktest.CodeNoAuth)
-		r.check(first.Close())
+		waits := r.campaign(r.Ctx, r.latch(r.Connect("b"), "other", recipes.WithPreferred("best")), 2)
+		r.Srv.Fail(zktest.Match{Client: "b", Op: zktest.OpGetData, Nth: 2}, zktest.CodeNoAuth)
+		r.Check(first.Close())
 		next := <-waits
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 	})
 }
 
@@ -277,26 +278,26 @@ func TestPreferredUnknown(t *testing.T) {
 func TestHandOverOfALostTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one := r.latch(c, "one")
 		term := r.leads(one)
-		second := r.campaign(r.ctx, r.latch(r.connect("b"), "two"), 2)
-		third := r.campaign(r.ctx, r.latch(r.connect("c"), "three"), 3)
-		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpGetData, PathPrefix: leaders + "/", Nth: 3},
+		second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "two"), 2)
+		third := r.campaign(r.Ctx, r.latch(r.Connect("c"), "three"), 3)
+		r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpGetData, PathPrefix: leaders + "/", Nth: 3},
 			func(context.Context, zktest.Request) {
-				if err := r.srv.Delete(term.Path()); err != nil {
+				if err := r.Srv.Delete(term.Path()); err != nil {
 					r.Error(err)
 				}
 			})
-		wantErr(t, term.HandOver(r.ctx, "three"), recipes.ErrLost)
+		testrig.WantErr(t, term.HandOver(r.Ctx, "three"), recipes.ErrLost)
 		next := <-second
-		r.check(next.err)
+		r.Check(next.err)
 		time.Sleep(time.Second)
-		r.check(next.term.Err())
-		r.check(next.term.Close())
+		r.Check(next.term.Err())
+		r.Check(next.term.Close())
 		last := <-third
-		r.check(last.err)
-		r.check(last.term.Close())
-		wantErr(t, term.Close(), recipes.ErrLost)
+		r.Check(last.err)
+		r.Check(last.term.Close())
+		testrig.WantErr(t, term.Close(), recipes.ErrLost)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -14,8 +15,8 @@ import (
 // nodeOf is the node of the participant with that id.
 func (r *rig) nodeOf(e *recipes.Election, id string) string {
 	r.Helper()
-	all, err := e.Participants(r.ctx)
-	r.check(err)
+	all, err := e.Participants(r.Ctx)
+	r.Check(err)
 	for _, p := range all {
 		if p.ID == id {
 			return p.Path
@@ -30,26 +31,26 @@ func (r *rig) nodeOf(e *recipes.Election, id string) string {
 func TestParticipantLooksAfterItsOwnNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one := r.latch(r.connect("a"), "a")
+		one := r.latch(r.Connect("a"), "a")
 		first := r.leads(one)
-		second := r.campaign(r.ctx, r.latch(r.connect("b"), "b"), 2)
-		third := r.campaign(r.ctx, r.latch(r.connect("c"), "c"), 3)
+		second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b"), 2)
+		third := r.campaign(r.Ctx, r.latch(r.Connect("c"), "c"), 3)
 		for _, id := range []string{"c", "b"} {
-			r.check(r.srv.Delete(r.nodeOf(one, id)))
+			r.Check(r.Srv.Delete(r.nodeOf(one, id)))
 			time.Sleep(100 * time.Millisecond)
 			r.inElection(3)
 		}
-		r.check(first.Close())
+		r.Check(first.Close())
 		for _, wait := range []<-chan campaigned{third, second} {
 			next := <-wait
-			r.check(next.err)
-			r.check(next.term.Close())
+			r.Check(next.err)
+			r.Check(next.term.Close())
 		}
 		r.inElection(0)
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("watches left: %v", r.srv.Watches())
+		if n := r.Srv.WatchCount(); n != 0 {
+			r.Errorf("watches left: %v", r.Srv.Watches())
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -58,22 +59,22 @@ func TestParticipantLooksAfterItsOwnNode(t *testing.T) {
 func TestHandOverEndsWhileItMoves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one := r.latch(r.connect("a"), "a")
+		one := r.latch(r.Connect("a"), "a")
 		term := r.leads(one)
-		second := r.campaign(r.ctx, r.latch(r.connect("b"), "b"), 2)
-		third := r.campaign(r.ctx, r.latch(r.connect("c"), "c"), 3)
-		r.srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpMulti}, 2*time.Second)
-		wantErr(t, term.HandOver(r.within(time.Second), "c"), context.DeadlineExceeded)
-		r.check(term.Err())
+		second := r.campaign(r.Ctx, r.latch(r.Connect("b"), "b"), 2)
+		third := r.campaign(r.Ctx, r.latch(r.Connect("c"), "c"), 3)
+		r.Srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpMulti}, 2*time.Second)
+		testrig.WantErr(t, term.HandOver(r.Within(time.Second), "c"), context.DeadlineExceeded)
+		r.Check(term.Err())
 		r.inElection(3)
 		if ids := r.ids(one); ids[1] != "c" || ids[2] != "b" {
 			r.Errorf("in line: %v", ids)
 		}
-		r.check(term.Close())
+		r.Check(term.Close())
 		for _, wait := range []<-chan campaigned{third, second} {
 			next := <-wait
-			r.check(next.err)
-			r.check(next.term.Close())
+			r.Check(next.err)
+			r.Check(next.term.Close())
 		}
 		r.inElection(0)
 	})
@@ -85,21 +86,21 @@ func TestPreferredThatDies(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		prefer := recipes.WithPreferred("best")
-		first := r.leads(r.latch(r.connect("first"), "first", prefer))
+		first := r.leads(r.latch(r.Connect("first"), "first", prefer))
 		var waits []<-chan campaigned
 		for i := range 3 {
-			waits = append(waits, r.campaign(r.ctx, r.latch(r.connect(name(i)), name(i), prefer), i+2))
+			waits = append(waits, r.campaign(r.Ctx, r.latch(r.Connect(name(i)), name(i), prefer), i+2))
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		start := func(i int) {
 			id := fmt.Sprintf("best%d", i)
-			e := r.latch(r.connect(id), "best", prefer)
+			e := r.latch(r.Connect(id), "best", prefer)
 			go func() { _, _ = e.Campaign(ctx) }()
 			time.Sleep(100 * time.Millisecond)
-			r.srv.Client(id).Partition()
+			r.Srv.Client(id).Partition()
 		}
 		start(0)
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		released := time.Now()
 		led := make(chan campaigned, len(waits))
 		for _, w := range waits {
@@ -109,20 +110,20 @@ func TestPreferredThatDies(t *testing.T) {
 		for i := 1; next.term == nil; i++ {
 			select {
 			case next = <-led:
-				r.check(next.err)
+				r.Check(next.err)
 			case <-time.After(8 * time.Second):
 				start(i)
 			}
 		}
-		if took := time.Since(released); took > sessionTimeout+2*time.Second {
+		if took := time.Since(released); took > testrig.SessionTimeout+2*time.Second {
 			r.Errorf("no leader for %v", took)
 		}
 		cancel()
-		r.check(next.term.Close())
+		r.Check(next.term.Close())
 		for range 2 {
 			next = <-led
-			r.check(next.err)
-			r.check(next.term.Close())
+			r.Check(next.err)
+			r.Check(next.term.Close())
 		}
 	})
 }
@@ -134,40 +135,40 @@ func TestHandOverPassesNoMutex(t *testing.T) {
 	bubble(t, func(r *rig) {
 		selector := func(c *client.Client, id string) *recipes.Election {
 			s, err := recipes.NewLeaderSelector(c, dir, recipes.WithID(id))
-			r.check(err)
+			r.Check(err)
 			return s.Election
 		}
-		c := r.connect("m")
-		term := r.leads(selector(r.connect("a"), "a"))
-		got := acquire(r.ctx, r.mutex(c))
+		c := r.Connect("m")
+		term := r.leads(selector(r.Connect("a"), "a"))
+		got := acquire(r.Ctx, r.mutex(c))
 		for len(r.line()) < 2 {
 			time.Sleep(100 * time.Microsecond)
 		}
 		last := make(chan campaigned, 1)
-		e := selector(r.connect("b"), "b")
+		e := selector(r.Connect("b"), "b")
 		go func() {
-			t, err := e.Campaign(r.ctx)
+			t, err := e.Campaign(r.Ctx)
 			last <- campaigned{t, err}
 		}()
 		for len(r.line()) < 3 {
 			time.Sleep(100 * time.Microsecond)
 		}
-		wantErr(t, term.HandOver(r.ctx, "b"), recipes.ErrNotMovable)
-		r.check(term.Err())
-		r.check(term.Close())
+		testrig.WantErr(t, term.HandOver(r.Ctx, "b"), recipes.ErrNotMovable)
+		r.Check(term.Err())
+		r.Check(term.Close())
 		h := <-got
-		r.check(h.err)
+		r.Check(h.err)
 		time.Sleep(time.Second)
-		r.check(h.hold.Err())
+		r.Check(h.hold.Err())
 		select {
 		case next := <-last:
 			r.Errorf("leads beside the mutex: %+v", next)
 		default:
 		}
-		r.check(h.hold.Close())
+		r.Check(h.hold.Close())
 		next := <-last
-		r.check(next.err)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		r.Check(next.term.Close())
 		r.empty()
 	})
 }

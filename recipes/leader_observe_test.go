@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -23,7 +24,7 @@ type seer struct {
 }
 
 func (r *rig) observe(e *recipes.Election) *seer {
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.Ctx)
 	s := &seer{r, make(chan recipes.Leadership, 100), make(chan error, 100), cancel, make(chan struct{})}
 	go func() {
 		defer close(s.done)
@@ -70,29 +71,27 @@ func (s *seer) want(id string, term *recipes.Term, doubt bool) {
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one, two := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two")
-		s := r.observe(r.latch(r.connect("o"), ""))
+		one, two := r.latch(r.Connect("a"), "one"), r.latch(r.Connect("b"), "two")
+		s := r.observe(r.latch(r.Connect("o"), ""))
 		s.want("", nil, false)
 		first := r.leads(one)
 		s.want("one", first, false)
-		waits := r.campaign(r.ctx, two, 2)
-		r.check(first.Close())
+		waits := r.campaign(r.Ctx, two, 2)
+		r.Check(first.Close())
 		next := <-waits
-		r.check(next.err)
+		r.Check(next.err)
 		s.want("two", next.term, false)
-		r.check(next.term.Close())
+		r.Check(next.term.Close())
 		s.want("", nil, false)
-		r.check(r.srv.Delete(leaders))
+		r.Check(r.Srv.Delete(leaders))
 		again := r.leads(one)
 		s.want("one", again, false)
 		s.stop()
 		<-s.done
-		r.check(again.Close())
+		r.Check(again.Close())
 		time.Sleep(5 * time.Second)
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches left", n)
-		}
-		wantNoGoroutine(t)
+		r.WantNoWatch()
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -103,22 +102,22 @@ func TestObserveGap(t *testing.T) {
 	t.Parallel()
 	for _, long := range []bool{false, true} {
 		bubble(t, func(r *rig) {
-			one, two := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two")
+			one, two := r.latch(r.Connect("a"), "one"), r.latch(r.Connect("b"), "two")
 			first := r.leads(one)
-			waits := r.campaign(r.ctx, two, 2)
-			s := r.observe(r.latch(r.connect("o"), ""))
+			waits := r.campaign(r.Ctx, two, 2)
+			s := r.observe(r.latch(r.Connect("o"), ""))
 			s.want("one", first, false)
-			r.srv.Client("o").Partition()
+			r.Srv.Client("o").Partition()
 			s.want("one", first, true)
-			r.check(first.Close())
+			r.Check(first.Close())
 			next := <-waits
-			r.check(next.err)
+			r.Check(next.err)
 			if long {
-				time.Sleep(3 * sessionTimeout)
+				time.Sleep(3 * testrig.SessionTimeout)
 			}
-			r.srv.Client("o").Heal()
+			r.Srv.Client("o").Heal()
 			s.want("two", next.term, false)
-			r.check(next.term.Close())
+			r.Check(next.term.Close())
 			s.want("", nil, false)
 			s.stop()
 			<-s.done
@@ -131,27 +130,27 @@ func TestObserveGap(t *testing.T) {
 func TestObserveOwnGhost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		e := r.latch(c, "one")
 		term := r.leads(e)
 		s := r.observe(e)
 		s.want("one", term, false)
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		s.want("one", term, true)
-		for now := range c.States(r.ctx) {
+		for now := range c.States(r.Ctx) {
 			if now.State == client.Lost {
 				break
 			}
 		}
-		wantErr(t, term.Err(), recipes.ErrLost)
-		r.srv.Client("a").Heal()
+		testrig.WantErr(t, term.Err(), recipes.ErrLost)
+		r.Srv.Client("a").Heal()
 		now := s.next()
 		for ; !now.Vacant; now = s.next() {
 			if !now.InDoubt {
 				r.Errorf("saw %v", now)
 			}
 		}
-		wantErr(t, term.Close(), recipes.ErrLost)
+		testrig.WantErr(t, term.Close(), recipes.ErrLost)
 		s.stop()
 		<-s.done
 	})
@@ -161,18 +160,18 @@ func TestObserveOwnGhost(t *testing.T) {
 func TestObserveSyncsOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one := r.latch(r.connect("a"), "one")
-		s := r.observe(r.latch(r.connect("o"), ""))
+		one := r.latch(r.Connect("a"), "one")
+		s := r.observe(r.latch(r.Connect("o"), ""))
 		s.want("", nil, false)
 		for connections := 1; connections <= 2; connections++ {
 			for range 3 {
 				term := r.leads(one)
 				s.want("one", term, false)
-				r.check(term.Close())
+				r.Check(term.Close())
 				s.want("", nil, false)
 			}
 			syncs := 0
-			for _, q := range r.srv.Log() {
+			for _, q := range r.Srv.Log() {
 				if q.Op == zktest.OpSync && q.Client == "o" {
 					syncs++
 				}
@@ -180,7 +179,7 @@ func TestObserveSyncsOnce(t *testing.T) {
 			if syncs != connections {
 				r.Errorf("%d syncs on %d connections", syncs, connections)
 			}
-			r.srv.Client("o").Cut()
+			r.Srv.Client("o").Cut()
 			s.want("", nil, true)
 			s.want("", nil, false)
 		}
@@ -193,15 +192,15 @@ func TestObserveSyncsOnce(t *testing.T) {
 func TestObserveUnreadable(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.check(r.srv.Create("/leaders", nil))
-		r.check(r.srv.Create(leaders, nil))
+		r.Check(r.Srv.Create("/leaders", nil))
+		r.Check(r.Srv.Create(leaders, nil))
 		acl := zk.WorldACL(zk.PermAll &^ zk.PermRead)
-		term := r.leads(r.latch(r.connect("a"), "secret", recipes.WithNodeACL(acl...)))
-		s := r.observe(r.latch(r.connect("o"), ""))
+		term := r.leads(r.latch(r.Connect("a"), "secret", recipes.WithNodeACL(acl...)))
+		s := r.observe(r.latch(r.Connect("o"), ""))
 		if now := s.next(); !now.Leader.Unreadable || now.Term != 0 || now.Vacant || now.Leader.Path != term.Path() {
 			r.Errorf("saw %+v", now)
 		}
-		r.check(term.Close())
+		r.Check(term.Close())
 		s.want("", nil, false)
 		s.stop()
 		<-s.done
@@ -213,26 +212,26 @@ func TestObserveUnreadable(t *testing.T) {
 func TestObserveEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("o")
+		c := r.Connect("o")
 		e := r.latch(c, "")
-		for now, err := range e.Observe(r.ctx) {
-			if r.check(err); !now.Vacant {
+		for now, err := range e.Observe(r.Ctx) {
+			if r.Check(err); !now.Vacant {
 				r.Errorf("saw %v", now)
 			}
 			break
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 		s := r.observe(e)
 		s.want("", nil, false)
-		r.check(c.Close())
+		r.Check(c.Close())
 		<-s.done
 		select {
 		case err := <-s.errs:
-			wantErr(t, err, client.ErrClosed)
+			testrig.WantErr(t, err, client.ErrClosed)
 		default:
 			r.Error("it ended without an error")
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -241,15 +240,15 @@ func TestObserveEnds(t *testing.T) {
 func TestNoLeader(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a")
-		_, err := e.Leader(r.ctx)
-		wantErr(t, err, recipes.ErrNoParticipant)
-		all, err := e.Participants(r.ctx)
-		if r.check(err); len(all) != 0 {
+		e := r.latch(r.Connect("a"), "a")
+		_, err := e.Leader(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrNoParticipant)
+		all, err := e.Participants(r.Ctx)
+		if r.Check(err); len(all) != 0 {
 			r.Errorf("%v", all)
 		}
 		var of *recipes.LockError
-		if _, err := e.Leader(r.ctx); !errors.As(err, &of) || of.Path != leaders {
+		if _, err := e.Leader(r.Ctx); !errors.As(err, &of) || of.Path != leaders {
 			r.Errorf("%v", err)
 		}
 	})

@@ -2,42 +2,28 @@ package recipes_test
 
 import (
 	"context"
-	"log/slog"
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/zktest"
 )
 
 // restorable connects a client to the server, and returns what puts a new server with an older
 // history in its place, as when an ensemble is restored from a backup.
 func (r *rig) restorable(name string) (c *client.Client, restore func()) {
 	r.Helper()
-	var on atomic.Pointer[zktest.Server]
-	on.Store(r.srv)
 	for range 100 {
-		r.check(r.srv.Create("/x", nil))
-		r.check(r.srv.Delete("/x"))
+		r.Check(r.Srv.Create("/x", nil))
+		r.Check(r.Srv.Delete("/x"))
 	}
 	time.Sleep(time.Second) // a session's id is made of the time, and no two servers give the same
-	restored := zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
-	c, err := client.Connect(r.ctx, "zk", client.WithSessionTimeout(sessionTimeout), client.WithLogger(slog.New(slog.DiscardHandler)),
-		client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-			return on.Load().Client(name).DialContext(ctx, network, address)
-		}))
-	r.check(err)
-	r.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx) // the test looks at what matters to it
-	})
+	restored := testrig.Server(r.T)
+	c, move := r.Movable(name)
 	return c, func() {
-		on.Store(restored)
-		r.srv.Stop()
+		move(restored)
+		r.Srv.Stop()
 	}
 }
 
@@ -48,24 +34,24 @@ func TestLeadingAfterRestore(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c, restore := r.restorable("a")
 		e, err := recipes.NewLeaderLatch(c, "/e")
-		r.check(err)
-		one, err := e.Campaign(r.ctx)
-		r.check(err)
+		r.Check(err)
+		one, err := e.Campaign(r.Ctx)
+		r.Check(err)
 		if !e.Leading() {
 			r.Error("it does not lead at first")
 		}
 		restore()
 		<-one.Context().Done()
 		_ = one.Close() // the node is lost
-		two, err := e.Campaign(r.ctx)
-		r.check(err)
+		two, err := e.Campaign(r.Ctx)
+		r.Check(err)
 		if two.FencingToken() >= one.FencingToken() {
 			r.Fatalf("tokens %d, %d: it was no older history", one.FencingToken(), two.FencingToken())
 		}
 		if !e.Leading() {
 			r.Error("it leads, and Leading says that it does not")
 		}
-		r.check(two.Close())
+		r.Check(two.Close())
 	})
 }
 
@@ -75,9 +61,9 @@ func TestObserveAfterRestore(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c, restore := r.restorable("a")
 		e, err := recipes.NewLeaderLatch(c, "/e", recipes.WithID("me"))
-		r.check(err)
+		r.Check(err)
 		var seen []recipes.Leadership
-		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Minute)
+		ctx, cancel := context.WithTimeout(r.Ctx, 2*time.Minute)
 		defer cancel()
 		go func() {
 			_ = e.Run(ctx, func(ctx context.Context, _ *recipes.Term) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/retry"
 )
@@ -17,17 +18,17 @@ import (
 func TestRunEndsWithTheLossOfAnotherLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		ran := 0
-		err := r.latch(c, "a").Run(r.ctx, func(context.Context, *recipes.Term) error {
+		err := r.latch(c, "a").Run(r.Ctx, func(context.Context, *recipes.Term) error {
 			ran++
 			h := r.held(r.mutex(c))
-			r.check(r.srv.Delete(h.Path()))
+			r.Check(r.Srv.Delete(h.Path()))
 			<-h.Context().Done()
 			return h.Close()
 		})
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
-		wantNoErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantNoErr(t, err, context.DeadlineExceeded)
 		if ran != 1 {
 			r.Errorf("fn ran %d times", ran)
 		}
@@ -41,15 +42,15 @@ func TestRunGoesOnAfterAPermanentError(t *testing.T) {
 	bubble(t, func(r *rig) {
 		enough := errors.New("enough")
 		ran := 0
-		err := r.latch(r.connect("a"), "a").Run(r.ctx, func(ctx context.Context, term *recipes.Term) error {
+		err := r.latch(r.Connect("a"), "a").Run(r.Ctx, func(ctx context.Context, term *recipes.Term) error {
 			if ran++; ran > 1 {
 				return enough
 			}
-			r.check(r.srv.Delete(term.Path()))
+			r.Check(r.Srv.Delete(term.Path()))
 			<-ctx.Done()
 			return retry.Permanent(ctx.Err())
 		})
-		wantErr(t, err, enough)
+		testrig.WantErr(t, err, enough)
 	})
 }
 
@@ -58,17 +59,17 @@ func TestRunGoesOnAfterAPermanentError(t *testing.T) {
 func TestRunEndsWithTheOuterHold(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c))
 		ran := 0
 		err := r.latch(c, "a").Run(context.WithoutCancel(h.Context()), func(ctx context.Context, _ *recipes.Term) error {
 			if ran++; ran == 1 {
-				r.check(r.srv.Delete(h.Path()))
+				r.Check(r.Srv.Delete(h.Path()))
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
 		if ran != 1 {
 			r.Errorf("led %d times", ran)
 		}
@@ -81,9 +82,9 @@ func TestRunForgetsOldFailures(t *testing.T) {
 	t.Parallel()
 	for _, p := range []retry.Policy{retry.NTimes(2, time.Second), retry.UntilElapsed(time.Minute, time.Second)} {
 		bubble(t, func(r *rig) {
-			first := r.leads(r.latch(r.connect("b"), "b"))
-			c := r.connect("a")
-			ctx, cancel := context.WithCancel(r.ctx)
+			first := r.leads(r.latch(r.Connect("b"), "b"))
+			c := r.Connect("a")
+			ctx, cancel := context.WithCancel(r.Ctx)
 			done := make(chan error, 1)
 			go func() {
 				done <- r.latch(c, "a", recipes.WithCampaignRetry(p)).Run(ctx, func(context.Context, *recipes.Term) error { return nil })
@@ -91,13 +92,13 @@ func TestRunForgetsOldFailures(t *testing.T) {
 			for range 4 {
 				r.inElection(2)
 				time.Sleep(5 * time.Minute)
-				r.srv.ExpireSession(r.session(c))
+				r.Srv.ExpireSession(r.SessionID(c))
 				time.Sleep(5 * time.Second)
 			}
 			r.inElection(2)
 			cancel()
-			wantErr(t, <-done, context.Canceled)
-			r.check(first.Close())
+			testrig.WantErr(t, <-done, context.Canceled)
+			r.Check(first.Close())
 		})
 	}
 }
@@ -111,7 +112,7 @@ func TestRunGoesOnAfterARelease(t *testing.T) {
 		bubble(t, func(r *rig) {
 			enough := errors.New("enough")
 			ran := 0
-			err := r.latch(r.connect("a"), "a").Run(r.ctx, func(ctx context.Context, term *recipes.Term) error {
+			err := r.latch(r.Connect("a"), "a").Run(r.Ctx, func(ctx context.Context, term *recipes.Term) error {
 				if ran++; ran > 1 {
 					return enough
 				}
@@ -119,7 +120,7 @@ func TestRunGoesOnAfterARelease(t *testing.T) {
 				<-ctx.Done()
 				return end(ctx)
 			})
-			wantErr(t, err, enough)
+			testrig.WantErr(t, err, enough)
 			r.inElection(0)
 		})
 	}
@@ -130,25 +131,25 @@ func TestRunGoesOnAfterARelease(t *testing.T) {
 func TestRunHandsOverWhenToldToStop(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a")
-		told, stop := context.WithCancel(r.ctx)
+		e := r.latch(r.Connect("a"), "a")
+		told, stop := context.WithCancel(r.Ctx)
 		var waits [2]<-chan campaigned
 		err := e.Run(told, func(ctx context.Context, term *recipes.Term) error {
 			for i := range waits {
-				waits[i] = r.campaign(r.ctx, r.latch(r.connect(name(i)), name(i)), i+2)
+				waits[i] = r.campaign(r.Ctx, r.latch(r.Connect(name(i)), name(i)), i+2)
 			}
 			stop()
 			<-ctx.Done()
-			wantErr(t, term.AwaitSuccessor(ctx), context.Canceled)
-			r.check(term.AwaitSuccessor(term.Context()))
-			r.check(term.Err())
+			testrig.WantErr(t, term.AwaitSuccessor(ctx), context.Canceled)
+			r.Check(term.AwaitSuccessor(term.Context()))
+			r.Check(term.Err())
 			return term.HandOver(term.Context(), name(1))
 		})
-		wantErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, context.Canceled)
 		for _, i := range []int{1, 0} {
 			next := <-waits[i]
-			r.check(next.err)
-			r.check(next.term.Close())
+			r.Check(next.err)
+			r.Check(next.term.Close())
 		}
 		r.inElection(0)
 	})
@@ -158,7 +159,7 @@ func TestRunHandsOverWhenToldToStop(t *testing.T) {
 func TestLeading(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one, other := r.latch(c, "a"), r.latch(c, "b")
 		want := func(leads bool) {
 			r.Helper()
@@ -169,27 +170,27 @@ func TestLeading(t *testing.T) {
 		want(false)
 		first := r.leads(one)
 		want(true)
-		waits := r.campaign(r.ctx, one, 2)
-		_, err := one.TryCampaign(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		waits := r.campaign(r.Ctx, one, 2)
+		_, err := one.TryCampaign(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		want(true)
-		r.check(first.Close())
+		r.Check(first.Close())
 		next := <-waits
-		r.check(next.err)
+		r.Check(next.err)
 		want(true)
-		wantErr(t, first.Err(), recipes.ErrReleased)
-		r.srv.Partition()
+		testrig.WantErr(t, first.Err(), recipes.ErrReleased)
+		r.Srv.Partition()
 		<-next.term.Context().Done()
 		want(false)
-		r.srv.Heal()
-		wantErr(t, next.term.Close(), recipes.ErrLost)
-		last, err := one.TryCampaign(r.within(time.Minute))
-		r.check(err)
+		r.Srv.Heal()
+		testrig.WantErr(t, next.term.Close(), recipes.ErrLost)
+		last, err := one.TryCampaign(r.Within(time.Minute))
+		r.Check(err)
 		want(true)
-		r.check(r.srv.Delete(last.Path()))
+		r.Check(r.Srv.Delete(last.Path()))
 		<-last.Context().Done()
 		want(false)
-		wantErr(t, last.Close(), recipes.ErrLost)
+		testrig.WantErr(t, last.Close(), recipes.ErrLost)
 		r.inElection(0)
 	})
 }
@@ -198,12 +199,12 @@ func TestLeading(t *testing.T) {
 func TestRunThatEndsBetweenTermsNamesTheElection(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		ctx, cancel := context.WithCancel(r.ctx)
-		latch := r.latch(r.connect("a"), "a")
+		ctx, cancel := context.WithCancel(r.Ctx)
+		latch := r.latch(r.Connect("a"), "a")
 		end := func(context.Context, *recipes.Term) error { cancel(); return nil }
 		for _, err := range []error{latch.Run(ctx, end), latch.Run(ctx, end)} {
 			var of *recipes.LockError
-			if wantErr(t, err, context.Canceled); !errors.As(err, &of) || of.Path != latch.Path() {
+			if testrig.WantErr(t, err, context.Canceled); !errors.As(err, &of) || of.Path != latch.Path() {
 				r.Errorf("the error does not name the election: %v", err)
 			}
 		}
@@ -230,13 +231,13 @@ func TestRunUnderAClientThatCloses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		said := make(chan string, 16)
-		c := r.connect("a", client.WithLogger(slog.New(messages{slog.DiscardHandler, said})))
-		err := r.latch(c, "a").Run(r.ctx, func(ctx context.Context, _ *recipes.Term) error {
+		c := r.Connect("a", client.WithLogger(slog.New(messages{slog.DiscardHandler, said})))
+		err := r.latch(c, "a").Run(r.Ctx, func(ctx context.Context, _ *recipes.Term) error {
 			go func() { _ = c.Close() }()
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		wantErr(t, err, client.ErrClosed)
+		testrig.WantErr(t, err, client.ErrClosed)
 		close(said)
 		for text := range said {
 			r.Errorf("logged %q", text)

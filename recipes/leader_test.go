@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -23,14 +24,14 @@ const leaders = "/leaders/scheduler"
 func (r *rig) latch(c *client.Client, id string, opts ...recipes.ElectionOption) *recipes.Election {
 	r.Helper()
 	l, err := recipes.NewLeaderLatch(c, leaders, append([]recipes.ElectionOption{recipes.WithID(id)}, opts...)...)
-	r.check(err)
+	r.Check(err)
 	return l.Election
 }
 
 func (r *rig) leads(e *recipes.Election) *recipes.Term {
 	r.Helper()
-	t, err := e.Campaign(r.ctx)
-	r.check(err)
+	t, err := e.Campaign(r.Ctx)
+	r.Check(err)
 	return t
 }
 
@@ -55,19 +56,19 @@ func (r *rig) campaign(ctx context.Context, e *recipes.Election, n int) <-chan c
 func (r *rig) inElection(n int) {
 	r.Helper()
 	for range 1000 {
-		if len(r.srv.Children(leaders)) == n {
+		if len(r.Srv.Children(leaders)) == n {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	r.Fatalf("in line: %v, want %d", r.srv.Children(leaders), n)
+	r.Fatalf("in line: %v, want %d", r.Srv.Children(leaders), n)
 }
 
 // ids are the identities of the participants in line, in order.
 func (r *rig) ids(e *recipes.Election) (all []string) {
 	r.Helper()
-	found, err := e.Participants(r.ctx)
-	r.check(err)
+	found, err := e.Participants(r.Ctx)
+	r.Check(err)
 	for _, p := range found {
 		all = append(all, p.ID)
 	}
@@ -79,12 +80,12 @@ func (r *rig) ids(e *recipes.Election) (all []string) {
 func TestLatchNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		one, two := r.latch(a, "one"), r.latch(b, "two")
 		first := r.leads(one)
-		waits := r.campaign(r.ctx, two, 2)
-		all, err := one.Participants(r.ctx)
-		r.check(err)
+		waits := r.campaign(r.Ctx, two, 2)
+		all, err := one.Participants(r.Ctx)
+		r.Check(err)
 		for i, want := range []string{"one", "two"} {
 			p := all[i]
 			if p.ID != want || p.Holder != (i == 0) || p.InDoubt || string(p.Data) != want {
@@ -94,20 +95,20 @@ func TestLatchNodes(t *testing.T) {
 				r.Errorf("node %s", p.Path)
 			}
 		}
-		l, err := two.Leader(r.ctx)
-		if r.check(err); l.ID != "one" || l.Session != r.session(a) || l.FencingToken != first.FencingToken() {
+		l, err := two.Leader(r.Ctx)
+		if r.Check(err); l.ID != "one" || l.Session != r.SessionID(a) || l.FencingToken != first.FencingToken() {
 			r.Errorf("leader %+v", l)
 		}
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		next := <-waits
-		if r.check(next.err); next.term.FencingToken() <= first.FencingToken() {
+		if r.Check(next.err); next.term.FencingToken() <= first.FencingToken() {
 			r.Errorf("token %d after %d", next.term.FencingToken(), first.FencingToken())
 		}
-		_, err = next.term.Guard(r.ctx, client.CreateOp("/guarded", nil))
-		r.check(err)
-		r.check(next.term.Confirm(r.ctx))
-		r.check(next.term.Close())
-		if _, err := next.term.Guard(r.ctx, client.CreateOp("/late", nil)); !errors.Is(err, recipes.ErrReleased) {
+		_, err = next.term.Guard(r.Ctx, client.CreateOp("/guarded", nil))
+		r.Check(err)
+		r.Check(next.term.Confirm(r.Ctx))
+		r.Check(next.term.Close())
+		if _, err := next.term.Guard(r.Ctx, client.CreateOp("/late", nil)); !errors.Is(err, recipes.ErrReleased) {
 			r.Errorf("a guard after the term: %v", err)
 		}
 	})
@@ -117,7 +118,7 @@ func TestLatchNodes(t *testing.T) {
 func TestElectionRefuses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, id := range []string{"__REVOKE__", "me __REVOKE__"} {
 			if _, err := recipes.NewLeaderLatch(c, leaders, recipes.WithID(id)); err == nil {
 				r.Errorf("id %q was taken", id)
@@ -131,7 +132,7 @@ func TestElectionRefuses(t *testing.T) {
 			}
 		}
 		_, err := recipes.NewLeaderLatch(c, leaders, recipes.WithNodeACL())
-		wantErr(t, err, client.ErrInvalidACL)
+		testrig.WantErr(t, err, client.ErrInvalidACL)
 		if _, err := recipes.NewLeaderLatch(nil, leaders); err == nil {
 			r.Error("no client was taken")
 		}
@@ -143,22 +144,22 @@ func TestElectionRefuses(t *testing.T) {
 func TestCampaignWithinTerm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s, err := recipes.NewLeaderSelector(c, dir)
-		r.check(err)
-		term, err := s.TryCampaign(r.ctx)
-		r.check(err)
+		r.Check(err)
+		term, err := s.TryCampaign(r.Ctx)
+		r.Check(err)
 		_, err = s.Campaign(term.Context())
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		_, err = r.mutex(c).Acquire(term.Context())
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		_, err = s.TryCampaign(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(term.Close())
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		_, err = s.TryCampaign(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(term.Close())
 		h := r.held(r.mutex(c))
 		_, err = s.Campaign(h.Context())
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		r.check(h.Close())
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		r.Check(h.Close())
 		r.empty()
 	})
 }
@@ -168,19 +169,19 @@ func TestCampaignWithinTerm(t *testing.T) {
 func TestMixingElections(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		latch, err := recipes.NewLeaderLatch(c, dir)
-		r.check(err)
+		r.Check(err)
 		selector, err := recipes.NewLeaderSelector(c, dir)
-		r.check(err)
+		r.Check(err)
 		rw, err := recipes.NewInterProcessReadWriteLock(c, dir)
-		r.check(err)
+		r.Check(err)
 		sem, err := recipes.NewInterProcessSemaphoreV2(c, dir, 1)
-		r.check(err)
+		r.Check(err)
 		got := func(h recipes.AnyHold, err error) func() {
 			r.Helper()
-			r.check(err)
-			return func() { r.check(h.Close()) }
+			r.Check(err)
+			return func() { r.Check(h.Close()) }
 		}
 		refused := func(what string, err error) {
 			r.Helper()
@@ -188,34 +189,34 @@ func TestMixingElections(t *testing.T) {
 				r.Errorf("%s: %v", what, err)
 			}
 		}
-		done := got(latch.Campaign(r.ctx))
-		_, err = r.mutex(c).Acquire(r.ctx)
+		done := got(latch.Campaign(r.Ctx))
+		_, err = r.mutex(c).Acquire(r.Ctx)
 		refused("mutex beside latch", err)
-		_, err = selector.TryCampaign(r.ctx)
+		_, err = selector.TryCampaign(r.Ctx)
 		refused("selector beside latch", err)
-		_, err = rw.ReadLock().Acquire(r.ctx)
+		_, err = rw.ReadLock().Acquire(r.Ctx)
 		refused("reader beside latch", err)
-		_, err = sem.Acquire(r.ctx, 1)
+		_, err = sem.Acquire(r.Ctx, 1)
 		refused("semaphore beside latch", err)
 		done()
 		for what, take := range map[string]func() (recipes.AnyHold, error){
-			"mutex":    func() (recipes.AnyHold, error) { return r.mutex(c).Acquire(r.ctx) },
-			"selector": func() (recipes.AnyHold, error) { return selector.Campaign(r.ctx) },
-			"writer":   func() (recipes.AnyHold, error) { return rw.WriteLock().Acquire(r.ctx) },
-			"permit":   func() (recipes.AnyHold, error) { return sem.Acquire(r.ctx, 1) },
+			"mutex":    func() (recipes.AnyHold, error) { return r.mutex(c).Acquire(r.Ctx) },
+			"selector": func() (recipes.AnyHold, error) { return selector.Campaign(r.Ctx) },
+			"writer":   func() (recipes.AnyHold, error) { return rw.WriteLock().Acquire(r.Ctx) },
+			"permit":   func() (recipes.AnyHold, error) { return sem.Acquire(r.Ctx, 1) },
 		} {
 			done := got(take())
-			_, err := latch.Campaign(r.ctx)
+			_, err := latch.Campaign(r.Ctx)
 			refused("latch beside "+what, err)
 			done()
 			time.Sleep(10 * time.Second)
 			for _, of := range []string{"/locks", "/leases"} { // until a sweep
-				_ = r.srv.Delete(dir + of)
+				_ = r.Srv.Delete(dir + of)
 			}
 		}
-		done = got(selector.Campaign(r.ctx))
-		_, err = r.mutex(c).TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		done = got(selector.Campaign(r.Ctx))
+		_, err = r.mutex(c).TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		done()
 	})
 }
@@ -230,12 +231,12 @@ func TestRunRotates(t *testing.T) {
 		var order []int
 		var all sync.WaitGroup
 		stop := errors.New("enough")
-		h := r.leads(r.latch(r.connect("first"), "first"))
+		h := r.leads(r.latch(r.Connect("first"), "first"))
 		for i := range participants {
-			e := r.latch(r.connect(name(i)), name(i))
+			e := r.latch(r.Connect(name(i)), name(i))
 			turns := 0
 			all.Go(func() {
-				err := e.Run(r.ctx, func(ctx context.Context, term *recipes.Term) error {
+				err := e.Run(r.Ctx, func(ctx context.Context, term *recipes.Term) error {
 					time.Sleep(10 * time.Millisecond) // the work: longer than it takes to stand in line again
 					mu.Lock()
 					defer mu.Unlock()
@@ -251,7 +252,7 @@ func TestRunRotates(t *testing.T) {
 			})
 			r.inElection(i + 2)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		all.Wait()
 		for round := range rounds {
 			now := slices.Sorted(slices.Values(order[round*participants : (round+1)*participants]))
@@ -267,29 +268,29 @@ func TestRunRotates(t *testing.T) {
 func TestRunGoesOn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		e := r.latch(c, "a")
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var tokens []int64
 		err := e.Run(ctx, func(work context.Context, term *recipes.Term) error {
 			tokens = append(tokens, term.FencingToken())
 			switch len(tokens) {
 			case 1:
-				r.srv.ExpireSession(r.session(c))
+				r.Srv.ExpireSession(r.SessionID(c))
 			case 2:
-				r.check(r.srv.Delete(term.Path()))
+				r.Check(r.Srv.Delete(term.Path()))
 			default:
 				cancel()
 			}
 			<-work.Done()
 			return work.Err()
 		})
-		wantErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, context.Canceled)
 		if len(tokens) != 3 || !slices.IsSorted(tokens) || tokens[0] == tokens[1] || tokens[1] == tokens[2] {
 			r.Errorf("tokens %v", tokens)
 		}
 		r.inElection(0)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -298,11 +299,11 @@ func TestRunGoesOn(t *testing.T) {
 func TestRunPauses(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a", recipes.WithCampaignRetry(retry.NTimes(3, time.Second)))
-		r.srv.Fail(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: zktest.Always}, zktest.CodeNoAuth)
+		e := r.latch(r.Connect("a"), "a", recipes.WithCampaignRetry(retry.NTimes(3, time.Second)))
+		r.Srv.Fail(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: zktest.Always}, zktest.CodeNoAuth)
 		begun := time.Now()
-		err := e.Run(r.ctx, func(context.Context, *recipes.Term) error { return errors.New("led") })
-		wantErr(t, err, client.ErrNoAuth)
+		err := e.Run(r.Ctx, func(context.Context, *recipes.Term) error { return errors.New("led") })
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		if took := time.Since(begun); took < 3*time.Second {
 			r.Errorf("gave up after %v", took)
 		}
@@ -313,14 +314,14 @@ func TestRunPauses(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		e := r.latch(c, "a")
 		led := func(context.Context, *recipes.Term) error { return errors.New("led") }
 		term := r.leads(e)
-		wantErr(t, e.Run(term.Context(), led), recipes.ErrWouldDeadlock)
-		r.check(term.Close())
-		r.check(c.Close())
-		wantErr(t, e.Run(r.ctx, led), client.ErrClosed)
+		testrig.WantErr(t, e.Run(term.Context(), led), recipes.ErrWouldDeadlock)
+		r.Check(term.Close())
+		r.Check(c.Close())
+		testrig.WantErr(t, e.Run(r.Ctx, led), client.ErrClosed)
 	})
 }
 
@@ -329,7 +330,7 @@ func TestRunEnds(t *testing.T) {
 func TestRunContextEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a")
+		e := r.latch(r.Connect("a"), "a")
 		own, stopped := errors.New("own"), errors.New("stopped")
 		for _, tt := range []struct {
 			returns func(ctx context.Context) error
@@ -340,13 +341,13 @@ func TestRunContextEnds(t *testing.T) {
 			{context.Cause, stopped},
 			{func(context.Context) error { return own }, own},
 		} {
-			ctx, stop := context.WithCancelCause(r.ctx)
+			ctx, stop := context.WithCancelCause(r.Ctx)
 			err := e.Run(ctx, func(work context.Context, _ *recipes.Term) error {
 				stop(stopped)
 				<-work.Done()
 				return tt.returns(work)
 			})
-			wantErr(t, err, tt.want)
+			testrig.WantErr(t, err, tt.want)
 		}
 	})
 }
@@ -356,16 +357,16 @@ func TestRunContextEnds(t *testing.T) {
 func TestLeaderNodeDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one, two := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two")
+		one, two := r.latch(r.Connect("a"), "one"), r.latch(r.Connect("b"), "two")
 		first := r.leads(one)
-		waits := r.campaign(r.ctx, two, 2)
-		r.check(r.srv.Delete(first.Path()))
+		waits := r.campaign(r.Ctx, two, 2)
+		r.Check(r.Srv.Delete(first.Path()))
 		<-first.Context().Done()
-		wantErr(t, first.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, first.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
 		next := <-waits
-		r.check(next.err)
-		wantErr(t, first.Release(r.ctx), recipes.ErrLost)
-		r.check(next.term.Close())
+		r.Check(next.err)
+		testrig.WantErr(t, first.Release(r.Ctx), recipes.ErrLost)
+		r.Check(next.term.Close())
 		r.inElection(0)
 	})
 }
@@ -376,28 +377,28 @@ func TestLeaderNodeDeleted(t *testing.T) {
 func TestParticipantNodeDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one, two, three := r.latch(r.connect("a"), "one"), r.latch(r.connect("b"), "two"), r.latch(r.connect("c"), "three")
+		one, two, three := r.latch(r.Connect("a"), "one"), r.latch(r.Connect("b"), "two"), r.latch(r.Connect("c"), "three")
 		first := r.leads(one)
-		second := r.campaign(r.ctx, two, 2)
-		third := r.campaign(r.ctx, three, 3)
-		all, err := one.Participants(r.ctx)
-		r.check(err)
-		r.check(r.srv.Delete(all[1].Path))
-		r.check(first.Release(r.ctx))
+		second := r.campaign(r.Ctx, two, 2)
+		third := r.campaign(r.Ctx, three, 3)
+		all, err := one.Participants(r.Ctx)
+		r.Check(err)
+		r.Check(r.Srv.Delete(all[1].Path))
+		r.Check(first.Release(r.Ctx))
 		next := <-third
-		r.check(next.err)
+		r.Check(next.err)
 		r.inElection(2)
-		for _, n := range r.srv.Children(leaders) {
-			r.check(r.srv.Delete(leaders + "/" + n))
+		for _, n := range r.Srv.Children(leaders) {
+			r.Check(r.Srv.Delete(leaders + "/" + n))
 		}
-		r.check(r.srv.Delete(leaders))
+		r.Check(r.Srv.Delete(leaders))
 		<-next.term.Context().Done()
-		wantErr(t, next.term.Close(), recipes.ErrLost)
+		testrig.WantErr(t, next.term.Close(), recipes.ErrLost)
 		last := <-second
-		if r.check(last.err); last.term.FencingToken() <= next.term.FencingToken() {
+		if r.Check(last.err); last.term.FencingToken() <= next.term.FencingToken() {
 			r.Error("an older token in the new directory")
 		}
-		r.check(last.term.Close())
+		r.Check(last.term.Close())
 		r.inElection(0)
 	})
 }
@@ -406,11 +407,11 @@ func TestParticipantNodeDeleted(t *testing.T) {
 func TestCampaignNoAuth(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		e := r.latch(r.connect("a"), "a", recipes.WithNodeACL(zk.DigestACL(zk.PermAll, "other", "secret")...))
-		term, err := e.Campaign(r.ctx)
+		e := r.latch(r.Connect("a"), "a", recipes.WithNodeACL(zk.DigestACL(zk.PermAll, "other", "secret")...))
+		term, err := e.Campaign(r.Ctx)
 		if err == nil {
 			err = term.Close()
 		}
-		wantErr(t, err, client.ErrNoAuth)
+		testrig.WantErr(t, err, client.ErrNoAuth)
 	})
 }

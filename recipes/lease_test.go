@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,7 +21,7 @@ func (r *rig) told(h *recipes.Hold) {
 	r.Helper()
 	select {
 	case <-h.Context().Done():
-	case <-r.ctx.Done():
+	case <-r.Ctx.Done():
 		r.Fatal("the holder was never told")
 	}
 }
@@ -30,20 +31,20 @@ func (r *rig) told(h *recipes.Hold) {
 func TestHoldDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
+		h := r.held(r.mutex(r.Connect("a")))
 		for range 60 {
 			left := time.Until(h.Deadline())
-			if left < time.Second || left > sessionTimeout {
+			if left < time.Second || left > testrig.SessionTimeout {
 				t.Fatalf("deadline in %v", left)
 			}
 			time.Sleep(777 * time.Millisecond)
 		}
-		again, err := r.mutex(r.connect("b")).TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		again, err := r.mutex(r.Connect("b")).TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		if again != nil {
 			t.Error("held twice")
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		if d := h.Deadline(); !d.IsZero() {
 			t.Errorf("deadline %v after the release", d)
 		}
@@ -56,10 +57,10 @@ func TestHoldDeadline(t *testing.T) {
 func TestHoldEndsBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c))
 		time.Sleep(time.Minute)
-		r.srv.HoldLog() // nothing is committed any more, everything is answered
+		r.Srv.HoldLog() // nothing is committed any more, everything is answered
 		deadline := h.Deadline()
 		r.told(h)
 		var e *client.LeaseExpiredError
@@ -72,20 +73,20 @@ func TestHoldEndsBeforeItsDeadline(t *testing.T) {
 		if len(r.line()) != 1 {
 			t.Error("the node is gone before the holder has stopped")
 		}
-		r.srv.ReleaseLog()
-		s, err := c.Session(r.ctx)
-		r.check(err)
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost, client.ErrLeaseExpired)
+		r.Srv.ReleaseLog()
+		s, err := c.Session(r.Ctx)
+		r.Check(err)
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost, client.ErrLeaseExpired)
 		time.Sleep(time.Second)
 		if len(r.line()) != 0 {
 			t.Error("the node of a lost hold is still there after its release")
 		}
-		r.check(s.Err())
+		r.Check(s.Err())
 		again := r.held(r.mutex(c))
 		if again.FencingToken() <= h.FencingToken() {
 			t.Error("the token did not grow")
 		}
-		r.check(again.Release(r.ctx))
+		r.Check(again.Release(r.Ctx))
 	})
 }
 
@@ -94,27 +95,27 @@ func TestHoldEndsBeforeItsDeadline(t *testing.T) {
 func TestLostHoldStaysLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
-		r.check(r.srv.Create("/x", nil))
-		r.srv.HoldLog()
+		r.Check(r.Srv.Create("/x", nil))
+		r.Srv.HoldLog()
 		r.told(h)
-		r.srv.ReleaseLog()
+		r.Srv.ReleaseLog()
 		synctest.Wait()
 		_, err := m.Acquire(h.Context())
-		wantErr(t, err, recipes.ErrLost)
+		testrig.WantErr(t, err, recipes.ErrLost)
 		_, err = m.TryAcquire(h.Context())
-		wantErr(t, err, recipes.ErrLost)
-		wantErr(t, h.Err(), recipes.ErrLost)
-		wantErr(t, h.Confirm(r.ctx), recipes.ErrLost)
-		_, err = h.Guard(r.ctx, client.SetOp("/x", []byte("late"), client.AnyVersion))
-		wantErr(t, err, recipes.ErrLost)
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost)
-		wantErr(t, h.Close(), recipes.ErrLost)
+		testrig.WantErr(t, err, recipes.ErrLost)
+		testrig.WantErr(t, h.Err(), recipes.ErrLost)
+		testrig.WantErr(t, h.Confirm(r.Ctx), recipes.ErrLost)
+		_, err = h.Guard(r.Ctx, client.SetOp("/x", []byte("late"), client.AnyVersion))
+		testrig.WantErr(t, err, recipes.ErrLost)
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
+		testrig.WantErr(t, h.Close(), recipes.ErrLost)
 		if !h.Deadline().IsZero() {
 			t.Error("a lost hold has a deadline")
 		}
-		if n, _ := r.srv.Node("/x"); len(n.Data) != 0 {
+		if n, _ := r.Srv.Node("/x"); len(n.Data) != 0 {
 			t.Errorf("a lost hold wrote %q", n.Data)
 		}
 	})
@@ -125,22 +126,22 @@ func TestLostHoldStaysLost(t *testing.T) {
 func TestLateGrantIsProved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
-		next := acquire(r.ctx, r.mutex(r.connect("b")))
+		h := r.held(r.mutex(r.Connect("a")))
+		next := acquire(r.Ctx, r.mutex(r.Connect("b")))
 		time.Sleep(10 * time.Minute)
 		var checks atomic.Int32
-		r.srv.OnRequest(func(q zktest.Request) {
+		r.Srv.OnRequest(func(q zktest.Request) {
 			if q.Op == zktest.OpMulti && q.Client == "b" {
 				checks.Add(1)
 			}
 		})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-next
-		r.check(res.err)
-		if left := time.Until(res.hold.Deadline()); left < sessionTimeout/2 || checks.Load() != 1 {
+		r.Check(res.err)
+		if left := time.Until(res.hold.Deadline()); left < testrig.SessionTimeout/2 || checks.Load() != 1 {
 			t.Errorf("deadline in %v after %d checks", left, checks.Load())
 		}
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.hold.Release(r.Ctx))
 	})
 }
 
@@ -148,21 +149,21 @@ func TestLateGrantIsProved(t *testing.T) {
 func TestUnprovedGrantIsNone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
-		ctx, cancel := context.WithCancel(r.ctx)
+		h := r.held(r.mutex(r.Connect("a")))
+		ctx, cancel := context.WithCancel(r.Ctx)
 		defer cancel()
-		next := acquire(ctx, r.mutex(r.connect("b")))
+		next := acquire(ctx, r.mutex(r.Connect("b")))
 		time.Sleep(time.Minute)
-		lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always})
-		r.check(h.Release(r.ctx))
-		r.check(lost.Wait(r.ctx, 1))
+		lost := r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always})
+		r.Check(h.Release(r.Ctx))
+		r.Check(lost.Wait(r.Ctx, 1))
 		time.Sleep(time.Second)
 		if len(next) != 0 {
 			t.Fatalf("granted without proof: %+v", <-next)
 		}
 		cancel()
-		wantErr(t, (<-next).err, context.Canceled)
-		r.srv.ClearRules()
+		testrig.WantErr(t, (<-next).err, context.Canceled)
+		r.Srv.ClearRules()
 		r.empty()
 	})
 }
@@ -171,31 +172,31 @@ func TestUnprovedGrantIsNone(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c))
 		time.Sleep(time.Second)
 		before := h.Deadline()
-		r.check(h.Confirm(r.ctx))
+		r.Check(h.Confirm(r.Ctx))
 		time.Sleep(2 * time.Second)
-		r.check(h.Confirm(r.ctx))
+		r.Check(h.Confirm(r.Ctx))
 		if !h.Deadline().After(before) {
 			t.Error("the deadline did not move")
 		}
-		r.srv.Client("a").Freeze()
-		err := h.Confirm(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		r.Srv.Client("a").Freeze()
+		err := h.Confirm(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if errors.Is(err, recipes.ErrLost) || h.Err() != nil {
 			t.Errorf("no answer passes for a loss: %v", err)
 		}
-		r.srv.Client("a").Thaw()
-		r.srv.DelayEvents(time.Hour)
-		r.check(r.srv.Delete(h.Path()))
-		wantErr(t, h.Confirm(r.ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
-		wantErr(t, h.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
+		r.Srv.Client("a").Thaw()
+		r.Srv.DelayEvents(time.Hour)
+		r.Check(r.Srv.Delete(h.Path()))
+		testrig.WantErr(t, h.Confirm(r.Ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, h.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
 
 		h = r.held(r.mutex(c))
-		r.check(h.Release(r.ctx))
-		wantErr(t, h.Confirm(r.ctx), recipes.ErrReleased)
+		r.Check(h.Release(r.Ctx))
+		testrig.WantErr(t, h.Confirm(r.Ctx), recipes.ErrReleased)
 	})
 }
 
@@ -204,68 +205,68 @@ func TestConfirm(t *testing.T) {
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/x", nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/x", nil))
 		set := func(data string) client.Op { return client.SetOp("/x", []byte(data), client.AnyVersion) }
 		want := func(data string) {
 			t.Helper()
-			if n, _ := r.srv.Node("/x"); string(n.Data) != data {
+			if n, _ := r.Srv.Node("/x"); string(n.Data) != data {
 				t.Errorf("data %q, want %q", n.Data, data)
 			}
 		}
 		h := r.held(r.mutex(c))
-		res, err := h.Guard(r.ctx, set("one"), client.CreateOp("/y", nil))
-		r.check(err)
+		res, err := h.Guard(r.Ctx, set("one"), client.CreateOp("/y", nil))
+		r.Check(err)
 		if len(res) != 2 || res[0].Stat == nil || res[1].Path != "/y" {
 			t.Errorf("results %+v", res)
 		}
 		want("one")
 
 		// A part of the caller's is refused: the caller is told which.
-		_, err = h.Guard(r.ctx, set("two"), client.CreateOp("/y", nil))
+		_, err = h.Guard(r.Ctx, set("two"), client.CreateOp("/y", nil))
 		var refused *client.MultiError
 		if !errors.As(err, &refused) || refused.Index != 1 || !errors.Is(err, zk.ErrNodeExists) || errors.Is(err, recipes.ErrLost) {
 			t.Errorf("error %v", err)
 		}
-		_, err = h.Guard(r.ctx, client.DeleteOp("/none", client.AnyVersion))
+		_, err = h.Guard(r.Ctx, client.DeleteOp("/none", client.AnyVersion))
 		if errors.Is(err, recipes.ErrLost) || !errors.Is(err, zk.ErrNoNode) || h.Err() != nil {
 			t.Errorf("a missing node of the caller's passes for a loss: %v", err)
 		}
 		want("one")
 
 		// No answer: unknown, and not a loss.
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
-		_, err = h.Guard(r.ctx, set("three"))
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
+		_, err = h.Guard(r.Ctx, set("three"))
 		if !client.UnknownOutcome(err) || errors.Is(err, recipes.ErrLost) {
 			t.Errorf("error %v, want an unknown outcome", err)
 		}
 		want("three")
 
 		// The node is gone and the holder has not heard.
-		r.srv.DelayEvents(time.Hour)
-		r.check(r.srv.Delete(h.Path()))
-		_, err = h.Guard(r.ctx, set("four"))
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
-		wantErr(t, h.Err(), recipes.ErrLost)
+		r.Srv.DelayEvents(time.Hour)
+		r.Check(r.Srv.Delete(h.Path()))
+		_, err = h.Guard(r.Ctx, set("four"))
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, h.Err(), recipes.ErrLost)
 		want("three")
 
 		// The session is over and the holder has not heard.
 		h = r.held(r.mutex(c))
-		r.srv.DelayEvents(time.Hour)
-		id := r.session(c)
-		r.srv.Client("a").PartitionReplies()
-		r.srv.ExpireSession(id)
-		_, err = h.Guard(r.ctx, set("five"))
+		r.Srv.DelayEvents(time.Hour)
+		id := r.SessionID(c)
+		r.Srv.Client("a").PartitionReplies()
+		r.Srv.ExpireSession(id)
+		_, err = h.Guard(r.Ctx, set("five"))
 		if err == nil || errors.Is(err, recipes.ErrLost) && client.UnknownOutcome(err) {
 			t.Errorf("error %v", err)
 		}
 		want("three")
-		r.srv.Client("a").Heal()
+		r.Srv.Client("a").Heal()
 
 		h = r.held(r.mutex(c))
-		r.check(h.Release(r.ctx))
-		_, err = h.Guard(r.ctx, set("six"))
-		wantErr(t, err, recipes.ErrReleased)
+		r.Check(h.Release(r.Ctx))
+		_, err = h.Guard(r.Ctx, set("six"))
+		testrig.WantErr(t, err, recipes.ErrReleased)
 		want("three")
 	})
 }
@@ -274,23 +275,23 @@ func TestGuard(t *testing.T) {
 func TestHoldJeopardy(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
+		h := r.held(r.mutex(r.Connect("a")))
 		time.Sleep(10 * time.Second)
 		calm := h.Jeopardy()
-		r.srv.Client("a").Freeze()
+		r.Srv.Client("a").Freeze()
 		select {
 		case <-calm:
 		case <-h.Context().Done():
 			t.Fatal("lost without a warning")
 		}
-		r.srv.Client("a").Thaw()
-		time.Sleep(sessionTimeout / 3)
+		r.Srv.Client("a").Thaw()
+		time.Sleep(testrig.SessionTimeout / 3)
 		select {
 		case <-h.Jeopardy():
 			t.Error("in doubt for good")
 		default:
 		}
-		r.check(h.Err())
-		r.check(h.Release(r.ctx))
+		r.Check(h.Err())
+		r.Check(h.Release(r.Ctx))
 	})
 }

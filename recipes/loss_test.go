@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,15 +20,15 @@ func TestLossWhileHolding(t *testing.T) {
 		lose func(r *rig, c *client.Client, h *recipes.Hold)
 		want error
 	}{
-		"expired":           {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired},
-		"silence":           {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Freeze() }, client.ErrLeaseExpired},
-		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").PartitionReplies() }, client.ErrLeaseExpired},
-		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
-		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted},
+		"expired":           {func(r *rig, c *client.Client, _ *recipes.Hold) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").Partition() }, client.ErrLeaseExpired},
+		"silence":           {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").Freeze() }, client.ErrLeaseExpired},
+		"half silence":      {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").PartitionReplies() }, client.ErrLeaseExpired},
+		"node deleted":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.Check(r.Srv.Delete(h.Path())) }, recipes.ErrNodeDeleted},
+		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Check(r.Srv.Delete(dir)) }, recipes.ErrNodeDeleted},
 		"client closed": {func(r *rig, c *client.Client, _ *recipes.Hold) {
 			go func() { // the order of the two is seen only while the close runs
-				if err := c.CloseContext(r.ctx); err != nil {
+				if err := c.CloseContext(r.Ctx); err != nil {
 					r.Error(err)
 				}
 			}()
@@ -37,10 +38,10 @@ func TestLossWhileHolding(t *testing.T) {
 			t.Run(name+" after "+age.String(), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
+					c := r.Connect("a")
 					h := r.held(r.mutex(c))
 					time.Sleep(age)
-					next := acquire(r.ctx, r.mutex(r.connect("b")))
+					next := acquire(r.Ctx, r.mutex(r.Connect("b")))
 					began := time.Now()
 					tt.lose(r, c, h)
 					var res result
@@ -58,23 +59,23 @@ func TestLossWhileHolding(t *testing.T) {
 							r.Fatal("the holder was never told")
 						}
 					}
-					if took := time.Since(began); took > sessionTimeout {
+					if took := time.Since(began); took > testrig.SessionTimeout {
 						r.Errorf("told after %v", took)
 					}
-					wantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
-					wantErr(t, h.Err(), recipes.ErrLost, tt.want)
-					wantErr(t, h.Release(r.ctx), recipes.ErrLost, tt.want)
-					wantErr(t, h.Close(), recipes.ErrLost)
+					testrig.WantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
+					testrig.WantErr(t, h.Err(), recipes.ErrLost, tt.want)
+					testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost, tt.want)
+					testrig.WantErr(t, h.Close(), recipes.ErrLost)
 					if res.hold == nil {
 						res = <-next
 					}
-					r.check(res.err)
-					r.check(res.hold.Err())
-					r.check(res.hold.Release(r.ctx))
-					r.srv.Client("a").Heal()
-					r.srv.Client("a").Thaw()
+					r.Check(res.err)
+					r.Check(res.hold.Err())
+					r.Check(res.hold.Release(r.Ctx))
+					r.Srv.Client("a").Heal()
+					r.Srv.Client("a").Thaw()
 					r.empty()
-					wantNoGoroutine(r.T)
+					testrig.WantNoGoroutine(r.T, ourFrames)
 				})
 			})
 		}
@@ -88,37 +89,37 @@ func TestLossWhileWaiting(t *testing.T) {
 		lose func(r *rig, c *client.Client)
 		want error
 	}{
-		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
+		"expired": {func(r *rig, c *client.Client) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"silence": {func(r *rig, _ *client.Client) { r.Srv.Client("a").Freeze() }, client.ErrSessionLost},
+		"closed":  {func(r *rig, c *client.Client) { r.Check(c.CloseContext(r.Ctx)) }, client.ErrClosed},
 		"node deleted": {func(r *rig, _ *client.Client) {
-			r.check(r.srv.Delete(dir + "/" + r.second()))
-			r.srv.CutAll() // wakes it
+			r.Check(r.Srv.Delete(dir + "/" + r.second()))
+			r.Srv.CutAll() // wakes it
 		}, recipes.ErrNodeDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				h := r.held(r.mutex(r.connect("holder")))
-				c := r.connect("a")
+				h := r.held(r.mutex(r.Connect("holder")))
+				c := r.Connect("a")
 				m := r.mutex(c)
-				waits := acquire(r.ctx, m)
+				waits := acquire(r.Ctx, m)
 				time.Sleep(time.Second)
 				began := time.Now()
 				tt.lose(r, c)
 				res := <-waits
-				if took := time.Since(began); took > sessionTimeout {
+				if took := time.Since(began); took > testrig.SessionTimeout {
 					r.Errorf("told after %v", took)
 				}
-				wantErr(t, res.err, tt.want)
+				testrig.WantErr(t, res.err, tt.want)
 				if res.hold != nil {
 					r.Error("two holders")
 				}
-				r.check(h.Err())
-				r.check(h.Release(r.ctx))
-				r.srv.Client("a").Thaw()
+				r.Check(h.Err())
+				r.Check(h.Release(r.Ctx))
+				r.Srv.Client("a").Thaw()
 				if name != "closed" { // the client goes on
-					r.check(r.held(m).Release(r.ctx))
+					r.Check(r.held(m).Release(r.Ctx))
 				}
 				r.empty()
 			})
@@ -128,7 +129,7 @@ func TestLossWhileWaiting(t *testing.T) {
 
 // second is the node of the first waiter.
 func (r *rig) second() string {
-	all := r.srv.Children(dir)
+	all := r.Srv.Children(dir)
 	if len(all) != 2 {
 		r.Fatalf("line: %v", all)
 	}
@@ -144,23 +145,23 @@ func (r *rig) second() string {
 func TestExpiryAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
-		r.check(r.held(m).Release(r.ctx))
+		r.Check(r.held(m).Release(r.Ctx))
 		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetChildren2} {
-			id := r.session(c)
-			r.srv.BeforeReply(zktest.Match{Op: op, PathPrefix: dir, Session: id}, func(context.Context, zktest.Request) {
-				r.srv.ExpireSession(id)
+			id := r.SessionID(c)
+			r.Srv.BeforeReply(zktest.Match{Op: op, PathPrefix: dir, Session: id}, func(context.Context, zktest.Request) {
+				r.Srv.ExpireSession(id)
 			})
-			h, err := m.Acquire(r.ctx)
+			h, err := m.Acquire(r.Ctx)
 			if h == nil {
-				wantErr(t, err, client.ErrSessionLost)
+				testrig.WantErr(t, err, client.ErrSessionLost)
 			} else { // it had no place yet, and took one in the next session
-				n, there := r.srv.Node(h.Path())
-				if !there || n.Stat.EphemeralOwner == id || n.Stat.EphemeralOwner != r.session(c) {
+				n, there := r.Srv.Node(h.Path())
+				if !there || n.Stat.EphemeralOwner == id || n.Stat.EphemeralOwner != r.SessionID(c) {
 					r.Errorf("holds a node that is gone or another session's: %+v", n)
 				}
-				r.check(h.Close())
+				r.Check(h.Close())
 			}
 			r.empty()
 		}
@@ -171,21 +172,21 @@ func TestExpiryAtTheGrant(t *testing.T) {
 func TestBlipsAreNoLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
-		waits := acquire(r.ctx, r.mutex(r.connect("b")))
+		h := r.held(r.mutex(r.Connect("a")))
+		waits := acquire(r.Ctx, r.mutex(r.Connect("b")))
 		for range 20 {
-			time.Sleep(sessionTimeout / 4) // more than the longest pause before a dial
-			r.srv.CutAll()
+			time.Sleep(testrig.SessionTimeout / 4) // more than the longest pause before a dial
+			r.Srv.CutAll()
 		}
-		r.check(h.Err())
+		r.Check(h.Err())
 		if line := r.line(); len(line) != 2 {
 			r.Errorf("line: %v", line)
 		}
-		r.srv.CutAll()
-		r.check(h.Release(r.ctx))
+		r.Srv.CutAll()
+		r.Check(h.Release(r.Ctx))
 		res := <-waits
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -195,20 +196,20 @@ func TestBlipsAreNoLoss(t *testing.T) {
 func TestLostRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, op := range []zktest.Op{zktest.OpCreateContainer, zktest.OpCreate, zktest.OpGetChildren2, zktest.OpDelete} {
 				if op == zktest.OpCreateContainer {
-					_ = r.srv.Delete(dir)
+					_ = r.Srv.Delete(dir)
 				}
 				rule := fault(zktest.Match{Op: op, PathPrefix: dir})
 				h := r.held(m)
 				if line := r.line(); len(line) != 1 || h.Path() != dir+"/"+line[0] {
 					r.Errorf("%s of %v lost: hold %s, line %v", name, op, h.Path(), line)
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				if rule.Fired() != 1 {
 					r.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
 				}
@@ -226,10 +227,10 @@ func TestNodeReplacedWhileHolding(t *testing.T) {
 		t.Run("after "+age.String(), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				h := r.held(r.mutex(r.connect("a")))
+				h := r.held(r.mutex(r.Connect("a")))
 				time.Sleep(age)
-				r.check(r.srv.Delete(h.Path()))
-				r.check(r.srv.Create(h.Path(), nil))
+				r.Check(r.Srv.Delete(h.Path()))
+				r.Check(r.Srv.Create(h.Path(), nil))
 				select {
 				case <-h.Context().Done():
 				case <-time.After(time.Second):

@@ -12,18 +12,18 @@ import (
 func TestMultiLockBesideLostHold(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c))
-		r.srv.Client("a").ExpireSession()
+		r.Srv.Client("a").ExpireSession()
 		<-h.Context().Done()
 		time.Sleep(time.Second)
 		m := r.multi(c, "/x", dir, "/y")
-		r.check(r.multiHeld(m).Release(r.ctx))
-		r.srv.ResetCounts()
-		r.check(r.multiHeld(m).Release(r.ctx))
-		if alone := r.srv.Counts()[zktest.OpCreate] + r.srv.Counts()[zktest.OpCreate2]; alone != 0 {
+		r.Check(r.multiHeld(m).Release(r.Ctx))
+		r.Srv.ResetCounts()
+		r.Check(r.multiHeld(m).Release(r.Ctx))
+		if alone := r.Srv.Counts()[zktest.OpCreate] + r.Srv.Counts()[zktest.OpCreate2]; alone != 0 {
 			t.Errorf("%d queues were joined alone, though nobody contends", alone)
 		}
-		_ = h.Release(r.ctx)
+		_ = h.Release(r.Ctx)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -20,8 +21,8 @@ func TestMisuseTexts(t *testing.T) {
 	}{
 		"permits within a lease": {
 			func(r *rig, c *client.Client) error {
-				l, err := r.semaphore(c, 2).Acquire(r.ctx, 1)
-				r.check(err)
+				l, err := r.semaphore(c, 2).Acquire(r.Ctx, 1)
+				r.Check(err)
 				_, err = r.semaphore(c, 2).Acquire(l.Context(), 2)
 				return err
 			}, "recipes: acquire /pools/db: would wait for itself: the caller holds 1 of the 2 permits and asks for 2 more; acquire all of them at once, or release the held ones first",
@@ -29,17 +30,17 @@ func TestMisuseTexts(t *testing.T) {
 		"behind a waiter": {
 			func(r *rig, c *client.Client) error {
 				s := r.semaphore(c, 1)
-				_, err := s.Acquire(r.ctx, 1)
-				r.check(err)
-				go func() { _, _ = s.Acquire(r.ctx, 1) }()
+				_, err := s.Acquire(r.Ctx, 1)
+				r.Check(err)
+				go func() { _, _ = s.Acquire(r.Ctx, 1) }()
 				time.Sleep(time.Second)
-				_, err = s.TryAcquire(r.ctx, 1)
+				_, err = s.TryAcquire(r.Ctx, 1)
 				return err
 			}, "recipes: try to acquire /pools/db: not free: waiter /pools/db/locks/*",
 		},
 		"ended context": {
 			func(r *rig, c *client.Client) error {
-				ctx, cancel := context.WithCancel(r.ctx)
+				ctx, cancel := context.WithCancel(r.Ctx)
 				cancel()
 				_, err := r.mutex(c).Acquire(ctx)
 				return err
@@ -47,7 +48,7 @@ func TestMisuseTexts(t *testing.T) {
 		},
 		"ended context, permits": {
 			func(r *rig, c *client.Client) error {
-				ctx, cancel := context.WithCancel(r.ctx)
+				ctx, cancel := context.WithCancel(r.Ctx)
 				cancel()
 				_, err := r.semaphore(c, 1).TryAcquire(ctx, 1)
 				return err
@@ -56,7 +57,7 @@ func TestMisuseTexts(t *testing.T) {
 		"context of a released hold": {
 			func(r *rig, c *client.Client) error {
 				h := r.held(r.mutex(c))
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				_, err := r.rw(c).ReadLock().Acquire(h.Context())
 				return err
 			}, "recipes: acquire " + dir + ": the context had ended before, with a hold that is released: context canceled: lock released",
@@ -64,15 +65,15 @@ func TestMisuseTexts(t *testing.T) {
 		"several, in a context of a released hold": {
 			func(r *rig, c *client.Client) error {
 				h := r.held(r.mutex(c))
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				_, err := r.multiOf(r.mutex(c)).Acquire(h.Context())
 				return err
 			}, "recipes: acquire " + dir + ": the context had ended before, with a hold that is released: context canceled: lock released",
 		},
 		"upgrade": {
 			func(r *rig, c *client.Client) error {
-				h, err := r.rw(c).ReadLock().Acquire(r.ctx)
-				r.check(err)
+				h, err := r.rw(c).ReadLock().Acquire(r.Ctx)
+				r.Check(err)
 				_, err = r.rw(c).WriteLock().Acquire(h.Context())
 				return err
 			}, "recipes: acquire " + dir + ": would wait for itself: a read hold is not upgraded: release it first (" + dir + "/*)",
@@ -86,18 +87,18 @@ func TestMisuseTexts(t *testing.T) {
 		},
 		"downgrade twice": {
 			func(r *rig, c *client.Client) error {
-				h, err := r.rw(c).WriteLock().Acquire(r.ctx)
-				r.check(err)
-				_, err = h.Downgrade(r.ctx)
-				r.check(err)
-				_, err = h.Downgrade(r.ctx)
-				wantErr(r.T, err, recipes.ErrReleased)
+				h, err := r.rw(c).WriteLock().Acquire(r.Ctx)
+				r.Check(err)
+				_, err = h.Downgrade(r.Ctx)
+				r.Check(err)
+				_, err = h.Downgrade(r.Ctx)
+				testrig.WantErr(r.T, err, recipes.ErrReleased)
 				return err
 			}, "recipes: downgrade " + dir + ": lock released: this write hold was downgraded or released before",
 		},
 		"no contender": {
 			func(r *rig, c *client.Client) error {
-				return r.mutex(c).RequestRelease(r.ctx, recipes.Contender{})
+				return r.mutex(c).RequestRelease(r.Ctx, recipes.Contender{})
 			}, "recipes: request the release of " + dir + ": a contender of another lock: it names no node; take one that Queue has listed",
 		},
 		"ACL without an entry": {
@@ -110,7 +111,7 @@ func TestMisuseTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				text := fmt.Sprint(tt.run(r, r.connect("a")))
+				text := fmt.Sprint(tt.run(r, r.Connect("a")))
 				before, after, _ := strings.Cut(tt.want, "*")
 				if text != tt.want && (before == tt.want || !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after)) {
 					t.Errorf("error %q\nwant  %q", text, tt.want)

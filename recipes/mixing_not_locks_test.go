@@ -43,19 +43,19 @@ func TestMixingNotLocks(t *testing.T) {
 			t.Run(fmt.Sprint(children)+kind, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					r.check(r.srv.Create("/locks", nil))
-					r.check(r.srv.Create(dir, []byte("10.0.0.7")))
+					r.Check(r.Srv.Create("/locks", nil))
+					r.Check(r.Srv.Create(dir, []byte("10.0.0.7")))
 					for _, child := range children {
 						if child != "" {
-							r.check(r.srv.Create(dir+child, nil))
+							r.Check(r.Srv.Create(dir+child, nil))
 						}
 					}
-					wait, try := r.acquirers(r.connect("a"), kind)
+					wait, try := r.acquirers(r.Connect("a"), kind)
 					for _, acquire := range []acquirer{wait, try} {
-						if h, err := acquire(r.within(time.Minute)); err != nil {
+						if h, err := acquire(r.Within(time.Minute)); err != nil {
 							r.Error(err)
 						} else {
-							r.check(h.Close())
+							r.Check(h.Close())
 						}
 					}
 				})
@@ -69,22 +69,22 @@ func TestMixingNotLocks(t *testing.T) {
 func TestMixingSemaphoreOutOfUse(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s, err := recipes.NewInterProcessSemaphoreV2(c, dir, 3)
-		r.check(err)
-		l, err := s.Acquire(r.ctx, 3)
-		r.check(err)
-		r.check(l.Release(r.ctx))
+		r.Check(err)
+		l, err := s.Acquire(r.Ctx, 3)
+		r.Check(err)
+		r.Check(l.Release(r.Ctx))
 		wait, try := r.acquirers(c, "mutex")
 		for _, acquire := range []acquirer{wait, try} {
-			h, err := acquire(r.ctx)
+			h, err := acquire(r.Ctx)
 			r.wantRefused("mutex", h, err, "delete these directories if no semaphore uses them", dir+"/locks and "+dir+"/leases belong to a semaphore:")
 		}
 		time.Sleep(time.Second)
-		r.check(r.srv.Delete(dir + "/leases"))
-		h, err := wait(r.ctx)
-		r.check(err)
-		r.check(h.Close())
+		r.Check(r.Srv.Delete(dir + "/leases"))
+		h, err := wait(r.Ctx)
+		r.Check(err)
+		r.Check(h.Close())
 	})
 }
 
@@ -93,24 +93,24 @@ func TestMixingSemaphoreOutOfUse(t *testing.T) {
 func TestMixingLeasesCostAList(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, path := range []string{"/locks", dir, dir + "/leases", dir + "/leases/config"} {
-			r.check(r.srv.Create(path, nil))
+			r.Check(r.Srv.Create(path, nil))
 		}
 		for _, asked := range []int{0, 1} {
 			for _, kind := range []string{"mutex", "read", "write"} {
 				wait, _ := r.acquirers(c, kind)
 				time.Sleep(time.Minute) // so that the acquire cannot know its place by its number
-				r.srv.ResetCounts()
-				h, err := wait(r.ctx)
-				r.check(err)
-				r.check(h.Close())
-				if n := r.srv.Count(zktest.OpGetChildren2); n != 2 || r.srv.Count(zktest.OpExists) != asked {
-					r.Errorf("an acquire of a %s: %v, want 2 lists and %d looks", kind, r.srv.Counts(), asked)
+				r.Srv.ResetCounts()
+				h, err := wait(r.Ctx)
+				r.Check(err)
+				r.Check(h.Close())
+				if n := r.Srv.Count(zktest.OpGetChildren2); n != 2 || r.Srv.Count(zktest.OpExists) != asked {
+					r.Errorf("an acquire of a %s: %v, want 2 lists and %d looks", kind, r.Srv.Counts(), asked)
 				}
 			}
 			if asked == 0 {
-				r.check(r.srv.Create(dir+"/leases/"+curatorsID+"lease-0000000001", nil)) // persistent: no lease
+				r.Check(r.Srv.Create(dir+"/leases/"+curatorsID+"lease-0000000001", nil)) // persistent: no lease
 			}
 		}
 	})
@@ -121,9 +121,9 @@ func TestMixingLeasesCostAList(t *testing.T) {
 func TestMixingCostsNoRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, path := range []string{"/locks", dir, dir + "/locks", dir + "/config"} {
-			r.check(r.srv.Create(path, nil))
+			r.Check(r.Srv.Create(path, nil))
 		}
 		for _, tt := range []struct {
 			kind          string
@@ -131,16 +131,16 @@ func TestMixingCostsNoRequest(t *testing.T) {
 		}{{"mutex", 1, 1}, {"read", 1, 1}, {"write", 1, 1}, {"semaphore", 4, 3}} {
 			wait, _ := r.acquirers(c, tt.kind)
 			if tt.kind == "semaphore" {
-				r.check(r.srv.Create(dir+"/leases", nil))
+				r.Check(r.Srv.Create(dir+"/leases", nil))
 			}
 			for _, want := range []int{tt.first, tt.second} {
 				time.Sleep(time.Minute) // so that the acquire cannot know its place by its number
-				r.srv.ResetCounts()
-				h, err := wait(r.ctx)
-				r.check(err)
-				r.check(h.Close())
-				if n := r.srv.Count(zktest.OpGetChildren2); n != want || r.srv.Count(zktest.OpExists) != 0 {
-					r.Errorf("an acquire of a %s: %v, want %d lists", tt.kind, r.srv.Counts(), want)
+				r.Srv.ResetCounts()
+				h, err := wait(r.Ctx)
+				r.Check(err)
+				r.Check(h.Close())
+				if n := r.Srv.Count(zktest.OpGetChildren2); n != want || r.Srv.Count(zktest.OpExists) != 0 {
+					r.Errorf("an acquire of a %s: %v, want %d lists", tt.kind, r.Srv.Counts(), want)
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -35,10 +36,10 @@ func (r *rig) numbered(c *client.Client) map[string]struct {
 		all[kind] = way{line, wait, try}
 	}
 	latch, err := recipes.NewLeaderLatch(c, dir)
-	r.check(err)
+	r.Check(err)
 	all["latch"] = way{dir, as(latch.Campaign), as(latch.TryCampaign)}
 	selector, err := recipes.NewLeaderSelector(c, dir)
-	r.check(err)
+	r.Check(err)
 	all["selector"] = way{dir, as(selector.Campaign), as(selector.TryCampaign)}
 	return all
 }
@@ -52,21 +53,21 @@ func TestNumbersAloneAreWaitedFor(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var log bytes.Buffer
-				by := r.numbered(r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))[kind]
-				other := r.connect("b")
+				by := r.numbered(r.Connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))[kind]
+				other := r.Connect("b")
 				number := func() string {
-					path, err := other.Create(r.ctx, by.line+"/", []byte("10.0.0.7"), client.Ephemeral(), client.Sequential(), client.WithParents())
-					r.check(err)
+					path, err := other.Create(r.Ctx, by.line+"/", []byte("10.0.0.7"), client.Ephemeral(), client.Sequential(), client.WithParents())
+					r.Check(err)
 					return path
 				}
 				first, second := number(), number()
 
-				h, err := by.try(r.ctx)
+				h, err := by.try(r.Ctx)
 				var busy *recipes.BusyError
-				if h != nil || !errors.As(err, &busy) || busy.Holder.Path != first || busy.Holder.Session != r.session(other) {
+				if h != nil || !errors.As(err, &busy) || busy.Holder.Path != first || busy.Holder.Session != r.SessionID(other) {
 					r.Fatalf("try: %v, %v; want busy by %s", h, err, first)
 				}
-				h, err = by.wait(r.within(time.Minute))
+				h, err = by.wait(r.Within(time.Minute))
 				var ended *recipes.WaitError
 				if h != nil || !errors.As(err, &ended) || ended.Ahead.Path != second {
 					r.Fatalf("wait: %v, %v; want the end of a wait for %s", h, err, second)
@@ -77,8 +78,8 @@ func TestNumbersAloneAreWaitedFor(t *testing.T) {
 
 				granted := make(chan io.Closer, 1)
 				go func() {
-					h, err := by.wait(r.ctx)
-					r.check(err)
+					h, err := by.wait(r.Ctx)
+					r.Check(err)
 					granted <- h
 				}()
 				time.Sleep(time.Second)
@@ -89,13 +90,13 @@ func TestNumbersAloneAreWaitedFor(t *testing.T) {
 						r.Fatalf("granted while %s stands", gone)
 					default:
 					}
-					r.check(r.srv.Delete(gone))
+					r.Check(r.Srv.Delete(gone))
 					time.Sleep(time.Second)
 				}
 				select {
 				case h := <-granted:
 					r.lives(h)
-					r.check(h.Close())
+					r.Check(h.Close())
 				default:
 					r.Fatalf("not granted, with %s alone in line, which stands behind", later)
 				}
@@ -108,11 +109,11 @@ func TestNumbersAloneAreWaitedFor(t *testing.T) {
 func TestNumbersAloneWithoutASession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		r.check(r.held(m).Release(r.ctx))
-		r.check(r.srv.Create(dir+"/0000000000", nil))
-		_, err := m.Acquire(r.within(time.Minute))
-		wantErr(t, err, context.DeadlineExceeded)
+		m := r.mutex(r.Connect("a"))
+		r.Check(r.held(m).Release(r.Ctx))
+		r.Check(r.Srv.Create(dir+"/0000000000", nil))
+		_, err := m.Acquire(r.Within(time.Minute))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if want := dir + "/0000000000, of no session, so that it stays until it is deleted, "; !strings.Contains(err.Error(), want) {
 			r.Errorf("%v; want %q in it", err, want)
 		}
@@ -124,33 +125,33 @@ func TestNumbersAloneWithoutASession(t *testing.T) {
 func TestNumbersAloneWaitForOurs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
-		other := r.connect("b")
-		node, err := other.Create(r.ctx, dir+"/", nil, client.Ephemeral(), client.Sequential())
-		r.check(err)
-		queue, err := m.Queue(r.ctx)
-		r.check(err)
+		other := r.Connect("b")
+		node, err := other.Create(r.Ctx, dir+"/", nil, client.Ephemeral(), client.Sequential())
+		r.Check(err)
+		queue, err := m.Queue(r.Ctx)
+		r.Check(err)
 		if len(queue) != 2 || !queue[0].Holder || queue[1].Holder || queue[1].Path != node || queue[1].Mode != recipes.ModeExclusive {
 			r.Errorf("queue: %v", queue)
 		}
 		waits := make(chan error, 1)
 		go func() {
-			h, err := m.Acquire(r.ctx)
+			h, err := m.Acquire(r.Ctx)
 			if h != nil {
 				_ = h.Close()
 			}
 			waits <- err
 		}()
 		time.Sleep(time.Second)
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		time.Sleep(time.Second)
 		select {
 		case err := <-waits:
 			r.Fatalf("granted before %s has had its turn: %v", node, err)
 		default:
 		}
-		r.check(other.Delete(r.ctx, node, client.AnyVersion))
-		r.check(<-waits)
+		r.Check(other.Delete(r.Ctx, node, client.AnyVersion))
+		r.Check(<-waits)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -36,31 +37,31 @@ func (r *rig) acquirers(c *client.Client, kind string) (wait, try acquirer) {
 	switch kind {
 	case "mutex":
 		m, err := recipes.NewInterProcessMutex(c, dir)
-		r.check(err)
+		r.Check(err)
 		return as(m.Acquire), as(m.TryAcquire)
 	case "multi-lock":
 		m, err := recipes.NewInterProcessMutex(c, dir)
-		r.check(err)
+		r.Check(err)
 		l, err := recipes.NewInterProcessMultiLock(m)
-		r.check(err)
+		r.Check(err)
 		return as(l.Acquire), as(l.TryAcquire)
 	case "read", "write":
 		l, err := recipes.NewInterProcessReadWriteLock(c, dir)
-		r.check(err)
+		r.Check(err)
 		if kind == "read" {
 			return as(l.ReadLock().Acquire), as(l.ReadLock().TryAcquire)
 		}
 		return as(l.WriteLock().Acquire), as(l.WriteLock().TryAcquire)
 	case "semaphore":
 		s, err := recipes.NewInterProcessSemaphoreV2(c, dir, 1)
-		r.check(err)
+		r.Check(err)
 		one := func(f func(context.Context, int) (*recipes.Lease, error)) acquirer {
 			return as(func(ctx context.Context) (*recipes.Lease, error) { return f(ctx, 1) })
 		}
 		return one(s.Acquire), one(s.TryAcquire)
 	case "semaphore mutex":
 		m, err := recipes.NewInterProcessSemaphoreMutex(c, dir)
-		r.check(err)
+		r.Check(err)
 		return as(m.Acquire), as(m.TryAcquire)
 	}
 	r.Fatalf("what is a %s?", kind)
@@ -101,13 +102,13 @@ func TestMixingOurOwn(t *testing.T) {
 			t.Run(first+"/"+second, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					hold, _ := r.acquirers(r.connect("a"), first)
-					b := r.connect("b")
+					hold, _ := r.acquirers(r.Connect("a"), first)
+					b := r.Connect("b")
 					wait, try := r.acquirers(b, second)
-					held, err := hold(r.ctx)
-					r.check(err)
+					held, err := hold(r.Ctx)
+					r.Check(err)
 					for name, acquire := range map[string]acquirer{"acquire": wait, "try": try} {
-						h, err := acquire(r.within(time.Minute))
+						h, err := acquire(r.Within(time.Minute))
 						switch {
 						case waitsIn[first] != waitsIn[second]:
 							node := "-" // in the name of one of its nodes
@@ -116,24 +117,24 @@ func TestMixingOurOwn(t *testing.T) {
 							}
 							r.wantRefused(name, h, err, waitsIn[first], node)
 						case first == "read" && second == "read":
-							r.check(err)
-							r.check(h.Close())
+							r.Check(err)
+							r.Check(h.Close())
 						case name == "acquire":
-							wantErr(t, err, context.DeadlineExceeded)
+							testrig.WantErr(t, err, context.DeadlineExceeded)
 						default:
-							wantErr(t, err, recipes.ErrBusy)
+							testrig.WantErr(t, err, recipes.ErrBusy)
 						}
 					}
 					r.lives(held)
 					time.Sleep(time.Second)
-					r.check(held.Close())
-					for _, child := range r.srv.Children(dir) { // as the server's sweep does
-						r.check(r.srv.Delete(dir + "/" + child))
+					r.Check(held.Close())
+					for _, child := range r.Srv.Children(dir) { // as the server's sweep does
+						r.Check(r.Srv.Delete(dir + "/" + child))
 					}
 					for _, acquire := range []acquirer{wait, try} {
-						h, err := acquire(r.ctx)
-						r.check(err)
-						r.check(h.Close())
+						h, err := acquire(r.Ctx)
+						r.Check(err)
+						r.Check(h.Close())
 					}
 				})
 			})
@@ -183,37 +184,37 @@ func TestMixingStrangers(t *testing.T) {
 			t.Run(s.name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
-					node, err := c.Create(r.ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential(), client.WithParents())
-					r.check(err)
+					c := r.Connect("a")
+					node, err := c.Create(r.Ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential(), client.WithParents())
+					r.Check(err)
 					_, try := r.acquirers(c, kind)
 					wait, _ := r.acquirers(c, kind) // which knows nothing of the refusal
-					r.srv.ResetCounts()
-					h, err := try(r.ctx)
+					r.Srv.ResetCounts()
+					h, err := try(r.Ctx)
 					r.wantRefused("try", h, err, "a "+s.recipe+" of "+s.library+":", node)
-					if n := r.srv.Count(zktest.OpGetChildren2); n != 1 || r.srv.Count(zktest.OpCreate) != 0 || r.srv.Count(zktest.OpGetData) != 0 {
-						r.Errorf("try: %v", r.srv.Counts())
+					if n := r.Srv.Count(zktest.OpGetChildren2); n != 1 || r.Srv.Count(zktest.OpCreate) != 0 || r.Srv.Count(zktest.OpGetData) != 0 {
+						r.Errorf("try: %v", r.Srv.Counts())
 					}
-					r.srv.ResetCounts()
-					h, err = wait(r.ctx)
+					r.Srv.ResetCounts()
+					h, err = wait(r.Ctx)
 					r.wantRefused("acquire", h, err, "a "+s.recipe+" of "+s.library+":", node)
-					if n := r.srv.Count(zktest.OpGetChildren2); n != 1 || r.srv.Count(zktest.OpGetData) != 0 || r.srv.Count(zktest.OpExists) != 0 {
-						r.Errorf("acquire: %v", r.srv.Counts())
+					if n := r.Srv.Count(zktest.OpGetChildren2); n != 1 || r.Srv.Count(zktest.OpGetData) != 0 || r.Srv.Count(zktest.OpExists) != 0 {
+						r.Errorf("acquire: %v", r.Srv.Counts())
 					}
-					if left := r.srv.Children(dir); len(left) != 1 { // when the acquire has returned
+					if left := r.Srv.Children(dir); len(left) != 1 { // when the acquire has returned
 						r.Errorf("left behind: %v", left)
 					}
-					r.srv.ResetCounts()
-					h, err = wait(r.ctx)
+					r.Srv.ResetCounts()
+					h, err = wait(r.Ctx)
 					r.wantRefused("again", h, err, "a "+s.recipe+" of "+s.library+":", node)
-					if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); n != 0 {
+					if n := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpMulti); n != 0 {
 						r.Errorf("a lock that was refused makes %d nodes before it looks", n)
 					}
-					r.check(r.srv.Delete(node))
+					r.Check(r.Srv.Delete(node))
 					for _, acquire := range []acquirer{wait, try} {
-						h, err := acquire(r.ctx)
-						r.check(err)
-						r.check(h.Close())
+						h, err := acquire(r.Ctx)
+						r.Check(err)
+						r.Check(h.Close())
 					}
 				})
 			})
@@ -233,39 +234,39 @@ func TestMixingComesLater(t *testing.T) {
 			t.Run(s.name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					holder, _ := r.acquirers(r.connect("a"), "write")
+					holder, _ := r.acquirers(r.Connect("a"), "write")
 					if kind != "read" { // a reader waits behind a writer
-						holder, _ = r.acquirers(r.connect("a"), kind)
+						holder, _ = r.acquirers(r.Connect("a"), kind)
 					}
-					wait, try := r.acquirers(r.connect("b"), kind)
+					wait, try := r.acquirers(r.Connect("b"), kind)
 					if strings.HasPrefix(kind, "semaphore") { // a value that has looked before
-						h, err := wait(r.ctx)
-						r.check(err)
-						r.check(h.Close())
+						h, err := wait(r.Ctx)
+						r.Check(err)
+						r.Check(h.Close())
 					}
-					held, err := holder(r.ctx)
-					r.check(err)
+					held, err := holder(r.Ctx)
+					r.Check(err)
 					waited := make(chan error, 1)
 					go func() {
-						h, err := wait(r.ctx)
+						h, err := wait(r.Ctx)
 						if h != nil {
 							_ = h.Close()
 						}
 						waited <- err
 					}()
 					time.Sleep(time.Second)
-					c := r.connect("c")
-					node, err := c.Create(r.ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential())
-					r.check(err)
+					c := r.Connect("c")
+					node, err := c.Create(r.Ctx, dir+"/"+s.child, nil, client.Ephemeral(), client.Sequential())
+					r.Check(err)
 					time.Sleep(time.Minute)
 					r.lives(held)
-					r.check(held.Close())
+					r.Check(held.Close())
 					if err := <-waited; kind == "write" || strings.HasPrefix(kind, "semaphore") { // its turn needs a look
-						wantErr(t, err, recipes.ErrForeignLock)
+						testrig.WantErr(t, err, recipes.ErrForeignLock)
 					} else {
-						r.check(err) // directly behind the holder, and so granted without a look
+						r.Check(err) // directly behind the holder, and so granted without a look
 					}
-					h, err := try(r.ctx)
+					h, err := try(r.Ctx)
 					r.wantRefused("later", h, err, s.recipe, node)
 				})
 			})
@@ -277,18 +278,18 @@ func TestMixingComesLater(t *testing.T) {
 func TestTwoRecipesOfOneClientOnOnePath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m, l := r.mutex(c), r.rw(c)
 		for range 4 {
-			r.check(r.held(m).Release(r.ctx))
+			r.Check(r.held(m).Release(r.Ctx))
 		}
 		h := r.held(m)
-		ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Minute)
 		defer cancel()
 		_, err := l.WriteLock().Acquire(ctx)
-		wantErr(t, err, recipes.ErrForeignLock)
+		testrig.WantErr(t, err, recipes.ErrForeignLock)
 		_, err = l.ReadLock().Acquire(ctx)
-		wantErr(t, err, recipes.ErrForeignLock)
-		r.check(h.Release(r.ctx))
+		testrig.WantErr(t, err, recipes.ErrForeignLock)
+		r.Check(h.Release(r.Ctx))
 	})
 }

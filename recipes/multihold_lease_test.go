@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -18,13 +19,13 @@ func (r *rig) ofClients(paths []string, clients ...*client.Client) *recipes.Mult
 	locks := make([]recipes.Lock, len(clients))
 	for i, c := range clients {
 		m, err := recipes.NewInterProcessMutex(c, paths[i])
-		r.check(err)
+		r.Check(err)
 		locks[i] = m
 	}
 	m, err := recipes.NewInterProcessMultiLock(locks...)
-	r.check(err)
-	h, err := m.Acquire(r.ctx)
-	r.check(err)
+	r.Check(err)
+	h, err := m.Acquire(r.Ctx)
+	r.Check(err)
 	return h
 }
 
@@ -32,10 +33,10 @@ func (r *rig) ofClients(paths []string, clients ...*client.Client) *recipes.Mult
 func TestMultiHoldDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.ofClients([]string{"/x", "/y"}, r.connect("a"), r.connect("b"))
+		h := r.ofClients([]string{"/x", "/y"}, r.Connect("a"), r.Connect("b"))
 		time.Sleep(time.Minute)
-		r.srv.Client("b").Freeze()
-		time.Sleep(sessionTimeout / 4)
+		r.Srv.Client("b").Freeze()
+		time.Sleep(testrig.SessionTimeout / 4)
 		a, b := h.Holds()[0].Deadline(), h.Holds()[1].Deadline()
 		if got := h.Deadline(); !b.Before(a) || got.Sub(b).Abs() > time.Millisecond {
 			t.Errorf("deadline %v, want the earlier of %v and %v", got, a, b)
@@ -47,8 +48,8 @@ func TestMultiHoldDeadline(t *testing.T) {
 		if !h.Deadline().IsZero() {
 			t.Error("a lost hold has a deadline")
 		}
-		r.srv.Client("b").Thaw()
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+		r.Srv.Client("b").Thaw()
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
 		r.nothingIn("/x", "/y")
 	})
 }
@@ -61,14 +62,14 @@ func TestMultiHoldJeopardy(t *testing.T) {
 		t.Run(shaken, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				h := r.ofClients([]string{"/x", "/y"}, r.connect("a"), r.connect("b"))
+				h := r.ofClients([]string{"/x", "/y"}, r.Connect("a"), r.Connect("b"))
 				time.Sleep(10 * time.Second)
 				calm := h.Jeopardy()
 				if calm != h.Jeopardy() {
 					t.Error("a channel, and goroutines, for each call")
 				}
 				for range 3 {
-					r.srv.Client(shaken).Freeze()
+					r.Srv.Client(shaken).Freeze()
 					select {
 					case <-calm:
 					case <-h.Context().Done():
@@ -79,8 +80,8 @@ func TestMultiHoldJeopardy(t *testing.T) {
 					default:
 						t.Error("asked in the midst of the doubt there is none")
 					}
-					r.srv.Client(shaken).Thaw()
-					time.Sleep(sessionTimeout / 3)
+					r.Srv.Client(shaken).Thaw()
+					time.Sleep(testrig.SessionTimeout / 3)
 					calm = h.Jeopardy()
 					select {
 					case <-calm:
@@ -88,7 +89,7 @@ func TestMultiHoldJeopardy(t *testing.T) {
 					default:
 					}
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			})
 		})
 	}
@@ -98,18 +99,18 @@ func TestMultiHoldJeopardy(t *testing.T) {
 func TestMultiHoldJeopardyAskedLate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.ofClients([]string{"/x", "/y"}, r.connect("a"), r.connect("b"))
+		h := r.ofClients([]string{"/x", "/y"}, r.Connect("a"), r.Connect("b"))
 		time.Sleep(10 * time.Second)
 		doubt := h.Holds()[1].Jeopardy()
-		r.srv.Client("b").Freeze()
+		r.Srv.Client("b").Freeze()
 		<-doubt
 		select {
 		case <-h.Jeopardy():
 		default:
 			t.Error("in doubt, and not told")
 		}
-		r.srv.Client("b").Thaw()
-		r.check(h.Release(r.ctx))
+		r.Srv.Client("b").Thaw()
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -117,27 +118,27 @@ func TestMultiHoldJeopardyAskedLate(t *testing.T) {
 func TestMultiHoldConfirm(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.ofClients([]string{"/x", "/y"}, r.connect("a"), r.connect("b"))
+		h := r.ofClients([]string{"/x", "/y"}, r.Connect("a"), r.Connect("b"))
 		time.Sleep(time.Second)
-		r.check(h.Confirm(r.ctx))
-		r.srv.Client("b").Freeze()
-		err := h.Confirm(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		r.Check(h.Confirm(r.Ctx))
+		r.Srv.Client("b").Freeze()
+		err := h.Confirm(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if errors.Is(err, recipes.ErrLost) || h.Err() != nil {
 			t.Errorf("no answer passes for a loss: %v", err)
 		}
-		r.srv.Client("b").Thaw()
-		r.srv.DelayEvents(time.Hour)
-		r.check(r.srv.Delete(h.Holds()[1].Path()))
-		err = h.Confirm(r.ctx)
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		r.Srv.Client("b").Thaw()
+		r.Srv.DelayEvents(time.Hour)
+		r.Check(r.Srv.Delete(h.Holds()[1].Path()))
+		err = h.Confirm(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
 		var which *recipes.LockError
 		if !errors.As(err, &which) || which.Path != "/y" {
 			t.Errorf("error %v, want one that names /y", err)
 		}
-		wantErr(t, h.Err(), recipes.ErrLost)
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost)
-		wantErr(t, h.Confirm(r.ctx), recipes.ErrLost)
+		testrig.WantErr(t, h.Err(), recipes.ErrLost)
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
+		testrig.WantErr(t, h.Confirm(r.Ctx), recipes.ErrLost)
 		r.nothingIn("/x", "/y")
 	})
 }
@@ -156,63 +157,63 @@ func TestMultiHoldGuard(t *testing.T) {
 
 func (r *rig) guardsAll(lost int) {
 	r.Helper()
-	c := r.connect("a")
+	c := r.Connect("a")
 	inside, err := c.Namespace("ns")
-	r.check(err)
+	r.Check(err)
 	m, err := recipes.NewInterProcessMutex(c, "/x")
-	r.check(err)
+	r.Check(err)
 	rw, err := recipes.NewInterProcessReadWriteLock(inside, "/y")
-	r.check(err)
+	r.Check(err)
 	sem, err := recipes.NewInterProcessSemaphoreV2(inside, "/z", 3)
-	r.check(err)
+	r.Check(err)
 	all, err := recipes.NewInterProcessMultiLock(m, rw.WriteLock(), sem.Permits(2))
-	r.check(err)
-	h, err := all.Acquire(r.ctx)
-	r.check(err)
-	r.check(r.srv.Create("/data", nil))
+	r.Check(err)
+	h, err := all.Acquire(r.Ctx)
+	r.Check(err)
+	r.Check(r.Srv.Create("/data", nil))
 	set := func(data string) client.Op { return client.SetOp("/data", []byte(data), client.AnyVersion) }
-	results, err := h.Guard(r.ctx, set("one"), client.CreateOp("/made", nil))
-	r.check(err)
+	results, err := h.Guard(r.Ctx, set("one"), client.CreateOp("/made", nil))
+	r.Check(err)
 	if len(results) != 2 || results[0].Stat == nil || results[1].Path != "/made" {
 		r.Errorf("results %+v", results)
 	}
-	_, err = h.Guard(r.ctx, set("two"), client.CreateOp("/made", nil))
+	_, err = h.Guard(r.Ctx, set("two"), client.CreateOp("/made", nil))
 	var refused *client.MultiError
 	if !errors.As(err, &refused) || refused.Index != 1 || !errors.Is(err, zk.ErrNodeExists) || h.Err() != nil {
 		r.Errorf("error %v", err)
 	}
-	r.srv.DelayEvents(time.Hour) // the holder hears nothing
+	r.Srv.DelayEvents(time.Hour) // the holder hears nothing
 	path := h.Holds()[lost].Path()
 	if lost > 0 {
 		path = "/ns" + path
 	}
-	r.check(r.srv.Delete(path))
-	_, err = h.Guard(r.ctx, set("three"))
-	wantErr(r.T, err, recipes.ErrLost, recipes.ErrNodeDeleted)
-	wantErr(r.T, h.Err(), recipes.ErrLost)
-	if n, _ := r.srv.Node("/data"); string(n.Data) != "one" {
+	r.Check(r.Srv.Delete(path))
+	_, err = h.Guard(r.Ctx, set("three"))
+	testrig.WantErr(r.T, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+	testrig.WantErr(r.T, h.Err(), recipes.ErrLost)
+	if n, _ := r.Srv.Node("/data"); string(n.Data) != "one" {
 		r.Errorf("a hold that was lost wrote %q", n.Data)
 	}
-	wantErr(r.T, h.Release(r.ctx), recipes.ErrLost)
-	_, err = h.Guard(r.ctx, set("four"))
-	wantErr(r.T, err, recipes.ErrLost)
+	testrig.WantErr(r.T, h.Release(r.Ctx), recipes.ErrLost)
+	_, err = h.Guard(r.Ctx, set("four"))
+	testrig.WantErr(r.T, err, recipes.ErrLost)
 }
 
 // Locks of several sessions cannot be checked at once, and nothing is written.
 func TestMultiHoldGuardOfSeveralSessions(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.ofClients([]string{"/x", "/y"}, r.connect("a"), r.connect("b"))
-		before := r.srv.Zxid()
-		_, err := h.Guard(r.ctx, client.CreateOp("/made", nil))
-		wantErr(t, err, recipes.ErrSeveralSessions)
-		if r.srv.Zxid() != before {
+		h := r.ofClients([]string{"/x", "/y"}, r.Connect("a"), r.Connect("b"))
+		before := r.Srv.Zxid()
+		_, err := h.Guard(r.Ctx, client.CreateOp("/made", nil))
+		testrig.WantErr(t, err, recipes.ErrSeveralSessions)
+		if r.Srv.Zxid() != before {
 			t.Error("something was sent")
 		}
-		_, err = h.Holds()[1].Guard(r.ctx, client.CreateOp("/made", nil))
-		r.check(err)
-		r.check(h.Release(r.ctx))
-		_, err = h.Guard(r.ctx)
-		wantErr(t, err, recipes.ErrReleased)
+		_, err = h.Holds()[1].Guard(r.Ctx, client.CreateOp("/made", nil))
+		r.Check(err)
+		r.Check(h.Release(r.Ctx))
+		_, err = h.Guard(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrReleased)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -31,28 +32,28 @@ func TestMultiLockHandOver(t *testing.T) {
 func TestMultiLockJoinsTheRestTogether(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/v", "/w", "/x", "/y", "/z")
-		middle := r.held(r.mutexOn(r.connect("b"), "/w"))
-		r.srv.ResetCounts()
-		waits := multiAcquire(r.ctx, m)
+		m := r.multi(r.Connect("a"), "/v", "/w", "/x", "/y", "/z")
+		middle := r.held(r.mutexOn(r.Connect("b"), "/w"))
+		r.Srv.ResetCounts()
+		waits := multiAcquire(r.Ctx, m)
 		time.Sleep(time.Second)
 		for dir, want := range map[string]int{"/v": 1, "/w": 2, "/x": 0, "/y": 0, "/z": 0} {
-			if in := r.srv.Children(dir); len(in) != want {
+			if in := r.Srv.Children(dir); len(in) != want {
 				t.Errorf("waiting: %v in %s, want %d", in, dir, want)
 			}
 		}
-		joined := r.srv.Count(zktest.OpMulti)
-		r.check(middle.Release(r.ctx))
+		joined := r.Srv.Count(zktest.OpMulti)
+		r.Check(middle.Release(r.Ctx))
 		got := <-waits
-		r.check(got.err)
-		if n := r.srv.Count(zktest.OpMulti) - joined; n != 1 {
+		r.Check(got.err)
+		if n := r.Srv.Count(zktest.OpMulti) - joined; n != 1 {
 			t.Errorf("%d transactions for the locks behind", n)
 		}
 		holds := got.hold.Holds()
 		if a, b := holds[2].FencingToken(), holds[4].FencingToken(); a != b || a <= got.hold.FencingToken() {
 			t.Errorf("tokens %d, %d behind %d", a, b, got.hold.FencingToken())
 		}
-		r.check(got.hold.Release(r.ctx))
+		r.Check(got.hold.Release(r.Ctx))
 		r.nothingIn("/v", "/w", "/x", "/y", "/z")
 	})
 }
@@ -62,25 +63,25 @@ func TestMultiLockJoinsTheRestTogether(t *testing.T) {
 func TestMultiLockRemembersACrowd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m, other := r.multi(r.connect("a"), "/x", "/y"), r.mutexOn(r.connect("b"), "/x")
-		r.check(r.multiHeld(m).Close())
+		m, other := r.multi(r.Connect("a"), "/x", "/y"), r.mutexOn(r.Connect("b"), "/x")
+		r.Check(r.multiHeld(m).Close())
 		alone := func() bool {
 			t.Helper()
-			r.srv.ResetCounts()
-			r.check(r.multiHeld(m).Close())
-			return r.srv.Count(zktest.OpCreate) == 2 // and then the second, the only one that is missing
+			r.Srv.ResetCounts()
+			r.Check(r.multiHeld(m).Close())
+			return r.Srv.Count(zktest.OpCreate) == 2 // and then the second, the only one that is missing
 		}
 		if alone() {
 			t.Error("the first lock alone, before any wait")
 		}
 		for range 2 {
 			first := r.held(other)
-			waits := multiAcquire(r.ctx, m)
+			waits := multiAcquire(r.Ctx, m)
 			time.Sleep(time.Second)
-			r.check(first.Close())
+			r.Check(first.Close())
 			got := <-waits
-			r.check(got.err)
-			r.check(got.hold.Close())
+			r.Check(got.err)
+			r.Check(got.hold.Close())
 			for i := range 8 {
 				if !alone() {
 					t.Errorf("acquire %d behind a wait joins all queues", i)
@@ -91,13 +92,13 @@ func TestMultiLockRemembersACrowd(t *testing.T) {
 			}
 		}
 		// A wait for another lock says nothing of the first.
-		middle := r.held(r.mutexOn(r.connect("c"), "/y"))
-		waits := multiAcquire(r.ctx, m)
+		middle := r.held(r.mutexOn(r.Connect("c"), "/y"))
+		waits := multiAcquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.check(middle.Close())
+		r.Check(middle.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.hold.Close())
+		r.Check(got.err)
+		r.Check(got.hold.Close())
 		if alone() {
 			t.Error("the first lock alone, behind a wait for another")
 		}
@@ -110,32 +111,32 @@ func TestMultiLockRemembersACrowd(t *testing.T) {
 func TestMultiLockBeforeTheDelete(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.multi(c, "/x", "/y", "/z")
 		h := r.multiHeld(m)
-		waits := multiAcquire(r.ctx, m)
+		waits := multiAcquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: h.Holds()[2].Path()}, zktest.CodeNoAuth)
-		r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeNoAuth)
-		if err := h.Release(r.ctx); err == nil || strings.Count(err.Error(), "recipes: release /") != 3 {
+		r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: h.Holds()[2].Path()}, zktest.CodeNoAuth)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeNoAuth)
+		if err := h.Release(r.Ctx); err == nil || strings.Count(err.Error(), "recipes: release /") != 3 {
 			t.Errorf("Release = %v", err)
 		}
 		began := time.Now()
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		if took := time.Since(began); took > 5*time.Millisecond {
 			t.Errorf("granted after %v", took)
 		}
 		for _, dir := range []string{"/x", "/y", "/z"} {
-			if in := r.srv.Children(dir); len(in) != 2 {
+			if in := r.Srv.Children(dir); len(in) != 2 {
 				t.Errorf("%v in %s", in, dir)
 			}
 		}
-		if _, err := r.multi(r.connect("b"), "/z").TryAcquire(r.ctx); err == nil {
+		if _, err := r.multi(r.Connect("b"), "/z").TryAcquire(r.Ctx); err == nil {
 			t.Error("another client holds beside the nodes")
 		}
-		r.srv.ClearRules()
-		r.check(got.hold.Release(r.ctx))
+		r.Srv.ClearRules()
+		r.Check(got.hold.Release(r.Ctx))
 		r.nothingIn("/x", "/y", "/z")
 	})
 }
@@ -145,20 +146,20 @@ func TestMultiLockBeforeTheDelete(t *testing.T) {
 func TestMultiLockReleasesTogether(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, d := r.connect("a"), r.connect("b")
+		c, d := r.Connect("a"), r.Connect("b")
 		ns, err := c.Namespace("ns")
-		r.check(err)
+		r.Check(err)
 		pool, err := recipes.NewInterProcessSemaphoreV2(c, "/p", 2)
-		r.check(err)
+		r.Check(err)
 		m := r.multiOf(r.mutexOn(c, "/x"), r.mutexOn(d, "/x2"), r.mutexOn(ns, "/y"), pool.Permits(1), r.mutexOn(d, "/y2"))
 		h := r.multiHeld(m)
-		r.srv.ResetCounts()
-		r.check(h.Release(r.ctx))
-		if multis, deletes := r.srv.Count(zktest.OpMulti), r.srv.Count(zktest.OpDelete); multis != 2 || deletes != 1 {
+		r.Srv.ResetCounts()
+		r.Check(h.Release(r.Ctx))
+		if multis, deletes := r.Srv.Count(zktest.OpMulti), r.Srv.Count(zktest.OpDelete); multis != 2 || deletes != 1 {
 			t.Errorf("%d transactions, %d deletes", multis, deletes)
 		}
 		r.nothingIn("/x", "/x2", "/ns/y", "/y2", "/p/locks", "/p/leases")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -168,37 +169,37 @@ func TestMultiLockReleasesTogether(t *testing.T) {
 func TestMultiLockReleaseOfALostLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/x", "/y", "/z")
+		m := r.multi(r.Connect("a"), "/x", "/y", "/z")
 		h := r.multiHeld(m)
-		r.check(r.srv.Delete(h.Holds()[1].Path()))
-		r.srv.ResetCounts()
-		err := h.Release(r.ctx)
-		wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+		r.Check(r.Srv.Delete(h.Holds()[1].Path()))
+		r.Srv.ResetCounts()
+		err := h.Release(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
 		if text := err.Error(); !strings.Contains(text, "release /y:") || strings.Contains(text, "/x") || strings.Contains(text, "/z") {
 			t.Errorf("Release = %v", err)
 		}
-		if multis, deletes := r.srv.Count(zktest.OpMulti), r.srv.Count(zktest.OpDelete); multis != 1 || deletes != 3 {
+		if multis, deletes := r.Srv.Count(zktest.OpMulti), r.Srv.Count(zktest.OpDelete); multis != 1 || deletes != 3 {
 			t.Errorf("%d transactions, %d deletes", multis, deletes)
 		}
-		if again := h.Release(r.ctx); again == nil || again.Error() != err.Error() {
+		if again := h.Release(r.Ctx); again == nil || again.Error() != err.Error() {
 			t.Errorf("again: %v", again)
 		}
 		for i, one := range h.Holds() {
-			if err := one.Release(r.ctx); (err != nil) != (i == 1) {
+			if err := one.Release(r.Ctx); (err != nil) != (i == 1) {
 				t.Errorf("release of hold %d: %v", i, err)
 			}
 		}
-		if n := len(r.srv.Children("/x")) + len(r.srv.Children("/z")); n != 0 {
+		if n := len(r.Srv.Children("/x")) + len(r.Srv.Children("/z")); n != 0 {
 			t.Errorf("%d nodes are left", n)
 		}
 		h = r.multiHeld(m)
-		lost := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
-		r.check(h.Release(r.ctx))
+		lost := r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+		r.Check(h.Release(r.Ctx))
 		if lost.Fired() != 1 {
 			t.Error("no answer was lost")
 		}
 		r.nothingIn("/x", "/y", "/z")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -207,25 +208,25 @@ func TestMultiLockReleaseOfALostLock(t *testing.T) {
 func TestMultiLockReleasesMeet(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/x", "/y", "/z")
+		m := r.multi(r.Connect("a"), "/x", "/y", "/z")
 		for range 20 {
 			h := r.multiHeld(m)
 			var all sync.WaitGroup
 			for _, release := range []func(context.Context) error{h.Holds()[2].Release, h.Release, h.Holds()[0].Release, h.Release} {
 				all.Go(func() {
-					if err := release(r.ctx); err != nil {
+					if err := release(r.Ctx); err != nil {
 						t.Errorf("release: %v", err)
 					}
 				})
 			}
 			all.Wait()
 			h = r.multiHeld(m)
-			r.check(h.Release(h.Holds()[1].Context()))
-			if n := len(r.srv.Children("/x")) + len(r.srv.Children("/y")) + len(r.srv.Children("/z")); n != 0 {
+			r.Check(h.Release(h.Holds()[1].Context()))
+			if n := len(r.Srv.Children("/x")) + len(r.Srv.Children("/y")) + len(r.Srv.Children("/z")); n != 0 {
 				t.Errorf("%d nodes are left", n)
 			}
 		}
 		r.nothingIn("/x", "/y", "/z")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

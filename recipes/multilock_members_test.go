@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,30 +22,30 @@ var multiDirs = []string{"/m", "/r", "/w", "/s/locks", "/s/leases", "/x/locks", 
 func (r *rig) everyKind(c *client.Client) *recipes.InterProcessMultiLock {
 	r.Helper()
 	mutex, err := recipes.NewInterProcessMutex(c, "/m")
-	r.check(err)
+	r.Check(err)
 	read, err := recipes.NewInterProcessReadWriteLock(c, "/r")
-	r.check(err)
+	r.Check(err)
 	write, err := recipes.NewInterProcessReadWriteLock(c, "/w")
-	r.check(err)
+	r.Check(err)
 	semaphore, err := recipes.NewInterProcessSemaphoreV2(c, "/s", 3)
-	r.check(err)
+	r.Check(err)
 	single, err := recipes.NewInterProcessSemaphoreMutex(c, "/x")
-	r.check(err)
+	r.Check(err)
 	return r.multiOf(mutex, read.ReadLock(), write.WriteLock(), semaphore.Permits(2), single)
 }
 
 func (r *rig) multiOf(locks ...recipes.Lock) *recipes.InterProcessMultiLock {
 	r.Helper()
 	m, err := recipes.NewInterProcessMultiLock(locks...)
-	r.check(err)
+	r.Check(err)
 	return m
 }
 
 // multiHeld acquires a multi-lock that is free.
 func (r *rig) multiHeld(m *recipes.InterProcessMultiLock) *recipes.MultiHold {
 	r.Helper()
-	h, err := m.Acquire(r.ctx)
-	r.check(err)
+	h, err := m.Acquire(r.Ctx)
+	r.Check(err)
 	return h
 }
 
@@ -68,7 +68,7 @@ func multiAcquire(ctx context.Context, m *recipes.InterProcessMultiLock) <-chan 
 func TestMultiLockOfEveryKind(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.everyKind(c)
 		if m.Path() != "/m+/r+/w+/s+/x" {
 			t.Errorf("Path = %s", m.Path())
@@ -77,7 +77,7 @@ func TestMultiLockOfEveryKind(t *testing.T) {
 		for dir, tag := range map[string]string{
 			"/m": "lock-", "/r": "__READ__", "/w": "__WRIT__", "/s/locks": "", "/s/leases": "lease-", "/x/locks": "", "/x/leases": "lease-",
 		} {
-			in := r.srv.Children(dir)
+			in := r.Srv.Children(dir)
 			if tag == "" {
 				if len(in) != 0 {
 					t.Errorf("%s: %v", dir, in)
@@ -90,8 +90,8 @@ func TestMultiLockOfEveryKind(t *testing.T) {
 		}
 		var token int64
 		for i, one := range h.Holds() {
-			n, ok := r.srv.Node(one.Path())
-			if !ok || n.Stat.Czxid != one.FencingToken() || n.Stat.EphemeralOwner != r.session(c) {
+			n, ok := r.Srv.Node(one.Path())
+			if !ok || n.Stat.Czxid != one.FencingToken() || n.Stat.EphemeralOwner != r.SessionID(c) {
 				t.Errorf("hold %d: %s with token %d is %+v", i, one.Path(), one.FencingToken(), n)
 			}
 			if i < 3 && one.FencingToken() != h.FencingToken() {
@@ -103,32 +103,32 @@ func TestMultiLockOfEveryKind(t *testing.T) {
 			token = one.FencingToken()
 		}
 		// What is shared is shared, what is not is not.
-		other := r.connect("b")
+		other := r.Connect("b")
 		lock, err := recipes.NewInterProcessReadWriteLock(other, "/r")
-		r.check(err)
+		r.Check(err)
 		semaphore, err := recipes.NewInterProcessSemaphoreV2(other, "/s", 3)
-		r.check(err)
+		r.Check(err)
 		rest := r.multiOf(semaphore.Permits(1), lock.ReadLock())
-		beside, err := rest.TryAcquire(r.ctx)
-		r.check(err)
-		_, err = rest.TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		beside, err := rest.TryAcquire(r.Ctx)
+		r.Check(err)
+		_, err = rest.TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		var failed *recipes.LockError
 		if !errors.As(err, &failed) || failed.Path != "/s" || failed.Op != "try to acquire" {
 			t.Errorf("TryAcquire = %v", err)
 		}
-		_, err = r.everyKind(other).TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(beside.Close())
-		waits := multiAcquire(r.ctx, r.everyKind(other))
+		_, err = r.everyKind(other).TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(beside.Close())
+		waits := multiAcquire(r.Ctx, r.everyKind(other))
 		time.Sleep(time.Second)
-		r.check(h.Err())
-		r.check(h.Release(r.ctx))
+		r.Check(h.Err())
+		r.Check(h.Release(r.Ctx))
 		next := <-waits
-		r.check(next.err)
-		r.check(next.hold.Close())
+		r.Check(next.err)
+		r.Check(next.hold.Close())
 		r.nothingIn(multiDirs...)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -137,16 +137,16 @@ func TestMultiLockRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const trip = time.Millisecond
-		c := r.connect("a")
-		single, err := recipes.NewInterProcessMutex(r.connect("b"), "/y")
-		r.check(err)
+		c := r.Connect("a")
+		single, err := recipes.NewInterProcessMutex(r.Connect("b"), "/y")
+		r.Check(err)
 		m := r.multi(c, "/x", "/y", "/z")
-		r.check(r.multiHeld(m).Close())
-		r.srv.ResetCounts()
+		r.Check(r.multiHeld(m).Close())
+		r.Srv.ResetCounts()
 		began := time.Now()
 		did := func(what string, trips int, want map[zktest.Op]int) {
 			t.Helper()
-			got := r.srv.Counts()
+			got := r.Srv.Counts()
 			delete(got, zktest.OpPing)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %v, want %v", what, got, want)
@@ -154,45 +154,43 @@ func TestMultiLockRequests(t *testing.T) {
 			if took := time.Since(began); took > time.Duration(trips)*2*trip {
 				t.Errorf("%s took %v", what, took)
 			}
-			r.srv.ResetCounts()
+			r.Srv.ResetCounts()
 			began = time.Now()
 		}
 		h := r.multiHeld(m)
 		did("the second acquire, which watches the directories", 1, map[zktest.Op]int{zktest.OpMulti: 1, zktest.OpGetChildren2: 3, zktest.OpGetData: 3})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		did("release", 1, map[zktest.Op]int{zktest.OpMulti: 1})
 		for range 2 {
 			h = r.multiHeld(m)
 			did("an acquire before numbers follow each other", 1, map[zktest.Op]int{zktest.OpMulti: 1, zktest.OpGetChildren2: 3})
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 			did("release", 1, map[zktest.Op]int{zktest.OpMulti: 1})
 		}
 		h = r.multiHeld(m)
 		did("acquire", 1, map[zktest.Op]int{zktest.OpMulti: 1})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		did("release", 1, map[zktest.Op]int{zktest.OpMulti: 1})
-		h, err = m.TryAcquire(r.ctx)
-		r.check(err)
+		h, err = m.TryAcquire(r.Ctx)
+		r.Check(err)
 		did("try", 2, map[zktest.Op]int{zktest.OpMulti: 1, zktest.OpGetChildren2: 3})
 		again, err := m.Acquire(h.Context())
-		r.check(err)
+		r.Check(err)
 		did("re-entry", 0, map[zktest.Op]int{})
-		r.check(again.Release(r.ctx))
+		r.Check(again.Release(r.Ctx))
 		did("release of one of two", 0, map[zktest.Op]int{})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		did("release", 1, map[zktest.Op]int{zktest.OpMulti: 1})
 		one := r.held(single)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		began = time.Now()
-		_, err = m.TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
+		_, err = m.TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		did("a try that fails", 2, map[zktest.Op]int{zktest.OpGetChildren2: 3, zktest.OpGetData: 1})
-		r.check(one.Close())
+		r.Check(one.Close())
 		r.nothingIn("/x", "/y", "/z")
 		time.Sleep(time.Minute) // the watches on the directories stay for a while
-		if n := r.srv.WatchCount(); n != 0 {
-			t.Errorf("%d watches", n)
-		}
+		r.WantNoWatch()
 	})
 }
 
@@ -201,54 +199,54 @@ func TestMultiLockRequests(t *testing.T) {
 func TestMultiLockReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		mutex, err := recipes.NewInterProcessMutex(c, "/m")
-		r.check(err)
+		r.Check(err)
 		lock, err := recipes.NewInterProcessReadWriteLock(c, "/rw")
-		r.check(err)
+		r.Check(err)
 		single, err := recipes.NewInterProcessSemaphoreMutex(c, "/s")
-		r.check(err)
+		r.Check(err)
 		for name, enter := range map[string]func(*recipes.InterProcessMultiLock, context.Context) (*recipes.MultiHold, error){
 			"acquire": (*recipes.InterProcessMultiLock).Acquire, "try": (*recipes.InterProcessMultiLock).TryAcquire,
 		} {
 			// Some of the locks are held already.
 			outer := r.held(mutex)
 			h, err := enter(r.multiOf(mutex, lock.WriteLock()), outer.Context())
-			r.check(err)
-			if h.Holds()[0].Path() != outer.Path() || len(r.srv.Children("/m")) != 1 {
-				t.Errorf("%s: not re-entered: %v", name, r.srv.Children("/m"))
+			r.Check(err)
+			if h.Holds()[0].Path() != outer.Path() || len(r.Srv.Children("/m")) != 1 {
+				t.Errorf("%s: not re-entered: %v", name, r.Srv.Children("/m"))
 			}
 			// A reader within a writer, and all of it again.
 			in, err := enter(r.multiOf(lock.ReadLock(), mutex), h.Context())
-			r.check(err)
+			r.Check(err)
 			if in.FencingToken() != h.Holds()[1].FencingToken() {
 				t.Errorf("%s: a read hold with token %d in the place of %d", name, in.FencingToken(), h.Holds()[1].FencingToken())
 			}
 			nested, err := mutex.Acquire(in.Context())
-			r.check(err)
-			r.check(nested.Close())
-			r.check(h.Close())
-			r.check(in.Err())
+			r.Check(err)
+			r.Check(nested.Close())
+			r.Check(h.Close())
+			r.Check(in.Err())
 			// A writer within a reader would wait for itself.
 			_, err = enter(r.multiOf(mutex, lock.WriteLock()), in.Context())
-			wantErr(t, err, recipes.ErrWouldDeadlock)
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 			var failed *recipes.LockError
 			if !errors.As(err, &failed) || failed.Path != "/rw" || failed.Op == "" {
 				t.Errorf("%s: %v", name, err)
 			}
-			r.check(in.Close())
-			r.check(outer.Err())
-			r.check(outer.Close())
-			wantErr(t, h.Err(), recipes.ErrReleased)
+			r.Check(in.Close())
+			r.Check(outer.Err())
+			r.Check(outer.Close())
+			testrig.WantErr(t, h.Err(), recipes.ErrReleased)
 			// So would a semaphore's holder.
 			two := r.multiHeld(r.multiOf(single, mutex))
 			_, err = enter(r.multiOf(mutex, single), two.Context())
-			wantErr(t, err, recipes.ErrWouldDeadlock)
-			r.check(two.Err())
-			r.check(two.Close())
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+			r.Check(two.Err())
+			r.Check(two.Close())
 			r.nothingIn("/m", "/rw", "/s/locks", "/s/leases")
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -256,36 +254,36 @@ func TestMultiLockReentry(t *testing.T) {
 func TestMultiLockReentryFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		lock, err := recipes.NewInterProcessReadWriteLock(c, "/rw")
-		r.check(err)
+		r.Check(err)
 		mutex, err := recipes.NewInterProcessMutex(c, "/m")
-		r.check(err)
-		other, err := recipes.NewInterProcessMutex(r.connect("b"), "/m")
-		r.check(err)
+		r.Check(err)
+		other, err := recipes.NewInterProcessMutex(r.Connect("b"), "/m")
+		r.Check(err)
 		busy := r.held(other)
-		write, err := lock.WriteLock().Acquire(r.ctx)
-		r.check(err)
+		write, err := lock.WriteLock().Acquire(r.Ctx)
+		r.Check(err)
 		both := r.multiOf(lock.ReadLock(), mutex)
 		_, err = both.TryAcquire(write.Context())
-		wantErr(t, err, recipes.ErrBusy)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		ctx, cancel := context.WithTimeout(write.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
 		_, err = both.Acquire(ctx)
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("a limit of a second took %v", took)
 		}
 		time.Sleep(time.Second)
-		if in := r.srv.Children("/rw"); len(in) != 1 || len(r.srv.Children("/m")) != 1 {
-			t.Errorf("left: %v, %v", in, r.srv.Children("/m"))
+		if in := r.Srv.Children("/rw"); len(in) != 1 || len(r.Srv.Children("/m")) != 1 {
+			t.Errorf("left: %v, %v", in, r.Srv.Children("/m"))
 		}
-		r.check(write.Err())
-		r.check(write.Release(r.ctx))
-		r.check(busy.Release(r.ctx))
+		r.Check(write.Err())
+		r.Check(write.Release(r.Ctx))
+		r.Check(busy.Release(r.Ctx))
 		r.nothingIn("/rw", "/m")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -293,23 +291,23 @@ func TestMultiLockReentryFails(t *testing.T) {
 func TestMultiLockNamespaces(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one, err := c.Namespace("one")
-		r.check(err)
+		r.Check(err)
 		two, err := c.Namespace("two")
-		r.check(err)
+		r.Check(err)
 		here, err := recipes.NewInterProcessMutex(one, "/l")
-		r.check(err)
+		r.Check(err)
 		there, err := recipes.NewInterProcessSemaphoreMutex(two, "/l")
-		r.check(err)
+		r.Check(err)
 		h := r.multiHeld(r.multiOf(there, here))
-		if len(r.srv.Children("/one/l")) != 1 || len(r.srv.Children("/two/l/leases")) != 1 {
-			t.Errorf("nodes: %v, %v", r.srv.Children("/one"), r.srv.Children("/two"))
+		if len(r.Srv.Children("/one/l")) != 1 || len(r.Srv.Children("/two/l/leases")) != 1 {
+			t.Errorf("nodes: %v, %v", r.Srv.Children("/one"), r.Srv.Children("/two"))
 		}
-		r.check(h.Close())
-		r.srv.ResetCounts()
-		r.check(r.multiHeld(r.multiOf(there, here)).Close())
-		if n := r.srv.Count(zktest.OpMulti); n != 2 { // all queues, the lease
+		r.Check(h.Close())
+		r.Srv.ResetCounts()
+		r.Check(r.multiHeld(r.multiOf(there, here)).Close())
+		if n := r.Srv.Count(zktest.OpMulti); n != 2 { // all queues, the lease
 			t.Errorf("%d transactions", n)
 		}
 		r.nothingIn("/one/l", "/two/l/leases", "/two/l/locks")
@@ -319,19 +317,19 @@ func TestMultiLockNamespaces(t *testing.T) {
 func TestNewInterProcessMultiLockInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		root := r.connect("a")
+		root := r.Connect("a")
 		c, err := root.Namespace("ns")
-		r.check(err)
+		r.Check(err)
 		mutex, err := recipes.NewInterProcessMutex(c, "/l")
-		r.check(err)
+		r.Check(err)
 		same, err := recipes.NewInterProcessMutex(root, "/ns/l")
-		r.check(err)
+		r.Check(err)
 		lock, err := recipes.NewInterProcessReadWriteLock(c, "/l")
-		r.check(err)
+		r.Check(err)
 		semaphore, err := recipes.NewInterProcessSemaphoreV2(c, "/s", 2)
-		r.check(err)
+		r.Check(err)
 		gate, err := recipes.NewInterProcessMutex(c, "/s/locks")
-		r.check(err)
+		r.Check(err)
 		for name, locks := range map[string][]recipes.Lock{
 			"none": {}, "nil": {mutex, nil}, "nil mutex": {(*recipes.InterProcessMutex)(nil)}, "twice": {mutex, mutex}, "same path": {mutex, same},
 			"both halves": {lock.ReadLock(), lock.WriteLock()}, "permits twice": {semaphore.Permits(1), semaphore.Permits(1)},
@@ -341,9 +339,9 @@ func TestNewInterProcessMultiLockInvalid(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, m, err)
 			}
 		}
-		_, err = r.multiOf(mutex, semaphore.Permits(3)).Acquire(r.ctx)
-		wantErr(t, err, recipes.ErrTooManyPermits)
-		if len(r.srv.Children("/ns/l")) != 0 {
+		_, err = r.multiOf(mutex, semaphore.Permits(3)).Acquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrTooManyPermits)
+		if len(r.Srv.Children("/ns/l")) != 0 {
 			t.Error("entered a queue for nothing")
 		}
 	})
@@ -353,21 +351,17 @@ func TestNewInterProcessMultiLockInvalid(t *testing.T) {
 func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		other := zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
+		other := testrig.Server(r.T)
 		mutex := func(c *client.Client, path string) recipes.Lock {
 			m, err := recipes.NewInterProcessMutex(c, path)
-			r.check(err)
+			r.Check(err)
 			return m
 		}
 		const rounds = 200
 		done := make(chan error, 3)
 		inside := make(map[string]string)
 		for i := range 3 {
-			one := r.connect(name(i))
-			two, err := client.Connect(r.ctx, "other", client.WithSessionTimeout(sessionTimeout),
-				client.WithDialer(other.Client(name(i)).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-			r.check(err)
-			r.Cleanup(func() { _ = two.CloseContext(context.WithoutCancel(r.ctx)) })
+			one, two := r.Connect(name(i)), testrig.Connect(r.Ctx, r.T, "other", other.Client(name(i)).DialContext)
 			m := r.multiOf([][]recipes.Lock{
 				{mutex(two, "/m"), mutex(one, "/a"), mutex(one, "/z")},
 				{mutex(two, "/m"), mutex(one, "/z")},
@@ -375,7 +369,7 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 			}[i]...)
 			go func() {
 				for range rounds {
-					if err := m.Do(r.within(time.Minute), func(context.Context, *recipes.MultiHold) error {
+					if err := m.Do(r.Within(time.Minute), func(context.Context, *recipes.MultiHold) error {
 						if inside["z"] != "" {
 							return fmt.Errorf("%s beside %s", name(i), inside["z"])
 						}
@@ -392,7 +386,7 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 			}()
 		}
 		for range 3 {
-			r.check(<-done)
+			r.Check(<-done)
 		}
 		r.nothingIn("/a", "/z")
 		for _, path := range []string{"/m", "/b"} {
@@ -408,14 +402,14 @@ func TestMultiLocksOfSeveralEnsembles(t *testing.T) {
 func TestMultiLockOfTwoClientsWaitsForItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		one, err := recipes.NewInterProcessMutex(r.connect("a"), "/x")
-		r.check(err)
-		two, err := recipes.NewInterProcessMutex(r.connect("b"), "/x")
-		r.check(err)
-		_, err = r.multiOf(one, two).Acquire(r.within(time.Minute))
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		one, err := recipes.NewInterProcessMutex(r.Connect("a"), "/x")
+		r.Check(err)
+		two, err := recipes.NewInterProcessMutex(r.Connect("b"), "/x")
+		r.Check(err)
+		_, err = r.multiOf(one, two).Acquire(r.Within(time.Minute))
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		r.nothingIn("/x")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -423,7 +417,7 @@ func TestMultiLockOfTwoClientsWaitsForItself(t *testing.T) {
 func TestMultiLockOfNoPermits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, n := range []int{0, -1} {
 			_, err := recipes.NewInterProcessMultiLock(r.mutex(c), r.semaphore(c, 3).Permits(n))
 			if want := fmt.Sprintf("recipes: lock 1 of a multi-lock is %d permits of /pools/db; ask for at least one", n); err == nil || err.Error() != want {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -16,7 +17,7 @@ import (
 func (r *rig) mutexOn(c *client.Client, path string) *recipes.InterProcessMutex {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, path)
-	r.check(err)
+	r.Check(err)
 	return m
 }
 
@@ -25,30 +26,30 @@ func (r *rig) mutexOn(c *client.Client, path string) *recipes.InterProcessMutex 
 func TestMultiLockBesideNestedLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		single, multi := r.connect("single"), r.connect("multi")
+		single, multi := r.Connect("single"), r.Connect("multi")
 		pool := func(c *client.Client) *recipes.InterProcessSemaphoreV2 {
 			s, err := recipes.NewInterProcessSemaphoreV2(c, "/c", 3)
-			r.check(err)
+			r.Check(err)
 			return s
 		}
 		outer := r.held(r.mutexOn(single, "/a"))
-		waits := multiAcquire(r.within(time.Hour), r.multiOf(r.mutexOn(multi, "/a"), r.mutexOn(multi, "/b"), pool(multi).Permits(3)))
+		waits := multiAcquire(r.Within(time.Hour), r.multiOf(r.mutexOn(multi, "/a"), r.mutexOn(multi, "/b"), pool(multi).Permits(3)))
 		time.Sleep(time.Second)
 		begun := time.Now()
 		inner := r.under(outer, single, "/b")
 		permits, err := pool(single).Acquire(inner.Context(), 3)
-		r.check(err)
+		r.Check(err)
 		if took := time.Since(begun); took > 100*time.Millisecond {
 			t.Errorf("the locks behind were taken after %v", took)
 		}
-		r.check(permits.Close())
-		r.check(inner.Close())
-		r.check(outer.Close())
+		r.Check(permits.Close())
+		r.Check(inner.Close())
+		r.Check(outer.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.hold.Close())
+		r.Check(got.err)
+		r.Check(got.hold.Close())
 		r.nothingIn("/a", "/b", "/c/locks", "/c/leases")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -57,30 +58,30 @@ func TestMultiLockBesideNestedLocks(t *testing.T) {
 func TestMultiLockBesideAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		middle := r.held(r.mutexOn(r.connect("x"), "/b"))
-		a, b := r.connect("a"), r.connect("b")
-		first := multiAcquire(r.within(time.Hour), r.multi(a, "/a", "/b", "/c"))
+		middle := r.held(r.mutexOn(r.Connect("x"), "/b"))
+		a, b := r.Connect("a"), r.Connect("b")
+		first := multiAcquire(r.Within(time.Hour), r.multi(a, "/a", "/b", "/c"))
 		time.Sleep(time.Second)
-		if len(r.srv.Children("/a")) != 1 || len(r.srv.Children("/b")) != 2 || len(r.srv.Children("/c")) != 0 {
-			t.Errorf("stands in %v, %v, %v", r.srv.Children("/a"), r.srv.Children("/b"), r.srv.Children("/c"))
+		if len(r.Srv.Children("/a")) != 1 || len(r.Srv.Children("/b")) != 2 || len(r.Srv.Children("/c")) != 0 {
+			t.Errorf("stands in %v, %v, %v", r.Srv.Children("/a"), r.Srv.Children("/b"), r.Srv.Children("/c"))
 		}
 		last := r.held(r.mutexOn(b, "/c"))
-		second := multiAcquire(r.within(time.Hour), r.multi(b, "/b", "/d"))
+		second := multiAcquire(r.Within(time.Hour), r.multi(b, "/b", "/d"))
 		time.Sleep(time.Second)
-		r.check(middle.Close())
+		r.Check(middle.Close())
 		time.Sleep(time.Second)
 		if len(first) != 0 || len(second) != 0 {
 			t.Error("a multi-lock was granted a lock that is held")
 		}
-		r.check(last.Close())
+		r.Check(last.Close())
 		got := <-first
-		r.check(got.err)
-		r.check(got.hold.Close())
+		r.Check(got.err)
+		r.Check(got.hold.Close())
 		got = <-second
-		r.check(got.err)
-		r.check(got.hold.Close())
+		r.Check(got.err)
+		r.Check(got.hold.Close())
 		r.nothingIn("/a", "/b", "/c", "/d")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -91,23 +92,23 @@ func TestMultiLocksAndNestedLocksDoNotDeadlock(t *testing.T) {
 		const each, rounds = 3, 60
 		done := make(chan error, 2*each)
 		for i := range each {
-			multi, single := r.multi(r.connect(name(i)), "/a", "/b", "/c"), r.connect(name(each+i))
+			multi, single := r.multi(r.Connect(name(i)), "/a", "/b", "/c"), r.Connect(name(each+i))
 			outer, inner := r.mutexOn(single, []string{"/a", "/b", "/a"}[i]), r.mutexOn(single, []string{"/b", "/c", "/c"}[i])
 			go func() {
 				for range rounds {
-					h, err := multi.Acquire(r.within(time.Minute))
+					h, err := multi.Acquire(r.Within(time.Minute))
 					if err != nil {
 						done <- fmt.Errorf("multi: %w", err)
 						return
 					}
 					time.Sleep(time.Millisecond)
-					r.check(h.Close())
+					r.Check(h.Close())
 				}
 				done <- nil
 			}()
 			go func() {
 				for range rounds {
-					h, err := outer.Acquire(r.within(time.Minute))
+					h, err := outer.Acquire(r.Within(time.Minute))
 					if err != nil {
 						done <- fmt.Errorf("outer: %w", err)
 						return
@@ -119,8 +120,8 @@ func TestMultiLocksAndNestedLocksDoNotDeadlock(t *testing.T) {
 						done <- fmt.Errorf("inner: %w", err)
 						return
 					}
-					r.check(in.Close())
-					r.check(h.Close())
+					r.Check(in.Close())
+					r.Check(h.Close())
 				}
 				done <- nil
 			}()
@@ -131,7 +132,7 @@ func TestMultiLocksAndNestedLocksDoNotDeadlock(t *testing.T) {
 			}
 		}
 		r.nothingIn("/a", "/b", "/c")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -140,16 +141,16 @@ func TestMultiLocksAndNestedLocksDoNotDeadlock(t *testing.T) {
 func TestMultiLockThatCannotWithdraw(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		single, multi := r.connect("single"), r.connect("multi")
+		single, multi := r.Connect("single"), r.Connect("multi")
 		outer := r.held(r.mutexOn(single, "/a"))
-		refused := r.srv.Fail(zktest.Match{Client: "multi", Op: zktest.OpDelete, PathPrefix: "/b", Times: zktest.Always}, zktest.CodeNoAuth)
-		_, err := r.multi(multi, "/a", "/b").Acquire(r.ctx)
-		wantErr(t, err, zk.ErrNoAuth)
+		refused := r.Srv.Fail(zktest.Match{Client: "multi", Op: zktest.OpDelete, PathPrefix: "/b", Times: zktest.Always}, zktest.CodeNoAuth)
+		_, err := r.multi(multi, "/a", "/b").Acquire(r.Ctx)
+		testrig.WantErr(t, err, zk.ErrNoAuth)
 		if text := fmt.Sprint(err); !strings.Contains(text, "could not be withdrawn before the wait") || !strings.Contains(text, "/b/_c_") {
 			t.Error(err)
 		}
 		refused.Remove()
-		r.check(r.under(outer, single, "/b").Close()) // once the background has deleted the node
-		r.check(outer.Close())
+		r.Check(r.under(outer, single, "/b").Close()) // once the background has deleted the node
+		r.Check(outer.Close())
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -16,11 +17,11 @@ func (r *rig) multi(c *client.Client, paths ...string) *recipes.InterProcessMult
 	locks := make([]recipes.Lock, len(paths))
 	for i, path := range paths {
 		m, err := recipes.NewInterProcessMutex(c, path)
-		r.check(err)
+		r.Check(err)
 		locks[i] = m
 	}
 	m, err := recipes.NewInterProcessMultiLock(locks...)
-	r.check(err)
+	r.Check(err)
 	return m
 }
 
@@ -29,7 +30,7 @@ func (r *rig) nothingIn(paths ...string) {
 	r.Helper()
 	time.Sleep(5 * time.Second)
 	for _, path := range paths {
-		if left := r.srv.Children(path); len(left) != 0 {
+		if left := r.Srv.Children(path); len(left) != 0 {
 			r.Errorf("left in %s: %v", path, left)
 		}
 	}
@@ -38,9 +39,9 @@ func (r *rig) nothingIn(paths ...string) {
 func TestMultiLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
-		h, err := r.multi(a, "/x", "/y", "/z").Acquire(r.ctx)
-		r.check(err)
+		a, b := r.Connect("a"), r.Connect("b")
+		h, err := r.multi(a, "/x", "/y", "/z").Acquire(r.Ctx)
+		r.Check(err)
 		token := h.FencingToken()
 		for i, one := range h.Holds() {
 			if one.FencingToken() != token || one.Path()[:2] != []string{"/x", "/y", "/z"}[i] {
@@ -48,23 +49,23 @@ func TestMultiLock(t *testing.T) {
 			}
 		}
 		var busy *recipes.BusyError
-		if _, err := r.multi(b, "/free", "/z").TryAcquire(r.ctx); !errors.As(err, &busy) || busy.Holder.Path != h.Holds()[2].Path() {
+		if _, err := r.multi(b, "/free", "/z").TryAcquire(r.Ctx); !errors.As(err, &busy) || busy.Holder.Path != h.Holds()[2].Path() {
 			t.Errorf("TryAcquire = %v", err)
 		}
 		single, err := recipes.NewInterProcessMutex(b, "/y")
-		r.check(err)
-		waiting := acquire(r.ctx, single)
+		r.Check(err)
+		waiting := acquire(r.Ctx, single)
 		time.Sleep(time.Second)
-		r.check(h.Err())
-		r.check(h.Close())
-		wantErr(t, h.Err(), recipes.ErrReleased)
-		wantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
+		r.Check(h.Err())
+		r.Check(h.Close())
+		testrig.WantErr(t, h.Err(), recipes.ErrReleased)
+		testrig.WantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
 		got := <-waiting
-		r.check(got.err)
+		r.Check(got.err)
 		if got.hold.FencingToken() <= token {
 			t.Errorf("token %d after %d", got.hold.FencingToken(), token)
 		}
-		r.check(got.hold.Close())
+		r.Check(got.hold.Close())
 		r.nothingIn("/x", "/y", "/z", "/free")
 	})
 }
@@ -91,7 +92,7 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 	done := make(chan error, len(orders))
 	inside := map[string]string{} // one at a time, or -race tells
 	for i, order := range orders {
-		m := r.multi(r.connect(name(i)), order...)
+		m := r.multi(r.Connect(name(i)), order...)
 		work := func(context.Context, *recipes.MultiHold) error {
 			for _, path := range order {
 				if inside[path] != "" {
@@ -107,7 +108,7 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 		}
 		go func() {
 			for range rounds / len(orders) {
-				ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+				ctx, cancel := context.WithTimeout(r.Ctx, time.Minute)
 				err := m.Do(ctx, work)
 				cancel()
 				if err != nil {
@@ -124,7 +125,7 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 		}
 	}
 	r.nothingIn("/x", "/y")
-	wantNoGoroutine(r.T)
+	testrig.WantNoGoroutine(r.T, ourFrames)
 }
 
 // While a multi-lock waits for a lock it stands in no queue behind, in the order
@@ -133,24 +134,24 @@ func (r *rig) doNotDeadlock(orders [][]string) {
 func TestMultiLockWithdraws(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		single, err := recipes.NewInterProcessMutex(r.connect("b"), "/y")
-		r.check(err)
+		single, err := recipes.NewInterProcessMutex(r.Connect("b"), "/y")
+		r.Check(err)
 		first := r.held(single)
-		m := r.multi(r.connect("a"), "/y", "/x")
+		m := r.multi(r.Connect("a"), "/y", "/x")
 		got := make(chan error, 1)
 		go func() {
-			h, err := m.Acquire(r.ctx)
+			h, err := m.Acquire(r.Ctx)
 			if err == nil {
 				err = h.Close()
 			}
 			got <- err
 		}()
 		time.Sleep(time.Second)
-		if in := r.srv.Children("/x"); len(in) != 0 || len(r.srv.Children("/y")) != 2 {
+		if in := r.Srv.Children("/x"); len(in) != 0 || len(r.Srv.Children("/y")) != 2 {
 			t.Errorf("waiting in /x as well: %v", in)
 		}
-		r.check(first.Close())
-		r.check(<-got)
+		r.Check(first.Close())
+		r.Check(<-got)
 		r.nothingIn("/x", "/y")
 	})
 }

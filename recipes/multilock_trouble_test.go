@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,32 +23,32 @@ func TestMultiLockSomeLocksFailToLock(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"at once", "behind another"} {
 		bubble(t, func(r *rig) {
-			m := r.multi(r.connect("a"), "/x", "/y", "/z")
-			r.check(r.multiHeld(m).Close())
-			single, err := recipes.NewInterProcessMutex(r.connect("b"), "/x")
-			r.check(err)
+			m := r.multi(r.Connect("a"), "/x", "/y", "/z")
+			r.Check(r.multiHeld(m).Close())
+			single, err := recipes.NewInterProcessMutex(r.Connect("b"), "/x")
+			r.Check(err)
 			want, first := "/x+/y+/z", (*recipes.Hold)(nil)
 			if way == "behind another" {
 				want, first = "/y+/z", r.held(single)
 			}
 			waits := make(<-chan multiResult)
 			if first != nil {
-				waits = multiAcquire(r.ctx, m)
+				waits = multiAcquire(r.Ctx, m)
 				time.Sleep(time.Second)
 			}
-			r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/", Times: zktest.Always}, zktest.CodeNoAuth)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/", Times: zktest.Always}, zktest.CodeNoAuth)
 			before := r.cversion("/z")
 			if first == nil {
-				waits = multiAcquire(r.ctx, m)
+				waits = multiAcquire(r.Ctx, m)
 			} else {
-				r.check(first.Close())
+				r.Check(first.Close())
 			}
 			got := <-waits
 			if got.hold != nil {
 				t.Error("held")
 			}
 			err = got.err
-			wantErr(t, err, zk.ErrNoAuth)
+			testrig.WantErr(t, err, zk.ErrNoAuth)
 			var failed *recipes.LockError
 			if !errors.As(err, &failed) || failed.Path != want || failed.Op != "acquire" {
 				t.Errorf("%s: %v", way, err)
@@ -56,14 +57,14 @@ func TestMultiLockSomeLocksFailToLock(t *testing.T) {
 				t.Errorf("%s: went on after the error", way)
 			}
 			r.nothingIn("/x", "/y", "/z")
-			wantNoGoroutine(t)
+			testrig.WantNoGoroutine(t, ourFrames)
 		})
 	}
 }
 
 func (r *rig) cversion(path string) int32 {
 	r.Helper()
-	n, ok := r.srv.Node(path)
+	n, ok := r.Srv.Node(path)
 	if !ok {
 		r.Fatalf("no %s", path)
 	}
@@ -76,14 +77,14 @@ func (r *rig) cversion(path string) int32 {
 func TestMultiLockSomeReleasesFail(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/w", "/x", "/y", "/z")
+		m := r.multi(r.Connect("a"), "/w", "/x", "/y", "/z")
 		h := r.multiHeld(m)
 		rules := []*zktest.Rule{
-			r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth),
-			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/w/"}, zktest.CodeNoAuth),
-			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/y/"}, zktest.CodeNoAuth),
+			r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth),
+			r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/w/"}, zktest.CodeNoAuth),
+			r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, PathPrefix: "/y/"}, zktest.CodeNoAuth),
 		}
-		err := h.Release(r.ctx)
+		err := h.Release(r.Ctx)
 		for _, path := range []string{"/w", "/y"} {
 			if !strings.Contains(err.Error(), "release "+path+":") {
 				t.Errorf("error %v does not name %s", err, path)
@@ -92,11 +93,11 @@ func TestMultiLockSomeReleasesFail(t *testing.T) {
 		if strings.Contains(err.Error(), "/x") || strings.Contains(err.Error(), "/z") || strings.Contains(err.Error(), "was released") {
 			t.Errorf("error %v", err)
 		}
-		wantErr(t, err, zk.ErrNoAuth)
-		if again := h.Release(r.ctx); again == nil || again.Error() != err.Error() {
+		testrig.WantErr(t, err, zk.ErrNoAuth)
+		if again := h.Release(r.Ctx); again == nil || again.Error() != err.Error() {
 			t.Errorf("again: %v", again)
 		}
-		if len(r.srv.Children("/x")) != 0 || len(r.srv.Children("/z")) != 0 {
+		if len(r.Srv.Children("/x")) != 0 || len(r.Srv.Children("/z")) != 0 {
 			t.Error("others are held")
 		}
 		for _, rule := range rules {
@@ -105,7 +106,7 @@ func TestMultiLockSomeReleasesFail(t *testing.T) {
 			}
 		}
 		r.nothingIn("/w", "/x", "/y", "/z") // the rest went in the background
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -114,7 +115,7 @@ func TestMultiLockSomeReleasesFail(t *testing.T) {
 func TestMultiLockReleaseWithOwnContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/x", "/y")
+		m := r.multi(r.Connect("a"), "/x", "/y")
 		for _, limited := range []bool{false, true} {
 			h := r.multiHeld(m)
 			ctx := h.Context()
@@ -123,23 +124,23 @@ func TestMultiLockReleaseWithOwnContext(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, time.Second)
 				defer cancel()
 			}
-			r.check(h.Release(ctx))
-			if len(r.srv.Children("/x"))+len(r.srv.Children("/y")) != 0 {
+			r.Check(h.Release(ctx))
+			if len(r.Srv.Children("/x"))+len(r.Srv.Children("/y")) != 0 {
 				t.Error("released in the background")
 			}
 		}
 		// It ends in time all the same.
 		h := r.multiHeld(m)
-		r.srv.StallReply(zktest.Match{Op: zktest.OpMulti})
+		r.Srv.StallReply(zktest.Match{Op: zktest.OpMulti})
 		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+		testrig.WantErr(t, h.Release(ctx), context.DeadlineExceeded)
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %v", took)
 		}
-		r.srv.Client("a").Heal()
-		time.Sleep(sessionTimeout)
+		r.Srv.Client("a").Heal()
+		time.Sleep(testrig.SessionTimeout)
 		r.nothingIn("/x", "/y")
 	})
 }
@@ -161,24 +162,24 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 		"held permit": {
 			lose: func(r *rig, _ *client.Client) { r.deleteLast("/b/leases") }, want: []error{recipes.ErrLost, recipes.ErrNodeDeleted}, path: "/b",
 		},
-		"session": {lose: func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, want: []error{recipes.ErrLost, client.ErrSessionLost}, path: "/a"},
-		"silence": {lose: func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, want: []error{recipes.ErrLost, client.ErrLeaseExpired}, path: "/a"},
+		"session": {lose: func(r *rig, c *client.Client) { r.Srv.ExpireSession(r.SessionID(c)) }, want: []error{recipes.ErrLost, client.ErrSessionLost}, path: "/a"},
+		"silence": {lose: func(r *rig, _ *client.Client) { r.Srv.Client("a").Freeze() }, want: []error{recipes.ErrLost, client.ErrLeaseExpired}, path: "/a"},
 		"closed": {lose: func(r *rig, c *client.Client) {
-			go func() { _ = c.CloseContext(r.ctx) }()
+			go func() { _ = c.CloseContext(r.Ctx) }()
 		}, want: []error{recipes.ErrLost, client.ErrClosed}, path: "/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				single, err := recipes.NewInterProcessMutex(r.connect("b"), "/m")
-				r.check(err)
+				single, err := recipes.NewInterProcessMutex(r.Connect("b"), "/m")
+				r.Check(err)
 				h := r.held(single)
-				c := r.connect("a")
+				c := r.Connect("a")
 				locks := r.mixedLocks(c)
-				waits := multiAcquire(r.ctx, r.multiOf(locks...))
+				waits := multiAcquire(r.Ctx, r.multiOf(locks...))
 				time.Sleep(time.Second)
 				for _, behind := range []string{"/s/locks", "/z"} {
-					if in := r.srv.Children(behind); len(in) != 0 {
+					if in := r.Srv.Children(behind); len(in) != 0 {
 						t.Errorf("stands in %s while it waits for /m: %v", behind, in)
 					}
 				}
@@ -186,27 +187,27 @@ func TestMultiLockLostWhileWaiting(t *testing.T) {
 				tt.lose(r, c)
 				if tt.late {
 					time.Sleep(time.Second)
-					r.check(h.Release(r.ctx))
+					r.Check(h.Release(r.Ctx))
 				}
 				got := <-waits
 				if got.hold != nil {
 					t.Fatalf("held: %v", got.hold.Err())
 				}
-				if took := time.Since(began); took > sessionTimeout {
+				if took := time.Since(began); took > testrig.SessionTimeout {
 					t.Errorf("told after %v", took)
 				}
-				wantErr(t, got.err, tt.want...)
+				testrig.WantErr(t, got.err, tt.want...)
 				var failed *recipes.LockError
 				if !errors.As(got.err, &failed) || failed.Path != tt.path || failed.Op != "acquire" {
 					t.Errorf("error %v", got.err)
 				}
 				if !tt.late {
-					r.check(h.Release(r.ctx))
+					r.Check(h.Release(r.Ctx))
 				}
-				r.srv.Client("a").Thaw()
-				time.Sleep(sessionTimeout)
+				r.Srv.Client("a").Thaw()
+				time.Sleep(testrig.SessionTimeout)
 				r.nothingIn("/a", "/b/locks", "/b/leases", "/m", "/s/locks", "/s/leases", "/z")
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			})
 		})
 	}
@@ -218,12 +219,12 @@ func (r *rig) mixedLocks(c *client.Client) []recipes.Lock {
 	r.Helper()
 	mutex := func(path string) recipes.Lock {
 		m, err := recipes.NewInterProcessMutex(c, path)
-		r.check(err)
+		r.Check(err)
 		return m
 	}
 	two := func(path string) recipes.Lock {
 		s, err := recipes.NewInterProcessSemaphoreV2(c, path, 2)
-		r.check(err)
+		r.Check(err)
 		return s.Permits(2)
 	}
 	return []recipes.Lock{mutex("/a"), two("/b"), mutex("/m"), two("/s"), mutex("/z")}
@@ -233,12 +234,12 @@ func (r *rig) mixedLocks(c *client.Client) []recipes.Lock {
 func (r *rig) deleteLast(dir string) {
 	r.Helper()
 	last := ""
-	for _, name := range r.srv.Children(dir) {
+	for _, name := range r.Srv.Children(dir) {
 		if last == "" || name[len(name)-10:] > last[len(last)-10:] {
 			last = name
 		}
 	}
-	r.check(r.srv.Delete(dir + "/" + last))
+	r.Check(r.Srv.Delete(dir + "/" + last))
 }
 
 // The loss of one lock ends the hold of all; the release says it, and gives
@@ -249,37 +250,37 @@ func TestMultiLockLossWhileHolding(t *testing.T) {
 		lose func(r *rig, c *client.Client, h *recipes.MultiHold)
 		want error
 	}{
-		"first node": {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.check(r.srv.Delete(h.Holds()[0].Path())) }, recipes.ErrNodeDeleted},
-		"last node":  {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.check(r.srv.Delete(h.Holds()[4].Path())) }, recipes.ErrNodeDeleted},
+		"first node": {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.Check(r.Srv.Delete(h.Holds()[0].Path())) }, recipes.ErrNodeDeleted},
+		"last node":  {func(r *rig, _ *client.Client, h *recipes.MultiHold) { r.Check(r.Srv.Delete(h.Holds()[4].Path())) }, recipes.ErrNodeDeleted},
 		"a permit":   {func(r *rig, _ *client.Client, _ *recipes.MultiHold) { r.deleteLast("/s/leases") }, recipes.ErrNodeDeleted},
-		"expired":    {func(r *rig, c *client.Client, _ *recipes.MultiHold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"partition":  {func(r *rig, _ *client.Client, _ *recipes.MultiHold) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired},
+		"expired":    {func(r *rig, c *client.Client, _ *recipes.MultiHold) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"partition":  {func(r *rig, _ *client.Client, _ *recipes.MultiHold) { r.Srv.Client("a").Partition() }, client.ErrLeaseExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				h := r.multiHeld(r.everyKind(c))
 				time.Sleep(time.Minute)
-				r.check(h.Err())
+				r.Check(h.Err())
 				tt.lose(r, c, h)
 				select {
 				case <-h.Context().Done():
-				case <-time.After(sessionTimeout):
+				case <-time.After(testrig.SessionTimeout):
 					t.Fatal("never told")
 				}
-				wantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
-				wantErr(t, h.Err(), recipes.ErrLost, tt.want)
-				err := h.Release(r.ctx)
-				wantErr(t, err, recipes.ErrLost, tt.want)
+				testrig.WantErr(t, context.Cause(h.Context()), recipes.ErrLost, tt.want)
+				testrig.WantErr(t, h.Err(), recipes.ErrLost, tt.want)
+				err := h.Release(r.Ctx)
+				testrig.WantErr(t, err, recipes.ErrLost, tt.want)
 				if errors.Is(tt.want, recipes.ErrNodeDeleted) && strings.Count(err.Error(), "recipes: release") != 1 {
 					t.Errorf("Release = %v", err)
 				}
-				wantErr(t, h.Err(), recipes.ErrLost, tt.want)
-				r.srv.Client("a").Heal()
-				time.Sleep(sessionTimeout)
+				testrig.WantErr(t, h.Err(), recipes.ErrLost, tt.want)
+				r.Srv.Client("a").Heal()
+				time.Sleep(testrig.SessionTimeout)
 				r.nothingIn(multiDirs...)
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			})
 		})
 	}
@@ -289,17 +290,17 @@ func TestMultiLockLossWhileHolding(t *testing.T) {
 func TestMultiLockOneReleasedByItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.multiHeld(r.multi(r.connect("a"), "/x", "/y"))
-		r.check(h.Holds()[1].Release(r.ctx))
+		h := r.multiHeld(r.multi(r.Connect("a"), "/x", "/y"))
+		r.Check(h.Holds()[1].Release(r.Ctx))
 		select {
 		case <-h.Context().Done():
 		case <-time.After(time.Second):
 			t.Error("never told")
 		}
-		wantErr(t, h.Err(), recipes.ErrReleased)
-		r.check(h.Close())
+		testrig.WantErr(t, h.Err(), recipes.ErrReleased)
+		r.Check(h.Close())
 		r.nothingIn("/x", "/y")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -311,15 +312,15 @@ func TestMultiLockCancelledAtEveryStep(t *testing.T) {
 		t.Run("busy "+busy, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				m := r.everyKind(r.connect("a"))
-				all := r.everyKindAlone(r.connect("b"))
+				m := r.everyKind(r.Connect("a"))
+				all := r.everyKindAlone(r.Connect("b"))
 				for step := range 90 {
 					var other *recipes.MultiHold
 					if busy != "" {
 						other = r.multiHeld(r.multiOf(all[busy]))
 					}
 					limit := time.Duration(step) * 97 * time.Microsecond
-					ctx, cancel := context.WithTimeout(r.ctx, limit)
+					ctx, cancel := context.WithTimeout(r.Ctx, limit)
 					began := time.Now()
 					h, err := m.Acquire(ctx)
 					if took := time.Since(began); took > limit {
@@ -330,20 +331,20 @@ func TestMultiLockCancelledAtEveryStep(t *testing.T) {
 					case err == nil && busy != "":
 						t.Fatal("two holders")
 					case err == nil:
-						r.check(h.Release(r.ctx))
+						r.Check(h.Release(r.Ctx))
 					default:
-						wantErr(t, err, context.DeadlineExceeded)
+						testrig.WantErr(t, err, context.DeadlineExceeded)
 						var failed *recipes.LockError
 						if !errors.As(err, &failed) || failed.Op != "acquire" || failed.Path == "" {
 							t.Errorf("error %#v", err)
 						}
 					}
 					if other != nil {
-						r.check(other.Close())
+						r.Check(other.Close())
 					}
 				}
 				r.nothingIn(multiDirs...)
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			})
 		})
 	}
@@ -353,11 +354,11 @@ func TestMultiLockCancelledAtEveryStep(t *testing.T) {
 func (r *rig) everyKindAlone(c *client.Client) map[string]recipes.Lock {
 	r.Helper()
 	mutex, err := recipes.NewInterProcessMutex(c, "/m")
-	r.check(err)
+	r.Check(err)
 	write, err := recipes.NewInterProcessReadWriteLock(c, "/w")
-	r.check(err)
+	r.Check(err)
 	single, err := recipes.NewInterProcessSemaphoreMutex(c, "/x")
-	r.check(err)
+	r.Check(err)
 	return map[string]recipes.Lock{"/m": mutex, "/w": write.ReadLock(), "/x": single}
 }
 
@@ -366,9 +367,9 @@ func (r *rig) everyKindAlone(c *client.Client) map[string]recipes.Lock {
 func TestMultiLockLostRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.everyKind(r.connect("a"))
+		m := r.everyKind(r.Connect("a"))
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, at := range []zktest.Match{
 				{Op: zktest.OpCreateContainer},
@@ -383,7 +384,7 @@ func TestMultiLockLostRequests(t *testing.T) {
 			} {
 				what := fmt.Sprint(name, " of ", at.Op, " ", at.Nth)
 				if at.Op == zktest.OpCreateContainer {
-					_ = r.srv.Delete("/w")
+					_ = r.Srv.Delete("/w")
 				}
 				rule := fault(at)
 				h := r.multiHeld(m)
@@ -392,18 +393,18 @@ func TestMultiLockLostRequests(t *testing.T) {
 					if dir == "/s/leases" {
 						n = 2
 					}
-					if in := r.srv.Children(dir); len(in) != n || !strings.HasPrefix(h.Holds()[i].Path(), dir+"/") {
+					if in := r.Srv.Children(dir); len(in) != n || !strings.HasPrefix(h.Holds()[i].Path(), dir+"/") {
 						t.Errorf("%s: %v in %s, hold %s", what, in, dir, h.Holds()[i].Path())
 					}
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				if rule.Fired() != 1 {
 					t.Errorf("%s: happened %d times", what, rule.Fired())
 				}
 				r.nothingIn(multiDirs...)
 			}
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -413,27 +414,27 @@ func TestMultiLockLostRequests(t *testing.T) {
 func TestMultiLockExpiryAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.everyKind(c)
-		r.check(r.multiHeld(m).Close())
+		r.Check(r.multiHeld(m).Close())
 		for nth := 1; nth <= 3; nth++ {
-			id := r.session(c)
-			r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Nth: nth}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-			h, err := m.Acquire(r.ctx)
+			id := r.SessionID(c)
+			r.Srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Nth: nth}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+			h, err := m.Acquire(r.Ctx)
 			if h == nil {
-				wantErr(t, err, client.ErrSessionLost)
+				testrig.WantErr(t, err, client.ErrSessionLost)
 			} else {
-				if r.session(c) == id {
+				if r.SessionID(c) == id {
 					t.Error("held in a session that is over")
 				}
-				r.check(h.Close())
+				r.Check(h.Close())
 			}
 			if (nth == 1) != (h != nil) {
 				t.Errorf("at transaction %d: %v", nth, err)
 			}
 			r.nothingIn(multiDirs...)
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -441,18 +442,18 @@ func TestMultiLockExpiryAtTheGrant(t *testing.T) {
 func TestMultiLockSequenceExhausted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.multi(r.connect("a"), "/x", "/y", "/z")
-		r.check(r.multiHeld(m).Close())
-		r.check(r.srv.SetCounter("/y", 2147483647))
+		m := r.multi(r.Connect("a"), "/x", "/y", "/z")
+		r.Check(r.multiHeld(m).Close())
+		r.Check(r.Srv.SetCounter("/y", 2147483647))
 		for range 2 { // found, and known
-			_, err := m.Acquire(r.ctx)
-			wantErr(t, err, recipes.ErrSequenceExhausted)
+			_, err := m.Acquire(r.Ctx)
+			testrig.WantErr(t, err, recipes.ErrSequenceExhausted)
 			var failed *recipes.LockError
 			if !errors.As(err, &failed) || failed.Path != "/y" {
 				t.Errorf("error %v", err)
 			}
 		}
 		r.nothingIn("/x", "/y", "/z")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

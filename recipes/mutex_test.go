@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -26,7 +27,7 @@ func TestExclusion(t *testing.T) {
 		var token int64
 		var wg sync.WaitGroup
 		for i := range clients {
-			m := r.mutex(r.connect(name(i)))
+			m := r.mutex(r.Connect(name(i)))
 			for range workers {
 				wg.Go(func() {
 					for range rounds {
@@ -42,7 +43,7 @@ func TestExclusion(t *testing.T) {
 						time.Sleep(3 * time.Millisecond)
 						counter = was + 1
 						inside--
-						r.check(h.Release(r.ctx))
+						r.Check(h.Release(r.Ctx))
 					}
 				})
 			}
@@ -52,7 +53,7 @@ func TestExclusion(t *testing.T) {
 			r.Errorf("counted %d", counter)
 		}
 		r.empty()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -61,36 +62,36 @@ func TestFIFO(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const n = 15
-		holder := r.held(r.mutex(r.connect("holder")))
+		holder := r.held(r.mutex(r.Connect("holder")))
 		var order []int
 		var wg sync.WaitGroup
 		for i := range n {
-			c := r.connect(name(i % 3))
+			c := r.Connect(name(i % 3))
 			m := r.mutex(c)
 			wg.Go(func() {
 				h := r.held(m)
 				order = append(order, i)
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
 		// All watch the node directly ahead, and all but the first waiter the one before
 		// that. The holder and the first waiter watch their own, the others after a second.
 		for _, own := range []int{2, n + 1} {
-			if got := r.srv.WatchCount(); got != n+(n-1)+own {
+			if got := r.Srv.WatchCount(); got != n+(n-1)+own {
 				r.Errorf("%d watches for %d waiters and a holder", got, n)
 			}
 			time.Sleep(time.Second)
 		}
-		r.srv.ResetCounts()
-		r.check(holder.Release(r.ctx))
+		r.Srv.ResetCounts()
+		r.Check(holder.Release(r.Ctx))
 		wg.Wait()
 		for i, who := range order {
 			if who != i {
 				r.Fatalf("order %v", order)
 			}
 		}
-		if events := r.srv.EventCount(); events > 3*n {
+		if events := r.Srv.EventCount(); events > 3*n {
 			r.Errorf("%d events for %d hand-overs", events, n)
 		}
 		r.empty()
@@ -100,42 +101,42 @@ func TestFIFO(t *testing.T) {
 func TestTryAcquire(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
-		h, err := m.TryAcquire(r.ctx)
-		r.check(err)
-		r.srv.ResetCounts()
+		h, err := m.TryAcquire(r.Ctx)
+		r.Check(err)
+		r.Srv.ResetCounts()
 		start := time.Now()
-		other := r.mutex(r.connect("b"))
-		_, err = other.TryAcquire(r.ctx)
+		other := r.mutex(r.Connect("b"))
+		_, err = other.TryAcquire(r.Ctx)
 		var busy *recipes.BusyError
-		if !errors.As(err, &busy) || busy.Holder.Path != h.Path() || !busy.Holder.Holder || busy.Holder.Session != r.session(c) ||
+		if !errors.As(err, &busy) || busy.Holder.Path != h.Path() || !busy.Holder.Holder || busy.Holder.Session != r.SessionID(c) ||
 			busy.Holder.FencingToken != h.FencingToken() {
 			r.Errorf("TryAcquire = %v, %+v", err, busy)
 		}
-		wantErr(r.T, err, recipes.ErrBusy)
+		testrig.WantErr(r.T, err, recipes.ErrBusy)
 		if text := fmt.Sprint(err); !strings.HasPrefix(text, "recipes: try to acquire "+dir+": not free: holder "+h.Path()) {
 			r.Errorf("text %q", text)
 		}
-		if r.srv.Count(zktest.OpCreate) != 0 || time.Since(start) > 100*time.Millisecond {
-			r.Errorf("made %d nodes in %v", r.srv.Count(zktest.OpCreate), time.Since(start))
+		if r.Srv.Count(zktest.OpCreate) != 0 || time.Since(start) > 100*time.Millisecond {
+			r.Errorf("made %d nodes in %v", r.Srv.Count(zktest.OpCreate), time.Since(start))
 		}
 		// A context of a hold that is over is no hold, and makes no node either.
-		mine, err := r.mutex(r.connect("c")).TryAcquire(r.ctx)
-		wantErr(r.T, err, recipes.ErrBusy)
+		mine, err := r.mutex(r.Connect("c")).TryAcquire(r.Ctx)
+		testrig.WantErr(r.T, err, recipes.ErrBusy)
 		if mine != nil {
 			r.Error("two holders")
 		}
 		past := context.WithoutCancel(h.Context())
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		theirs := r.held(other)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		_, err = m.TryAcquire(past)
-		wantErr(r.T, err, recipes.ErrBusy)
-		if n := r.srv.Count(zktest.OpCreate); n != 0 {
+		testrig.WantErr(r.T, err, recipes.ErrBusy)
+		if n := r.Srv.Count(zktest.OpCreate); n != 0 {
 			r.Errorf("with the context of a released hold %d nodes were made", n)
 		}
-		r.check(theirs.Release(r.ctx))
+		r.Check(theirs.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -150,11 +151,11 @@ func TestTryAcquireTogether(t *testing.T) {
 			var holds []*recipes.Hold
 			var wg sync.WaitGroup
 			for i := range 5 {
-				m := r.mutex(r.connect(name(i)))
+				m := r.mutex(r.Connect(name(i)))
 				wg.Go(func() {
-					h, err := m.TryAcquire(r.ctx)
+					h, err := m.TryAcquire(r.Ctx)
 					if err != nil {
-						wantErr(t, err, recipes.ErrBusy)
+						testrig.WantErr(t, err, recipes.ErrBusy)
 						return
 					}
 					mu.Lock()
@@ -167,7 +168,7 @@ func TestTryAcquireTogether(t *testing.T) {
 				r.Errorf("%d holders", len(holds))
 			}
 			for _, h := range holds {
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			}
 			r.empty()
 		}
@@ -179,27 +180,27 @@ func TestTryAcquireTogether(t *testing.T) {
 func TestWaitingBehindOneself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.mutex(r.connect("a")), r.mutex(r.connect("b"))
+		a, b := r.mutex(r.Connect("a")), r.mutex(r.Connect("b"))
 		h := r.held(a)
 		for m, own := range map[*recipes.InterProcessMutex]bool{a: true, b: false} {
-			_, err := m.Acquire(r.within(time.Second))
-			wantErr(t, err, context.DeadlineExceeded)
+			_, err := m.Acquire(r.Within(time.Second))
+			testrig.WantErr(t, err, context.DeadlineExceeded)
 			if got := strings.Contains(fmt.Sprint(err), "of this same client"); got != own {
 				t.Errorf("own %v: %v", own, err)
 			}
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 
 		// The context of a released hold has ended; what it carries is no hold.
 		_, err := a.Acquire(h.Context())
-		wantErr(t, err, recipes.ErrReleased, context.Canceled)
+		testrig.WantErr(t, err, recipes.ErrReleased, context.Canceled)
 		if text := fmt.Sprint(err); strings.Contains(text, "tries") || strings.Contains(text, "of this same client") {
 			t.Errorf("text %q", text)
 		}
 		h, err = a.Acquire(context.WithoutCancel(h.Context()))
-		r.check(err)
-		r.check(h.Release(r.ctx))
+		r.Check(err)
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -208,20 +209,20 @@ func TestWaitingBehindOneself(t *testing.T) {
 func TestWaitingBehindOneselfAtTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		r.held(m)
 		ended := make(chan error, 1)
-		go func() { _, err := m.Acquire(r.ctx); ended <- err }()
+		go func() { _, err := m.Acquire(r.Ctx); ended <- err }()
 		time.Sleep(time.Second)
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		err := <-ended
-		wantErr(t, err, client.ErrClosed)
+		testrig.WantErr(t, err, client.ErrClosed)
 		if text := fmt.Sprint(err); strings.Contains(text, "of this same client") || client.SafeToRetry(err) {
 			t.Errorf("text %q, safe to retry %v", text, client.SafeToRetry(err))
 		}
-		_, err = m.Acquire(r.ctx)
-		wantErr(t, err, client.ErrClosed)
+		_, err = m.Acquire(r.Ctx)
+		testrig.WantErr(t, err, client.ErrClosed)
 		if client.SafeToRetry(err) || client.UnknownOutcome(err) {
 			t.Errorf("%v", err)
 		}
@@ -234,7 +235,7 @@ func TestNewInterProcessMutexInvalid(t *testing.T) {
 		if m, err := recipes.NewInterProcessMutex(nil, dir); m != nil || err == nil || !strings.Contains(err.Error(), "client.Connect") {
 			r.Errorf("without a client: %v, %v", m, err)
 		}
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		for _, path := range []string{"/", "", "a", "/a/", "//", "/a/..", "/a\x00"} {
 			m, err := recipes.NewInterProcessMutex(c, path)
 			if m != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
@@ -242,17 +243,17 @@ func TestNewInterProcessMutexInvalid(t *testing.T) {
 			}
 		}
 		m, err := recipes.NewInterProcessMutex(c, "/a", nil)
-		r.check(err)
+		r.Check(err)
 		if m.Path() != "/a" {
 			r.Errorf("Path = %q", m.Path())
 		}
-		h, err := m.Acquire(r.ctx)
-		r.check(err)
-		if _, there := r.srv.Node("/ns" + h.Path()); !there {
+		h, err := m.Acquire(r.Ctx)
+		r.Check(err)
+		if _, there := r.Srv.Node("/ns" + h.Path()); !there {
 			r.Errorf("%s is not in the namespace", h.Path())
 		}
-		r.check(h.Release(r.ctx))
-		if n, _ := r.srv.Node("/ns/a"); !n.Container {
+		r.Check(h.Release(r.Ctx))
+		if n, _ := r.Srv.Node("/ns/a"); !n.Container {
 			r.Error("the directory is no container")
 		}
 	})
@@ -261,45 +262,45 @@ func TestNewInterProcessMutexInvalid(t *testing.T) {
 func TestNodeDataAndACL(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithDefaultData([]byte("default")))
+		c := r.Connect("a", client.WithDefaultData([]byte("default")))
 		data := []byte("mine")
 		acl := zk.ACL{Perms: zk.PermAll, Scheme: "ip", ID: "10.9.9.9"}
 		m := r.mutex(c, recipes.WithNodeData(data))
 		data[0] = 'x'
 		h := r.held(m)
-		if n, _ := r.srv.Node(h.Path()); string(n.Data) != "mine" || n.Stat.EphemeralOwner != r.session(c) {
+		if n, _ := r.Srv.Node(h.Path()); string(n.Data) != "mine" || n.Stat.EphemeralOwner != r.SessionID(c) {
 			r.Errorf("node: %+v", n)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		h = r.held(r.mutex(c))
-		if n, _ := r.srv.Node(h.Path()); string(n.Data) != "default" {
+		if n, _ := r.Srv.Node(h.Path()); string(n.Data) != "default" {
 			r.Errorf("node: %+v", n)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		other, err := recipes.NewInterProcessMutex(c, "/others", recipes.WithNodeACL(acl))
-		r.check(err)
-		_, err = other.Acquire(r.ctx) // the directory is not ours to work in
-		wantErr(r.T, err, zk.ErrNoAuth)
+		r.Check(err)
+		_, err = other.Acquire(r.Ctx) // the directory is not ours to work in
+		testrig.WantErr(r.T, err, zk.ErrNoAuth)
 	})
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c, recipes.WithNodeData([]byte("10.0.0.1")))
-		if q, err := m.Queue(r.ctx); err != nil || len(q) != 0 {
+		if q, err := m.Queue(r.Ctx); err != nil || len(q) != 0 {
 			r.Errorf("of a free lock: %v, %v", q, err)
 		}
 		first := r.held(m)
-		waits := acquire(r.ctx, r.mutex(r.connect("b"), recipes.WithNodeData([]byte{0, 1, 2})))
+		waits := acquire(r.Ctx, r.mutex(r.Connect("b"), recipes.WithNodeData([]byte{0, 1, 2})))
 		time.Sleep(time.Second)
-		r.check(r.srv.Create(dir+"/foreign", nil))
-		r.check(r.srv.Create(dir+"/lock-xyz", nil))
-		q, err := m.Queue(r.ctx)
-		r.check(err)
+		r.Check(r.Srv.Create(dir+"/foreign", nil))
+		r.Check(r.Srv.Create(dir+"/lock-xyz", nil))
+		q, err := m.Queue(r.Ctx)
+		r.Check(err)
 		if len(q) != 2 || !q[0].Holder || q[1].Holder || q[0].Path != first.Path() || q[0].Sequence != 0 || q[1].Sequence != 1 ||
-			q[0].Session != r.session(c) || q[0].FencingToken != first.FencingToken() || string(q[0].Data) != "10.0.0.1" ||
+			q[0].Session != r.SessionID(c) || q[0].FencingToken != first.FencingToken() || string(q[0].Data) != "10.0.0.1" ||
 			q[0].QueuedSince.IsZero() || time.Since(q[0].QueuedSince) > 2*time.Second {
 			r.Fatalf("Queue = %+v", q)
 		}
@@ -309,9 +310,9 @@ func TestQueue(t *testing.T) {
 		if s := q[1].String(); !strings.HasPrefix(s, "waiter ") || strings.ContainsRune(s, 0) {
 			r.Errorf("String = %q", s)
 		}
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		res := <-waits
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,9 +20,9 @@ import (
 func (r *rig) under(outer *recipes.Hold, c *client.Client, path string) *recipes.Hold {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, path)
-	r.check(err)
+	r.Check(err)
 	h, err := m.Acquire(outer.Context())
-	r.check(err)
+	r.Check(err)
 	return h
 }
 
@@ -29,22 +30,22 @@ func (r *rig) under(outer *recipes.Hold, c *client.Client, path string) *recipes
 func (r *rig) on(path string, c *client.Client) *recipes.Hold {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, path)
-	r.check(err)
+	r.Check(err)
 	return r.held(m)
 }
 
 func TestReleaseInALostContextOfAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		outer := r.held(r.mutex(c))
 		inner := r.on("/other", c) // within no other, and released in the other's context
 		time.Sleep(time.Second)
-		r.check(r.srv.Delete(outer.Path()))
+		r.Check(r.Srv.Delete(outer.Path()))
 		time.Sleep(time.Second)
-		r.check(inner.Err())
+		r.Check(inner.Err())
 		err := inner.Release(outer.Context())
-		wantErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, context.Canceled)
 		if errors.Is(err, recipes.ErrLost) {
 			t.Errorf("the inner was not lost: %v", err)
 		}
@@ -55,14 +56,14 @@ func TestReleaseInALostContextOfAnother(t *testing.T) {
 func TestGuardInALostContextOfAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		outer := r.held(r.mutex(r.connect("b")))
-		inner := r.on("/other", r.connect("a"))
-		r.check(r.srv.Create("/x", nil))
+		outer := r.held(r.mutex(r.Connect("b")))
+		inner := r.on("/other", r.Connect("a"))
+		r.Check(r.Srv.Create("/x", nil))
 		time.Sleep(time.Second)
-		r.srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: "/x"}, time.Second)
+		r.Srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: "/x"}, time.Second)
 		go func() {
 			time.Sleep(100 * time.Millisecond)
-			_ = r.srv.Delete(outer.Path())
+			_ = r.Srv.Delete(outer.Path())
 		}()
 		_, err := inner.Guard(outer.Context(), client.SetOp("/x", []byte("written"), client.AnyVersion))
 		if err != nil && (!client.UnknownOutcome(err) || errors.Is(err, recipes.ErrLost)) {
@@ -72,25 +73,25 @@ func TestGuardInALostContextOfAnother(t *testing.T) {
 		if err == nil || errors.Is(err, recipes.ErrLost) {
 			t.Errorf("in a context that had ended: %v", err)
 		}
-		r.check(inner.Err())
-		r.check(inner.Release(r.ctx))
+		r.Check(inner.Err())
+		r.Check(inner.Release(r.Ctx))
 	})
 }
 
 func TestGuardMayNotCheck(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c))
-		r.check(r.srv.Create("/x", nil))
-		_, err := c.SetACL(r.ctx, h.Path(), zk.WorldACL(zk.PermDelete|zk.PermAdmin), client.AnyVersion)
-		r.check(err)
-		_, err = h.Guard(r.ctx, client.SetOp("/x", []byte("w"), client.AnyVersion))
+		r.Check(r.Srv.Create("/x", nil))
+		_, err := c.SetACL(r.Ctx, h.Path(), zk.WorldACL(zk.PermDelete|zk.PermAdmin), client.AnyVersion)
+		r.Check(err)
+		_, err = h.Guard(r.Ctx, client.SetOp("/x", []byte("w"), client.AnyVersion))
 		var part *client.MultiError
 		if !refused(err) || !errors.Is(err, zk.ErrNoAuth) || errors.As(err, &part) {
 			t.Errorf("error %v", err)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -98,18 +99,18 @@ func TestGuardMayNotCheck(t *testing.T) {
 func TestDoInAPartition(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		begun := time.Now()
-		err := m.Do(r.within(time.Second), func(ctx context.Context, _ *recipes.Hold) error {
-			r.srv.Client("a").Partition()
+		err := m.Do(r.Within(time.Second), func(ctx context.Context, _ *recipes.Hold) error {
+			r.Srv.Client("a").Partition()
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("took %v", took)
 		}
-		r.srv.Client("a").Heal()
+		r.Srv.Client("a").Heal()
 		r.empty()
 	})
 }
@@ -119,23 +120,23 @@ func TestDoInAPartition(t *testing.T) {
 func TestOwnNodeIsWatchedAgainWhenItMayBe(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		other := r.under(r.held(r.mutex(c)), c, "/other") // keeps the heartbeats busy
 		h := r.under(other, c, "/third")
 		time.Sleep(time.Second)
-		admin := r.connect("admin")
-		_, err := admin.SetACL(r.ctx, h.Path(), zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
-		r.check(err)
-		r.srv.Client("a").Cut()
+		admin := r.Connect("admin")
+		_, err := admin.SetACL(r.Ctx, h.Path(), zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+		r.Check(err)
+		r.Srv.Client("a").Cut()
 		time.Sleep(5 * time.Second)
-		_, err = admin.SetACL(r.ctx, h.Path(), zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = admin.SetACL(r.Ctx, h.Path(), zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(5 * time.Second)
-		r.check(h.Err())
-		r.check(r.srv.Delete(h.Path()))
+		r.Check(h.Err())
+		r.Check(r.Srv.Delete(h.Path()))
 		time.Sleep(time.Second)
-		wantErr(t, h.Err(), recipes.ErrNodeDeleted)
-		r.check(other.Err())
+		testrig.WantErr(t, h.Err(), recipes.ErrNodeDeleted)
+		r.Check(other.Err())
 	})
 }
 
@@ -143,19 +144,19 @@ func TestOwnNodeIsWatchedAgainWhenItMayBe(t *testing.T) {
 func TestSemaphoreUnderAnotherClients(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, err := recipes.NewInterProcessSemaphoreMutex(r.connect("a"), "/sm")
-		r.check(err)
-		b, err := recipes.NewInterProcessSemaphoreMutex(r.connect("b"), "/sm")
-		r.check(err)
-		h, err := a.Acquire(r.ctx)
-		r.check(err)
+		a, err := recipes.NewInterProcessSemaphoreMutex(r.Connect("a"), "/sm")
+		r.Check(err)
+		b, err := recipes.NewInterProcessSemaphoreMutex(r.Connect("b"), "/sm")
+		r.Check(err)
+		h, err := a.Acquire(r.Ctx)
+		r.Check(err)
 		_, err = b.Acquire(h.Context())
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		r.check(h.Release(r.ctx))
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		r.Check(h.Release(r.Ctx))
 		both, err := recipes.NewInterProcessMultiLock(a, b)
-		r.check(err)
-		_, err = both.Acquire(r.within(10 * time.Minute))
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		r.Check(err)
+		_, err = both.Acquire(r.Within(10 * time.Minute))
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		r.nothingIn("/sm/locks", "/sm/leases")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,7 +16,7 @@ import (
 func (r *rig) waitsForLine(n int) {
 	r.Helper()
 	for len(r.rwLine()) != n {
-		if r.ctx.Err() != nil {
+		if r.Ctx.Err() != nil {
 			r.Fatalf("the line is %v, want %d contenders", r.rwLine(), n)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -30,22 +31,22 @@ func TestNoWriterBesideAReaderAfterAWriterGaveUp(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		rwBubble(t, seed, func(r *rig) {
-			l := r.rw(r.connect("a"))
-			reader := r.reads(r.ctx, l)
-			ctx, giveUp := context.WithCancel(r.ctx)
+			l := r.rw(r.Connect("a"))
+			reader := r.reads(r.Ctx, l)
+			ctx, giveUp := context.WithCancel(r.Ctx)
 			first := rwWaits(ctx, l, true)
 			r.waitsForLine(2)
-			second := rwWaits(r.ctx, l, false)
+			second := rwWaits(r.Ctx, l, false)
 			r.waitsForLine(3)
-			last := rwWaits(r.ctx, l, true)
+			last := rwWaits(r.Ctx, l, true)
 			r.waitsForLine(4)
 			giveUp()
-			wantErr(t, (<-first).err, context.Canceled)
-			r.check(r.rwGranted(second, "the second reader").Release(r.ctx))
+			testrig.WantErr(t, (<-first).err, context.Canceled)
+			r.Check(r.rwGranted(second, "the second reader").Release(r.Ctx))
 			r.rwWaiting(last, "a writer beside a reader")
-			r.check(reader.Err())
-			r.check(reader.Release(r.ctx))
-			r.check(r.rwGranted(last, "the last writer").Release(r.ctx))
+			r.Check(reader.Err())
+			r.Check(reader.Release(r.Ctx))
+			r.Check(r.rwGranted(last, "the last writer").Release(r.Ctx))
 			r.rwEmpty()
 		})
 	}
@@ -58,11 +59,11 @@ func TestNoWriterBesideADowngradedReader(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*rig, *recipes.InterProcessReadWriteLock, *recipes.WriteHold) *recipes.Hold{
 		"Downgrade": func(r *rig, _ *recipes.InterProcessReadWriteLock, w *recipes.WriteHold) *recipes.Hold {
-			return r.downgrades(r.ctx, w)
+			return r.downgrades(r.Ctx, w)
 		},
 		"nested": func(r *rig, l *recipes.InterProcessReadWriteLock, w *recipes.WriteHold) *recipes.Hold {
 			h := r.reads(w.Context(), l)
-			r.check(w.Release(r.ctx))
+			r.Check(w.Release(r.Ctx))
 			return h
 		},
 	}
@@ -71,18 +72,18 @@ func TestNoWriterBesideADowngradedReader(t *testing.T) {
 			t.Run(fmt.Sprint(how, seed), func(t *testing.T) {
 				t.Parallel()
 				rwBubble(t, seed, func(r *rig) {
-					l := r.rw(r.connect("a"))
-					w := r.writes(r.ctx, l)
-					reader := rwWaits(r.ctx, l, false)
+					l := r.rw(r.Connect("a"))
+					w := r.writes(r.Ctx, l)
+					reader := rwWaits(r.Ctx, l, false)
 					r.waitsForLine(2)
-					writer := rwWaits(r.ctx, l, true)
+					writer := rwWaits(r.Ctx, l, true)
 					r.waitsForLine(3)
 					held := downgrade(r, l, w)
-					r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
+					r.Check(r.rwGranted(reader, "the reader").Release(r.Ctx))
 					r.rwWaiting(writer, "a writer beside a reader")
-					r.check(held.Err())
-					r.check(held.Release(r.ctx))
-					r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+					r.Check(held.Err())
+					r.Check(held.Release(r.Ctx))
+					r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
 					r.rwEmpty()
 				})
 			})
@@ -106,17 +107,17 @@ func TestNoGuardedWriteUnderTheNextHold(t *testing.T) {
 			t.Run(fmt.Sprint(given, seed), func(t *testing.T) {
 				t.Parallel()
 				rwBubble(t, seed, func(r *rig) {
-					a, other := r.connect("a"), r.connect("other")
-					_, err := other.Create(r.ctx, "/x", []byte("old"))
-					r.check(err)
+					a, other := r.Connect("a"), r.Connect("other")
+					_, err := other.Create(r.Ctx, "/x", []byte("old"))
+					r.Check(err)
 					m := r.mutex(a)
 					h := r.held(m)
-					next := acquire(r.ctx, m)
+					next := acquire(r.Ctx, m)
 					time.Sleep(100 * time.Millisecond)
-					r.srv.Client("a").Partition()
-					ctx := r.ctx
+					r.Srv.Client("a").Partition()
+					ctx := r.Ctx
 					if given == "its context has ended" {
-						ctx = r.within(50 * time.Millisecond)
+						ctx = r.Within(50 * time.Millisecond)
 					}
 					guarded := make(chan error, 1)
 					go func() {
@@ -124,22 +125,22 @@ func TestNoGuardedWriteUnderTheNextHold(t *testing.T) {
 						guarded <- err
 					}()
 					time.Sleep(100 * time.Millisecond)
-					_ = h.Release(r.within(50 * time.Millisecond)) // not answered either
-					wantErr(t, h.Err(), recipes.ErrReleased)
-					time.AfterFunc(time.Second, r.srv.Client("a").Heal)
+					_ = h.Release(r.Within(50 * time.Millisecond)) // not answered either
+					testrig.WantErr(t, h.Err(), recipes.ErrReleased)
+					time.AfterFunc(time.Second, r.Srv.Client("a").Heal)
 					got := <-next
-					r.check(got.err)
-					before, _, err := other.Get(r.ctx, "/x")
-					r.check(err)
+					r.Check(got.err)
+					before, _, err := other.Get(r.Ctx, "/x")
+					r.Check(err)
 					time.Sleep(5 * time.Second)
-					after, _, err := other.Get(r.ctx, "/x")
-					r.check(err)
-					r.check(got.hold.Err())
+					after, _, err := other.Get(r.Ctx, "/x")
+					r.Check(err)
+					r.Check(got.hold.Err())
 					if string(before) != string(after) {
 						t.Errorf("%q became %q under the next hold", before, after)
 					}
 					<-guarded
-					r.check(got.hold.Release(r.ctx))
+					r.Check(got.hold.Release(r.Ctx))
 					r.empty()
 				})
 			})

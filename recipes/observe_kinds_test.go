@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -101,8 +102,8 @@ func TestLockHooksOfEveryKind(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var d diary
-				c := r.connect("a", client.WithObserver(d.hooks(false)))
-				r.check(tt.do(r.as("w"), c, func(ctx context.Context) error {
+				c := r.Connect("a", client.WithObserver(d.hooks(false)))
+				r.Check(tt.do(r.as("w"), c, func(ctx context.Context) error {
 					d.add("%s works", spanOf(ctx))
 					return nil
 				}))
@@ -118,27 +119,27 @@ func TestQueuePlacesOfReaders(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		c := r.connect("a", client.WithObserver(d.hooks(false)))
-		other := r.rw(r.connect("b"))
-		one, two := r.reads(r.ctx, other), r.reads(r.ctx, other)
+		c := r.Connect("a", client.WithObserver(d.hooks(false)))
+		other := r.rw(r.Connect("b"))
+		one, two := r.reads(r.Ctx, other), r.reads(r.Ctx, other)
 		three, err := r.rw(c).ReadLock().Acquire(r.as("r"))
-		r.check(err)
+		r.Check(err)
 		const reads, in = "InterProcessReadWriteLock read " + dir, " in " + dir
 		d.want(t, "r asks for "+reads, "r"+in+": 0 ahead", "r: acquired", "r holds as r")
-		writer := rwWaits(r.ctx, other, true)
+		writer := rwWaits(r.Ctx, other, true)
 		time.Sleep(time.Second)
-		rwWaits(r.ctx, other, false) // another reader behind the writer
+		rwWaits(r.Ctx, other, false) // another reader behind the writer
 		time.Sleep(time.Second)
 		waiting := rwWaits(r.as("w"), r.rw(c), false)
 		time.Sleep(time.Second)
 		d.want(t, "w asks for "+reads, "w"+in+": 4 ahead")
-		r.check(three.Close())
+		r.Check(three.Close())
 		d.want(t, "r held "+dir+": released")
-		r.check(one.Close())
-		r.check(two.Close())
+		r.Check(one.Close())
+		r.Check(two.Close())
 		w := r.rwGranted(writer, "the writer")
 		d.want(t)
-		r.check(w.Close())
+		r.Check(w.Close())
 		r.rwGranted(waiting, "the reader")
 		d.want(t, "w"+in+": 0 ahead", "w: acquired", "w holds as w")
 	})
@@ -150,7 +151,7 @@ func TestLockHooksOfADowngrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		l := r.rw(r.connect("a", client.WithObserver(d.hooks(false))))
+		l := r.rw(r.Connect("a", client.WithObserver(d.hooks(false))))
 		const rw = "InterProcessReadWriteLock "
 		w := r.writes(r.as("w"), l)
 		d.want(t, "w asks for "+rw+"write "+dir, "w in "+dir+": 0 ahead", "w: acquired", "w holds as w")
@@ -159,11 +160,11 @@ func TestLockHooksOfADowngrade(t *testing.T) {
 		if span := spanOf(under.Context()); span != "u/hold" {
 			t.Errorf("the read hold within is in the span %q", span)
 		}
-		r.check(under.Close())
+		r.Check(under.Close())
 		d.want(t, "u held "+dir+": released")
 		read := r.downgrades(r.as("d"), w)
 		d.want(t, "d asks for "+rw+"read "+dir, "d: acquired", "d holds as d", "w held "+dir+": released")
-		r.check(read.Close())
+		r.Check(read.Close())
 		d.want(t, "d held "+dir+": released")
 	})
 }
@@ -174,18 +175,18 @@ func TestLockHooksOfPermits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		c := r.connect("a", client.WithObserver(d.hooks(false)))
+		c := r.Connect("a", client.WithObserver(d.hooks(false)))
 		s, err := recipes.NewInterProcessSemaphoreV2(c, "/s", 2)
-		r.check(err)
+		r.Check(err)
 		lease, err := s.Acquire(r.as("h"), 2)
-		r.check(err)
+		r.Check(err)
 		d.take()
 		const asks = " asks for InterProcessSemaphoreV2 lease /s"
 		_, err = s.TryAcquire(r.as("t"), 1)
-		wantErr(t, err, recipes.ErrBusy)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		d.want(t, "t"+asks, "t: busy")
 		_, err = s.Acquire(r.as("m"), 3)
-		wantErr(t, err, recipes.ErrTooManyPermits)
+		testrig.WantErr(t, err, recipes.ErrTooManyPermits)
 		d.want(t, "m"+asks, "m: error")
 		done := make(chan error, 1)
 		go func() {
@@ -194,8 +195,8 @@ func TestLockHooksOfPermits(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		d.want(t, "w"+asks, "w in /s: 0 ahead")
-		r.check(lease.Close())
-		r.check(<-done)
+		r.Check(lease.Close())
+		r.Check(<-done)
 		// One answer ends the one and begins the other, on two goroutines.
 		const ended = "h held /s: released"
 		got := d.take()
@@ -211,18 +212,18 @@ func TestLockHooksOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		c := r.connect("a", client.WithObserver(d.hooks(false)))
+		c := r.Connect("a", client.WithObserver(d.hooks(false)))
 		m := r.multi(c, "/x", "/y", "/z")
-		y, err := recipes.NewInterProcessMutex(r.connect("b"), "/y")
-		r.check(err)
+		y, err := recipes.NewInterProcessMutex(r.Connect("b"), "/y")
+		r.Check(err)
 		busy := r.held(y)
 		_, err = m.TryAcquire(r.as("t"))
-		wantErr(t, err, recipes.ErrBusy)
+		testrig.WantErr(t, err, recipes.ErrBusy)
 		const asks = " asks for InterProcessMultiLock multi /x+/y+/z"
 		d.want(t, "t"+asks, "t: busy")
-		time.AfterFunc(time.Minute, func() { r.check(busy.Close()) })
+		time.AfterFunc(time.Minute, func() { r.Check(busy.Close()) })
 		h, err := m.Acquire(r.as("w"))
-		r.check(err)
+		r.Check(err)
 		d.want(t, "w"+asks, "w in /x: 0 ahead", "w in /y: 1 ahead", "w in /y: 0 ahead", "w in /z: 0 ahead", "w: acquired", "w holds as w")
 		if got := d.got[1]; got.FencingToken != h.FencingToken() || got.Duration < time.Minute {
 			t.Errorf("acquired: %+v", got)
@@ -236,20 +237,20 @@ func TestLockHooksOfAMultiLock(t *testing.T) {
 		}
 		for _, path := range []string{"/x", "/y", "/z"} { // each is re-entered with the context
 			one, err := recipes.NewInterProcessMutex(c, path)
-			r.check(err)
+			r.Check(err)
 			again, err := one.TryAcquire(h.Context())
-			r.check(err)
-			r.check(again.Close())
+			r.Check(err)
+			r.Check(again.Close())
 			again, err = one.TryAcquire(h.Holds()[2].Context())
-			r.check(err)
-			r.check(again.Close())
+			r.Check(err)
+			r.Check(again.Close())
 		}
 		d.want(t)
 		time.Sleep(time.Minute)
-		r.check(r.srv.Delete(h.Holds()[1].Path()))
+		r.Check(r.Srv.Delete(h.Holds()[1].Path()))
 		<-h.Context().Done()
 		d.want(t, "w held /y: deleted")
-		wantErr(t, h.Close(), recipes.ErrLost)
+		testrig.WantErr(t, h.Close(), recipes.ErrLost)
 		d.want(t)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -99,7 +100,7 @@ func (d *diary) want(t *testing.T, lines ...string) {
 }
 
 // as is the rig's context in a span.
-func (r *rig) as(span string) context.Context { return context.WithValue(r.ctx, spanKey{}, span) }
+func (r *rig) as(span string) context.Context { return context.WithValue(r.Ctx, spanKey{}, span) }
 
 const mutexName = "InterProcessMutex exclusive " + dir
 
@@ -109,36 +110,36 @@ func TestLockHooks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		first := r.held(r.mutex(r.connect("first")))
-		second := acquire(r.ctx, r.mutex(r.connect("second")))
+		first := r.held(r.mutex(r.Connect("first")))
+		second := acquire(r.Ctx, r.mutex(r.Connect("second")))
 		time.Sleep(time.Second)
-		c := r.connect("a", client.WithObserver(d.hooks(true)))
+		c := r.Connect("a", client.WithObserver(d.hooks(true)))
 		m := r.mutex(c)
 		waiting := acquire(r.as("w"), m)
 		time.Sleep(time.Second / 2)
 		d.want(t, "w asks for "+mutexName, "w/acquire: create", "w in "+dir+": 2 ahead", "w/acquire: get")
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		time.Sleep(2 * time.Second)
 		d.want(t, "w/acquire: children", "w in "+dir+": 1 ahead", "w/acquire: get")
-		r.check((<-second).hold.Release(r.ctx))
+		r.Check((<-second).hold.Release(r.Ctx))
 		h := (<-waiting).hold
 		d.want(t, "w in "+dir+": 0 ahead", "w: acquired", "w holds as w")
-		if got := d.got[0]; got.Node != h.Path() || got.FencingToken != h.FencingToken() || got.Session != r.session(c) ||
+		if got := d.got[0]; got.Node != h.Path() || got.FencingToken != h.FencingToken() || got.Session != r.SessionID(c) ||
 			got.Duration < 2*time.Second || got.Duration > 3*time.Second || got.Err != nil {
 			t.Errorf("acquired: %+v", got)
 		}
 		if span := spanOf(h.Context()); span != "w/hold" {
 			t.Errorf("the hold's context is in the span %q", span)
 		}
-		r.check(h.Context().Err())
+		r.Check(h.Context().Err())
 		inner, err := m.Acquire(h.Context()) // part of the hold
-		r.check(err)
-		r.check(h.Release(r.ctx))
+		r.Check(err)
+		r.Check(h.Release(r.Ctx))
 		d.want(t)
 		time.Sleep(time.Minute)
 		d.want(t, "w: get") // its own node is watched
-		wantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
-		r.check(inner.Release(r.as("r")))
+		testrig.WantErr(t, context.Cause(h.Context()), recipes.ErrReleased)
+		r.Check(inner.Release(r.as("r")))
 		d.want(t, "r: delete", "w held "+dir+": released")
 		if got := d.ended[0]; got.Duration < time.Minute || got.Duration > 62*time.Second || got.Err != nil || got.Node != h.Path() {
 			t.Errorf("released: %+v", got)
@@ -182,8 +183,8 @@ func TestLockHooksOfFailures(t *testing.T) {
 		},
 		"session lost": {
 			do: func(r *rig, m *recipes.InterProcessMutex, c *client.Client, ctx context.Context) error {
-				id := r.session(c)
-				time.AfterFunc(time.Second, func() { r.srv.ExpireSession(id) })
+				id := r.SessionID(c)
+				time.AfterFunc(time.Second, func() { r.Srv.ExpireSession(id) })
 				_, err := m.Acquire(ctx)
 				return err
 			},
@@ -191,7 +192,7 @@ func TestLockHooksOfFailures(t *testing.T) {
 		},
 		"refused": {
 			do: func(r *rig, m *recipes.InterProcessMutex, _ *client.Client, ctx context.Context) error {
-				r.srv.Fail(zktest.Match{Op: zktest.OpCreate}, zktest.CodeNoAuth)
+				r.Srv.Fail(zktest.Match{Op: zktest.OpCreate}, zktest.CodeNoAuth)
 				_, err := m.Acquire(ctx)
 				return err
 			},
@@ -200,10 +201,10 @@ func TestLockHooksOfFailures(t *testing.T) {
 		"in a hold that was lost": {
 			do: func(r *rig, m *recipes.InterProcessMutex, c *client.Client, ctx context.Context) error {
 				other, err := recipes.NewInterProcessMutex(c, "/other")
-				r.check(err)
-				h, err := other.Acquire(r.ctx)
-				r.check(err)
-				r.check(r.srv.Delete(h.Path()))
+				r.Check(err)
+				h, err := other.Acquire(r.Ctx)
+				r.Check(err)
+				r.Check(r.Srv.Delete(h.Path()))
 				<-h.Context().Done()
 				synctest.Wait() // the loss is told elsewhere
 				_ = m
@@ -220,9 +221,9 @@ func TestLockHooksOfFailures(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var d diary
-				r.held(r.mutex(r.connect("holder")))
+				r.held(r.mutex(r.Connect("holder")))
 				time.Sleep(time.Second)
-				c := r.connect("a", client.WithObserver(d.hooks(false)))
+				c := r.Connect("a", client.WithObserver(d.hooks(false)))
 				err := tt.do(r, r.mutex(c), c, r.as("w"))
 				if err == nil {
 					t.Fatal("the lock was had")
@@ -249,18 +250,18 @@ func TestLockHooksOfLosses(t *testing.T) {
 		lose func(*rig, *client.Client, *recipes.Hold)
 		want client.HoldEnd
 	}{
-		"session": {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.HoldLostSession},
-		"lease":   {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.HoldLostLease},
-		"deleted": {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, client.HoldLostNode},
-		"closed":  {func(r *rig, c *client.Client, _ *recipes.Hold) { r.check(c.CloseContext(r.ctx)) }, client.HoldLostClosed},
+		"session": {func(r *rig, c *client.Client, _ *recipes.Hold) { r.Srv.ExpireSession(r.SessionID(c)) }, client.HoldLostSession},
+		"lease":   {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").Partition() }, client.HoldLostLease},
+		"deleted": {func(r *rig, _ *client.Client, h *recipes.Hold) { r.Check(r.Srv.Delete(h.Path())) }, client.HoldLostNode},
+		"closed":  {func(r *rig, c *client.Client, _ *recipes.Hold) { r.Check(c.CloseContext(r.Ctx)) }, client.HoldLostClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var d diary
-				c := r.connect("a", client.WithObserver(d.hooks(false)))
+				c := r.Connect("a", client.WithObserver(d.hooks(false)))
 				h, err := r.mutex(c).Acquire(r.as("w"))
-				r.check(err)
+				r.Check(err)
 				time.Sleep(time.Minute)
 				d.take()
 				tt.lose(r, c, h)
@@ -271,7 +272,7 @@ func TestLockHooksOfLosses(t *testing.T) {
 					got.Duration < time.Minute || got.Duration > 2*time.Minute {
 					t.Errorf("lost: %+v", got)
 				}
-				wantErr(t, h.Close(), recipes.ErrLost)
+				testrig.WantErr(t, h.Close(), recipes.ErrLost)
 				d.want(t)
 			})
 		})
@@ -283,11 +284,11 @@ func TestLockHooksOfALateLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var d diary
-		h, err := r.mutex(r.connect("a", client.WithObserver(d.hooks(false)))).Acquire(r.as("w"))
-		r.check(err)
+		h, err := r.mutex(r.Connect("a", client.WithObserver(d.hooks(false)))).Acquire(r.as("w"))
+		r.Check(err)
 		d.take()
-		r.check(r.srv.Delete(h.Path())) // before it is watched
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+		r.Check(r.Srv.Delete(h.Path())) // before it is watched
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
 		d.want(t, "w held "+dir+": deleted")
 	})
 }
@@ -305,7 +306,7 @@ func TestLockHooksOfDo(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var d diary
-				m := r.mutex(r.connect("a", client.WithObserver(d.hooks(false))))
+				m := r.mutex(r.Connect("a", client.WithObserver(d.hooks(false))))
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
@@ -331,7 +332,7 @@ func TestLockHooksThatBlock(t *testing.T) {
 		never := make(chan struct{})
 		defer close(never)
 		block := false
-		c := r.connect("a", client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithObserver(client.Observer{
 			Lock: func(ctx context.Context, _ client.LockInfo) (context.Context, client.LockHooks) {
 				hooks := client.LockHooks{Ended: func(client.HoldResult) { <-never }}
 				if block {
@@ -343,16 +344,16 @@ func TestLockHooksThatBlock(t *testing.T) {
 		var holds []*recipes.Hold
 		for i := range 3 {
 			m, err := recipes.NewInterProcessMutex(c, fmt.Sprintf("/lock%d", i))
-			r.check(err)
-			h, err := m.Acquire(r.ctx)
-			r.check(err)
+			r.Check(err)
+			h, err := m.Acquire(r.Ctx)
+			r.Check(err)
 			holds = append(holds, h)
 		}
 		block = true
-		stuck := acquire(r.ctx, r.mutex(c)) // held, and never given to the caller
+		stuck := acquire(r.Ctx, r.mutex(c)) // held, and never given to the caller
 		time.Sleep(time.Minute)
 		deadline := holds[0].Deadline()
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		for _, h := range holds {
 			<-h.Context().Done()
 			if early := time.Until(deadline); early < 500*time.Millisecond {
@@ -361,9 +362,9 @@ func TestLockHooksThatBlock(t *testing.T) {
 			_ = h.Close()
 		}
 		time.Sleep(time.Minute)
-		r.srv.Client("a").Heal()
-		other := r.held(r.mutex(r.connect("b")))
-		r.check(other.Close())
+		r.Srv.Client("a").Heal()
+		other := r.held(r.mutex(r.Connect("b")))
+		r.Check(other.Close())
 		select {
 		case res := <-stuck:
 			t.Errorf("the acquire behind the hook returned: %+v", res)

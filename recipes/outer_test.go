@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -18,21 +19,21 @@ import (
 func (r *rig) within4(ctx context.Context, c *client.Client, path string) map[string]recipes.AnyHold {
 	r.Helper()
 	s, err := recipes.NewInterProcessSemaphoreV2(c, path+"/pool", 3)
-	r.check(err)
+	r.Check(err)
 	lease, err := s.Acquire(ctx, 2)
-	r.check(err)
+	r.Check(err)
 	rw, err := recipes.NewInterProcessReadWriteLock(c, path+"/rw")
-	r.check(err)
+	r.Check(err)
 	write, err := rw.WriteLock().Acquire(ctx)
-	r.check(err)
+	r.Check(err)
 	one, err := recipes.NewInterProcessMutex(c, path+"/one")
-	r.check(err)
+	r.Check(err)
 	two, err := recipes.NewInterProcessSemaphoreV2(c, path+"/two", 1)
-	r.check(err)
+	r.Check(err)
 	multi, err := recipes.NewInterProcessMultiLock(one, two.Permits(1))
-	r.check(err)
+	r.Check(err)
 	all, err := multi.Acquire(ctx)
-	r.check(err)
+	r.Check(err)
 	return map[string]recipes.AnyHold{"semaphore": lease, "write": write, "multi": all}
 }
 
@@ -44,7 +45,7 @@ func (r *rig) wantLostWith(h recipes.AnyHold, path string, why error) {
 		r.Error("the context goes on")
 	}
 	for _, err := range []error{h.Err(), context.Cause(h.Context())} {
-		wantErr(r.T, err, recipes.ErrLost, why)
+		testrig.WantErr(r.T, err, recipes.ErrLost, why)
 		if !strings.Contains(errText(err), " of "+path+":") {
 			r.Errorf("error %v does not name %s", err, path)
 		}
@@ -52,10 +53,10 @@ func (r *rig) wantLostWith(h recipes.AnyHold, path string, why error) {
 	if !h.Deadline().IsZero() {
 		r.Errorf("a deadline of %v", h.Deadline())
 	}
-	_, err := h.Guard(r.ctx)
-	wantErr(r.T, err, recipes.ErrLost)
-	wantErr(r.T, h.Confirm(r.ctx), recipes.ErrLost)
-	wantErr(r.T, h.Release(r.ctx), recipes.ErrLost, why)
+	_, err := h.Guard(r.Ctx)
+	testrig.WantErr(r.T, err, recipes.ErrLost)
+	testrig.WantErr(r.T, h.Confirm(r.Ctx), recipes.ErrLost)
+	testrig.WantErr(r.T, h.Release(r.Ctx), recipes.ErrLost, why)
 }
 
 func errText(err error) string {
@@ -70,31 +71,31 @@ func errText(err error) string {
 func TestInnerEndsWhenAnOuterIsLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		outer := r.on("/outer", a)
 		middle := r.under(outer, b, "/middle")
 		inner := r.within4(middle.Context(), b, "/inner")
 		inner["mutex"] = r.under(middle, b, "/inner/m")
 		time.Sleep(time.Second)
 		for kind, h := range inner {
-			if err := errors.Join(h.Err(), h.Confirm(r.ctx)); err != nil {
+			if err := errors.Join(h.Err(), h.Confirm(r.Ctx)); err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
-		before := len(busyGoroutines())
-		r.check(r.srv.Delete(outer.Path()))
+		before := len(testrig.Goroutines(r.T, ourFrames))
+		r.Check(r.Srv.Delete(outer.Path()))
 		<-outer.Context().Done()
 		for _, h := range inner {
 			r.wantLostWith(h, "/outer", recipes.ErrNodeDeleted)
 		}
 		r.wantLostWith(middle, "/outer", recipes.ErrNodeDeleted)
-		wantErr(t, outer.Release(r.ctx), recipes.ErrNodeDeleted)
+		testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrNodeDeleted)
 		time.Sleep(5 * time.Second)
 		r.nothingIn("/outer", "/middle", "/inner/m", "/inner/pool/leases", "/inner/rw", "/inner/one", "/inner/two/leases")
 		if before > 6+2 { // one for each grant that has a node to watch, as without nesting; a lease of two has two
 			t.Errorf("%d goroutines for 6 grants", before)
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -102,17 +103,17 @@ func TestInnerEndsWhenAnOuterIsLost(t *testing.T) {
 func TestInnerEndsWhenTheNearestIsLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		outer := r.on("/outer", a)
 		middle := r.under(outer, b, "/middle")
 		inner := r.under(middle, a, "/inner")
 		time.Sleep(time.Second)
-		r.srv.ExpireSession(r.session(b))
+		r.Srv.ExpireSession(r.SessionID(b))
 		<-middle.Context().Done()
 		r.wantLostWith(inner, "/middle", client.ErrSessionLost)
-		r.check(outer.Err())
-		r.check(outer.Release(r.ctx))
-		wantErr(t, middle.Release(r.ctx), recipes.ErrLost)
+		r.Check(outer.Err())
+		r.Check(outer.Release(r.Ctx))
+		testrig.WantErr(t, middle.Release(r.Ctx), recipes.ErrLost)
 	})
 }
 
@@ -120,27 +121,27 @@ func TestInnerEndsWhenTheNearestIsLost(t *testing.T) {
 func TestInnerOutlivesTheReleaseOfAnOuter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		outer := r.on("/outer", a)
 		middle := r.under(outer, b, "/middle")
 		inner := r.under(middle, b, "/inner")
-		r.check(middle.Release(r.ctx))
+		r.Check(middle.Release(r.Ctx))
 		synctest.Wait()
-		r.check(inner.Err())
-		r.check(inner.Context().Err())
-		r.check(r.srv.Delete(outer.Path()))
+		r.Check(inner.Err())
+		r.Check(inner.Context().Err())
+		r.Check(r.Srv.Delete(outer.Path()))
 		<-inner.Context().Done()
 		r.wantLostWith(inner, "/outer", recipes.ErrNodeDeleted)
-		wantErr(t, outer.Release(r.ctx), recipes.ErrNodeDeleted)
+		testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrNodeDeleted)
 
 		outer = r.on("/outer", a)
 		inner = r.under(outer, b, "/inner")
-		r.check(outer.Release(r.ctx))
-		r.check(r.on("/outer", b).Release(r.ctx)) // held by the next, and released
+		r.Check(outer.Release(r.Ctx))
+		r.Check(r.on("/outer", b).Release(r.Ctx)) // held by the next, and released
 		time.Sleep(time.Minute)
-		r.check(inner.Err())
-		r.check(inner.Release(r.ctx))
-		wantNoGoroutine(t)
+		r.Check(inner.Err())
+		r.Check(inner.Release(r.Ctx))
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -149,8 +150,8 @@ func TestInnerOutlivesTheReleaseOfAnOuter(t *testing.T) {
 func TestInnerOfALeaseAndOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
-		for kind, outer := range r.within4(r.ctx, a, "/out") {
+		a, b := r.Connect("a"), r.Connect("b")
+		for kind, outer := range r.within4(r.Ctx, a, "/out") {
 			inner := r.underAny(outer, b, "/inner")
 			lost, path := "", outer.LockPath()
 			switch h := outer.(type) {
@@ -162,26 +163,26 @@ func TestInnerOfALeaseAndOfAMultiLock(t *testing.T) {
 				lost, path = h.Holds()[1].Path(), h.Holds()[1].LockPath()
 			}
 			time.Sleep(time.Second)
-			r.check(r.srv.Delete(lost))
+			r.Check(r.Srv.Delete(lost))
 			<-outer.Context().Done()
 			if r.wantLostWith(inner, path, recipes.ErrNodeDeleted); t.Failed() {
 				t.Fatal(kind)
 			}
 			if multi, ok := outer.(*recipes.MultiHold); ok {
-				r.check(multi.Holds()[0].Err())
+				r.Check(multi.Holds()[0].Err())
 			}
-			wantErr(t, outer.Release(r.ctx), recipes.ErrNodeDeleted)
+			testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrNodeDeleted)
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
 func (r *rig) underAny(outer recipes.AnyHold, c *client.Client, path string) *recipes.Hold {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, path)
-	r.check(err)
+	r.Check(err)
 	h, err := m.Acquire(outer.Context())
-	r.check(err)
+	r.Check(err)
 	return h
 }
 
@@ -190,20 +191,20 @@ func (r *rig) underAny(outer recipes.AnyHold, c *client.Client, path string) *re
 func TestReentryWithinAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		first := r.held(m)
 		between := r.under(first, c, "/between")
 		again, err := m.Acquire(between.Context())
-		r.check(err)
+		r.Check(err)
 		time.Sleep(time.Second)
-		r.check(r.srv.Delete(between.Path()))
+		r.Check(r.Srv.Delete(between.Path()))
 		<-between.Context().Done()
 		r.wantLostWith(again, "/between", recipes.ErrNodeDeleted)
-		r.check(first.Err())
-		r.check(first.Context().Err())
-		r.check(first.Release(r.ctx))
-		wantErr(t, between.Release(r.ctx), recipes.ErrNodeDeleted)
+		r.Check(first.Err())
+		r.Check(first.Context().Err())
+		r.Check(first.Release(r.Ctx))
+		testrig.WantErr(t, between.Release(r.Ctx), recipes.ErrNodeDeleted)
 		r.empty()
 	})
 }
@@ -213,7 +214,7 @@ func TestReentryWithinAnother(t *testing.T) {
 func TestOuterLostWhileTheInnerWaits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		for _, detach := range []bool{false, true} {
 			outer := r.on("/outer", a)
 			blocker := r.held(r.mutex(b))
@@ -223,19 +224,19 @@ func TestOuterLostWhileTheInnerWaits(t *testing.T) {
 			}
 			waits := acquire(ctx, r.mutex(a))
 			time.Sleep(time.Second)
-			r.check(r.srv.Delete(outer.Path()))
+			r.Check(r.Srv.Delete(outer.Path()))
 			<-outer.Context().Done()
 			synctest.Wait()
-			r.check(blocker.Release(r.ctx))
+			r.Check(blocker.Release(r.Ctx))
 			res := <-waits
-			wantErr(t, res.err, recipes.ErrLost, recipes.ErrNodeDeleted)
-			wantErr(t, outer.Release(r.ctx), recipes.ErrNodeDeleted)
+			testrig.WantErr(t, res.err, recipes.ErrLost, recipes.ErrNodeDeleted)
+			testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrNodeDeleted)
 			r.empty()
 
 			h, err := r.mutex(a).Acquire(context.WithoutCancel(outer.Context()))
-			r.check(err)
-			r.check(h.Err())
-			r.check(h.Release(r.ctx))
+			r.Check(err)
+			r.Check(h.Err())
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }
@@ -245,23 +246,23 @@ func TestOuterLostWhileTheInnerWaits(t *testing.T) {
 func TestInnerErrAsksTheOuter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		for range 100 {
 			outer := r.on("/outer", a)
 			inner := r.under(outer, b, "/inner")
-			r.check(r.srv.Delete(outer.Path()))
-			wantErr(t, outer.Confirm(r.ctx), recipes.ErrLost) // finds it out now
-			wantErr(t, inner.Err(), recipes.ErrLost)
+			r.Check(r.Srv.Delete(outer.Path()))
+			testrig.WantErr(t, outer.Confirm(r.Ctx), recipes.ErrLost) // finds it out now
+			testrig.WantErr(t, inner.Err(), recipes.ErrLost)
 			r.wantLostWith(inner, "/outer", recipes.ErrNodeDeleted)
-			wantErr(t, outer.Release(r.ctx), recipes.ErrLost)
+			testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrLost)
 		}
 		outer := r.on("/outer", a)
 		inner := r.under(outer, b, "/inner")
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		<-inner.Context().Done()
 		r.wantLostWith(inner, "/outer", client.ErrLeaseExpired)
-		r.srv.Client("a").Heal()
-		wantErr(t, outer.Release(r.ctx), recipes.ErrLost)
+		r.Srv.Client("a").Heal()
+		testrig.WantErr(t, outer.Release(r.Ctx), recipes.ErrLost)
 	})
 }
 
@@ -270,7 +271,7 @@ func TestInnerErrAsksTheOuter(t *testing.T) {
 func TestReleasedInnerIsNotKept(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(r *rig, h *recipes.Hold) error{
-		"ctx":     func(r *rig, h *recipes.Hold) error { return h.Release(r.ctx) },
+		"ctx":     func(r *rig, h *recipes.Hold) error { return h.Release(r.Ctx) },
 		"its own": func(_ *rig, h *recipes.Hold) error { return h.Release(h.Context()) },
 		"Close":   func(_ *rig, h *recipes.Hold) error { return h.Close() },
 	} {
@@ -278,7 +279,7 @@ func TestReleasedInnerIsNotKept(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				type value struct{ _ [1 << 20]byte }
-				c := r.connect("a")
+				c := r.Connect("a")
 				outer := r.held(r.mutex(c))
 				const holds = 30
 				var freed atomic.Int64
@@ -288,8 +289,8 @@ func TestReleasedInnerIsNotKept(t *testing.T) {
 						runtime.AddCleanup(v, func(int) { freed.Add(1) }, 0)
 						type key int
 						in, err := r.mutexOn(c, "/inner").Acquire(context.WithValue(outer.Context(), key(i), v))
-						r.check(err)
-						r.check(release(r, in))
+						r.Check(err)
+						r.Check(release(r, in))
 					}()
 				}
 				for range 5 {
@@ -299,7 +300,7 @@ func TestReleasedInnerIsNotKept(t *testing.T) {
 				if n := freed.Load(); n < holds-3 { // the last ones may be on a stack
 					t.Errorf("%d of %d released holds are kept", holds-n, holds)
 				}
-				r.check(outer.Close())
+				r.Check(outer.Close())
 			})
 		})
 	}

@@ -23,17 +23,17 @@ func (r *rig) withPersistentParents(c *client.Client) map[string]struct {
 	o := recipes.WithPersistentParents()
 	m := r.mutex(c, o)
 	rw, err := recipes.NewInterProcessReadWriteLock(c, dir, o)
-	r.check(err)
+	r.Check(err)
 	multi, err := recipes.NewInterProcessMultiLock(m)
-	r.check(err)
+	r.Check(err)
 	s, err := recipes.NewInterProcessSemaphoreV2(c, dir, 2, o)
-	r.check(err)
+	r.Check(err)
 	sm, err := recipes.NewInterProcessSemaphoreMutex(c, dir, o)
-	r.check(err)
+	r.Check(err)
 	latch, err := recipes.NewLeaderLatch(c, dir, o)
-	r.check(err)
+	r.Check(err)
 	selector, err := recipes.NewLeaderSelector(c, dir, o)
-	r.check(err)
+	r.Check(err)
 	below := []string{dir, dir + "/leases", dir + "/locks"}
 	return map[string]way{
 		"mutex": {as(m.Acquire), []string{dir}}, "multi-lock": {as(multi.Acquire), []string{dir}},
@@ -52,22 +52,22 @@ func TestPersistentParents(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				way := r.withPersistentParents(c)[kind]
 				for range 4 { // also by the ways of a lock in constant use
-					h, err := way.acquire(r.ctx)
-					r.check(err)
-					_, err = c.Set(r.ctx, dir, []byte("10.0.0.7:8200"), client.AnyVersion)
-					r.check(err)
-					r.check(h.Close())
+					h, err := way.acquire(r.Ctx)
+					r.Check(err)
+					_, err = c.Set(r.Ctx, dir, []byte("10.0.0.7:8200"), client.AnyVersion)
+					r.Check(err)
+					r.Check(h.Close())
 				}
 				time.Sleep(30 * time.Minute)
 				for _, path := range append(way.stays, "/locks") {
-					if exists, _, err := c.Exists(r.ctx, path); err != nil || !exists {
+					if exists, _, err := c.Exists(r.Ctx, path); err != nil || !exists {
 						r.Errorf("%s stands: %v, %v", path, exists, err)
 					}
 				}
-				if data, _, err := c.Get(r.ctx, dir); err != nil || string(data) != "10.0.0.7:8200" {
+				if data, _, err := c.Get(r.Ctx, dir); err != nil || string(data) != "10.0.0.7:8200" {
 					r.Errorf("%s says %q, %v", dir, data, err)
 				}
 			})
@@ -79,10 +79,10 @@ func TestPersistentParents(t *testing.T) {
 func TestContainerParents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.held(r.mutex(c)).Close())
+		c := r.Connect("a")
+		r.Check(r.held(r.mutex(c)).Close())
 		time.Sleep(30 * time.Minute)
-		if exists, _, err := c.Exists(r.ctx, "/locks"); err != nil || exists {
+		if exists, _, err := c.Exists(r.Ctx, "/locks"); err != nil || exists {
 			r.Errorf("/locks stands: %v, %v", exists, err)
 		}
 	})

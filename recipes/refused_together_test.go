@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,63 +21,63 @@ func TestRefusedTogetherLeavesNoMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				lock := func(path string) *recipes.InterProcessMutex {
 					m, err := recipes.NewInterProcessMutex(c, path, opts...)
-					r.check(err)
+					r.Check(err)
 					return m
 				}
 				x, y := lock("/x"), lock("/y")
 				m := r.multiOf(x, y)
 				transactions := func() int {
 					time.Sleep(time.Minute) // no acquire has waited lately
-					r.srv.ResetCounts()
+					r.Srv.ResetCounts()
 					h := r.multiHeld(m)
-					r.check(h.Release(r.ctx))
-					return r.srv.Counts()[zktest.OpCreate2] + r.srv.Counts()[zktest.OpCreate]
+					r.Check(h.Release(r.Ctx))
+					return r.Srv.Counts()[zktest.OpCreate2] + r.Srv.Counts()[zktest.OpCreate]
 				}
 				transactions()
 				before := transactions()
-				r.check(r.srv.SetCounter("/y", 1<<31-2))
-				_, err := m.Acquire(r.ctx)
-				wantErr(t, err, recipes.ErrSequenceExhausted)
+				r.Check(r.Srv.SetCounter("/y", 1<<31-2))
+				_, err := m.Acquire(r.Ctx)
+				testrig.WantErr(t, err, recipes.ErrSequenceExhausted)
 				time.Sleep(time.Second)
 				r.nothingIn("/x", "/y")
-				r.check(r.srv.Delete("/y"))
-				r.check(r.srv.Create("/y", nil))
+				r.Check(r.Srv.Delete("/y"))
+				r.Check(r.Srv.Create("/y", nil))
 				if after := transactions(); after != before {
 					t.Errorf("%d creates of single nodes, %d before the refusal", after, before)
 				}
 
 				// 64 wait for /y, and one more in the process.
 				h := r.held(x)
-				_ = h.Release(r.ctx)
-				other, err := recipes.NewInterProcessMutex(r.connect("b"), "/y", opts...)
-				r.check(err)
+				_ = h.Release(r.Ctx)
+				other, err := recipes.NewInterProcessMutex(r.Connect("b"), "/y", opts...)
+				r.Check(err)
 				held := r.held(other)
-				ctx, cancel := context.WithCancel(r.ctx)
+				ctx, cancel := context.WithCancel(r.Ctx)
 				var all sync.WaitGroup
 				for range 70 {
 					all.Go(func() { _, _ = y.Acquire(ctx) })
 				}
 				time.Sleep(time.Second)
-				line, err := y.Queue(r.ctx)
-				r.check(err)
+				line, err := y.Queue(r.Ctx)
+				r.Check(err)
 				if last := line[len(line)-1]; last.WaitingBehind != 6 {
 					t.Errorf("%d wait without a node behind %s", last.WaitingBehind, last.Path)
 				}
-				short, end := context.WithTimeout(r.ctx, time.Second)
+				short, end := context.WithTimeout(r.Ctx, time.Second)
 				defer end()
 				_, err = y.Acquire(short)
 				var wait *recipes.WaitError
 				if !errors.As(err, &wait) {
 					t.Errorf("ends with %v", err)
-				} else if _, ok := r.srv.Node(wait.Ahead.Path); !ok {
+				} else if _, ok := r.Srv.Node(wait.Ahead.Path); !ok {
 					t.Errorf("waited behind %s, which has not been there for minutes", wait.Ahead.Path)
 				}
 				cancel()
 				all.Wait()
-				r.check(held.Release(r.ctx))
+				r.Check(held.Release(r.Ctx))
 			})
 		})
 	}
@@ -87,12 +88,12 @@ func TestRefusedTogetherLeavesNoMember(t *testing.T) {
 func TestWaitsInProcessBehindOtherRecipe(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		e, err := recipes.NewLeaderSelector(c, dir)
-		r.check(err)
+		r.Check(err)
 		m := r.mutex(c)
-		held := r.held(r.mutex(r.connect("b")))
-		ctx, cancel := context.WithCancel(r.ctx)
+		held := r.held(r.mutex(r.Connect("b")))
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() { _, _ = e.Campaign(ctx) })
@@ -102,12 +103,12 @@ func TestWaitsInProcessBehindOtherRecipe(t *testing.T) {
 			all.Go(func() { _, _ = m.Acquire(ctx) })
 		}
 		time.Sleep(time.Second)
-		line, err := m.Queue(r.ctx)
-		r.check(err)
+		line, err := m.Queue(r.Ctx)
+		r.Check(err)
 		if last := line[len(line)-1]; last.WaitingBehind != 5 {
 			t.Errorf("WaitingBehind of the last of %d contenders is %d, and 5 acquires wait", len(line), last.WaitingBehind)
 		}
-		short, end := context.WithTimeout(r.ctx, time.Second)
+		short, end := context.WithTimeout(r.Ctx, time.Second)
 		defer end()
 		_, err = m.Acquire(short)
 		var wait *recipes.WaitError
@@ -116,6 +117,6 @@ func TestWaitsInProcessBehindOtherRecipe(t *testing.T) {
 		}
 		cancel()
 		all.Wait()
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,61 +23,61 @@ func TestRevocationKeepsTheOwner(t *testing.T) {
 	bubble(t, func(r *rig) {
 		owner := recipes.Owner{Host: "10.0.0.7", PID: 12, Client: "billing"}
 		data := recipes.WithNodeData([]byte("10.0.0.7 pid=12 client=billing"))
-		m := r.mutex(r.connect("a"), data)
-		operator := r.mutex(r.connect("operator"))
-		s := r.semaphore(r.connect("c"), 3, data)
-		pool := r.semaphore(r.connect("d"), 3)
-		lease, err := s.Acquire(r.ctx, 2)
-		r.check(err)
-		defer func() { r.check(lease.Release(r.ctx)) }()
+		m := r.mutex(r.Connect("a"), data)
+		operator := r.mutex(r.Connect("operator"))
+		s := r.semaphore(r.Connect("c"), 3, data)
+		pool := r.semaphore(r.Connect("d"), 3)
+		lease, err := s.Acquire(r.Ctx, 2)
+		r.Check(err)
+		defer func() { r.Check(lease.Release(r.Ctx)) }()
 		for name, kind := range map[string]struct {
 			queue func(context.Context) ([]recipes.Contender, error)
 			ask   func(context.Context, recipes.Contender) error
 		}{"mutex": {operator.Queue, operator.RequestRelease}, "semaphore": {pool.Queue, pool.RequestRelease}} {
 			h := r.held(m)
 			for round := range 3 {
-				before := r.queue(func() ([]recipes.Contender, error) { return kind.queue(r.ctx) })[0]
-				wrote := r.srv.BeforeReply(zktest.Match{Client: "operator", Op: zktest.OpSetData}, func(context.Context, zktest.Request) {
-					if n, ok := r.srv.Node(before.Path); name == "mutex" && (!ok || string(n.Data) != "__REVOKE__") {
+				before := r.queue(func() ([]recipes.Contender, error) { return kind.queue(r.Ctx) })[0]
+				wrote := r.Srv.BeforeReply(zktest.Match{Client: "operator", Op: zktest.OpSetData}, func(context.Context, zktest.Request) {
+					if n, ok := r.Srv.Node(before.Path); name == "mutex" && (!ok || string(n.Data) != "__REVOKE__") {
 						t.Errorf("wrote %q", n.Data)
 					}
 				})
 				if before.ReleaseRequested() != (round > 0) || before.Owner != owner {
 					t.Fatalf("%s, round %d: %+v", name, round, before)
 				}
-				r.check(kind.ask(r.ctx, before))
+				r.Check(kind.ask(r.Ctx, before))
 				wrote.Remove()
 				time.Sleep(time.Second)
-				got := r.queue(func() ([]recipes.Contender, error) { return kind.queue(r.ctx) })[0]
+				got := r.queue(func() ([]recipes.Contender, error) { return kind.queue(r.Ctx) })[0]
 				if got.Owner != owner || !got.ReleaseRequested() || string(got.Data) != "10.0.0.7 pid=12 client=billing" ||
 					!strings.HasSuffix(got.String(), ", 10.0.0.7 pid=12 client=billing, asked to release") {
 					t.Errorf("%s: %v of %+v", name, got, got.Owner)
 				}
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
-		if said, err := lease.Data(r.ctx); err != nil || string(said) != "10.0.0.7 pid=12 client=billing" {
+		if said, err := lease.Data(r.Ctx); err != nil || string(said) != "10.0.0.7 pid=12 client=billing" {
 			t.Errorf("the lease says %q, %v", said, err)
 		}
 
 		// A waiter does not look at its node. Its data is back once it holds.
 		h := r.held(operator)
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		q := r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.ctx) })
-		r.check(operator.RequestRelease(r.ctx, q[1]))
+		q := r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.Ctx) })
+		r.Check(operator.RequestRelease(r.Ctx, q[1]))
 		time.Sleep(time.Second)
-		if q = r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.ctx) }); !q[1].ReleaseRequested() || q[1].Owner != (recipes.Owner{}) {
+		if q = r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.Ctx) }); !q[1].ReleaseRequested() || q[1].Owner != (recipes.Owner{}) {
 			t.Errorf("a waiter that was asked: %+v", q[1])
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-waits
-		r.check(res.err)
+		r.Check(res.err)
 		time.Sleep(time.Second)
-		if q = r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.ctx) }); !q[0].ReleaseRequested() || q[0].Owner != owner || !asked(res.hold) {
+		if q = r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.Ctx) }); !q[0].ReleaseRequested() || q[0].Owner != owner || !asked(res.hold) {
 			t.Errorf("asked while it waited: %+v", q[0])
 		}
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.hold.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -86,20 +87,20 @@ func TestRevocationMayNotAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		acl := append(zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete), zk.DigestACL(zk.PermAll, "u", "p")...)
-		h := r.held(r.mutex(r.connect("a"), recipes.WithNodeACL(acl...)))
-		operator := r.mutex(r.connect("operator", client.WithAuth("digest", "u:p")))
+		h := r.held(r.mutex(r.Connect("a"), recipes.WithNodeACL(acl...)))
+		operator := r.mutex(r.Connect("operator", client.WithAuth("digest", "u:p")))
 		for range 2 {
-			r.check(operator.RequestRelease(r.ctx, r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.ctx) })[0]))
+			r.Check(operator.RequestRelease(r.Ctx, r.queue(func() ([]recipes.Contender, error) { return operator.Queue(r.Ctx) })[0]))
 			if !asked(h) {
 				t.Error("not told")
 			}
 		}
-		if n, ok := r.srv.Node(h.Path()); !ok || string(n.Data) != "__REVOKE__" {
+		if n, ok := r.Srv.Node(h.Path()); !ok || string(n.Data) != "__REVOKE__" {
 			t.Errorf("it says %q", n.Data)
 		}
-		r.check(r.srv.Delete(h.Path()))
+		r.Check(r.Srv.Delete(h.Path()))
 		<-h.Context().Done()
-		wantErr(t, h.Release(r.ctx), recipes.ErrNodeDeleted)
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrNodeDeleted)
 	})
 }
 
@@ -107,24 +108,24 @@ func TestRevocationMayNotAnswer(t *testing.T) {
 func TestRequestReleaseOfAnotherLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		spaced, err := c.Namespace("space")
-		r.check(err)
+		r.Check(err)
 		m, other := r.mutex(c), r.mutex(spaced) // the same path, in two namespaces
 		s := r.semaphore(c, 2)
 		rw := r.rw(c)
 		h, o := r.held(m), r.held(other)
 		list := func(m *recipes.InterProcessMutex) recipes.Contender {
-			return r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })[0]
+			return r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })[0]
 		}
 		for name, err := range map[string]error{
-			"of another namespace": m.RequestRelease(r.ctx, list(other)),
-			"of the root":          other.RequestRelease(r.ctx, list(m)),
-			"of a mutex":           s.RequestRelease(r.ctx, list(m)),
-			"of none":              m.RequestRelease(r.ctx, recipes.Contender{}),
-			"of the directory":     m.RequestRelease(r.ctx, recipes.Contender{Path: dir}),
-			"below":                m.RequestRelease(r.ctx, recipes.Contender{Path: h.Path() + "/x"}),
-			"of a neighbour":       m.RequestRelease(r.ctx, recipes.Contender{Path: dir + "2/x-lock-0000000000"}),
+			"of another namespace": m.RequestRelease(r.Ctx, list(other)),
+			"of the root":          other.RequestRelease(r.Ctx, list(m)),
+			"of a mutex":           s.RequestRelease(r.Ctx, list(m)),
+			"of none":              m.RequestRelease(r.Ctx, recipes.Contender{}),
+			"of the directory":     m.RequestRelease(r.Ctx, recipes.Contender{Path: dir}),
+			"below":                m.RequestRelease(r.Ctx, recipes.Contender{Path: h.Path() + "/x"}),
+			"of a neighbour":       m.RequestRelease(r.Ctx, recipes.Contender{Path: dir + "2/x-lock-0000000000"}),
 		} {
 			var lockErr *recipes.LockError
 			if !errors.Is(err, recipes.ErrOtherLock) || !errors.As(err, &lockErr) {
@@ -135,33 +136,33 @@ func TestRequestReleaseOfAnotherLock(t *testing.T) {
 			t.Error("one was asked all the same")
 		}
 		// A path in the lock's namespace will do, as from a configuration or a log.
-		r.check(other.RequestRelease(r.ctx, recipes.Contender{Path: o.Path()}))
-		r.check(r.mutex(r.connect("b")).RequestRelease(r.ctx, list(m))) // what another client has listed, too
+		r.Check(other.RequestRelease(r.Ctx, recipes.Contender{Path: o.Path()}))
+		r.Check(r.mutex(r.Connect("b")).RequestRelease(r.Ctx, list(m))) // what another client has listed, too
 		if !asked(h) || !asked(o) {
 			t.Error("not asked")
 		}
-		r.check(h.Release(r.ctx))
-		r.check(o.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
+		r.Check(o.Release(r.Ctx))
 
-		w, err := rw.WriteLock().Acquire(r.ctx)
-		r.check(err)
-		q := r.queue(func() ([]recipes.Contender, error) { return rw.Queue(r.ctx) })
+		w, err := rw.WriteLock().Acquire(r.Ctx)
+		r.Check(err)
+		q := r.queue(func() ([]recipes.Contender, error) { return rw.Queue(r.Ctx) })
 		for _, ask := range []func(context.Context, recipes.Contender) error{rw.RequestRelease, rw.ReadLock().RequestRelease, rw.WriteLock().RequestRelease} {
-			r.check(ask(r.ctx, q[0]))
+			r.Check(ask(r.Ctx, q[0]))
 		}
 		if !asked(w.Hold) {
 			t.Error("the writer is not asked")
 		}
-		r.check(w.Release(r.ctx))
+		r.Check(w.Release(r.Ctx))
 		alone, err := recipes.NewInterProcessSemaphoreMutex(c, "/alone")
-		r.check(err)
-		l, err := alone.Acquire(r.ctx)
-		r.check(err)
-		r.check(alone.RequestRelease(r.ctx, r.queue(func() ([]recipes.Contender, error) { return alone.Queue(r.ctx) })[0]))
+		r.Check(err)
+		l, err := alone.Acquire(r.Ctx)
+		r.Check(err)
+		r.Check(alone.RequestRelease(r.Ctx, r.queue(func() ([]recipes.Contender, error) { return alone.Queue(r.Ctx) })[0]))
 		if !asked(l) {
 			t.Error("the holder of a semaphore mutex is not asked")
 		}
-		r.check(l.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
 	})
 }
 
@@ -169,65 +170,65 @@ func TestRequestReleaseOfAnotherLock(t *testing.T) {
 func TestHeldSince(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m, other := r.mutex(r.connect("a")), r.mutex(r.connect("b"))
+		m, other := r.mutex(r.Connect("a")), r.mutex(r.Connect("b"))
 		list := func() []recipes.Contender {
-			return r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+			return r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		}
 		about := func(at time.Time, ago time.Duration) bool { return (time.Since(at) - ago).Abs() < 2*time.Second }
 
 		h := r.held(m) // of number 0: no holder was there before
-		waits := acquire(r.ctx, other)
+		waits := acquire(r.Ctx, other)
 		time.Sleep(time.Hour / 2)
 		if q := list(); len(q) != 2 || q[0].HeldSince != q[0].QueuedSince || !about(q[0].HeldSince, time.Hour/2) || !q[1].HeldSince.IsZero() || !about(q[1].QueuedSince, time.Hour/2) {
 			t.Errorf("%+v", q)
 		} else if s := q[0].String(); !strings.Contains(s, ", queued since ") || !strings.Contains(s, ", holds since ") {
 			t.Errorf("String = %q", s)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-waits
-		r.check(res.err)
+		r.Check(res.err)
 		if q := list(); len(q) != 1 || !q[0].Holder || !q[0].HeldSince.IsZero() || !about(q[0].QueuedSince, time.Hour/2) {
 			t.Errorf("it waited for half an hour: %+v", q)
 		} else if strings.Contains(q[0].String(), "holds since") {
 			t.Errorf("String = %q", q[0])
 		}
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.hold.Release(r.Ctx))
 
 		h = r.held(m) // alone, of a higher number
 		time.Sleep(time.Minute)
 		if q := list(); len(q) != 1 || q[0].HeldSince != q[0].QueuedSince || !about(q[0].HeldSince, time.Minute) {
 			t.Errorf("it came alone: %+v", q)
 		}
-		waits = acquire(r.ctx, other)
+		waits = acquire(r.Ctx, other)
 		time.Sleep(time.Minute)
 		if q := list(); len(q) != 2 || !q[0].HeldSince.IsZero() {
 			t.Errorf("others have come, so that it is not known: %+v", q)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res = <-waits
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
 
-		s := r.semaphore(r.connect("c"), 1)
-		first, err := s.Acquire(r.ctx, 1)
-		r.check(err)
+		s := r.semaphore(r.Connect("c"), 1)
+		first, err := s.Acquire(r.Ctx, 1)
+		r.Check(err)
 		second := make(chan *recipes.Lease, 1)
 		go func() {
-			l, err := s.Acquire(r.ctx, 1)
+			l, err := s.Acquire(r.Ctx, 1)
 			if err != nil {
 				t.Error(err)
 			}
 			second <- l
 		}()
 		time.Sleep(time.Minute)
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		l := <-second
 		time.Sleep(time.Second)
-		q := r.queue(func() ([]recipes.Contender, error) { return s.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return s.Queue(r.Ctx) })
 		if len(q) != 1 || !about(q[0].HeldSince, time.Second) || !q[0].QueuedSince.IsZero() || q[0].Age(time.Now()) > 5*time.Second {
 			t.Errorf("a lease is made when it is granted: %+v", q)
 		}
-		r.check(l.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
 	})
 }
 
@@ -235,29 +236,29 @@ func TestHeldSince(t *testing.T) {
 func TestHeldSinceOfReaders(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
 		var holds []*recipes.Hold
 		for range 3 {
-			h, err := l.ReadLock().Acquire(r.ctx)
-			r.check(err)
+			h, err := l.ReadLock().Acquire(r.Ctx)
+			r.Check(err)
 			holds = append(holds, h)
 		}
-		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) })
 		for _, one := range q {
 			if one.HeldSince.IsZero() {
 				t.Errorf("all are there that came: %+v", one)
 			}
 		}
-		r.check(holds[0].Release(r.ctx))
-		q = r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		r.Check(holds[0].Release(r.Ctx))
+		q = r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) })
 		for _, one := range q {
 			if !one.Holder || !one.HeldSince.IsZero() {
 				t.Errorf("the one that left may have been a writer: %+v", one)
 			}
 		}
 		for _, h := range holds[1:] {
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }
@@ -266,11 +267,11 @@ func TestHeldSinceOfReaders(t *testing.T) {
 func TestRequestReleaseOfNoContender(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		r.check(r.held(m).Close())
-		r.check(r.srv.Create(dir+"/config", []byte("precious")))
-		wantErr(t, m.RequestRelease(r.ctx, recipes.Contender{Path: dir + "/config"}), recipes.ErrOtherLock)
-		if n, _ := r.srv.Node(dir + "/config"); string(n.Data) != "precious" {
+		m := r.mutex(r.Connect("a"))
+		r.Check(r.held(m).Close())
+		r.Check(r.Srv.Create(dir+"/config", []byte("precious")))
+		testrig.WantErr(t, m.RequestRelease(r.Ctx, recipes.Contender{Path: dir + "/config"}), recipes.ErrOtherLock)
+		if n, _ := r.Srv.Node(dir + "/config"); string(n.Data) != "precious" {
 			t.Errorf("the data is %q", n.Data)
 		}
 	})
@@ -282,24 +283,24 @@ func TestRequestReleaseOfNoContender(t *testing.T) {
 func TestHeldSinceAfterDowngrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		w, err := r.rw(r.connect("a")).WriteLock().Acquire(r.ctx)
-		r.check(err)
-		l := r.rw(r.connect("b"))
+		w, err := r.rw(r.Connect("a")).WriteLock().Acquire(r.Ctx)
+		r.Check(err)
+		l := r.rw(r.Connect("b"))
 		waits := make(chan *recipes.Hold, 1)
 		go func() {
-			h, err := l.ReadLock().Acquire(r.ctx)
-			r.check(err)
+			h, err := l.ReadLock().Acquire(r.Ctx)
+			r.Check(err)
 			waits <- h
 		}()
 		time.Sleep(4 * time.Second)
-		read, err := w.Downgrade(r.ctx)
-		r.check(err)
+		read, err := w.Downgrade(r.Ctx)
+		r.Check(err)
 		let := <-waits
-		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) })
 		if len(q) != 2 || !q[1].Holder || !q[1].HeldSince.IsZero() {
 			t.Errorf("it began to hold when the writer left, which no record tells: %+v", q)
 		}
-		r.check(let.Release(r.ctx))
-		r.check(read.Release(r.ctx))
+		r.Check(let.Release(r.Ctx))
+		r.Check(read.Release(r.Ctx))
 	})
 }

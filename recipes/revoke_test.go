@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -30,8 +31,8 @@ func asked(h *recipes.Hold) bool {
 func (r *rig) ask(c *client.Client, path string) {
 	r.Helper()
 	m, err := recipes.NewInterProcessMutex(c, path[:strings.LastIndexByte(path, '/')])
-	r.check(err)
-	r.check(m.RequestRelease(r.ctx, recipes.Contender{Path: path}))
+	r.Check(err)
+	r.Check(m.RequestRelease(r.Ctx, recipes.Contender{Path: path}))
 }
 
 // A holder that is asked still holds, and decides. The hold of a later acquire
@@ -40,10 +41,10 @@ func (r *rig) ask(c *client.Client, path string) {
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l, err := recipes.NewInterProcessReadWriteLock(r.connect("a"), "/rw")
-		r.check(err)
-		m := r.mutex(r.connect("b"))
-		operator := r.connect("operator")
+		l, err := recipes.NewInterProcessReadWriteLock(r.Connect("a"), "/rw")
+		r.Check(err)
+		m := r.mutex(r.Connect("b"))
+		operator := r.Connect("operator")
 		for name, acquire := range map[string]func(context.Context) (*recipes.Hold, error){
 			"mutex": m.Acquire, "read": l.ReadLock().Acquire,
 			"write": func(ctx context.Context) (*recipes.Hold, error) {
@@ -55,8 +56,8 @@ func TestRevocation(t *testing.T) {
 			},
 		} {
 			for round := range 3 {
-				h, err := acquire(r.ctx)
-				r.check(err)
+				h, err := acquire(r.Ctx)
+				r.Check(err)
 				if asked(h) {
 					t.Fatalf("%s: told, and no program has asked", name)
 				}
@@ -76,12 +77,12 @@ func TestRevocation(t *testing.T) {
 				if time.Sleep(time.Second); told.Load() != 2 {
 					t.Errorf("%s: a function that is set after the request is not called", name)
 				}
-				r.check(h.Err())
-				r.check(h.Context().Err())
-				r.check(h.Release(r.ctx))
+				r.Check(h.Err())
+				r.Check(h.Context().Err())
+				r.Check(h.Release(r.Ctx))
 			}
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -89,12 +90,12 @@ func TestRevocation(t *testing.T) {
 func TestRevocationOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s, err := recipes.NewInterProcessSemaphoreV2(c, "/pool", 3)
-		r.check(err)
+		r.Check(err)
 		for i := range 3 {
-			l, err := s.Acquire(r.ctx, 3)
-			r.check(err)
+			l, err := s.Acquire(r.Ctx, 3)
+			r.Check(err)
 			if asked(l.Hold) {
 				t.Fatal("told, and no program has asked")
 			}
@@ -102,19 +103,19 @@ func TestRevocationOfSeveralNodes(t *testing.T) {
 			if !asked(l.Hold) {
 				t.Errorf("lease %d: not told", i)
 			}
-			r.check(l.Err())
-			r.check(l.Release(r.ctx))
+			r.Check(l.Err())
+			r.Check(l.Release(r.Ctx))
 		}
 		multi, err := recipes.NewInterProcessMultiLock(r.mutex(c), s.Permits(2))
-		r.check(err)
-		h, err := multi.Acquire(r.ctx)
-		r.check(err)
+		r.Check(err)
+		h, err := multi.Acquire(r.Ctx)
+		r.Check(err)
 		r.ask(c, h.Holds()[1].Path())
 		if !asked(h.Holds()[1]) || asked(h.Holds()[0]) {
 			t.Error("the member whose node was asked, and no other, is told")
 		}
-		r.check(h.Release(r.ctx))
-		wantNoGoroutine(t)
+		r.Check(h.Release(r.Ctx))
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -122,26 +123,24 @@ func TestRevocationOfSeveralNodes(t *testing.T) {
 func TestRevocationHandsOver(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
-		c := r.connect("b")
+		h := r.held(r.mutex(r.Connect("a")))
+		c := r.Connect("b")
 		m := r.mutex(c)
-		h.OnRevoke(func() { r.check(h.Close()) })
+		h.OnRevoke(func() { r.Check(h.Close()) })
 		time.Sleep(time.Minute)
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 1 || q[0].ReleaseRequested() {
 			t.Fatalf("queue: %v", q)
 		}
 		began := time.Now()
-		r.check(m.RequestRelease(r.ctx, q[0]))
-		r.check(r.held(m).Release(r.ctx))
+		r.Check(m.RequestRelease(r.Ctx, q[0]))
+		r.Check(r.held(m).Release(r.Ctx))
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %v", took)
 		}
 		// It is gone, and that is what was wanted.
-		r.check(m.RequestRelease(r.ctx, q[0]))
-		if left := r.srv.Children(dir); len(left) != 0 {
-			t.Errorf("left: %v", left)
-		}
+		r.Check(m.RequestRelease(r.Ctx, q[0]))
+		r.WantNoChild(dir)
 	})
 }
 
@@ -151,12 +150,12 @@ func TestRevocationHandsOver(t *testing.T) {
 func TestRevocationBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, operator := r.connect("a"), r.connect("operator")
+		c, operator := r.Connect("a"), r.Connect("operator")
 		m := r.mutex(c)
-		r.check(r.held(m).Release(r.ctx))
+		r.Check(r.held(m).Release(r.Ctx))
 
-		before := r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir}, func(context.Context, zktest.Request) {
-			r.check(r.srv.SetData(dir+"/"+r.line()[0], []byte("__REVOKE__"))) // as Curator's Revoker writes it
+		before := r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.SetData(dir+"/"+r.line()[0], []byte("__REVOKE__"))) // as Curator's Revoker writes it
 		})
 		h := r.held(m)
 		if before.Fired() != 1 {
@@ -165,28 +164,28 @@ func TestRevocationBeforeTheFirstLook(t *testing.T) {
 		if !asked(h) {
 			t.Error("a request at the grant is lost")
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 
 		h = r.held(m)
 		r.ask(operator, h.Path())
 		if !asked(h) {
 			t.Error("a request before the watch is lost")
 		}
-		waits := acquire(r.ctx, m)
+		waits := acquire(r.Ctx, m)
 		time.Sleep(time.Second)
-		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.ctx) })
+		q := r.queue(func() ([]recipes.Contender, error) { return m.Queue(r.Ctx) })
 		if len(q) != 2 || !q[0].ReleaseRequested() {
 			t.Fatalf("queue: %v", q)
 		}
-		r.check(r.mutex(operator).RequestRelease(r.ctx, q[1]))
+		r.Check(r.mutex(operator).RequestRelease(r.Ctx, q[1]))
 		time.Sleep(time.Second)
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-waits
-		r.check(res.err)
+		r.Check(res.err)
 		if !asked(res.hold) {
 			t.Error("a request to a waiter is lost")
 		}
-		r.check(res.hold.Release(r.ctx))
+		r.Check(res.hold.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -196,29 +195,29 @@ func TestRevocationBeforeTheFirstLook(t *testing.T) {
 func TestRevocationIsNotAnyChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
 		for _, data := range []string{"", "__REVOKE__ ", "_REVOKE_", "__revoke__", "10.0.0.7"} {
-			r.check(r.srv.SetData(h.Path(), []byte(data)))
+			r.Check(r.Srv.SetData(h.Path(), []byte(data)))
 			if asked(h) {
 				t.Fatalf("%q is no request", data)
 			}
 		}
-		r.check(r.srv.SetData(h.Path(), []byte("__REVOKE__")))
+		r.Check(r.Srv.SetData(h.Path(), []byte("__REVOKE__")))
 		if !asked(h) {
 			t.Error("not told")
 		}
-		r.check(r.srv.SetData(h.Path(), []byte("never mind")))
+		r.Check(r.Srv.SetData(h.Path(), []byte("never mind")))
 		if !asked(h) {
 			t.Error("a request cannot be taken back: a holder that has heard may have begun")
 		}
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		time.Sleep(time.Second)
-		r.check(h.Err())
-		r.check(r.srv.Delete(h.Path()))
+		r.Check(h.Err())
+		r.Check(r.Srv.Delete(h.Path()))
 		<-h.Context().Done()
-		wantErr(t, h.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
-		wantErr(t, h.Release(r.ctx), recipes.ErrNodeDeleted)
+		testrig.WantErr(t, h.Err(), recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrNodeDeleted)
 		r.empty()
 	})
 }
@@ -227,19 +226,19 @@ func TestRevocationIsNotAnyChange(t *testing.T) {
 func TestRevocationOfReentrantHolds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m := r.mutex(c)
 		outer := r.held(m)
 		inner, err := m.Acquire(outer.Context())
-		r.check(err)
+		r.Check(err)
 		over, err := m.Acquire(inner.Context())
-		r.check(err)
+		r.Check(err)
 		var told [4]atomic.Bool
 		outer.OnRevoke(func() { told[0].Store(true) })
 		inner.OnRevoke(func() { told[1].Store(true) })
 		over.OnRevoke(func() { told[2].Store(true) })
 		stop := inner.OnRevoke(func() { told[3].Store(true) })
-		r.check(over.Release(r.ctx))
+		r.Check(over.Release(r.Ctx))
 		if !stop() || stop() {
 			t.Error("stop")
 		}
@@ -258,24 +257,24 @@ func TestRevocationOfReentrantHolds(t *testing.T) {
 		}
 		// One that enters now knows at once.
 		late, err := m.Acquire(outer.Context())
-		r.check(err)
+		r.Check(err)
 		if !asked(late) {
 			t.Error("a hold that enters later is not told")
 		}
 		for _, h := range []*recipes.Hold{late, inner, outer} {
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 		// After its end a hold is not told.
 		h := r.held(m)
 		ran := false
 		h.OnRevoke(func() { ran = true })
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.ask(c, h.Path())
 		if asked(h) || ran {
 			t.Error("told after the release")
 		}
 		r.empty()
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -284,31 +283,31 @@ func TestRevocationOfReentrantHolds(t *testing.T) {
 func TestRevocationInTrouble(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, operator := r.connect("a"), r.connect("operator")
+		c, operator := r.Connect("a"), r.Connect("operator")
 		m := r.mutex(c)
-		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore, r.srv.DropAfter} {
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.Srv.LoseReply, r.Srv.DropBefore, r.Srv.DropAfter} {
 			h := r.held(m)
-			time.Sleep(sessionTimeout / 2) // a connection that stood is replaced at once
+			time.Sleep(testrig.SessionTimeout / 2) // a connection that stood is replaced at once
 			lost := fault(zktest.Match{Client: "operator", Op: zktest.OpSetData})
-			r.srv.Client("a").Freeze()
+			r.Srv.Client("a").Freeze()
 			r.ask(operator, h.Path())
-			r.srv.Client("a").Thaw()
-			r.srv.Client("a").Cut()
+			r.Srv.Client("a").Thaw()
+			r.Srv.Client("a").Cut()
 			if !asked(h) || lost.Fired() != 1 {
 				t.Errorf("told %v, %d faults", asked(h), lost.Fired())
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 		h := r.held(m)
-		r.srv.Client("operator").Freeze()
-		err := r.mutex(operator).RequestRelease(r.within(time.Second), recipes.Contender{Path: h.Path()})
+		r.Srv.Client("operator").Freeze()
+		err := r.mutex(operator).RequestRelease(r.Within(time.Second), recipes.Contender{Path: h.Path()})
 		var lockErr *recipes.LockError
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if !errors.As(err, &lockErr) || lockErr.Path != dir {
 			t.Errorf("%#v", err)
 		}
-		r.srv.Client("operator").Thaw()
-		r.check(h.Release(r.ctx))
+		r.Srv.Client("operator").Thaw()
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -318,18 +317,18 @@ func TestRevocationWithoutRight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		acl := append(zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete), zk.DigestACL(zk.PermAll, "u", "p")...)
-		m, err := recipes.NewInterProcessMutex(r.connect("a", client.WithAuth("digest", "u:p")), dir, recipes.WithNodeACL(acl...))
-		r.check(err)
+		m, err := recipes.NewInterProcessMutex(r.Connect("a", client.WithAuth("digest", "u:p")), dir, recipes.WithNodeACL(acl...))
+		r.Check(err)
 		h := r.held(m)
-		err = r.mutex(r.connect("b")).RequestRelease(r.ctx, recipes.Contender{Path: h.Path()})
-		wantErr(t, err, zk.ErrNoAuth)
+		err = r.mutex(r.Connect("b")).RequestRelease(r.Ctx, recipes.Contender{Path: h.Path()})
+		testrig.WantErr(t, err, zk.ErrNoAuth)
 		if !refused(err) || asked(h) {
 			t.Errorf("%v, asked %v", err, asked(h))
 		}
-		r.ask(r.connect("c", client.WithAuth("digest", "u:p")), h.Path())
+		r.ask(r.Connect("c", client.WithAuth("digest", "u:p")), h.Path())
 		if !asked(h) {
 			t.Error("with the right: not told")
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,11 +21,11 @@ func TestRWLockBasic(t *testing.T) {
 		var readers, writers, most atomic.Int32
 		written := 0 // by writers alone, and read by readers: the race detector looks on
 		rwMany(clients, func(i int) {
-			l := r.rw(r.connect(name(i)))
+			l := r.rw(r.Connect(name(i)))
 			for round := range rounds {
 				write := (round+i)%10 == 0
-				h, err := rwAcquire(r.ctx, l, write)
-				r.check(err)
+				h, err := rwAcquire(r.Ctx, l, write)
+				r.Check(err)
 				inside := &readers
 				if write {
 					inside = &writers
@@ -41,7 +42,7 @@ func TestRWLockBasic(t *testing.T) {
 					written = was + 1
 				}
 				inside.Add(-1)
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 			}
 		})
 		if written != clients*rounds/10 || most.Load() < 2 {
@@ -56,12 +57,12 @@ func TestRWLockBasic(t *testing.T) {
 func TestRWLockDowngradeIsForOwnContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		reader := rwWaits(r.ctx, l, false)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		reader := rwWaits(r.Ctx, l, false)
 		r.rwWaiting(reader, "another goroutine's reader")
-		r.check(w.Release(r.ctx))
-		r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
+		r.Check(w.Release(r.Ctx))
+		r.Check(r.rwGranted(reader, "the reader").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -72,21 +73,21 @@ func TestRWLockNodeData(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		data := []byte("mine")
-		l := r.rw(r.connect("a"), recipes.WithNodeData(data))
+		l := r.rw(r.Connect("a"), recipes.WithNodeData(data))
 		data[0] = 'x'
 		for _, write := range []bool{false, true} {
-			h, err := rwAcquire(r.ctx, l, write)
-			r.check(err)
-			if n, _ := r.srv.Node(h.Path()); string(n.Data) != "mine" {
+			h, err := rwAcquire(r.Ctx, l, write)
+			r.Check(err)
+			if n, _ := r.Srv.Node(h.Path()); string(n.Data) != "mine" {
 				t.Errorf("data %q", n.Data)
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
-		h := r.reads(r.ctx, r.rw(r.connect("b", client.WithDefaultData([]byte("default")))))
-		if n, _ := r.srv.Node(h.Path()); string(n.Data) != "default" {
+		h := r.reads(r.Ctx, r.rw(r.Connect("b", client.WithDefaultData([]byte("default")))))
+		if n, _ := r.Srv.Node(h.Path()); string(n.Data) != "default" {
 			t.Errorf("data %q", n.Data)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -95,18 +96,18 @@ func TestRWLockNodeData(t *testing.T) {
 func TestRWLockPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		w := r.writes(r.ctx, r.rw(c))
+		c := r.Connect("a")
+		w := r.writes(r.Ctx, r.rw(c))
 		path := w.Path()
-		if _, there := r.srv.Node(path); !there {
+		if _, there := r.Srv.Node(path); !there {
 			t.Errorf("no %s", path)
 		}
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		time.Sleep(time.Second)
-		if _, there := r.srv.Node(w.Path()); there || w.Path() != path {
+		if _, there := r.Srv.Node(w.Path()); there || w.Path() != path {
 			t.Errorf("%s, was %s", w.Path(), path)
 		}
-		wantErr(t, w.Close(), recipes.ErrLost)
+		testrig.WantErr(t, w.Close(), recipes.ErrLost)
 		r.rwEmpty()
 	})
 }
@@ -115,7 +116,7 @@ func TestRWLockPath(t *testing.T) {
 func TestRWLockDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
 		for half, do := range map[string]func(context.Context, func(context.Context) error) error{
 			"__READ__": func(ctx context.Context, fn func(context.Context) error) error {
@@ -126,7 +127,7 @@ func TestRWLockDo(t *testing.T) {
 			},
 		} {
 			ran := false
-			r.check(do(r.ctx, func(ctx context.Context) error {
+			r.Check(do(r.Ctx, func(ctx context.Context) error {
 				ran = true
 				if line := r.rwLine(); len(line) != 1 || line[0][:8] != half {
 					t.Errorf("line %v", line)
@@ -136,13 +137,13 @@ func TestRWLockDo(t *testing.T) {
 			if !ran {
 				t.Error("not run")
 			}
-			wantErr(t, do(r.ctx, func(context.Context) error { return errWork }), errWork)
-			err := do(r.ctx, func(ctx context.Context) error {
-				r.srv.ExpireSession(r.session(c))
+			testrig.WantErr(t, do(r.Ctx, func(context.Context) error { return errWork }), errWork)
+			err := do(r.Ctx, func(ctx context.Context) error {
+				r.Srv.ExpireSession(r.SessionID(c))
 				<-ctx.Done()
 				return context.Cause(ctx)
 			})
-			wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+			testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 			r.rwEmpty()
 		}
 	})
@@ -153,20 +154,20 @@ func TestRWLockDo(t *testing.T) {
 func TestRWLockServerAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
-		reader := rwWaits(r.ctx, l, false)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
+		reader := rwWaits(r.Ctx, l, false)
 		r.rwWaiting(reader, "a reader")
-		writer := rwWaits(r.ctx, l, true)
+		writer := rwWaits(r.Ctx, l, true)
 		r.rwWaiting(writer, "a writer")
-		r.srv.Stop()
-		time.Sleep(sessionTimeout / 4)
-		r.srv.Resume()
+		r.Srv.Stop()
+		time.Sleep(testrig.SessionTimeout / 4)
+		r.Srv.Resume()
 		time.Sleep(time.Second)
-		r.check(w.Err())
-		r.check(w.Release(r.ctx))
-		r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
-		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+		r.Check(w.Err())
+		r.Check(w.Release(r.Ctx))
+		r.Check(r.rwGranted(reader, "the reader").Release(r.Ctx))
+		r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -175,29 +176,29 @@ func TestRWLockServerAway(t *testing.T) {
 func TestRWLockDirectories(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		l, err := recipes.NewInterProcessReadWriteLock(c, "/a/b")
-		r.check(err)
+		r.Check(err)
 		rwMany(10, func(i int) {
-			h, err := rwAcquire(r.ctx, l, i%2 == 0)
-			r.check(err)
-			if n, there := r.srv.Node("/ns" + h.Path()); !there || n.Stat.EphemeralOwner != r.session(c) {
+			h, err := rwAcquire(r.Ctx, l, i%2 == 0)
+			r.Check(err)
+			if n, there := r.Srv.Node("/ns" + h.Path()); !there || n.Stat.EphemeralOwner != r.SessionID(c) {
 				r.Errorf("node %+v", n)
 			}
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		})
 		for _, dir := range []string{"/ns/a/b", "/ns/a", "/ns"} {
-			if n, _ := r.srv.Node(dir); !n.Container || len(n.Data) != 0 {
+			if n, _ := r.Srv.Node(dir); !n.Container || len(n.Data) != 0 {
 				r.Errorf("%s: %+v", dir, n)
 			}
 		}
 		for range 3 { // it takes one level at a time
-			r.srv.Sweep()
+			r.Srv.Sweep()
 		}
-		if left := r.srv.Children("/"); len(left) != 1 { // "zookeeper"
+		if left := r.Srv.Children("/"); len(left) != 1 { // "zookeeper"
 			r.Errorf("left: %v", left)
 		}
-		r.check(r.writes(r.ctx, l).Release(r.ctx))
+		r.Check(r.writes(r.Ctx, l).Release(r.Ctx))
 	})
 }
 
@@ -207,29 +208,29 @@ func TestRWLockDirectories(t *testing.T) {
 func TestRWLockGoroutines(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		shared := r.rw(r.connect("shared"))
-		other := r.rw(r.connect("other"))
+		shared := r.rw(r.Connect("shared"))
+		other := r.rw(r.Connect("other"))
 		inside := 0
 		rwMany(10, func(i int) {
 			l := shared
 			if i%3 == 0 {
 				l = other
 			}
-			outer := r.writes(r.ctx, l)
+			outer := r.writes(r.Ctx, l)
 			middle := r.writes(outer.Context(), l)
 			inner := r.writes(middle.Context(), l)
 			if inside++; inside != 1 {
 				r.Errorf("%d inside", inside)
 			}
 			time.Sleep(10 * time.Millisecond)
-			r.check(inner.Release(r.ctx))
-			r.check(middle.Release(r.ctx))
+			r.Check(inner.Release(r.Ctx))
+			r.Check(middle.Release(r.Ctx))
 			time.Sleep(10 * time.Millisecond)
 			inside--
-			r.check(outer.Release(r.ctx))
+			r.Check(outer.Release(r.Ctx))
 		})
 		r.rwEmpty()
-		if n := r.srv.Count(zktest.OpCreate); n != 10+1 { // and one that found no directory
+		if n := r.Srv.Count(zktest.OpCreate); n != 10+1 { // and one that found no directory
 			r.Logf("%d creates", n)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -33,22 +34,22 @@ func TestRWLockLossWhileHolding(t *testing.T) {
 		// line.
 		forced bool
 	}{
-		"expired":   {func(r *rig, c *client.Client, _ *recipes.Hold) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost, true},
-		"partition": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired, false},
-		"silence":   {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.srv.Client("a").Freeze() }, client.ErrLeaseExpired, false},
-		"node":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.check(r.srv.Delete(h.Path())) }, recipes.ErrNodeDeleted, true},
-		"directory": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.check(r.srv.Delete(dir)) }, recipes.ErrNodeDeleted, true},
+		"expired":   {func(r *rig, c *client.Client, _ *recipes.Hold) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost, true},
+		"partition": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").Partition() }, client.ErrLeaseExpired, false},
+		"silence":   {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Srv.Client("a").Freeze() }, client.ErrLeaseExpired, false},
+		"node":      {func(r *rig, _ *client.Client, h *recipes.Hold) { r.Check(r.Srv.Delete(h.Path())) }, recipes.ErrNodeDeleted, true},
+		"directory": {func(r *rig, _ *client.Client, _ *recipes.Hold) { r.Check(r.Srv.Delete(dir)) }, recipes.ErrNodeDeleted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rwHalves(t, func(r *rig, write bool) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				l := r.rw(c)
-				h, err := rwAcquire(r.ctx, l, write)
-				r.check(err)
-				other := r.rw(r.connect("b"))
+				h, err := rwAcquire(r.Ctx, l, write)
+				r.Check(err)
+				other := r.rw(r.Connect("b"))
 				time.Sleep(time.Second)
-				next := rwWaits(r.ctx, other, true)
+				next := rwWaits(r.Ctx, other, true)
 				began := time.Now()
 				tt.lose(r, c, h)
 				var taken result
@@ -65,22 +66,22 @@ func TestRWLockLossWhileHolding(t *testing.T) {
 						r.Fatal("the holder was never told")
 					}
 				}
-				if took := time.Since(began); took > sessionTimeout {
+				if took := time.Since(began); took > testrig.SessionTimeout {
 					r.Errorf("told after %v", took)
 				}
-				wantErr(r.T, context.Cause(h.Context()), recipes.ErrLost, tt.want)
-				wantErr(r.T, h.Release(r.ctx), recipes.ErrLost, tt.want)
+				testrig.WantErr(r.T, context.Cause(h.Context()), recipes.ErrLost, tt.want)
+				testrig.WantErr(r.T, h.Release(r.Ctx), recipes.ErrLost, tt.want)
 				if next != nil {
 					taken = <-next
 				}
 				if name == "directory" && taken.err != nil { // its node went as well
-					wantErr(r.T, taken.err, recipes.ErrNodeDeleted)
+					testrig.WantErr(r.T, taken.err, recipes.ErrNodeDeleted)
 				} else {
-					r.check(taken.err)
-					r.check(taken.hold.Release(r.ctx))
+					r.Check(taken.err)
+					r.Check(taken.hold.Release(r.Ctx))
 				}
-				r.srv.Client("a").Heal()
-				r.srv.Client("a").Thaw()
+				r.Srv.Client("a").Heal()
+				r.Srv.Client("a").Thaw()
 				r.rwEmpty()
 			})
 		})
@@ -95,39 +96,39 @@ func TestRWLockLossWhileWaiting(t *testing.T) {
 		lose func(r *rig, c *client.Client)
 		want error
 	}{
-		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
+		"expired": {func(r *rig, c *client.Client) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"silence": {func(r *rig, _ *client.Client) { r.Srv.Client("a").Freeze() }, client.ErrSessionLost},
+		"closed":  {func(r *rig, c *client.Client) { r.Check(c.CloseContext(r.Ctx)) }, client.ErrClosed},
 		"node": {func(r *rig, _ *client.Client) {
-			r.check(r.srv.Delete(dir + "/" + r.second()))
-			r.srv.CutAll() // wakes it
+			r.Check(r.Srv.Delete(dir + "/" + r.second()))
+			r.Srv.CutAll() // wakes it
 		}, recipes.ErrNodeDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rwHalves(t, func(r *rig, write bool) {
-				h := r.writes(r.ctx, r.rw(r.connect("holder")))
-				c := r.connect("a")
+				h := r.writes(r.Ctx, r.rw(r.Connect("holder")))
+				c := r.Connect("a")
 				l := r.rw(c)
-				waits := rwWaits(r.ctx, l, write)
+				waits := rwWaits(r.Ctx, l, write)
 				r.rwWaiting(waits, "behind a writer")
 				began := time.Now()
 				tt.lose(r, c)
 				res := <-waits
-				if took := time.Since(began); took > sessionTimeout {
+				if took := time.Since(began); took > testrig.SessionTimeout {
 					r.Errorf("told after %v", took)
 				}
-				wantErr(r.T, res.err, tt.want)
+				testrig.WantErr(r.T, res.err, tt.want)
 				if res.hold != nil {
 					r.Error("two holders")
 				}
-				r.check(h.Err())
-				r.check(h.Release(r.ctx))
-				r.srv.Client("a").Thaw()
+				r.Check(h.Err())
+				r.Check(h.Release(r.Ctx))
+				r.Srv.Client("a").Thaw()
 				if name != "closed" { // the client goes on
-					again, err := rwAcquire(r.ctx, l, write)
-					r.check(err)
-					r.check(again.Release(r.ctx))
+					again, err := rwAcquire(r.Ctx, l, write)
+					r.Check(err)
+					r.Check(again.Release(r.Ctx))
 				}
 				r.rwEmpty()
 			})
@@ -141,20 +142,20 @@ func TestRWLockLossWhileWaiting(t *testing.T) {
 func TestRWLockLossAtTheGrant(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
-		holder := r.connect("holder")
-		h := r.writes(r.ctx, r.rw(holder))
-		c := r.connect("a")
-		waits := rwWaits(r.ctx, r.rw(c), write)
+		holder := r.Connect("holder")
+		h := r.writes(r.Ctx, r.rw(holder))
+		c := r.Connect("a")
+		waits := rwWaits(r.Ctx, r.rw(c), write)
 		r.rwWaiting(waits, "behind a writer")
-		id := r.session(c)
+		id := r.SessionID(c)
 		last := zktest.Match{Session: id, Op: zktest.OpGetChildren2}
 		if !write {
-			last = zktest.Match{Session: r.session(holder), Op: zktest.OpDelete}
+			last = zktest.Match{Session: r.SessionID(holder), Op: zktest.OpDelete}
 		}
-		rule := r.srv.BeforeReply(last, func(context.Context, zktest.Request) {
-			r.srv.ExpireSession(id)
+		rule := r.Srv.BeforeReply(last, func(context.Context, zktest.Request) {
+			r.Srv.ExpireSession(id)
 		})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		res := <-waits
 		if rule.Fired() != 1 {
 			r.Fatal("nothing is tested")
@@ -163,7 +164,7 @@ func TestRWLockLossAtTheGrant(t *testing.T) {
 			<-res.hold.Context().Done()
 			res.err = res.hold.Close()
 		}
-		wantErr(r.T, res.err, client.ErrSessionLost)
+		testrig.WantErr(r.T, res.err, client.ErrSessionLost)
 		r.rwEmpty()
 	})
 }
@@ -173,21 +174,21 @@ func TestRWLockLossAtTheGrant(t *testing.T) {
 func TestRWLockLostRequests(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, op := range []zktest.Op{zktest.OpCreateContainer, zktest.OpCreate, zktest.OpGetChildren2, zktest.OpDelete} {
 				if op == zktest.OpCreateContainer {
-					_ = r.srv.Delete(dir)
+					_ = r.Srv.Delete(dir)
 				}
 				rule := fault(zktest.Match{Op: op, PathPrefix: dir})
-				h, err := rwAcquire(r.ctx, l, write)
-				r.check(err)
-				if line := r.srv.Children(dir); len(line) != 1 || h.Path() != dir+"/"+line[0] {
+				h, err := rwAcquire(r.Ctx, l, write)
+				r.Check(err)
+				if line := r.Srv.Children(dir); len(line) != 1 || h.Path() != dir+"/"+line[0] {
 					r.Errorf("%s of %v lost: hold %s, line %v", name, op, h.Path(), line)
 				}
-				r.check(h.Release(r.ctx))
+				r.Check(h.Release(r.Ctx))
 				if rule.Fired() != 1 {
 					r.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
 				}
@@ -201,20 +202,20 @@ func TestRWLockLostRequests(t *testing.T) {
 func TestRWLockLostWhileWaiting(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
-		a, b := r.rw(r.connect("a")), r.rw(r.connect("b"))
+		a, b := r.rw(r.Connect("a")), r.rw(r.Connect("b"))
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, op := range []zktest.Op{zktest.OpGetData, zktest.OpGetChildren2} {
-				w := r.writes(r.ctx, b)
+				w := r.writes(r.Ctx, b)
 				rule := fault(zktest.Match{Client: "a", Op: op, PathPrefix: dir})
-				waits := rwWaits(r.ctx, a, write)
+				waits := rwWaits(r.Ctx, a, write)
 				time.Sleep(time.Second)
-				r.srv.CutAll()
-				time.Sleep(sessionTimeout)
-				r.check(w.Err())
-				r.check(w.Release(r.ctx))
-				r.check(r.rwGranted(waits, "a waiter that lost a request").Release(r.ctx))
+				r.Srv.CutAll()
+				time.Sleep(testrig.SessionTimeout)
+				r.Check(w.Err())
+				r.Check(w.Release(r.Ctx))
+				r.Check(r.rwGranted(waits, "a waiter that lost a request").Release(r.Ctx))
 				if rule.Fired() != 1 {
 					r.Errorf("%s of %v: the fault happened %d times", name, op, rule.Fired())
 				}
@@ -229,16 +230,16 @@ func TestRWLockLostWhileWaiting(t *testing.T) {
 func TestRWLockCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	rwHalves(t, func(r *rig, write bool) {
-		l, other := r.rw(r.connect("a")), r.rw(r.connect("b"))
+		l, other := r.rw(r.Connect("a")), r.rw(r.Connect("b"))
 		for _, acquire := range []func(context.Context, *recipes.InterProcessReadWriteLock, bool) (*recipes.Hold, error){rwAcquire, rwTry} {
 			for _, free := range []bool{true, false} {
 				for step := range 60 {
 					var h *recipes.WriteHold
 					if !free {
-						h = r.writes(r.ctx, other)
+						h = r.writes(r.Ctx, other)
 					}
 					limit := time.Duration(step) * 73 * time.Microsecond
-					ctx, cancel := context.WithTimeout(r.ctx, limit)
+					ctx, cancel := context.WithTimeout(r.Ctx, limit)
 					start := time.Now()
 					got, err := acquire(ctx, l, write)
 					if took := time.Since(start); took > limit {
@@ -249,13 +250,13 @@ func TestRWLockCancelledAtEveryStep(t *testing.T) {
 					case err == nil && !free:
 						r.Fatal("two holders")
 					case err == nil:
-						r.check(got.Release(r.ctx))
+						r.Check(got.Release(r.Ctx))
 					case !free && errors.Is(err, recipes.ErrBusy):
 					default:
-						wantErr(r.T, err, context.DeadlineExceeded)
+						testrig.WantErr(r.T, err, context.DeadlineExceeded)
 					}
 					if h != nil {
-						r.check(h.Release(r.ctx))
+						r.Check(h.Release(r.Ctx))
 					}
 				}
 				r.rwEmpty()
@@ -270,24 +271,24 @@ func TestRWLockCancelledAtEveryStep(t *testing.T) {
 func TestRWLockDirectoryDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.writes(r.ctx, r.rw(r.connect("a")))
-		l := r.rw(r.connect("b"))
-		reader := rwWaits(r.ctx, l, false)
+		h := r.writes(r.Ctx, r.rw(r.Connect("a")))
+		l := r.rw(r.Connect("b"))
+		reader := rwWaits(r.Ctx, l, false)
 		r.rwWaiting(reader, "a reader")
-		writer := rwWaits(r.ctx, l, true)
+		writer := rwWaits(r.Ctx, l, true)
 		r.rwWaiting(writer, "a writer")
-		r.check(r.srv.Delete(dir))
+		r.Check(r.Srv.Delete(dir))
 		for _, res := range []result{<-reader, <-writer} {
 			if res.hold != nil {
 				<-res.hold.Context().Done()
 				res.err = res.hold.Close()
 			}
-			wantErr(t, res.err, recipes.ErrNodeDeleted)
+			testrig.WantErr(t, res.err, recipes.ErrNodeDeleted)
 		}
 		<-h.Context().Done()
-		wantErr(t, h.Close(), recipes.ErrLost, recipes.ErrNodeDeleted)
-		r.check(r.writes(r.ctx, l).Release(r.ctx))
-		r.check(r.reads(r.ctx, l).Release(r.ctx))
+		testrig.WantErr(t, h.Close(), recipes.ErrLost, recipes.ErrNodeDeleted)
+		r.Check(r.writes(r.Ctx, l).Release(r.Ctx))
+		r.Check(r.reads(r.Ctx, l).Release(r.Ctx))
 		r.rwEmpty()
 	})
 }

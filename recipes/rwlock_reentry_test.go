@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,38 +18,38 @@ import (
 func TestRWLockReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c)
-		outer := r.reads(r.ctx, l)
-		writer := rwWaits(r.ctx, r.rw(r.connect("b")), true)
+		outer := r.reads(r.Ctx, l)
+		writer := rwWaits(r.Ctx, r.rw(r.Connect("b")), true)
 		r.rwWaiting(writer, "a writer")
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		inner := r.reads(outer.Context(), r.rw(c))
 		try, err := l.ReadLock().TryAcquire(inner.Context())
-		r.check(err)
-		if inner.Path() != outer.Path() || try.FencingToken() != outer.FencingToken() || r.srv.Count(zktest.OpCreate) != 0 {
+		r.Check(err)
+		if inner.Path() != outer.Path() || try.FencingToken() != outer.FencingToken() || r.Srv.Count(zktest.OpCreate) != 0 {
 			t.Errorf("outer %s, inner %s", outer.Path(), inner.Path())
 		}
-		r.check(outer.Release(r.ctx))
-		r.check(try.Release(r.ctx))
+		r.Check(outer.Release(r.Ctx))
+		r.Check(try.Release(r.Ctx))
 		r.rwWaiting(writer, "a writer while one of three is left")
-		r.check(inner.Release(r.ctx))
-		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+		r.Check(inner.Release(r.Ctx))
+		r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
 
-		w := r.writes(r.ctx, l)
-		r.srv.ResetCounts()
+		w := r.writes(r.Ctx, l)
+		r.Srv.ResetCounts()
 		again := r.writes(w.Context(), l)
 		tried, err := l.WriteLock().TryAcquire(again.Context())
-		r.check(err)
-		if again.Path() != w.Path() || tried.Path() != w.Path() || r.srv.Count(zktest.OpCreate) != 0 {
+		r.Check(err)
+		if again.Path() != w.Path() || tried.Path() != w.Path() || r.Srv.Count(zktest.OpCreate) != 0 {
 			t.Errorf("again %s, tried %s", again.Path(), tried.Path())
 		}
-		reader := rwWaits(r.ctx, r.rw(r.connect("c")), false)
-		r.check(w.Release(r.ctx))
-		r.check(again.Release(r.ctx))
+		reader := rwWaits(r.Ctx, r.rw(r.Connect("c")), false)
+		r.Check(w.Release(r.Ctx))
+		r.Check(again.Release(r.Ctx))
 		r.rwWaiting(reader, "a reader while one of three is left")
-		r.check(tried.Release(r.ctx))
-		r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
+		r.Check(tried.Release(r.Ctx))
+		r.Check(r.rwGranted(reader, "the reader").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -59,12 +60,12 @@ func TestRWLockReentry(t *testing.T) {
 func TestRWLockUpgrade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("locks"))
+		c := r.Connect("a", client.WithNamespace("locks"))
 		l, err := recipes.NewInterProcessReadWriteLock(c, "/orders")
-		r.check(err)
-		read := r.reads(r.ctx, l)
-		other := r.reads(r.ctx, r.rw(r.connect("b")))
-		r.srv.ResetCounts()
+		r.Check(err)
+		read := r.reads(r.Ctx, l)
+		other := r.reads(r.Ctx, r.rw(r.Connect("b")))
+		r.Srv.ResetCounts()
 		start := time.Now()
 		for op, acquire := range map[string]func(context.Context) error{
 			"acquire":        func(ctx context.Context) error { _, err := l.WriteLock().Acquire(ctx); return err },
@@ -74,18 +75,18 @@ func TestRWLockUpgrade(t *testing.T) {
 			},
 		} {
 			err := acquire(r.bounded(read))
-			wantErr(t, err, recipes.ErrWouldDeadlock)
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 			if want := "recipes: " + strings.TrimSpace(op) + " /orders: would wait for itself: "; !strings.HasPrefix(fmt.Sprint(err), want) {
 				t.Errorf("text %q, want %q", err, want)
 			}
 		}
-		if n := r.srv.Counts(); len(n) != 0 || time.Since(start) != 0 {
+		if n := r.Srv.Counts(); len(n) != 0 || time.Since(start) != 0 {
 			t.Errorf("took %v and %v", time.Since(start), n)
 		}
-		r.check(other.Release(r.ctx))
+		r.Check(other.Release(r.Ctx))
 		past := context.WithoutCancel(read.Context())
-		r.check(read.Release(r.ctx))
-		r.check(r.writes(past, l).Release(r.ctx)) // a hold of the past is none
+		r.Check(read.Release(r.Ctx))
+		r.Check(r.writes(past, l).Release(r.Ctx)) // a hold of the past is none
 		r.rwEmpty()
 	})
 }
@@ -95,8 +96,8 @@ func TestRWLockUpgrade(t *testing.T) {
 func TestRWLockWriteReadWrite(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		w := r.writes(r.ctx, l)
+		l := r.rw(r.Connect("a"))
+		w := r.writes(r.Ctx, l)
 		read := r.reads(w.Context(), l)
 		again := r.writes(read.Context(), l)
 		if again.Path() != w.Path() {
@@ -106,13 +107,13 @@ func TestRWLockWriteReadWrite(t *testing.T) {
 		if third.Path() != read.Path() {
 			t.Errorf("third %s", third.Path())
 		}
-		r.check(w.Release(r.ctx))
-		r.check(again.Release(r.ctx))
+		r.Check(w.Release(r.Ctx))
+		r.Check(again.Release(r.Ctx))
 		_, err := l.WriteLock().Acquire(r.bounded(third))
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		r.check(read.Release(r.ctx))
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		r.Check(read.Release(r.Ctx))
 		r.rwWantLine("__READ__0000000000")
-		r.check(third.Release(r.ctx))
+		r.Check(third.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -123,27 +124,27 @@ func TestRWLockReentryAfterLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, write := range []bool{false, true} {
-			c := r.connect("a")
+			c := r.Connect("a")
 			l := r.rw(c)
-			h, err := rwAcquire(r.ctx, l, write)
-			r.check(err)
-			r.srv.ExpireSession(r.session(c))
+			h, err := rwAcquire(r.Ctx, l, write)
+			r.Check(err)
+			r.Srv.ExpireSession(r.SessionID(c))
 			<-h.Context().Done()
 			for _, half := range []bool{false, true} {
 				if write || half { // else it reads under a read
 					got, err := rwAcquire(context.WithoutCancel(h.Context()), l, half)
-					wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+					testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 					if got != nil {
 						t.Errorf("write=%v was lost, write=%v was granted", write, half)
 					}
 				}
 				got, err := rwTry(context.WithoutCancel(h.Context()), l, half)
-				wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+				testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
 				if got != nil {
 					t.Errorf("write=%v was lost, write=%v was granted", write, half)
 				}
 			}
-			wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+			testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
 			r.rwEmpty()
 		}
 	})
@@ -160,12 +161,12 @@ func (r *rig) bounded(h *recipes.Hold) context.Context {
 // wouldDeadlock checks that err came at once and left only want in line.
 func (r *rig) wouldDeadlock(err error, begun time.Time, want int) {
 	r.Helper()
-	wantErr(r.T, err, recipes.ErrWouldDeadlock)
+	testrig.WantErr(r.T, err, recipes.ErrWouldDeadlock)
 	if took := time.Since(begun); took > 100*time.Millisecond {
 		r.Errorf("refused after %v", took)
 	}
 	time.Sleep(time.Second)
-	if line := r.srv.Children(dir); len(line) != want {
+	if line := r.Srv.Children(dir); len(line) != want {
 		r.Errorf("line %v", line)
 	}
 }
@@ -175,36 +176,36 @@ func (r *rig) wouldDeadlock(err error, begun time.Time, want int) {
 func TestWouldWaitForItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		mine := r.held(r.mutex(a))
 		begun := time.Now()
 		_, err := r.mutex(b).Acquire(r.bounded(mine))
 		r.wouldDeadlock(err, begun, 1)
 		_, err = r.mutex(b).TryAcquire(r.bounded(mine)) // does not wait
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(mine.Release(r.ctx))
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(mine.Release(r.Ctx))
 
-		read := r.reads(r.ctx, r.rw(a))
+		read := r.reads(r.Ctx, r.rw(a))
 		begun = time.Now()
 		_, err = r.rw(b).WriteLock().Acquire(r.bounded(read))
 		r.wouldDeadlock(err, begun, 1)
 		second := r.reads(r.bounded(read), r.rw(b))
-		r.check(second.Release(r.ctx))
-		writer := rwWaits(r.ctx, r.rw(r.connect("c")), true)
+		r.Check(second.Release(r.Ctx))
+		writer := rwWaits(r.Ctx, r.rw(r.Connect("c")), true)
 		r.rwWaiting(writer, "a writer")
 		begun = time.Now()
 		_, err = r.rw(b).ReadLock().Acquire(r.bounded(read))
 		r.wouldDeadlock(err, begun, 2)
-		r.check(read.Release(r.ctx))
-		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+		r.Check(read.Release(r.Ctx))
+		r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
 
-		w := r.writes(r.ctx, r.rw(a))
+		w := r.writes(r.Ctx, r.rw(a))
 		for _, write := range []bool{false, true} {
 			begun = time.Now()
 			_, err = rwAcquire(r.bounded(w.Hold), r.rw(b), write)
 			r.wouldDeadlock(err, begun, 1)
 		}
-		r.check(w.Release(r.ctx))
+		r.Check(w.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -214,30 +215,30 @@ func TestWouldWaitForItself(t *testing.T) {
 func TestWaitsForOthersOfTheSamePath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		elsewhere := &rig{T: r.T, ctx: r.ctx, srv: zktest.NewServer(r.T, zktest.WithLatency(50*time.Microsecond, time.Millisecond))}
-		a, b := r.connect("a"), elsewhere.connect("b")
+		elsewhere := &rig{r.On(testrig.Server(r.T))}
+		a, b := r.Connect("a"), elsewhere.Connect("b")
 		mine := r.held(r.mutex(a))
-		r.check(elsewhere.held(r.mutex(b)).Release(r.ctx))
-		theirs := elsewhere.held(r.mutex(elsewhere.connect("c")))
+		r.Check(elsewhere.held(r.mutex(b)).Release(r.Ctx))
+		theirs := elsewhere.held(r.mutex(elsewhere.Connect("c")))
 		waits := acquire(mine.Context(), r.mutex(b))
 		r.rwWaiting(waits, "another ensemble's lock")
-		r.check(theirs.Release(r.ctx))
-		r.check(r.rwGranted(waits, "another ensemble's lock").Release(r.ctx))
+		r.Check(theirs.Release(r.Ctx))
+		r.Check(r.rwGranted(waits, "another ensemble's lock").Release(r.Ctx))
 
 		past := context.WithoutCancel(mine.Context())
-		r.check(mine.Release(r.ctx))
-		other := r.connect("d")
+		r.Check(mine.Release(r.Ctx))
+		other := r.Connect("d")
 		mine = r.held(r.mutex(other))
 		waits = acquire(past, r.mutex(a))
 		r.rwWaiting(waits, "a lock whose hold is over")
 		past = context.WithoutCancel(mine.Context())
-		r.srv.Client("d").Partition()
+		r.Srv.Client("d").Partition()
 		<-mine.Context().Done() // lost, with its node still there
-		more := acquire(past, r.mutex(r.connect("e")))
-		r.check(r.rwGranted(waits, "the next").Release(r.ctx))
-		r.check(r.rwGranted(more, "behind a lost hold").Release(r.ctx))
-		r.srv.Client("d").Heal()
-		wantErr(t, mine.Release(r.ctx), recipes.ErrLost)
+		more := acquire(past, r.mutex(r.Connect("e")))
+		r.Check(r.rwGranted(waits, "the next").Release(r.Ctx))
+		r.Check(r.rwGranted(more, "behind a lost hold").Release(r.Ctx))
+		r.Srv.Client("d").Heal()
+		testrig.WantErr(t, mine.Release(r.Ctx), recipes.ErrLost)
 		r.empty()
 	})
 }
@@ -247,24 +248,24 @@ func TestWaitsForOthersOfTheSamePath(t *testing.T) {
 func TestReleaseWithOwnContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
 		ctx, cancel := context.WithCancel(h.Context())
 		defer cancel()
-		r.check(h.Release(ctx))
+		r.Check(h.Release(ctx))
 		if line := r.line(); len(line) != 0 {
 			t.Errorf("left: %v", line)
 		}
 		h = r.held(m)
 		ctx, cancel = context.WithTimeout(h.Context(), time.Second)
 		defer cancel()
-		r.srv.Freeze()
+		r.Srv.Freeze()
 		begun := time.Now()
-		wantErr(t, h.Release(ctx), context.DeadlineExceeded)
+		testrig.WantErr(t, h.Release(ctx), context.DeadlineExceeded)
 		if took := time.Since(begun); took != time.Second {
 			t.Errorf("took %v of a second", took)
 		}
-		r.srv.Thaw()
+		r.Srv.Thaw()
 		r.empty()
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,28 +23,28 @@ import (
 func (r *rig) rw(c *client.Client, opts ...recipes.LockOption) *recipes.InterProcessReadWriteLock {
 	r.Helper()
 	l, err := recipes.NewInterProcessReadWriteLock(c, dir, opts...)
-	r.check(err)
+	r.Check(err)
 	return l
 }
 
 func (r *rig) reads(ctx context.Context, l *recipes.InterProcessReadWriteLock) *recipes.Hold {
 	r.Helper()
 	h, err := l.ReadLock().Acquire(ctx)
-	r.check(err)
+	r.Check(err)
 	return h
 }
 
 func (r *rig) writes(ctx context.Context, l *recipes.InterProcessReadWriteLock) *recipes.WriteHold {
 	r.Helper()
 	h, err := l.WriteLock().Acquire(ctx)
-	r.check(err)
+	r.Check(err)
 	return h
 }
 
 func (r *rig) downgrades(ctx context.Context, w *recipes.WriteHold) *recipes.Hold {
 	r.Helper()
 	h, err := w.Downgrade(ctx)
-	r.check(err)
+	r.Check(err)
 	return h
 }
 
@@ -94,9 +95,9 @@ func (r *rig) rwGranted(waits <-chan result, what string) *recipes.Hold {
 	r.Helper()
 	select {
 	case res := <-waits:
-		r.check(res.err)
+		r.Check(res.err)
 		return res.hold
-	case <-time.After(2 * sessionTimeout):
+	case <-time.After(2 * testrig.SessionTimeout):
 		r.Fatalf("%s still waits", what)
 		return nil
 	}
@@ -107,7 +108,7 @@ var rwNode = regexp.MustCompile(`^_c_[0-9a-f-]{36}-(__READ__|__WRIT__)\d{10}$`)
 // rwLine is the contenders in the queue, in order: tag and number.
 func (r *rig) rwLine() (in []string) {
 	r.Helper()
-	for _, name := range r.srv.Children(dir) {
+	for _, name := range r.Srv.Children(dir) {
 		if !rwNode.MatchString(name) {
 			r.Errorf("what is %q?", name)
 		}
@@ -129,13 +130,11 @@ func (r *rig) rwWantLine(want ...string) {
 func (r *rig) rwEmpty() {
 	r.Helper()
 	time.Sleep(5 * time.Second)
-	if left := r.srv.Children(dir); len(left) != 0 {
-		r.Errorf("left behind: %v", left)
-	}
-	if left := r.srv.Watches(); len(left) != 0 {
+	r.WantNoChild(dir)
+	if left := r.Srv.Watches(); len(left) != 0 {
 		r.Errorf("watches: %v", left)
 	}
-	wantNoGoroutine(r.T)
+	testrig.WantNoGoroutine(r.T, ourFrames)
 }
 
 // Readers share, a writer is alone, and the first to ask is first. A writer that
@@ -144,29 +143,29 @@ func (r *rig) rwEmpty() {
 func TestRWLockOrder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		first := r.reads(r.ctx, r.rw(r.connect("a")))
-		second := r.reads(r.ctx, r.rw(r.connect("b")))
-		writer := rwWaits(r.ctx, r.rw(r.connect("c")), true)
+		first := r.reads(r.Ctx, r.rw(r.Connect("a")))
+		second := r.reads(r.Ctx, r.rw(r.Connect("b")))
+		writer := rwWaits(r.Ctx, r.rw(r.Connect("c")), true)
 		r.rwWaiting(writer, "a writer behind readers")
-		third := rwWaits(r.ctx, r.rw(r.connect("d")), false)
+		third := rwWaits(r.Ctx, r.rw(r.Connect("d")), false)
 		r.rwWaiting(third, "a reader behind a waiting writer")
-		fourth := rwWaits(r.ctx, r.rw(r.connect("e")), false)
+		fourth := rwWaits(r.Ctx, r.rw(r.Connect("e")), false)
 		r.rwWaiting(fourth, "a reader behind a waiting writer and a reader")
-		last := rwWaits(r.ctx, r.rw(r.connect("f")), true)
+		last := rwWaits(r.Ctx, r.rw(r.Connect("f")), true)
 		r.rwWaiting(last, "a second writer")
 		r.rwWantLine("__READ__0000000000", "__READ__0000000001", "__WRIT__0000000002", "__READ__0000000003", "__READ__0000000004", "__WRIT__0000000005")
 
-		r.check(second.Release(r.ctx))
+		r.Check(second.Release(r.Ctx))
 		r.rwWaiting(writer, "a writer behind one reader")
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		w := r.rwGranted(writer, "the writer")
 		r.rwWaiting(third, "a reader behind a writer")
-		r.check(w.Release(r.ctx))
+		r.Check(w.Release(r.Ctx))
 		h3, h4 := r.rwGranted(third, "a reader"), r.rwGranted(fourth, "another reader")
 		r.rwWaiting(last, "a writer behind readers")
-		r.check(h3.Release(r.ctx))
-		r.check(h4.Release(r.ctx))
-		r.check(r.rwGranted(last, "the last writer").Release(r.ctx))
+		r.Check(h3.Release(r.Ctx))
+		r.Check(h4.Release(r.Ctx))
+		r.Check(r.rwGranted(last, "the last writer").Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -175,16 +174,16 @@ func TestRWLockOrder(t *testing.T) {
 func TestRWLockWriterGivesUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.reads(r.ctx, r.rw(r.connect("a")))
-		ctx, cancel := context.WithCancel(r.ctx)
-		writer := rwWaits(ctx, r.rw(r.connect("b")), true)
+		h := r.reads(r.Ctx, r.rw(r.Connect("a")))
+		ctx, cancel := context.WithCancel(r.Ctx)
+		writer := rwWaits(ctx, r.rw(r.Connect("b")), true)
 		r.rwWaiting(writer, "a writer")
-		reader := rwWaits(r.ctx, r.rw(r.connect("c")), false)
+		reader := rwWaits(r.Ctx, r.rw(r.Connect("c")), false)
 		r.rwWaiting(reader, "a reader")
 		cancel()
-		wantErr(t, (<-writer).err, context.Canceled)
-		r.check(r.rwGranted(reader, "the reader").Release(r.ctx))
-		r.check(h.Release(r.ctx))
+		testrig.WantErr(t, (<-writer).err, context.Canceled)
+		r.Check(r.rwGranted(reader, "the reader").Release(r.Ctx))
+		r.Check(h.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -194,40 +193,40 @@ func TestRWLockWriterGivesUp(t *testing.T) {
 func TestRWLockRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
-		r.check(r.reads(r.ctx, l).Release(r.ctx)) // makes the directory
+		l := r.rw(r.Connect("a"))
+		r.Check(r.reads(r.Ctx, l).Release(r.Ctx)) // makes the directory
 		want := func(what string, want map[zktest.Op]int) {
 			t.Helper()
-			got := r.srv.Counts()
+			got := r.Srv.Counts()
 			delete(got, zktest.OpPing)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
-			r.srv.ResetCounts()
+			r.Srv.ResetCounts()
 		}
-		r.srv.ResetCounts()
-		h := r.reads(r.ctx, l)
+		r.Srv.ResetCounts()
+		h := r.reads(r.Ctx, l)
 		want("read", map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: 1, zktest.OpGetData: 1})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		want("release", map[zktest.Op]int{zktest.OpDelete: 1})
-		h = r.reads(r.ctx, l)
+		h = r.reads(r.Ctx, l)
 		want("read", map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: 1})
 		again := r.reads(h.Context(), l)
 		want("read again", map[zktest.Op]int{})
-		r.check(again.Release(r.ctx))
-		r.check(h.Release(r.ctx))
+		r.Check(again.Release(r.Ctx))
+		r.Check(h.Release(r.Ctx))
 		want("release", map[zktest.Op]int{zktest.OpDelete: 1})
-		w := r.writes(r.ctx, l)
+		w := r.writes(r.Ctx, l)
 		want("write", map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: 1}) // other readers may stand before the last one
 		h = r.reads(w.Context(), l)
 		want("read while writing", map[zktest.Op]int{zktest.OpMulti: 1})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		want("release", map[zktest.Op]int{zktest.OpDelete: 1})
-		h = r.downgrades(r.ctx, w)
+		h = r.downgrades(r.Ctx, w)
 		want("downgrade", map[zktest.Op]int{zktest.OpMulti: 1, zktest.OpDelete: 1})
-		r.check(w.Close())
+		r.Check(w.Close())
 		want("release of what was downgraded", map[zktest.Op]int{})
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -238,26 +237,26 @@ func TestRWLockWatches(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const n = 5
-		w := r.writes(r.ctx, r.rw(r.connect("a")))
+		w := r.writes(r.Ctx, r.rw(r.Connect("a")))
 		readers := make([]<-chan result, n)
 		for i := range n {
-			readers[i] = rwWaits(r.ctx, r.rw(r.connect(name(i))), false)
+			readers[i] = rwWaits(r.Ctx, r.rw(r.Connect(name(i))), false)
 			r.rwWaiting(readers[i], "a reader")
 		}
-		c := r.connect("w")
-		writer := rwWaits(r.ctx, r.rw(c), true)
+		c := r.Connect("w")
+		writer := rwWaits(r.Ctx, r.rw(c), true)
 		r.rwWaiting(writer, "a writer")
 		r.rwWaiting(writer, "a writer")
 		// Each watches its own node and one ahead, the last also the one before that.
-		if got := r.srv.WatchCount(); got != (1+n+1)+(n+1)+1 {
+		if got := r.Srv.WatchCount(); got != (1+n+1)+(n+1)+1 {
 			r.Errorf("%d watches for %d waiters and a holder", got, n+1)
 		}
 		own := map[int64]string{}
-		for _, node := range r.srv.Children(dir) {
-			n, _ := r.srv.Node(dir + "/" + node)
+		for _, node := range r.Srv.Children(dir) {
+			n, _ := r.Srv.Node(dir + "/" + node)
 			own[n.Stat.EphemeralOwner] = n.Path
 		}
-		for _, watch := range r.srv.Watches() {
+		for _, watch := range r.Srv.Watches() {
 			if watch.Path == own[watch.Session] {
 				continue
 			}
@@ -265,13 +264,13 @@ func TestRWLockWatches(t *testing.T) {
 				r.Errorf("%s watches %s", watch.Client, watch.Path)
 			}
 		}
-		r.srv.ResetCounts()
-		r.check(w.Release(r.ctx))
+		r.Srv.ResetCounts()
+		r.Check(w.Release(r.Ctx))
 		for _, reader := range readers {
-			defer func() { r.check(r.rwGranted(reader, "a reader").Release(r.ctx)) }()
+			defer func() { r.Check(r.rwGranted(reader, "a reader").Release(r.Ctx)) }()
 		}
 		r.rwWaiting(writer, "a writer behind readers")
-		if lists := r.srv.Count(zktest.OpGetChildren2); lists != 0 {
+		if lists := r.Srv.Count(zktest.OpGetChildren2); lists != 0 {
 			r.Errorf("%d lists for %d readers to go on", lists, n)
 		}
 	})
@@ -280,44 +279,44 @@ func TestRWLockWatches(t *testing.T) {
 func TestRWLockTryAcquire(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b, c := r.rw(r.connect("a")), r.rw(r.connect("b")), r.rw(r.connect("c"))
+		a, b, c := r.rw(r.Connect("a")), r.rw(r.Connect("b")), r.rw(r.Connect("c"))
 		busy := func(l *recipes.InterProcessReadWriteLock, write bool, path string, holder bool) {
 			t.Helper()
-			r.srv.ResetCounts()
-			h, err := rwTry(r.ctx, l, write)
+			r.Srv.ResetCounts()
+			h, err := rwTry(r.Ctx, l, write)
 			var busy *recipes.BusyError
 			if h != nil || !errors.As(err, &busy) || busy.Holder.Path != path || busy.Holder.Holder != holder {
 				t.Errorf("TryAcquire = %v, %v, %+v; want %s in the way", h, err, busy, path)
 			}
-			wantErr(t, err, recipes.ErrBusy)
-			if made := r.srv.Count(zktest.OpCreate); made != 0 {
+			testrig.WantErr(t, err, recipes.ErrBusy)
+			if made := r.Srv.Count(zktest.OpCreate); made != 0 {
 				t.Errorf("made %d nodes", made)
 			}
 		}
-		reader, err := a.ReadLock().TryAcquire(r.ctx)
-		r.check(err)
+		reader, err := a.ReadLock().TryAcquire(r.Ctx)
+		r.Check(err)
 		busy(b, true, reader.Path(), true)
-		second, err := b.ReadLock().TryAcquire(r.ctx)
-		r.check(err)
-		r.check(second.Release(r.ctx))
-		waits := rwWaits(r.ctx, c, true)
+		second, err := b.ReadLock().TryAcquire(r.Ctx)
+		r.Check(err)
+		r.Check(second.Release(r.Ctx))
+		waits := rwWaits(r.Ctx, c, true)
 		r.rwWaiting(waits, "a writer")
 		busy(b, true, reader.Path(), true)
-		line := r.srv.Children(dir)
+		line := r.Srv.Children(dir)
 		waiter := dir + "/" + line[slices.IndexFunc(line, func(n string) bool { return strings.Contains(n, "__WRIT__") })]
 		busy(b, false, waiter, false) // it is the writer that is in the way, and it does not hold
-		r.check(reader.Release(r.ctx))
+		r.Check(reader.Release(r.Ctx))
 		w := r.rwGranted(waits, "the writer")
 		busy(b, false, waiter, true)
 		busy(b, true, waiter, true)
-		r.check(w.Release(r.ctx))
-		w2, err := b.WriteLock().TryAcquire(r.ctx)
-		r.check(err)
+		r.Check(w.Release(r.Ctx))
+		w2, err := b.WriteLock().TryAcquire(r.Ctx)
+		r.Check(err)
 		read, err := b.ReadLock().TryAcquire(w2.Context())
-		r.check(err)
-		r.check(w2.Release(r.ctx))
+		r.Check(err)
+		r.Check(w2.Release(r.Ctx))
 		busy(a, true, read.Path(), true)
-		r.check(read.Release(r.ctx))
+		r.Check(read.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }
@@ -328,22 +327,22 @@ func TestRWLockQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const readers, writers = 20, 8
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		var holds []*recipes.Hold
 		for range readers {
-			holds = append(holds, r.reads(r.ctx, l))
+			holds = append(holds, r.reads(r.Ctx, l))
 		}
 		var waits []<-chan result
 		for range writers {
-			waits = append(waits, rwWaits(r.ctx, l, true))
+			waits = append(waits, rwWaits(r.Ctx, l, true))
 		}
 		time.Sleep(time.Second)
-		all, err := l.Queue(r.ctx)
-		r.check(err)
-		onlyReaders, err := l.ReadLock().Queue(r.ctx)
-		r.check(err)
-		onlyWriters, err := l.WriteLock().Queue(r.ctx)
-		r.check(err)
+		all, err := l.Queue(r.Ctx)
+		r.Check(err)
+		onlyReaders, err := l.ReadLock().Queue(r.Ctx)
+		r.Check(err)
+		onlyWriters, err := l.WriteLock().Queue(r.Ctx)
+		r.Check(err)
 		if len(all) != readers+writers || len(onlyReaders) != readers || len(onlyWriters) != writers {
 			t.Fatalf("%d in line, %d readers, %d writers", len(all), len(onlyReaders), len(onlyWriters))
 		}
@@ -356,9 +355,9 @@ func TestRWLockQueue(t *testing.T) {
 			}
 		}
 		for _, h := range holds {
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 		}
-		rwMany(writers, func(i int) { r.check((<-waits[i]).hold.Release(r.ctx)) })
+		rwMany(writers, func(i int) { r.Check((<-waits[i]).hold.Release(r.Ctx)) })
 		r.rwEmpty()
 	})
 }
@@ -367,22 +366,22 @@ func TestRWLockQueue(t *testing.T) {
 func TestRWLockQueueWhileDowngrading(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		for range 20 { // the names decide the order of equal numbers
-			w := r.writes(r.ctx, l)
+			w := r.writes(r.Ctx, l)
 			h := r.reads(w.Context(), l)
-			all, err := l.Queue(r.ctx)
-			r.check(err)
+			all, err := l.Queue(r.Ctx)
+			r.Check(err)
 			if len(all) != 2 || !all[0].Holder || !all[1].Holder || all[0].Sequence != all[1].Sequence {
 				t.Fatalf("queue %v", all)
 			}
-			_, err = r.rw(r.connect("b")).ReadLock().TryAcquire(r.ctx)
+			_, err = r.rw(r.Connect("b")).ReadLock().TryAcquire(r.Ctx)
 			var busy *recipes.BusyError
 			if !errors.As(err, &busy) || !busy.Holder.Holder || busy.Holder.Path != w.Path() {
 				t.Errorf("in the way: %v", err)
 			}
-			r.check(w.Release(r.ctx))
-			r.check(h.Release(r.ctx))
+			r.Check(w.Release(r.Ctx))
+			r.Check(h.Release(r.Ctx))
 		}
 	})
 }
@@ -390,7 +389,7 @@ func TestRWLockQueueWhileDowngrading(t *testing.T) {
 func TestNewInterProcessReadWriteLockInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, path := range []string{"/", "", "a", "/a/"} {
 			if l, err := recipes.NewInterProcessReadWriteLock(c, path); l != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
 				t.Errorf("%q: %v, %v", path, l, err)
@@ -411,26 +410,26 @@ func TestNewInterProcessReadWriteLockInvalid(t *testing.T) {
 func TestRWLockForeignChildren(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"))
+		l := r.rw(r.Connect("a"))
 		for _, name := range []string{"0foreign", "x-__WRIT__", "x-__WRIT__12", "_c_1-lock-0000000000", "__READ__x"} {
-			r.check(r.srv.Create(dir+"/"+name, nil))
+			r.Check(r.Srv.Create(dir+"/"+name, nil))
 		}
-		h := r.reads(r.ctx, l)
-		r.check(h.Release(r.ctx))
-		w := r.writes(r.ctx, l)
-		r.check(r.downgrades(r.ctx, w).Release(r.ctx))
-		r.check(r.srv.Create(dir+"/0123456789abcdef0123456789abcdef__rlock__0000000001", nil))
+		h := r.reads(r.Ctx, l)
+		r.Check(h.Release(r.Ctx))
+		w := r.writes(r.Ctx, l)
+		r.Check(r.downgrades(r.Ctx, w).Release(r.Ctx))
+		r.Check(r.Srv.Create(dir+"/0123456789abcdef0123456789abcdef__rlock__0000000001", nil))
 		for _, write := range []bool{false, true} {
-			_, err := rwAcquire(r.ctx, l, write)
-			wantErr(t, err, recipes.ErrForeignLock)
+			_, err := rwAcquire(r.Ctx, l, write)
+			testrig.WantErr(t, err, recipes.ErrForeignLock)
 		}
-		with := r.rw(r.connect("b"), recipes.WithKazoo())
-		r.check(r.reads(r.ctx, with).Release(r.ctx)) // readers do not block each other
-		_, err := with.WriteLock().Acquire(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		with := r.rw(r.Connect("b"), recipes.WithKazoo())
+		r.Check(r.reads(r.Ctx, with).Release(r.Ctx)) // readers do not block each other
+		_, err := with.WriteLock().Acquire(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		time.Sleep(time.Second)
-		if left := len(r.srv.Children(dir)); left != 6 {
-			t.Errorf("left behind: %v", r.srv.Children(dir))
+		if left := len(r.Srv.Children(dir)); left != 6 {
+			t.Errorf("left behind: %v", r.Srv.Children(dir))
 		}
 	})
 }
@@ -438,10 +437,10 @@ func TestRWLockForeignChildren(t *testing.T) {
 func TestRWLockNoAuth(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.rw(r.connect("a"), recipes.WithNodeACL(zk.ACL{Perms: zk.PermAll, Scheme: "ip", ID: "10.9.9.9"}))
+		l := r.rw(r.Connect("a"), recipes.WithNodeACL(zk.ACL{Perms: zk.PermAll, Scheme: "ip", ID: "10.9.9.9"}))
 		for _, write := range []bool{false, true} {
-			_, err := rwAcquire(r.ctx, l, write)
-			wantErr(t, err, zk.ErrNoAuth)
+			_, err := rwAcquire(r.Ctx, l, write)
+			testrig.WantErr(t, err, zk.ErrNoAuth)
 		}
 	})
 }

@@ -22,32 +22,32 @@ func TestSemaphoreAskedWhileWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s, other := r.semaphore(r.connect("a"), 2), r.semaphore(r.connect("b"), 2, opts...)
+				s, other := r.semaphore(r.Connect("a"), 2), r.semaphore(r.Connect("b"), 2, opts...)
 				one := r.lease(s, 2)
-				waits := acquireLease(r.ctx, other, 2)
+				waits := acquireLease(r.Ctx, other, 2)
 				r.wantWaiting(waits)
-				q, err := s.Queue(r.ctx)
-				r.check(err)
-				r.check(s.RequestRelease(r.ctx, q[2]))
-				r.check(one.Close())
+				q, err := s.Queue(r.Ctx)
+				r.Check(err)
+				r.Check(s.RequestRelease(r.Ctx, q[2]))
+				r.Check(one.Close())
 				got := <-waits
-				r.check(got.err)
+				r.Check(got.err)
 				select {
 				case <-got.lease.Revoked():
 				case <-time.After(time.Second):
 					t.Error("the hold was not told of the request that was written while it waited")
 				}
-				q, err = s.Queue(r.ctx)
-				r.check(err)
+				q, err = s.Queue(r.Ctx)
+				r.Check(err)
 				for _, c := range q {
 					if !c.ReleaseRequested() {
 						t.Errorf("not shown as asked: %v", c)
 					}
 				}
-				if data, err := got.lease.Data(r.ctx); name == "own data" && string(data) != "db-7" {
+				if data, err := got.lease.Data(r.Ctx); name == "own data" && string(data) != "db-7" {
 					t.Errorf("the lease says %q, %v", data, err)
 				}
-				r.check(got.lease.Close())
+				r.Check(got.lease.Close())
 				r.drained()
 			})
 		})
@@ -60,27 +60,27 @@ func TestSemaphoreAskedWhileWaiting(t *testing.T) {
 func TestSemaphoreWrittenWhileWaiting(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.connect("a")
+		a := r.Connect("a")
 		s := r.semaphore(a, 1)
 		one := r.lease(s, 1)
-		waits := acquireLease(r.ctx, r.semaphore(r.connect("b"), 1), 1)
+		waits := acquireLease(r.Ctx, r.semaphore(r.Connect("b"), 1), 1)
 		r.wantWaiting(waits)
-		q, err := s.Queue(r.ctx)
-		r.check(err)
+		q, err := s.Queue(r.Ctx)
+		r.Check(err)
 		for range 3 {
-			_, err = a.Set(r.ctx, q[1].Path, []byte("a note"), -1)
-			r.check(err)
+			_, err = a.Set(r.Ctx, q[1].Path, []byte("a note"), -1)
+			r.Check(err)
 		}
-		r.check(one.Close())
+		r.Check(one.Close())
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		time.Sleep(time.Second)
 		select {
 		case <-got.lease.Revoked():
 			t.Error("a note was taken for a request")
 		default:
 		}
-		r.check(got.lease.Close())
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -90,18 +90,18 @@ func TestSemaphoreWrittenWhileWaiting(t *testing.T) {
 func TestSemaphoreAskedUnreadable(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.connect("a")
+		a := r.Connect("a")
 		s := r.semaphore(a, 1)
 		one := r.lease(s, 1)
 		acl := zk.ACL{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}
-		waits := acquireLease(r.ctx, r.semaphore(r.connect("b"), 1, recipes.WithNodeACL(acl)), 1)
+		waits := acquireLease(r.Ctx, r.semaphore(r.Connect("b"), 1, recipes.WithNodeACL(acl)), 1)
 		r.wantWaiting(waits)
-		q, err := s.Queue(r.ctx)
-		r.check(err)
-		r.check(s.RequestRelease(r.ctx, q[1]))
-		r.check(one.Close())
+		q, err := s.Queue(r.Ctx)
+		r.Check(err)
+		r.Check(s.RequestRelease(r.Ctx, q[1]))
+		r.Check(one.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 	})
 }

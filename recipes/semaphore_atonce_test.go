@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,19 +18,19 @@ import (
 func TestSemaphoreAtOnceBesideAGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.calm(r.semaphore(r.connect("a"), 1))
-		b := r.semaphore(r.connect("b"), 1)
-		r.check(r.lease(b, 1).Close())
+		a := r.calm(r.semaphore(r.Connect("a"), 1))
+		b := r.semaphore(r.Connect("b"), 1)
+		r.Check(r.lease(b, 1).Close())
 		begun, grant, granted := make(chan struct{}), make(chan struct{}), make(chan struct{})
-		r.srv.BeforeApply(zktest.Match{Client: "b", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "b", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) {
 			close(begun) // it has joined the queue and has seen room
 			<-grant
 		})
-		second := acquireLease(r.ctx, b, 1)
+		second := acquireLease(r.Ctx, b, 1)
 		<-begun
 		lists := 0
 		for _, dir := range []string{poolQueue, poolLeases} {
-			r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir, Times: 1}, func(context.Context, zktest.Request) {
+			r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir, Times: 1}, func(context.Context, zktest.Request) {
 				if lists++; lists == 2 { // b leaves the queue between the two lists
 					close(grant)
 					time.Sleep(time.Second)
@@ -37,18 +38,18 @@ func TestSemaphoreAtOnceBesideAGrant(t *testing.T) {
 				}
 			})
 		}
-		first := acquireLease(r.ctx, a, 1)
+		first := acquireLease(r.Ctx, a, 1)
 		got := <-second
-		r.check(got.err)
+		r.Check(got.err)
 		<-granted
 		r.wantWaiting(first)
-		r.check(got.lease.Err())
-		r.check(got.lease.Close())
+		r.Check(got.lease.Err())
+		r.Check(got.lease.Close())
 		got = <-first
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -62,47 +63,47 @@ func TestSemaphoreWithdraws(t *testing.T) {
 	}{
 		"in peace": {},
 		"the answer is lost": {func(r *rig) *zktest.Rule {
-			return r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2})
+			return r.Srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2})
 		}},
 		"the request is lost": {func(r *rig) *zktest.Rule {
-			return r.srv.DropBefore(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2})
+			return r.Srv.DropBefore(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2})
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				a := r.calm(r.semaphore(r.connect("a"), 2))
-				other := r.semaphore(r.connect("b"), 2)
+				a := r.calm(r.semaphore(r.Connect("a"), 2))
+				other := r.semaphore(r.Connect("b"), 2)
 				holds := r.lease(other, 1) // one is free, and the waiter ahead wants two
-				ahead := acquireLease(r.ctx, other, 2)
+				ahead := acquireLease(r.Ctx, other, 2)
 				r.wantWaiting(ahead)
 				var rule *zktest.Rule
 				if tt.fault != nil {
 					rule = tt.fault(r)
 				}
-				r.srv.ResetCounts()
-				waits := acquireLease(r.ctx, a, 1)
+				r.Srv.ResetCounts()
+				waits := acquireLease(r.Ctx, a, 1)
 				time.Sleep(50 * time.Millisecond)
-				if rule == nil && (r.srv.Count(zktest.OpMulti) != 2 || r.srv.Count(zktest.OpCreate)+r.srv.Count(zktest.OpDelete) != 0) {
-					r.Errorf("two transactions: %v", r.srv.Counts())
+				if rule == nil && (r.Srv.Count(zktest.OpMulti) != 2 || r.Srv.Count(zktest.OpCreate)+r.Srv.Count(zktest.OpDelete) != 0) {
+					r.Errorf("two transactions: %v", r.Srv.Counts())
 				}
 				r.wantWaiting(waits)
-				time.Sleep(sessionTimeout)
+				time.Sleep(testrig.SessionTimeout)
 				r.wantLeases(1) // of the holder
 				if rule != nil && rule.Fired() != 1 {
 					r.Errorf("the fault happened %d times", rule.Fired())
 				}
-				r.check(holds.Close())
+				r.Check(holds.Close())
 				got := <-ahead
-				r.check(got.err)
+				r.Check(got.err)
 				r.wantWaiting(waits)
-				r.check(got.lease.Close())
+				r.Check(got.lease.Close())
 				got = <-waits
-				r.check(got.err)
+				r.Check(got.err)
 				r.wantLeases(1)
-				r.check(got.lease.Close())
+				r.Check(got.lease.Close())
 				r.drained()
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -113,25 +114,25 @@ func TestSemaphoreWithdraws(t *testing.T) {
 func TestSemaphoreWithdrawsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.calm(r.semaphore(r.connect("a"), 3))
-		holds := r.lease(r.semaphore(r.connect("b"), 3), 1)
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2}, func(context.Context, zktest.Request) {
+		a := r.calm(r.semaphore(r.Connect("a"), 3))
+		holds := r.lease(r.semaphore(r.Connect("b"), 3), 1)
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Nth: 2}, func(context.Context, zktest.Request) {
 			for _, name := range r.named(poolLeases, leaseName) {
 				if path := poolLeases + "/" + name; path != holds.Path() {
-					r.check(r.srv.Delete(path))
+					r.Check(r.Srv.Delete(path))
 					return
 				}
 			}
 		})
-		waits := acquireLease(r.ctx, a, 3)
+		waits := acquireLease(r.Ctx, a, 3)
 		r.wantWaiting(waits)
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		r.wantLeases(1)
-		r.check(holds.Close())
+		r.Check(holds.Close())
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		r.wantLeases(3)
-		r.check(got.lease.Close())
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -141,21 +142,21 @@ func TestSemaphoreWithdrawsWhatIsLeft(t *testing.T) {
 func TestSemaphoreAtOnceWithoutRights(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, dir := range []string{poolQueue, poolLeases} {
 			s := r.calm(r.semaphore(c, 2))
-			r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: dir, Times: 1}, zktest.CodeNoAuth)
-			r.srv.ResetCounts()
+			r.Srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: dir, Times: 1}, zktest.CodeNoAuth)
+			r.Srv.ResetCounts()
 			l := r.lease(s, 1)
-			if r.srv.Count(zktest.OpMulti) != 3 { // made, withdrawn, claimed
-				r.Errorf("%s: %v", dir, r.srv.Counts())
+			if r.Srv.Count(zktest.OpMulti) != 3 { // made, withdrawn, claimed
+				r.Errorf("%s: %v", dir, r.Srv.Counts())
 			}
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 		s := r.calm(r.semaphore(c, 2))
-		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Times: 1}, zktest.CodeNoAuth)
-		_, err := s.Acquire(r.ctx, 1)
-		wantErr(t, err, client.ErrNoAuth)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, Times: 1}, zktest.CodeNoAuth)
+		_, err := s.Acquire(r.Ctx, 1)
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		r.drained()
 	})
 }
@@ -165,32 +166,32 @@ func TestSemaphoreAtOnceWithoutRights(t *testing.T) {
 func TestSemaphoreAtOnceBesideCurator(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.calm(r.semaphore(r.connect("a"), 1))
-		peer := r.connect("curator")
+		a := r.calm(r.semaphore(r.Connect("a"), 1))
+		peer := r.Connect("curator")
 		queue, err := recipes.NewInterProcessMutex(peer, poolQueue)
-		r.check(err)
+		r.Check(err)
 		var theirs string
 		var lock *recipes.Hold
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(ctx context.Context, _ zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(ctx context.Context, _ zktest.Request) {
 			lock, err = queue.Acquire(ctx) // a's lease stands, and it has not looked yet
-			r.check(err)
+			r.Check(err)
 			theirs, err = peer.Create(ctx, poolLeases+"/"+curatorsID+"lease-", nil, client.Ephemeral(), client.Sequential())
-			r.check(err)
+			r.Check(err)
 			if in, _, err := peer.Children(ctx, poolLeases); err != nil || len(in) != 2 {
 				r.Errorf("Curator sees %v, %v, and must wait", in, err)
 			}
 		})
-		waits := acquireLease(r.ctx, a, 1)
+		waits := acquireLease(r.Ctx, a, 1)
 		r.wantWaiting(waits)
-		if in := r.srv.Children(poolLeases); len(in) != 1 || poolLeases+"/"+in[0] != theirs {
+		if in := r.Srv.Children(poolLeases); len(in) != 1 || poolLeases+"/"+in[0] != theirs {
 			r.Errorf("Curator sees %v", in)
 		}
-		r.check(lock.Close())
+		r.Check(lock.Close())
 		r.wantWaiting(waits)
-		r.check(peer.Delete(r.ctx, theirs, client.AnyVersion))
+		r.Check(peer.Delete(r.Ctx, theirs, client.AnyVersion))
 		got := <-waits
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -200,11 +201,11 @@ func TestSemaphoreAtOnceBesideCurator(t *testing.T) {
 func TestSemaphoreManyAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.calm(r.semaphore(r.connect("a"), 128))
-		r.srv.ResetCounts()
+		s := r.calm(r.semaphore(r.Connect("a"), 128))
+		r.Srv.ResetCounts()
 		l := r.lease(s, 100)
-		if r.srv.Count(zktest.OpMulti) != 1 || r.srv.Count(zktest.OpCreate) != 0 {
-			r.Errorf("%v", r.srv.Counts())
+		if r.Srv.Count(zktest.OpMulti) != 1 || r.Srv.Count(zktest.OpCreate) != 0 {
+			r.Errorf("%v", r.Srv.Counts())
 		}
 		r.wantLeases(100)
 		paths := l.Paths()
@@ -212,19 +213,19 @@ func TestSemaphoreManyAtOnce(t *testing.T) {
 		if len(slices.Compact(paths)) != 100 {
 			r.Errorf("paths %v", paths)
 		}
-		r.check(l.Close())
+		r.Check(l.Close())
 		for step := range 60 {
-			s := r.calm(r.semaphore(r.connect(name(step)), 128))
-			ctx, cancel := context.WithTimeout(r.ctx, time.Duration(step)*40*time.Microsecond)
+			s := r.calm(r.semaphore(r.Connect(name(step)), 128))
+			ctx, cancel := context.WithTimeout(r.Ctx, time.Duration(step)*40*time.Microsecond)
 			l, err := s.Acquire(ctx, 100)
 			cancel()
 			if err == nil {
-				r.check(l.Close())
+				r.Check(l.Close())
 			} else {
-				wantErr(t, err, context.DeadlineExceeded)
+				testrig.WantErr(t, err, context.DeadlineExceeded)
 			}
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -13,35 +14,35 @@ import (
 func TestSemaphoreTryAcquire(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s, other := r.semaphore(c, 3), r.semaphore(r.connect("b"), 3)
-		l, err := s.TryAcquire(r.ctx, 2)
-		r.check(err)
-		r.srv.ResetCounts()
-		_, err = other.TryAcquire(r.ctx, 2)
+		c := r.Connect("a")
+		s, other := r.semaphore(c, 3), r.semaphore(r.Connect("b"), 3)
+		l, err := s.TryAcquire(r.Ctx, 2)
+		r.Check(err)
+		r.Srv.ResetCounts()
+		_, err = other.TryAcquire(r.Ctx, 2)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || !busy.Holder.Holder || busy.Holder.Path != l.Path() || busy.Holder.FencingToken != l.FencingToken() {
 			r.Errorf("TryAcquire = %v", err)
 		}
-		wantErr(t, err, recipes.ErrBusy)
-		one, err := other.TryAcquire(r.ctx, 1)
-		r.check(err)
-		waits := acquireLease(r.ctx, s, 2)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		one, err := other.TryAcquire(r.Ctx, 1)
+		r.Check(err)
+		waits := acquireLease(r.Ctx, s, 2)
 		r.wantWaiting(waits)
-		r.check(one.Release(r.ctx)) // there is room for one
-		r.srv.ResetCounts()
-		_, err = other.TryAcquire(r.ctx, 1)
+		r.Check(one.Release(r.Ctx)) // there is room for one
+		r.Srv.ResetCounts()
+		_, err = other.TryAcquire(r.Ctx, 1)
 		in := r.named(poolQueue, queueName)
 		if !errors.As(err, &busy) || busy.Holder.Holder || len(in) != 1 || busy.Holder.Path != poolQueue+"/"+in[0] {
 			r.Errorf("TryAcquire behind a waiter = %v", err)
 		}
-		if r.srv.Count(zktest.OpCreate) != 0 {
+		if r.Srv.Count(zktest.OpCreate) != 0 {
 			r.Error("made a node")
 		}
-		r.check(l.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
 		got := <-waits
-		r.check(got.err)
-		r.check(got.lease.Release(r.ctx))
+		r.Check(got.err)
+		r.Check(got.lease.Release(r.Ctx))
 		r.drained()
 	})
 }
@@ -56,11 +57,11 @@ func TestSemaphoreTryAcquireTogether(t *testing.T) {
 			var leases []*recipes.Lease
 			var wg sync.WaitGroup
 			for i := range 6 {
-				s := r.semaphore(r.connect(name(i)), 4)
+				s := r.semaphore(r.Connect(name(i)), 4)
 				wg.Go(func() {
-					l, err := s.TryAcquire(r.ctx, 2)
+					l, err := s.TryAcquire(r.Ctx, 2)
 					if err != nil {
-						wantErr(t, err, recipes.ErrBusy)
+						testrig.WantErr(t, err, recipes.ErrBusy)
 						return
 					}
 					mu.Lock()
@@ -73,7 +74,7 @@ func TestSemaphoreTryAcquireTogether(t *testing.T) {
 				r.Errorf("%d leases of 2 out of 4", len(leases))
 			}
 			for _, l := range leases {
-				r.check(l.Release(r.ctx))
+				r.Check(l.Release(r.Ctx))
 			}
 			r.drained()
 		}
@@ -84,28 +85,28 @@ func TestSemaphoreTryAcquireTogether(t *testing.T) {
 func TestSemaphoreQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.semaphore(c, 3, recipes.WithNodeData([]byte("10.0.0.1")))
-		if q, err := s.Queue(r.ctx); err != nil || len(q) != 0 {
+		if q, err := s.Queue(r.Ctx); err != nil || len(q) != 0 {
 			r.Errorf("of a free semaphore: %v, %v", q, err)
 		}
 		l := r.lease(s, 2)
-		r.check(r.srv.Create(poolLeases+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-lease-0000000007", nil))
-		first := acquireLease(r.ctx, s, 2)
+		r.Check(r.Srv.Create(poolLeases+"/_c_0c708091-6d54-4320-8594-f6fdb71d5f95-lease-0000000007", nil))
+		first := acquireLease(r.Ctx, s, 2)
 		time.Sleep(time.Second)
-		second := acquireLease(r.ctx, s, 1)
+		second := acquireLease(r.Ctx, s, 1)
 		time.Sleep(time.Second)
-		q, err := s.Queue(r.ctx)
-		r.check(err)
+		q, err := s.Queue(r.Ctx)
+		r.Check(err)
 		if len(q) != 4 || !q[0].Holder || !q[1].Holder || q[2].Holder || q[3].Holder || q[0].Path != l.Paths()[0] || q[1].Path != l.Paths()[1] ||
-			q[2].Sequence >= q[3].Sequence || q[0].Mode != recipes.ModeLease || q[2].Mode != recipes.ModeLease || string(q[1].Data) != "10.0.0.1" || q[0].Session != r.session(c) || q[0].FencingToken != l.FencingToken() {
+			q[2].Sequence >= q[3].Sequence || q[0].Mode != recipes.ModeLease || q[2].Mode != recipes.ModeLease || string(q[1].Data) != "10.0.0.1" || q[0].Session != r.SessionID(c) || q[0].FencingToken != l.FencingToken() {
 			r.Errorf("Queue = %+v", q)
 		}
-		r.check(l.Close())
+		r.Check(l.Close())
 		for _, waits := range []<-chan leased{first, second} {
 			got := <-waits
-			r.check(got.err)
-			r.check(got.lease.Close())
+			r.Check(got.err)
+			r.Check(got.lease.Close())
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -35,32 +36,30 @@ func TestSemaphoreHandOver(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s := r.semaphore(r.connect("a"), n)
+				s := r.semaphore(r.Connect("a"), n)
 				held := r.lease(s, n)
-				for i, waits := range r.inLine(r.ctx, s, n, 5) {
-					r.srv.ResetCounts()
+				for i, waits := range r.inLine(r.Ctx, s, n, 5) {
+					r.Srv.ResetCounts()
 					begun := time.Now()
-					r.check(held.Release(r.ctx))
+					r.Check(held.Release(r.Ctx))
 					got := <-waits
-					r.check(got.err)
+					r.Check(got.err)
 					if took := time.Since(begun); took > 4*time.Millisecond {
 						r.Errorf("hand-over %d took %v", i, took)
 					}
 					if got.lease.FencingToken() <= held.FencingToken() || got.lease.Permits() != n {
 						r.Errorf("%d permits, token %d after %d", got.lease.Permits(), got.lease.FencingToken(), held.FencingToken())
 					}
-					if r.srv.Count(zktest.OpMulti) != 1 || r.srv.Count(zktest.OpDelete) != 0 {
-						r.Errorf("hand-over %d: %v", i, r.srv.Counts())
+					if r.Srv.Count(zktest.OpMulti) != 1 || r.Srv.Count(zktest.OpDelete) != 0 {
+						r.Errorf("hand-over %d: %v", i, r.Srv.Counts())
 					}
 					r.wantLeases(n)
 					held = got.lease
 				}
-				r.check(held.Close())
+				r.Check(held.Close())
 				r.drained()
-				if n := r.srv.WatchCount(); n != 0 {
-					r.Errorf("%d watches", n)
-				}
-				wantNoGoroutine(r.T)
+				r.WantNoWatch()
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -72,28 +71,28 @@ func TestSemaphoreHandOverLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
-			s := r.semaphore(r.connect(name), 2)
+			s := r.semaphore(r.Connect(name), 2)
 			held := r.lease(s, 2)
-			line := r.inLine(r.ctx, s, 2, 3)
+			line := r.inLine(r.Ctx, s, 2, 3)
 			for _, waits := range line {
 				rule := fault(zktest.Match{Client: name, Op: zktest.OpMulti, PathPrefix: poolLeases})
-				r.check(held.Release(r.ctx))
+				r.Check(held.Release(r.Ctx))
 				got := <-waits
-				r.check(got.err)
+				r.Check(got.err)
 				r.wantLeases(2)
 				if rule.Fired() != 1 {
 					r.Errorf("%s: the fault happened %d times", name, rule.Fired())
 				}
-				r.check(got.lease.Err())
+				r.Check(got.lease.Err())
 				held = got.lease
-				time.Sleep(sessionTimeout)
+				time.Sleep(testrig.SessionTimeout)
 			}
-			r.check(held.Close())
+			r.Check(held.Close())
 			r.drained()
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -106,12 +105,12 @@ func TestSemaphoreHandOverGivenUp(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				for step := range 40 {
-					s := r.semaphore(r.connect(name(step)), 1)
+					s := r.semaphore(r.Connect(name(step)), 1)
 					held := r.lease(s, 1)
-					ctx, cancel := context.WithCancel(r.ctx)
+					ctx, cancel := context.WithCancel(r.Ctx)
 					waits := r.inLine(ctx, s, 1, 1)[0]
-					end, over := context.WithTimeout(r.ctx, time.Duration(step)*60*time.Microsecond)
-					release, wait := r.ctx, r.ctx
+					end, over := context.WithTimeout(r.Ctx, time.Duration(step)*60*time.Microsecond)
+					release, wait := r.Ctx, r.Ctx
 					if who != "waiter" {
 						release = end
 					}
@@ -126,8 +125,8 @@ func TestSemaphoreHandOverGivenUp(t *testing.T) {
 					got := <-waits
 					switch {
 					case got.err == nil:
-						r.check(got.lease.Err())
-						r.check(got.lease.Close())
+						r.Check(got.lease.Err())
+						r.Check(got.lease.Close())
 					case who == "releaser" || !errors.Is(got.err, context.Canceled):
 						r.Errorf("acquire: %v", got.err)
 					}
@@ -135,7 +134,7 @@ func TestSemaphoreHandOverGivenUp(t *testing.T) {
 					cancel()
 					r.drained()
 				}
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -161,19 +160,19 @@ func (c *endsUnseen) Err() error {
 func TestSemaphoreCalledAsItsContextEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 1)
+		s := r.semaphore(r.Connect("a"), 1)
 		held := r.lease(s, 1)
-		first := r.inLine(r.ctx, s, 1, 1)[0]
-		ends := &endsUnseen{Context: r.ctx}
+		first := r.inLine(r.Ctx, s, 1, 1)[0]
+		ends := &endsUnseen{Context: r.Ctx}
 		second := r.inLine(ends, s, 1, 1)[0]
 		ends.over.Store(true)
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		got := <-first
-		r.check(got.err)
+		r.Check(got.err)
 		if got := <-second; !errors.Is(got.err, context.DeadlineExceeded) || errors.Is(got.err, context.Canceled) {
 			r.Errorf("acquire: %v, want the end of its context", got.err)
 		}
-		r.check(got.lease.Close())
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -186,27 +185,27 @@ func TestSemaphoreHandOverRefused(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s := r.semaphore(r.connect("a"), 1)
+				s := r.semaphore(r.Connect("a"), 1)
 				held := r.lease(s, 1)
-				waits := r.inLine(r.ctx, s, 1, 1)[0]
-				r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
-					for _, name := range r.srv.Children(deleted) {
-						r.check(r.srv.Delete(deleted + "/" + name))
+				waits := r.inLine(r.Ctx, s, 1, 1)[0]
+				r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+					for _, name := range r.Srv.Children(deleted) {
+						r.Check(r.Srv.Delete(deleted + "/" + name))
 					}
 				})
-				err := held.Release(r.ctx)
+				err := held.Release(r.Ctx)
 				got := <-waits
 				if what == "lease" {
-					wantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
-					r.check(got.err)
-					r.check(got.lease.Close())
+					testrig.WantErr(t, err, recipes.ErrLost, recipes.ErrNodeDeleted)
+					r.Check(got.err)
+					r.Check(got.lease.Close())
 				} else {
-					r.check(err)
-					wantErr(t, got.err, recipes.ErrNodeDeleted)
+					r.Check(err)
+					testrig.WantErr(t, got.err, recipes.ErrNodeDeleted)
 				}
 				r.drained()
-				r.check(r.lease(s, 1).Close())
-				wantNoGoroutine(r.T)
+				r.Check(r.lease(s, 1).Close())
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -217,24 +216,24 @@ func TestSemaphoreHandOverRefused(t *testing.T) {
 func TestSemaphoreHandOverRefusedWithRoomForMore(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 2)
+		s := r.semaphore(r.Connect("a"), 2)
 		held, other := r.lease(s, 1), r.lease(s, 1)
-		line := r.inLine(r.ctx, s, 1, 2)
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
-			for _, name := range r.srv.Children(poolLeases) {
-				r.check(r.srv.Delete(poolLeases + "/" + name))
+		line := r.inLine(r.Ctx, s, 1, 2)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+			for _, name := range r.Srv.Children(poolLeases) {
+				r.Check(r.Srv.Delete(poolLeases + "/" + name))
 			}
 		})
-		wantErr(t, held.Release(r.ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
+		testrig.WantErr(t, held.Release(r.Ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
 		leases := r.granted(line...)
 		r.wantTokens(leases, 1)
 		r.wantLeases(2)
-		wantErr(t, other.Release(r.ctx), recipes.ErrLost)
+		testrig.WantErr(t, other.Release(r.Ctx), recipes.ErrLost)
 		for _, l := range leases {
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -243,37 +242,37 @@ func TestSemaphoreHandOverRefusedWithRoomForMore(t *testing.T) {
 func TestSemaphoreHandOverAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.semaphore(c, 1)
 		held := r.lease(s, 1)
-		waits := r.inLine(r.ctx, s, 1, 1)[0]
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
-			r.srv.ExpireSession(r.session(c))
+		waits := r.inLine(r.Ctx, s, 1, 1)[0]
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+			r.Srv.ExpireSession(r.SessionID(c))
 		})
-		err := held.Release(r.ctx)
-		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
-		wantErr(t, (<-waits).err, client.ErrSessionLost)
+		err := held.Release(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		testrig.WantErr(t, (<-waits).err, client.ErrSessionLost)
 		r.drained()
 
 		held = r.lease(s, 1)
-		waits = r.inLine(r.ctx, s, 1, 1)[0]
-		r.srv.Freeze()
+		waits = r.inLine(r.Ctx, s, 1, 1)[0]
+		r.Srv.Freeze()
 		<-held.Context().Done() // no proof
-		wantErr(t, held.Err(), recipes.ErrLost)
-		r.srv.ResetCounts()
-		r.srv.Thaw()
-		wantErr(t, held.Close(), recipes.ErrLost)
-		if n := r.srv.Count(zktest.OpMulti); n != 0 {
-			r.Errorf("handed over after its end: %v", r.srv.Counts())
+		testrig.WantErr(t, held.Err(), recipes.ErrLost)
+		r.Srv.ResetCounts()
+		r.Srv.Thaw()
+		testrig.WantErr(t, held.Close(), recipes.ErrLost)
+		if n := r.Srv.Count(zktest.OpMulti); n != 0 {
+			r.Errorf("handed over after its end: %v", r.Srv.Counts())
 		}
 		if got := <-waits; got.err == nil {
-			r.check(got.lease.Err())
-			r.check(got.lease.Close())
+			r.Check(got.lease.Err())
+			r.Check(got.lease.Close())
 		} else {
-			wantErr(t, got.err, client.ErrSessionLost)
+			testrig.WantErr(t, got.err, client.ErrSessionLost)
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -282,19 +281,19 @@ func TestSemaphoreHandOverAfterTheEnd(t *testing.T) {
 func TestSemaphoreHandOverAsked(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 1)
+		s := r.semaphore(r.Connect("a"), 1)
 		held := r.lease(s, 1)
-		waits := r.inLine(r.ctx, s, 1, 1)[0]
-		r.check(r.srv.SetData(poolQueue+"/"+r.named(poolQueue, queueName)[0], []byte("__REVOKE__")))
-		r.check(held.Release(r.ctx))
+		waits := r.inLine(r.Ctx, s, 1, 1)[0]
+		r.Check(r.Srv.SetData(poolQueue+"/"+r.named(poolQueue, queueName)[0], []byte("__REVOKE__")))
+		r.Check(held.Release(r.Ctx))
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		select {
 		case <-got.lease.Revoked():
 		case <-time.After(time.Second):
 			r.Error("the request to release is lost")
 		}
-		r.check(got.lease.Close())
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -305,7 +304,7 @@ func TestSemaphoreHandOverAsked(t *testing.T) {
 func TestSemaphoreHandOverOrder(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		all := []*recipes.InterProcessSemaphoreV2{r.semaphore(r.connect("a"), 4), r.semaphore(r.connect("b"), 4)}
+		all := []*recipes.InterProcessSemaphoreV2{r.semaphore(r.Connect("a"), 4), r.semaphore(r.Connect("b"), 4)}
 		held := []*recipes.Lease{r.lease(all[0], 2), r.lease(all[0], 1), r.lease(all[1], 1)}
 		var mu sync.Mutex // guards the two
 		var tokens [24]int64
@@ -325,7 +324,7 @@ func TestSemaphoreHandOverOrder(t *testing.T) {
 				mu.Lock()
 				out -= n
 				mu.Unlock()
-				r.check(l.Release(r.ctx))
+				r.Check(l.Release(r.Ctx))
 			})
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -333,7 +332,7 @@ func TestSemaphoreHandOverOrder(t *testing.T) {
 			mu.Lock()
 			out -= l.Permits()
 			mu.Unlock()
-			r.check(l.Release(r.ctx))
+			r.Check(l.Release(r.Ctx))
 			time.Sleep(50 * time.Millisecond)
 		}
 		wg.Wait()
@@ -341,7 +340,7 @@ func TestSemaphoreHandOverOrder(t *testing.T) {
 			r.Errorf("order %v", tokens)
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -350,19 +349,19 @@ func TestSemaphoreHandOverOrder(t *testing.T) {
 func TestSemaphoreHandOverUnanswered(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 1)
+		s := r.semaphore(r.Connect("a"), 1)
 		held := r.lease(s, 1)
-		ctx := r.within(5 * time.Second)
+		ctx := r.Within(5 * time.Second)
 		waits := r.inLine(ctx, s, 1, 1)[0]
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti}, sessionTimeout)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpMulti}, testrig.SessionTimeout)
 		for _, err := range []error{held.Release(ctx), (<-waits).err} {
-			wantErr(t, err, context.DeadlineExceeded)
+			testrig.WantErr(t, err, context.DeadlineExceeded)
 			if text := fmt.Sprint(err); !strings.Contains(text, "the transaction that") || !strings.Contains(text, "has no answer yet") {
 				r.Errorf("%v", err)
 			}
 		}
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		r.drained()
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

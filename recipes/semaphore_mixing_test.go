@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,41 +20,41 @@ func TestSemaphoreSeesALockThatComesLate(t *testing.T) {
 		t.Run(gap, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				a, b := r.connect("a"), r.connect("b")
+				a, b := r.Connect("a"), r.Connect("b")
 				wait, try := r.acquirers(a, "semaphore")
 				var held *recipes.Hold
 				comes := func() { held = r.held(r.mutex(b)) }
 				if gap == "after the look" {
-					r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: dir + "/locks", Times: 1},
+					r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: dir + "/locks", Times: 1},
 						func(context.Context, zktest.Request) { comes() })
 				} else {
-					h, err := wait(r.ctx)
-					r.check(err)
-					r.check(h.Close())
+					h, err := wait(r.Ctx)
+					r.Check(err)
+					r.Check(h.Close())
 					for _, child := range []string{"/locks", "/leases", ""} {
-						r.check(r.srv.Delete(dir + child))
+						r.Check(r.Srv.Delete(dir + child))
 					}
 					comes()
 				}
-				h, err := wait(r.ctx)
+				h, err := wait(r.Ctx)
 				r.wantRefused("acquire", h, err, "mutex", held.Path())
 				if left := r.named(dir+"/leases", leaseName); len(left) != 0 {
 					r.Errorf("left behind: %v", left)
 				}
-				r.srv.ResetCounts()
+				r.Srv.ResetCounts()
 				for name, again := range map[string]acquirer{"again": wait, "try": try} {
-					h, err = again(r.ctx)
+					h, err = again(r.Ctx)
 					r.wantRefused(name, h, err, "mutex", held.Path())
 				}
-				if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpMulti); n != 0 {
+				if n := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpMulti); n != 0 {
 					r.Errorf("made %d nodes before the look", n)
 				}
 				r.lives(held)
-				r.check(held.Close())
+				r.Check(held.Close())
 				time.Sleep(time.Second)
-				h, err = wait(r.ctx)
-				r.check(err)
-				r.check(h.Close())
+				h, err = wait(r.Ctx)
+				r.Check(err)
+				r.Check(h.Close())
 			})
 		})
 	}
@@ -68,48 +69,46 @@ func TestSemaphoreInUseSeesALock(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				a, b := r.connect("a"), r.connect("b")
+				a, b := r.Connect("a"), r.Connect("b")
 				s := r.semaphore(a, 2)
 				for range 5 {
-					r.check(r.lease(s, 1).Close())
+					r.Check(r.lease(s, 1).Close())
 				}
 				node := ""
 				comes := func() { // a mutex that has looked at the path before
 					var err error
-					node, err = b.Create(r.ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
-					r.check(err)
+					node, err = b.Create(r.Ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
+					r.Check(err)
 				}
-				r.srv.ResetCounts()
-				r.check(r.lease(s, 1).Close())
-				if n := r.srv.Count(zktest.OpGetChildren2); n != 2 {
+				r.Srv.ResetCounts()
+				r.Check(r.lease(s, 1).Close())
+				if n := r.Srv.Count(zktest.OpGetChildren2); n != 2 {
 					r.Errorf("%d lists, want those of the queue and the leases", n)
 				}
 				switch when {
 				case "idle":
 					comes()
 				case "before the leases":
-					r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) { comes() })
+					r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) { comes() })
 				case "no connection":
-					r.srv.CutAll()
+					r.Srv.CutAll()
 					comes()
 				}
 				for range 3 {
-					l, err := s.Acquire(r.ctx, 1)
+					l, err := s.Acquire(r.Ctx, 1)
 					if l != nil {
 						r.Fatalf("granted beside %s", node)
 					}
-					wantErr(t, err, recipes.ErrForeignLock)
+					testrig.WantErr(t, err, recipes.ErrForeignLock)
 				}
 				r.wantLeases(0)
-				r.check(b.Delete(r.ctx, node, -1))
+				r.Check(b.Delete(r.Ctx, node, -1))
 				for range 5 {
-					r.check(r.lease(s, 1).Close())
+					r.Check(r.lease(s, 1).Close())
 				}
 				r.drained()
-				if n := r.srv.WatchCount(); n != 0 {
-					r.Errorf("%d watches", n)
-				}
-				wantNoGoroutine(r.T)
+				r.WantNoWatch()
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -120,28 +119,28 @@ func TestSemaphoreInUseSeesALock(t *testing.T) {
 func TestSemaphoreSeesALockBeforeItsWatch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		s := r.semaphore(a, 2)
-		r.check(r.lease(s, 1).Close())
+		r.Check(r.lease(s, 1).Close())
 		lists := 0
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: pool, Times: 2}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: pool, Times: 2}, func(context.Context, zktest.Request) {
 			if lists++; lists == 2 {
-				_, err := b.Create(r.ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
-				r.check(err)
+				_, err := b.Create(r.Ctx, pool+"/lock-", nil, client.Ephemeral(), client.Sequential(), client.Protected())
+				r.Check(err)
 			}
 		})
-		if l, err := s.Acquire(r.ctx, 1); err == nil {
-			r.check(l.Close())
+		if l, err := s.Acquire(r.Ctx, 1); err == nil {
+			r.Check(l.Close())
 		}
 		if lists != 2 {
 			r.Errorf("%d lists", lists)
 		}
-		l, err := s.Acquire(r.ctx, 1)
+		l, err := s.Acquire(r.Ctx, 1)
 		if l != nil {
 			r.Fatal("granted beside another lock")
 		}
-		wantErr(t, err, recipes.ErrForeignLock)
+		testrig.WantErr(t, err, recipes.ErrForeignLock)
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

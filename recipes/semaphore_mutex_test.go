@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -14,7 +15,7 @@ import (
 func (r *rig) semaphoreMutex(c *client.Client) *recipes.InterProcessSemaphoreMutex {
 	r.Helper()
 	m, err := recipes.NewInterProcessSemaphoreMutex(c, pool)
-	r.check(err)
+	r.Check(err)
 	return m
 }
 
@@ -38,12 +39,12 @@ func TestSemaphoreMutexExclusion(t *testing.T) {
 		var token int64
 		var wg sync.WaitGroup
 		for i := range 3 {
-			m := r.semaphoreMutex(r.connect(name(i), client.WithNamespace("ns")))
+			m := r.semaphoreMutex(r.Connect(name(i), client.WithNamespace("ns")))
 			for range 4 {
 				wg.Go(func() {
 					for range 3 {
-						h, err := m.Acquire(r.ctx)
-						r.check(err)
+						h, err := m.Acquire(r.Ctx)
+						r.Check(err)
 						if inside++; inside != 1 || h.FencingToken() <= token {
 							r.Errorf("%d inside, token %d after %d", inside, h.FencingToken(), token)
 						}
@@ -52,7 +53,7 @@ func TestSemaphoreMutexExclusion(t *testing.T) {
 						time.Sleep(3 * time.Millisecond)
 						counter = was + 1
 						inside--
-						r.check(h.Close())
+						r.Check(h.Close())
 					}
 				})
 			}
@@ -62,12 +63,12 @@ func TestSemaphoreMutexExclusion(t *testing.T) {
 			r.Errorf("counted %d", counter)
 		}
 		for _, dir := range []string{pool, poolQueue, poolLeases} {
-			n, there := r.srv.Node("/ns" + dir)
-			if !there || !n.Container || dir != pool && len(r.srv.Children("/ns"+dir)) != 0 {
+			n, there := r.Srv.Node("/ns" + dir)
+			if !there || !n.Container || dir != pool && len(r.Srv.Children("/ns"+dir)) != 0 {
 				r.Errorf("%s would not be reaped: %+v", dir, n)
 			}
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -77,38 +78,38 @@ func TestSemaphoreMutexExclusion(t *testing.T) {
 func TestSemaphoreMutexIsNotReentrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		m, other := r.semaphoreMutex(c), r.semaphoreMutex(c)
-		h, err := m.Acquire(r.ctx)
-		r.check(err)
-		r.srv.ResetCounts()
+		h, err := m.Acquire(r.Ctx)
+		r.Check(err)
+		r.Srv.ResetCounts()
 		for _, again := range []func(context.Context) (*recipes.Hold, error){m.Acquire, m.TryAcquire, other.Acquire} {
 			_, err = again(h.Context())
-			wantErr(t, err, recipes.ErrWouldDeadlock)
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		}
-		wantErr(t, m.Do(h.Context(), func(context.Context, *recipes.Hold) error { panic("run") }), recipes.ErrWouldDeadlock)
-		if r.srv.Count(zktest.OpCreate) != 0 {
+		testrig.WantErr(t, m.Do(h.Context(), func(context.Context, *recipes.Hold) error { panic("run") }), recipes.ErrWouldDeadlock)
+		if r.Srv.Count(zktest.OpCreate) != 0 {
 			r.Error("made a node")
 		}
-		limited, cancel := context.WithTimeout(r.ctx, time.Second)
+		limited, cancel := context.WithTimeout(r.Ctx, time.Second)
 		defer cancel()
 		_, err = m.Acquire(limited) // not by the holder: it waits
-		wantErr(t, err, context.DeadlineExceeded)
-		_, err = m.TryAcquire(r.ctx)
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(h.Err())
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		_, err = m.TryAcquire(r.Ctx)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(h.Err())
 		released := make(chan error)
-		go func() { released <- h.Release(r.ctx) }()
-		r.check(<-released)
+		go func() { released <- h.Release(r.Ctx) }()
+		r.Check(<-released)
 		// A hold of the past blocks no acquire.
 		h, err = m.Acquire(context.WithoutCancel(h.Context()))
-		r.check(err)
-		r.srv.ExpireSession(r.session(c))
+		r.Check(err)
+		r.Srv.ExpireSession(r.SessionID(c))
 		<-h.Context().Done()
 		again, err := m.TryAcquire(context.WithoutCancel(h.Context()))
-		r.check(err)
-		r.check(again.Close())
-		wantErr(t, h.Close(), recipes.ErrLost)
+		r.Check(err)
+		r.Check(again.Close())
+		testrig.WantErr(t, h.Close(), recipes.ErrLost)
 		r.drained()
 	})
 }
@@ -119,32 +120,32 @@ func TestSemaphoreMutexIsNotReentrant(t *testing.T) {
 func TestSemaphoreMutexKilled(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		m, other := r.semaphoreMutex(c), r.semaphoreMutex(r.connect("b"))
-		h, err := m.Acquire(r.ctx)
-		r.check(err)
-		waits := acquireMutex(r.ctx, other)
+		c := r.Connect("a")
+		m, other := r.semaphoreMutex(c), r.semaphoreMutex(r.Connect("b"))
+		h, err := m.Acquire(r.Ctx)
+		r.Check(err)
+		waits := acquireMutex(r.Ctx, other)
 		time.Sleep(time.Second)
-		if q, err := other.Queue(r.ctx); err != nil || len(q) != 2 || !q[0].Holder || q[0].Path != h.Path() || q[1].Holder {
+		if q, err := other.Queue(r.Ctx); err != nil || len(q) != 2 || !q[0].Holder || q[0].Path != h.Path() || q[1].Holder {
 			r.Errorf("Queue = %+v, %v", q, err)
 		}
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		res := <-waits
-		r.check(res.err)
-		wantErr(t, h.Close(), recipes.ErrLost)
+		r.Check(res.err)
+		testrig.WantErr(t, h.Close(), recipes.ErrLost)
 
-		back := acquireMutex(r.ctx, m)
+		back := acquireMutex(r.Ctx, m)
 		time.Sleep(time.Second)
-		r.srv.Freeze()
-		time.Sleep(sessionTimeout / 3)
-		r.srv.CutAll()
-		r.srv.Thaw()
-		r.check(res.hold.Err())
-		r.check(res.hold.Release(r.ctx))
+		r.Srv.Freeze()
+		time.Sleep(testrig.SessionTimeout / 3)
+		r.Srv.CutAll()
+		r.Srv.Thaw()
+		r.Check(res.hold.Err())
+		r.Check(res.hold.Release(r.Ctx))
 		res = <-back
-		r.check(res.err)
-		r.check(res.hold.Release(r.ctx))
-		r.check(m.Do(r.ctx, func(ctx context.Context, _ *recipes.Hold) error {
+		r.Check(res.err)
+		r.Check(res.hold.Release(r.Ctx))
+		r.Check(m.Do(r.Ctx, func(ctx context.Context, _ *recipes.Hold) error {
 			r.wantLeases(1)
 			return ctx.Err()
 		}))
@@ -152,6 +153,6 @@ func TestSemaphoreMutexKilled(t *testing.T) {
 			r.Errorf("Path = %s", m.Path())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

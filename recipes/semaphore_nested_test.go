@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,22 +20,22 @@ func contextWithin(h interface{ Context() context.Context }, d time.Duration) (c
 func TestSemaphoreWithinALease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
+		s := r.semaphore(r.Connect("a"), 3)
 		one := r.lease(s, 1)
 		within, err := s.Acquire(one.Context(), 2)
-		r.check(err)
-		r.check(within.Close())
+		r.Check(err)
+		r.Check(within.Close())
 		ctx, cancel := contextWithin(one, 10*time.Minute)
 		defer cancel()
 		_, err = s.Acquire(ctx, 3) // of three, one of which is the caller's
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 
-		waits := acquireLease(r.ctx, r.semaphore(r.connect("b"), 3), 3)
+		waits := acquireLease(r.Ctx, r.semaphore(r.Connect("b"), 3), 3)
 		r.wantWaiting(waits)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		begun := time.Now()
 		_, err = s.Acquire(ctx, 1) // two are free
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		if took := time.Since(begun); took > time.Second {
 			t.Errorf("refused after %v", took)
 		}
@@ -42,19 +43,19 @@ func TestSemaphoreWithinALease(t *testing.T) {
 		if in := r.named(poolQueue, queueName); len(in) != 1 {
 			t.Errorf("in the queue: %v", in)
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		begun = time.Now()
 		_, err = s.Acquire(ctx, 3) // more than the caller's own leave
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		if took := time.Since(begun); took > 0 || len(r.srv.Counts()) != 0 {
-			t.Errorf("refused after %v and %v", took, r.srv.Counts())
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		if took := time.Since(begun); took > 0 || len(r.Srv.Counts()) != 0 {
+			t.Errorf("refused after %v and %v", took, r.Srv.Counts())
 		}
-		r.check(one.Close())
+		r.Check(one.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 		r.drained()
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -62,16 +63,16 @@ func TestSemaphoreWithinALease(t *testing.T) {
 func TestSemaphoreWithinALeaseNamesAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 2)
+		s := r.semaphore(r.Connect("a"), 2)
 		own := r.lease(s, 1)
-		other := r.lease(r.semaphore(r.connect("b"), 2), 1)
+		other := r.lease(r.semaphore(r.Connect("b"), 2), 1)
 		_, err := s.Acquire(own.Context(), 1)
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		if !strings.Contains(err.Error(), other.Path()) || strings.Contains(err.Error(), own.Path()) {
 			t.Errorf("%v", err)
 		}
-		r.check(other.Close())
-		r.check(own.Close())
+		r.Check(other.Close())
+		r.Check(own.Close())
 		r.drained()
 	})
 }
@@ -80,26 +81,26 @@ func TestSemaphoreWithinALeaseNamesAnother(t *testing.T) {
 func TestSemaphoreWithinALeaseLate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s, other := r.semaphore(r.connect("a"), 3), r.semaphore(r.connect("b"), 3)
+		s, other := r.semaphore(r.Connect("a"), 3), r.semaphore(r.Connect("b"), 3)
 		one := r.lease(s, 1)
 		ctx, cancel := contextWithin(one, 10*time.Minute)
 		defer cancel()
 		var waits <-chan leased
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Times: 1},
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Times: 1},
 			func(context.Context, zktest.Request) {
-				waits = acquireLease(r.ctx, other, 3)
+				waits = acquireLease(r.Ctx, other, 3)
 				time.Sleep(100 * time.Millisecond)
 			})
 		begun := time.Now()
 		_, err := s.Acquire(ctx, 1)
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		if took := time.Since(begun); took > time.Second {
 			t.Errorf("refused after %v", took)
 		}
-		r.check(one.Close())
+		r.Check(one.Close())
 		got := <-waits
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 		r.drained()
 	})
 }
@@ -108,27 +109,27 @@ func TestSemaphoreWithinALeaseLate(t *testing.T) {
 func TestSemaphoreWithinALeaseBehindOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 4)
+		s := r.semaphore(r.Connect("a"), 4)
 		one := r.lease(s, 1)
-		queue, err := recipes.NewInterProcessMutex(r.connect("curator"), poolQueue) // what Curator waits in
-		r.check(err)
+		queue, err := recipes.NewInterProcessMutex(r.Connect("curator"), poolQueue) // what Curator waits in
+		r.Check(err)
 		two, err := s.Acquire(one.Context(), 2)
-		r.check(err)
+		r.Check(err)
 		first := r.held(queue)
 		begun := time.Now()
 		_, err = s.Acquire(one.Context(), 1) // one is free
-		wantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		if took := time.Since(begun); took > 20*time.Millisecond {
 			t.Errorf("refused after %v", took)
 		}
-		r.check(first.Close())
+		r.Check(first.Close())
 		three, err := s.Acquire(one.Context(), 1)
-		r.check(err)
-		r.check(three.Close())
-		r.check(two.Close())
-		r.check(one.Close())
+		r.Check(err)
+		r.Check(three.Close())
+		r.Check(two.Close())
+		r.Check(one.Close())
 		r.drained()
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -137,20 +138,20 @@ func TestSemaphoreWithinALeaseBehindOthers(t *testing.T) {
 func TestSemaphoreTryWithinALease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
+		s := r.semaphore(r.Connect("a"), 3)
 		one := r.lease(s, 1)
-		others := r.lease(r.semaphore(r.connect("b"), 3), 1)
+		others := r.lease(r.semaphore(r.Connect("b"), 3), 1)
 		_, err := s.TryAcquire(one.Context(), 2)
-		wantErr(t, err, recipes.ErrBusy)
-		wantNoErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		testrig.WantNoErr(t, err, recipes.ErrWouldDeadlock)
 		_, err = s.TryAcquire(one.Context(), 3)
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		wantNoErr(t, err, recipes.ErrBusy)
-		r.check(others.Close())
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		testrig.WantNoErr(t, err, recipes.ErrBusy)
+		r.Check(others.Close())
 		more, err := s.TryAcquire(one.Context(), 2)
-		r.check(err)
-		r.check(more.Close())
-		r.check(one.Close())
+		r.Check(err)
+		r.Check(more.Close())
+		r.Check(one.Close())
 		r.drained()
 	})
 }

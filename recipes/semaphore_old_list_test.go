@@ -35,7 +35,7 @@ func TestSemaphoreOldList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a", client.WithObserver(client.Observer{
+				c := r.Connect("a", client.WithObserver(client.Observer{
 					Operation: func(ctx context.Context, op client.OperationInfo) (context.Context, func(client.OperationResult)) {
 						d, late := ctx.Value(slowly{}).(time.Duration)
 						if !late || !strings.HasPrefix(op.Path, poolQueue) {
@@ -49,19 +49,19 @@ func TestSemaphoreOldList(t *testing.T) {
 				if tt.try {
 					acquire = s.TryAcquire
 				}
-				h, err := s.Acquire(r.ctx, tt.n) // makes the directories
-				r.check(err)
-				r.check(h.Release(r.ctx))
+				h, err := s.Acquire(r.Ctx, tt.n) // makes the directories
+				r.Check(err)
+				r.Check(h.Release(r.Ctx))
 				const tries = 4 // at first the lists tell the places, and later the numbers
 				for i := range tries {
 					other := make(chan error)
 					begin := func() {
-						ctx, cancel := context.WithTimeout(context.WithValue(r.ctx, slowly{}, tt.late), 2*time.Second)
+						ctx, cancel := context.WithTimeout(context.WithValue(r.Ctx, slowly{}, tt.late), 2*time.Second)
 						defer cancel()
 						h, err := acquire(ctx, tt.n)
 						if err == nil {
 							err = fmt.Errorf("try %d: two hold %d permits each, and there are %d", i, tt.n, tt.limit)
-							r.check(h.Release(r.ctx))
+							r.Check(h.Release(r.Ctx))
 						} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, recipes.ErrBusy) {
 							err = nil
 						}
@@ -73,8 +73,8 @@ func TestSemaphoreOldList(t *testing.T) {
 					}
 					held := make(chan *recipes.Lease)
 					go func() {
-						h, err := s.Acquire(context.WithValue(r.ctx, slowly{}, tt.ahead), tt.n)
-						r.check(err)
+						h, err := s.Acquire(context.WithValue(r.Ctx, slowly{}, tt.ahead), tt.n)
+						r.Check(err)
 						held <- h
 					}()
 					if !tt.try {
@@ -82,8 +82,8 @@ func TestSemaphoreOldList(t *testing.T) {
 						go begin()
 					}
 					h := <-held
-					r.check(<-other)
-					r.check(h.Release(r.ctx))
+					r.Check(<-other)
+					r.Check(h.Release(r.Ctx))
 					time.Sleep(10 * ms)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -38,7 +39,7 @@ func TestSemaphoreNeverTooMany(t *testing.T) {
 				}
 				var wg sync.WaitGroup
 				for i := range tt.clients {
-					s := r.semaphore(r.connect(fmt.Sprint("c", i)), tt.permits)
+					s := r.semaphore(r.Connect(fmt.Sprint("c", i)), tt.permits)
 					for j := range tt.workers {
 						wg.Go(func() {
 							for k := range 4 {
@@ -47,7 +48,7 @@ func TestSemaphoreNeverTooMany(t *testing.T) {
 								count(n, l.FencingToken())
 								time.Sleep(time.Duration(1+n) * 20 * time.Millisecond)
 								count(-n, l.FencingToken())
-								r.check(l.Release(r.ctx))
+								r.Check(l.Release(r.Ctx))
 							}
 						})
 					}
@@ -57,7 +58,7 @@ func TestSemaphoreNeverTooMany(t *testing.T) {
 					r.Errorf("peak %d of %d", peak, tt.permits)
 				}
 				r.drained()
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -68,19 +69,19 @@ func TestSemaphoreNeverTooMany(t *testing.T) {
 func TestSemaphoreFIFO(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		first := r.lease(r.semaphore(r.connect("holder"), 4), 3)
+		first := r.lease(r.semaphore(r.Connect("holder"), 4), 3)
 		var mu sync.Mutex // guards order
 		var order []int
 		var wg sync.WaitGroup
 		for i, n := range []int{4, 1, 2, 1, 3} {
-			s := r.semaphore(r.connect(name(i)), 4)
+			s := r.semaphore(r.Connect(name(i)), 4)
 			wg.Go(func() {
 				l := r.lease(s, n)
 				mu.Lock()
 				order = append(order, i)
 				mu.Unlock()
 				time.Sleep(time.Second)
-				r.check(l.Release(r.ctx))
+				r.Check(l.Release(r.Ctx))
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -90,7 +91,7 @@ func TestSemaphoreFIFO(t *testing.T) {
 			r.Errorf("passed the first caller: %v", order)
 		}
 		mu.Unlock()
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		wg.Wait()
 		if fmt.Sprint(order) != "[0 1 2 3 4]" {
 			r.Errorf("order %v", order)
@@ -106,18 +107,18 @@ func TestSemaphoreTwoForTwo(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var both [2]*recipes.InterProcessSemaphoreV2
 		for i := range both {
-			both[i] = r.semaphore(r.connect(name(i)), 2)
+			both[i] = r.semaphore(r.Connect(name(i)), 2)
 		}
 		for range 1000 {
 			var wg sync.WaitGroup
 			for _, s := range both {
 				wg.Go(func() {
-					l, err := s.Acquire(r.within(10*time.Second), 2)
+					l, err := s.Acquire(r.Within(10*time.Second), 2)
 					if err != nil {
 						r.Errorf("stuck: %v", err)
 						return
 					}
-					r.check(l.Release(r.ctx))
+					r.Check(l.Release(r.Ctx))
 				})
 			}
 			wg.Wait()

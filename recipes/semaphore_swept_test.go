@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -19,27 +20,27 @@ func TestSemaphoreHeldWithoutQueue(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s, err := recipes.NewInterProcessSemaphoreV2(r.connect("a"), dir, 3)
-				r.check(err)
-				held, err := s.Acquire(r.ctx, 2)
-				r.check(err)
+				s, err := recipes.NewInterProcessSemaphoreV2(r.Connect("a"), dir, 3)
+				r.Check(err)
+				held, err := s.Acquire(r.Ctx, 2)
+				r.Check(err)
 				time.Sleep(10 * time.Minute)
-				if names := r.srv.Children(dir); len(names) != 1 || names[0] != "leases" {
+				if names := r.Srv.Children(dir); len(names) != 1 || names[0] != "leases" {
 					r.Fatalf("on the path: %v", names)
 				}
-				wait, try := r.acquirers(r.connect("b"), kind)
+				wait, try := r.acquirers(r.Connect("b"), kind)
 				for range 2 {
 					for name, acquire := range map[string]acquirer{"acquire": wait, "try": try} {
-						h, err := acquire(r.ctx)
+						h, err := acquire(r.Ctx)
 						r.wantRefused(name, h, err, "semaphore", dir+"/leases/_c_")
 					}
 				}
 				r.lives(held)
-				r.check(held.Close())
+				r.Check(held.Close())
 				for _, acquire := range []acquirer{wait, try} {
-					h, err := acquire(r.ctx)
-					r.check(err)
-					r.check(h.Close())
+					h, err := acquire(r.Ctx)
+					r.Check(err)
+					r.Check(h.Close())
 				}
 			})
 		})
@@ -57,7 +58,7 @@ func TestSemaphoreHeldWithoutQueueUnreadable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				acl := []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}
 				with := func(node string) []client.CreateOption {
 					if node == tt.of {
@@ -65,18 +66,18 @@ func TestSemaphoreHeldWithoutQueueUnreadable(t *testing.T) {
 					}
 					return nil
 				}
-				_, err := c.Create(r.ctx, dir+"/leases", nil, append(with("leases"), client.WithParents())...)
-				r.check(err)
-				_, err = c.Create(r.ctx, dir+"/leases/"+curatorsID+"lease-", nil, append(with("lease"), client.Ephemeral(), client.Sequential())...)
-				r.check(err)
-				wait, _ := r.acquirers(r.connect("b"), "mutex")
-				h, err := wait(r.ctx)
+				_, err := c.Create(r.Ctx, dir+"/leases", nil, append(with("leases"), client.WithParents())...)
+				r.Check(err)
+				_, err = c.Create(r.Ctx, dir+"/leases/"+curatorsID+"lease-", nil, append(with("lease"), client.Ephemeral(), client.Sequential())...)
+				r.Check(err)
+				wait, _ := r.acquirers(r.Connect("b"), "mutex")
+				h, err := wait(r.Ctx)
 				if tt.refused {
 					r.wantRefused("mutex", h, err, "semaphore", dir+"/leases/"+curatorsID)
 					return
 				}
-				r.check(err)
-				r.check(h.Close())
+				r.Check(err)
+				r.Check(h.Close())
 			})
 		})
 	}
@@ -88,27 +89,27 @@ func TestSemaphoreQueueMadeAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const many = 20 // more leases than are watched one by one
-		s := r.calm(r.semaphore(r.connect("a"), many))
-		held := r.lease(r.semaphore(r.connect("b"), many), many)
-		before := acquireLease(r.ctx, s, many)
+		s := r.calm(r.semaphore(r.Connect("a"), many))
+		held := r.lease(r.semaphore(r.Connect("b"), many), many)
+		before := acquireLease(r.Ctx, s, many)
 		time.Sleep(500 * time.Millisecond) // it looks after its own node later
-		for _, name := range r.srv.Children(poolQueue) {
-			r.check(r.srv.Delete(poolQueue + "/" + name))
+		for _, name := range r.Srv.Children(poolQueue) {
+			r.Check(r.Srv.Delete(poolQueue + "/" + name))
 		}
-		r.check(r.srv.Delete(poolQueue))
-		behind := acquireLease(r.ctx, s, many)
-		wantErr(t, (<-before).err, recipes.ErrNodeDeleted)
+		r.Check(r.Srv.Delete(poolQueue))
+		behind := acquireLease(r.Ctx, s, many)
+		testrig.WantErr(t, (<-before).err, recipes.ErrNodeDeleted)
 		r.wantWaiting(behind)
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		time.Sleep(time.Second)
 		select {
 		case got := <-behind:
-			r.check(got.err)
-			r.check(got.lease.Close())
+			r.Check(got.err)
+			r.Check(got.lease.Close())
 		default:
 			r.Fatal("waits, and all permits are free")
 		}
 		r.drained()
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

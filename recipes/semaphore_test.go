@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
@@ -26,7 +27,7 @@ const (
 func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.SemaphoreOption) *recipes.InterProcessSemaphoreV2 {
 	r.Helper()
 	s, err := recipes.NewInterProcessSemaphoreV2(c, pool, permits, opts...)
-	r.check(err)
+	r.Check(err)
 	return s
 }
 
@@ -34,21 +35,21 @@ func (r *rig) semaphore(c *client.Client, permits int, opts ...recipes.Semaphore
 func (r *rig) sharedCount(c *client.Client, seed int32) *shared.SharedCount {
 	r.Helper()
 	s, err := shared.NewSharedCount(c, countPath, seed)
-	r.check(err)
+	r.Check(err)
 	return s
 }
 
 func (r *rig) countedSemaphore(c *client.Client, count *shared.SharedCount) *recipes.InterProcessSemaphoreV2 {
 	r.Helper()
 	s, err := recipes.NewInterProcessSemaphoreV2FromCount(c, pool, count)
-	r.check(err)
+	r.Check(err)
 	return s
 }
 
 func (r *rig) lease(s *recipes.InterProcessSemaphoreV2, n int) *recipes.Lease {
 	r.Helper()
-	l, err := s.Acquire(r.ctx, n)
-	r.check(err)
+	l, err := s.Acquire(r.Ctx, n)
+	r.Check(err)
 	return l
 }
 
@@ -57,7 +58,7 @@ func (r *rig) lease(s *recipes.InterProcessSemaphoreV2, n int) *recipes.Lease {
 func (r *rig) calm(s *recipes.InterProcessSemaphoreV2) *recipes.InterProcessSemaphoreV2 {
 	r.Helper()
 	for range 2 {
-		r.check(r.lease(s, 1).Close())
+		r.Check(r.lease(s, 1).Close())
 	}
 	return s
 }
@@ -69,7 +70,7 @@ var (
 
 // named are the children of dir of that name.
 func (r *rig) named(dir string, name *regexp.Regexp) (found []string) {
-	for _, child := range r.srv.Children(dir) {
+	for _, child := range r.Srv.Children(dir) {
 		if name.MatchString(child) {
 			found = append(found, child)
 		}
@@ -126,53 +127,51 @@ func (r *rig) wantWaiting(waits <-chan leased) {
 func TestSemaphoreNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithDefaultData([]byte("host")))
+		c := r.Connect("a", client.WithDefaultData([]byte("host")))
 		s := r.semaphore(c, 3, recipes.WithNodeData([]byte("mine")))
-		if len(r.srv.Tree()) != 1 {
+		if len(r.Srv.Tree()) != 1 {
 			r.Error("the constructor did I/O")
 		}
 		l := r.lease(s, 2)
 		for _, dir := range []string{pool, poolQueue, poolLeases} {
-			if n, _ := r.srv.Node(dir); !n.Container || len(n.Data) != 0 {
+			if n, _ := r.Srv.Node(dir); !n.Container || len(n.Data) != 0 {
 				r.Errorf("%s: %+v", dir, n)
 			}
 		}
-		if left := r.srv.Children(poolQueue); len(left) != 0 {
-			r.Errorf("the holder stands in the queue: %v", left)
-		}
+		r.WantNoChild(poolQueue)
 		r.wantLeases(2)
 		if l.Permits() != 2 || len(l.Paths()) != 2 || l.Path() != l.Paths()[0] || l.Paths()[0] == l.Paths()[1] {
 			r.Errorf("%d permits, %s of %v", l.Permits(), l.Path(), l.Paths())
 		}
 		for _, path := range l.Paths() {
-			n, there := r.srv.Node(path)
-			if !there || string(n.Data) != "mine" || n.Stat.EphemeralOwner != r.session(c) || n.Stat.Czxid != l.FencingToken() {
+			n, there := r.Srv.Node(path)
+			if !there || string(n.Data) != "mine" || n.Stat.EphemeralOwner != r.SessionID(c) || n.Stat.Czxid != l.FencingToken() {
 				r.Errorf("%s: %+v, token %d", path, n, l.FencingToken())
 			}
 		}
-		data, err := l.Data(r.ctx)
+		data, err := l.Data(r.Ctx)
 		if err != nil || string(data) != "mine" {
 			r.Errorf("Data = %q, %v", data, err)
 		}
-		waits := acquireLease(r.ctx, s, 2)
+		waits := acquireLease(r.Ctx, s, 2)
 		r.wantWaiting(waits)
 		in := r.named(poolQueue, queueName)
-		if n, _ := r.srv.Node(poolQueue + "/" + in[0]); len(in) != 1 || string(n.Data) != "host" {
+		if n, _ := r.Srv.Node(poolQueue + "/" + in[0]); len(in) != 1 || string(n.Data) != "host" {
 			r.Errorf("in the queue: %v, %+v", in, n)
 		}
 		l.Paths()[0] = "x"
-		r.check(l.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		if got.lease.FencingToken() <= l.FencingToken() {
 			r.Error("the token did not grow")
 		}
-		r.check(got.lease.Close())
+		r.Check(got.lease.Close())
 		if s.Path() != pool {
 			r.Errorf("Path = %s", s.Path())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -180,21 +179,21 @@ func TestSemaphoreNodes(t *testing.T) {
 func TestSemaphoreRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		count := func(what string, want map[zktest.Op]int) {
 			r.Helper()
-			got := r.srv.Counts()
+			got := r.Srv.Counts()
 			delete(got, zktest.OpPing)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				r.Errorf("%s: %v, want %v", what, got, want)
 			}
-			r.srv.ResetCounts()
+			r.Srv.ResetCounts()
 		}
 		for state, lists := range map[string]int{"new": 3, "calm": 3, "hot": 2} {
 			for n := 1; n <= 2; n++ {
 				s, trips := r.semaphore(c, 2), 2
 				want := map[zktest.Op]int{zktest.OpCreate: 1, zktest.OpGetChildren2: lists, zktest.OpMulti: 1}
-				r.check(r.lease(s, 1).Close())
+				r.Check(r.lease(s, 1).Close())
 				if state != "new" {
 					r.calm(s)
 					trips = 1
@@ -202,18 +201,18 @@ func TestSemaphoreRequests(t *testing.T) {
 				}
 				time.Sleep(3 * time.Second) // no watch of a use before is left
 				if state == "hot" {
-					r.check(r.lease(s, 1).Close())
-					r.check(r.lease(s, 1).Close())
+					r.Check(r.lease(s, 1).Close())
+					r.Check(r.lease(s, 1).Close())
 				}
 				synctest.Wait()
-				r.srv.ResetCounts()
+				r.Srv.ResetCounts()
 				began := time.Now()
 				l := r.lease(s, n)
 				if took := time.Since(began); took > time.Duration(trips)*2*time.Millisecond {
 					r.Errorf("%s: free permits took %v, more than %d round trips", state, took, trips)
 				}
 				count("acquire "+state, want)
-				r.check(l.Release(r.ctx))
+				r.Check(l.Release(r.Ctx))
 				release := zktest.OpDelete
 				if n > 1 {
 					release = zktest.OpMulti
@@ -222,16 +221,14 @@ func TestSemaphoreRequests(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches", n)
-		}
+		r.WantNoWatch()
 	})
 }
 
 func TestSemaphoreInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, permits := range []int{0, -1} {
 			if s, err := recipes.NewInterProcessSemaphoreV2(c, pool, permits); s != nil || err == nil || !strings.HasPrefix(err.Error(), "recipes: ") {
 				r.Errorf("%d permits: %v", permits, err)
@@ -252,20 +249,20 @@ func TestSemaphoreInvalid(t *testing.T) {
 			r.Errorf("without a count: %v", err)
 		}
 		s := r.semaphore(c, 2)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		for n, want := range map[int]error{0: nil, -1: nil, 3: recipes.ErrTooManyPermits} {
 			for _, acquire := range []func(context.Context, int) (*recipes.Lease, error){s.Acquire, s.TryAcquire} {
-				l, err := acquire(r.ctx, n)
+				l, err := acquire(r.Ctx, n)
 				var lockErr *recipes.LockError
 				if l != nil || !errors.As(err, &lockErr) || lockErr.Path != pool {
 					r.Errorf("%d permits: %v, %v", n, l, err)
 				}
 				if want != nil {
-					wantErr(t, err, want)
+					testrig.WantErr(t, err, want)
 				}
 			}
 		}
-		if r.srv.Count(zktest.OpCreate) != 0 {
+		if r.Srv.Count(zktest.OpCreate) != 0 {
 			r.Error("made nodes")
 		}
 	})
@@ -276,24 +273,24 @@ func TestSemaphoreInvalid(t *testing.T) {
 func TestSemaphoreSimple(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 10)
+		s := r.semaphore(r.Connect("a"), 10)
 		var leases []*recipes.Lease
 		for range 10 {
-			l, err := s.Acquire(r.within(10*time.Second), 1)
-			r.check(err)
+			l, err := s.Acquire(r.Within(10*time.Second), 1)
+			r.Check(err)
 			leases = append(leases, l)
 		}
-		_, err := s.Acquire(r.within(3*time.Second), 1)
-		wantErr(t, err, context.DeadlineExceeded)
-		r.check(leases[0].Release(r.ctx))
-		l, err := s.Acquire(r.within(10*time.Second), 1)
-		r.check(err)
+		_, err := s.Acquire(r.Within(3*time.Second), 1)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		r.Check(leases[0].Release(r.Ctx))
+		l, err := s.Acquire(r.Within(10*time.Second), 1)
+		r.Check(err)
 		for _, l := range append(leases[1:], l) {
-			r.check(l.Close())
-			r.check(l.Close()) // again: nothing
+			r.Check(l.Close())
+			r.Check(l.Close()) // again: nothing
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -302,73 +299,73 @@ func TestSemaphoreSimple(t *testing.T) {
 func TestSemaphoreCount(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		count := r.sharedCount(r.connect("counter"), 1)
+		c := r.Connect("a")
+		count := r.sharedCount(r.Connect("counter"), 1)
 		s := r.countedSemaphore(c, r.sharedCount(c, 1))
 		first := r.lease(s, 1)
-		waits := acquireLease(r.ctx, s, 1)
+		waits := acquireLease(r.Ctx, s, 1)
 		r.wantWaiting(waits)
-		r.check(count.Set(r.ctx, 2))
+		r.Check(count.Set(r.Ctx, 2))
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 
-		r.check(count.Set(r.ctx, 1))
+		r.Check(count.Set(r.Ctx, 1))
 		time.Sleep(time.Second)
-		r.check(first.Err())
-		r.check(got.lease.Err())
-		_, err := s.Acquire(r.ctx, 2)
-		wantErr(t, err, recipes.ErrTooManyPermits)
-		waits = acquireLease(r.ctx, s, 1)
-		r.check(first.Release(r.ctx)) // one of two is out, of one
+		r.Check(first.Err())
+		r.Check(got.lease.Err())
+		_, err := s.Acquire(r.Ctx, 2)
+		testrig.WantErr(t, err, recipes.ErrTooManyPermits)
+		waits = acquireLease(r.Ctx, s, 1)
+		r.Check(first.Release(r.Ctx)) // one of two is out, of one
 		r.wantWaiting(waits)
-		r.check(got.lease.Release(r.ctx))
+		r.Check(got.lease.Release(r.Ctx))
 		got = <-waits
-		r.check(got.err)
+		r.Check(got.err)
 
 		// A caller waits for permits that there will never be.
-		r.check(count.Set(r.ctx, 2))
-		waits = acquireLease(r.ctx, s, 2)
+		r.Check(count.Set(r.Ctx, 2))
+		waits = acquireLease(r.Ctx, s, 2)
 		r.wantWaiting(waits)
-		r.check(count.Set(r.ctx, 1))
-		wantErr(t, (<-waits).err, recipes.ErrTooManyPermits)
-		r.check(r.srv.SetData(countPath, nil))
-		_, err = s.Acquire(r.ctx, 1)
-		wantErr(t, err, shared.ErrCountData)
+		r.Check(count.Set(r.Ctx, 1))
+		testrig.WantErr(t, (<-waits).err, recipes.ErrTooManyPermits)
+		r.Check(r.Srv.SetData(countPath, nil))
+		_, err = s.Acquire(r.Ctx, 1)
+		testrig.WantErr(t, err, shared.ErrCountData)
 
 		// The count is deleted while a caller waits: the seed holds again.
-		r.check(r.srv.SetData(countPath, []byte{0, 0, 0, 1}))
-		waits = acquireLease(r.ctx, r.countedSemaphore(c, r.sharedCount(c, 3)), 1)
+		r.Check(r.Srv.SetData(countPath, []byte{0, 0, 0, 1}))
+		waits = acquireLease(r.Ctx, r.countedSemaphore(c, r.sharedCount(c, 3)), 1)
 		r.wantWaiting(waits)
-		r.check(r.srv.Delete(countPath))
+		r.Check(r.Srv.Delete(countPath))
 		more := <-waits
-		r.check(more.err)
-		if now, err := count.Value(r.ctx); now != 3 || err != nil {
+		r.Check(more.err)
+		if now, err := count.Value(r.Ctx); now != 3 || err != nil {
 			r.Errorf("the count is %d, %v", now, err)
 		}
-		r.check(more.lease.Close())
-		r.check(got.lease.Close())
+		r.Check(more.lease.Close())
+		r.Check(got.lease.Close())
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
 func TestSemaphoreDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.semaphore(c, 2)
-		r.check(s.Do(r.ctx, 2, func(ctx context.Context, _ *recipes.Lease) error {
+		r.Check(s.Do(r.Ctx, 2, func(ctx context.Context, _ *recipes.Lease) error {
 			r.wantLeases(2)
 			return ctx.Err()
 		}))
 		r.wantLeases(0)
-		err := s.Do(r.ctx, 1, func(ctx context.Context, _ *recipes.Lease) error {
-			r.srv.ExpireSession(r.session(c))
+		err := s.Do(r.Ctx, 1, func(ctx context.Context, _ *recipes.Lease) error {
+			r.Srv.ExpireSession(r.SessionID(c))
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
-		wantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
-		wantErr(t, s.Do(r.ctx, 3, func(context.Context, *recipes.Lease) error { panic("run") }), recipes.ErrTooManyPermits)
+		testrig.WantErr(t, err, recipes.ErrLost, client.ErrSessionLost)
+		testrig.WantErr(t, s.Do(r.Ctx, 3, func(context.Context, *recipes.Lease) error { panic("run") }), recipes.ErrTooManyPermits)
 		r.drained()
 	})
 }
@@ -378,20 +375,20 @@ func TestSemaphoreDo(t *testing.T) {
 func TestSemaphoreWouldDeadlock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
+		s := r.semaphore(r.Connect("a"), 3)
 		outer := r.lease(s, 1)
 		inner, err := s.Acquire(outer.Context(), 1)
-		r.check(err)
+		r.Check(err)
 		for _, acquire := range []func(context.Context, int) (*recipes.Lease, error){s.Acquire, s.TryAcquire} {
 			_, err = acquire(inner.Context(), 2)
-			wantErr(t, err, recipes.ErrWouldDeadlock)
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
 		}
 		ctx := context.WithoutCancel(inner.Context())
-		r.check(inner.Close())
+		r.Check(inner.Close())
 		more, err := s.Acquire(ctx, 2)
-		r.check(err)
-		r.check(more.Close())
-		r.check(outer.Close())
+		r.Check(err)
+		r.Check(more.Close())
+		r.Check(outer.Close())
 		r.drained()
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,24 +16,24 @@ func TestSemaphoreTogetherTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const permits, each, contenders = 64, 8, 8
-		a := r.connect("a")
+		a := r.Connect("a")
 		s := r.semaphore(a, permits, recipes.WithNodeData(bytes.Repeat([]byte("x"), 100<<10)))
 		held := r.lease(r.semaphore(a, permits), permits)
-		line := r.inLine(r.ctx, s, each, contenders)
-		r.srv.OnCommit(func(zktest.Commit) {
+		line := r.inLine(r.Ctx, s, each, contenders)
+		r.Srv.OnCommit(func(zktest.Commit) {
 			if n := len(r.named(poolLeases, leaseName)); n > permits {
 				r.Errorf("%d leases", n)
 			}
 		})
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		leases := r.granted(line...)
 		r.wantTokens(leases, 1, 1, 1, 1, 1, 1, 1)
 		r.wantLeases(permits)
 		for _, l := range leases {
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -42,30 +43,30 @@ func TestSemaphoreTogetherAroundCurator(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const permits = 5
-		s, peer := r.semaphore(r.connect("a"), permits), r.connect("curator")
+		s, peer := r.semaphore(r.Connect("a"), permits), r.Connect("curator")
 		held := r.lease(s, permits)
-		line := r.inLine(r.ctx, s, 1, 2)
-		place, err := peer.Create(r.ctx, poolQueue+"/"+curatorsID+"lock-", nil, client.Ephemeral(), client.Sequential())
-		r.check(err)
-		line = append(line, r.inLine(r.ctx, s, 1, 2)...)
-		r.check(held.Release(r.ctx))
+		line := r.inLine(r.Ctx, s, 1, 2)
+		place, err := peer.Create(r.Ctx, poolQueue+"/"+curatorsID+"lock-", nil, client.Ephemeral(), client.Sequential())
+		r.Check(err)
+		line = append(line, r.inLine(r.Ctx, s, 1, 2)...)
+		r.Check(held.Release(r.Ctx))
 		leases := r.granted(line[:2]...)
 		r.wantTokens(leases, 0)
 		for _, waits := range line[2:] {
 			r.wantWaiting(waits)
 		}
-		theirs, err := peer.Create(r.ctx, poolLeases+"/"+curatorsID+"lease-", nil, client.Ephemeral(), client.Sequential())
-		r.check(err)
+		theirs, err := peer.Create(r.Ctx, poolLeases+"/"+curatorsID+"lease-", nil, client.Ephemeral(), client.Sequential())
+		r.Check(err)
 		r.wantLeases(3) // what Curator counts
-		r.check(peer.Delete(r.ctx, place, client.AnyVersion))
+		r.Check(peer.Delete(r.Ctx, place, client.AnyVersion))
 		leases = append(leases, r.granted(line[2:]...)...)
 		r.wantTokens(leases[2:], 0)
 		r.wantLeases(permits)
-		r.check(peer.Delete(r.ctx, theirs, client.AnyVersion))
+		r.Check(peer.Delete(r.Ctx, theirs, client.AnyVersion))
 		for _, l := range leases {
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

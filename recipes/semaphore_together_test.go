@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -39,7 +40,7 @@ func (r *rig) granted(all ...<-chan leased) (leases []*recipes.Lease) {
 	r.Helper()
 	for _, waits := range all {
 		got := <-waits
-		r.check(got.err)
+		r.Check(got.err)
 		leases = append(leases, got.lease)
 	}
 	return leases
@@ -65,25 +66,25 @@ func TestSemaphoreTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				a := r.connect("a")
+				a := r.Connect("a")
 				one, two := r.semaphore(a, 5), r.semaphore(a, 5, recipes.WithNodeData([]byte("two")))
-				holder := r.semaphore(r.connect("b"), 5)
+				holder := r.semaphore(r.Connect("b"), 5)
 				if own {
 					holder = r.semaphore(a, 5)
 				}
 				held := r.lease(holder, 5)
-				line := r.behind(r.ctx, wanted{one, 1}, wanted{two, 2}, wanted{one, 1}, wanted{one, 2}, wanted{two, 1})
-				r.srv.ResetCounts()
-				r.check(held.Release(r.ctx))
+				line := r.behind(r.Ctx, wanted{one, 1}, wanted{two, 2}, wanted{one, 1}, wanted{one, 2}, wanted{two, 1})
+				r.Srv.ResetCounts()
+				r.Check(held.Release(r.Ctx))
 				leases := r.granted(line[:3]...)
 				r.wantTokens(leases, 0, 0)
-				if n := r.srv.Count(zktest.OpMulti); own && n != 1 || !own && n != 2 {
-					r.Errorf("%d transactions: %v", n, r.srv.Counts())
+				if n := r.Srv.Count(zktest.OpMulti); own && n != 1 || !own && n != 2 {
+					r.Errorf("%d transactions: %v", n, r.Srv.Counts())
 				}
 				r.wantLeases(4)
 				for i, want := range []string{"", "two", ""} {
-					data, err := leases[i].Data(r.ctx)
-					r.check(err)
+					data, err := leases[i].Data(r.Ctx)
+					r.Check(err)
 					if n := []int{1, 2, 1}[i]; leases[i].Permits() != n || want != "" && string(data) != want {
 						r.Errorf("lease %d: %d permits, %q", i, leases[i].Permits(), data)
 					}
@@ -91,21 +92,19 @@ func TestSemaphoreTogether(t *testing.T) {
 				for _, waits := range line[3:] { // the last one has room, and does not overtake
 					r.wantWaiting(waits)
 				}
-				r.check(leases[0].Release(r.ctx))
+				r.Check(leases[0].Release(r.Ctx))
 				rest := r.granted(line[3])
 				r.wantWaiting(line[4])
-				r.check(leases[1].Release(r.ctx))
+				r.Check(leases[1].Release(r.Ctx))
 				rest = append(rest, r.granted(line[4])...)
 				r.wantTokens(rest, 1)
 				for _, l := range append(rest, leases[2]) {
-					r.check(l.Err())
-					r.check(l.Close())
+					r.Check(l.Err())
+					r.Check(l.Close())
 				}
 				r.drained()
-				if n := r.srv.WatchCount(); n != 0 {
-					r.Errorf("%d watches", n)
-				}
-				wantNoGoroutine(r.T)
+				r.WantNoWatch()
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -115,17 +114,17 @@ func TestSemaphoreTogether(t *testing.T) {
 func TestSemaphoreTogetherOvertakesNobody(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.semaphore(r.connect("a"), 6), r.semaphore(r.connect("b"), 6)
-		held := r.lease(r.semaphore(r.connect("c"), 6), 6)
-		line := r.behind(r.ctx, wanted{a, 1}, wanted{a, 1}, wanted{b, 1}, wanted{a, 1}, wanted{a, 1}, wanted{b, 1})
-		r.check(held.Release(r.ctx))
+		a, b := r.semaphore(r.Connect("a"), 6), r.semaphore(r.Connect("b"), 6)
+		held := r.lease(r.semaphore(r.Connect("c"), 6), 6)
+		line := r.behind(r.Ctx, wanted{a, 1}, wanted{a, 1}, wanted{b, 1}, wanted{a, 1}, wanted{a, 1}, wanted{b, 1})
+		r.Check(held.Release(r.Ctx))
 		leases := r.granted(line...)
 		r.wantTokens(leases, 0, 1, 1, 0, 1)
 		for _, l := range leases {
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -134,13 +133,13 @@ func TestSemaphoreTogetherLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
-			s := r.semaphore(r.connect(name), 4)
+			s := r.semaphore(r.Connect(name), 4)
 			held := r.lease(s, 4)
-			line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 2}, wanted{s, 1})
+			line := r.behind(r.Ctx, wanted{s, 1}, wanted{s, 2}, wanted{s, 1})
 			rule := fault(zktest.Match{Client: name, Op: zktest.OpMulti, PathPrefix: poolLeases})
-			r.check(held.Release(r.ctx))
+			r.Check(held.Release(r.Ctx))
 			leases := r.granted(line...)
 			if rule.Fired() != 1 {
 				r.Errorf("%s: the fault happened %d times", name, rule.Fired())
@@ -148,23 +147,23 @@ func TestSemaphoreTogetherLost(t *testing.T) {
 			r.wantLeases(4)
 			seen := map[string]bool{}
 			for i, l := range leases {
-				r.check(l.Err())
+				r.Check(l.Err())
 				if n := []int{1, 2, 1}[i]; l.Permits() != n {
 					r.Errorf("%s: %d permits for %d", name, l.Permits(), n)
 				}
 				for _, path := range l.Paths() {
-					if seen[path] || !slices.Contains(r.srv.Children(poolLeases), strings.TrimPrefix(path, poolLeases+"/")) {
+					if seen[path] || !slices.Contains(r.Srv.Children(poolLeases), strings.TrimPrefix(path, poolLeases+"/")) {
 						r.Errorf("%s: %s is of two leases, or of none", name, path)
 					}
 					seen[path] = true
 				}
 			}
 			for _, l := range leases {
-				r.check(l.Close())
+				r.Check(l.Close())
 			}
 			r.drained()
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -178,32 +177,32 @@ func TestSemaphoreTogetherRefused(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s %v", name, what, own), func(t *testing.T) {
 					t.Parallel()
 					bubble(t, func(r *rig) {
-						c := r.connect("a")
+						c := r.Connect("a")
 						s := r.semaphore(c, 3)
-						holder := r.semaphore(r.connect("b"), 3)
+						holder := r.semaphore(r.Connect("b"), 3)
 						if own {
 							holder = s
 						}
 						held := r.lease(holder, 3)
-						line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
-						r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+						line := r.behind(r.Ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
+						r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
 							queue := r.named(poolQueue, queueName)
 							slices.SortFunc(queue, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 							node := poolQueue + "/" + queue[who]
 							if what == "deleted" {
-								r.check(r.srv.Delete(node))
+								r.Check(r.Srv.Delete(node))
 							} else {
-								r.check(r.srv.SetData(node, []byte("__REVOKE__")))
+								r.Check(r.Srv.SetData(node, []byte("__REVOKE__")))
 							}
 						})
-						r.check(held.Release(r.ctx))
+						r.Check(held.Release(r.Ctx))
 						for i, waits := range line {
 							got := <-waits
 							if i == who && what == "deleted" {
-								wantErr(t, got.err, recipes.ErrNodeDeleted)
+								testrig.WantErr(t, got.err, recipes.ErrNodeDeleted)
 								continue
 							}
-							r.check(got.err)
+							r.Check(got.err)
 							select {
 							case <-got.lease.Revoked():
 								if i != who {
@@ -214,10 +213,10 @@ func TestSemaphoreTogetherRefused(t *testing.T) {
 									r.Errorf("the request to release lease %d is lost", i)
 								}
 							}
-							r.check(got.lease.Close())
+							r.Check(got.lease.Close())
 						}
 						r.drained()
-						wantNoGoroutine(r.T)
+						testrig.WantNoGoroutine(r.T, ourFrames)
 					})
 				})
 			}
@@ -233,27 +232,27 @@ func TestSemaphoreTogetherGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s := r.semaphore(r.connect("a"), 3)
-				holder := r.semaphore(r.connect("b"), 3)
+				s := r.semaphore(r.Connect("a"), 3)
+				holder := r.semaphore(r.Connect("b"), 3)
 				for step := range 40 {
 					held := r.lease(holder, 3)
 					var line []<-chan leased
-					ctx, cancel := context.WithCancel(r.ctx)
+					ctx, cancel := context.WithCancel(r.Ctx)
 					for i := range 3 {
-						of := r.ctx
+						of := r.Ctx
 						if i == who {
 							of = ctx
 						}
 						line = append(line, r.behind(of, wanted{s, 1})...)
 					}
-					r.check(held.Release(r.ctx))
+					r.Check(held.Release(r.Ctx))
 					time.AfterFunc(time.Duration(step)*120*time.Microsecond, cancel)
 					for i, waits := range line {
 						got := <-waits
 						switch {
 						case got.err == nil:
-							r.check(got.lease.Err())
-							r.check(got.lease.Close())
+							r.Check(got.lease.Err())
+							r.Check(got.lease.Close())
 						case i != who || !errors.Is(got.err, context.Canceled):
 							r.Errorf("acquire %d: %v", i, got.err)
 						}
@@ -261,7 +260,7 @@ func TestSemaphoreTogetherGivenUp(t *testing.T) {
 					cancel()
 					r.drained()
 				}
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -272,22 +271,22 @@ func TestSemaphoreTogetherGivenUp(t *testing.T) {
 func TestSemaphoreTogetherSessionLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.semaphore(c, 3)
-		held := r.lease(r.semaphore(r.connect("b"), 3), 3)
-		line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
-			r.srv.ExpireSession(r.session(c))
+		held := r.lease(r.semaphore(r.Connect("b"), 3), 3)
+		line := r.behind(r.Ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+			r.Srv.ExpireSession(r.SessionID(c))
 		})
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		for _, waits := range line {
-			wantErr(t, (<-waits).err, client.ErrSessionLost)
+			testrig.WantErr(t, (<-waits).err, client.ErrSessionLost)
 		}
 		r.drained()
 		leases := []*recipes.Lease{r.lease(s, 3)}
-		r.check(leases[0].Close())
+		r.Check(leases[0].Close())
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -297,7 +296,7 @@ func TestSemaphoreTogetherTold(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var mu sync.Mutex // guards places
 		places := map[string]client.QueuePlace{}
-		c := r.connect("a", client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithObserver(client.Observer{
 			Lock: func(context.Context, client.LockInfo) (context.Context, client.LockHooks) {
 				return nil, client.LockHooks{Queued: func(now client.QueuePlace) {
 					mu.Lock()
@@ -307,9 +306,9 @@ func TestSemaphoreTogetherTold(t *testing.T) {
 			},
 		}))
 		s := r.semaphore(c, 3)
-		held := r.lease(r.semaphore(r.connect("b"), 3), 3)
-		line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
-		r.check(held.Release(r.ctx))
+		held := r.lease(r.semaphore(r.Connect("b"), 3), 3)
+		line := r.behind(r.Ctx, wanted{s, 1}, wanted{s, 1}, wanted{s, 1})
+		r.Check(held.Release(r.Ctx))
 		leases := r.granted(line...)
 		r.wantTokens(leases, 0, 0)
 		mu.Lock()
@@ -323,7 +322,7 @@ func TestSemaphoreTogetherTold(t *testing.T) {
 			}
 		}
 		for _, l := range leases {
-			r.check(l.Close())
+			r.Check(l.Close())
 		}
 	})
 }
@@ -337,30 +336,30 @@ func TestSemaphoreTogetherTorn(t *testing.T) {
 		t.Run(fmt.Sprint(most, " deleted"), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s := r.semaphore(r.connect("a"), 2)
+				s := r.semaphore(r.Connect("a"), 2)
 				held := r.lease(s, 2)
 				old := r.named(poolLeases, leaseName)
-				line := r.behind(r.ctx, wanted{s, 1}, wanted{s, 1})
-				lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
+				line := r.behind(r.Ctx, wanted{s, 1}, wanted{s, 1})
+				lost := r.Srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
 				deleted := 0
-				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
+				r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolLeases, Times: 1}, func(context.Context, zktest.Request) {
 					for _, name := range r.named(poolLeases, leaseName) {
 						if !slices.Contains(old, name) && deleted < most {
-							r.check(r.srv.Delete(poolLeases + "/" + name))
+							r.Check(r.Srv.Delete(poolLeases + "/" + name))
 							deleted++
 						}
 					}
 				})
-				r.check(held.Release(r.ctx))
+				r.Check(held.Release(r.Ctx))
 				for _, waits := range line {
-					wantErr(t, (<-waits).err, recipes.ErrNodeDeleted)
+					testrig.WantErr(t, (<-waits).err, recipes.ErrNodeDeleted)
 				}
 				if lost.Fired() != 1 || deleted != most {
 					r.Errorf("%d replies lost, %d leases deleted", lost.Fired(), deleted)
 				}
-				r.check(r.lease(s, 2).Close())
+				r.Check(r.lease(s, 2).Close())
 				r.drained()
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -371,13 +370,13 @@ func TestSemaphoreTogetherTorn(t *testing.T) {
 func TestSemaphoreTogetherWaitError(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 2)
-		held := r.lease(r.semaphore(r.connect("b"), 2), 2)
-		first := r.behind(r.ctx, wanted{s, 1})[0]
-		ctx, cancel := context.WithCancel(r.ctx)
+		s := r.semaphore(r.Connect("a"), 2)
+		held := r.lease(r.semaphore(r.Connect("b"), 2), 2)
+		first := r.behind(r.Ctx, wanted{s, 1})[0]
+		ctx, cancel := context.WithCancel(r.Ctx)
 		second := r.behind(ctx, wanted{s, 1})[0]
-		stalled := r.srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
-		r.check(held.Release(r.ctx))
+		stalled := r.Srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: poolLeases})
+		r.Check(held.Release(r.Ctx))
 		time.Sleep(100 * time.Millisecond)
 		cancel()
 		var said *recipes.WaitError
@@ -388,9 +387,9 @@ func TestSemaphoreTogetherWaitError(t *testing.T) {
 			r.Errorf("%d transactions", stalled.Fired())
 		}
 		got := <-first
-		r.check(got.err)
-		r.check(got.lease.Close())
+		r.Check(got.err)
+		r.Check(got.lease.Close())
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,32 +20,32 @@ func TestSemaphoreAtOnceTokensGrow(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				a := r.calm(r.semaphore(r.connect("a"), tt.permits))
-				b := r.semaphore(r.connect("b"), tt.permits)
-				r.check(r.lease(b, 1).Close())
+				a := r.calm(r.semaphore(r.Connect("a"), tt.permits))
+				b := r.semaphore(r.Connect("b"), tt.permits)
+				r.Check(r.lease(b, 1).Close())
 				begun, grant := make(chan struct{}), make(chan struct{})
-				r.srv.BeforeApply(zktest.Match{Client: "b", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) {
+				r.Srv.BeforeApply(zktest.Match{Client: "b", Op: zktest.OpMulti, Times: 1}, func(context.Context, zktest.Request) {
 					close(begun) // it has joined the queue and has seen room
 					<-grant
 				})
-				second := acquireLease(r.ctx, b, tt.theirs)
+				second := acquireLease(r.Ctx, b, tt.theirs)
 				<-begun
 				var theirs *recipes.Lease
-				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(context.Context, zktest.Request) {
+				r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(context.Context, zktest.Request) {
 					close(grant) // the leases of a stand
 					got := <-second
-					r.check(got.err)
-					r.check(got.lease.Err())
+					r.Check(got.err)
+					r.Check(got.lease.Err())
 					theirs = got.lease
-					r.check(theirs.Release(r.ctx))
+					r.Check(theirs.Release(r.Ctx))
 				})
 				ours := r.lease(a, tt.n)
 				if ours.FencingToken() <= theirs.FencingToken() {
 					t.Errorf("token %d after %d", ours.FencingToken(), theirs.FencingToken())
 				}
-				r.check(ours.Close())
+				r.Check(ours.Close())
 				r.drained()
-				wantNoGoroutine(t)
+				testrig.WantNoGoroutine(t, ourFrames)
 			})
 		})
 	}
@@ -54,32 +55,32 @@ func TestSemaphoreAtOnceTokensGrow(t *testing.T) {
 func TestSemaphoreMutexTokensGrow(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m, err := recipes.NewInterProcessSemaphoreMutex(r.connect("a"), pool)
-		r.check(err)
+		m, err := recipes.NewInterProcessSemaphoreMutex(r.Connect("a"), pool)
+		r.Check(err)
 		for range 2 {
-			h, err := m.Acquire(r.ctx)
-			r.check(err)
-			r.check(h.Close())
+			h, err := m.Acquire(r.Ctx)
+			r.Check(err)
+			r.Check(h.Close())
 		}
-		b := r.semaphore(r.connect("b"), 1)
+		b := r.semaphore(r.Connect("b"), 1)
 		held := r.lease(b, 1)
-		waits := r.inLine(r.ctx, b, 1, 1)[0]
+		waits := r.inLine(r.Ctx, b, 1, 1)[0]
 		var theirs int64
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(context.Context, zktest.Request) {
-			r.check(held.Release(r.ctx))
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: poolQueue, Times: 1}, func(context.Context, zktest.Request) {
+			r.Check(held.Release(r.Ctx))
 			got := <-waits
-			r.check(got.err)
+			r.Check(got.err)
 			theirs = got.lease.FencingToken()
-			r.check(got.lease.Release(r.ctx))
+			r.Check(got.lease.Release(r.Ctx))
 		})
-		ours, err := m.Acquire(r.ctx)
-		r.check(err)
+		ours, err := m.Acquire(r.Ctx)
+		r.Check(err)
 		if !ours.Exclusive() || ours.FencingToken() <= theirs {
 			t.Errorf("token %d after %d", ours.FencingToken(), theirs)
 		}
-		r.check(ours.Close())
+		r.Check(ours.Close())
 		r.drained()
 		time.Sleep(time.Second)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -44,9 +45,9 @@ func TestSemaphoreLostRequests(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-					"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+					"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 				} {
 					for _, at := range tt.at {
 						for n := 1; n <= 3; n++ {
@@ -62,7 +63,7 @@ func TestSemaphoreLostRequests(t *testing.T) {
 						}
 					}
 				}
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -73,17 +74,17 @@ func TestSemaphoreLostRequests(t *testing.T) {
 func (r *rig) loses(s *recipes.InterProcessSemaphoreV2, n int, name string, fault func(zktest.Match) *zktest.Rule, at zktest.Match) {
 	r.Helper()
 	if at.Op == zktest.OpCreateContainer {
-		_ = r.srv.Delete(poolLeases)
+		_ = r.Srv.Delete(poolLeases)
 	}
 	rule := fault(at)
 	l := r.lease(s, n)
 	r.wantLeases(n)
 	for _, path := range l.Paths() {
-		if node, there := r.srv.Node(path); !there || node.Stat.Czxid != l.FencingToken() {
+		if node, there := r.Srv.Node(path); !there || node.Stat.Czxid != l.FencingToken() {
 			r.Errorf("%s of %v lost: %s: %+v, token %d", name, at.Op, path, node, l.FencingToken())
 		}
 	}
-	r.check(l.Release(r.ctx))
+	r.Check(l.Release(r.Ctx))
 	r.wantLeases(0)
 	if rule.Fired() != 1 {
 		r.Errorf("%s of %v, %d permits: the fault happened %d times", name, at.Op, n, rule.Fired())
@@ -96,8 +97,8 @@ func (r *rig) loses(s *recipes.InterProcessSemaphoreV2, n int, name string, faul
 func TestSemaphoreCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 2)
-		other := r.semaphore(r.connect("b"), 2)
+		s := r.semaphore(r.Connect("a"), 2)
+		other := r.semaphore(r.Connect("b"), 2)
 		for _, free := range []bool{true, false} {
 			for step := range 80 {
 				var l *recipes.Lease
@@ -105,7 +106,7 @@ func TestSemaphoreCancelledAtEveryStep(t *testing.T) {
 					l = r.lease(other, 1)
 				}
 				limit := time.Duration(step) * 73 * time.Microsecond
-				ctx, cancel := context.WithTimeout(r.ctx, limit)
+				ctx, cancel := context.WithTimeout(r.Ctx, limit)
 				start := time.Now()
 				got, err := s.Acquire(ctx, 2)
 				if took := time.Since(start); took > limit {
@@ -116,17 +117,17 @@ func TestSemaphoreCancelledAtEveryStep(t *testing.T) {
 				case err == nil && !free:
 					r.Fatal("three permits of two")
 				case err == nil:
-					r.check(got.Release(r.ctx))
+					r.Check(got.Release(r.Ctx))
 				default:
-					wantErr(t, err, context.DeadlineExceeded)
+					testrig.WantErr(t, err, context.DeadlineExceeded)
 				}
 				if l != nil {
-					r.check(l.Release(r.ctx))
+					r.Check(l.Release(r.Ctx))
 				}
 			}
 			r.drained()
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -139,35 +140,35 @@ func TestSemaphoreLossWhileHolding(t *testing.T) {
 		lose func(r *rig, c *client.Client, l *recipes.Lease)
 		want error
 	}{
-		"expired":           {func(r *rig, c *client.Client, _ *recipes.Lease) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Lease) { r.srv.Client("a").Partition() }, client.ErrLeaseExpired},
-		"first deleted":     {func(r *rig, _ *client.Client, l *recipes.Lease) { r.check(r.srv.Delete(l.Paths()[0])) }, recipes.ErrNodeDeleted},
-		"last deleted":      {func(r *rig, _ *client.Client, l *recipes.Lease) { r.check(r.srv.Delete(l.Paths()[2])) }, recipes.ErrNodeDeleted},
-		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Lease) { r.check(r.srv.Delete(poolLeases)) }, recipes.ErrNodeDeleted},
-		"closed":            {func(r *rig, c *client.Client, _ *recipes.Lease) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
+		"expired":           {func(r *rig, c *client.Client, _ *recipes.Lease) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"partition":         {func(r *rig, _ *client.Client, _ *recipes.Lease) { r.Srv.Client("a").Partition() }, client.ErrLeaseExpired},
+		"first deleted":     {func(r *rig, _ *client.Client, l *recipes.Lease) { r.Check(r.Srv.Delete(l.Paths()[0])) }, recipes.ErrNodeDeleted},
+		"last deleted":      {func(r *rig, _ *client.Client, l *recipes.Lease) { r.Check(r.Srv.Delete(l.Paths()[2])) }, recipes.ErrNodeDeleted},
+		"directory deleted": {func(r *rig, _ *client.Client, _ *recipes.Lease) { r.Check(r.Srv.Delete(poolLeases)) }, recipes.ErrNodeDeleted},
+		"closed":            {func(r *rig, c *client.Client, _ *recipes.Lease) { r.Check(c.CloseContext(r.Ctx)) }, client.ErrClosed},
 	} {
 		for _, age := range []time.Duration{0, time.Minute} {
 			t.Run(name+" after "+age.String(), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
+					c := r.Connect("a")
 					l := r.lease(r.semaphore(c, 4), 3)
 					time.Sleep(age)
-					waits := acquireLease(r.ctx, r.semaphore(r.connect("b"), 4), 4)
+					waits := acquireLease(r.Ctx, r.semaphore(r.Connect("b"), 4), 4)
 					began := time.Now()
 					tt.lose(r, c, l)
 					<-l.Context().Done()
-					if took := time.Since(began); took > sessionTimeout {
+					if took := time.Since(began); took > testrig.SessionTimeout {
 						r.Errorf("told after %v", took)
 					}
-					wantErr(t, context.Cause(l.Context()), recipes.ErrLost, tt.want)
-					wantErr(t, l.Release(r.ctx), recipes.ErrLost, tt.want)
+					testrig.WantErr(t, context.Cause(l.Context()), recipes.ErrLost, tt.want)
+					testrig.WantErr(t, l.Release(r.Ctx), recipes.ErrLost, tt.want)
 					got := <-waits
-					r.check(got.err)
-					r.check(got.lease.Release(r.ctx))
-					r.srv.Client("a").Heal()
+					r.Check(got.err)
+					r.Check(got.lease.Release(r.Ctx))
+					r.Srv.Client("a").Heal()
 					r.drained()
-					wantNoGoroutine(r.T)
+					testrig.WantNoGoroutine(r.T, ourFrames)
 				})
 			})
 		}
@@ -179,11 +180,11 @@ func TestSemaphoreLossWhileHolding(t *testing.T) {
 func TestSemaphoreReleaseFindsTheLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 4)
+		s := r.semaphore(r.Connect("a"), 4)
 		for n := 1; n <= 3; n++ {
 			l := r.lease(s, n)
-			r.check(r.srv.Delete(l.Paths()[n-1]))
-			wantErr(t, l.Release(r.ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
+			r.Check(r.Srv.Delete(l.Paths()[n-1]))
+			testrig.WantErr(t, l.Release(r.Ctx), recipes.ErrLost, recipes.ErrNodeDeleted)
 			r.drained()
 		}
 	})
@@ -198,40 +199,40 @@ func TestSemaphoreLossWhileWaiting(t *testing.T) {
 		lose func(r *rig, c *client.Client)
 		want error
 	}{
-		"expired": {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c)) }, client.ErrSessionLost},
-		"silence": {func(r *rig, _ *client.Client) { r.srv.Client("a").Freeze() }, client.ErrSessionLost},
-		"closed":  {func(r *rig, c *client.Client) { r.check(c.CloseContext(r.ctx)) }, client.ErrClosed},
+		"expired": {func(r *rig, c *client.Client) { r.Srv.ExpireSession(r.SessionID(c)) }, client.ErrSessionLost},
+		"silence": {func(r *rig, _ *client.Client) { r.Srv.Client("a").Freeze() }, client.ErrSessionLost},
+		"closed":  {func(r *rig, c *client.Client) { r.Check(c.CloseContext(r.Ctx)) }, client.ErrClosed},
 		"node deleted": {func(r *rig, _ *client.Client) {
-			r.check(r.srv.Delete(poolQueue + "/" + r.named(poolQueue, queueName)[0]))
+			r.Check(r.Srv.Delete(poolQueue + "/" + r.named(poolQueue, queueName)[0]))
 		}, recipes.ErrNodeDeleted},
-		"queue deleted": {func(r *rig, _ *client.Client) { r.check(r.srv.Delete(poolQueue)) }, recipes.ErrNodeDeleted},
+		"queue deleted": {func(r *rig, _ *client.Client) { r.Check(r.Srv.Delete(poolQueue)) }, recipes.ErrNodeDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				other := r.semaphore(r.connect("b"), 2)
+				other := r.semaphore(r.Connect("b"), 2)
 				l := r.lease(other, 1)
-				c := r.connect("a")
+				c := r.Connect("a")
 				s := r.semaphore(c, 2)
-				waits := acquireLease(r.ctx, s, 2)
+				waits := acquireLease(r.Ctx, s, 2)
 				r.wantWaiting(waits)
 				tt.lose(r, c)
 				if errors.Is(tt.want, recipes.ErrNodeDeleted) { // it learns when its turn would come
 					time.Sleep(time.Second)
-					r.check(l.Release(r.ctx))
+					r.Check(l.Release(r.Ctx))
 				}
 				got := <-waits
-				wantErr(t, got.err, tt.want)
+				testrig.WantErr(t, got.err, tt.want)
 				if got.lease != nil {
 					r.Error("holds")
 				}
-				if err := l.Release(r.ctx); err != nil {
+				if err := l.Release(r.Ctx); err != nil {
 					t.Error(err)
 				}
-				r.srv.Client("a").Thaw()
-				r.check(r.lease(other, 2).Close())
+				r.Srv.Client("a").Thaw()
+				r.Check(r.lease(other, 2).Close())
 				r.drained()
-				wantNoGoroutine(r.T)
+				testrig.WantNoGoroutine(r.T, ourFrames)
 			})
 		})
 	}
@@ -242,21 +243,21 @@ func TestSemaphoreLossWhileWaiting(t *testing.T) {
 func TestSemaphoreNodeDeletedAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s, other := r.semaphore(r.connect("a"), 1), r.semaphore(r.connect("b"), 1)
-		r.check(r.lease(other, 1).Close())
+		s, other := r.semaphore(r.Connect("a"), 1), r.semaphore(r.Connect("b"), 1)
+		r.Check(r.lease(other, 1).Close())
 		var first *recipes.Lease
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(ctx context.Context, _ zktest.Request) {
-			r.check(r.srv.Delete(poolQueue + "/" + r.named(poolQueue, queueName)[0]))
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(ctx context.Context, _ zktest.Request) {
+			r.Check(r.Srv.Delete(poolQueue + "/" + r.named(poolQueue, queueName)[0]))
 			first, _ = other.Acquire(ctx, 1)
 		})
-		l, err := s.Acquire(r.ctx, 1)
-		wantErr(t, err, recipes.ErrNodeDeleted)
+		l, err := s.Acquire(r.Ctx, 1)
+		testrig.WantErr(t, err, recipes.ErrNodeDeleted)
 		if l != nil || first == nil {
 			r.Errorf("leases %v, %v", l, first)
 		}
-		r.check(first.Err())
+		r.Check(first.Err())
 		r.wantLeases(1)
-		r.check(first.Close())
+		r.Check(first.Close())
 		r.drained()
 	})
 }
@@ -266,28 +267,28 @@ func TestSemaphoreNodeDeletedAtTheGrant(t *testing.T) {
 func TestSemaphoreExpiryAtTheGrant(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, calm := range []bool{false, true} {
 			for _, at := range []zktest.Match{{Op: zktest.OpCreate}, {Op: zktest.OpGetChildren2, Path: poolLeases}, {Op: zktest.OpMulti}} {
-				for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.srv.BeforeApply, r.srv.BeforeReply} {
+				for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.Srv.BeforeApply, r.Srv.BeforeReply} {
 					s := r.semaphore(c, 2)
-					r.check(r.lease(s, 1).Close())
+					r.Check(r.lease(s, 1).Close())
 					if calm {
 						r.calm(s)
 					}
 					if calm && at.Op == zktest.OpCreate {
 						continue
 					}
-					id := r.session(c)
+					id := r.SessionID(c)
 					at.Session = id
-					when(at, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-					l, err := s.Acquire(r.ctx, 2)
+					when(at, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+					l, err := s.Acquire(r.Ctx, 2)
 					if err == nil { // it had no place yet, and took one in the next session
 						r.wantLeases(2)
-						if at.Op != zktest.OpCreate && !calm || r.session(c) == id {
+						if at.Op != zktest.OpCreate && !calm || r.SessionID(c) == id {
 							r.Errorf("%v: holds leases of a session that is over", at.Op)
 						}
-						r.check(l.Close())
+						r.Check(l.Close())
 					} else if !errors.Is(err, client.ErrSessionLost) {
 						r.Errorf("%v: %v", at.Op, err)
 					}
@@ -303,30 +304,30 @@ func TestSemaphoreExpiryAtTheGrant(t *testing.T) {
 func TestSemaphoreRefusedList(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 1)
-		r.check(r.lease(s, 1).Close())
+		s := r.semaphore(r.Connect("a"), 1)
+		r.Check(r.lease(s, 1).Close())
 		for _, at := range []zktest.Match{
 			{Op: zktest.OpGetChildren2, Path: poolLeases, Times: 2}, // with the queue, and by itself
 			{Op: zktest.OpMulti}, {Op: zktest.OpGetChildren2, Path: poolQueue},
 		} {
-			r.srv.Fail(at, zktest.CodeNoAuth)
-			l, err := s.Acquire(r.ctx, 1)
+			r.Srv.Fail(at, zktest.CodeNoAuth)
+			l, err := s.Acquire(r.Ctx, 1)
 			if at.Path == poolQueue { // it is asked for again
-				r.check(err)
-				r.check(l.Close())
+				r.Check(err)
+				r.Check(l.Close())
 			} else {
-				wantErr(t, err, zk.ErrNoAuth)
+				testrig.WantErr(t, err, zk.ErrNoAuth)
 			}
 			r.drained()
-			r.check(r.lease(s, 1).Close())
+			r.Check(r.lease(s, 1).Close())
 		}
 		held := r.lease(s, 1)
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, PathPrefix: poolLeases}, zktest.CodeBadArguments)
-		_, err := s.Acquire(r.ctx, 1)
-		wantErr(t, err, zk.ErrBadArguments)
-		r.check(held.Close())
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, PathPrefix: poolLeases}, zktest.CodeBadArguments)
+		_, err := s.Acquire(r.Ctx, 1)
+		testrig.WantErr(t, err, zk.ErrBadArguments)
+		r.Check(held.Close())
 		r.drained()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -344,7 +345,7 @@ func TestSemaphoreServerAway(t *testing.T) {
 			for i := range holds {
 				select {
 				case got := <-ends[i]:
-					r.check(got.err)
+					r.Check(got.err)
 					holds[i] = got.lease
 				default:
 				}
@@ -360,7 +361,7 @@ func TestSemaphoreServerAway(t *testing.T) {
 			ends[i] = done
 			go func() {
 				for {
-					l, err := semaphores[i].Acquire(r.ctx, 1)
+					l, err := semaphores[i].Acquire(r.Ctx, 1)
 					if !errors.Is(err, client.ErrSessionLost) {
 						done <- leased{l, err}
 						return
@@ -369,24 +370,24 @@ func TestSemaphoreServerAway(t *testing.T) {
 			}()
 		}
 		for i := range clients {
-			semaphores[i] = r.semaphore(r.connect(name(i)), 1)
+			semaphores[i] = r.semaphore(r.Connect(name(i)), 1)
 			again(i)
 		}
 		time.Sleep(time.Second)
 		for range 5 {
-			r.srv.CutAll()
+			r.Srv.CutAll()
 			time.Sleep(time.Second)
 		}
 		if n := count(); n != 1 {
 			r.Errorf("%d holders", n)
 		}
-		r.srv.Freeze()
-		time.Sleep(2 * sessionTimeout)
+		r.Srv.Freeze()
+		time.Sleep(2 * testrig.SessionTimeout)
 		if n := count(); n != 0 {
 			r.Errorf("%d holders without a server", n)
 		}
-		r.srv.Thaw()
-		time.Sleep(2 * sessionTimeout)
+		r.Srv.Thaw()
+		time.Sleep(2 * testrig.SessionTimeout)
 		for range clients - 1 { // but the one that lost it
 			if n := count(); n != 1 {
 				r.Errorf("%d holders after it", n)
@@ -407,19 +408,19 @@ func TestSemaphoreServerAway(t *testing.T) {
 func TestSemaphoreReleaseInTrouble(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
+		s := r.semaphore(r.Connect("a"), 3)
 		for n := 1; n <= 3; n++ {
 			l := r.lease(s, n)
-			r.srv.Freeze()
-			wantErr(t, l.Release(r.within(time.Second)), context.DeadlineExceeded)
-			wantErr(t, l.Err(), recipes.ErrReleased)
-			r.srv.Thaw()
+			r.Srv.Freeze()
+			testrig.WantErr(t, l.Release(r.Within(time.Second)), context.DeadlineExceeded)
+			testrig.WantErr(t, l.Err(), recipes.ErrReleased)
+			r.Srv.Thaw()
 			r.drained()
 			l = r.lease(s, n)
-			wantErr(t, l.Release(r.within(-1)), context.DeadlineExceeded)
+			testrig.WantErr(t, l.Release(r.Within(-1)), context.DeadlineExceeded)
 			r.drained()
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -428,26 +429,24 @@ func TestSemaphoreReleaseInTrouble(t *testing.T) {
 func TestSemaphoreLeasesPastTheEndOfTheCounter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.semaphore(r.connect("a"), 3)
-		r.check(r.lease(s, 1).Close())
-		r.check(r.srv.SetCounter(poolLeases, 1<<31-1))
+		s := r.semaphore(r.Connect("a"), 3)
+		r.Check(r.lease(s, 1).Close())
+		r.Check(r.Srv.SetCounter(poolLeases, 1<<31-1))
 		l := r.lease(s, 2)
 		if !strings.HasSuffix(l.Paths()[1], "-lease--2147483648") {
 			r.Fatalf("the leases are %v: nothing is tested", l.Paths())
 		}
-		_, err := s.TryAcquire(r.within(time.Second), 2)
-		wantErr(t, err, recipes.ErrBusy)
-		q, err := s.Queue(r.ctx)
+		_, err := s.TryAcquire(r.Within(time.Second), 2)
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		q, err := s.Queue(r.Ctx)
 		if err != nil || len(q) != 2 {
 			r.Errorf("Queue = %v, %v", q, err)
 		}
 		third := r.lease(s, 1)
-		r.check(l.Release(r.ctx))
-		r.check(third.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
+		r.Check(third.Release(r.Ctx))
 		r.drained()
-		if left := r.srv.Children(poolLeases); len(left) != 0 {
-			r.Errorf("left: %v", left)
-		}
+		r.WantNoChild(poolLeases)
 	})
 }
 
@@ -456,30 +455,28 @@ func TestSemaphoreLeasesPastTheEndOfTheCounter(t *testing.T) {
 func TestSemaphoreWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		l := r.lease(r.semaphore(r.connect("holder"), 1), 1)
+		l := r.lease(r.semaphore(r.Connect("holder"), 1), 1)
 		time.Sleep(time.Second)
-		s := r.semaphore(r.connect("waiter"), 1)
+		s := r.semaphore(r.Connect("waiter"), 1)
 		for range 500 {
-			first := acquireLease(r.within(12*time.Millisecond), s, 1)
-			_, err := s.Acquire(r.within(11*time.Millisecond), 1)
-			wantErr(t, err, context.DeadlineExceeded)
-			wantErr(t, (<-first).err, context.DeadlineExceeded)
+			first := acquireLease(r.Within(12*time.Millisecond), s, 1)
+			_, err := s.Acquire(r.Within(11*time.Millisecond), 1)
+			testrig.WantErr(t, err, context.DeadlineExceeded)
+			testrig.WantErr(t, (<-first).err, context.DeadlineExceeded)
 		}
 		time.Sleep(time.Second)
 		watches := 0
-		for _, w := range r.srv.Watches() {
+		for _, w := range r.Srv.Watches() {
 			if w.Client == "waiter" {
 				watches++
 			}
 		}
-		if in := r.named(poolQueue, queueName); len(in) != 0 || watches > 2 || len(busyGoroutines()) > 1 { // the holder's own
-			r.Errorf("in the queue %v, %d watches, goroutines %v", in, watches, busyGoroutines())
+		if in := r.named(poolQueue, queueName); len(in) != 0 || watches > 2 || len(testrig.Goroutines(r.T, ourFrames)) > 1 { // the holder's own
+			r.Errorf("in the queue %v, %d watches, goroutines %v", in, watches, testrig.Goroutines(r.T, ourFrames))
 		}
-		r.check(l.Release(r.ctx))
+		r.Check(l.Release(r.Ctx))
 		r.drained()
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches", n)
-		}
-		wantNoGoroutine(r.T)
+		r.WantNoWatch()
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }

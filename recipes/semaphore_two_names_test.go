@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -20,20 +21,20 @@ func TestSemaphoreOfTwoNamesInQueueMadeAgain(t *testing.T) {
 
 func madeAgain(t *testing.T, named bool) {
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one := r.semaphore(c, 1)
 		two := r.semaphore(c, 1)
 		if named {
 			at := strings.LastIndexByte(pool, '/')
 			in, err := c.Namespace(pool[1:at])
-			r.check(err)
+			r.Check(err)
 			two, err = recipes.NewInterProcessSemaphoreV2(in, pool[at:], 1)
-			r.check(err)
+			r.Check(err)
 		}
 		waits := func(s *recipes.InterProcessSemaphoreV2) <-chan *recipes.Lease {
 			got := make(chan *recipes.Lease, 1)
 			go func() {
-				h, err := s.Acquire(r.ctx, 1)
+				h, err := s.Acquire(r.Ctx, 1)
 				if err != nil {
 					t.Log(err)
 				}
@@ -43,36 +44,36 @@ func madeAgain(t *testing.T, named bool) {
 			return got
 		}
 
-		first, err := two.Acquire(r.ctx, 1) // has number 0
-		r.check(err)
+		first, err := two.Acquire(r.Ctx, 1) // has number 0
+		r.Check(err)
 		second, swept := waits(two), waits(two)
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		held := <-second
-		for _, node := range r.srv.Children(poolQueue) {
-			r.check(r.srv.Delete(poolQueue + "/" + node))
+		for _, node := range r.Srv.Children(poolQueue) {
+			r.Check(r.Srv.Delete(poolQueue + "/" + node))
 		}
-		r.check(r.srv.Delete(poolQueue))
+		r.Check(r.Srv.Delete(poolQueue))
 
 		a, b, last := waits(one), waits(one), waits(two) // have numbers 0 to 2
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		if h := <-swept; h != nil {
 			t.Fatalf("%v without a node in the queue", h)
 		}
 		held = <-a
-		r.check(held.Release(r.ctx))
+		r.Check(held.Release(r.Ctx))
 		held = <-b
 		select {
 		case other := <-last:
 			if held.Err() == nil && other.Err() == nil {
 				t.Errorf("held at once: %v and %v", held, other)
 			}
-			r.check(other.Release(r.ctx))
-			r.check(held.Release(r.ctx))
+			r.Check(other.Release(r.Ctx))
+			r.Check(held.Release(r.Ctx))
 		case <-time.After(100 * time.Millisecond):
-			r.check(held.Release(r.ctx))
-			r.check((<-last).Release(r.ctx))
+			r.Check(held.Release(r.Ctx))
+			r.Check((<-last).Release(r.Ctx))
 		}
 		r.nothingIn(poolQueue, poolLeases)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/locktest"
 	"github.com/docent-go/docent/zktest"
 )
@@ -37,11 +38,11 @@ func (w *suiteWorld) Path() string {
 	return fmt.Sprintf("/suite/%d/lock", w.paths)
 }
 
-func (w *suiteWorld) Connect(name string) *client.Client { return w.connect(name) }
+func (w *suiteWorld) Connect(name string) *client.Client { return w.rig.Connect(name) }
 
 func (w *suiteWorld) ways() map[string]func(zktest.Match) *zktest.Rule {
 	return map[string]func(zktest.Match) *zktest.Rule{
-		"answer": w.srv.LoseReply, "request": w.srv.DropBefore, "after": w.srv.DropAfter, "stalled": w.srv.StallReply,
+		"answer": w.Srv.LoseReply, "request": w.Srv.DropBefore, "after": w.Srv.DropAfter, "stalled": w.Srv.StallReply,
 	}
 }
 
@@ -64,19 +65,19 @@ func (w *suiteWorld) Lose(name string, n int, way string) locktest.Fault {
 }
 
 func (w *suiteWorld) AtAnswer(name string, n int, f func()) locktest.Fault {
-	return suiteFault{w.srv.BeforeReply(nth(name, n), func(context.Context, zktest.Request) { f() })}
+	return suiteFault{w.Srv.BeforeReply(nth(name, n), func(context.Context, zktest.Request) { f() })}
 }
 
-func (w *suiteWorld) Kill(session int64) { w.srv.ExpireSession(session) }
+func (w *suiteWorld) Kill(session int64) { w.Srv.ExpireSession(session) }
 
-func (w *suiteWorld) Silence(name string) { w.srv.Client(name).Freeze() }
+func (w *suiteWorld) Silence(name string) { w.Srv.Client(name).Freeze() }
 
-func (w *suiteWorld) Heal(name string) { w.srv.Client(name).Thaw() }
+func (w *suiteWorld) Heal(name string) { w.Srv.Client(name).Thaw() }
 
-func (w *suiteWorld) Delete(path string) { w.check(w.srv.Delete(path)) }
+func (w *suiteWorld) Delete(path string) { w.Check(w.Srv.Delete(path)) }
 
 func (w *suiteWorld) Ephemerals(path string) (all []string) {
-	for _, n := range w.srv.Tree() {
+	for _, n := range w.Srv.Tree() {
 		if n.Stat.EphemeralOwner != 0 && strings.HasPrefix(n.Path, path+"/") {
 			all = append(all, n.Path)
 		}
@@ -85,7 +86,7 @@ func (w *suiteWorld) Ephemerals(path string) (all []string) {
 }
 
 func (w *suiteWorld) Watched(path string) (all []string) {
-	for _, watch := range w.srv.Watches() {
+	for _, watch := range w.Srv.Watches() {
 		if strings.HasPrefix(watch.Path, path+"/") {
 			all = append(all, watch.Path)
 		}
@@ -93,6 +94,6 @@ func (w *suiteWorld) Watched(path string) (all []string) {
 	return all
 }
 
-func (w *suiteWorld) Goroutines() []string { return busyGoroutines() }
+func (w *suiteWorld) Goroutines() []string { return testrig.Goroutines(w.T, ourFrames) }
 
 func (w *suiteWorld) RoundTrip() time.Duration { return time.Millisecond }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -19,12 +20,12 @@ import (
 func TestCloseTellsTheHolderFirst(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		h := r.held(r.mutex(a))
-		r.srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpCloseSession})
+		r.Srv.StallReply(zktest.Match{Client: "a", Op: zktest.OpCloseSession})
 		closed := make(chan error, 1)
 		go func() {
-			ctx, cancel := context.WithTimeout(r.ctx, 30*time.Second)
+			ctx, cancel := context.WithTimeout(r.Ctx, 30*time.Second)
 			defer cancel()
 			closed <- a.CloseContext(ctx)
 		}()
@@ -35,7 +36,7 @@ func TestCloseTellsTheHolderFirst(t *testing.T) {
 		if cause := context.Cause(h.Context()); !errors.Is(cause, recipes.ErrLost) || !errors.Is(cause, client.ErrClosed) {
 			t.Errorf("cause %v", cause)
 		}
-		r.check(next.Close())
+		r.Check(next.Close())
 		<-closed
 	})
 }
@@ -46,23 +47,23 @@ func TestShrinkingTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const less = 6 * time.Second
-		a, b := r.connect("a", client.WithSessionTimeout(20*time.Second)), r.connect("b")
+		a, b := r.Connect("a", client.WithSessionTimeout(20*time.Second)), r.Connect("b")
 		h := r.held(r.mutex(a))
-		r.srv.SetSessionTimeouts(time.Second, less)
-		r.srv.CutAll()
+		r.Srv.SetSessionTimeouts(time.Second, less)
+		r.Srv.CutAll()
 		time.Sleep(time.Second)
-		s, err := a.Session(r.ctx)
-		r.check(err)
+		s, err := a.Session(r.Ctx)
+		r.Check(err)
 		if s.Timeout() != less {
 			t.Fatalf("timeout %v: nothing is tested", s.Timeout())
 		}
 		time.Sleep(100 * time.Millisecond)
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		next := r.held(r.mutex(b))
 		if h.Context().Err() == nil {
 			t.Error("another holds, and the holder's context lives")
 		}
-		r.check(next.Close())
+		r.Check(next.Close())
 	})
 }
 
@@ -70,15 +71,15 @@ func TestShrinkingTimeout(t *testing.T) {
 func TestOwnNodeIsWatchedThroughABlip(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a", client.WithRetry(retry.None()))))
-		lost := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpGetData})
+		h := r.held(r.mutex(r.Connect("a", client.WithRetry(retry.None()))))
+		lost := r.Srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpGetData})
 		time.Sleep(2 * time.Second)
-		r.check(h.Err())
+		r.Check(h.Err())
 		if lost.Fired() != 1 {
 			t.Fatal("the watch was not cut: nothing is tested")
 		}
-		r.check(r.srv.Delete(h.Path()))
-		time.Sleep(sessionTimeout)
+		r.Check(r.Srv.Delete(h.Path()))
+		time.Sleep(testrig.SessionTimeout)
 		if !errors.Is(context.Cause(h.Context()), recipes.ErrNodeDeleted) {
 			t.Errorf("the node is gone and the hold says %v", context.Cause(h.Context()))
 		}
@@ -90,21 +91,21 @@ func TestOwnNodeIsWatchedThroughABlip(t *testing.T) {
 func TestTryAcquireDoesNotNameItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
-		r.check(r.held(r.mutex(a)).Close())
+		a, b := r.Connect("a"), r.Connect("b")
+		r.Check(r.held(r.mutex(a)).Close())
 		var other *recipes.Hold
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: dir}, func(ctx context.Context, _ zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: dir}, func(ctx context.Context, _ zktest.Request) {
 			other, _ = r.mutex(b).Acquire(ctx)
 		})
-		left := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir, Nth: 3}, func(ctx context.Context, _ zktest.Request) {
+		left := r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: dir, Nth: 3}, func(ctx context.Context, _ zktest.Request) {
 			_ = other.Release(ctx)
 		})
-		h, err := r.mutex(a).TryAcquire(r.ctx)
-		r.check(err)
+		h, err := r.mutex(a).TryAcquire(r.Ctx)
+		r.Check(err)
 		if left.Fired() != 1 {
 			t.Fatal("the holder did not leave: nothing is tested")
 		}
-		r.check(h.Close())
+		r.Check(h.Close())
 		r.empty()
 	})
 }
@@ -113,15 +114,15 @@ func TestTryAcquireDoesNotNameItself(t *testing.T) {
 func TestNoNullData(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.held(r.mutex(c, recipes.WithNodeData(nil)))
 		for _, path := range []string{"/locks", dir, h.Path()} {
-			n, ok := r.srv.Node(path)
+			n, ok := r.Srv.Node(path)
 			if !ok || n.Data == nil || len(n.Data) != 0 {
 				t.Errorf("%s: data %#v, want no bytes", path, n.Data)
 			}
 		}
-		r.check(h.Close())
+		r.Check(h.Close())
 	})
 }
 
@@ -129,14 +130,14 @@ func TestNoNullData(t *testing.T) {
 func TestAcquireAfterUnnoticedLoss(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		was := r.session(c)
-		r.srv.ExpireSession(was)
+		c := r.Connect("a")
+		was := r.SessionID(c)
+		r.Srv.ExpireSession(was)
 		h := r.held(r.mutex(c))
-		if r.session(c) == was {
+		if r.SessionID(c) == was {
 			t.Error("the session lives: nothing is tested")
 		}
-		r.check(h.Close())
+		r.Check(h.Close())
 		r.empty()
 	})
 }
@@ -146,22 +147,22 @@ func TestAcquireAfterUnnoticedLoss(t *testing.T) {
 func TestRefusalUsesNoNumbers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"))
-		r.check(r.held(m).Close())
-		r.check(r.srv.SetCounter(dir, 1<<31-1<<20))
+		m := r.mutex(r.Connect("a"))
+		r.Check(r.held(m).Close())
+		r.Check(r.Srv.SetCounter(dir, 1<<31-1<<20))
 		for range 5 {
-			_, err := m.Acquire(r.ctx)
+			_, err := m.Acquire(r.Ctx)
 			if !errors.Is(err, recipes.ErrSequenceExhausted) {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(time.Second)
-		n, _ := r.srv.Node(dir)
+		n, _ := r.Srv.Node(dir)
 		if used := n.Counter - (1<<31 - 1<<20); used != 1 {
 			t.Errorf("five refusals used %d numbers", used)
 		}
-		r.check(r.srv.Delete(dir))
-		r.check(r.held(m).Close())
+		r.Check(r.Srv.Delete(dir))
+		r.Check(r.held(m).Close())
 	})
 }
 
@@ -170,23 +171,23 @@ func TestRefusalUsesNoNumbers(t *testing.T) {
 func TestRefusedReleaseIsMadeGood(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		h := r.held(r.mutex(r.connect("a")))
-		next := acquire(r.within(20*time.Minute), r.mutex(r.connect("b")))
+		h := r.held(r.mutex(r.Connect("a")))
+		next := acquire(r.Within(20*time.Minute), r.mutex(r.Connect("b")))
 		time.Sleep(time.Second)
-		admin := r.connect("admin")
-		_, err := admin.SetACL(r.ctx, dir, zk.WorldACL(zk.PermAll&^zk.PermDelete), client.AnyVersion)
-		r.check(err)
-		wantErr(t, h.Release(r.ctx), zk.ErrNoAuth)
+		admin := r.Connect("admin")
+		_, err := admin.SetACL(r.Ctx, dir, zk.WorldACL(zk.PermAll&^zk.PermDelete), client.AnyVersion)
+		r.Check(err)
+		testrig.WantErr(t, h.Release(r.Ctx), zk.ErrNoAuth)
 		time.Sleep(10 * time.Minute)
 		began := time.Now()
-		_, err = admin.SetACL(r.ctx, dir, zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = admin.SetACL(r.Ctx, dir, zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		res := <-next
-		r.check(res.err)
+		r.Check(res.err)
 		if took := time.Since(began); took > 5*time.Second {
 			r.Errorf("handed over %v after the right was given", took)
 		}
-		r.check(res.hold.Close())
+		r.Check(res.hold.Close())
 		r.empty()
 	})
 }

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -28,16 +28,12 @@ func strangersOn(t *testing.T, f func(*rig), versions ...zktest.Version) {
 	for _, v := range versions {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				r := &rig{T: t, ctx: ctx, srv: zktest.NewServer(t, zktest.WithVersion(v),
-					zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))}
+			bubbleWith(t, func(r *rig) {
 				for _, d := range []string{dir, poolQueue, poolLeases, "/rw"} {
-					r.check(r.srv.Create(d, nil))
+					r.Check(r.Srv.Create(d, nil))
 				}
 				f(r)
-			})
+			}, zktest.WithVersion(v))
 		})
 	}
 }
@@ -45,7 +41,7 @@ func strangersOn(t *testing.T, f func(*rig), versions ...zktest.Version) {
 // stranger is a client with an identity of its own, and the ACL of its nodes.
 func (r *rig) stranger(name string) (*client.Client, recipes.NodeOption) {
 	r.Helper()
-	return r.connect(name, client.WithAuth("digest", name+":"+name)), recipes.WithNodeACL(zk.AuthACL(zk.PermAll)...)
+	return r.Connect(name, client.WithAuth("digest", name+":"+name)), recipes.WithNodeACL(zk.AuthACL(zk.PermAll)...)
 }
 
 // A waiter behind a node that it may not read is granted in its turn. A release
@@ -59,25 +55,25 @@ func TestMutexBehindUnreadableNode(t *testing.T) {
 		for i := range n {
 			c, acl := r.stranger(name(i))
 			clients[i] = c
-			waits[i] = acquire(r.ctx, r.mutex(c, acl))
+			waits[i] = acquire(r.Ctx, r.mutex(c, acl))
 			time.Sleep(time.Second)
 		}
 		for i := range n {
 			got := <-waits[i]
-			r.check(got.err)
+			r.Check(got.err)
 			for _, w := range waits[i+1:] {
 				if len(w) != 0 {
 					r.Fatalf("%d holds, and one behind it", i)
 				}
 			}
 			if i%2 == 0 {
-				r.check(got.hold.Release(r.ctx))
+				r.Check(got.hold.Release(r.Ctx))
 			} else {
-				r.srv.ExpireSession(r.session(clients[i]))
+				r.Srv.ExpireSession(r.SessionID(clients[i]))
 			}
 		}
 		r.empty()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -88,16 +84,16 @@ func TestMutexBehindUnreadableNodeGivesUp(t *testing.T) {
 		a, acl := r.stranger("a")
 		h := r.held(r.mutex(a, acl))
 		b, acl := r.stranger("b")
-		_, err := r.mutex(b, acl).Acquire(r.within(time.Second))
-		wantErr(r.T, err, context.DeadlineExceeded)
+		_, err := r.mutex(b, acl).Acquire(r.Within(time.Second))
+		testrig.WantErr(r.T, err, context.DeadlineExceeded)
 		if !strings.Contains(fmt.Sprint(err), "waiting behind holder "+dir+"/_c_") {
 			r.Errorf("error %v", err)
 		}
-		waits := acquire(r.ctx, r.mutex(b, acl))
+		waits := acquire(r.Ctx, r.mutex(b, acl))
 		time.Sleep(time.Second)
-		r.srv.ExpireSession(r.session(b))
-		wantErr(r.T, (<-waits).err, client.ErrSessionLost)
-		r.check(h.Release(r.ctx))
+		r.Srv.ExpireSession(r.SessionID(b))
+		testrig.WantErr(r.T, (<-waits).err, client.ErrSessionLost)
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -109,7 +105,7 @@ func TestUnreadableContenders(t *testing.T) {
 		a, acl := r.stranger("a")
 		b, theirs := r.stranger("b")
 		h := r.held(r.mutex(a, acl))
-		_, err := r.mutex(b, theirs).TryAcquire(r.ctx)
+		_, err := r.mutex(b, theirs).TryAcquire(r.Ctx)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || !busy.Holder.Unreadable || busy.Holder.Path != h.Path() || !busy.Holder.Holder || busy.Holder.Age(time.Now()) != 0 {
 			r.Errorf("TryAcquire: %v", err)
@@ -117,17 +113,17 @@ func TestUnreadableContenders(t *testing.T) {
 		if text := fmt.Sprint(err); !strings.Contains(text, h.Path()) || !strings.Contains(text, "may not read") {
 			r.Errorf("error %q", text)
 		}
-		q, err := r.mutex(b, theirs).Queue(r.ctx)
-		r.check(err)
+		q, err := r.mutex(b, theirs).Queue(r.Ctx)
+		r.Check(err)
 		if len(q) != 1 || !q[0].Unreadable || !q[0].Holder || q[0].Session != 0 || q[0].Mode != recipes.ModeExclusive {
 			r.Errorf("Queue: %v", q)
 		}
-		q, err = r.mutex(a, acl).Queue(r.ctx)
-		r.check(err)
+		q, err = r.mutex(a, acl).Queue(r.Ctx)
+		r.Check(err)
 		if len(q) != 1 || q[0].Unreadable || q[0].Session == 0 {
 			r.Errorf("Queue of the holder: %v", q)
 		}
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }
 
@@ -138,28 +134,28 @@ func TestSemaphoreUnreadableLeases(t *testing.T) {
 		a, acl := r.stranger("a")
 		b, theirs := r.stranger("b")
 		mine, err := recipes.NewInterProcessSemaphoreV2(a, pool, 2, acl)
-		r.check(err)
+		r.Check(err)
 		other, err := recipes.NewInterProcessSemaphoreV2(b, pool, 2, theirs)
-		r.check(err)
+		r.Check(err)
 		first, second := r.lease(mine, 1), r.lease(mine, 1)
-		_, err = other.TryAcquire(r.ctx, 1)
+		_, err = other.TryAcquire(r.Ctx, 1)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || !busy.Holder.Unreadable || busy.Holder.Mode != recipes.ModeLease {
 			r.Errorf("TryAcquire: %v", err)
 		}
-		if q, err := other.Queue(r.ctx); err != nil || len(q) != 2 {
+		if q, err := other.Queue(r.Ctx); err != nil || len(q) != 2 {
 			r.Errorf("Queue: %v, %v", q, err)
 		}
-		waits := acquireLease(r.ctx, other, 1)
+		waits := acquireLease(r.Ctx, other, 1)
 		r.wantWaiting(waits)
-		r.check(first.Release(r.ctx))
+		r.Check(first.Release(r.Ctx))
 		got := <-waits
-		r.check(got.err)
-		_, err = mine.TryAcquire(r.ctx, 1) // one lease is its own, one it may not read
-		wantErr(r.T, err, recipes.ErrBusy)
-		r.check(second.Release(r.ctx))
-		r.check(got.lease.Release(r.ctx))
-		r.check(r.lease(other, 2).Close())
+		r.Check(got.err)
+		_, err = mine.TryAcquire(r.Ctx, 1) // one lease is its own, one it may not read
+		testrig.WantErr(r.T, err, recipes.ErrBusy)
+		r.Check(second.Release(r.Ctx))
+		r.Check(got.lease.Release(r.Ctx))
+		r.Check(r.lease(other, 2).Close())
 		r.drained()
 	})
 }
@@ -171,17 +167,17 @@ func TestSemaphoreLeaseBecomesReadable(t *testing.T) {
 	strangersOn(t, func(r *rig) {
 		a, _ := r.stranger("a")
 		b, theirs := r.stranger("b")
-		made, err := a.Create(r.ctx, poolLeases+"/lease-", nil, client.Protected(), client.Sequential(), client.ACL(zk.AuthACL(zk.PermAll)...))
-		r.check(err)
+		made, err := a.Create(r.Ctx, poolLeases+"/lease-", nil, client.Protected(), client.Sequential(), client.ACL(zk.AuthACL(zk.PermAll)...))
+		r.Check(err)
 		s, err := recipes.NewInterProcessSemaphoreV2(b, pool, 1, theirs)
-		r.check(err)
-		_, err = s.TryAcquire(r.ctx, 1)
-		wantErr(r.T, err, recipes.ErrBusy)
-		_, err = a.SetACL(r.ctx, made, zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
-		l, err := s.TryAcquire(r.ctx, 1)
-		r.check(err)
-		r.check(l.Release(r.ctx))
+		r.Check(err)
+		_, err = s.TryAcquire(r.Ctx, 1)
+		testrig.WantErr(r.T, err, recipes.ErrBusy)
+		_, err = a.SetACL(r.Ctx, made, zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
+		l, err := s.TryAcquire(r.Ctx, 1)
+		r.Check(err)
+		r.Check(l.Release(r.Ctx))
 	}, zktest.ZooKeeper384, zktest.ZooKeeper39)
 }
 
@@ -192,26 +188,26 @@ func TestRWLockUnreadableNodes(t *testing.T) {
 		a, acl := r.stranger("a")
 		b, theirs := r.stranger("b")
 		l, err := recipes.NewInterProcessReadWriteLock(a, "/rw", acl)
-		r.check(err)
+		r.Check(err)
 		other, err := recipes.NewInterProcessReadWriteLock(b, "/rw", theirs)
-		r.check(err)
-		read, err := l.ReadLock().Acquire(r.ctx)
-		r.check(err)
-		shared, err := other.ReadLock().Acquire(r.ctx)
-		r.check(err)
-		r.check(shared.Release(r.ctx))
+		r.Check(err)
+		read, err := l.ReadLock().Acquire(r.Ctx)
+		r.Check(err)
+		shared, err := other.ReadLock().Acquire(r.Ctx)
+		r.Check(err)
+		r.Check(shared.Release(r.Ctx))
 		granted := make(chan *recipes.WriteHold, 1)
 		go func() {
-			h, err := other.WriteLock().Acquire(r.ctx)
-			r.check(err)
+			h, err := other.WriteLock().Acquire(r.Ctx)
+			r.Check(err)
 			granted <- h
 		}()
 		time.Sleep(time.Second)
 		if len(granted) != 0 {
 			r.Error("a writer beside a reader")
 		}
-		r.check(read.Release(r.ctx))
-		r.check((<-granted).Release(r.ctx))
+		r.Check(read.Release(r.Ctx))
+		r.Check((<-granted).Release(r.Ctx))
 	})
 }
 
@@ -220,20 +216,20 @@ func TestRWLockUnreadableNodes(t *testing.T) {
 func TestTryAcquireBesideAnUnreadableHolderOfNoNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		m := r.mutex(r.connect("a"), recipes.WithMaxContenders(1), recipes.WithNodeACL(zk.WorldACL(zk.PermDelete)...))
-		r.check(r.srv.Create("/locks", nil))
-		r.check(r.srv.Create(dir, nil))
+		m := r.mutex(r.Connect("a"), recipes.WithMaxContenders(1), recipes.WithNodeACL(zk.WorldACL(zk.PermDelete)...))
+		r.Check(r.Srv.Create("/locks", nil))
+		r.Check(r.Srv.Create(dir, nil))
 		h := r.held(m)
 		time.Sleep(time.Second)
-		r.check(r.srv.Delete(h.Path()))
-		r.srv.ResetCounts()
-		next, err := m.TryAcquire(r.ctx)
-		r.check(err)
-		if n := r.srv.Count(zktest.OpGetChildren2); n > 10 {
+		r.Check(r.Srv.Delete(h.Path()))
+		r.Srv.ResetCounts()
+		next, err := m.TryAcquire(r.Ctx)
+		r.Check(err)
+		if n := r.Srv.Count(zktest.OpGetChildren2); n > 10 {
 			t.Errorf("%d lists", n)
 		}
-		r.check(next.Close())
-		wantErr(t, h.Close(), recipes.ErrLost)
+		r.Check(next.Close())
+		testrig.WantErr(t, h.Close(), recipes.ErrLost)
 		r.empty()
 	})
 }

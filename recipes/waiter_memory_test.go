@@ -14,9 +14,9 @@ import (
 func TestWaiterMemory(t *testing.T) { //nolint:paralleltest // it reads the heap of the process
 	bubble(t, func(r *rig) {
 		const waiters = 4000
-		m := r.mutex(r.connect("a"))
+		m := r.mutex(r.Connect("a"))
 		h := r.held(m)
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		defer cancel()
 		before := heap()
 		var all sync.WaitGroup
@@ -36,7 +36,7 @@ func TestWaiterMemory(t *testing.T) { //nolint:paralleltest // it reads the heap
 		}
 		cancel()
 		all.Wait()
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 		r.empty()
 	})
 }

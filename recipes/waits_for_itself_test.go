@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // logged is a log that several goroutines write and the test reads.
@@ -74,13 +75,13 @@ func TestWaitsForItself(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
 					var log logged
-					outer, inner := pair(r, r.connect("a", log.option()))
-					hold, err := outer(r.ctx)
-					r.check(err)
-					ctx, cancel := context.WithCancel(context.WithoutCancel(r.ctx)) // without a deadline
+					outer, inner := pair(r, r.Connect("a", log.option()))
+					hold, err := outer(r.Ctx)
+					r.Check(err)
+					ctx, cancel := context.WithCancel(context.WithoutCancel(r.Ctx)) // without a deadline
 					defer cancel()
 					if between {
-						other, _ := pair(r, r.connect("b"))
+						other, _ := pair(r, r.Connect("b"))
 						go func() {
 							if h, err := other(ctx); err == nil {
 								_ = h.Close()
@@ -93,7 +94,7 @@ func TestWaitsForItself(t *testing.T) {
 						_, err := inner(ctx)
 						done <- err
 					}()
-					time.Sleep(sessionTimeout - time.Second)
+					time.Sleep(testrig.SessionTimeout - time.Second)
 					if early := log.suspicions(); len(early) != 0 {
 						r.Errorf("early: %v", early)
 					}
@@ -108,8 +109,8 @@ func TestWaitsForItself(t *testing.T) {
 						r.Errorf("want one warning that names %s and the remedy: %q", node, all)
 					}
 					cancel()
-					wantErr(t, <-done, context.Canceled)
-					r.check(hold.Close())
+					testrig.WantErr(t, <-done, context.Canceled)
+					r.Check(hold.Close())
 				})
 			})
 		}
@@ -118,7 +119,7 @@ func TestWaitsForItself(t *testing.T) {
 
 // crowd holds for d, as one of n goroutines that each do so a number of times.
 func (r *rig) crowd(n, times int, d time.Duration, acquire func(context.Context) (io.Closer, error)) {
-	ctx := context.WithoutCancel(r.ctx)
+	ctx := context.WithoutCancel(r.Ctx)
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
@@ -129,7 +130,7 @@ func (r *rig) crowd(n, times int, d time.Duration, acquire func(context.Context)
 					return
 				}
 				time.Sleep(d)
-				r.check(h.Close())
+				r.Check(h.Close())
 			}
 		})
 	}
@@ -146,12 +147,12 @@ func TestWaitsForOthers(t *testing.T) {
 		hold              time.Duration
 		most              int
 	}{
-		{40, 5, sessionTimeout / 3, 0},
-		{3, 30, 4 * sessionTimeout, 4},
+		{40, 5, testrig.SessionTimeout / 3, 0},
+		{3, 30, 4 * testrig.SessionTimeout, 4},
 	} {
 		bubble(t, func(r *rig) {
 			var log logged
-			m := r.mutex(r.connect("a", log.option()))
+			m := r.mutex(r.Connect("a", log.option()))
 			r.crowd(tt.goroutines, tt.times, tt.hold, as(m.Acquire))
 			if all := log.suspicions(); len(all) > tt.most {
 				r.Errorf("%d goroutines, holds of %v: %d warnings, want %d at most: %v", tt.goroutines, tt.hold, len(all), tt.most, all)
@@ -166,14 +167,14 @@ func TestWaitsForItselfOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var log logged
-		m := r.mutex(r.connect("a", log.option()))
+		m := r.mutex(r.Connect("a", log.option()))
 		h := r.held(m)
-		_, err := m.Acquire(r.within(time.Minute))
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err := m.Acquire(r.Within(time.Minute))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if all := log.suspicions(); len(all) != 0 || !strings.Contains(err.Error(), "pass its context to the acquire") {
 			r.Errorf("with a deadline: %v, %v", all, err)
 		}
-		ctx, cancel := context.WithCancel(context.WithoutCancel(r.ctx))
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Ctx))
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
@@ -188,6 +189,6 @@ func TestWaitsForItselfOnce(t *testing.T) {
 		}
 		cancel()
 		wg.Wait()
-		r.check(h.Release(r.ctx))
+		r.Check(h.Release(r.Ctx))
 	})
 }

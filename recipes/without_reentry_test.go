@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,46 +16,46 @@ import (
 func TestWithoutReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		alone, again := r.mutex(c, recipes.WithoutReentry()), r.mutex(c)
 		for holder, held := range map[*recipes.InterProcessMutex][]*recipes.InterProcessMutex{alone: {alone, again}, again: {alone}} {
 			h := r.held(holder)
-			r.srv.ResetCounts()
+			r.Srv.ResetCounts()
 			for _, m := range held {
 				for _, acquire := range []func(context.Context) (*recipes.Hold, error){m.Acquire, m.TryAcquire} {
 					begun := time.Now()
 					_, err := acquire(h.Context())
-					if wantErr(t, err, recipes.ErrWouldDeadlock); time.Since(begun) > 0 {
+					if testrig.WantErr(t, err, recipes.ErrWouldDeadlock); time.Since(begun) > 0 {
 						t.Errorf("after %v", time.Since(begun))
 					}
 				}
-				wantErr(t, m.Do(h.Context(), func(context.Context, *recipes.Hold) error { panic("run") }), recipes.ErrWouldDeadlock)
+				testrig.WantErr(t, m.Do(h.Context(), func(context.Context, *recipes.Hold) error { panic("run") }), recipes.ErrWouldDeadlock)
 			}
 			multi, err := recipes.NewInterProcessMultiLock(alone)
-			r.check(err)
+			r.Check(err)
 			_, err = multi.Acquire(h.Context())
-			wantErr(t, err, recipes.ErrWouldDeadlock)
-			if r.srv.Count(zktest.OpCreate) != 0 {
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+			if r.Srv.Count(zktest.OpCreate) != 0 {
 				t.Error("made a node")
 			}
 			// Another goroutine waits, and gets the lock after the release, also with
 			// the context of the hold that is over.
-			waits := acquire(r.ctx, alone)
+			waits := acquire(r.Ctx, alone)
 			time.Sleep(time.Second)
-			r.check(h.Release(r.ctx))
+			r.Check(h.Release(r.Ctx))
 			res := <-waits
-			r.check(res.err)
-			r.check(res.hold.Release(r.ctx))
+			r.Check(res.err)
+			r.Check(res.hold.Release(r.Ctx))
 			past, err := alone.Acquire(context.WithoutCancel(h.Context()))
-			r.check(err)
-			r.check(past.Release(r.ctx))
+			r.Check(err)
+			r.Check(past.Release(r.Ctx))
 		}
 		h := r.held(alone)
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		<-h.Context().Done()
 		_, err := alone.Acquire(context.WithoutCancel(h.Context()))
-		wantErr(t, err, recipes.ErrLost) // as with re-entry
-		wantErr(t, h.Release(r.ctx), recipes.ErrLost)
+		testrig.WantErr(t, err, recipes.ErrLost) // as with re-entry
+		testrig.WantErr(t, h.Release(r.Ctx), recipes.ErrLost)
 		r.empty()
 	})
 }
@@ -64,7 +65,7 @@ func TestWithoutReentry(t *testing.T) {
 func TestWithoutReentryExcludesWorkers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		leader := r.on("/leader", c)
 		m := r.mutex(c, recipes.WithoutReentry())
 		var all sync.WaitGroup
@@ -81,13 +82,13 @@ func TestWithoutReentryExcludesWorkers(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				inside--
-				if err := h.Release(r.ctx); err != nil {
+				if err := h.Release(r.Ctx); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		r.check(leader.Release(r.ctx))
+		r.Check(leader.Release(r.Ctx))
 		r.empty()
 	})
 }
@@ -97,44 +98,44 @@ func TestWithoutReentryExcludesWorkers(t *testing.T) {
 func TestWithoutReentryReadersAndWriters(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		l := r.rw(c, recipes.WithoutReentry())
-		first, err := l.ReadLock().Acquire(r.ctx)
-		r.check(err)
+		first, err := l.ReadLock().Acquire(r.Ctx)
+		r.Check(err)
 		second, err := l.ReadLock().Acquire(first.Context())
-		r.check(err)
+		r.Check(err)
 		if line := r.rwLine(); len(line) != 2 || first.Path() == second.Path() || second.FencingToken() <= first.FencingToken() {
 			t.Errorf("line %v, tokens %d, %d", line, first.FencingToken(), second.FencingToken())
 		}
 		_, err = l.WriteLock().Acquire(second.Context())
-		wantErr(t, err, recipes.ErrWouldDeadlock)
-		writer := rwWaits(r.ctx, r.rw(r.connect("b")), true)
+		testrig.WantErr(t, err, recipes.ErrWouldDeadlock)
+		writer := rwWaits(r.Ctx, r.rw(r.Connect("b")), true)
 		r.rwWaiting(writer, "a writer")
 		for name, acquire := range map[string]func(context.Context) (*recipes.Hold, error){"acquire": l.ReadLock().Acquire} {
 			begun := time.Now()
 			if _, err = acquire(first.Context()); time.Since(begun) > time.Second {
 				t.Errorf("%s took %v", name, time.Since(begun))
 			}
-			wantErr(t, err, recipes.ErrWouldDeadlock) // behind a writer that waits for the caller
+			testrig.WantErr(t, err, recipes.ErrWouldDeadlock) // behind a writer that waits for the caller
 		}
 		_, err = l.ReadLock().TryAcquire(first.Context())
-		wantErr(t, err, recipes.ErrBusy)
-		r.check(first.Release(r.ctx))
-		r.check(second.Release(r.ctx))
-		r.check(r.rwGranted(writer, "the writer").Release(r.ctx))
+		testrig.WantErr(t, err, recipes.ErrBusy)
+		r.Check(first.Release(r.Ctx))
+		r.Check(second.Release(r.Ctx))
+		r.Check(r.rwGranted(writer, "the writer").Release(r.Ctx))
 
-		w, err := l.WriteLock().Acquire(r.ctx)
-		r.check(err)
+		w, err := l.WriteLock().Acquire(r.Ctx)
+		r.Check(err)
 		for _, half := range []func(context.Context) error{
 			func(ctx context.Context) error { _, err := l.ReadLock().Acquire(ctx); return err },
 			func(ctx context.Context) error { _, err := l.ReadLock().TryAcquire(ctx); return err },
 			func(ctx context.Context) error { _, err := l.WriteLock().Acquire(ctx); return err },
 		} {
-			wantErr(t, half(w.Context()), recipes.ErrWouldDeadlock)
+			testrig.WantErr(t, half(w.Context()), recipes.ErrWouldDeadlock)
 		}
-		read, err := w.Downgrade(r.ctx) // which is asked for by name
-		r.check(err)
-		r.check(read.Release(r.ctx))
+		read, err := w.Downgrade(r.Ctx) // which is asked for by name
+		r.Check(err)
+		r.Check(read.Release(r.Ctx))
 		r.rwEmpty()
 	})
 }

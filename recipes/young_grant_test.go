@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,28 +18,28 @@ func TestNodeDeletedBeforeTheHold(t *testing.T) {
 	t.Parallel()
 	late := func(r *rig, path string, acquire func(context.Context) error) error {
 		for _, p := range []string{"/leaders", leaders, "/locks", dir} {
-			_ = r.srv.Create(p, nil) // with its parents
+			_ = r.Srv.Create(p, nil) // with its parents
 		}
-		unknown := r.srv.Fail(zktest.Match{Client: "a", Op: zktest.OpGetData, PathPrefix: "/keeper", Times: zktest.Always}, zktest.CodeSessionMoved)
+		unknown := r.Srv.Fail(zktest.Match{Client: "a", Op: zktest.OpGetData, PathPrefix: "/keeper", Times: zktest.Always}, zktest.CodeSessionMoved)
 		done := make(chan error, 1)
-		go func() { done <- acquire(r.ctx) }()
+		go func() { done <- acquire(r.Ctx) }()
 		time.Sleep(100 * time.Millisecond) // the node is watched
-		r.check(r.srv.Delete(path + "/" + r.srv.Children(path)[0]))
+		r.Check(r.Srv.Delete(path + "/" + r.Srv.Children(path)[0]))
 		time.Sleep(100 * time.Millisecond)
 		unknown.Remove()
 		return <-done
 	}
 	bubble(t, func(r *rig) {
-		r.check(late(r, leaders, func(ctx context.Context) error {
-			return r.latch(r.connect("a"), "a").Do(ctx, func(context.Context, *recipes.Term) error { return nil })
+		r.Check(late(r, leaders, func(ctx context.Context) error {
+			return r.latch(r.Connect("a"), "a").Do(ctx, func(context.Context, *recipes.Term) error { return nil })
 		}))
 	})
 	bubble(t, func(r *rig) {
 		err := late(r, dir, func(ctx context.Context) error {
-			_, err := r.mutex(r.connect("a")).Acquire(ctx)
+			_, err := r.mutex(r.Connect("a")).Acquire(ctx)
 			return err
 		})
-		wantErr(t, err, recipes.ErrNodeDeleted)
-		wantNoErr(t, err, recipes.ErrLost)
+		testrig.WantErr(t, err, recipes.ErrNodeDeleted)
+		testrig.WantNoErr(t, err, recipes.ErrLost)
 	})
 }

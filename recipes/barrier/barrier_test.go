@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,7 +16,7 @@ const gate = "/gates/g"
 func (r *rig) gate(c *client.Client) *barrier.DistributedBarrier {
 	r.Helper()
 	b, err := barrier.NewDistributedBarrier(c, gate)
-	r.check(err)
+	r.Check(err)
 	return b
 }
 
@@ -32,27 +33,25 @@ func (r *rig) wait(ctx context.Context, b *barrier.DistributedBarrier) <-chan er
 func TestBarrier(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.gate(r.connect("a", client.WithDefaultData([]byte("me")))), r.gate(r.connect("b"))
-		r.gone(r.wait(r.ctx, a))
-		r.check(a.Remove(r.ctx))
+		a, b := r.gate(r.Connect("a", client.WithDefaultData([]byte("me")))), r.gate(r.Connect("b"))
+		r.gone(r.wait(r.Ctx, a))
+		r.Check(a.Remove(r.Ctx))
 		for range 2 {
-			r.check(a.Set(r.ctx))
-			r.check(b.Set(r.ctx))
-			node, there := r.srv.Node(gate)
+			r.Check(a.Set(r.Ctx))
+			r.Check(b.Set(r.Ctx))
+			node, there := r.Srv.Node(gate)
 			if !there || node.Stat.EphemeralOwner != 0 || string(node.Data) != "me" {
 				r.Errorf("%v, %+v", there, node)
 			}
-			wantErr(t, a.Wait(r.within(time.Second)), context.DeadlineExceeded)
-			all := []<-chan error{r.wait(r.ctx, a), r.wait(r.ctx, b), r.wait(r.ctx, b)}
+			testrig.WantErr(t, a.Wait(r.Within(time.Second)), context.DeadlineExceeded)
+			all := []<-chan error{r.wait(r.Ctx, a), r.wait(r.Ctx, b), r.wait(r.Ctx, b)}
 			waiting(r, all[0])
 			waiting(r, all[2])
-			r.check(b.Remove(r.ctx))
+			r.Check(b.Remove(r.Ctx))
 			r.gone(all...)
 		}
 		time.Sleep(5 * time.Second)
-		if n := r.srv.WatchCount(); n != 0 { // CURATOR-654
-			r.Errorf("%d watches left", n)
-		}
+		r.WantNoWatch() // CURATOR-654
 	})
 }
 
@@ -61,24 +60,24 @@ func TestBarrier(t *testing.T) {
 func TestBarrierOverFaults(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.gate(r.connect("a")), r.gate(r.connect("b"))
-		r.check(b.Set(r.ctx))
-		all := []<-chan error{r.wait(r.ctx, a), r.wait(r.ctx, b)}
-		r.srv.Stop()
-		wantErr(t, a.Wait(r.within(time.Second)), context.DeadlineExceeded)
+		a, b := r.gate(r.Connect("a")), r.gate(r.Connect("b"))
+		r.Check(b.Set(r.Ctx))
+		all := []<-chan error{r.wait(r.Ctx, a), r.wait(r.Ctx, b)}
+		r.Srv.Stop()
+		testrig.WantErr(t, a.Wait(r.Within(time.Second)), context.DeadlineExceeded)
 		waiting(r, all[0])
-		r.srv.Resume()
+		r.Srv.Resume()
 		waiting(r, all[0])
-		r.srv.Client("a").ExpireSession()
+		r.Srv.Client("a").ExpireSession()
 		waiting(r, all[0])
 		// Removed and set again while the waiter is cut off: there was a moment without it.
-		r.srv.Client("a").Partition()
-		r.check(b.Remove(r.ctx))
-		r.check(b.Set(r.ctx))
+		r.Srv.Client("a").Partition()
+		r.Check(b.Remove(r.Ctx))
+		r.Check(b.Set(r.Ctx))
 		r.gone(all[1])
-		r.srv.Client("a").Heal()
+		r.Srv.Client("a").Heal()
 		r.gone(all[0])
-		r.check(b.Remove(r.ctx))
+		r.Check(b.Remove(r.Ctx))
 	})
 }
 
@@ -86,32 +85,32 @@ func TestBarrierOverFaults(t *testing.T) {
 func TestBarrierAnswerLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.gate(r.connect("a")), r.gate(r.connect("b"))
+		a, b := r.gate(r.Connect("a")), r.gate(r.Connect("b"))
 		for step := 1; step <= 4; step++ {
-			rule := r.srv.LoseReply(zktest.Match{Client: "a", Nth: step, PathPrefix: "/gates"})
-			r.check(a.Set(r.ctx))
-			if _, there := r.srv.Node(gate); !there {
+			rule := r.Srv.LoseReply(zktest.Match{Client: "a", Nth: step, PathPrefix: "/gates"})
+			r.Check(a.Set(r.Ctx))
+			if _, there := r.Srv.Node(gate); !there {
 				r.Errorf("%d: not set", step)
 			}
 			rule.Remove()
-			rule = r.srv.LoseReply(zktest.Match{Client: "a", Nth: step, PathPrefix: "/gates"})
-			r.check(a.Remove(r.ctx))
-			if _, there := r.srv.Node(gate); there {
+			rule = r.Srv.LoseReply(zktest.Match{Client: "a", Nth: step, PathPrefix: "/gates"})
+			r.Check(a.Remove(r.Ctx))
+			if _, there := r.Srv.Node(gate); there {
 				r.Errorf("%d: not removed", step)
 			}
 			rule.Remove()
 		}
 		// What another client sets after the lost answer stays.
-		r.check(a.Set(r.ctx))
-		rule := r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: "/gates"}, func(context.Context, zktest.Request) {
-			r.srv.Client("a").Cut()
-			r.check(r.srv.Create(gate, nil))
+		r.Check(a.Set(r.Ctx))
+		rule := r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: "/gates"}, func(context.Context, zktest.Request) {
+			r.Srv.Client("a").Cut()
+			r.Check(r.Srv.Create(gate, nil))
 		})
-		r.check(a.Remove(r.ctx))
-		if _, there := r.srv.Node(gate); !there || rule.Fired() != 1 {
+		r.Check(a.Remove(r.Ctx))
+		if _, there := r.Srv.Node(gate); !there || rule.Fired() != 1 {
 			r.Errorf("there: %v, fired: %d", there, rule.Fired())
 		}
-		r.check(b.Remove(r.ctx))
+		r.Check(b.Remove(r.Ctx))
 	})
 }
 
@@ -119,17 +118,17 @@ func TestBarrierAnswerLost(t *testing.T) {
 func TestBarrierNoRight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.gate(r.connect("a"))
+		a := r.gate(r.Connect("a"))
 		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpMulti} {
-			r.srv.Fail(zktest.Match{Client: "a", Op: op, Path: gate}, zktest.CodeNoAuth)
+			r.Srv.Fail(zktest.Match{Client: "a", Op: op, Path: gate}, zktest.CodeNoAuth)
 		}
-		wantErr(t, a.Set(r.ctx), client.ErrNoAuth)
-		r.check(a.Set(r.ctx))
-		wantErr(t, a.Remove(r.ctx), client.ErrNoAuth)
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: zktest.Always, Path: gate}, zktest.CodeNoAuth)
-		one := r.wait(r.ctx, a)
+		testrig.WantErr(t, a.Set(r.Ctx), client.ErrNoAuth)
+		r.Check(a.Set(r.Ctx))
+		testrig.WantErr(t, a.Remove(r.Ctx), client.ErrNoAuth)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: zktest.Always, Path: gate}, zktest.CodeNoAuth)
+		one := r.wait(r.Ctx, a)
 		waiting(r, one)
-		r.check(a.Remove(r.ctx))
+		r.Check(a.Remove(r.Ctx))
 		r.gone(one)
 	})
 }
@@ -154,7 +153,7 @@ func TestBarrierOnLaggingServer(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		wantErr(t, wait.Wait(ctx), context.DeadlineExceeded)
+		testrig.WantErr(t, wait.Wait(ctx), context.DeadlineExceeded)
 	})
 }
 
@@ -163,12 +162,12 @@ func TestBarrierPulse(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		bubble(t, func(r *rig) {
-			a, b := r.gate(r.connect("a")), r.gate(r.connect("b"))
-			r.check(a.Set(r.ctx))
-			done := r.wait(r.ctx, b)
+			a, b := r.gate(r.Connect("a")), r.gate(r.Connect("b"))
+			r.Check(a.Set(r.Ctx))
+			done := r.wait(r.Ctx, b)
 			time.Sleep(time.Second + time.Duration(i)*time.Microsecond)
-			r.check(a.Remove(r.ctx))
-			r.check(a.Set(r.ctx))
+			r.Check(a.Remove(r.Ctx))
+			r.Check(a.Set(r.Ctx))
 			r.gone(done)
 		})
 	}

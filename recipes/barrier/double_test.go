@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -24,7 +25,7 @@ func TestTogether(t *testing.T) {
 		bubble(t, func(r *rig) {
 			var cs []*client.Client
 			for i := range clients {
-				cs = append(cs, r.connect(fmt.Sprint("c", i)))
+				cs = append(cs, r.Connect(fmt.Sprint("c", i)))
 			}
 			for range 3 { // again and again
 				var all []<-chan entered
@@ -33,25 +34,25 @@ func TestTogether(t *testing.T) {
 						r.standing(4)
 						waiting(r, all[0])
 					}
-					all = append(all, r.enter(r.ctx, r.double(cs[i%clients], 5)))
+					all = append(all, r.enter(r.Ctx, r.double(cs[i%clients], 5)))
 				}
 				ms := r.inside(all...)
 				r.layout(5)
 				var left []<-chan error
 				for i, m := range ms {
-					r.check(m.Err())
+					r.Check(m.Err())
 					if i == 4 {
 						waiting(r, left[0])
-						if len(r.srv.Children(path)) > 3 { // the lowest, the one inside, ready
-							r.Errorf("nodes %v", r.srv.Children(path))
+						if len(r.Srv.Children(path)) > 3 { // the lowest, the one inside, ready
+							r.Errorf("nodes %v", r.Srv.Children(path))
 						}
 					}
-					left = append(left, r.leave(r.ctx, m))
+					left = append(left, r.leave(r.Ctx, m))
 				}
 				r.gone(left...)
 				r.clean()
-				wantErr(t, ms[0].Err(), barrier.ErrLeft)
-				wantErr(t, ms[0].Leave(r.ctx), barrier.ErrLeft)
+				testrig.WantErr(t, ms[0].Err(), barrier.ErrLeft)
+				testrig.WantErr(t, ms[0].Leave(r.Ctx), barrier.ErrLeft)
 			}
 		})
 	}
@@ -62,8 +63,8 @@ func (r *rig) layout(n int) {
 	r.Helper()
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	seen := 0
-	for _, name := range r.srv.Children(path) {
-		node, _ := r.srv.Node(path + "/" + name)
+	for _, name := range r.Srv.Children(path) {
+		node, _ := r.Srv.Node(path + "/" + name)
 		switch {
 		case name == "ready" && node.Stat.EphemeralOwner == 0:
 		case uuid.MatchString(name) && node.Stat.EphemeralOwner != 0:
@@ -86,20 +87,20 @@ func (r *rig) layout(n int) {
 func TestOverSubscribed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		b := r.double(c, 3)
 		var all []<-chan entered
 		for range 4 {
-			all = append(all, r.enter(r.ctx, b))
+			all = append(all, r.enter(r.Ctx, b))
 		}
 		ms := r.inside(all...)
-		ms = append(ms, r.inside(r.enter(r.ctx, b))...)
+		ms = append(ms, r.inside(r.enter(r.Ctx, b))...)
 		var left []<-chan error
 		for i, m := range ms {
 			if i == 4 {
 				waiting(r, left[0])
 			}
-			left = append(left, r.leave(r.ctx, m))
+			left = append(left, r.leave(r.Ctx, m))
 		}
 		r.gone(left...)
 		r.clean()
@@ -112,23 +113,23 @@ func TestOverSubscribed(t *testing.T) {
 func TestSpuriousWakeUps(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2)
-		first := r.enter(r.ctx, a)
+		a, b := r.double(r.Connect("a"), 2), r.double(r.Connect("b"), 2)
+		first := r.enter(r.Ctx, a)
 		for range 5 {
 			r.standing(1)
-			r.srv.Client("a").Cut()
-			r.check(r.srv.Create(path+"/note", nil))
+			r.Srv.Client("a").Cut()
+			r.Check(r.Srv.Create(path+"/note", nil))
 			waiting(r, first)
-			r.check(r.srv.Delete(path + "/note"))
+			r.Check(r.Srv.Delete(path + "/note"))
 		}
-		ms := r.inside(first, r.enter(r.ctx, b))
+		ms := r.inside(first, r.enter(r.Ctx, b))
 		// Nor does a member leave while the other is inside.
-		left := r.leave(r.ctx, ms[0])
+		left := r.leave(r.Ctx, ms[0])
 		for range 5 {
-			r.srv.Client("a").Cut()
+			r.Srv.Client("a").Cut()
 			waiting(r, left)
 		}
-		r.gone(left, r.leave(r.ctx, ms[1]))
+		r.gone(left, r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -137,23 +138,23 @@ func TestSpuriousWakeUps(t *testing.T) {
 func TestEnterOverSessions(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
-		first := r.enter(r.ctx, r.double(a, 2))
+		a, b := r.Connect("a"), r.Connect("b")
+		first := r.enter(r.Ctx, r.double(a, 2))
 		name := r.standing(1)[0]
 		for range 3 {
 			// The server still knows the old session while the client is in the next.
-			r.srv.Client("a").PartitionReplies()
-			s, err := a.Session(r.ctx)
-			r.check(err)
+			r.Srv.Client("a").PartitionReplies()
+			s, err := a.Session(r.Ctx)
+			r.Check(err)
 			<-s.Context().Done()
-			r.srv.Client("a").Heal()
+			r.Srv.Client("a").Heal()
 			waiting(r, first)
 			if now := r.standing(1); now[0] != name {
 				r.Errorf("%s became %s", name, now[0])
 			}
 		}
-		ms := r.inside(first, r.enter(r.ctx, r.double(b, 2)))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		ms := r.inside(first, r.enter(r.Ctx, r.double(b, 2)))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -164,25 +165,25 @@ func TestAnswerLostAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {
 		bubble(t, func(r *rig) {
-			c, d := r.connect("a"), r.connect("b")
+			c, d := r.Connect("a"), r.Connect("b")
 			expire := func(when func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule) func(zktest.Match) *zktest.Rule {
 				return func(m zktest.Match) *zktest.Rule {
-					return when(m, func(_ context.Context, q zktest.Request) { r.srv.ExpireSession(q.Session) })
+					return when(m, func(_ context.Context, q zktest.Request) { r.Srv.ExpireSession(q.Session) })
 				}
 			}
 			fired := 0
 			for what, fault := range map[string]func(zktest.Match) *zktest.Rule{
-				"reply": r.srv.LoseReply, "request": r.srv.DropBefore,
-				"expire before": expire(r.srv.BeforeApply), "expire after": expire(r.srv.BeforeReply),
+				"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore,
+				"expire before": expire(r.Srv.BeforeApply), "expire after": expire(r.Srv.BeforeReply),
 			} {
 				for step := 1; step <= 12; step++ {
 					rule := fault(zktest.Match{Client: "a", Nth: step, PathPrefix: "/job"})
-					one := r.enter(r.ctx, r.double(c, 2, opts...))
+					one := r.enter(r.Ctx, r.double(c, 2, opts...))
 					waiting(r, one)
 					r.standing(1)
-					other := r.enter(r.ctx, r.double(d, 2, opts...))
+					other := r.enter(r.Ctx, r.double(d, 2, opts...))
 					ms := r.inside(one, other)
-					left, last := r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1])
+					left, last := r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1])
 					err := <-left
 					if err != nil && (!strings.HasPrefix(what, "expire") || !errors.Is(err, client.ErrSessionLost)) {
 						r.Errorf("%s %d: leave: %v", what, step, err)
@@ -205,21 +206,21 @@ func TestAnswerLostAtEveryStep(t *testing.T) {
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.double(r.connect("a"), 3), r.double(r.connect("b"), 3)
-		_, err := a.Enter(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		a, b := r.double(r.Connect("a"), 3), r.double(r.Connect("b"), 3)
+		_, err := a.Enter(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		w := (*barrier.WaitError)(nil)
 		if !errors.As(err, &w) || w.Stood != 1 || w.Members != 3 || !strings.Contains(err.Error(), "1 of 3 members") {
 			r.Errorf("%+v, %v", w, err)
 		}
 		r.clean()
-		_, err = a.Enter(cancelled(r.ctx))
+		_, err = a.Enter(cancelled(r.Ctx))
 		if !errors.As(err, &w) || w.Stood != -1 || strings.Contains(err.Error(), "0 of") {
 			r.Errorf("it has not looked, and says how many stood: %+v, %v", w, err)
 		}
-		first := r.enter(r.within(3*time.Second), a)
+		first := r.enter(r.Within(3*time.Second), a)
 		r.standing(1)
-		_, err = b.Enter(r.within(time.Second))
+		_, err = b.Enter(r.Within(time.Second))
 		if !errors.As(err, &w) || w.Stood != 2 {
 			r.Errorf("the one that came last: %+v, %v", w, err)
 		}
@@ -227,23 +228,23 @@ func TestGiveUp(t *testing.T) {
 			r.Errorf("the one that came first: %+v, %v", w, err)
 		}
 		r.clean()
-		two := []<-chan entered{r.enter(r.ctx, b), r.enter(r.ctx, b)}
+		two := []<-chan entered{r.enter(r.Ctx, b), r.enter(r.Ctx, b)}
 		r.standing(2)
-		_, err = a.Enter(cancelled(r.ctx))
-		wantErr(t, err, context.Canceled)
+		_, err = a.Enter(cancelled(r.Ctx))
+		testrig.WantErr(t, err, context.Canceled)
 		waiting(r, two[0])
-		ms := r.inside(append(two, r.enter(r.ctx, a))...)
+		ms := r.inside(append(two, r.enter(r.Ctx, a))...)
 
 		// So does the end of a Leave, whether the lowest gives up or another.
 		slices.SortFunc(ms, func(x, y *barrier.Member) int { return strings.Compare(x.Path(), y.Path()) })
 		for _, i := range []int{0, 2} {
-			err := ms[i].Leave(r.within(time.Second))
-			wantErr(t, err, context.DeadlineExceeded)
+			err := ms[i].Leave(r.Within(time.Second))
+			testrig.WantErr(t, err, context.DeadlineExceeded)
 			if !errors.As(err, &w) || !w.Leaving || w.Stood == 0 {
 				r.Errorf("%+v", w)
 			}
 		}
-		r.gone(r.leave(r.ctx, ms[1]))
+		r.gone(r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -259,15 +260,15 @@ func cancelled(ctx context.Context) context.Context {
 func TestGiveUpAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		b := r.double(c, 2)
 		for step := range 60 {
-			rule := r.srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: path})
-			_, err := b.Enter(r.within(time.Duration(step) * 150 * time.Microsecond))
-			wantErr(t, err, context.DeadlineExceeded)
+			rule := r.Srv.LoseReply(zktest.Match{Client: "a", Op: zktest.OpCreate, PathPrefix: path})
+			_, err := b.Enter(r.Within(time.Duration(step) * 150 * time.Microsecond))
+			testrig.WantErr(t, err, context.DeadlineExceeded)
 			rule.Remove()
-			_, err = b.Enter(r.within(3 * time.Second))
-			wantErr(t, err, context.DeadlineExceeded)
+			_, err = b.Enter(r.Within(3 * time.Second))
+			testrig.WantErr(t, err, context.DeadlineExceeded)
 			r.clean()
 		}
 	})
@@ -278,18 +279,18 @@ func TestStaleReady(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {
 		bubble(t, func(r *rig) {
-			c, d := r.connect("a"), r.connect("b")
-			r.inside(r.enter(r.ctx, r.double(c, 2, opts...)), r.enter(r.ctx, r.double(d, 2, opts...)))
-			r.srv.Client("a").ExpireSession()
-			r.srv.Client("b").ExpireSession()
-			time.Sleep(sessionTimeout)
-			if now := r.srv.Children(path); len(now) != 1 {
+			c, d := r.Connect("a"), r.Connect("b")
+			r.inside(r.enter(r.Ctx, r.double(c, 2, opts...)), r.enter(r.Ctx, r.double(d, 2, opts...)))
+			r.Srv.Client("a").ExpireSession()
+			r.Srv.Client("b").ExpireSession()
+			time.Sleep(testrig.SessionTimeout)
+			if now := r.Srv.Children(path); len(now) != 1 {
 				r.Fatalf("%v", now)
 			}
-			one := r.enter(r.ctx, r.double(c, 2, opts...))
+			one := r.enter(r.Ctx, r.double(c, 2, opts...))
 			waiting(r, one)
-			ms := r.inside(one, r.enter(r.ctx, r.double(d, 2, opts...)))
-			r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+			ms := r.inside(one, r.enter(r.Ctx, r.double(d, 2, opts...)))
+			r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 			r.clean()
 		})
 	}
@@ -300,16 +301,16 @@ func TestStaleReady(t *testing.T) {
 func TestStaleReadyReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/job", nil))
-		r.check(r.srv.Create(path, nil))
-		r.check(r.srv.Create(ready, nil))
-		rule := r.srv.BeforeApply(zktest.Match{Client: "a", Path: ready, Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(ready))
-			r.check(r.srv.Create(ready, nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/job", nil))
+		r.Check(r.Srv.Create(path, nil))
+		r.Check(r.Srv.Create(ready, nil))
+		rule := r.Srv.BeforeApply(zktest.Match{Client: "a", Path: ready, Op: zktest.OpMulti}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(ready))
+			r.Check(r.Srv.Create(ready, nil))
 		})
-		r.inside(r.enter(r.ctx, r.double(c, 2)))
-		if _, there := r.srv.Node(ready); !there {
+		r.inside(r.enter(r.Ctx, r.double(c, 2)))
+		if _, there := r.Srv.Node(ready); !there {
 			r.Error("the new ready node is gone")
 		}
 		if rule.Fired() != 1 {
@@ -324,12 +325,12 @@ func TestMemberDies(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, lowest := range []bool{true, false} {
-			cs := map[string]*client.Client{"a": r.connect("a"), "b": r.connect("b"), "c": r.connect("c")}
+			cs := map[string]*client.Client{"a": r.Connect("a"), "b": r.Connect("b"), "c": r.Connect("c")}
 			owner := map[*barrier.Member]string{}
 			var all []<-chan entered
 			names := []string{"a", "b", "c"}
 			for _, name := range names {
-				all = append(all, r.enter(r.ctx, r.double(cs[name], 3)))
+				all = append(all, r.enter(r.Ctx, r.double(cs[name], 3)))
 			}
 			ms := r.inside(all...)
 			for i, m := range ms {
@@ -341,25 +342,25 @@ func TestMemberDies(t *testing.T) {
 			}
 			dies := ms[0]
 			var told, seen time.Time
-			r.srv.OnCommit(func(c zktest.Commit) {
+			r.Srv.OnCommit(func(c zktest.Commit) {
 				if slices.Contains(c.Deleted, dies.Path()) {
 					seen = c.Time
 				}
 			})
-			left := []<-chan error{r.leave(r.ctx, ms[1]), r.leave(r.ctx, ms[2])}
+			left := []<-chan error{r.leave(r.Ctx, ms[1]), r.leave(r.Ctx, ms[2])}
 			waiting(r, left[0])
 			waiting(r, left[1])
-			r.srv.Client(owner[dies]).Partition()
+			r.Srv.Client(owner[dies]).Partition()
 			r.ended(dies)
 			told = time.Now()
 			r.gone(left...)
 			if !told.Before(seen) {
 				r.Errorf("told at %v, others saw it at %v", told, seen)
 			}
-			wantErr(t, context.Cause(dies.Context()), client.ErrLeaseExpired)
-			wantErr(t, dies.Leave(r.ctx), client.ErrLeaseExpired)
-			r.srv.Client(owner[dies]).Heal()
-			time.Sleep(3 * sessionTimeout)
+			testrig.WantErr(t, context.Cause(dies.Context()), client.ErrLeaseExpired)
+			testrig.WantErr(t, dies.Leave(r.Ctx), client.ErrLeaseExpired)
+			r.Srv.Client(owner[dies]).Heal()
+			time.Sleep(3 * testrig.SessionTimeout)
 			r.clean()
 		}
 	})
@@ -369,43 +370,43 @@ func TestMemberDies(t *testing.T) {
 func TestOperatorDeletes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, d := r.connect("a"), r.connect("b")
+		c, d := r.Connect("a"), r.Connect("b")
 		// The node of a member that waits: it is told.
-		one := r.enter(r.ctx, r.double(c, 2))
-		r.check(r.srv.Delete(path + "/" + r.standing(1)[0]))
-		wantErr(t, (<-one).err, barrier.ErrNodeDeleted)
+		one := r.enter(r.Ctx, r.double(c, 2))
+		r.Check(r.Srv.Delete(path + "/" + r.standing(1)[0]))
+		testrig.WantErr(t, (<-one).err, barrier.ErrNodeDeleted)
 		// With the directory as well: the next makes it again.
-		one = r.enter(r.ctx, r.double(c, 2))
-		r.check(r.srv.Delete(path + "/" + r.standing(1)[0]))
-		r.check(r.srv.Delete(path))
-		wantErr(t, (<-one).err, barrier.ErrNodeDeleted)
-		ms := r.inside(r.enter(r.ctx, r.double(c, 2)), r.enter(r.ctx, r.double(d, 2)))
+		one = r.enter(r.Ctx, r.double(c, 2))
+		r.Check(r.Srv.Delete(path + "/" + r.standing(1)[0]))
+		r.Check(r.Srv.Delete(path))
+		testrig.WantErr(t, (<-one).err, barrier.ErrNodeDeleted)
+		ms := r.inside(r.enter(r.Ctx, r.double(c, 2)), r.enter(r.Ctx, r.double(d, 2)))
 		// The ready node while members are inside: they leave as ever.
-		r.check(r.srv.Delete(ready))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.Check(r.Srv.Delete(ready))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 		// The node of a member inside: its context ends, the other leaves.
-		ms = r.inside(r.enter(r.ctx, r.double(c, 2)), r.enter(r.ctx, r.double(d, 2)))
-		r.check(r.srv.Delete(ms[0].Path()))
+		ms = r.inside(r.enter(r.Ctx, r.double(c, 2)), r.enter(r.Ctx, r.double(d, 2)))
+		r.Check(r.Srv.Delete(ms[0].Path()))
 		r.ended(ms[0])
-		wantErr(t, ms[0].Err(), barrier.ErrNodeDeleted)
-		wantErr(t, ms[0].Leave(r.ctx), barrier.ErrNodeDeleted)
-		r.gone(r.leave(r.ctx, ms[1]))
+		testrig.WantErr(t, ms[0].Err(), barrier.ErrNodeDeleted)
+		testrig.WantErr(t, ms[0].Leave(r.Ctx), barrier.ErrNodeDeleted)
+		r.gone(r.leave(r.Ctx, ms[1]))
 		r.clean()
 		// The ready node before a member has seen it: it has seen that it was made.
-		one = r.enter(r.ctx, r.double(c, 2))
+		one = r.enter(r.Ctx, r.double(c, 2))
 		r.standing(1)
-		rule := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(ready))
+		rule := r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(ready))
 		})
-		two := r.enter(r.ctx, r.double(d, 2))
+		two := r.enter(r.Ctx, r.double(d, 2))
 		ms = r.inside(two)
-		other := r.leave(r.ctx, ms[0])
+		other := r.leave(r.Ctx, ms[0])
 		ms = r.inside(one)
 		if rule.Fired() != 1 {
 			r.Error("nothing was tested")
 		}
-		r.gone(other, r.leave(r.ctx, ms[0]))
+		r.gone(other, r.leave(r.Ctx, ms[0]))
 		r.clean()
 	})
 }
@@ -414,11 +415,11 @@ func TestOperatorDeletes(t *testing.T) {
 func TestNoRight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, d := r.connect("a"), r.connect("b")
+		c, d := r.Connect("a"), r.Connect("b")
 		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetChildren2} {
-			rule := r.srv.Fail(zktest.Match{Client: "a", Op: op, PathPrefix: path, Times: zktest.Always}, zktest.CodeNoAuth)
-			_, err := r.double(c, 1).Enter(r.ctx)
-			wantErr(t, err, client.ErrNoAuth)
+			rule := r.Srv.Fail(zktest.Match{Client: "a", Op: op, PathPrefix: path, Times: zktest.Always}, zktest.CodeNoAuth)
+			_, err := r.double(c, 1).Enter(r.Ctx)
+			testrig.WantErr(t, err, client.ErrNoAuth)
 			if rule.Fired() == 0 {
 				r.Errorf("%v: nothing was tested", op)
 			}
@@ -426,26 +427,26 @@ func TestNoRight(t *testing.T) {
 			r.clean()
 		}
 		// No right to make the ready node.
-		rule := r.srv.Fail(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: path}, zktest.CodeNoAuth)
-		_, err := r.double(c, 1).Enter(r.ctx)
-		wantErr(t, err, client.ErrNoAuth)
+		rule := r.Srv.Fail(zktest.Match{Client: "a", Op: zktest.OpMulti, PathPrefix: path}, zktest.CodeNoAuth)
+		_, err := r.double(c, 1).Enter(r.Ctx)
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		if rule.Fired() != 1 {
 			r.Error("nothing was tested")
 		}
 		r.clean()
 		// No right to read: existence is no secret.
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, PathPrefix: path, Times: zktest.Always}, zktest.CodeNoAuth)
-		one := r.enter(r.ctx, r.double(c, 2))
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, PathPrefix: path, Times: zktest.Always}, zktest.CodeNoAuth)
+		one := r.enter(r.Ctx, r.double(c, 2))
 		waiting(r, one)
-		ms := r.inside(one, r.enter(r.ctx, r.double(d, 2)))
-		v, err := r.double(c, 2).View(r.ctx)
-		r.check(err)
+		ms := r.inside(one, r.enter(r.Ctx, r.double(d, 2)))
+		v, err := r.double(c, 2).View(r.Ctx)
+		r.Check(err)
 		if len(v.Members) != 2 || v.Members[0].Count != 0 || !v.Open {
 			r.Errorf("%+v", v)
 		}
-		left := r.leave(r.ctx, ms[0])
+		left := r.leave(r.Ctx, ms[0])
 		waiting(r, left)
-		r.gone(left, r.leave(r.ctx, ms[1]))
+		r.gone(left, r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }

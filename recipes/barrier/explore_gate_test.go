@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -79,7 +80,7 @@ func TestEveryShortProgramOfWaits(t *testing.T) {
 	var batch [][]string
 	flush := func() {
 		bubble(t, func(r *rig) {
-			clients := map[byte]*client.Client{'a': r.connect("a"), 'b': r.connect("b")}
+			clients := map[byte]*client.Client{'a': r.Connect("a"), 'b': r.Connect("b")}
 			for i, calls := range batch {
 				if err := playGate(r, clients, fmt.Sprint("/gate/", i), calls); err != nil {
 					r.Fatalf("program %q: %v", calls, err)
@@ -116,7 +117,7 @@ func playGate(r *rig, clients map[byte]*client.Client, path string, calls []stri
 	barriers := map[byte]*barrier.DistributedBarrier{}
 	for name, c := range clients {
 		b, err := barrier.NewDistributedBarrier(c, path)
-		r.check(err)
+		r.Check(err)
 		barriers[name] = b
 	}
 	var rule gateRule
@@ -127,22 +128,22 @@ func playGate(r *rig, clients map[byte]*client.Client, path string, calls []stri
 		rest := time.Second
 		switch call {
 		case "set":
-			r.check(barriers['a'].Set(r.ctx))
+			r.Check(barriers['a'].Set(r.Ctx))
 		case "remove":
-			r.check(barriers['a'].Remove(r.ctx))
+			r.Check(barriers['a'].Remove(r.Ctx))
 		case "pulse":
-			r.check(barriers['a'].Remove(r.ctx))
-			r.check(barriers['a'].Set(r.ctx))
+			r.Check(barriers['a'].Remove(r.Ctx))
+			r.Check(barriers['a'].Set(r.Ctx))
 		case "wait a", "wait b":
-			ctx, cancel := context.WithCancel(r.ctx)
+			ctx, cancel := context.WithCancel(r.Ctx)
 			result := make(chan error, 1)
 			done, cancels, at = append(done, result), append(cancels, cancel), append(at, shortWaits)
 			go func() { result <- barriers[call[5]].Wait(ctx) }() // ends with ctx
 		case "cancel 0", "cancel 1":
 			cancels[call[7]-'0']()
 		default:
-			r.srv.Client(call[5:]).ExpireSession()
-			rest = 2 * sessionTimeout
+			r.Srv.Client(call[5:]).ExpireSession()
+			rest = 2 * testrig.SessionTimeout
 		}
 		time.Sleep(rest)
 		synctest.Wait()
@@ -164,7 +165,7 @@ func playGate(r *rig, clients map[byte]*client.Client, path string, calls []stri
 		cancel()
 	}
 	time.Sleep(5 * time.Second) // watches are removed in the background
-	if n := r.srv.WatchCount(); n > 0 {
+	if n := r.Srv.WatchCount(); n > 0 {
 		return fmt.Errorf("%d watches left", n)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -108,7 +109,7 @@ func programText(p []shortCall) string {
 func playShort(t *testing.T, rounds bool, all [][]shortCall) {
 	t.Helper()
 	bubble(t, func(r *rig) {
-		clients := map[byte]*client.Client{'a': r.connect("a"), 'b': r.connect("b")}
+		clients := map[byte]*client.Client{'a': r.Connect("a"), 'b': r.Connect("b")}
 		for i, calls := range all {
 			w := &shortPlay{rig: r, path: fmt.Sprint("/short/", i), rule: shortRule{rounds: rounds}, barriers: map[byte]*barrier.DistributedDoubleBarrier{}}
 			for name, c := range clients {
@@ -148,7 +149,7 @@ func (w *shortPlay) barrier(c *client.Client) *barrier.DistributedDoubleBarrier 
 		opts = append(opts, barrier.WithRounds())
 	}
 	b, err := barrier.NewDistributedDoubleBarrier(c, w.path, 2, opts...)
-	w.check(err)
+	w.Check(err)
 	barrier.SetNames(b, func() string {
 		w.made++
 		return fmt.Sprintf("%08x-0000-8000-8000-000000000000", w.made)
@@ -166,8 +167,8 @@ func (w *shortPlay) play(calls []shortCall) error {
 		}
 	}
 	w.end()
-	left := slices.DeleteFunc(w.srv.Children(w.path), func(name string) bool { return name == "ready" })
-	if n := w.srv.WatchCount(); len(left) > 0 || n > 0 {
+	left := slices.DeleteFunc(w.Srv.Children(w.path), func(name string) bool { return name == "ready" })
+	if n := w.Srv.WatchCount(); len(left) > 0 || n > 0 {
 		return fmt.Errorf("left behind: %v, %d watches", left, n)
 	}
 	return nil
@@ -178,7 +179,7 @@ func (w *shortPlay) call(c shortCall) {
 	rest := time.Second
 	switch c.op {
 	case 'E':
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		a := &shortActor{done: make(chan error, 1), cancel: cancel}
 		w.members = append(w.members, a)
 		go func() { // ends with ctx
@@ -188,18 +189,18 @@ func (w *shortPlay) call(c shortCall) {
 		}()
 	case 'L':
 		a := w.members[c.who]
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		a.cancel, a.at = cancel, shortLeaves
 		go func() { a.done <- a.m.Leave(ctx) }() // ends with ctx
 	case 'C':
 		w.members[c.who].cancel()
 	case 'X':
 		a := w.members[c.who]
-		w.check(a.m.Close())
+		w.Check(a.m.Close())
 		a.at = shortFailed
 	case 'S':
-		w.srv.Client(string(c.client)).ExpireSession()
-		rest = 2 * sessionTimeout
+		w.Srv.Client(string(c.client)).ExpireSession()
+		rest = 2 * testrig.SessionTimeout
 	}
 	time.Sleep(rest)
 	synctest.Wait()
@@ -228,10 +229,10 @@ func (w *shortPlay) judge() error {
 			want = shortWaits
 		}
 		if a.at != want {
-			return fmt.Errorf("member %d %s, and by the rule it %s; nodes %v", i, shortPlaces[a.at], shortPlaces[want], w.srv.Children(w.path))
+			return fmt.Errorf("member %d %s, and by the rule it %s; nodes %v", i, shortPlaces[a.at], shortPlaces[want], w.Srv.Children(w.path))
 		}
 	}
-	nodes := w.srv.Children(w.path)
+	nodes := w.Srv.Children(w.path)
 	open := slices.Contains(nodes, "ready")
 	if open {
 		nodes = slices.DeleteFunc(nodes, func(name string) bool { return name == "ready" })
@@ -251,7 +252,7 @@ func (w *shortPlay) end() {
 	synctest.Wait()
 	for _, a := range w.members {
 		if a.m != nil {
-			w.check(a.m.Close())
+			w.Check(a.m.Close())
 		}
 	}
 	time.Sleep(time.Second)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -56,7 +57,7 @@ type fault struct {
 func lasting(name string, begin, end func(g *game, p *process)) fault {
 	return fault{name, func(g *game, p *process) {
 		begin(g, p)
-		time.Sleep(time.Duration(g.plan.Int64N(int64(3 * sessionTimeout / 2))))
+		time.Sleep(time.Duration(g.plan.Int64N(int64(3 * testrig.SessionTimeout / 2))))
 		end(g, p)
 	}}
 }
@@ -172,7 +173,7 @@ func three(t *testing.T, g *game, opts ...zktest.Option) {
 		return fault{name, func(g *game, _ *process) {
 			m := e.Server(1 + g.plan.IntN(3))
 			begin(m)
-			time.Sleep(time.Duration(g.plan.Int64N(int64(sessionTimeout))))
+			time.Sleep(time.Duration(g.plan.Int64N(int64(testrig.SessionTimeout))))
 			end(m)
 		}}
 	}

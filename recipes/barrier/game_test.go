@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -250,7 +251,7 @@ func (g *game) calm() {
 		p.link.Thaw()
 		p.link.Accept()
 	}
-	time.Sleep(3 * sessionTimeout) // whatever the clients have still to hear of
+	time.Sleep(3 * testrig.SessionTimeout) // whatever the clients have still to hear of
 	for range 2 {
 		// In a round of Curator's a member must not come again before the others have left.
 		var all sync.WaitGroup
@@ -267,7 +268,7 @@ func (g *game) calm() {
 			g.Errorf("%d passed after the faults, want %d; there are %v", g.passed-before, want-before, g.world.truth().Children(path))
 		}
 	}
-	time.Sleep(2 * sessionTimeout)
+	time.Sleep(2 * testrig.SessionTimeout)
 	if left := g.world.truth().Children(path); len(left) != 0 {
 		g.Errorf("left behind: %v", left)
 	}
@@ -363,7 +364,7 @@ func (g *game) add(name string, seed uint64) {
 	g.Helper()
 	p := &process{name: name, link: g.world.link(name)}
 	var err error
-	p.c, err = client.Connect(g.ctx, g.world.hosts, client.WithSessionTimeout(sessionTimeout),
+	p.c, err = client.Connect(g.ctx, g.world.hosts, client.WithSessionTimeout(testrig.SessionTimeout),
 		client.WithDialer(p.link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)),
 		client.WithRand(locked(rand.New(rand.NewPCG(seed, uint64(len(g.procs)))))))
 	if err != nil {

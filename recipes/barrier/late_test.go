@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,31 +18,31 @@ func TestRoundEndsBeforeWithdrawal(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		rounds := barrier.WithRounds()
-		a, b, c := r.double(r.connect("a"), 2, rounds), r.double(r.connect("b"), 2, rounds), r.double(r.connect("c"), 2, rounds)
+		a, b, c := r.double(r.Connect("a"), 2, rounds), r.double(r.Connect("b"), 2, rounds), r.double(r.Connect("c"), 2, rounds)
 		held := func(m zktest.Match) (*zktest.Rule, func()) {
 			until := make(chan struct{})
-			return r.srv.BeforeApply(m, func(context.Context, zktest.Request) { <-until }), func() { close(until) }
+			return r.Srv.BeforeApply(m, func(context.Context, zktest.Request) { <-until }), func() { close(until) }
 		}
 		// c sees no round, and makes its node when the others have begun to leave.
 		_, join := held(zktest.Match{Client: "c", Op: zktest.OpCreate, PathPrefix: path})
-		late := r.enter(r.ctx, c)
+		late := r.enter(r.Ctx, c)
 		time.Sleep(time.Second)
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
 		_, leave := held(zktest.Match{Op: zktest.OpMulti, Path: ready})
-		left := []<-chan error{r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1])}
+		left := []<-chan error{r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1])}
 		time.Sleep(time.Second)
 		rule, withdraw := held(zktest.Match{Client: "c", PathPrefix: path, Where: func(q zktest.Request) bool {
 			return q.Op == zktest.OpDelete || q.Op == zktest.OpMulti
 		}})
 		join()
-		r.check(rule.Wait(r.ctx, 1))
+		r.Check(rule.Wait(r.Ctx, 1))
 		leave()
 		r.gone(left...)
-		again := r.enter(r.ctx, a)
+		again := r.enter(r.Ctx, a)
 		time.Sleep(time.Second)
 		withdraw()
 		ms = r.inside(again, late)
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -55,21 +56,21 @@ func TestSessionsLostWhenOpened(t *testing.T) {
 			var all []<-chan entered
 			for _, name := range []string{"a", "b"} {
 				second := zktest.Match{Client: name, Op: zktest.OpGetData, Path: ready, Nth: 2}
-				r.srv.BeforeApply(second, func(context.Context, zktest.Request) { r.srv.Client(name).Partition() })
-				all = append(all, r.enter(r.ctx, r.double(r.connect(name), 3, opts...)))
+				r.Srv.BeforeApply(second, func(context.Context, zktest.Request) { r.Srv.Client(name).Partition() })
+				all = append(all, r.enter(r.Ctx, r.double(r.Connect(name), 3, opts...)))
 			}
 			r.standing(2)
-			ms := r.inside(r.enter(r.ctx, r.double(r.connect("c"), 3, opts...)))
+			ms := r.inside(r.enter(r.Ctx, r.double(r.Connect("c"), 3, opts...)))
 			waiting(r, all[0])
 			r.standing(1)
-			r.srv.Client("a").Heal()
+			r.Srv.Client("a").Heal()
 			r.standing(2)
 			ms = append(ms, r.inside(all[0])...)
-			left := r.leave(r.ctx, ms[0])
+			left := r.leave(r.Ctx, ms[0])
 			time.Sleep(time.Second)
-			r.srv.Client("b").Heal()
+			r.Srv.Client("b").Heal()
 			ms = append(ms, r.inside(all[1])...)
-			r.gone(left, r.leave(r.ctx, ms[1]), r.leave(r.ctx, ms[2]))
+			r.gone(left, r.leave(r.Ctx, ms[1]), r.leave(r.Ctx, ms[2]))
 			r.clean()
 		})
 	}
@@ -80,11 +81,11 @@ func TestSessionsLostWhenOpened(t *testing.T) {
 func TestGiveUpBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		b := r.double(c, 3)
 		var all []<-chan entered
 		for range 2 {
-			all = append(all, r.enter(r.ctx, b))
+			all = append(all, r.enter(r.Ctx, b))
 		}
 		r.standing(2)
 		check := func(err error) {
@@ -92,13 +93,13 @@ func TestGiveUpBeforeTheFirstLook(t *testing.T) {
 			if !errors.As(err, &w) || w.Stood != -1 || strings.Contains(err.Error(), "0 of 3") || strings.Contains(err.Error(), "for 0") {
 				r.Errorf("%v", err)
 			}
-			wantErr(t, err, context.Canceled)
+			testrig.WantErr(t, err, context.Canceled)
 		}
-		_, err := b.Enter(cancelled(r.ctx))
+		_, err := b.Enter(cancelled(r.Ctx))
 		check(err)
-		ms := r.inside(append(all, r.enter(r.ctx, b))...)
-		check(ms[0].Leave(cancelled(r.ctx)))
-		r.gone(r.leave(r.ctx, ms[1]), r.leave(r.ctx, ms[2]))
+		ms := r.inside(append(all, r.enter(r.Ctx, b))...)
+		check(ms[0].Leave(cancelled(r.Ctx)))
+		r.gone(r.leave(r.Ctx, ms[1]), r.leave(r.Ctx, ms[2]))
 		r.clean()
 	})
 }
@@ -109,21 +110,21 @@ func TestLeaveBesideOneThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]barrier.Option{nil, {barrier.WithRounds()}} {
 		bubble(t, func(r *rig) {
-			a, b, c := r.double(r.connect("a"), 2, opts...), r.double(r.connect("b"), 2, opts...), r.double(r.connect("c"), 2, opts...)
+			a, b, c := r.double(r.Connect("a"), 2, opts...), r.double(r.Connect("b"), 2, opts...), r.double(r.Connect("c"), 2, opts...)
 			barrier.SetNames(b, func() string { return low })
 			join, look := make(chan struct{}), make(chan struct{})
-			r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate}, func(context.Context, zktest.Request) { <-join })
-			late := r.enter(r.ctx, c)
-			ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
-			second := r.leave(r.ctx, ms[1])
+			r.Srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate}, func(context.Context, zktest.Request) { <-join })
+			late := r.enter(r.Ctx, c)
+			ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
+			second := r.leave(r.Ctx, ms[1])
 			time.Sleep(time.Second)
-			rule := r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) { <-look })
+			rule := r.Srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready}, func(context.Context, zktest.Request) { <-look })
 			close(join)
-			r.check(rule.Wait(r.ctx, 1))
-			r.gone(r.leave(r.ctx, ms[0]), second)
+			r.Check(rule.Wait(r.Ctx, 1))
+			r.gone(r.leave(r.Ctx, ms[0]), second)
 			close(look)
-			ms = r.inside(late, r.enter(r.ctx, a))
-			r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+			ms = r.inside(late, r.enter(r.Ctx, a))
+			r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 			r.clean()
 		})
 	}
@@ -134,24 +135,24 @@ func TestLeaveBesideOneThatWaits(t *testing.T) {
 func TestLeaveBesideOneThatJoinedLate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
+		a, b, c := r.double(r.Connect("a"), 2), r.double(r.Connect("b"), 2), r.double(r.Connect("c"), 2)
 		barrier.SetNames(b, func() string { return low })
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
-		second := r.leave(r.ctx, ms[1])
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
+		second := r.leave(r.Ctx, ms[1])
 		time.Sleep(time.Second)
-		late := r.inside(r.enter(r.ctx, c))[0]
-		if node, _ := r.srv.Node(ready); !strings.HasSuffix(string(node.Data), ","+late.Path()[len(path)+1:]) {
+		late := r.inside(r.enter(r.Ctx, c))[0]
+		if node, _ := r.Srv.Node(ready); !strings.HasSuffix(string(node.Data), ","+late.Path()[len(path)+1:]) {
 			r.Errorf("the ready node has %q", node.Data)
 		}
-		if node, _ := r.srv.Node(late.Path()); !strings.HasSuffix(string(node.Data), " members=2 late") {
+		if node, _ := r.Srv.Node(late.Path()); !strings.HasSuffix(string(node.Data), " members=2 late") {
 			r.Errorf("the late member has %q", node.Data)
 		}
-		first := r.leave(r.ctx, ms[0])
+		first := r.leave(r.Ctx, ms[0])
 		r.gone(second)
 		waiting(r, first)
-		r.check(r.srv.Delete(ready)) // as a Leave of Curator's does
+		r.Check(r.Srv.Delete(ready)) // as a Leave of Curator's does
 		waiting(r, first)
-		r.gone(r.leave(r.ctx, late), first)
+		r.gone(r.leave(r.Ctx, late), first)
 		r.clean()
 	})
 }
@@ -161,19 +162,19 @@ func TestLeaveBesideOneThatJoinedLate(t *testing.T) {
 func TestLateMemberKeepsTheRoundOpen(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		a, b, c := r.double(r.Connect("a"), 2), r.double(r.Connect("b"), 2), r.double(r.Connect("c"), 2)
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
 		until := make(chan struct{})
-		rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Path: ready}, func(context.Context, zktest.Request) { <-until })
-		left := []<-chan error{r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1])}
-		r.check(rule.Wait(r.ctx, 1))
-		late := r.inside(r.enter(r.ctx, c))[0]
+		rule := r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Path: ready}, func(context.Context, zktest.Request) { <-until })
+		left := []<-chan error{r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1])}
+		r.Check(rule.Wait(r.Ctx, 1))
+		late := r.inside(r.enter(r.Ctx, c))[0]
 		close(until)
 		r.gone(left...)
-		if _, open := r.srv.Node(ready); !open {
+		if _, open := r.Srv.Node(ready); !open {
 			r.Error("the ready node is gone, and a member is inside")
 		}
-		r.gone(r.leave(r.ctx, late))
+		r.gone(r.leave(r.Ctx, late))
 		r.clean()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,7 +20,7 @@ func TestLeftoverOnLaggingServer(t *testing.T) {
 	lagging(t, func(t *testing.T, e *zktest.Ensemble, leading, _ *client.Client) {
 		link := e.Client("c")
 		link.To(3).Refuse()
-		c, err := client.Connect(t.Context(), "zk1:2181,zk3:2181", client.WithSessionTimeout(sessionTimeout),
+		c, err := client.Connect(t.Context(), "zk1:2181,zk3:2181", client.WithSessionTimeout(testrig.SessionTimeout),
 			client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +48,7 @@ func TestLeftoverOnLaggingServer(t *testing.T) {
 			link.Cut()
 		})
 		_, err = b.Enter(short)
-		wantErr(t, err, context.Canceled)
+		testrig.WantErr(t, err, context.Canceled)
 		e.Server(3).Fail(zktest.Match{Client: "c", Op: zktest.OpDelete, PathPrefix: path, Times: zktest.Always}, zktest.CodeSystemError)
 		if m, err := b.Enter(ctx); err == nil {
 			t.Errorf("a round of three was opened by two: %v", e.Server(1).Tree())

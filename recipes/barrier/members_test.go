@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,7 +21,7 @@ func lagging(t *testing.T, f func(t *testing.T, e *zktest.Ensemble, leading, beh
 	synctest.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3, zktest.WithTick(2*time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
 		connect := func(name, host string) *client.Client {
-			c, err := client.Connect(t.Context(), host, client.WithSessionTimeout(sessionTimeout),
+			c, err := client.Connect(t.Context(), host, client.WithSessionTimeout(testrig.SessionTimeout),
 				client.WithDialer(e.Client(name).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 			if err != nil {
 				t.Fatal(err)
@@ -43,7 +44,7 @@ func lagging(t *testing.T, f func(t *testing.T, e *zktest.Ensemble, leading, beh
 // java puts a node as Curator's members do.
 func (r *rig) java(name string) {
 	r.Helper()
-	r.check(r.srv.Create(path+"/"+name, []byte("10.0.0.7")))
+	r.Check(r.Srv.Create(path+"/"+name, []byte("10.0.0.7")))
 }
 
 const low, high = "00000000-0000-4000-8000-000000000001", "ffffffff-ffff-4fff-bfff-fffffffffff1"
@@ -52,19 +53,19 @@ const low, high = "00000000-0000-4000-8000-000000000001", "ffffffff-ffff-4fff-bf
 func TestView(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithDefaultData([]byte("10.0.0.1")))
+		c := r.Connect("a", client.WithDefaultData([]byte("10.0.0.1")))
 		b := r.double(c, 3, barrier.WithMemberName("w1"))
-		v, err := b.View(r.ctx)
-		r.check(err)
+		v, err := b.View(r.Ctx)
+		r.Check(err)
 		if len(v.Members) != 0 || v.Open || v.Needed != 3 {
 			r.Errorf("%+v", v)
 		}
-		one := r.enter(r.ctx, b)
+		one := r.enter(r.Ctx, b)
 		r.standing(1)
 		r.java(high)
-		r.check(r.srv.Create(path+"/note", nil))
-		v, err = b.View(r.ctx)
-		r.check(err)
+		r.Check(r.Srv.Create(path+"/note", nil))
+		v, err = b.View(r.Ctx)
+		r.Check(err)
 		if len(v.Members) != 2 || v.Open {
 			r.Fatalf("%+v", v)
 		}
@@ -79,7 +80,7 @@ func TestView(t *testing.T) {
 			r.Errorf("missing %v", missing)
 		}
 		waiting(r, one) // the note is not counted
-		second := r.enter(r.ctx, r.double(c, 3))
+		second := r.enter(r.Ctx, r.double(c, 3))
 		r.inside(one, second)
 	})
 }
@@ -89,12 +90,12 @@ func TestView(t *testing.T) {
 func TestMemberCount(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, d := r.connect("a"), r.connect("b")
-		one := r.enter(r.ctx, r.double(c, 3, barrier.WithMemberName("w1")))
+		c, d := r.Connect("a"), r.Connect("b")
+		one := r.enter(r.Ctx, r.double(c, 3, barrier.WithMemberName("w1")))
 		name := r.standing(1)[0]
 		waiting(r, one) // w1 has looked, so the other member is the one that finds out
-		_, err := r.double(d, 2).Enter(r.ctx)
-		wantErr(t, err, barrier.ErrMemberCount)
+		_, err := r.double(d, 2).Enter(r.Ctx)
+		testrig.WantErr(t, err, barrier.ErrMemberCount)
 		e := (*barrier.MemberCountError)(nil)
 		if !errors.As(err, &e) || e.Node != name || e.Member != "w1" || e.Theirs != 3 || e.Ours != 2 {
 			r.Errorf("%+v", e)
@@ -108,10 +109,10 @@ func TestMemberCount(t *testing.T) {
 		r.standing(1)
 		waiting(r, one)
 		r.java(high)
-		r.inside(one, r.enter(r.ctx, r.double(c, 3)))
+		r.inside(one, r.enter(r.Ctx, r.double(c, 3)))
 		// And one that comes while a round is open.
-		_, err = r.double(d, 2).Enter(r.ctx)
-		wantErr(t, err, barrier.ErrMemberCount)
+		_, err = r.double(d, 2).Enter(r.Ctx)
+		testrig.WantErr(t, err, barrier.ErrMemberCount)
 		if !errors.As(err, &e) || e.Node != "ready" {
 			r.Errorf("%+v", e)
 		}
@@ -123,21 +124,21 @@ func TestMemberCount(t *testing.T) {
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, d := r.connect("a"), r.connect("b")
+		c, d := r.Connect("a"), r.Connect("b")
 		a, b := r.double(c, 2, barrier.WithRounds()), r.double(d, 2, barrier.WithRounds())
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
-		early := r.enter(r.ctx, a)
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
+		early := r.enter(r.Ctx, a)
 		waiting(r, early)
 		r.standing(2) // it has no node meanwhile
 		r.java(high)
-		left := []<-chan error{r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1])}
+		left := []<-chan error{r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1])}
 		waiting(r, left[0])
 		waiting(r, left[1])
-		r.check(r.srv.Delete(path + "/" + high))
+		r.Check(r.Srv.Delete(path + "/" + high))
 		r.gone(left...)
 		waiting(r, early)
-		ms = r.inside(early, r.enter(r.ctx, b))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		ms = r.inside(early, r.enter(r.Ctx, b))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -146,15 +147,15 @@ func TestRounds(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		ms := r.inside(r.enter(r.ctx, r.double(c, 2)), r.enter(r.ctx, r.double(c, 2)))
-		r.check(ms[0].Close())
-		r.check(ms[0].Close())
-		wantErr(t, ms[0].Err(), barrier.ErrLeft)
-		wantErr(t, ms[0].Leave(r.ctx), barrier.ErrLeft)
-		r.check(ms[1].Err())
-		r.gone(r.leave(r.ctx, ms[1]))
-		r.check(ms[1].Close())
+		c := r.Connect("a")
+		ms := r.inside(r.enter(r.Ctx, r.double(c, 2)), r.enter(r.Ctx, r.double(c, 2)))
+		r.Check(ms[0].Close())
+		r.Check(ms[0].Close())
+		testrig.WantErr(t, ms[0].Err(), barrier.ErrLeft)
+		testrig.WantErr(t, ms[0].Leave(r.Ctx), barrier.ErrLeft)
+		r.Check(ms[1].Err())
+		r.gone(r.leave(r.Ctx, ms[1]))
+		r.Check(ms[1].Close())
 		r.clean()
 	})
 }
@@ -165,12 +166,12 @@ func TestLeaveOrder(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{low, high} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
-			r.check(r.srv.Create("/job", nil))
-			r.check(r.srv.Create(path, nil))
+			c := r.Connect("a")
+			r.Check(r.Srv.Create("/job", nil))
+			r.Check(r.Srv.Create(path, nil))
 			r.java(other)
-			ms := r.inside(r.enter(r.ctx, r.double(c, 2)))
-			left := r.leave(r.ctx, ms[0])
+			ms := r.inside(r.enter(r.Ctx, r.double(c, 2)))
+			left := r.leave(r.Ctx, ms[0])
 			waiting(r, left)
 			want := 1 // the lowest keeps its node
 			if other == high {
@@ -179,12 +180,12 @@ func TestLeaveOrder(t *testing.T) {
 			r.standing(want)
 			later := "77777777-7777-4777-8777-777777777777"
 			r.java(later)
-			r.check(r.srv.Delete(path + "/" + other)) // and it comes again, as one object of Curator's does
+			r.Check(r.Srv.Delete(path + "/" + other)) // and it comes again, as one object of Curator's does
 			r.java(other)
 			r.gone(left)
-			r.check(r.srv.Delete(path + "/" + other))
-			r.check(r.srv.Delete(path + "/" + later))
-			r.check(r.srv.Delete(ready)) // Curator's member has come into the open round
+			r.Check(r.Srv.Delete(path + "/" + other))
+			r.Check(r.Srv.Delete(path + "/" + later))
+			r.Check(r.Srv.Delete(ready)) // Curator's member has come into the open round
 			r.clean()
 		})
 	}
@@ -194,7 +195,7 @@ func TestLeaveOrder(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for what, f := range map[string]func() error{
 			"no client":    func() error { _, err := barrier.NewDistributedBarrier(nil, gate); return err },
 			"the root":     func() error { _, err := barrier.NewDistributedBarrier(c, "/"); return err },

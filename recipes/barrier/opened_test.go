@@ -14,18 +14,18 @@ func TestUncountedAfterLostSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		rounds := barrier.WithRounds()
-		p, a, b := r.double(r.connect("p"), 2, rounds), r.double(r.connect("a"), 2, rounds), r.double(r.connect("b"), 2, rounds)
-		one := r.enter(r.ctx, p)
+		p, a, b := r.double(r.Connect("p"), 2, rounds), r.double(r.Connect("a"), 2, rounds), r.double(r.Connect("b"), 2, rounds)
+		one := r.enter(r.Ctx, p)
 		r.standing(1)
-		r.srv.Client("p").Refuse()
-		r.srv.Client("p").ExpireSession()
+		r.Srv.Client("p").Refuse()
+		r.Srv.Client("p").ExpireSession()
 		r.standing(0)
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
-		r.srv.Client("p").Accept()
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
+		r.Srv.Client("p").Accept()
 		waiting(r, one)
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
-		ms = r.inside(one, r.enter(r.ctx, a))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
+		ms = r.inside(one, r.enter(r.Ctx, a))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -36,27 +36,27 @@ func TestNewcomerBesideRejoined(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		rounds := barrier.WithRounds()
-		p, a, c := r.double(r.connect("p"), 2, rounds), r.double(r.connect("a"), 2, rounds), r.double(r.connect("c"), 2, rounds)
-		r.srv.BeforeApply(zktest.Match{Client: "p", Op: zktest.OpGetData, Path: ready, Nth: 3}, func(context.Context, zktest.Request) {
-			r.srv.Client("p").Partition()
+		p, a, c := r.double(r.Connect("p"), 2, rounds), r.double(r.Connect("a"), 2, rounds), r.double(r.Connect("c"), 2, rounds)
+		r.Srv.BeforeApply(zktest.Match{Client: "p", Op: zktest.OpGetData, Path: ready, Nth: 3}, func(context.Context, zktest.Request) {
+			r.Srv.Client("p").Partition()
 		})
-		one := r.enter(r.ctx, p)
+		one := r.enter(r.Ctx, p)
 		r.standing(1)
-		two := r.inside(r.enter(r.ctx, a))
+		two := r.inside(r.enter(r.Ctx, a))
 		waiting(r, one)
 		r.standing(1) // p's session has ended
-		r.srv.Client("p").Heal()
+		r.Srv.Client("p").Heal()
 		ms := r.inside(one)
-		r.check(two[0].Close())
+		r.Check(two[0].Close())
 		r.standing(1)
-		newcomer := r.enter(r.ctx, c)
+		newcomer := r.enter(r.Ctx, c)
 		waiting(r, newcomer)
-		if now := len(r.srv.Children(path)); now != 2 { // p and ready
-			r.Errorf("a newcomer has touched the round of another: %v", r.srv.Children(path))
+		if now := len(r.Srv.Children(path)); now != 2 { // p and ready
+			r.Errorf("a newcomer has touched the round of another: %v", r.Srv.Children(path))
 		}
-		r.gone(r.leave(r.ctx, ms[0]))
-		ms = r.inside(newcomer, r.enter(r.ctx, a))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.gone(r.leave(r.Ctx, ms[0]))
+		ms = r.inside(newcomer, r.enter(r.Ctx, a))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	})
 }
@@ -66,16 +66,16 @@ func TestNewcomerBesideRejoined(t *testing.T) {
 func TestOpenedAndGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/job", nil))
-		r.check(r.srv.Create(path, nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/job", nil))
+		r.Check(r.Srv.Create(path, nil))
 		r.java(high)
-		rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: ready}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Create(ready, nil))
-			r.check(r.srv.Delete(path + "/" + high))
-			r.check(r.srv.Delete(ready))
+		rule := r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: ready}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Create(ready, nil))
+			r.Check(r.Srv.Delete(path + "/" + high))
+			r.Check(r.Srv.Delete(ready))
 		})
-		r.inside(r.enter(r.ctx, r.double(c, 2)))
+		r.inside(r.enter(r.Ctx, r.double(c, 2)))
 		if rule.Fired() != 1 {
 			r.Error("nothing was tested")
 		}
@@ -86,17 +86,17 @@ func TestOpenedAndGone(t *testing.T) {
 func TestSeenAndGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/job", nil))
-		r.check(r.srv.Create(path, nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/job", nil))
+		r.Check(r.Srv.Create(path, nil))
 		r.java(high)
 		m := zktest.Match{Op: zktest.OpExists, Client: "a", Path: ready}
-		r.srv.BeforeApply(m, func(context.Context, zktest.Request) { r.check(r.srv.Create(ready, nil)) })
-		rule := r.srv.BeforeReply(m, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(path + "/" + high))
-			r.check(r.srv.Delete(ready))
+		r.Srv.BeforeApply(m, func(context.Context, zktest.Request) { r.Check(r.Srv.Create(ready, nil)) })
+		rule := r.Srv.BeforeReply(m, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(path + "/" + high))
+			r.Check(r.Srv.Delete(ready))
 		})
-		r.inside(r.enter(r.ctx, r.double(c, 2)))
+		r.inside(r.enter(r.Ctx, r.double(c, 2)))
 		if rule.Fired() != 1 {
 			r.Error("nothing was tested")
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,25 +21,25 @@ var hidden = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "a
 func TestUnreadableNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		op := r.connect("op")
-		_, err := op.Create(r.ctx, path, nil, client.WithParents())
-		r.check(err)
-		_, err = op.Create(r.ctx, gate, nil, client.ACL(hidden...), client.WithParents())
-		r.check(err)
-		b := r.gate(r.connect("a"))
-		one := r.wait(r.ctx, b)
+		op := r.Connect("op")
+		_, err := op.Create(r.Ctx, path, nil, client.WithParents())
+		r.Check(err)
+		_, err = op.Create(r.Ctx, gate, nil, client.ACL(hidden...), client.WithParents())
+		r.Check(err)
+		b := r.gate(r.Connect("a"))
+		one := r.wait(r.Ctx, b)
 		waiting(r, one)
-		r.check(b.Remove(r.ctx))
+		r.Check(b.Remove(r.Ctx))
 		r.gone(one)
 
 		for range 3 { // each may be the lowest
-			first := r.enter(r.ctx, r.double(op, 3, barrier.WithNodeACL(hidden...)))
+			first := r.enter(r.Ctx, r.double(op, 3, barrier.WithNodeACL(hidden...)))
 			r.standing(1)
 			time.Sleep(time.Second) // another makes the ready node
-			ms := r.inside(first, r.enter(r.ctx, r.double(op, 3)), r.enter(r.ctx, r.double(r.connect("b"), 3)))
+			ms := r.inside(first, r.enter(r.Ctx, r.double(op, 3)), r.enter(r.Ctx, r.double(r.Connect("b"), 3)))
 			var left []<-chan error
 			for _, m := range ms {
-				left = append(left, r.leave(r.ctx, m))
+				left = append(left, r.leave(r.Ctx, m))
 			}
 			r.gone(left...)
 			r.clean()
@@ -51,17 +52,17 @@ func TestUnreadableNodes(t *testing.T) {
 func TestUnreadableNodesRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := r.connect("op").Create(r.ctx, path, nil, client.WithParents())
-		r.check(err)
-		b := r.double(r.connect("a"), 1, barrier.WithNodeACL(hidden...))
-		_, err = b.Enter(r.ctx)
-		wantErr(t, err, client.ErrNoAuth)
+		_, err := r.Connect("op").Create(r.Ctx, path, nil, client.WithParents())
+		r.Check(err)
+		b := r.double(r.Connect("a"), 1, barrier.WithNodeACL(hidden...))
+		_, err = b.Enter(r.Ctx)
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		r.clean()
-		r.check(r.srv.Create(path+"/"+high, nil))
-		_, err = r.connect("b").SetACL(r.ctx, path+"/"+high, hidden, client.AnyVersion)
-		r.check(err)
-		v, err := b.View(r.ctx)
-		r.check(err)
+		r.Check(r.Srv.Create(path+"/"+high, nil))
+		_, err = r.Connect("b").SetACL(r.Ctx, path+"/"+high, hidden, client.AnyVersion)
+		r.Check(err)
+		v, err := b.View(r.Ctx)
+		r.Check(err)
 		if len(v.Members) != 1 || v.Members[0].Path != path+"/"+high {
 			r.Errorf("%+v", v)
 		}
@@ -74,23 +75,23 @@ func TestWithdrawalAmongUnreadable(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		rounds := barrier.WithRounds()
-		op := r.connect("op")
-		a, b, c := r.double(r.connect("a"), 2, rounds), r.double(r.connect("b"), 2, rounds), r.double(r.connect("c"), 2, rounds)
+		op := r.Connect("op")
+		a, b, c := r.double(r.Connect("a"), 2, rounds), r.double(r.Connect("b"), 2, rounds), r.double(r.Connect("c"), 2, rounds)
 		until := make(chan struct{})
-		r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate, PathPrefix: path}, func(context.Context, zktest.Request) { <-until })
-		late := r.enter(r.ctx, c)
+		r.Srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpCreate, PathPrefix: path}, func(context.Context, zktest.Request) { <-until })
+		late := r.enter(r.Ctx, c)
 		time.Sleep(time.Second)
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
 		for _, m := range ms {
-			_, err := op.SetACL(r.ctx, m.Path(), hidden, client.AnyVersion)
-			r.check(err)
+			_, err := op.SetACL(r.Ctx, m.Path(), hidden, client.AnyVersion)
+			r.Check(err)
 		}
 		close(until)
 		waiting(r, late)
 		r.standing(2) // it has withdrawn
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
-		ms = r.inside(late, r.enter(r.ctx, a))
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
+		ms = r.inside(late, r.enter(r.Ctx, a))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]))
 		r.clean()
 	}, zktest.WithVersion(zktest.ZooKeeper380)) // before ZOOKEEPER-2590
 }
@@ -100,22 +101,22 @@ func TestWithdrawalAmongUnreadable(t *testing.T) {
 func TestUnreadableReadyIsGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b, c := r.double(r.connect("a"), 2), r.double(r.connect("b"), 2), r.double(r.connect("c"), 2)
-		ms := r.inside(r.enter(r.ctx, a), r.enter(r.ctx, b))
-		_, err := r.connect("op").SetACL(r.ctx, ready, hidden, client.AnyVersion)
-		r.check(err)
+		a, b, c := r.double(r.Connect("a"), 2), r.double(r.Connect("b"), 2), r.double(r.Connect("c"), 2)
+		ms := r.inside(r.enter(r.Ctx, a), r.enter(r.Ctx, b))
+		_, err := r.Connect("op").SetACL(r.Ctx, ready, hidden, client.AnyVersion)
+		r.Check(err)
 		until, asked := make(chan struct{}), 0
-		rule := r.srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready, Times: 2}, func(context.Context, zktest.Request) {
+		rule := r.Srv.BeforeApply(zktest.Match{Client: "c", Op: zktest.OpGetData, Path: ready, Times: 2}, func(context.Context, zktest.Request) {
 			if asked++; asked == 2 {
 				<-until
 			}
 		})
-		late := r.enter(r.ctx, c)
-		r.check(rule.Wait(r.within(time.Minute), 2))
-		r.check(r.srv.Delete(ready))
+		late := r.enter(r.Ctx, c)
+		r.Check(rule.Wait(r.Within(time.Minute), 2))
+		r.Check(r.Srv.Delete(ready))
 		close(until)
 		ms = append(ms, r.inside(late)...) // two others stand, so the member opens a round
-		r.gone(r.leave(r.ctx, ms[0]), r.leave(r.ctx, ms[1]), r.leave(r.ctx, ms[2]))
+		r.gone(r.leave(r.Ctx, ms[0]), r.leave(r.Ctx, ms[1]), r.leave(r.Ctx, ms[2]))
 		r.clean()
 	}, zktest.WithVersion(zktest.ZooKeeper380))
 }

@@ -33,7 +33,7 @@ func TestAsOf(t *testing.T) {
 	const most = 50 * time.Millisecond // two rounds, of few round trips of 2 ms at most
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		var ran commits
-		r.srv.OnCommit(func(c zktest.Commit) {
+		r.Srv.OnCommit(func(c zktest.Commit) {
 			ran = append(ran, struct {
 				at   time.Time
 				zxid int64
@@ -45,9 +45,9 @@ func TestAsOf(t *testing.T) {
 		}
 		exact := r.start(r.c, "/app", opts...)
 		loose, err := cache.NewLooseTree(r.c, "/app", cache.Text, opts...)
-		r.check(err)
+		r.Check(err)
 		r.Cleanup(loose.Close)
-		r.check(loose.Start(r.ctx))
+		r.Check(loose.Start(r.Ctx))
 		last, seen := map[any]*cache.Snapshot[string]{}, 0
 		look := func(of any, s *cache.Snapshot[string]) {
 			before := last[of]
@@ -67,10 +67,10 @@ func TestAsOf(t *testing.T) {
 		draw := rand.New(rand.NewPCG(1, 2))
 		for i := 0; seen < 500 && i < 30_000; i++ {
 			if draw.IntN(3) == 0 {
-				r.check(r.srv.SetData("/app/n"+strconv.Itoa(draw.IntN(5)), []byte(strconv.Itoa(i))))
+				r.Check(r.Srv.SetData("/app/n"+strconv.Itoa(draw.IntN(5)), []byte(strconv.Itoa(i))))
 			}
 			if draw.IntN(300) == 0 {
-				r.srv.Client("cache").Cut()
+				r.Srv.Client("cache").Cut()
 			}
 			time.Sleep(time.Duration(draw.IntN(2000)) * time.Microsecond)
 			look(exact, exact.Snapshot())

@@ -35,12 +35,12 @@ func TestCodecPanics(t *testing.T) {
 			}
 			return string(data), nil
 		})
-		r.check(err)
-		r.check(value.Start(r.ctx))
+		r.Check(err)
+		r.Check(value.Start(r.Ctx))
 		for _, data := range []string{"2", "bad", "3"} {
 			r.set("/n", data)
-			_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
-			r.check(err)
+			_, err = value.Wait(r.Within(time.Minute), r.Srv.Zxid())
+			r.Check(err)
 			n, _ := value.Get()
 			var bad *cache.UndecodableError
 			switch {
@@ -70,8 +70,8 @@ func TestCloseBesideCodec(t *testing.T) {
 			}
 			return string(data), nil
 		}, opts...)
-		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.Check(err)
+		r.Check(tree.Start(r.Ctx))
 		r.set("/app/a", "slow")
 		<-entered
 		begun := time.Now()
@@ -83,7 +83,7 @@ func TestCloseBesideCodec(t *testing.T) {
 		if s := tree.State(); !errors.Is(s.Err, cache.ErrClosed) || text(tree.Snapshot()) != "/app= /app/a=1" {
 			r.Errorf("%v, %s", s, text(tree.Snapshot()))
 		}
-		for _, err := range tree.Changes(r.ctx) {
+		for _, err := range tree.Changes(r.Ctx) {
 			if err != nil && !errors.Is(err, cache.ErrClosed) {
 				r.Error(err)
 			}

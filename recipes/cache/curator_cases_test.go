@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
 )
@@ -28,7 +29,7 @@ func (r *rig) hear(in picture) *heard {
 	h := &heard{done: make(chan struct{})}
 	go func() {
 		defer close(h.done)
-		for change, err := range in.Changes(r.ctx) {
+		for change, err := range in.Changes(r.Ctx) {
 			if err != nil || errors.Is(change.State.Err, cache.ErrClosed) {
 				return
 			}
@@ -54,14 +55,14 @@ func (h *heard) text(in picture) string {
 // cache has caught up.
 func (r *rig) away(in *cache.Tree[string], f func()) {
 	r.Helper()
-	link := r.srv.Client("cache")
+	link := r.Srv.Client("cache")
 	link.Refuse()
 	link.Cut()
 	time.Sleep(time.Second)
 	f()
 	link.Accept()
-	_, err := in.WaitSynced(r.within(time.Minute))
-	r.check(err)
+	_, err := in.WaitSynced(r.Within(time.Minute))
+	r.Check(err)
 }
 
 func (r *rig) wantHeard(h *heard, in picture, want string) {
@@ -81,12 +82,12 @@ func TestEqualCversion(t *testing.T) {
 		}
 		tree := r.tree("/app", opts...)
 		r.away(tree, func() {
-			before, _ := r.srv.Node("/app/d")
+			before, _ := r.Srv.Node("/app/d")
 			r.remove("/app/d/x")
 			r.remove("/app/d")
 			r.create("/app/d", "new")
 			r.create("/app/d/y", "new")
-			if after, _ := r.srv.Node("/app/d"); after.Stat.Cversion != before.Stat.Cversion || after.Stat.Version != before.Stat.Version {
+			if after, _ := r.Srv.Node("/app/d"); after.Stat.Cversion != before.Stat.Cversion || after.Stat.Version != before.Stat.Version {
 				r.Fatalf("%+v and %+v are not alike", before.Stat, after.Stat)
 			}
 		})
@@ -102,10 +103,10 @@ func TestSyncedIsComplete(t *testing.T) {
 		for _, path := range []string{"/app", "/app/a", "/app/b", "/app/b/c", "/app/d"} {
 			r.create(path, "")
 		}
-		lost := r.srv.DropBefore(zktest.Match{Path: "/app/b/c", Client: "cache", Times: 3})
+		lost := r.Srv.DropBefore(zktest.Match{Path: "/app/b/c", Client: "cache", Times: 3})
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, opts...)
-		r.check(err)
-		r.check(tree.Start(r.within(time.Minute)))
+		r.Check(err)
+		r.Check(tree.Start(r.Within(time.Minute)))
 		defer tree.Close()
 		if s := tree.Snapshot(); s.Len() != 5 || lost.Fired() != 3 {
 			r.Errorf("synced with %s, after %d failed reads", text(s), lost.Fired())
@@ -134,19 +135,19 @@ func TestNothingIsToldTwice(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/old", "")
 		children, err := cache.NewChildren(r.c, "/app", cache.Text, opts...)
-		r.check(err)
-		r.check(children.Start(r.within(time.Minute)))
+		r.Check(err)
+		r.Check(children.Start(r.Within(time.Minute)))
 		if s := children.Snapshot(); s.Len() != 2 {
 			r.Errorf("Began has %s", text(s))
 		}
 		h := r.hear(children)
-		r.srv.Client("cache").Cut()
+		r.Srv.Client("cache").Cut()
 		time.Sleep(time.Minute)
-		r.srv.Client("cache").ExpireSession()
+		r.Srv.Client("cache").ExpireSession()
 		time.Sleep(time.Minute)
 		r.create("/app/new", "")
-		_, err = children.Wait(r.within(time.Minute), r.srv.Zxid())
-		r.check(err)
+		_, err = children.Wait(r.Within(time.Minute), r.Srv.Zxid())
+		r.Check(err)
 		r.wantHeard(h, children, "began, stale, synced, stale, synced, created /app/new")
 	})
 }
@@ -160,11 +161,11 @@ func TestTransactionIsWhole(t *testing.T) {
 			r.create(path, "0")
 		}
 		tree := r.tree("/app", opts...)
-		held := r.srv.StallReply(zktest.Match{Path: "/app/b", Client: "cache"})
+		held := r.Srv.StallReply(zktest.Match{Path: "/app/b", Client: "cache"})
 		h := r.hear(tree)
 		for _, data := range []string{"1", "2"} {
-			_, err := r.w.Multi(r.ctx, client.SetOp("/app/a", []byte(data), client.AnyVersion), client.SetOp("/app/b", []byte(data), client.AnyVersion))
-			r.check(err)
+			_, err := r.w.Multi(r.Ctx, client.SetOp("/app/a", []byte(data), client.AnyVersion), client.SetOp("/app/b", []byte(data), client.AnyVersion))
+			r.Check(err)
 			time.Sleep(time.Second)
 		}
 		if held.Fired() != 1 || text(tree.Snapshot()) != "/app=0 /app/a=0 /app/b=0" {
@@ -188,16 +189,16 @@ func TestUnreadableIsSeen(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		_, err := r.w.Create(r.ctx, "/app/b", []byte("b"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/app/b", []byte("b"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		r.create("/app/b/c", "c")
 		tree := r.tree("/app", opts...)
 		var refused *cache.UnreadableError
 		if n, there := tree.Snapshot().Get("/app/b"); there && !errors.As(n.Err, &refused) {
 			r.Errorf("a node that may not be read is %+v", n)
 		}
-		_, err = r.w.SetACL(r.ctx, "/app/b", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/b", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(time.Minute)
 		r.want(tree, "/app= /app/b=b /app/b/c=c")
 	})
@@ -213,8 +214,8 @@ func TestDamagedDataHidesNothing(t *testing.T) {
 		}
 		r.set("/app/b", "{")
 		tree, err := cache.NewTree(r.c, "/app", cache.JSON[struct{}](), opts...)
-		r.check(err)
-		r.check(tree.Start(r.within(time.Minute)))
+		r.Check(err)
+		r.Check(tree.Start(r.Within(time.Minute)))
 		defer tree.Close()
 		s := tree.Snapshot()
 		var damaged *cache.UndecodableError
@@ -252,19 +253,19 @@ func TestNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		value, err := cache.NewValue(r.c, "/p/q/value", cache.Text, opts...)
-		r.check(err)
+		r.Check(err)
 		children, err := cache.NewChildren(r.c, "/p/r", cache.Text, opts...)
-		r.check(err)
+		r.Check(err)
 		tree, err := cache.NewTree(r.c, "/p/s", cache.Text, opts...)
-		r.check(err)
-		before := r.srv.Zxid()
+		r.Check(err)
+		before := r.Srv.Zxid()
 		for _, in := range []picture{value, children, tree} {
-			r.check(in.Start(r.ctx))
+			r.Check(in.Start(r.Ctx))
 			defer in.Close()
 		}
 		time.Sleep(time.Minute)
-		if now := r.srv.Zxid(); now != before {
-			r.Errorf("%d transactions; there is %v", now-before, r.srv.Children("/"))
+		if now := r.Srv.Zxid(); now != before {
+			r.Errorf("%d transactions; there is %v", now-before, r.Srv.Children("/"))
 		}
 		for _, path := range []string{"/p", "/p/q", "/p/r"} {
 			r.create(path, "")
@@ -273,10 +274,10 @@ func TestNothingIsWritten(t *testing.T) {
 		r.remove("/p/q/value")
 		r.remove("/p/q")
 		r.remove("/p/r")
-		before = r.srv.Zxid()
+		before = r.Srv.Zxid()
 		time.Sleep(time.Minute)
-		if now := r.srv.Zxid(); now != before {
-			r.Errorf("%d transactions; there is %v", now-before, r.srv.Children("/p"))
+		if now := r.Srv.Zxid(); now != before {
+			r.Errorf("%d transactions; there is %v", now-before, r.Srv.Children("/p"))
 		}
 	})
 }
@@ -309,7 +310,7 @@ func TestSlowReaderDelaysNobody(t *testing.T) {
 		slow, quick := r.tree("/app", opts...), r.tree("/app", opts...)
 		begun, release := make(chan struct{}), make(chan struct{})
 		go func() {
-			for range slow.Changes(r.ctx) {
+			for range slow.Changes(r.Ctx) {
 				close(begun)
 				<-release
 				return
@@ -333,10 +334,10 @@ func TestNoAddWatch(t *testing.T) {
 		r.create("/app", "")
 		tree := r.tree("/app")
 		for range 3 {
-			r.srv.Client("cache").Cut()
+			r.Srv.Client("cache").Cut()
 			time.Sleep(time.Minute)
 		}
-		if n := r.srv.Count(zktest.OpAddWatch); n > 1 {
+		if n := r.Srv.Count(zktest.OpAddWatch); n > 1 {
 			r.Errorf("%d times addWatch", n)
 		}
 		r.create("/app/a", "")
@@ -367,7 +368,7 @@ func TestOneFailedReadRemovesNothing(t *testing.T) {
 		r.create("/app/a", "1")
 		tree := r.tree("/app", opts...)
 		h := r.hear(tree)
-		failed := r.srv.DropBefore(zktest.Match{Path: "/app/a", Client: "cache"})
+		failed := r.Srv.DropBefore(zktest.Match{Path: "/app/a", Client: "cache"})
 		r.set("/app/a", "2")
 		r.want(tree, "/app= /app/a=2")
 		got := h.text(tree)
@@ -389,7 +390,7 @@ func TestOneGoroutine(t *testing.T) {
 		tree := r.tree("/app", opts...)
 		r.set("/app/c", "1")
 		r.now(tree)
-		if own := busyGoroutines(); len(own) != 1 {
+		if own := testrig.Goroutines(r.T, ourFrames); len(own) != 1 {
 			r.Errorf("%d goroutines:\n%s", len(own), strings.Join(own, "\n\n"))
 		}
 	})

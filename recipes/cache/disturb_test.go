@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // burst is how many writes follow one another before the writer rests.
@@ -158,5 +159,5 @@ func (w *world) disturb(r *rand.Rand) {
 	if _, err := w.e.AwaitLeader(w.ctx); err != nil {
 		w.Fatal(err)
 	}
-	time.Sleep(4 * sessionTimeout)
+	time.Sleep(4 * testrig.SessionTimeout)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,8 +21,8 @@ func TestRetryKeepsSynced(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		_, err := r.w.Create(r.ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		tree := r.tree("/app", opts...)
 		h := r.hear(tree)
 		time.Sleep(100 * time.Second)
@@ -40,14 +41,14 @@ func TestGrownTogether(t *testing.T) {
 			r.create("/app/n"+strconv.Itoa(i), "x")
 			ops = append(ops, client.SetOp("/app/n"+strconv.Itoa(i), []byte(strings.Repeat("y", 1000)), client.AnyVersion))
 		}
-		small := r.connect("small", client.WithMaxReply(4096))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
-		r.srv.ResetCounts()
-		_, err := r.w.Multi(r.ctx, ops...)
-		r.check(err)
+		r.Srv.ResetCounts()
+		_, err := r.w.Multi(r.Ctx, ops...)
+		r.Check(err)
 		time.Sleep(10 * time.Second)
 		if n, _ := tree.Snapshot().Get("/app/n0"); len(n.Value) != 1000 || !tree.Synced() {
-			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.srv.Counts())
+			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.Srv.Counts())
 		}
 	})
 }
@@ -57,24 +58,24 @@ func TestOneZxidOfTwoServers(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		c, other, move := r.another()
-		r.check(r.srv.Create("/app", []byte("old")))
-		at := r.srv.Zxid()
+		r.Check(r.Srv.Create("/app", []byte("old")))
+		at := r.Srv.Zxid()
 		time.Sleep(time.Second)
 		for other.Zxid() < at-1 {
-			r.check(other.SetData("/", nil))
+			r.Check(other.SetData("/", nil))
 		}
-		r.check(other.Create("/app", []byte("new")))
-		a, _ := r.srv.Node("/app")
+		r.Check(other.Create("/app", []byte("new")))
+		a, _ := r.Srv.Node("/app")
 		b, _ := other.Node("/app")
 		if a.Stat.Mzxid != b.Stat.Mzxid {
 			r.Fatalf("nothing is tested: %+v %+v", a, b)
 		}
 		for range 20 {
-			r.check(r.srv.SetData("/", nil))
+			r.Check(r.Srv.SetData("/", nil))
 		}
 		tree := r.start(c, "/app", opts...)
 		move()
-		time.Sleep(4 * sessionTimeout)
+		time.Sleep(4 * testrig.SessionTimeout)
 		if got := text(tree.Snapshot()); got != "/app=new" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
 		}
@@ -89,17 +90,17 @@ func TestBytesOfRecreated(t *testing.T) {
 		r.create("/app/else", "")
 		r.create("/app/d", "")
 		data := []byte(strings.Repeat("x", 1000))
-		r.check(r.srv.Create("/app/d/n", data))
+		r.Check(r.Srv.Create("/app/d/n", data))
 		tree := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Bytes: 3500}))...)
 		for i := range 10 {
-			r.srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
-			r.check(r.srv.SetData("/app/else", nil))
+			r.Srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
+			r.Check(r.Srv.SetData("/app/else", nil))
 			time.Sleep(100 * time.Millisecond) // the events come together, in a round
-			r.check(r.srv.Delete("/app/d/n"))
-			r.check(r.srv.Delete("/app/d"))
-			r.check(r.srv.Create("/app/d", nil))
+			r.Check(r.Srv.Delete("/app/d/n"))
+			r.Check(r.Srv.Delete("/app/d"))
+			r.Check(r.Srv.Create("/app/d", nil))
 			time.Sleep(time.Second)
-			r.check(r.srv.Create("/app/d/n", data))
+			r.Check(r.Srv.Create("/app/d/n", data))
 			time.Sleep(time.Second)
 			if !tree.Synced() {
 				r.Fatalf("after %d: %v, %d nodes", i, tree.State(), tree.Snapshot().Len())
@@ -114,8 +115,8 @@ func TestDepthLimit(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
 		tree := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Depth: 2}))...)
-		_, err := r.w.Multi(r.ctx, client.CreateOp("/app/a", nil), client.CreateOp("/app/a/b", nil), client.CreateOp("/app/a/b/c", nil), client.CreateOp("/app/a/b/c/d", nil))
-		r.check(err)
+		_, err := r.w.Multi(r.Ctx, client.CreateOp("/app/a", nil), client.CreateOp("/app/a/b", nil), client.CreateOp("/app/a/b/c", nil), client.CreateOp("/app/a/b/c/d", nil))
+		r.Check(err)
 		time.Sleep(time.Second)
 		if state := tree.State(); !errors.Is(state.Err, cache.ErrLimit) {
 			r.Errorf("%v, %s", state, text(tree.Snapshot()))
@@ -131,12 +132,12 @@ func TestListRefused(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/d", "")
 		tree := r.tree("/app")
-		_, err := r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
-		r.check(err)
+		_, err := r.w.SetACL(r.Ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+		r.Check(err)
 		r.create("/app/d/one", "1")
 		time.Sleep(time.Second)
-		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(100 * time.Second)
 		r.create("/app/d/two", "2")
 		time.Sleep(100 * time.Second)
@@ -153,7 +154,7 @@ func TestListRefusedOnce(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/d", "")
 		r.create("/app/d/one", "1")
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: "/app/d", Client: "cache", Times: 1}, -102)
+		rule := r.Srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Path: "/app/d", Client: "cache", Times: 1}, -102)
 		tree := r.tree("/app", opts...)
 		_ = rule
 		time.Sleep(100 * time.Second)
@@ -171,10 +172,10 @@ func TestTooLargeRecreated(t *testing.T) {
 		big := strings.Repeat("x", 10_000)
 		r.create("/app/big", big)
 		r.create("/app/big/a", "a")
-		small := r.connect("small", client.WithMaxReply(4096))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
-		_, err := r.w.Multi(r.ctx, client.DeleteOp("/app/big/a", -1), client.DeleteOp("/app/big", -1), client.CreateOp("/app/big", []byte(big)), client.CreateOp("/app/big/b", []byte("b")))
-		r.check(err)
+		_, err := r.w.Multi(r.Ctx, client.DeleteOp("/app/big/a", -1), client.DeleteOp("/app/big", -1), client.CreateOp("/app/big", []byte(big)), client.CreateOp("/app/big/b", []byte("b")))
+		r.Check(err)
 		time.Sleep(100 * time.Second)
 		r.create("/app/big/c", "c")
 		time.Sleep(100 * time.Second)
@@ -191,15 +192,15 @@ func TestTooLargeRecreatedTogether(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/else", "")
 		big := []byte(strings.Repeat("x", 10_000))
-		r.check(r.srv.Create("/app/big", big))
-		small := r.connect("small", client.WithMaxReply(4096))
+		r.Check(r.Srv.Create("/app/big", big))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
-		r.srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
-		r.check(r.srv.SetData("/app/else", nil))
+		r.Srv.Delay(zktest.Match{Path: "/app/else", Client: "cache", Times: 1}, 200*time.Millisecond)
+		r.Check(r.Srv.SetData("/app/else", nil))
 		time.Sleep(100 * time.Millisecond)
-		r.check(r.srv.Delete("/app/big"))
-		r.check(r.srv.Create("/app/big", big))
-		r.check(r.srv.Create("/app/big/b", []byte("b")))
+		r.Check(r.Srv.Delete("/app/big"))
+		r.Check(r.Srv.Create("/app/big", big))
+		r.Check(r.Srv.Create("/app/big/b", []byte("b")))
 		time.Sleep(100 * time.Second)
 		r.create("/app/big/c", "c")
 		time.Sleep(100 * time.Second)
@@ -215,27 +216,27 @@ func TestStaleWithoutConnection(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
 		fresh, err := cache.NewValue(r.c, "/app", cache.Text, opts...)
-		r.check(err)
+		r.Check(err)
 		if err := fresh.State().Err; err == nil || err.Error() != "cache: it is not started; call Start" {
 			r.Errorf("%v", fresh.State())
 		}
 		tree := r.start(r.c, "/app", opts...)
-		r.srv.Refuse()
-		r.srv.CutAll()
+		r.Srv.Refuse()
+		r.Srv.CutAll()
 		time.Sleep(100 * time.Millisecond)
 		for range 3 { // before the session has ended, and after that
 			if err := tree.State().Err; !errors.Is(err, client.ErrNotConnected) || !strings.Contains(err.Error(), "client: not connected: ") {
 				r.Errorf("%v", tree.State())
 			}
-			time.Sleep(sessionTimeout)
+			time.Sleep(testrig.SessionTimeout)
 		}
-		_, err = tree.WaitSynced(r.within(time.Second))
+		_, err = tree.WaitSynced(r.Within(time.Second))
 		if err == nil || !strings.Contains(err.Error(), "client: not connected: ") {
 			r.Errorf("%v", err)
 		}
-		r.srv.Accept()
-		_, err = tree.WaitSynced(r.within(time.Minute))
-		r.check(err)
+		r.Srv.Accept()
+		_, err = tree.WaitSynced(r.Within(time.Minute))
+		r.Check(err)
 	})
 }
 
@@ -245,20 +246,20 @@ func TestListTooLong(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		small := r.connect("small", client.WithMaxReply(4096))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
 		name := func(i int) string { return fmt.Sprintf("/app/%080d", i) }
 		for i := range 100 {
 			r.create(name(i), "")
 		}
-		r.srv.CutAll() // with a persistent watch, nobody needs the list before
+		r.Srv.CutAll() // with a persistent watch, nobody needs the list before
 		time.Sleep(10 * time.Second)
 		const want = "the list of its children is larger than client.WithMaxReply allows"
 		if err := tree.State().Err; err == nil || !strings.Contains(err.Error(), want) || tree.Synced() {
 			r.Errorf("%v", tree.State())
 		}
 		for i := range 100 {
-			r.check(r.srv.Delete(name(i)))
+			r.Check(r.Srv.Delete(name(i)))
 		}
 		time.Sleep(time.Hour)
 		if got := text(tree.Snapshot()); got != "/app=" || !tree.Synced() {
@@ -276,18 +277,18 @@ func TestRightsTakenBetween(t *testing.T) {
 		r.create("/app/d/one", "1")
 		seen := 0
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, append(opts, cache.WithLazyStart())...)
-		r.check(err)
+		r.Check(err)
 		for _, op := range []zktest.Op{zktest.OpMultiRead, zktest.OpGetChildren2} {
-			r.srv.Delay(zktest.Match{Op: op, Client: "cache", Path: "/app/d", Times: 2}, time.Second)
+			r.Srv.Delay(zktest.Match{Op: op, Client: "cache", Path: "/app/d", Times: 2}, time.Second)
 		}
-		r.check(tree.Start(r.ctx))
+		r.Check(tree.Start(r.Ctx))
 		time.Sleep(1200 * time.Millisecond)
-		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/d", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(5 * time.Second)
 		r.Log(tree.State(), text(tree.Snapshot()), seen)
-		_, err = r.w.SetACL(r.ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/d", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(100 * time.Second)
 		if got := text(tree.Snapshot()); got != "/app= /app/d= /app/d/one=1" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
@@ -306,11 +307,11 @@ func TestLateUntilASnapshot(t *testing.T) {
 		r.create("/app/b", "")
 		tree := r.tree("/app", opts...)
 		h := r.hear(tree)
-		r.srv.Delay(zktest.Match{Path: "/app/a", Client: "cache", Times: 1}, 3*time.Second)
-		r.srv.Delay(zktest.Match{Path: "/app/b", Client: "cache", Times: 1}, 3*time.Second)
-		r.check(r.srv.SetData("/app/a", []byte("1")))
+		r.Srv.Delay(zktest.Match{Path: "/app/a", Client: "cache", Times: 1}, 3*time.Second)
+		r.Srv.Delay(zktest.Match{Path: "/app/b", Client: "cache", Times: 1}, 3*time.Second)
+		r.Check(r.Srv.SetData("/app/a", []byte("1")))
 		time.Sleep(time.Second / 2)
-		r.check(r.srv.SetData("/app/b", []byte("1")))
+		r.Check(r.Srv.SetData("/app/b", []byte("1")))
 		time.Sleep(20 * time.Second)
 		r.wantHeard(h, tree, "began, stale, updated /app/a, updated /app/b, synced")
 	})
@@ -324,10 +325,10 @@ func TestSlowSync(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/a", "")
 		tree := r.tree("/app", opts...)
-		r.srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 5*time.Second)
-		go func() { _, _ = tree.Wait(r.ctx, r.srv.Zxid()+1) }()
+		r.Srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 5*time.Second)
+		go func() { _, _ = tree.Wait(r.Ctx, r.Srv.Zxid()+1) }()
 		time.Sleep(100 * time.Millisecond)
-		r.check(r.srv.SetData("/app/a", []byte("1")))
+		r.Check(r.Srv.SetData("/app/a", []byte("1")))
 		time.Sleep(2 * time.Second)
 		if tree.Synced() {
 			r.Errorf("%v, %s", tree.State(), text(tree.Snapshot()))
@@ -342,13 +343,13 @@ func TestRefusedThenTooLarge(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		_, err := r.w.Create(r.ctx, "/app/big", []byte(strings.Repeat("x", 10_000)), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/app/big", []byte(strings.Repeat("x", 10_000)), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		r.create("/app/big/b", "b")
-		small := r.connect("small", client.WithMaxReply(4096))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
-		_, err = r.w.SetACL(r.ctx, "/app/big", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/big", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(100 * time.Second)
 		n, _ := tree.Snapshot().Get("/app/big")
 		if got := text(tree.Snapshot()); got != "/app= /app/big= /app/big/b=b" || !tree.Synced() || !errors.Is(n.Err, client.ErrReplyTooLarge) {
@@ -365,10 +366,10 @@ func TestChangeBeforeALateSync(t *testing.T) {
 		r.create("/app", "")
 		tree := r.tree("/app", opts...)
 		h := r.hear(tree)
-		r.srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 1200*time.Millisecond)
-		go func() { _, _ = tree.Wait(r.ctx, r.srv.Zxid()+1) }()
+		r.Srv.Delay(zktest.Match{Op: zktest.OpSync, Client: "cache", Times: 1}, 1200*time.Millisecond)
+		go func() { _, _ = tree.Wait(r.Ctx, r.Srv.Zxid()+1) }()
 		time.Sleep(950 * time.Millisecond)
-		r.check(r.srv.SetData("/app", []byte("1")))
+		r.Check(r.Srv.SetData("/app", []byte("1")))
 		time.Sleep(10 * time.Second)
 		r.wantHeard(h, tree, "began, updated /app")
 	})
@@ -378,22 +379,22 @@ func TestChangeBeforeALateSync(t *testing.T) {
 func TestGrownTogetherByDefault(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
-		r.check(r.srv.Create("/app", nil))
+		r.Check(r.Srv.Create("/app", nil))
 		for i := range 600 {
-			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+			r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), nil))
 		}
 		tree := r.tree("/app", opts...)
-		link := r.srv.Client("cache")
-		r.srv.ResetCounts()
+		link := r.Srv.Client("cache")
+		r.Srv.ResetCounts()
 		link.Freeze()
 		for i := range 600 {
-			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i), []byte(strings.Repeat("y", 10_000))))
+			r.Check(r.Srv.SetData("/app/n"+strconv.Itoa(i), []byte(strings.Repeat("y", 10_000))))
 		}
 		time.Sleep(time.Second)
 		link.Thaw()
 		time.Sleep(10 * time.Second)
 		if n, _ := tree.Snapshot().Get("/app/n0"); len(n.Value) != 10_000 || !tree.Synced() {
-			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.srv.Counts())
+			r.Errorf("%d bytes, %v; %v", len(n.Value), tree.State(), r.Srv.Counts())
 		}
 	})
 }
@@ -402,16 +403,16 @@ func TestGrownTogetherByDefault(t *testing.T) {
 func TestErrorIsShort(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
-		r.check(r.srv.Create("/app", nil))
+		r.Check(r.Srv.Create("/app", nil))
 		for i := range 2000 {
-			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+			r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), nil))
 		}
 		tree := r.tree("/app", opts...)
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "cache", Times: zktest.Always}, -127)
-		link := r.srv.Client("cache")
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "cache", Times: zktest.Always}, -127)
+		link := r.Srv.Client("cache")
 		link.Freeze()
 		for i := range 2000 {
-			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i), []byte("y")))
+			r.Check(r.Srv.SetData("/app/n"+strconv.Itoa(i), []byte("y")))
 		}
 		time.Sleep(time.Second)
 		link.Thaw()
@@ -419,6 +420,6 @@ func TestErrorIsShort(t *testing.T) {
 		if state := tree.State(); state.Err != nil && len(state.Err.Error()) > 2000 {
 			r.Errorf("%d bytes", len(state.Err.Error()))
 		}
-		r.srv.ClearRules()
+		r.Srv.ClearRules()
 	})
 }

@@ -20,9 +20,9 @@ import (
 func (r *rig) start(c *client.Client, path string, opts ...cache.Option) *cache.Tree[string] {
 	r.Helper()
 	t, err := cache.NewTree(c, path, cache.Text, opts...)
-	r.check(err)
+	r.Check(err)
 	r.Cleanup(t.Close)
-	r.check(t.Start(r.within(time.Minute)))
+	r.Check(t.Start(r.Within(time.Minute)))
 	return t
 }
 
@@ -36,7 +36,7 @@ func TestNodesOfTheServers(t *testing.T) {
 		r.create("/app/zookeeper/x", "too")
 		r.want(r.tree("/", opts...), "/= /app= /app/zookeeper=mine /app/zookeeper/x=too")
 		r.want(r.tree("/zookeeper", append(opts, cache.WithDepth(1))...), "/zookeeper= /zookeeper/config= /zookeeper/quota=")
-		app := r.connect("app", client.WithNamespace("app"))
+		app := r.Connect("app", client.WithNamespace("app"))
 		r.want(r.start(app, "/", opts...), "/= /zookeeper=mine /zookeeper/x=too")
 		r.want(r.start(app, "/zookeeper", opts...), "/zookeeper=mine /zookeeper/x=too")
 	})
@@ -63,14 +63,14 @@ func TestUnreadableIsTriedAgain(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
 		r.create("/app/busy", "")
-		_, err := r.w.Create(r.ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/app/secret", []byte("s"), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		tree := r.tree("/app", opts...)
 		if n, _ := tree.Snapshot().Get("/app/secret"); !errors.Is(n.Err, zk.ErrNoAuth) {
 			r.Fatalf("nothing is tested: %+v", n)
 		}
-		_, err = r.w.SetACL(r.ctx, "/app/secret", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/app/secret", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		for i := range 6 {
 			time.Sleep(10 * time.Second)
 			r.set("/app/busy", strconv.Itoa(i))
@@ -88,16 +88,16 @@ func TestBytesOfUnreadable(t *testing.T) {
 		r.create("/app/a", strings.Repeat("x", 1000))
 		tree := r.tree("/app", append(opts, cache.DropUndecodable(), cache.WithLimits(cache.Limits{Bytes: 1500}))...)
 		for range 4 {
-			_, err := r.w.SetACL(r.ctx, "/app/a", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
-			r.check(err)
+			_, err := r.w.SetACL(r.Ctx, "/app/a", zk.WorldACL(zk.PermAll&^zk.PermRead), client.AnyVersion)
+			r.Check(err)
 			r.set("/app/a", strings.Repeat("y", 1000))
-			r.srv.Client("cache").Cut()
+			r.Srv.Client("cache").Cut()
 			time.Sleep(5 * time.Second)
 			if n, _ := tree.Snapshot().Get("/app/a"); !errors.Is(n.Err, zk.ErrNoAuth) {
 				r.Fatalf("nothing is tested: %+v", n)
 			}
-			_, err = r.w.SetACL(r.ctx, "/app/a", zk.WorldACL(zk.PermAll), client.AnyVersion)
-			r.check(err)
+			_, err = r.w.SetACL(r.Ctx, "/app/a", zk.WorldACL(zk.PermAll), client.AnyVersion)
+			r.Check(err)
 			time.Sleep(31 * time.Second)
 			if n, _ := tree.Snapshot().Get("/app/a"); n.Err != nil || len(n.Value) != 1000 || !tree.Synced() {
 				r.Errorf("%+v, %v", n, tree.State())
@@ -114,10 +114,10 @@ func TestCauseLasts(t *testing.T) {
 		r.create("/app", "")
 		r.create("/else", "")
 		tree := r.tree("/app", opts...)
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		var told []string
-		for change, err := range tree.Changes(r.within(time.Hour)) {
-			r.check(err)
+		for change, err := range tree.Changes(r.Within(time.Hour)) {
+			r.Check(err)
 			told = append(told, fmt.Sprintf("%v %v", change.Kind, change.Cause))
 			switch change.Kind {
 			case cache.Began:
@@ -161,7 +161,7 @@ func TestWaitForTheFuture(t *testing.T) {
 				}
 			}
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		ended := make(chan error)
 		go func() { // ends with ctx
 			_, err := tree.Wait(ctx, 1<<40)
@@ -184,16 +184,16 @@ func TestClientClosedFirst(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
 		for _, nodes := range []int{1, 10} {
-			c := r.connect("other")
+			c := r.Connect("other")
 			tree := r.start(c, "/app", append(opts, cache.WithLimits(cache.Limits{Nodes: nodes}))...)
 			r.create("/app/a", "")
 			time.Sleep(time.Second)
 			if state := tree.State(); (state.Phase == cache.Synced) != (nodes > 1) {
 				r.Fatalf("nothing is tested: %v", state)
 			}
-			r.check(c.Close())
+			r.Check(c.Close())
 			begun := time.Now()
-			_, err := tree.Wait(r.ctx, 1<<40)
+			_, err := tree.Wait(r.Ctx, 1<<40)
 			if took := time.Since(begun); took > time.Second || !errors.Is(err, cache.ErrClosed) {
 				r.Errorf("%v after %v", err, took)
 			}
@@ -208,22 +208,22 @@ func TestWhyNotSynced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, cache.WithLazyStart())
-		r.check(err)
-		_, err = tree.WaitSynced(r.within(time.Second))
+		r.Check(err)
+		_, err = tree.WaitSynced(r.Within(time.Second))
 		if err == nil || !strings.Contains(err.Error(), "it is not started; call Start") {
 			r.Errorf("before Start: %v", err)
 		}
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Refuse()
 		link.Cut()
 		time.Sleep(time.Second)
 		waited := make(chan error)
 		go func() { // ends when the cache is synced
-			_, err := tree.WaitSynced(r.ctx)
+			_, err := tree.WaitSynced(r.Ctx)
 			waited <- err
 		}()
 		synctest.Wait()
-		r.check(tree.Start(r.ctx))
+		r.Check(tree.Start(r.Ctx))
 		for _, pause := range []time.Duration{time.Second, time.Minute} { // suspended, then without a session
 			time.Sleep(pause)
 			if state := tree.State(); state.Phase != cache.Syncing || state.Err == nil || strings.Contains(state.Err.Error(), "Start") {
@@ -231,7 +231,7 @@ func TestWhyNotSynced(t *testing.T) {
 			}
 		}
 		link.Accept()
-		r.check(<-waited)
+		r.Check(<-waited)
 		if state := tree.State(); state.Phase != cache.Synced || state.Err != nil {
 			r.Error(state)
 		}

@@ -20,7 +20,7 @@ func TestRecreatedWhileAway(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/a", "old")
 		tree := r.tree("/app", opts...)
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Refuse()
 		link.Cut()
 		time.Sleep(time.Second)
@@ -32,8 +32,8 @@ func TestRecreatedWhileAway(t *testing.T) {
 		r.create("/app/b", "b")
 		link.Accept()
 		var kinds []cache.Kind
-		for change, err := range tree.Changes(r.within(time.Minute)) {
-			r.check(err)
+		for change, err := range tree.Changes(r.Within(time.Minute)) {
+			r.Check(err)
 			if kinds = append(kinds, change.Kind); change.Kind == cache.BecameSynced {
 				break
 			}
@@ -56,26 +56,26 @@ func TestReconnectReadsOnce(t *testing.T) {
 		tree := r.tree("/app", opts...)
 		before, _ := tree.Snapshot().Get("/app/a")
 		h := r.hear(tree)
-		r.srv.ResetCounts()
-		r.srv.Client("cache").Cut()
+		r.Srv.ResetCounts()
+		r.Srv.Client("cache").Cut()
 		time.Sleep(5 * time.Second)
 		if !tree.Synced() {
 			r.Errorf("state %v", tree.State())
 		}
-		if n := r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpGetChildren2); n != 0 && n != 7+7 {
+		if n := r.Srv.Count(zktest.OpGetData) + r.Srv.Count(zktest.OpGetChildren2); n != 0 && n != 7+7 {
 			r.Errorf("%d reads and lists after a reconnection without changes", n)
 		}
-		if n := r.srv.Count(zktest.OpMultiRead); n > 3 { // the root, its names, the others
+		if n := r.Srv.Count(zktest.OpMultiRead); n > 3 { // the root, its names, the others
 			r.Errorf("%d rounds after a reconnection without changes", n)
 		}
 		if after, _ := tree.Snapshot().Get("/app/a"); before != after {
 			r.Errorf("%+v became %+v", before, after)
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		r.set("/app/c", "C")
 		time.Sleep(time.Second)
 		if n := r.counted(); n != 2 { // one of the writer
-			r.Errorf("%d requests for one change: %v", n, r.srv.Counts())
+			r.Errorf("%d requests for one change: %v", n, r.Srv.Counts())
 		}
 		r.want(tree, "/app= /app/a=a /app/b=b /app/c=C /app/d=d /app/e=e /app/f=f")
 		r.wantHeard(h, tree, "began, stale, synced, updated /app/c")
@@ -114,24 +114,24 @@ func TestUndecodable(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.create("/n", "1")
 		value, err := cache.NewValue(r.c, "/n", cache.JSON[int]())
-		r.check(err)
-		r.check(value.Start(r.within(time.Minute)))
+		r.Check(err)
+		r.Check(value.Start(r.Within(time.Minute)))
 		r.set("/n", "x")
-		_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
-		r.check(err)
+		_, err = value.Wait(r.Within(time.Minute), r.Srv.Zxid())
+		r.Check(err)
 		n, there := value.Get()
 		var bad *cache.UndecodableError
 		if !there || n.Value != 1 || !errors.As(n.Err, &bad) || bad.Mzxid != n.Mzxid {
 			r.Errorf("%+v, %v", n, there)
 		}
 		r.set("/n", "2")
-		_, err = value.Wait(r.within(time.Minute), r.srv.Zxid())
-		r.check(err)
+		_, err = value.Wait(r.Within(time.Minute), r.Srv.Zxid())
+		r.Check(err)
 		if n, _ := value.Get(); n.Value != 2 || n.Err != nil {
 			r.Errorf("%+v", n)
 		}
 		value.Close()
-		_, err = value.WaitSynced(r.ctx)
+		_, err = value.WaitSynced(r.Ctx)
 		if !errors.Is(err, client.ErrClosed) || !errors.Is(err, cache.ErrClosed) {
 			r.Errorf("after Close: %v", err)
 		}

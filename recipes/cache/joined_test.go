@@ -47,22 +47,22 @@ func (c *silent) Read(p []byte) (int, error) {
 func TestNodesWithoutEvents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		link := r.srv.Client("silent")
-		c := r.connect("silent", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		link := r.Srv.Client("silent")
+		c := r.Connect("silent", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := link.DialContext(ctx, network, address)
 			return &silent{Conn: conn}, err
 		}))
 		r.create("/app", "")
 		tree, err := cache.NewTree(c, "/app", cache.Text)
-		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.Check(err)
+		r.Check(tree.Start(r.Ctx))
 		defer tree.Close()
 		r.create("/app/made", "")
 		r.create("/app/made/below", "here")
-		stat, err := r.w.Set(r.ctx, "/app/made", []byte("set"), client.AnyVersion)
-		r.check(err)
-		now, err := tree.Wait(r.ctx, stat.Mzxid)
-		r.check(err)
+		stat, err := r.w.Set(r.Ctx, "/app/made", []byte("set"), client.AnyVersion)
+		r.Check(err)
+		now, err := tree.Wait(r.Ctx, stat.Mzxid)
+		r.Check(err)
 		if n, ok := now.Get("/app/made/below"); !ok || n.Value != "here" {
 			r.Errorf("the cache has %+v, %v", n, ok)
 		}

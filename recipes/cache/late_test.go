@@ -39,19 +39,19 @@ func TestWriterFasterThanReader(t *testing.T) {
 
 func (r *rig) outrun(nodes int, trip, watched time.Duration, opts []cache.Option) {
 	const every = time.Second / 2000
-	r.check(r.srv.Create("/app", nil))
+	r.Check(r.Srv.Create("/app", nil))
 	for i := range nodes {
-		r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+		r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), nil))
 	}
 	tree := (*cache.Tree[string])(nil)
 	if len(opts) > 0 { // one-shot watches have no first snapshot under such a load
 		tree = r.tree("/app", opts...)
 	}
-	ctx, stop := context.WithCancel(r.ctx)
+	ctx, stop := context.WithCancel(r.Ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
+			r.Check(r.Srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
 			time.Sleep(every)
 		}
 	})
@@ -81,8 +81,8 @@ func (r *rig) outrun(nodes int, trip, watched time.Duration, opts []cache.Option
 	if !tree.Synced() || tree.Snapshot().Zxid() < last {
 		r.Errorf("%v at %#x after the last write", tree.State(), tree.Snapshot().Zxid())
 	}
-	_, err := r.w.Set(r.ctx, "/app", nil, client.AnyVersion)
-	r.check(err)
+	_, err := r.w.Set(r.Ctx, "/app", nil, client.AnyVersion)
+	r.Check(err)
 	r.now(tree)
 }
 
@@ -102,21 +102,21 @@ const looseTrip = 100 * time.Millisecond
 
 func (r *rig) loosely(opts []cache.Option) {
 	const nodes, every = 100, time.Millisecond
-	r.check(r.srv.Create("/app", nil))
+	r.Check(r.Srv.Create("/app", nil))
 	for i := range nodes {
-		r.check(r.srv.Create("/app/n"+strconv.Itoa(i), []byte("0")))
+		r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), []byte("0")))
 	}
-	ctx, stop := context.WithCancel(r.ctx)
+	ctx, stop := context.WithCancel(r.Ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := 1; ctx.Err() == nil; i++ {
-			r.check(r.srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
+			r.Check(r.Srv.SetData("/app/n"+strconv.Itoa(i*7919%nodes), []byte(strconv.Itoa(i))))
 			time.Sleep(every)
 		}
 	})
 	tree, err := cache.NewLooseTree(r.c, "/app", cache.Text, opts...)
-	r.check(err)
-	r.check(tree.Start(r.within(time.Minute)))
+	r.Check(err)
+	r.Check(tree.Start(r.Within(time.Minute)))
 	defer tree.Close()
 	last := map[string]int64{}
 	newest, since := int64(0), time.Now()
@@ -136,9 +136,9 @@ func (r *rig) loosely(opts []cache.Option) {
 	}
 	stop()
 	writer.Wait()
-	s, err := tree.Wait(r.within(time.Minute), r.srv.Zxid())
-	r.check(err)
-	for _, n := range r.srv.Tree() {
+	s, err := tree.Wait(r.Within(time.Minute), r.Srv.Zxid())
+	r.Check(err)
+	for _, n := range r.Srv.Tree() {
 		if got, there := s.Get(n.Path); strings.HasPrefix(n.Path, "/app") && (!there || got.Value != string(n.Data)) {
 			r.Errorf("%s is %q, want %q", n.Path, got.Value, n.Data)
 		}
@@ -149,13 +149,13 @@ func (r *rig) loosely(opts []cache.Option) {
 func TestLooseWait(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
-		r.check(r.srv.Create("/app", nil))
+		r.Check(r.Srv.Create("/app", nil))
 		for i := range 100 {
-			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+			r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), nil))
 		}
 		tree, err := cache.NewLooseTree(r.c, "/app", cache.Text, opts...)
-		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.Check(err)
+		r.Check(tree.Start(r.Ctx))
 		random := rand.New(rand.NewPCG(1, 2))
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -166,14 +166,14 @@ func TestLooseWait(t *testing.T) {
 					return
 				default:
 				}
-				_ = r.srv.SetData("/app/n"+strconv.Itoa(random.IntN(100)), []byte(strconv.Itoa(i)))
+				_ = r.Srv.SetData("/app/n"+strconv.Itoa(random.IntN(100)), []byte(strconv.Itoa(i)))
 				time.Sleep(200 * time.Microsecond)
 			}
 		}()
 		time.Sleep(time.Second)
-		_, err = tree.Wait(r.within(20*time.Second), r.srv.Zxid())
+		_, err = tree.Wait(r.Within(20*time.Second), r.Srv.Zxid())
 		if err != nil {
-			r.Errorf("%v; %v at %#x of %#x", err, tree.State(), tree.Snapshot().Zxid(), r.srv.Zxid())
+			r.Errorf("%v; %v at %#x of %#x", err, tree.State(), tree.Snapshot().Zxid(), r.Srv.Zxid())
 		}
 		close(stop)
 		<-done

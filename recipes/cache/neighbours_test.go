@@ -26,7 +26,7 @@ type neighbours struct {
 func (n *neighbours) path() string { return n.paths[n.IntN(len(n.paths))] }
 
 func (n *neighbours) do(step int) {
-	ctx, cancel := context.WithTimeout(n.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(n.Ctx, 10*time.Second)
 	defer cancel()
 	path := n.path()
 	switch n.IntN(12) {
@@ -36,8 +36,8 @@ func (n *neighbours) do(step int) {
 			opts = append(opts, cache.WithOneShotWatches())
 		}
 		tree, err := cache.NewTree(n.c, path, cache.Text, opts...)
-		n.check(err)
-		n.check(tree.Start(n.ctx))
+		n.Check(err)
+		n.Check(tree.Start(n.Ctx))
 		n.trees[tree] = path
 	case 2:
 		for tree := range n.trees {
@@ -71,7 +71,7 @@ func (n *neighbours) do(step int) {
 		_ = n.w.DeleteAll(ctx, path)
 	case 8:
 		if n.IntN(4) == 0 {
-			n.srv.Client("cache").Cut()
+			n.Srv.Client("cache").Cut()
 		}
 	case 9:
 		_, _ = n.w.Set(ctx, path, []byte(fmt.Sprint(step)), client.AnyVersion)
@@ -83,7 +83,7 @@ func (n *neighbours) do(step int) {
 // there is what the server has at path and below.
 func (n *neighbours) there(path string) string {
 	var all []string
-	for _, node := range n.srv.Tree() {
+	for _, node := range n.Srv.Tree() {
 		if node.Path == path || strings.HasPrefix(node.Path, path+"/") {
 			all = append(all, node.Path+"="+string(node.Data))
 		}

@@ -74,13 +74,13 @@ func TestObserver(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		var n news
 		r.create("/app", "")
-		tree := r.start(r.connect("seen", client.WithObserver(n.observer())), "/app", opts...)
+		tree := r.start(r.Connect("seen", client.WithObserver(n.observer())), "/app", opts...)
 		const trip = 70 * time.Millisecond
-		r.srv.Delay(zktest.Match{Path: "/app", Client: "seen", Times: 1}, trip)
-		r.check(r.srv.SetData("/app", []byte("new")))
-		_, err := tree.Wait(r.within(time.Minute), r.srv.Zxid())
-		r.check(err)
-		r.srv.Client("seen").Cut()
+		r.Srv.Delay(zktest.Match{Path: "/app", Client: "seen", Times: 1}, trip)
+		r.Check(r.Srv.SetData("/app", []byte("new")))
+		_, err := tree.Wait(r.Within(time.Minute), r.Srv.Zxid())
+		r.Check(err)
+		r.Srv.Client("seen").Cut()
 		time.Sleep(5 * time.Second)
 		tree.Close()
 		r.wantNews(&n, "syncing 0 nodes", "synced 1 nodes started 1", "synced 1 nodes changed 1",
@@ -105,11 +105,11 @@ func TestObserverThatBlocks(t *testing.T) {
 	bubble(t, func(r *rig) {
 		n := news{block: make(chan struct{})}
 		r.create("/app", "")
-		tree := r.start(r.connect("seen", client.WithObserver(n.observer())), "/app")
+		tree := r.start(r.Connect("seen", client.WithObserver(n.observer())), "/app")
 		for i := range 5 {
 			r.set("/app", strconv.Itoa(i))
-			_, err := tree.Wait(r.within(time.Second), r.srv.Zxid())
-			r.check(err)
+			_, err := tree.Wait(r.Within(time.Second), r.Srv.Zxid())
+			r.Check(err)
 		}
 		tree.Close()
 		close(n.block)
@@ -124,10 +124,10 @@ func TestObserverOfFailedStart(t *testing.T) {
 		var n news
 		r.create("/app", "")
 		r.create("/app/a", "")
-		c := r.connect("seen", client.WithObserver(n.observer()))
+		c := r.Connect("seen", client.WithObserver(n.observer()))
 		tree, err := cache.NewTree(c, "/app", cache.Text, cache.WithLimits(cache.Limits{Nodes: 1}))
-		r.check(err)
-		if err := tree.Start(r.within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
+		r.Check(err)
+		if err := tree.Start(r.Within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
 			r.Errorf("%v", err)
 		}
 		r.wantNews(&n, "syncing 0 nodes", "ended 0 nodes limits 1")
@@ -135,8 +135,8 @@ func TestObserverOfFailedStart(t *testing.T) {
 			r.Errorf("the start has ended by %v", err)
 		}
 		n.told = nil
-		r.check(r.srv.Delete("/app/a"))
-		r.check(tree.Start(r.within(time.Minute)))
+		r.Check(r.Srv.Delete("/app/a"))
+		r.Check(tree.Start(r.Within(time.Minute)))
 		r.create("/app/a", "")
 		time.Sleep(time.Second)
 		tree.Close()
@@ -154,17 +154,17 @@ func TestObserverBlocksAcrossStarts(t *testing.T) {
 		n := news{block: make(chan struct{})}
 		r.create("/app", "")
 		r.create("/app/a", "")
-		tree, err := cache.NewTree(r.connect("seen", client.WithObserver(n.observer())), "/app", cache.Text, cache.WithLimits(cache.Limits{Nodes: 1}))
-		r.check(err)
-		if err := tree.Start(r.within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
+		tree, err := cache.NewTree(r.Connect("seen", client.WithObserver(n.observer())), "/app", cache.Text, cache.WithLimits(cache.Limits{Nodes: 1}))
+		r.Check(err)
+		if err := tree.Start(r.Within(time.Minute)); !errors.Is(err, cache.ErrLimit) {
 			r.Errorf("%v", err)
 		}
 		synctest.Wait()
-		r.check(r.srv.Delete("/app/a"))
-		r.check(tree.Start(r.within(time.Minute)))
+		r.Check(r.Srv.Delete("/app/a"))
+		r.Check(tree.Start(r.Within(time.Minute)))
 		r.set("/app", "new")
-		_, err = tree.Wait(r.within(time.Minute), r.srv.Zxid())
-		r.check(err)
+		_, err = tree.Wait(r.Within(time.Minute), r.Srv.Zxid())
+		r.Check(err)
 		tree.Close()
 		close(n.block)
 		synctest.Wait()
@@ -186,7 +186,7 @@ func TestObserverBlocksAcrossStarts(t *testing.T) {
 func (r *rig) observed(play func(c *client.Client) *cache.Tree[string]) (sum client.CacheUpdate, longest time.Duration) {
 	r.Helper()
 	var n news
-	play(r.connect("seen", client.WithObserver(n.observer()), client.WithMaxReply(4096))).Close()
+	play(r.Connect("seen", client.WithObserver(n.observer()), client.WithMaxReply(4096))).Close()
 	synctest.Wait()
 	for _, u := range n.told {
 		sum.Snapshots, sum.Resyncs, sum.Gaps, sum.Limits = sum.Snapshots+u.Snapshots, sum.Resyncs+u.Resyncs, sum.Gaps+u.Gaps, sum.Limits+u.Limits
@@ -206,19 +206,19 @@ func TestObservedDelayOfReading(t *testing.T) {
 			tree := r.start(c, "/app", append(opts, cache.WithLimits(cache.Limits{Nodes: 1}))...)
 			r.create("/app/a", "")
 			time.Sleep(5 * time.Minute)
-			r.check(r.srv.Delete("/app/a"))
+			r.Check(r.Srv.Delete("/app/a"))
 			time.Sleep(11 * time.Minute)
 			return tree
 		},
 		"outage": func(r *rig, c *client.Client, opts []cache.Option) *cache.Tree[string] {
 			tree := r.start(c, "/app", opts...)
-			r.srv.StallReply(zktest.Match{Path: "/app", Client: "seen", Times: 1})
+			r.Srv.StallReply(zktest.Match{Path: "/app", Client: "seen", Times: 1})
 			r.set("/app", "new")
 			time.Sleep(100 * time.Millisecond)
-			r.srv.Refuse()
-			r.srv.Client("seen").Cut()
+			r.Srv.Refuse()
+			r.Srv.Client("seen").Cut()
 			time.Sleep(5 * time.Minute)
-			r.srv.Accept()
+			r.Srv.Accept()
 			time.Sleep(time.Minute)
 			return tree
 		},
@@ -226,7 +226,7 @@ func TestObservedDelayOfReading(t *testing.T) {
 			r.create("/app/a", "")
 			tree := r.start(c, "/app", append(opts, cache.WithLazyStart(), cache.WithLimits(cache.Limits{Nodes: 1}))...)
 			time.Sleep(time.Second)
-			r.check(r.srv.Delete("/app/a"))
+			r.Check(r.Srv.Delete("/app/a"))
 			time.Sleep(time.Minute)
 			return tree
 		},
@@ -249,8 +249,8 @@ func TestObservedUnreadable(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		_, err := r.w.Create(r.ctx, "/app/secret", nil, client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/app/secret", nil, client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		sum, _ := r.observed(func(c *client.Client) *cache.Tree[string] {
 			tree := r.start(c, "/app", opts...)
 			time.Sleep(5 * time.Minute)
@@ -274,9 +274,9 @@ func TestObservedLongList(t *testing.T) {
 			}
 			for range 10 {
 				time.Sleep(3 * time.Minute)
-				r.srv.Client("seen").Cut()
+				r.Srv.Client("seen").Cut()
 			}
-			r.srv.Fail(zktest.Match{Op: zktest.OpSync, Client: "seen", Times: 3}, zktest.CodeThrottledOp)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpSync, Client: "seen", Times: 3}, zktest.CodeThrottledOp)
 			time.Sleep(15 * time.Minute)
 			return tree
 		})

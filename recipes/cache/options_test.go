@@ -20,8 +20,8 @@ func TestDepths(t *testing.T) {
 		limited := r.tree("/app", append(opts, cache.WithLimits(cache.Limits{Depth: 2}))...)
 		shallow := r.tree("/app", append(opts, cache.WithDepth(5), cache.WithDepth(2))...)
 		children, err := cache.NewChildren(r.c, "/app", cache.Text, append(opts, cache.WithDepth(2))...)
-		r.check(err)
-		r.check(children.Start(r.ctx))
+		r.Check(err)
+		r.Check(children.Start(r.Ctx))
 		r.create("/app/a/b/c", "")
 		time.Sleep(time.Second)
 		r.want(shallow, "/app= /app/a= /app/a/b=")
@@ -49,8 +49,8 @@ func TestLimitIsToldOnce(t *testing.T) {
 			r.create("/app/"+name, "0123456789")
 		}
 		tree, err := cache.NewTree(r.c, "/app", cache.Text, cache.WithLimits(cache.Limits{Bytes: 10}), cache.WithLazyStart())
-		r.check(err)
-		r.check(tree.Start(r.ctx))
+		r.Check(err)
+		r.Check(tree.Start(r.Ctx))
 		time.Sleep(time.Second)
 		limit := (*cache.LimitError)(nil)
 		if state := tree.State(); !errors.As(state.Err, &limit) || state.Err.Error() != limit.Error() {
@@ -67,11 +67,11 @@ func TestClosedError(t *testing.T) {
 		tree := r.tree("/app")
 		tree.Close()
 		const words = "cache: it has ended: by Close, or with its client"
-		_, err := tree.WaitSynced(r.ctx)
+		_, err := tree.WaitSynced(r.Ctx)
 		if !errors.Is(err, cache.ErrClosed) || !errors.Is(err, client.ErrClosed) || err.Error() != words {
 			r.Error(err)
 		}
-		if err := tree.Start(r.ctx); !errors.Is(err, cache.ErrClosed) || err.Error() != "cache: start /app: "+words {
+		if err := tree.Start(r.Ctx); !errors.Is(err, cache.ErrClosed) || err.Error() != "cache: start /app: "+words {
 			r.Error(err)
 		}
 	})

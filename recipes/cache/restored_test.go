@@ -1,15 +1,13 @@
 package cache_test
 
 import (
-	"context"
-	"net"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,14 +18,10 @@ func (r *rig) another(opts ...zktest.Option) (c *client.Client, other *zktest.Se
 	r.Helper()
 	time.Sleep(time.Second) // a session's id is made of the time, and no two servers give the same
 	other = zktest.NewServer(r.T, append([]zktest.Option{zktest.WithTick(time.Second)}, opts...)...)
-	now := atomic.Pointer[zktest.Server]{}
-	now.Store(r.srv)
-	c = r.connect("moved", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-		return now.Load().Client("moved").DialContext(ctx, network, address)
-	}))
+	c, to := r.Movable("moved")
 	return c, other, func() {
-		now.Store(other)
-		r.srv.Client("moved").Cut()
+		to(other)
+		r.Srv.Client("moved").Cut()
 	}
 }
 
@@ -39,17 +33,17 @@ func TestRestoredFromBackup(t *testing.T) {
 		c, other, move := r.another()
 		r.create("/app", "")
 		r.create("/app/limit", "old")
-		r.check(other.Create("/app", nil))
-		r.check(other.Create("/app/limit", []byte("old")))
-		r.check(other.Create("/app/flag", []byte("on")))
+		r.Check(other.Create("/app", nil))
+		r.Check(other.Create("/app/limit", []byte("old")))
+		r.Check(other.Create("/app/flag", []byte("on")))
 		r.set("/app/limit", "new") // after the backup
 		tree := r.start(c, "/app", opts...)
-		for other.Zxid() <= r.srv.Zxid() {
-			r.check(other.SetData("/", nil))
+		for other.Zxid() <= r.Srv.Zxid() {
+			r.Check(other.SetData("/", nil))
 		}
 		h := r.hear(tree)
 		move()
-		time.Sleep(2 * sessionTimeout)
+		time.Sleep(2 * testrig.SessionTimeout)
 		if got := text(tree.Snapshot()); got != "/app= /app/flag=on /app/limit=old" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
 		}
@@ -67,25 +61,25 @@ func TestNewServers(t *testing.T) {
 		for i := range 20 {
 			r.set("/app", strconv.Itoa(i))
 		}
-		r.check(other.Create("/app", []byte("new")))
+		r.Check(other.Create("/app", []byte("new")))
 		tree := r.start(c, "/app", opts...)
 		h := r.hear(tree)
 		move()
-		time.Sleep(sessionTimeout / 2)
+		time.Sleep(testrig.SessionTimeout / 2)
 		if tree.Synced() || text(tree.Snapshot()) != "/app=19" {
 			r.Errorf("%s, %v", text(tree.Snapshot()), tree.State())
 		}
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		if err := tree.State().Err; err == nil || !strings.Contains(err.Error(), "cache: the server is behind the snapshot") {
 			r.Errorf("a cache of servers that lag: %v", err)
 		}
-		time.Sleep(2 * sessionTimeout)
+		time.Sleep(2 * testrig.SessionTimeout)
 		if got := text(tree.Snapshot()); got != "/app=new" || !tree.Synced() {
 			r.Errorf("%s, %v", got, tree.State())
 		}
-		r.check(other.SetData("/app", []byte("newer")))
-		_, err := tree.Wait(r.within(time.Minute), other.Zxid())
-		r.check(err)
+		r.Check(other.SetData("/app", []byte("newer")))
+		_, err := tree.Wait(r.Within(time.Minute), other.Zxid())
+		r.Check(err)
 		r.wantHeard(h, tree, "began, stale, gap, recreated /app, synced, updated /app")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/retry"
 )
@@ -17,7 +18,7 @@ import (
 func (r *rig) newTree(path string, opts ...cache.Option) *cache.Tree[string] {
 	r.Helper()
 	t, err := cache.NewTree(r.c, path, cache.Text, opts...)
-	r.check(err)
+	r.Check(err)
 	r.Cleanup(t.Close)
 	return t
 }
@@ -43,8 +44,8 @@ func TestStartIsBounded(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/a", "1")
 		tree := r.newTree("/app", opts...)
-		ctx, cancel := context.WithCancel(r.ctx)
-		r.check(tree.Start(ctx))
+		ctx, cancel := context.WithCancel(r.Ctx)
+		r.Check(tree.Start(ctx))
 		if got := text(tree.Snapshot()); got != "/app= /app/a=1" || !tree.Synced() {
 			r.Errorf("after Start: %s, %v", got, tree.State())
 		}
@@ -52,7 +53,7 @@ func TestStartIsBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.create("/app/b", "2")
 		r.want(tree, "/app= /app/a=1 /app/b=2")
-		if err := tree.Start(r.ctx); err == nil || err.Error() != "cache: start /app: it is started already" {
+		if err := tree.Start(r.Ctx); err == nil || err.Error() != "cache: start /app: it is started already" {
 			r.Errorf("a second start: %v", err)
 		}
 		tree.Close()
@@ -69,7 +70,7 @@ func TestStartIsCutShort(t *testing.T) {
 		for n := range 20 {
 			r.create("/app/"+string(rune('a'+n)), "1")
 		}
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		for _, trouble := range []struct {
 			name, says       string
 			begin, end, late func()
@@ -81,7 +82,7 @@ func TestStartIsCutShort(t *testing.T) {
 			tree := r.newTree("/app", opts...)
 			began := make(chan error, 1)
 			go func() { // ends with its Began, or with the cache
-				for _, err := range tree.Changes(r.ctx) {
+				for _, err := range tree.Changes(r.Ctx) {
 					began <- err
 					return
 				}
@@ -94,7 +95,7 @@ func TestStartIsCutShort(t *testing.T) {
 				time.AfterFunc(time.Second, trouble.late)
 			}
 			begun := time.Now()
-			err := tree.Start(r.within(2 * time.Second))
+			err := tree.Start(r.Within(2 * time.Second))
 			if took := time.Since(begun); took != 2*time.Second {
 				r.Errorf("%s: Start took %v", trouble.name, took)
 			}
@@ -103,8 +104,8 @@ func TestStartIsCutShort(t *testing.T) {
 			}
 			trouble.end()
 			r.wantNotStarted(tree)
-			r.check(tree.Start(r.within(time.Minute)))
-			r.check(<-began)
+			r.Check(tree.Start(r.Within(time.Minute)))
+			r.Check(<-began)
 			tree.Close()
 		}
 	})
@@ -118,22 +119,22 @@ func TestStartInVain(t *testing.T) {
 		r.create("/app/a", "")
 		tree := r.newTree("/app", append(opts, cache.WithLimits(cache.Limits{Nodes: 1}))...)
 		begun := time.Now()
-		err := tree.Start(r.ctx)
+		err := tree.Start(r.Ctx)
 		if took := time.Since(begun); !errors.Is(err, cache.ErrLimit) || took > time.Second {
 			r.Errorf("a tree that is too large: %v after %v", err, took)
 		}
 		r.wantNotStarted(tree)
 		r.remove("/app/a")
-		r.check(tree.Start(r.ctx))
+		r.Check(tree.Start(r.Ctx))
 		r.want(tree, "/app=")
 
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Refuse()
 		link.Cut()
 		time.Sleep(time.Second)
 		tree, err = cache.NewTree(r.c.Retrying(retry.NTimes(3, time.Second)), "/app", cache.Text, opts...)
-		r.check(err)
-		if err := tree.Start(r.ctx); !errors.Is(err, client.ErrNotConnected) || r.ctx.Err() != nil {
+		r.Check(err)
+		if err := tree.Start(r.Ctx); !errors.Is(err, client.ErrNotConnected) || r.Ctx.Err() != nil {
 			r.Errorf("a policy that gives up: %v", err)
 		}
 		link.Accept()
@@ -145,28 +146,26 @@ func TestStartIsClosed(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Freeze()
 		for _, end := range []func(*cache.Tree[string]){
 			(*cache.Tree[string]).Close,
-			func(*cache.Tree[string]) { _ = r.c.CloseContext(r.within(time.Second)) },
+			func(*cache.Tree[string]) { _ = r.c.CloseContext(r.Within(time.Second)) },
 		} {
 			tree := r.newTree("/app", opts...)
 			ended, waited := make(chan error), make(chan error)
-			go func() { ended <- tree.Start(r.ctx) }()                                 // ends by end
-			go func() { _, err := tree.Wait(r.within(time.Hour), 1); waited <- err }() // the same
+			go func() { ended <- tree.Start(r.Ctx) }()                                 // ends by end
+			go func() { _, err := tree.Wait(r.Within(time.Hour), 1); waited <- err }() // the same
 			synctest.Wait()
 			begun := time.Now()
 			end(tree)
-			for _, err := range []error{<-ended, <-waited, tree.Start(r.ctx)} {
+			for _, err := range []error{<-ended, <-waited, tree.Start(r.Ctx)} {
 				if took := time.Since(begun); !errors.Is(err, cache.ErrClosed) || took > 2*time.Second {
 					r.Errorf("%v after %v", err, took)
 				}
 			}
 		}
-		if left := busyGoroutines(); len(left) != 0 {
-			r.Errorf("%d goroutines left, one of them:\n%s", len(left), left[0])
-		}
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -175,14 +174,14 @@ func TestLazyStart(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/app", "")
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Refuse()
 		link.Cut()
 		time.Sleep(time.Minute) // no session
 		tree := r.newTree("/app", append(opts, cache.WithLazyStart())...)
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		begun := time.Now()
-		r.check(tree.Start(ctx))
+		r.Check(tree.Start(ctx))
 		if took := time.Since(begun); took != 0 {
 			r.Errorf("Start took %v", took)
 		}

@@ -22,7 +22,7 @@ func TestValueTooLarge(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/old", strings.Repeat("x", 10_000))
 		r.create("/app/old/below", "b")
-		small := r.connect("small", client.WithMaxReply(4096))
+		small := r.Connect("small", client.WithMaxReply(4096))
 		tree := r.start(small, "/app", opts...)
 		r.create("/app/new", strings.Repeat("x", 10_000))
 		r.create("/app/new/below", "b")
@@ -52,13 +52,13 @@ func TestStuckIsStale(t *testing.T) {
 		r.create("/app", "")
 		r.create("/app/a", "a")
 		tree := r.tree("/app", opts...)
-		rule := r.srv.Fail(zktest.Match{Path: "/app/a", Client: "cache", Times: zktest.Always}, -1)
+		rule := r.Srv.Fail(zktest.Match{Path: "/app/a", Client: "cache", Times: zktest.Always}, -1)
 		r.set("/app/a", "b")
 		time.Sleep(time.Second)
 		if state := tree.State(); state.Phase != cache.Stale || state.Err == nil || !strings.Contains(state.Err.Error(), "/app/a") {
 			r.Errorf("%v after %d answers without the data", state, rule.Fired())
 		}
-		r.srv.ClearRules()
+		r.Srv.ClearRules()
 		time.Sleep(2 * time.Second)
 		if !tree.Synced() {
 			r.Errorf("%v", tree.State())
@@ -82,7 +82,7 @@ func TestSharedWatchesStaySynced(t *testing.T) {
 			tree := r.tree("/app", opts...)
 			trees = append(trees, tree)
 			followed.Go(func() {
-				for change := range tree.Changes(r.ctx) {
+				for change := range tree.Changes(r.Ctx) {
 					if change.Kind == cache.BecameStale && !errors.Is(change.State.Err, cache.ErrClosed) {
 						r.Errorf("%v", change.State)
 					}
@@ -105,16 +105,16 @@ func TestSharedWatchesStaySynced(t *testing.T) {
 func TestLargeBehindSmall(t *testing.T) {
 	t.Parallel()
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
-		r.check(r.srv.Create("/app/large", nil))
+		r.Check(r.Srv.Create("/app/large", nil))
 		for i := range 2000 {
-			r.check(r.srv.Create("/app/n"+strconv.Itoa(i), nil))
+			r.Check(r.Srv.Create("/app/n"+strconv.Itoa(i), nil))
 		}
 		data := []byte(strings.Repeat("x", 100_000))
 		for i := range 200 {
-			r.check(r.srv.Create("/app/large/n"+strconv.Itoa(i), data))
+			r.Check(r.Srv.Create("/app/large/n"+strconv.Itoa(i), data))
 		}
 		var read atomic.Int32
-		r.srv.OnRequest(func(q zktest.Request) {
+		r.Srv.OnRequest(func(q zktest.Request) {
 			for _, path := range append(q.Paths, q.Path)[:max(len(q.Paths), 1)] {
 				if strings.HasPrefix(path, "/app/large/") {
 					read.Add(1)
@@ -122,8 +122,8 @@ func TestLargeBehindSmall(t *testing.T) {
 			}
 		})
 		tree, err := cache.NewTree(r.c, "/app", cache.Bytes, append(opts, cache.WithLimits(cache.Limits{Bytes: 1_000_000}))...)
-		r.check(err)
-		err = tree.Start(r.ctx)
+		r.Check(err)
+		err = tree.Start(r.Ctx)
 		if n := read.Load(); n < 11 || n > 100 || !errors.Is(err, cache.ErrLimit) {
 			r.Errorf("%d nodes of 100 kB were read, %v", n, err)
 		}

@@ -26,13 +26,13 @@ func TestChangeText(t *testing.T) {
 func TestPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		value, err := cache.NewValue(c, "/config", cache.Text)
-		r.check(err)
+		r.Check(err)
 		children, err := cache.NewChildren(c, "/config", cache.Text)
-		r.check(err)
+		r.Check(err)
 		tree, err := cache.NewTree(c, "/config", cache.Text)
-		r.check(err)
+		r.Check(err)
 		for _, of := range []interface{ Path() string }{value, children, tree} {
 			if of.Path() != "/config" {
 				r.Errorf("%T: %q", of, of.Path())

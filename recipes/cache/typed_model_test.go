@@ -100,7 +100,7 @@ func mirror(ctx context.Context, r *rig, tree *cache.Tree[cache.Typed], slow tim
 		}
 	}
 	for change, err := range tree.Changes(ctx) {
-		r.check(err)
+		r.Check(err)
 		if change.Snapshot != last {
 			compare()
 			last = change.Snapshot
@@ -167,10 +167,10 @@ func (r *rig) write(random *rand.Rand, n int) {
 	touched := map[string]bool{}
 	for range 1 + random.IntN(2) {
 		path := somePath(random)
-		node, there := r.srv.Node(path)
+		node, there := r.Srv.Node(path)
 		for !there { // the first of its nodes that is missing
 			above := path[:strings.LastIndexByte(path, '/')]
-			if _, there = r.srv.Node(above); there {
+			if _, there = r.Srv.Node(above); there {
 				break
 			}
 			path = above
@@ -192,7 +192,7 @@ func (r *rig) write(random *rand.Rand, n int) {
 			ops = append(ops, client.SetOp(path, data, client.AnyVersion))
 		}
 	}
-	_, _ = r.w.Multi(r.ctx, ops...) // one may need what another takes away
+	_, _ = r.w.Multi(r.Ctx, ops...) // one may need what another takes away
 }
 
 // The typed view is that of a plain cache of the same nodes, after each of many random
@@ -207,7 +207,7 @@ func TestTypedTreeAgainstPlain(t *testing.T) {
 			levels = append(levels, l.Level)
 		}
 		tree, plain := r.typed(levels, opts...), r.tree("/apps", opts...)
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var readers sync.WaitGroup
 		counts := make([]int, 2)
 		for i := range counts {
@@ -224,8 +224,8 @@ func TestTypedTreeAgainstPlain(t *testing.T) {
 			} else {
 				r.write(random, n)
 			}
-			raw, err := plain.Wait(r.within(time.Minute), r.srv.Zxid())
-			r.check(err)
+			raw, err := plain.Wait(r.Within(time.Minute), r.Srv.Zxid())
+			r.Check(err)
 			after := typedNodes(r, r.seen(tree))
 			want := map[string]typedNode{}
 			for path, node := range raw.All() {

@@ -33,17 +33,17 @@ var (
 func (r *rig) typed(levels cache.Levels, opts ...cache.Option) *cache.Tree[cache.Typed] {
 	r.Helper()
 	t, err := cache.NewTypedTree(r.c, levels, opts...)
-	r.check(err)
+	r.Check(err)
 	r.Cleanup(t.Close)
-	r.check(t.Start(r.within(time.Minute)))
+	r.Check(t.Start(r.Within(time.Minute)))
 	return t
 }
 
 // seen is the snapshot of t once it has seen everything.
 func (r *rig) seen(t *cache.Tree[cache.Typed]) *cache.Snapshot[cache.Typed] {
 	r.Helper()
-	s, err := t.Wait(r.within(time.Minute), r.srv.Zxid())
-	r.check(err)
+	s, err := t.Wait(r.Within(time.Minute), r.Srv.Zxid())
+	r.Check(err)
 	return s
 }
 
@@ -75,7 +75,7 @@ func (r *rig) told(t *cache.Tree[cache.Typed]) (text func() string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for change, err := range t.Changes(r.ctx) {
+		for change, err := range t.Changes(r.Ctx) {
 			if err != nil || errors.Is(change.State.Err, cache.ErrClosed) {
 				return
 			}
@@ -143,9 +143,9 @@ func TestTypedTree(t *testing.T) {
 			{func() { r.set("/apps/orders/config", `{"Limit":5}`) }, "app=orders: {5}", "app=orders id=i1: {a:1}"},
 			{func() { r.create("/apps/stock/config", `oops`) }, "app=orders: {5}, app=stock: {0}!", "app=orders id=i1: {a:1}"},
 			{func() {
-				_, err := r.w.Multi(r.ctx, client.DeleteOp("/apps/orders/instances/i1", client.AnyVersion), client.CreateOp("/apps/orders/instances/i1", []byte(`{"Addr":"b:1"}`)),
+				_, err := r.w.Multi(r.Ctx, client.DeleteOp("/apps/orders/instances/i1", client.AnyVersion), client.CreateOp("/apps/orders/instances/i1", []byte(`{"Addr":"b:1"}`)),
 					client.CreateOp("/apps/stock/instances", nil), client.CreateOp("/apps/stock/instances/i1", []byte(`{"Addr":"s:1"}`)))
-				r.check(err)
+				r.Check(err)
 			}, "app=orders: {5}, app=stock: {0}!", "app=orders id=i1: {b:1}, app=stock id=i1: {s:1}"},
 			{func() { r.remove("/apps/orders/config") }, "app=stock: {0}!", "app=orders id=i1: {b:1}, app=stock id=i1: {s:1}"},
 		} {
@@ -194,7 +194,7 @@ func TestTypedLevelsAreOfOneTransaction(t *testing.T) {
 		var writer sync.WaitGroup
 		writer.Go(func() {
 			for n := 1; n <= last; n++ {
-				_, err := r.w.Multi(r.ctx,
+				_, err := r.w.Multi(r.Ctx,
 					client.SetOp("/apps/a/config", fmt.Appendf(nil, `{"Limit":%d}`, n), client.AnyVersion),
 					client.SetOp("/apps/a/instances/i", fmt.Appendf(nil, `{"Addr":"%d"}`, n), client.AnyVersion))
 				if err != nil {
@@ -206,8 +206,8 @@ func TestTypedLevelsAreOfOneTransaction(t *testing.T) {
 			}
 		})
 		looks := 0
-		for change, err := range tree.Changes(r.within(time.Minute)) {
-			r.check(err)
+		for change, err := range tree.Changes(r.Within(time.Minute)) {
+			r.Check(err)
 			config, _ := configs.Get(change.Snapshot, "a")
 			one, _ := instances.Get(change.Snapshot, "a", "i")
 			if strconv.Itoa(config.Value.Limit) != one.Value.Addr {
@@ -236,10 +236,10 @@ func TestTypedTreeReadsWhatLevelsWant(t *testing.T) {
 			"/apps/a/instances-old", "/apps/a/instances-old/1", "/apps/a/conf", "/apps/a/conf/config", "/apps/b/c", "/apps/b/c/instances", "/apps/b/c/instances/1") {
 			r.create(path, `{}`)
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		tree := r.typed(cache.Levels{configs, instances}, opts...)
 		reads := 0 // by requests of many
-		for _, q := range r.srv.Log() {
+		for _, q := range r.Srv.Log() {
 			for _, path := range q.Paths {
 				reads++
 				if q.Op == zktest.OpMultiRead && !slices.Contains(wanted, path) {
@@ -254,7 +254,7 @@ func TestTypedTreeReadsWhatLevelsWant(t *testing.T) {
 				r.Errorf("the cache lists %s, which has a child", q.Path)
 			}
 		}
-		if n := reads + r.srv.Count(zktest.OpGetData); n < len(wanted) {
+		if n := reads + r.Srv.Count(zktest.OpGetData); n < len(wanted) {
 			r.Errorf("%d reads, want %d", n, len(wanted))
 		}
 		var has []string
@@ -269,7 +269,7 @@ func TestTypedTreeReadsWhatLevelsWant(t *testing.T) {
 		}
 		text := r.told(tree)
 		synctest.Wait()
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		r.set("/apps/a/conf", "1")
 		r.set("/apps/a/instances/1/lease", "1")
 		r.create("/apps/b/x", "1")
@@ -277,7 +277,7 @@ func TestTypedTreeReadsWhatLevelsWant(t *testing.T) {
 		r.remove("/apps/a/instances-old/1")
 		before := tree.Snapshot()
 		after := r.seen(tree)
-		if n := r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMultiRead); n > 0 {
+		if n := r.Srv.Count(zktest.OpGetData) + r.Srv.Count(zktest.OpMultiRead); n > 0 {
 			r.Errorf("%d reads of nodes that no level wants", n)
 		}
 		r.same("the tree", nodesText(configs, after)+nodesText(instances, after), nodesText(configs, before)+nodesText(instances, before))
@@ -364,7 +364,7 @@ func TestTypedUndecodable(t *testing.T) {
 			{"/n/first", "bad again", "!", "!"},
 			{"/n/first", "1", "1", "1"},
 		} {
-			if _, ok := r.srv.Node(tt.path); !ok {
+			if _, ok := r.Srv.Node(tt.path); !ok {
 				r.create(tt.path, "0")
 			}
 			r.set(tt.path, tt.data)
@@ -405,7 +405,7 @@ func TestTypedDecodesOnce(t *testing.T) {
 		tree := r.typed(cache.Levels{level}, opts...)
 		for range 3 {
 			go func() {
-				for change, err := range tree.Changes(r.ctx) {
+				for change, err := range tree.Changes(r.Ctx) {
 					if err != nil {
 						return
 					}
@@ -419,7 +419,7 @@ func TestTypedDecodesOnce(t *testing.T) {
 			r.set("/n", data)
 			r.same("a and b", nodesText(level, r.seen(tree)), "x=a: "+data+", x=b: /n/b")
 		}
-		r.srv.Client("cache").Cut()
+		r.Srv.Client("cache").Cut()
 		time.Sleep(time.Minute)
 		tree.Close()
 		slices.Sort(calls)
@@ -433,15 +433,15 @@ func TestTypedUnreadable(t *testing.T) {
 	everyWatch(t, func(r *rig, opts ...cache.Option) {
 		r.create("/apps", "")
 		r.create("/apps/a", "")
-		_, err := r.w.Create(r.ctx, "/apps/a/config", []byte(`{"Limit":1}`), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/apps/a/config", []byte(`{"Limit":1}`), client.ACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...))
+		r.Check(err)
 		tree := r.typed(cache.Levels{configs, instances}, opts...)
 		var unreadable *cache.UnreadableError
 		if n, there := configs.Get(tree.Snapshot(), "a"); !there || n.Value.Limit != 0 || !errors.As(n.Err, &unreadable) {
 			r.Errorf("%+v, %v", n, there)
 		}
-		_, err = r.w.SetACL(r.ctx, "/apps/a/config", zk.WorldACL(zk.PermAll), client.AnyVersion)
-		r.check(err)
+		_, err = r.w.SetACL(r.Ctx, "/apps/a/config", zk.WorldACL(zk.PermAll), client.AnyVersion)
+		r.Check(err)
 		time.Sleep(time.Minute)
 		if n, there := configs.Get(r.seen(tree), "a"); !there || n.Value.Limit != 1 || n.Err != nil {
 			r.Errorf("%+v, %v", n, there)
@@ -461,7 +461,7 @@ func TestTypedReconnection(t *testing.T) {
 		tree := r.typed(cache.Levels{configs, instances}, opts...)
 		text := r.told(tree)
 		synctest.Wait()
-		link := r.srv.Client("cache")
+		link := r.Srv.Client("cache")
 		link.Refuse()
 		link.Cut()
 		time.Sleep(time.Second)
@@ -473,8 +473,8 @@ func TestTypedReconnection(t *testing.T) {
 		r.create("/apps/a/instances/2", `{"Addr":"2"}`)
 		r.set("/apps/a/junk", "1")
 		link.Accept()
-		_, err := tree.WaitSynced(r.within(time.Minute))
-		r.check(err)
+		_, err := tree.WaitSynced(r.Within(time.Minute))
+		r.Check(err)
 		r.same("what was told", text(), `began
 stale
 config updated, app=a: {1} to {2}, resync
@@ -524,13 +524,13 @@ func TestTypedTreeOfReservedNodes(t *testing.T) {
 		}
 		tree := r.typed(cache.Levels{reserved})
 		for _, name := range []string{"config", "quota"} {
-			_, node := r.srv.Node("/zookeeper/" + name)
+			_, node := r.Srv.Node("/zookeeper/" + name)
 			if _, there := reserved.Get(tree.Snapshot(), name); there != node {
 				r.Errorf("%s is there: %v, want %v", name, there, node)
 			}
 		}
 		r.create("/chroot", "")
-		c := r.connect("below", client.WithNamespace("chroot"))
+		c := r.Connect("below", client.WithNamespace("chroot"))
 		if _, err := cache.NewTypedTree(c, cache.Levels{reserved, configs}); err != nil {
 			r.Errorf("below a namespace: %v", err)
 		}
@@ -595,8 +595,8 @@ func TestTypedLevelOfAnotherTree(t *testing.T) {
 		if found := nodesText(same, s) + nodesText(above, s) + nodesText(text, s); found != "" {
 			r.Errorf("found %s", found)
 		}
-		for change, err := range tree.Changes(r.within(time.Minute)) {
-			r.check(err)
+		for change, err := range tree.Changes(r.Within(time.Minute)) {
+			r.Check(err)
 			if _, ours := same.Change(change); ours {
 				r.Errorf("%v", change)
 			}
@@ -621,8 +621,8 @@ func TestTypedNodeIsWhole(t *testing.T) {
 		level := cache.NewLevel("/n/{x}", cache.Text)
 		r.create("/n", "")
 		time.Sleep(time.Second)
-		_, err := r.w.Create(r.ctx, "/n/x", []byte("one"), client.Ephemeral())
-		r.check(err)
+		_, err := r.w.Create(r.Ctx, "/n/x", []byte("one"), client.Ephemeral())
+		r.Check(err)
 		time.Sleep(time.Second)
 		r.set("/n/x", "two")
 		plain, _ := r.tree("/n").Snapshot().Get("/n/x")

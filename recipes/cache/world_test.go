@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/zktest"
 )
@@ -57,7 +58,7 @@ func (w *world) connect(name string, opts ...client.Option) *client.Client {
 	w.links = append(w.links, l)
 	base, start := w.random(name).Uint64(), time.Now()
 	c, err := client.Connect(w.ctx, strings.Join(l.Servers(), ","), append([]client.Option{
-		client.WithSessionTimeout(sessionTimeout), client.WithConnectTimeout(time.Minute), client.WithDialer(l.DialContext),
+		client.WithSessionTimeout(testrig.SessionTimeout), client.WithConnectTimeout(time.Minute), client.WithDialer(l.DialContext),
 		client.WithRand(func() float64 { return rand.New(rand.NewPCG(base, uint64(time.Since(start)))).Float64() }),
 		client.WithLogger(slog.New(slog.DiscardHandler)),
 	}, opts...)...)
@@ -99,7 +100,7 @@ func (w *world) play() {
 		_ = c.Close()
 	}
 	time.Sleep(time.Minute)
-	for _, stack := range busyGoroutines() {
+	for _, stack := range testrig.Goroutines(w.T, ourFrames) {
 		w.fail("a goroutine is left: %s", stack)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -18,11 +19,11 @@ func TestCloseBesideDelete(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				n := r.fresh(c, mode)
-				r.check(n.Start(r.ctx))
-				r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
-					r.check(r.srv.Delete(nodePath))
+				r.Check(n.Start(r.Ctx))
+				r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
+					r.Check(r.Srv.Delete(nodePath))
 				})
 				if err := n.Close(); err != nil {
 					r.Errorf("Close: %v", err)
@@ -40,10 +41,10 @@ func TestCloseAnswerLost(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				n := r.fresh(c, mode)
-				r.check(n.Start(r.ctx))
-				r.srv.DropAfter(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath})
+				r.Check(n.Start(r.Ctx))
+				r.Srv.DropAfter(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath})
 				if err := n.Close(); err != nil {
 					r.Errorf("Close: %v", err)
 				}
@@ -58,23 +59,23 @@ func TestCloseAnswerLost(t *testing.T) {
 func TestCloseAnswerLostBesideSuccessor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		first := r.node(a, nodes.Ephemeral)
 		next := r.started(b, nodes.Ephemeral, nodes.StopWhenRemoved())
 		time.Sleep(time.Second) // it watches the node of the first
-		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
-			r.srv.Client("a").Refuse()
-			r.srv.Client("a").Cut()
+		r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
+			r.Srv.Client("a").Refuse()
+			r.Srv.Client("a").Cut()
 		})
-		r.srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
-			r.srv.Client("a").Refuse()
-			r.srv.Client("a").Cut()
+		r.Srv.BeforeReply(zktest.Match{Client: "a", Op: zktest.OpMulti, Path: nodePath}, func(context.Context, zktest.Request) {
+			r.Srv.Client("a").Refuse()
+			r.Srv.Client("a").Cut()
 		})
 		closed := make(chan error, 1)
-		go func() { closed <- first.CloseContext(r.ctx) }() // ends when the node is deleted
-		r.check(next.Wait(r.within(time.Minute)))
-		r.srv.Client("a").Accept()
-		r.check(<-closed)
+		go func() { closed <- first.CloseContext(r.Ctx) }() // ends when the node is deleted
+		r.Check(next.Wait(r.Within(time.Minute)))
+		r.Srv.Client("a").Accept()
+		r.Check(<-closed)
 		time.Sleep(time.Second)
 		r.wantOurs(b, next, "one")
 	})
@@ -85,22 +86,22 @@ func TestCloseAnswerLostBesideSuccessor(t *testing.T) {
 func TestSetLostBesideSuccessor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		first := r.node(a, nodes.Ephemeral)
 		cut := func(context.Context, zktest.Request) {
-			r.srv.Client("a").Refuse()
-			r.srv.Client("a").Cut()
+			r.Srv.Client("a").Refuse()
+			r.Srv.Client("a").Cut()
 		}
 		for _, op := range []zktest.Op{zktest.OpSetData, zktest.OpMulti} {
-			r.srv.BeforeReply(zktest.Match{Client: "a", Op: op, Path: nodePath}, cut)
+			r.Srv.BeforeReply(zktest.Match{Client: "a", Op: op, Path: nodePath}, cut)
 		}
 		set := make(chan error, 1)
-		go func() { set <- first.Set(r.within(5*time.Second), []byte("two")) }() // ends with the time
+		go func() { set <- first.Set(r.Within(5*time.Second), []byte("two")) }() // ends with the time
 		time.Sleep(time.Second)
 		next, err := nodes.NewPersistentNode(b, nodes.Ephemeral, nodePath, []byte("three"), nodes.TakeOver())
-		r.check(errors.Join(err, next.Start(r.ctx)))
-		r.srv.Client("a").Accept()
-		wantErr(t, <-set, context.DeadlineExceeded)
+		r.Check(errors.Join(err, next.Start(r.Ctx)))
+		r.Srv.Client("a").Accept()
+		testrig.WantErr(t, <-set, context.DeadlineExceeded)
 		r.wantOurs(b, next, "three")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,17 +18,17 @@ func TestCuratorProtectedAcrossRestart(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.EphemeralSequential} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			n := r.node(c, mode, nodes.WithProtection())
-			before := r.srv.Children("/workers")
+			before := r.Srv.Children("/workers")
 			for range 3 {
-				r.srv.Stop()
+				r.Srv.Stop()
 				time.Sleep(time.Second)
-				r.srv.Resume()
+				r.Srv.Resume()
 				time.Sleep(5 * time.Second)
 				r.wantOurs(c, n, "one")
 			}
-			if after := r.srv.Children("/workers"); after[0] != before[0] {
+			if after := r.Srv.Children("/workers"); after[0] != before[0] {
 				r.Errorf("%v, was %v", after, before)
 			}
 			r.closed(n)
@@ -41,19 +42,19 @@ func TestCuratorSetWhileDisconnected(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.EphemeralSequential} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			n := r.node(c, mode)
 			path := n.Status().Path
-			r.srv.Stop()
+			r.Srv.Stop()
 			done := make(chan error, 1)
-			go func() { done <- n.Set(r.within(time.Minute), []byte("updated")) }()
+			go func() { done <- n.Set(r.Within(time.Minute), []byte("updated")) }()
 			time.Sleep(2 * time.Second)
-			r.srv.Resume()
-			r.check(<-done)
+			r.Srv.Resume()
+			r.Check(<-done)
 			r.wantOurs(c, n, "updated")
-			r.srv.Stop()
+			r.Srv.Stop()
 			time.Sleep(time.Second)
-			r.srv.Resume()
+			r.Srv.Resume()
 			time.Sleep(5 * time.Second)
 			r.wantOurs(c, n, "updated")
 			if now := n.Status().Path; now != path {
@@ -70,15 +71,15 @@ func TestCuratorSetWhileDisconnected(t *testing.T) {
 func TestCuratorRecreates(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, observer := r.connect("a"), r.connect("b")
+		c, observer := r.Connect("a"), r.Connect("b")
 		n := r.node(c, nodes.Ephemeral)
-		r.check(n.Set(r.ctx, []byte("two")))
+		r.Check(n.Set(r.Ctx, []byte("two")))
 		for _, end := range []func(){
-			func() { r.check(r.srv.Delete(nodePath)) },
-			func() { r.srv.ExpireSession(r.session(c)) },
+			func() { r.Check(r.Srv.Delete(nodePath)) },
+			func() { r.Srv.ExpireSession(r.SessionID(c)) },
 		} {
-			_, _, w, err := observer.ExistsW(r.ctx, nodePath)
-			r.check(err)
+			_, _, w, err := observer.ExistsW(r.Ctx, nodePath)
+			r.Check(err)
 			end()
 			<-w.Done()
 			if event, err := w.Event(); event != zk.EventNodeDeleted || err != nil {
@@ -97,19 +98,19 @@ func TestCuratorRecreates(t *testing.T) {
 func TestCuratorNodeExists(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one, two := r.node(c, nodes.EphemeralSequential), r.node(c, nodes.EphemeralSequential)
 		if one.Status().Path == two.Status().Path {
 			r.Errorf("%+v, %+v", one.Status(), two.Status())
 		}
-		r.check(one.Close())
+		r.Check(one.Close())
 		r.wantOurs(c, two, "one")
 		r.closed(two)
-		_, err := c.Create(r.ctx, nodePath, []byte("by hand"), client.Ephemeral(), client.WithParents())
-		r.check(err)
+		_, err := c.Create(r.Ctx, nodePath, []byte("by hand"), client.Ephemeral(), client.WithParents())
+		r.Check(err)
 		n := r.started(c, nodes.Ephemeral)
 		time.Sleep(time.Second)
-		r.check(n.Close())
+		r.Check(n.Close())
 		if data, stat := r.data(nodePath); data != "by hand" || stat.Version != 0 {
 			r.Errorf("%q, %+v", data, stat)
 		}
@@ -120,10 +121,10 @@ func TestCuratorNodeExists(t *testing.T) {
 func TestCuratorNoWritePermission(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := r.connect("b").Create(r.ctx, "/workers", nil, client.ACL(zk.WorldACL(zk.PermRead)...))
-		r.check(err)
-		n := r.started(r.connect("a"), nodes.Ephemeral)
-		wantErr(t, n.Wait(r.within(time.Second)), client.ErrNoAuth)
+		_, err := r.Connect("b").Create(r.Ctx, "/workers", nil, client.ACL(zk.WorldACL(zk.PermRead)...))
+		r.Check(err)
+		n := r.started(r.Connect("a"), nodes.Ephemeral)
+		testrig.WantErr(t, n.Wait(r.Within(time.Second)), client.ErrNoAuth)
 		if n.Status().State != nodes.Refused {
 			r.Errorf("%+v", n.Status())
 		}
@@ -137,32 +138,32 @@ func TestCuratorNoWritePermission(t *testing.T) {
 func TestCuratorTtlCases(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/workers", nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/workers", nil))
 		n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.WithoutParents())
-		r.check(err)
-		r.check(n.Start(r.ctx))
+		r.Check(err)
+		r.Check(n.Start(r.Ctx))
 		time.Sleep(2 * ttl)
-		if _, there := r.srv.Node(nodePath + "/touch"); !there {
+		if _, there := r.Srv.Node(nodePath + "/touch"); !there {
 			r.Error("no child")
 		}
-		r.check(r.srv.Delete("/workers"))
+		r.Check(r.Srv.Delete("/workers"))
 		time.Sleep(2 * ttl)
-		if _, there := r.srv.Node("/workers"); there || n.Status().State != nodes.Refused || string(n.Data()) != "one" {
+		if _, there := r.Srv.Node("/workers"); there || n.Status().State != nodes.Refused || string(n.Data()) != "one" {
 			r.Errorf("there: %v, %+v", there, n.Status())
 		}
-		r.check(n.Close())
+		r.Check(n.Close())
 
 		n = r.ttlNode(c)
-		r.check(n.Wait(r.within(time.Second)))
-		r.check(n.Close())
+		r.Check(n.Wait(r.Within(time.Second)))
+		r.Check(n.Close())
 		for range 4 {
 			time.Sleep(ttl)
-			if _, there := r.srv.Node(nodePath + "/touch"); there {
+			if _, there := r.Srv.Node(nodePath + "/touch"); there {
 				r.Error("a child after Close")
 			}
 		}
-		if _, there := r.srv.Node(nodePath); there {
+		if _, there := r.Srv.Node(nodePath); there {
 			r.Error("it is still there")
 		}
 	}, swept()...)
@@ -173,27 +174,27 @@ func TestCuratorTtlCases(t *testing.T) {
 func TestNotRevived(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
-		r.srv.Client("a").Partition()
-		wantErr(t, n.Set(r.within(time.Second), []byte("two")))
-		time.Sleep(2 * sessionTimeout)
-		r.srv.Client("a").Heal()
+		r.Srv.Client("a").Partition()
+		testrig.WantErr(t, n.Set(r.Within(time.Second), []byte("two")))
+		time.Sleep(2 * testrig.SessionTimeout)
+		r.Srv.Client("a").Heal()
 		var all []string
 		for range 1000 {
 			time.Sleep(10 * time.Millisecond)
-			if node, there := r.srv.Node(nodePath); there {
+			if node, there := r.Srv.Node(nodePath); there {
 				all = append(all, string(node.Data))
 			}
 		}
 		if len(all) == 0 || all[0] != "two" || all[len(all)-1] != "two" {
 			r.Errorf("data %q", all)
 		}
-		r.srv.Client("a").Partition()
-		time.Sleep(2 * sessionTimeout)
-		r.check(n.CloseContext(r.within(time.Minute)))
-		r.srv.Client("a").Heal()
-		time.Sleep(2 * sessionTimeout)
+		r.Srv.Client("a").Partition()
+		time.Sleep(2 * testrig.SessionTimeout)
+		r.Check(n.CloseContext(r.Within(time.Minute)))
+		r.Srv.Client("a").Heal()
+		time.Sleep(2 * testrig.SessionTimeout)
 		r.closed(n)
 	})
 }
@@ -203,12 +204,12 @@ func TestNotRevived(t *testing.T) {
 func TestNeverGivesUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
-		r.srv.Stop()
+		r.Srv.Stop()
 		time.Sleep(30 * time.Minute)
-		r.srv.Resume()
-		time.Sleep(sessionTimeout + 4*time.Millisecond)
+		r.Srv.Resume()
+		time.Sleep(testrig.SessionTimeout + 4*time.Millisecond)
 		r.wantOurs(c, n, "one")
 		r.closed(n)
 	})
@@ -222,21 +223,19 @@ func TestRestartWithinTheSession(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]nodes.Option{nil, {nodes.TakeOver()}} {
 		bubble(t, func(r *rig) {
-			r.node(r.connect("killed"), nodes.Ephemeral)
-			r.srv.Client("killed").Partition() // as kill -9: nothing more is sent
-			c := r.connect("restarted")
+			r.node(r.Connect("killed"), nodes.Ephemeral)
+			r.Srv.Client("killed").Partition() // as kill -9: nothing more is sent
+			c := r.Connect("restarted")
 			n := r.started(c, nodes.Ephemeral, opts...)
-			limit := sessionTimeout + 2*time.Second // with two ticks
+			limit := testrig.SessionTimeout + 2*time.Second // with two ticks
 			if opts != nil {
 				limit = 10 * time.Millisecond
 			}
-			r.check(n.Wait(r.within(limit)))
-			time.Sleep(2 * sessionTimeout)
+			r.Check(n.Wait(r.Within(limit)))
+			time.Sleep(2 * testrig.SessionTimeout)
 			r.wantOurs(c, n, "one")
-			r.check(n.CloseContext(r.ctx))
-			if left := r.srv.Children("/workers"); len(left) != 0 {
-				r.Errorf("left: %v", left)
-			}
+			r.Check(n.CloseContext(r.Ctx))
+			r.WantNoChild("/workers")
 		}, zktest.WithSeed(1))
 	}
 }

@@ -23,7 +23,7 @@ func TestElectionOnAFixedNode(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 5))
 			var mu sync.Mutex // guards czxids
 			var czxids []int64
-			r.srv.OnCommit(func(c zktest.Commit) {
+			r.Srv.OnCommit(func(c zktest.Commit) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, p := range c.Created {
@@ -32,17 +32,17 @@ func TestElectionOnAFixedNode(t *testing.T) {
 					}
 				}
 			})
-			clients := []*client.Client{r.connect("a"), r.connect("b")}
+			clients := []*client.Client{r.Connect("a"), r.Connect("b")}
 			var both []*nodes.PersistentNode
 			for _, c := range clients {
 				both = append(both, r.started(c, nodes.Ephemeral))
 			}
-			raw := r.connect("raw")
+			raw := r.Connect("raw")
 			newest := int64(0)
 			for range 20 {
 				time.Sleep(2 * time.Second)
 				leading := 0
-				node, _ := r.srv.Node(nodePath)
+				node, _ := r.Srv.Node(nodePath)
 				for _, n := range both {
 					if now := n.Status(); now.State == nodes.Ours {
 						leading++
@@ -52,8 +52,8 @@ func TestElectionOnAFixedNode(t *testing.T) {
 						newest = now.Czxid
 					}
 				}
-				_, err := raw.Create(r.ctx, nodePath, nil, client.Ephemeral())
-				switch raws := node.Stat.EphemeralOwner == r.session(raw); {
+				_, err := raw.Create(r.Ctx, nodePath, nil, client.Ephemeral())
+				switch raws := node.Stat.EphemeralOwner == r.SessionID(raw); {
 				case err == nil:
 					t.Error("no node stood")
 				case raws && leading != 0, !raws && leading != 1:
@@ -61,16 +61,16 @@ func TestElectionOnAFixedNode(t *testing.T) {
 				}
 				switch random.IntN(3) {
 				case 0: // an operator, or the leader, ends the term
-					r.check(r.srv.Delete(nodePath))
+					r.Check(r.Srv.Delete(nodePath))
 				case 1: // the leader's session ends
-					r.srv.ExpireSession(node.Stat.EphemeralOwner)
+					r.Srv.ExpireSession(node.Stat.EphemeralOwner)
 				case 2: // the raw contender is quicker
-					_, err := raw.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
-					r.check(err)
+					_, err := raw.Multi(r.Ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
+					r.Check(err)
 				}
 			}
 			for _, n := range both {
-				r.check(n.Close())
+				r.Check(n.Close())
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -86,25 +86,25 @@ func TestElectionOnAFixedNode(t *testing.T) {
 func TestVersionIsNoGuard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		old := r.node(a, nodes.Ephemeral)
 		stat := r.wantOurs(a, old, "one")
-		r.check(r.srv.Create("/resource", nil))
-		link := r.srv.Client("a")
+		r.Check(r.Srv.Create("/resource", nil))
+		link := r.Srv.Client("a")
 		link.Pause()
-		_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
-		r.check(err)
+		_, err := b.Multi(r.Ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
+		r.Check(err)
 		wrote := make(chan error, 1)
 		go func() {
-			_, err := a.Multi(context.WithoutCancel(r.ctx), client.CheckOp(nodePath, stat.Version), client.SetOp("/resource", []byte("old"), client.AnyVersion))
+			_, err := a.Multi(context.WithoutCancel(r.Ctx), client.CheckOp(nodePath, stat.Version), client.SetOp("/resource", []byte("old"), client.AnyVersion))
 			wrote <- err
 		}()
 		time.Sleep(time.Second)
 		link.Resume()
-		r.check(<-wrote)
-		if node, _ := r.srv.Node("/resource"); string(node.Data) != "old" {
+		r.Check(<-wrote)
+		if node, _ := r.Srv.Node("/resource"); string(node.Data) != "old" {
 			t.Errorf("%q", node.Data)
 		}
-		r.check(old.Close())
+		r.Check(old.Close())
 	})
 }

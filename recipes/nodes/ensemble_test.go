@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -28,7 +29,7 @@ func TestLaggingServer(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithSeed(seed+1), zktest.WithTick(time.Second),
 				zktest.WithLatency(50*time.Microsecond, time.Millisecond))
 			link := e.Client("a")
-			c, err := client.Connect(ctx, strings.Join(link.Servers(), ","), client.WithSessionTimeout(sessionTimeout),
+			c, err := client.Connect(ctx, strings.Join(link.Servers(), ","), client.WithSessionTimeout(testrig.SessionTimeout),
 				client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +56,7 @@ func TestLaggingServer(t *testing.T) {
 				if err := n.Wait(ctx); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(2 * sessionTimeout)
+				time.Sleep(2 * testrig.SessionTimeout)
 				all := standing()
 				if len(all) != 1 || "/"+all[0] != n.Status().Path {
 					t.Errorf("seed %d, %v: nodes %v, %+v", seed, tt.mode, all, n.Status())
@@ -71,7 +72,7 @@ func TestLaggingServer(t *testing.T) {
 					<-s.Context().Done()
 					link.Heal()
 				}
-				time.Sleep(sessionTimeout)
+				time.Sleep(testrig.SessionTimeout)
 			}
 			if fired := lost[0].Fired() + lost[1].Fired() + lost[2].Fired(); fired == 0 {
 				t.Errorf("seed %d, %v: nothing was tested", seed, tt.mode)

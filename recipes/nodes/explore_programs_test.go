@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -26,10 +27,10 @@ const (
 func playAll(t *testing.T, k *kind, all [][]string) (played int, err error) {
 	t.Helper()
 	bubble(t, func(r *rig) {
-		r.ctx = context.WithoutCancel(r.ctx) // hours pass
+		r.Ctx = context.WithoutCancel(r.Ctx) // hours pass
 		var clients []*client.Client
 		for i := range k.clients {
-			clients = append(clients, r.connect(fmt.Sprint("c", i)))
+			clients = append(clients, r.Connect(fmt.Sprint("c", i)))
 		}
 		for i, calls := range all {
 			played++
@@ -47,7 +48,7 @@ func playAll(t *testing.T, k *kind, all [][]string) (played int, err error) {
 				return
 			}
 		}
-		if left := busyGoroutines(); len(left) > 0 {
+		if left := testrig.Goroutines(r.T, ourFrames); len(left) > 0 {
 			err = fmt.Errorf("in this program or one before: %d goroutines are left, one of them:\n%s", len(left), left[0])
 		}
 	}, zktest.WithSeed(1), zktest.WithLatency(0, 0))

@@ -46,14 +46,14 @@ func (r *rig) newStage(k *kind, clients []*client.Client, dir string) *stage {
 			m, err = nodes.NewGroupMember(c, dir, fmt.Sprint("m", i), data, k.opts...)
 			n = m.PersistentNode
 		}
-		r.check(err)
+		r.Check(err)
 		s.objects = append(s.objects, &object{PersistentNode: n, cancel: func() {}})
 	}
 	if k.group {
 		g, err := nodes.NewGroup(clients[0], dir)
-		r.check(err)
+		r.Check(err)
 		var ctx context.Context
-		ctx, s.leave = context.WithCancel(r.ctx)
+		ctx, s.leave = context.WithCancel(r.Ctx)
 		s.onlooker = r.follow(ctx, g)
 	}
 	return s
@@ -74,19 +74,19 @@ func (s *stage) call(call string) error {
 	case "set":
 		done, data := make(chan error, 1), []byte(text(i, s.paper.gen[i]))
 		o.sets = append(o.sets, done)
-		go func() { done <- o.Set(s.ctx, data) }() // ends with the program
+		go func() { done <- o.Set(s.Ctx, data) }() // ends with the program
 	case "close":
 		if err := o.Close(); err != nil {
 			return err
 		}
 	case "delete":
-		for _, name := range s.srv.Children(s.dir) {
-			if err := s.srv.Delete(s.dir + "/" + name); err != nil {
+		for _, name := range s.Srv.Children(s.dir) {
+			if err := s.Srv.Delete(s.dir + "/" + name); err != nil {
 				return err
 			}
 		}
 	case "expire":
-		s.srv.ExpireSession(s.session(s.clients[i]))
+		s.Srv.ExpireSession(s.SessionID(s.clients[i]))
 	}
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
@@ -99,7 +99,7 @@ func (s *stage) call(call string) error {
 // start calls Start in a goroutine, with a context of its own that ends with the call.
 func (s *stage) start(o *object) {
 	done := make(chan error, 1)
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.Ctx)
 	o.start, o.cancel = done, cancel
 	go func() { // ends with the program
 		done <- o.Start(ctx)
@@ -111,17 +111,17 @@ func (s *stage) start(o *object) {
 func (s *stage) compareOwn(call string, before paper) error {
 	p := &s.paper
 	want := p.wanting()
-	if all := s.srv.Children(s.dir); len(all) != len(want) {
+	if all := s.Srv.Children(s.dir); len(all) != len(want) {
 		return fmt.Errorf("nodes %v stand, by the rule those of %v", all, want)
 	}
 	for _, i := range want {
 		o := s.objects[i]
 		now := o.Status()
-		node, there := s.srv.Node(now.Path)
+		node, there := s.Srv.Node(now.Path)
 		switch {
 		case !there || string(node.Data) != text(i, p.gen[i]):
 			return fmt.Errorf("the node of object %d has %q, by the rule %q", i, node.Data, text(i, p.gen[i]))
-		case p.kind.ephemeral() && node.Stat.EphemeralOwner != s.session(s.clients[p.kind.clientOf(i)]):
+		case p.kind.ephemeral() && node.Stat.EphemeralOwner != s.SessionID(s.clients[p.kind.clientOf(i)]):
 			return fmt.Errorf("the node of object %d is of session %#x", i, node.Stat.EphemeralOwner)
 		case before.at[i] == live && !p.remade(call, i) && node.Stat.Czxid != o.czxid:
 			return fmt.Errorf("the node of object %d was made again without a need", i)
@@ -166,8 +166,8 @@ func (s *stage) compareMembers(standing []int) error {
 // compareShared compares what stands with the rule, where all objects share a path.
 func (s *stage) compareShared(call string, before paper) error {
 	p := &s.paper
-	node, there := s.srv.Node(s.path())
-	if there != (p.owner >= 0) || len(s.srv.Children(s.dir)) != standing(there) {
+	node, there := s.Srv.Node(s.path())
+	if there != (p.owner >= 0) || len(s.Srv.Children(s.dir)) != standing(there) {
 		return fmt.Errorf("a node stands: %v, by the rule %v", there, p.owner >= 0)
 	}
 	if there && p.kind.ephemeral() {
@@ -180,7 +180,7 @@ func (s *stage) compareShared(call string, before paper) error {
 		if string(node.Data) != text(p.owner, p.gen[p.owner]) {
 			return fmt.Errorf("the node has %q, by the rule %q", node.Data, text(p.owner, p.gen[p.owner]))
 		}
-		if c := s.clients[p.kind.clientOf(p.owner)]; node.Stat.EphemeralOwner != s.session(c) {
+		if c := s.clients[p.kind.clientOf(p.owner)]; node.Stat.EphemeralOwner != s.SessionID(c) {
 			return fmt.Errorf("the node is of session %#x, by the rule of object %d", node.Stat.EphemeralOwner, p.owner)
 		}
 	} else if there {
@@ -257,10 +257,10 @@ func (s *stage) end() error {
 	}
 	time.Sleep(time.Second) // a client gives its watches back in the background
 	synctest.Wait()
-	if all := s.srv.Children(s.dir); len(all) > 0 {
+	if all := s.Srv.Children(s.dir); len(all) > 0 {
 		return fmt.Errorf("left behind: %v", all)
 	}
-	for _, w := range s.srv.Watches() {
+	for _, w := range s.Srv.Watches() {
 		if strings.HasPrefix(w.Path, s.dir) {
 			return fmt.Errorf("a watch of %s is left", w.Path)
 		}

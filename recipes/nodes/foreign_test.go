@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,26 +20,26 @@ func TestGhostEphemeral(t *testing.T) {
 	for _, opts := range [][]nodes.Option{nil, {nodes.WithProtection()}} {
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.EphemeralSequential} {
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				n := r.node(c, mode, opts...)
-				old := r.session(c)
+				old := r.SessionID(c)
 				vacancy := r.vacancy()
 				// Pings arrive and no answer comes back: the server keeps the session.
-				r.srv.Client("a").PartitionReplies()
-				lost, err := c.Session(r.ctx)
-				r.check(err)
+				r.Srv.Client("a").PartitionReplies()
+				lost, err := c.Session(r.Ctx)
+				r.Check(err)
 				<-lost.Context().Done()
 				synctest.Wait()
 				if n.Status().State != nodes.Absent {
 					r.Errorf("%+v in a lost session", n.Status())
 				}
-				r.srv.Client("a").Heal()
-				r.check(n.Wait(r.within(sessionTimeout)))
+				r.Srv.Client("a").Heal()
+				r.Check(n.Wait(r.Within(testrig.SessionTimeout)))
 				stat := r.wantOurs(c, n, "one")
 				if stat.EphemeralOwner == old || stat.Version != 0 {
 					r.Errorf("%v: %+v", mode, stat)
 				}
-				time.Sleep(2 * sessionTimeout) // the ghost's session is over
+				time.Sleep(2 * testrig.SessionTimeout) // the ghost's session is over
 				if after := r.wantOurs(c, n, "one"); after != stat {
 					r.Errorf("%v: %+v, was %+v", mode, after, stat)
 				}
@@ -57,32 +58,32 @@ func TestGhostEphemeral(t *testing.T) {
 func TestForeignNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
-		_, err := a.Create(r.ctx, nodePath, []byte("foreign"), client.Ephemeral(), client.WithParents())
-		r.check(err)
+		a, b := r.Connect("a"), r.Connect("b")
+		_, err := a.Create(r.Ctx, nodePath, []byte("foreign"), client.Ephemeral(), client.WithParents())
+		r.Check(err)
 		n := r.started(b, nodes.Ephemeral)
 		time.Sleep(time.Second)
-		err = n.Set(r.within(time.Second), []byte("two"))
-		wantErr(t, err, context.DeadlineExceeded)
-		r.srv.CutAll()
+		err = n.Set(r.Within(time.Second), []byte("two"))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		r.Srv.CutAll()
 		time.Sleep(5 * time.Second)
 		if data, stat := r.data(nodePath); data != "foreign" || stat.Version != 0 || n.Status().State != nodes.Foreign {
 			r.Errorf("%q, %+v, %+v", data, stat, n.Status())
 		}
-		r.check(a.Delete(r.ctx, nodePath, client.AnyVersion))
-		r.check(n.Wait(r.within(time.Second)))
+		r.Check(a.Delete(r.Ctx, nodePath, client.AnyVersion))
+		r.Check(n.Wait(r.Within(time.Second)))
 		r.wantOurs(b, n, "two")
 
 		vacancy := r.vacancy()
 		taken := r.node(a, nodes.Ephemeral, nodes.TakeOver())
-		if data, stat := r.data(nodePath); data != "one" || stat.EphemeralOwner != r.session(a) {
+		if data, stat := r.data(nodePath); data != "one" || stat.EphemeralOwner != r.SessionID(a) {
 			r.Errorf("not taken over: %q, %+v", data, stat)
 		}
 		time.Sleep(5 * time.Second)
 		if n.Status().State != nodes.Foreign || vacancy() != 0 {
 			r.Errorf("%+v, vacant for %v", n.Status(), vacancy())
 		}
-		r.check(n.CloseContext(r.ctx)) // leaves the other's node
+		r.Check(n.CloseContext(r.Ctx)) // leaves the other's node
 		r.wantOurs(a, taken, "one")
 		r.closed(taken)
 	})
@@ -93,20 +94,20 @@ func TestForeignNode(t *testing.T) {
 func TestSetMeetsForeignNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		n := r.node(a, nodes.Ephemeral)
-		r.check(n.Set(r.ctx, []byte("two")))
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(nodePath))
-			_, err := b.Create(r.ctx, nodePath, []byte("foreign"), client.Ephemeral())
-			r.check(err)
+		r.Check(n.Set(r.Ctx, []byte("two")))
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(nodePath))
+			_, err := b.Create(r.Ctx, nodePath, []byte("foreign"), client.Ephemeral())
+			r.Check(err)
 		})
-		wantErr(t, n.Set(r.within(5*time.Second), []byte("three")), context.DeadlineExceeded)
+		testrig.WantErr(t, n.Set(r.Within(5*time.Second), []byte("three")), context.DeadlineExceeded)
 		if data, _ := r.data(nodePath); data != "foreign" || n.Status().State != nodes.Foreign {
 			r.Errorf("%q, %+v", data, n.Status())
 		}
-		r.check(b.Delete(r.ctx, nodePath, client.AnyVersion))
-		r.check(n.Wait(r.within(5 * time.Second)))
+		r.Check(b.Delete(r.Ctx, nodePath, client.AnyVersion))
+		r.Check(n.Wait(r.Within(5 * time.Second)))
 		r.wantOurs(a, n, "three")
 		r.closed(n)
 	})
@@ -116,14 +117,14 @@ func TestSetMeetsForeignNode(t *testing.T) {
 func TestTwoObjectsOfOneClient(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		first, second := r.node(c, nodes.Ephemeral), r.started(c, nodes.Ephemeral)
 		time.Sleep(5 * time.Second)
 		if second.Status().State != nodes.Foreign {
 			r.Errorf("%+v", second.Status())
 		}
-		r.check(first.CloseContext(r.ctx))
-		r.check(second.Wait(r.within(time.Second)))
+		r.Check(first.CloseContext(r.Ctx))
+		r.Check(second.Wait(r.Within(time.Second)))
 		r.wantOurs(c, second, "one")
 		r.closed(second)
 	})
@@ -133,15 +134,15 @@ func TestTwoObjectsOfOneClient(t *testing.T) {
 func TestTakeOverRivals(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a := r.started(r.connect("a"), nodes.Ephemeral, nodes.TakeOver())
-		b := r.started(r.connect("b"), nodes.Ephemeral, nodes.TakeOver())
+		a := r.started(r.Connect("a"), nodes.Ephemeral, nodes.TakeOver())
+		b := r.started(r.Connect("b"), nodes.Ephemeral, nodes.TakeOver())
 		time.Sleep(10 * time.Second)
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		time.Sleep(100 * time.Second)
-		if n := r.srv.Count(zktest.OpMulti); n > 400 {
+		if n := r.Srv.Count(zktest.OpMulti); n > 400 {
 			r.Errorf("%d replacements in 100 s", n)
 		}
-		r.check(a.CloseContext(r.ctx))
+		r.Check(a.CloseContext(r.Ctx))
 		time.Sleep(5 * time.Second)
 		r.closed(b)
 	})
@@ -151,15 +152,15 @@ func TestTakeOverRivals(t *testing.T) {
 func TestNodeOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/workers", nil))
-		r.check(r.srv.Create(nodePath, []byte("other")))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/workers", nil))
+		r.Check(r.Srv.Create(nodePath, []byte("other")))
 		n := r.started(c, nodes.Ephemeral, nodes.TakeOver())
 		time.Sleep(time.Second)
 		if data, _ := r.data(nodePath); data != "other" || n.Status().State != nodes.Foreign {
 			r.Errorf("%q, %+v", data, n.Status())
 		}
-		r.check(n.CloseContext(r.ctx))
+		r.Check(n.CloseContext(r.Ctx))
 		if data, _ := r.data(nodePath); data != "other" {
 			r.Errorf("%q", data)
 		}
@@ -171,16 +172,16 @@ func TestNodeOfAnotherKind(t *testing.T) {
 func TestPersistentNodeAdopted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/workers", nil))
-		r.check(r.srv.Create(nodePath, []byte("old")))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/workers", nil))
+		r.Check(r.Srv.Create(nodePath, []byte("old")))
 		n := r.node(c, nodes.Persistent)
 		r.wantOurs(c, n, "one")
-		r.check(n.CloseContext(r.ctx))
+		r.Check(n.CloseContext(r.Ctx))
 		r.data(nodePath)
 		n = r.node(c, nodes.Persistent, nodes.TakeOver())
-		r.check(n.CloseContext(r.ctx))
-		if _, there := r.srv.Node(nodePath); there {
+		r.Check(n.CloseContext(r.Ctx))
+		if _, there := r.Srv.Node(nodePath); there {
 			r.Error("not deleted")
 		}
 	})

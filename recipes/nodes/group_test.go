@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -19,8 +20,8 @@ import (
 func (r *rig) member(c *client.Client, id string) *nodes.GroupMember {
 	r.Helper()
 	g, err := nodes.NewGroupMember(c, "/workers", id, []byte("of "+id), nodes.WithLazyStart())
-	r.check(err)
-	r.check(g.Start(r.ctx))
+	r.Check(err)
+	r.Check(g.Start(r.Ctx))
 	return g
 }
 
@@ -35,8 +36,8 @@ func listed(m nodes.Members) string {
 
 func (r *rig) wantMembers(g *nodes.GroupMember, want string) {
 	r.Helper()
-	now, err := g.Members(r.ctx)
-	r.check(err)
+	now, err := g.Members(r.Ctx)
+	r.Check(err)
 	if got := listed(now); got != want {
 		r.Errorf("members %q, want %q", got, want)
 	}
@@ -77,41 +78,41 @@ func (f *follower) want(r *rig, want ...string) {
 func TestGroupMember(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		one, err := nodes.NewGroupMember(c, "/workers", "1", []byte("of 1"))
-		r.check(err)
+		r.Check(err)
 		r.wantMembers(one, "") // not a member yet, and no group
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		f := r.follow(ctx, one.Group)
 		wait := func() { time.Sleep(time.Second) }
 		wait()
 		f.want(r, "")
-		r.check(one.Start(r.ctx))
+		r.Check(one.Start(r.Ctx))
 		wait()
 		f.want(r, "1=of 1")
-		two := r.member(r.connect("b"), "2")
+		two := r.member(r.Connect("b"), "2")
 		wait()
 		f.want(r, "1=of 1 2=of 2")
 		r.wantMembers(one, "1=of 1 2=of 2")
 		r.wantMembers(two, "1=of 1 2=of 2")
-		r.check(two.Set(r.ctx, []byte("x")))
+		r.Check(two.Set(r.Ctx, []byte("x")))
 		wait()
 		f.want(r, "1=of 1 2=x")
-		r.check(one.Set(r.ctx, []byte("something")))
+		r.Check(one.Set(r.Ctx, []byte("something")))
 		wait()
 		f.want(r, "1=something 2=x")
-		if n, _ := r.srv.Node("/workers"); !n.Container || r.srv.WatchCount() != 4 { // one follows three nodes, two follows its own
-			r.Errorf("%+v, %d watches", n, r.srv.WatchCount())
+		if n, _ := r.Srv.Node("/workers"); !n.Container || r.Srv.WatchCount() != 4 { // one follows three nodes, two follows its own
+			r.Errorf("%+v, %d watches", n, r.Srv.WatchCount())
 		}
-		r.check(two.Close())
+		r.Check(two.Close())
 		wait()
 		f.want(r, "1=something")
 		r.wantMembers(one, "1=something")
 		// A reconnection tells that the members are stale, and current again.
-		r.srv.CutAll()
-		time.Sleep(sessionTimeout)
+		r.Srv.CutAll()
+		time.Sleep(testrig.SessionTimeout)
 		f.want(r, "1=something", "1=something")
-		r.check(r.srv.Delete("/workers/1")) // an operator: it comes back, maybe before it is missed
+		r.Check(r.Srv.Delete("/workers/1")) // an operator: it comes back, maybe before it is missed
 		time.Sleep(5 * time.Second)
 		r.wantMembers(one, "1=something")
 		f.mu.Lock()
@@ -132,27 +133,27 @@ func TestGroupMember(t *testing.T) {
 func TestAllSeeTheSameMembers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		two := r.member(b, "2")
-		_, err := b.Create(r.ctx, "/workers/1", []byte("foreign"), client.Ephemeral(), client.WithParents())
-		r.check(err)
+		_, err := b.Create(r.Ctx, "/workers/1", []byte("foreign"), client.Ephemeral(), client.WithParents())
+		r.Check(err)
 		one := r.member(a, "1")
 		time.Sleep(time.Second)
 		r.wantMembers(one, "1=foreign 2=of 2")
 		r.wantMembers(two, "1=foreign 2=of 2")
-		onlooker, err := nodes.NewGroup(r.connect("c"), "/workers")
-		r.check(err)
-		now, err := onlooker.Members(r.ctx)
-		r.check(err)
+		onlooker, err := nodes.NewGroup(r.Connect("c"), "/workers")
+		r.Check(err)
+		now, err := onlooker.Members(r.Ctx)
+		r.Check(err)
 		if listed(now) != "1=foreign 2=of 2" {
 			r.Errorf("the onlooker sees %q", listed(now))
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		f := r.follow(ctx, one.Group)
 		time.Sleep(time.Second)
 		f.want(r, "1=foreign 2=of 2")
-		r.check(b.Delete(r.ctx, "/workers/1", client.AnyVersion))
-		r.check(one.Wait(r.ctx))
+		r.Check(b.Delete(r.Ctx, "/workers/1", client.AnyVersion))
+		r.Check(one.Wait(r.Ctx))
 		time.Sleep(time.Second)
 		f.mu.Lock()
 		if last := len(f.all) - 1; last < 0 || f.all[last] != "1=of 1 2=of 2" {
@@ -161,12 +162,12 @@ func TestAllSeeTheSameMembers(t *testing.T) {
 		f.all = nil
 		f.mu.Unlock()
 		for range 3 {
-			r.srv.Client("a").PartitionReplies()
-			s, err := a.Session(r.ctx)
-			r.check(err)
+			r.Srv.Client("a").PartitionReplies()
+			s, err := a.Session(r.Ctx)
+			r.Check(err)
 			<-s.Context().Done()
-			r.srv.Client("a").Heal()
-			r.check(one.Wait(r.within(sessionTimeout)))
+			r.Srv.Client("a").Heal()
+			r.Check(one.Wait(r.Within(testrig.SessionTimeout)))
 			r.wantMembers(one, "1=of 1 2=of 2")
 			r.wantMembers(two, "1=of 1 2=of 2")
 		}
@@ -178,7 +179,7 @@ func TestAllSeeTheSameMembers(t *testing.T) {
 		}
 		f.mu.Unlock()
 		cancel()
-		r.check(two.CloseContext(r.ctx))
+		r.Check(two.CloseContext(r.Ctx))
 		r.closed(one.PersistentNode)
 	})
 }
@@ -187,23 +188,23 @@ func TestAllSeeTheSameMembers(t *testing.T) {
 func TestMembersUnreadable(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		one, two := r.member(c, "1"), r.member(r.connect("b"), "2")
-		r.check(one.Wait(r.ctx))
-		r.check(two.Wait(r.ctx))
+		c := r.Connect("a")
+		one, two := r.member(c, "1"), r.member(r.Connect("b"), "2")
+		r.Check(one.Wait(r.Ctx))
+		r.Check(two.Wait(r.Ctx))
 		m := zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/2"}
-		r.srv.Fail(m, zktest.CodeNoAuth)
-		if now, err := one.Members(r.ctx); now != nil || !errors.Is(err, client.ErrNoAuth) {
+		r.Srv.Fail(m, zktest.CodeNoAuth)
+		if now, err := one.Members(r.Ctx); now != nil || !errors.Is(err, client.ErrNoAuth) {
 			r.Errorf("%v, %v", now, err)
 		}
-		for range one.MemberChanges(r.ctx) {
+		for range one.MemberChanges(r.Ctx) {
 			break
 		}
 		time.Sleep(5 * time.Second)
-		if n := r.srv.WatchCount(); n != 2 { // each member's on its own node
+		if n := r.Srv.WatchCount(); n != 2 { // each member's on its own node
 			r.Errorf("%d watches after the loop was left", n)
 		}
-		r.check(two.Close())
+		r.Check(two.Close())
 		r.closed(one.PersistentNode)
 		for _, id := range []string{"", "a/b", ".."} {
 			if _, err := nodes.NewGroupMember(c, "/workers", id, nil); err == nil {
@@ -214,12 +215,12 @@ func TestMembersUnreadable(t *testing.T) {
 			r.Error("protected, and no error")
 		}
 		root, err := nodes.NewGroupMember(c, "/", "1", nil)
-		r.check(err)
-		r.check(root.Start(r.ctx))
-		if now, err := root.Members(r.ctx); err != nil || now["1"] == nil && len(now) == 0 {
+		r.Check(err)
+		r.Check(root.Start(r.Ctx))
+		if now, err := root.Members(r.Ctx); err != nil || now["1"] == nil && len(now) == 0 {
 			r.Errorf("%v, %v", now, err)
 		}
-		r.check(root.Close())
+		r.Check(root.Close())
 	})
 }
 
@@ -227,30 +228,28 @@ func TestMembersUnreadable(t *testing.T) {
 func TestFollowMissingGroup(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
-		r.check(err)
-		ctx, cancel := context.WithCancel(r.ctx)
+		watcher, err := nodes.NewGroup(r.Connect("a"), "/workers")
+		r.Check(err)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		f := r.follow(ctx, watcher)
-		c := r.connect("b")
+		c := r.Connect("b")
 		time.Sleep(time.Second)
 		f.want(r, "")
 		for range 3 {
 			g := r.member(c, "1")
 			time.Sleep(time.Second)
 			f.want(r, "1=of 1")
-			r.check(g.Close())
-			r.srv.Sweep()
+			r.Check(g.Close())
+			r.Srv.Sweep()
 			time.Sleep(time.Second)
 			f.want(r, "")
-			r.srv.CutAll()
-			time.Sleep(sessionTimeout)
+			r.Srv.CutAll()
+			time.Sleep(testrig.SessionTimeout)
 			f.want(r, "", "") // stale, and current again
 		}
 		cancel()
 		time.Sleep(5 * time.Second)
-		wantNoGoroutine(t)
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches left", n)
-		}
+		testrig.WantNoGoroutine(t, ourFrames)
+		r.WantNoWatch()
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -15,23 +16,23 @@ import (
 func TestClosedBeforeStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		n, err := nodes.NewPersistentNode(r.connect("a"), nodes.Ephemeral, nodePath, nil)
-		r.check(err)
+		n, err := nodes.NewPersistentNode(r.Connect("a"), nodes.Ephemeral, nodePath, nil)
+		r.Check(err)
 		waited := make(chan error, 1)
-		go func() { waited <- n.Wait(r.within(time.Minute)) }()
+		go func() { waited <- n.Wait(r.Within(time.Minute)) }()
 		time.Sleep(time.Second)
-		r.check(n.Close())
+		r.Check(n.Close())
 		time.Sleep(time.Second)
 		select {
 		case err := <-waited:
-			wantErr(t, err, nodes.ErrClosed)
+			testrig.WantErr(t, err, nodes.ErrClosed)
 		default:
 			r.Error("Wait goes on after Close")
 		}
-		wantErr(t, n.Wait(r.ctx), nodes.ErrClosed)
-		wantErr(t, n.Set(r.ctx, nil), nodes.ErrClosed)
-		for now := range n.Changes(r.ctx) {
-			wantErr(t, now.Err, nodes.ErrClosed)
+		testrig.WantErr(t, n.Wait(r.Ctx), nodes.ErrClosed)
+		testrig.WantErr(t, n.Set(r.Ctx, nil), nodes.ErrClosed)
+		for now := range n.Changes(r.Ctx) {
+			testrig.WantErr(t, now.Err, nodes.ErrClosed)
 		}
 	})
 }
@@ -41,10 +42,10 @@ func TestClosedBeforeStart(t *testing.T) {
 func TestRemovedAndReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		replace := func(mode ...client.CreateOption) {
-			_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, []byte("foreign"), mode...))
-			r.check(err)
+			_, err := b.Multi(r.Ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, []byte("foreign"), mode...))
+			r.Check(err)
 		}
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
 			n := r.node(a, mode, nodes.StopWhenRemoved())
@@ -57,19 +58,19 @@ func TestRemovedAndReplaced(t *testing.T) {
 			if data, _ := r.data(nodePath); data != "foreign" || n.Status().State != nodes.Removed {
 				r.Errorf("%v: %q, %+v", mode, data, n.Status())
 			}
-			r.check(b.Delete(r.ctx, nodePath, client.AnyVersion))
+			r.Check(b.Delete(r.Ctx, nodePath, client.AnyVersion))
 			time.Sleep(5 * time.Second)
-			if _, there := r.srv.Node(nodePath); there {
+			if _, there := r.Srv.Node(nodePath); there {
 				r.Errorf("%v: made again", mode)
 			}
 			r.closed(n)
 
-			rule := r.srv.BeforeReply(zktest.Match{Path: nodePath, Client: "a", Where: creates}, func(context.Context, zktest.Request) {
-				r.check(r.srv.Delete(nodePath))
+			rule := r.Srv.BeforeReply(zktest.Match{Path: nodePath, Client: "a", Where: creates}, func(context.Context, zktest.Request) {
+				r.Check(r.Srv.Delete(nodePath))
 			})
 			n = r.started(a, mode, nodes.StopWhenRemoved())
 			time.Sleep(5 * time.Second)
-			if _, there := r.srv.Node(nodePath); there || n.Status().State != nodes.Removed || rule.Fired() != 1 {
+			if _, there := r.Srv.Node(nodePath); there || n.Status().State != nodes.Removed || rule.Fired() != 1 {
 				r.Errorf("%v: there: %v, %+v", mode, there, n.Status())
 			}
 			rule.Remove()
@@ -83,29 +84,29 @@ func TestRemovedAndReplaced(t *testing.T) {
 func TestExpiredTtlNodeIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.StopWhenRemoved())
-		r.check(err)
-		r.check(n.Start(r.ctx))
+		r.Check(err)
+		r.Check(n.Start(r.Ctx))
 		for range 3 {
 			time.Sleep(3 * ttl)
 			r.wantOurs(c, n.PersistentNode, "one")
-			r.srv.Client("a").Partition()
+			r.Srv.Client("a").Partition()
 			time.Sleep(5 * ttl)
-			if _, there := r.srv.Node(nodePath); there {
+			if _, there := r.Srv.Node(nodePath); there {
 				r.Error("nothing was tested")
 			}
-			r.srv.Client("a").Heal()
-			time.Sleep(sessionTimeout)
+			r.Srv.Client("a").Heal()
+			time.Sleep(testrig.SessionTimeout)
 			r.wantOurs(c, n.PersistentNode, "one")
 		}
-		_ = r.srv.Delete(nodePath + "/touch")
-		r.check(r.srv.Delete(nodePath))
+		_ = r.Srv.Delete(nodePath + "/touch")
+		r.Check(r.Srv.Delete(nodePath))
 		time.Sleep(5 * time.Second)
 		if n.Status().State != nodes.Removed {
 			r.Errorf("%+v", n.Status())
 		}
-		r.check(n.Close())
+		r.Check(n.Close())
 	}, swept()...)
 }
 
@@ -115,20 +116,20 @@ func TestCloseInPartitionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			n := r.node(c, tt.mode, tt.opts...)
-			s, err := c.Session(r.ctx)
-			r.check(err)
-			r.srv.Client("a").Partition()
-			if err := n.CloseContext(r.within(time.Second)); err == nil {
+			s, err := c.Session(r.Ctx)
+			r.Check(err)
+			r.Srv.Client("a").Partition()
+			if err := n.CloseContext(r.Within(time.Second)); err == nil {
 				r.Error("closed without a server")
 			}
 			if n.Status().State != nodes.Absent {
 				r.Errorf("%+v after Close", n.Status())
 			}
-			wantErr(t, n.Wait(r.within(time.Millisecond)), nodes.ErrClosed)
+			testrig.WantErr(t, n.Wait(r.Within(time.Millisecond)), nodes.ErrClosed)
 			time.Sleep(5 * time.Second)
-			r.srv.Client("a").Heal()
+			r.Srv.Client("a").Heal()
 			if s.Err() != nil {
 				r.Fatal("the session is over, nothing was tested")
 			}
@@ -145,22 +146,22 @@ func TestGhostOfLostAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
-			r.check(r.srv.Create("/workers", nil))
+			c := r.Connect("a")
+			r.Check(r.Srv.Create("/workers", nil))
 			most := r.most()
-			link := r.srv.Client("a")
-			rule := r.srv.BeforeReply(zktest.Match{
+			link := r.Srv.Client("a")
+			rule := r.Srv.BeforeReply(zktest.Match{
 				Client: "a", PathPrefix: "/workers/",
 				Where: func(q zktest.Request) bool { return q.Op != zktest.OpExists },
 			}, func(context.Context, zktest.Request) { link.PartitionReplies() })
 			n := r.started(c, tt.mode, tt.opts...)
-			s, err := c.Session(r.ctx)
-			r.check(err)
+			s, err := c.Session(r.Ctx)
+			r.Check(err)
 			<-s.Context().Done()
 			link.Heal()
-			r.check(n.Wait(r.within(sessionTimeout)))
+			r.Check(n.Wait(r.Within(testrig.SessionTimeout)))
 			r.wantOurs(c, n, "one")
-			time.Sleep(2 * sessionTimeout)
+			time.Sleep(2 * testrig.SessionTimeout)
 			r.wantOurs(c, n, "one")
 			if rule.Fired() != 1 || most() != 1 {
 				r.Errorf("%v: %d nodes at once, fired %d", tt.mode, most(), rule.Fired())
@@ -175,15 +176,15 @@ func TestGhostOfLostAnswer(t *testing.T) {
 func TestTooLargeForTheServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 64<<10), nodes.WithLazyStart())
-		r.check(err)
-		r.check(n.Start(r.ctx))
+		r.Check(err)
+		r.Check(n.Start(r.Ctx))
 		time.Sleep(100 * time.Second)
-		if tries := r.srv.Count(zktest.OpConnect); tries > 300 {
+		if tries := r.Srv.Count(zktest.OpConnect); tries > 300 {
 			r.Errorf("%d connections in 100 s", tries)
 		}
-		wantErr(t, n.Set(r.within(time.Minute), []byte("small")))
+		testrig.WantErr(t, n.Set(r.Within(time.Minute), []byte("small")))
 		r.wantOurs(c, n, "small")
 		r.closed(n)
 	}, zktest.WithMaxFrame(32<<10))
@@ -193,12 +194,12 @@ func TestTooLargeForTheServer(t *testing.T) {
 func TestMemberChangesDoesNotSpin(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithRetry(retry.None()))
+		c := r.Connect("a", client.WithRetry(retry.None()))
 		g, err := nodes.NewGroupMember(c, "/workers", "1", nil)
-		r.check(err)
-		r.srv.Stop()
+		r.Check(err)
+		r.Srv.Stop()
 		pairs := 0
-		for range g.MemberChanges(r.within(100 * time.Second)) {
+		for range g.MemberChanges(r.Within(100 * time.Second)) {
 			if pairs++; pairs > 1000 {
 				break
 			}
@@ -206,7 +207,7 @@ func TestMemberChangesDoesNotSpin(t *testing.T) {
 		if pairs > 300 {
 			r.Errorf("more than %d pairs in 100 s", pairs)
 		}
-		r.srv.Resume()
+		r.Srv.Resume()
 	})
 }
 
@@ -215,13 +216,13 @@ func TestMemberChangesDoesNotSpin(t *testing.T) {
 func TestNumberTaken(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		n := r.node(a, nodes.EphemeralSequential)
-		rule := r.srv.BeforeApply(zktest.Match{Client: "a", Where: creates, PathPrefix: nodePath}, func(context.Context, zktest.Request) {
-			_, err := b.Create(r.ctx, nodePath, []byte("b's"), client.Ephemeral(), client.Sequential(), client.WithParents())
-			r.check(err)
+		rule := r.Srv.BeforeApply(zktest.Match{Client: "a", Where: creates, PathPrefix: nodePath}, func(context.Context, zktest.Request) {
+			_, err := b.Create(r.Ctx, nodePath, []byte("b's"), client.Ephemeral(), client.Sequential(), client.WithParents())
+			r.Check(err)
 		})
-		r.check(r.srv.Delete("/workers"))
+		r.Check(r.Srv.Delete("/workers"))
 		time.Sleep(5 * time.Second)
 		if now := n.Status(); now.State != nodes.Ours || now.Path != nodePath+"0000000001" || rule.Fired() != 1 {
 			r.Errorf("%+v", now)
@@ -229,7 +230,7 @@ func TestNumberTaken(t *testing.T) {
 		if data, stat := r.data(nodePath + "0000000000"); data != "b's" || stat.Version != 0 {
 			r.Errorf("%q, %+v", data, stat)
 		}
-		r.check(n.Close())
+		r.Check(n.Close())
 	})
 }
 
@@ -238,14 +239,14 @@ func TestNumberTaken(t *testing.T) {
 func TestNextNumberTaken(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.check(r.srv.Create("/workers", nil))
-		r.check(r.srv.Create("/workers/w10000000001", nil)) // the server's next number is 1
-		c := r.connect("a")
+		r.Check(r.Srv.Create("/workers", nil))
+		r.Check(r.Srv.Create("/workers/w10000000001", nil)) // the server's next number is 1
+		c := r.Connect("a")
 		n := r.node(c, nodes.EphemeralSequential)
 		if now := n.Status(); now.Path != "/workers/w10000000002" {
 			r.Errorf("%+v", now)
 		}
-		r.check(r.srv.Delete("/workers/w10000000001"))
+		r.Check(r.Srv.Delete("/workers/w10000000001"))
 		r.closed(n)
 	})
 }
@@ -256,8 +257,8 @@ func TestDeletedWhileClosing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
-			n := r.node(r.connect("a"), mode)
-			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti}, func(context.Context, zktest.Request) { r.check(r.srv.Delete(nodePath)) })
+			n := r.node(r.Connect("a"), mode)
+			rule := r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti}, func(context.Context, zktest.Request) { r.Check(r.Srv.Delete(nodePath)) })
 			r.closed(n)
 			if rule.Fired() != 1 {
 				r.Error("nothing was tested")

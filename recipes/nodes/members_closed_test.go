@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -16,30 +17,30 @@ import (
 func TestMembersClosedWhileStale(t *testing.T) {
 	t.Parallel()
 	for name, stale := range map[string]func(*rig){
-		"partition": func(r *rig) { r.srv.Client("a").Partition() },
+		"partition": func(r *rig) { r.Srv.Client("a").Partition() },
 		"unreadable": func(r *rig) {
-			r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/2", Times: zktest.Always}, zktest.CodeNoAuth)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/2", Times: zktest.Always}, zktest.CodeNoAuth)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				two := r.member(r.connect("b"), "2")
-				r.check(two.Wait(r.ctx))
-				c := r.connect("a")
+				two := r.member(r.Connect("b"), "2")
+				r.Check(two.Wait(r.Ctx))
+				c := r.Connect("a")
 				watcher, err := nodes.NewGroup(c, "/workers")
-				r.check(err)
+				r.Check(err)
 				if name == "unreadable" {
 					stale(r)
 				}
-				told, ended := r.told(r.ctx, watcher)
+				told, ended := r.told(r.Ctx, watcher)
 				time.Sleep(time.Second)
 				if name == "partition" {
 					stale(r)
 				}
-				time.Sleep(sessionTimeout)
+				time.Sleep(testrig.SessionTimeout)
 				r.Logf("%s: %q", name, told())
-				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+				ctx, cancel := context.WithTimeout(r.Ctx, 20*time.Second)
 				defer cancel()
 				_ = c.CloseContext(ctx)
 				if err := <-ended; !errors.Is(err, client.ErrClosed) {

@@ -14,12 +14,12 @@ import (
 func TestMembersAreTheCallers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		one := r.member(a, "1")
-		r.check(one.Wait(r.ctx))
+		r.Check(one.Wait(r.Ctx))
 		var two *nodes.GroupMember
-		for now, err := range one.MemberChanges(r.ctx) {
-			r.check(err)
+		for now, err := range one.MemberChanges(r.Ctx) {
+			r.Check(err)
 			if two != nil {
 				if listed(now) != "1=of 1 2=of 2" {
 					r.Errorf("members %q", listed(now))
@@ -29,8 +29,8 @@ func TestMembersAreTheCallers(t *testing.T) {
 			copy(now["1"], "XXXX")
 			two = r.member(b, "2")
 		}
-		r.check(two.Close())
-		r.check(one.Close())
+		r.Check(two.Close())
+		r.Check(one.Close())
 	})
 }
 
@@ -40,22 +40,22 @@ func TestManyMembers(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{320, 66_000} {
 		bubble(t, func(r *rig) {
-			r.check(r.srv.Create("/workers", nil))
+			r.Check(r.Srv.Create("/workers", nil))
 			for i := range n {
-				r.check(r.srv.Create(fmt.Sprintf("/workers/%06d", i), nil))
+				r.Check(r.Srv.Create(fmt.Sprintf("/workers/%06d", i), nil))
 			}
-			watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
-			r.check(err)
-			ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+			watcher, err := nodes.NewGroup(r.Connect("a"), "/workers")
+			r.Check(err)
+			ctx, cancel := context.WithTimeout(r.Ctx, time.Minute)
 			defer cancel()
 			begun, seen := time.Now(), 0
 			for now, err := range watcher.MemberChanges(ctx) {
-				r.check(err)
+				r.Check(err)
 				if seen++; seen == 1 {
 					if took := time.Since(begun); n < 1000 && took > time.Duration(n)*time.Millisecond/4 {
 						r.Errorf("%d members were read in %v", n, took)
 					}
-					r.check(r.srv.SetData("/workers/000007", []byte("x")))
+					r.Check(r.Srv.SetData("/workers/000007", []byte("x")))
 					continue
 				}
 				if string(now["000007"]) != "x" || len(now) != n {
@@ -74,7 +74,7 @@ func TestManyMembers(t *testing.T) {
 func TestGroupWithoutPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := nodes.NewGroupMember(r.connect("a"), "", "w1", nil)
+		_, err := nodes.NewGroupMember(r.Connect("a"), "", "w1", nil)
 		if err == nil || err.Error() != `nodes: the path of the group is ""; give it a path like "/workers"` {
 			r.Error(err)
 		}

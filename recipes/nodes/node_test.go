@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -18,7 +19,7 @@ func TestPersistentNodeLayout(t *testing.T) {
 	t.Parallel()
 	const uuid = `_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-`
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, tt := range []struct {
 			mode      nodes.Mode
 			protected bool
@@ -40,22 +41,22 @@ func TestPersistentNodeLayout(t *testing.T) {
 			}
 			n := r.node(c, tt.mode, opts...)
 			stat := r.wantOurs(c, n, "one")
-			made, _ := r.srv.Node(n.Status().Path)
+			made, _ := r.Srv.Node(n.Status().Path)
 			if name := strings.TrimPrefix(made.Path, "/workers/"); !regexp.MustCompile("^" + tt.name + "$").MatchString(name) {
 				r.Errorf("%v: name %s", tt.mode, name)
 			}
 			if eph := stat.EphemeralOwner > 0; eph != strings.HasPrefix(tt.mode.String(), "ephemeral") || made.Container != (tt.mode == nodes.Container) {
 				r.Errorf("%v: %+v", tt.mode, made)
 			}
-			if parent, _ := r.srv.Node("/workers"); !parent.Container {
+			if parent, _ := r.Srv.Node("/workers"); !parent.Container {
 				r.Error("the parent is no container")
 			}
-			if r.srv.WatchCount() != 1 {
-				r.Errorf("%v: %d watches", tt.mode, r.srv.WatchCount())
+			if r.Srv.WatchCount() != 1 {
+				r.Errorf("%v: %d watches", tt.mode, r.Srv.WatchCount())
 			}
 			first := made.Path
 			// An operator deletes it: it is made again, with its number (PersistentNode.createNode).
-			r.check(r.srv.Delete(first))
+			r.Check(r.Srv.Delete(first))
 			time.Sleep(5 * time.Second)
 			r.wantOurs(c, n, "one")
 			again := n.Status().Path
@@ -72,23 +73,23 @@ func TestPersistentNodeLayout(t *testing.T) {
 func TestPersistentNodeReconnects(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
 		before := r.wantOurs(c, n, "one")
 		time.Sleep(time.Second)
-		zxid := r.srv.Zxid()
+		zxid := r.Srv.Zxid()
 		for range 3 {
-			r.srv.CutAll()
+			r.Srv.CutAll()
 			time.Sleep(3 * time.Second)
 		}
-		r.srv.Stop()
+		r.Srv.Stop()
 		time.Sleep(time.Second)
-		r.srv.Resume()
+		r.Srv.Resume()
 		time.Sleep(5 * time.Second)
 		if after := r.wantOurs(c, n, "one"); after != before {
 			r.Errorf("stat %+v, was %+v", after, before)
 		}
-		if now := r.srv.Zxid(); now != zxid {
+		if now := r.Srv.Zxid(); now != zxid {
 			r.Errorf("%d writes", now-zxid)
 		}
 		r.closed(n)
@@ -103,19 +104,19 @@ func TestPersistentNodeSessionLost(t *testing.T) {
 	for _, opts := range [][]nodes.Option{nil, {nodes.WithProtection()}} {
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.EphemeralSequential, nodes.Persistent, nodes.Container} {
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				n := r.node(c, mode, opts...)
 				for range 5 {
-					r.srv.ExpireSession(r.session(c))
+					r.Srv.ExpireSession(r.SessionID(c))
 					time.Sleep(5 * time.Second)
 					r.wantOurs(c, n, "one")
 				}
-				r.srv.Client("a").Partition()
-				time.Sleep(2 * sessionTimeout)
+				r.Srv.Client("a").Partition()
+				time.Sleep(2 * testrig.SessionTimeout)
 				if mode == nodes.Ephemeral && n.Status().State != nodes.Absent {
 					r.Errorf("%+v although the session is lost", n.Status())
 				}
-				r.srv.Client("a").Heal()
+				r.Srv.Client("a").Heal()
 				time.Sleep(5 * time.Second)
 				r.wantOurs(c, n, "one")
 				r.closed(n)
@@ -129,21 +130,21 @@ func TestPersistentNodeSessionLost(t *testing.T) {
 func TestStopWhenRemoved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
 			n := r.node(c, mode, nodes.StopWhenRemoved())
-			r.srv.ExpireSession(r.session(c))
+			r.Srv.ExpireSession(r.SessionID(c))
 			time.Sleep(5 * time.Second)
 			r.wantOurs(c, n, "one")
-			r.check(r.srv.Delete(nodePath))
+			r.Check(r.Srv.Delete(nodePath))
 			time.Sleep(5 * time.Second)
-			if _, there := r.srv.Node(nodePath); there || n.Status().State != nodes.Removed {
+			if _, there := r.Srv.Node(nodePath); there || n.Status().State != nodes.Removed {
 				r.Errorf("%v: %v, %+v", mode, there, n.Status())
 			}
-			wantErr(t, n.Wait(r.ctx), nodes.ErrRemoved)
-			wantErr(t, n.Set(r.ctx, nil), nodes.ErrRemoved)
+			testrig.WantErr(t, n.Wait(r.Ctx), nodes.ErrRemoved)
+			testrig.WantErr(t, n.Set(r.Ctx, nil), nodes.ErrRemoved)
 			var states []nodes.State
-			for s := range n.Changes(r.ctx) {
+			for s := range n.Changes(r.Ctx) {
 				states = append(states, s.State)
 			}
 			if len(states) != 1 || states[0] != nodes.Removed {
@@ -159,11 +160,11 @@ func TestStopWhenRemoved(t *testing.T) {
 func TestDeletedWithSessionIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral, nodes.StopWhenRemoved())
-		id := r.session(c)
-		rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Client: "a"}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-		r.check(r.srv.Delete(nodePath)) // as the end of the session does
+		id := r.SessionID(c)
+		rule := r.Srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Client: "a"}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+		r.Check(r.Srv.Delete(nodePath)) // as the end of the session does
 		time.Sleep(5 * time.Second)
 		r.wantOurs(c, n, "one")
 		if rule.Fired() != 1 {
@@ -177,13 +178,13 @@ func TestDeletedWithSessionIsNotRemoved(t *testing.T) {
 func TestFightsAtABoundedPace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		n := r.node(r.connect("a"), nodes.Ephemeral)
-		r.srv.ResetCounts()
+		n := r.node(r.Connect("a"), nodes.Ephemeral)
+		r.Srv.ResetCounts()
 		for range 10000 {
-			_ = r.srv.Delete(nodePath)
+			_ = r.Srv.Delete(nodePath)
 			time.Sleep(10 * time.Millisecond)
 		}
-		if creates := r.srv.Count(zktest.OpCreate); creates > 300 {
+		if creates := r.Srv.Count(zktest.OpCreate); creates > 300 {
 			r.Errorf("%d creates in 100 s", creates)
 		}
 		time.Sleep(5 * time.Second)
@@ -197,38 +198,38 @@ func TestFightsAtABoundedPace(t *testing.T) {
 func TestSet(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, []byte("one"))
-		r.check(err)
-		r.check(n.Set(r.ctx, []byte("zero")))
-		r.check(n.Start(r.ctx))
-		r.check(n.Set(r.within(time.Second), []byte("two")))
+		r.Check(err)
+		r.Check(n.Set(r.Ctx, []byte("zero")))
+		r.Check(n.Start(r.Ctx))
+		r.Check(n.Set(r.Within(time.Second), []byte("two")))
 		r.wantOurs(c, n, "two")
-		for i, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+		for i, fault := range []func(zktest.Match) *zktest.Rule{r.Srv.LoseReply, r.Srv.DropBefore} {
 			rule := fault(zktest.Match{Op: zktest.OpMulti})
 			data := strings.Repeat("x", i+1)
-			r.check(n.Set(r.within(time.Minute), []byte(data)))
+			r.Check(n.Set(r.Within(time.Minute), []byte(data)))
 			r.wantOurs(c, n, data)
 			if rule.Fired() != 1 {
 				r.Error("nothing was tested")
 			}
 		}
-		r.srv.Client("a").Partition()
-		wantErr(t, n.Set(r.within(time.Second), []byte("late")), context.DeadlineExceeded)
-		r.srv.Client("a").Heal()
-		r.check(n.Wait(r.within(time.Minute)))
+		r.Srv.Client("a").Partition()
+		testrig.WantErr(t, n.Set(r.Within(time.Second), []byte("late")), context.DeadlineExceeded)
+		r.Srv.Client("a").Heal()
+		r.Check(n.Wait(r.Within(time.Minute)))
 		r.wantOurs(c, n, "late")
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		time.Sleep(5 * time.Second)
 		stat := r.wantOurs(c, n, "late")
 		if string(n.Data()) != "late" || stat.Version != 0 {
 			r.Errorf("%q, %+v", n.Data(), stat)
 		}
 		// Data of an operator stays, as with Curator.
-		r.check(r.srv.SetData(nodePath, []byte("operator")))
+		r.Check(r.Srv.SetData(nodePath, []byte("operator")))
 		time.Sleep(time.Second)
 		r.wantOurs(c, n, "operator")
-		r.check(n.Set(r.ctx, []byte("ours")))
+		r.Check(n.Set(r.Ctx, []byte("ours")))
 		r.wantOurs(c, n, "ours")
 		r.closed(n)
 	})
@@ -240,7 +241,7 @@ func TestSet(t *testing.T) {
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithDefaultData([]byte("default")))
+		c := r.Connect("a", client.WithDefaultData([]byte("default")))
 		for _, tt := range []struct {
 			c    *client.Client
 			mode nodes.Mode
@@ -261,24 +262,24 @@ func TestArguments(t *testing.T) {
 			}
 		}
 		n, err := nodes.NewPersistentNode(c, nodes.Persistent, nodePath, nil, nil)
-		r.check(err)
-		r.check(n.Close())
-		wantErr(t, n.Start(r.ctx), nodes.ErrClosed)
+		r.Check(err)
+		r.Check(n.Close())
+		testrig.WantErr(t, n.Start(r.Ctx), nodes.ErrClosed)
 		for range 20 {
 			n = r.started(c, nodes.Persistent)
-			r.check(n.Close())
-			r.check(n.Close())
+			r.Check(n.Close())
+			r.Check(n.Close())
 			r.closed(n)
-			wantErr(t, n.Wait(r.ctx), nodes.ErrClosed)
+			testrig.WantErr(t, n.Wait(r.Ctx), nodes.ErrClosed)
 		}
 		n = r.node(c, nodes.Ephemeral)
-		if n.Start(r.ctx) == nil {
+		if n.Start(r.Ctx) == nil {
 			r.Error("started twice")
 		}
 		r.closed(n)
 		n, err = nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, nil)
-		r.check(err)
-		r.check(n.Start(r.ctx))
+		r.Check(err)
+		r.Check(n.Start(r.Ctx))
 		if data, _ := r.data(nodePath); data != "default" {
 			r.Errorf("data %q", data)
 		}

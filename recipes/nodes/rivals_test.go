@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 )
 
@@ -120,13 +121,13 @@ func (g *game) play() {
 	for _, v := range g.rivals {
 		g.end(v)
 	}
-	time.Sleep(sessionTimeout)
+	time.Sleep(testrig.SessionTimeout)
 	// If two clients share a persistent node, and both write, neither can tell
 	// which of them made it.
 	if left := g.tree().Children("/workers"); len(left) != 0 && (g.distinct() || g.ephemeral()) {
 		g.Errorf("left behind: %v", left)
 	}
-	wantNoGoroutine(g.T)
+	testrig.WantNoGoroutine(g.T, ourFrames)
 	for _, s := range g.servers() {
 		if n := s.WatchCount(); n != 0 {
 			g.Errorf("%d watches left", n)

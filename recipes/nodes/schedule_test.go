@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -37,8 +38,8 @@ func TestSchedules(t *testing.T) {
 
 func (r *rig) schedule(seed uint64, mode nodes.Mode, opts []nodes.Option) {
 	random := rand.New(rand.NewPCG(seed, 13))
-	c := r.connect("a", client.WithRand(locked(rand.New(rand.NewPCG(seed, 14)))))
-	link := r.srv.Client("a")
+	c := r.Connect("a", client.WithRand(locked(rand.New(rand.NewPCG(seed, 14)))))
+	link := r.Srv.Client("a")
 	n := r.started(c, mode, opts...)
 	data := "one"
 	for range 12 {
@@ -49,15 +50,15 @@ func (r *rig) schedule(seed uint64, mode nodes.Mode, opts []nodes.Option) {
 			r.fault(fault, random, link)
 			if random.IntN(3) == 0 {
 				data = fmt.Sprint("data ", random.IntN(1000))
-				_ = n.Set(r.within(time.Duration(random.IntN(2000))*time.Millisecond), []byte(data))
+				_ = n.Set(r.Within(time.Duration(random.IntN(2000))*time.Millisecond), []byte(data))
 			}
 			time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
 		}
 		link.Heal()
-		r.srv.ClearRules()
+		r.Srv.ClearRules()
 		// Whatever the client has still to hear of: one session timeout, two round trips.
-		time.Sleep(sessionTimeout + 4*time.Millisecond)
-		status, all := n.Status(), r.srv.Children("/workers")
+		time.Sleep(testrig.SessionTimeout + 4*time.Millisecond)
+		status, all := n.Status(), r.Srv.Children("/workers")
 		at := strings.TrimPrefix(status.Path, "/workers/")
 		if status.State != nodes.Ours || !slices.Contains(all, at) {
 			r.Fatalf("%v after faults %v: %+v, nodes %v", mode, did, status, all)
@@ -94,25 +95,25 @@ func (r *rig) fault(which int, random *rand.Rand, link *zktest.ClientLink) {
 	case 4:
 		link.PartitionRequests()
 	case 5:
-		r.srv.LoseReply(m)
+		r.Srv.LoseReply(m)
 	case 6:
-		r.srv.DropBefore(m)
+		r.Srv.DropBefore(m)
 	case 7: // an operator deletes whatever stands
-		for _, child := range r.srv.Children("/workers") {
-			_ = r.srv.Delete("/workers/" + child)
+		for _, child := range r.Srv.Children("/workers") {
+			_ = r.Srv.Delete("/workers/" + child)
 		}
 		if random.IntN(2) == 0 {
-			_ = r.srv.Delete("/workers")
+			_ = r.Srv.Delete("/workers")
 		}
 	case 8:
-		r.srv.Stop()
+		r.Srv.Stop()
 		time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
-		r.srv.Resume()
+		r.Srv.Resume()
 	case 9:
-		r.srv.Fail(m, zktest.CodeNoAuth)
+		r.Srv.Fail(m, zktest.CodeNoAuth)
 	case 10:
-		r.srv.BeforeReply(m, func(_ context.Context, q zktest.Request) { r.srv.ExpireSession(q.Session) })
+		r.Srv.BeforeReply(m, func(_ context.Context, q zktest.Request) { r.Srv.ExpireSession(q.Session) })
 	case 11:
-		r.srv.Sweep()
+		r.Srv.Sweep()
 	}
 }

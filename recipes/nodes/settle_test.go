@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 )
 
@@ -21,7 +22,7 @@ func (g *game) settle() {
 		g.again(v)
 	}
 	g.leave()
-	time.Sleep(sessionTimeout + 4*time.Millisecond)
+	time.Sleep(testrig.SessionTimeout + 4*time.Millisecond)
 	all := g.tree().Children("/workers")
 	standing := 0
 	for _, v := range g.rivals {

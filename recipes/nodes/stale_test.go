@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,7 +23,7 @@ func (r *rig) told(ctx context.Context, g *nodes.Group) (all func() []string, en
 		for now, err := range g.MemberChanges(ctx) {
 			text := listed(now)
 			if final = err; err != nil {
-				wantErr(r.T, err, nodes.ErrStale)
+				testrig.WantErr(r.T, err, nodes.ErrStale)
 				text = "stale: " + text
 			}
 			if now == nil {
@@ -57,44 +58,42 @@ func wantTold(t *testing.T, got []string, want ...string) {
 func TestMembersAreStale(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		two := r.member(r.connect("b"), "2")
-		r.check(two.Wait(r.ctx))
-		watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
-		r.check(err)
-		ctx, cancel := context.WithCancel(r.ctx)
+		two := r.member(r.Connect("b"), "2")
+		r.Check(two.Wait(r.Ctx))
+		watcher, err := nodes.NewGroup(r.Connect("a"), "/workers")
+		r.Check(err)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		told, ended := r.told(ctx, watcher)
 		time.Sleep(time.Second)
 		wantTold(t, told(), "2=of 2")
-		link := r.srv.Client("a")
+		link := r.Srv.Client("a")
 
 		link.Cut()
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		wantTold(t, told(), "stale: 2=of 2", "2=of 2")
 
 		link.Partition() // nothing is heard
-		time.Sleep(2 * sessionTimeout / 3)
-		r.check(two.Set(r.ctx, []byte("new")))
+		time.Sleep(2 * testrig.SessionTimeout / 3)
+		r.Check(two.Set(r.Ctx, []byte("new")))
 		time.Sleep(time.Second)
 		wantTold(t, told(), "stale: 2=of 2")
-		time.Sleep(5 * sessionTimeout) // the session is lost
+		time.Sleep(5 * testrig.SessionTimeout) // the session is lost
 		wantTold(t, told())
 		link.Heal()
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		wantTold(t, told(), "2=new")
 
-		r.srv.ExpireSession(r.session(r.connect("c"))) // of another client
+		r.Srv.ExpireSession(r.SessionID(r.Connect("c"))) // of another client
 		time.Sleep(time.Second)
 		wantTold(t, told())
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		r.check(two.Close())
+		r.Check(two.Close())
 		time.Sleep(5 * time.Second)
-		wantNoGoroutine(t)
-		if n := r.srv.WatchCount(); n != 0 {
-			t.Errorf("%d watches left", n)
-		}
+		testrig.WantNoGoroutine(t, ourFrames)
+		r.WantNoWatch()
 	})
 }
 
@@ -103,29 +102,29 @@ func TestMembersAreStale(t *testing.T) {
 func TestUnreadableMember(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		b := r.connect("b")
+		b := r.Connect("b")
 		one, two := r.member(b, "1"), r.member(b, "2")
-		r.check(one.Wait(r.ctx))
-		r.check(two.Wait(r.ctx))
-		watcher, err := nodes.NewGroup(r.connect("a"), "/workers")
-		r.check(err)
+		r.Check(one.Wait(r.Ctx))
+		r.Check(two.Wait(r.Ctx))
+		watcher, err := nodes.NewGroup(r.Connect("a"), "/workers")
+		r.Check(err)
 		unreadable := func(id string) *zktest.Rule {
-			return r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/" + id, Times: zktest.Always}, zktest.CodeNoAuth)
+			return r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a", Path: "/workers/" + id, Times: zktest.Always}, zktest.CodeNoAuth)
 		}
 		rule := unreadable("2")
-		for now, err := range watcher.MemberChanges(r.ctx) {
-			wantErr(t, err, nodes.ErrStale, client.ErrNoAuth)
+		for now, err := range watcher.MemberChanges(r.Ctx) {
+			testrig.WantErr(t, err, nodes.ErrStale, client.ErrNoAuth)
 			if listed(now) != "1=of 1" || !strings.Contains(err.Error(), "/workers/2") {
 				t.Errorf("%v, %v", now, err)
 			}
 			break
 		}
-		told, ended := r.told(r.ctx, watcher)
+		told, ended := r.told(r.Ctx, watcher)
 		time.Sleep(time.Minute)
 		wantTold(t, told(), "stale: 1=of 1")
-		r.check(one.Set(r.ctx, []byte("new")))
+		r.Check(one.Set(r.Ctx, []byte("new")))
 		three := r.member(b, "3")
-		r.check(three.Wait(r.ctx))
+		r.Check(three.Wait(r.Ctx))
 		time.Sleep(time.Second)
 		if got := told(); len(got) == 0 || got[len(got)-1] != "stale: 1=new 3=of 3" {
 			t.Errorf("told %q", got)
@@ -135,20 +134,20 @@ func TestUnreadableMember(t *testing.T) {
 		wantTold(t, told(), "1=new 2=of 2 3=of 3")
 
 		rule = unreadable("2")
-		r.check(two.Set(r.ctx, []byte("unread")))
+		r.Check(two.Set(r.Ctx, []byte("unread")))
 		time.Sleep(time.Second)
 		wantTold(t, told(), "stale: 1=new 2=of 2 3=of 3")
-		before := r.srv.Count(zktest.OpGetData)
+		before := r.Srv.Count(zktest.OpGetData)
 		time.Sleep(100 * time.Second)
-		if n := r.srv.Count(zktest.OpGetData) - before; n < 20 || n > 200 {
+		if n := r.Srv.Count(zktest.OpGetData) - before; n < 20 || n > 200 {
 			t.Errorf("%d reads in 100 s", n)
 		}
 		rule.Remove()
 		time.Sleep(3 * time.Second)
 		wantTold(t, told(), "1=new 2=unread 3=of 3")
 
-		list := r.srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
-		r.check(three.Close())
+		list := r.Srv.Fail(zktest.Match{Op: zktest.OpGetChildren2, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
+		r.Check(three.Close())
 		time.Sleep(10 * time.Second)
 		if got := told(); len(got) == 0 || !strings.HasPrefix(got[0], "stale: 1=new 2=unread") {
 			t.Errorf("told %q", got)
@@ -156,8 +155,8 @@ func TestUnreadableMember(t *testing.T) {
 		list.Remove()
 		time.Sleep(3 * time.Second)
 		wantTold(t, told(), "1=new 2=unread")
-		r.check(one.Close())
-		r.check(two.Close())
+		r.Check(one.Close())
+		r.Check(two.Close())
 		select {
 		case err := <-ended:
 			t.Errorf("it has ended: %v", err)
@@ -171,22 +170,22 @@ func TestUnreadableMember(t *testing.T) {
 func TestStaleFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Stop()
-		c := r.connect("a", client.WithLazyConnect())
+		r.Srv.Stop()
+		c := r.Connect("a", client.WithLazyConnect())
 		watcher, err := nodes.NewGroup(c, "/workers")
-		r.check(err)
-		told, ended := r.told(r.ctx, watcher)
+		r.Check(err)
+		told, ended := r.told(r.Ctx, watcher)
 		time.Sleep(time.Minute)
 		wantTold(t, told(), "stale: nil")
-		r.srv.Resume()
-		time.Sleep(sessionTimeout)
+		r.Srv.Resume()
+		time.Sleep(testrig.SessionTimeout)
 		wantTold(t, told(), "")
-		r.check(c.Close())
+		r.Check(c.Close())
 		time.Sleep(time.Second)
 		if err := <-ended; !errors.Is(err, client.ErrClosed) {
 			t.Error(err)
 		}
 		wantTold(t, told(), "stale: ")
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -15,18 +16,18 @@ import (
 func TestSetTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
 		begun := time.Now()
-		wantErr(t, n.Set(r.within(time.Minute), make([]byte, 2<<20)), client.ErrTooLarge)
+		testrig.WantErr(t, n.Set(r.Within(time.Minute), make([]byte, 2<<20)), client.ErrTooLarge)
 		if took := time.Since(begun); took != 0 {
 			r.Errorf("refused after %v", took)
 		}
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		time.Sleep(5 * time.Second)
 		r.wantOurs(c, n, "one")
 		_, err := nodes.NewPersistentNode(c, nodes.Ephemeral, nodePath, make([]byte, 2<<20))
-		wantErr(t, err, client.ErrTooLarge)
+		testrig.WantErr(t, err, client.ErrTooLarge)
 		r.closed(n)
 	})
 }
@@ -36,18 +37,18 @@ func TestSetTooLarge(t *testing.T) {
 func TestFailedRoundKeepsOurs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		g := r.member(c, "w1")
-		r.check(g.Wait(r.ctx))
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
-		wantErr(t, g.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
+		r.Check(g.Wait(r.Ctx))
+		rule := r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, Client: "a", Times: zktest.Always}, zktest.CodeNoAuth)
+		testrig.WantErr(t, g.Set(r.Within(5*time.Second), []byte("two")), client.ErrNoAuth)
 		if now := g.Status(); now.State != nodes.Ours || now.Czxid == 0 {
 			r.Errorf("%+v", now)
 		}
-		wantErr(t, g.Status().Err, client.ErrNoAuth)
+		testrig.WantErr(t, g.Status().Err, client.ErrNoAuth)
 		r.wantMembers(g, "w1=of w1")
 		rule.Remove()
-		r.check(g.Wait(r.within(5 * time.Second)))
+		r.Check(g.Wait(r.Within(5 * time.Second)))
 		if now := g.Status(); now.State != nodes.Ours || now.Err != nil {
 			r.Errorf("%+v", now)
 		}
@@ -62,19 +63,19 @@ func TestSecondObjectLeavesGhostOfFirst(t *testing.T) {
 	t.Parallel()
 	for range 10 {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			first, second := r.node(c, nodes.Ephemeral), r.started(c, nodes.Ephemeral)
 			time.Sleep(time.Second)
-			s, err := c.Session(r.ctx)
-			r.check(err)
-			r.srv.Client("a").PartitionReplies() // the servers keep the session
+			s, err := c.Session(r.Ctx)
+			r.Check(err)
+			r.Srv.Client("a").PartitionReplies() // the servers keep the session
 			<-s.Context().Done()
-			r.srv.Client("a").Heal()
-			time.Sleep(sessionTimeout / 2)
+			r.Srv.Client("a").Heal()
+			time.Sleep(testrig.SessionTimeout / 2)
 			if first.Status().State != nodes.Ours || second.Status().State != nodes.Foreign {
 				r.Errorf("first %+v, second %+v", first.Status(), second.Status())
 			}
-			r.check(second.CloseContext(r.ctx))
+			r.Check(second.CloseContext(r.Ctx))
 			r.closed(first)
 		})
 	}
@@ -117,9 +118,9 @@ func TestZeroValue(t *testing.T) {
 func TestReplacedNodeIsAbsent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		n := r.node(a, nodes.Ephemeral, nodes.TakeOver())
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		told := make(chan []nodes.State, 1)
 		go func() {
 			var all []nodes.State
@@ -128,8 +129,8 @@ func TestReplacedNodeIsAbsent(t *testing.T) {
 			}
 			told <- all
 		}()
-		_, err := b.Multi(r.ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
-		r.check(err)
+		_, err := b.Multi(r.Ctx, client.DeleteOp(nodePath, client.AnyVersion), client.CreateOp(nodePath, nil, client.Ephemeral()))
+		r.Check(err)
 		time.Sleep(3 * time.Second)
 		r.wantOurs(a, n, "one")
 		cancel()

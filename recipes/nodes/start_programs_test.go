@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 )
 
@@ -45,12 +46,12 @@ func (r *rig) program(seed uint64, mode nodes.Mode, opts []nodes.Option) {
 	var objects []object
 
 	for _, name := range []string{"a", "b"} {
-		c := r.connect(name)
+		c := r.Connect(name)
 
 		o := object{r.fresh(c, mode, opts...), make(chan struct{})}
 		objects = append(objects, o)
 		go func() {
-			for s := range o.Changes(r.ctx) {
+			for s := range o.Changes(r.Ctx) {
 				note("%s: %v %v", name, s.State, s.Err)
 			}
 			close(o.changes)
@@ -69,41 +70,41 @@ func (r *rig) program(seed uint64, mode nodes.Mode, opts []nodes.Option) {
 		switch rnd.IntN(9) {
 		case 0, 1, 2:
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(r.ctx, d)
+				ctx, cancel := context.WithTimeout(r.Ctx, d)
 				defer cancel()
 				err := o.Start(ctx)
 				note("%s: Start(%v): %v", name, d, err)
 			})
 		case 3:
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(r.ctx, d)
+				ctx, cancel := context.WithTimeout(r.Ctx, d)
 				defer cancel()
 				note("%s: Set: %v", name, o.Set(ctx, []byte(fmt.Sprint(d))))
 			})
 		case 4:
-			r.srv.Client(name).Cut()
+			r.Srv.Client(name).Cut()
 			note("%s: cut", name)
 		case 5:
-			r.srv.Client(name).Partition()
+			r.Srv.Client(name).Partition()
 			note("%s: partition", name)
-			all.Go(func() { time.Sleep(d); r.srv.Client(name).Heal() })
+			all.Go(func() { time.Sleep(d); r.Srv.Client(name).Heal() })
 		case 6:
-			for _, s := range r.srv.Sessions() {
+			for _, s := range r.Srv.Sessions() {
 				if rnd.IntN(2) == 0 {
-					r.srv.ExpireSession(s.ID)
+					r.Srv.ExpireSession(s.ID)
 					note("expire %#x", s.ID)
 					break
 				}
 			}
 		case 7:
-			for _, left := range r.srv.Children("/workers") {
-				_ = r.srv.Delete("/workers/" + left)
+			for _, left := range r.Srv.Children("/workers") {
+				_ = r.Srv.Delete("/workers/" + left)
 				note("delete %s", left)
 			}
 		case 8:
 			if rnd.IntN(4) == 0 {
 				all.Go(func() {
-					ctx, cancel := context.WithTimeout(r.ctx, d)
+					ctx, cancel := context.WithTimeout(r.Ctx, d)
 					defer cancel()
 					note("%s: Close: %v", name, o.CloseContext(ctx))
 				})
@@ -113,27 +114,23 @@ func (r *rig) program(seed uint64, mode nodes.Mode, opts []nodes.Option) {
 	}
 	all.Wait()
 	for i, o := range objects {
-		r.srv.Client(string(rune('a' + i))).Heal()
-		ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
+		r.Srv.Client(string(rune('a' + i))).Heal()
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Minute)
 		if err := o.CloseContext(ctx); err != nil {
 			r.Errorf("close: %v", err)
 		}
 		cancel()
 	}
-	time.Sleep(3 * sessionTimeout)
-	if left := r.srv.Children("/workers"); len(left) > 0 {
-		r.Errorf("left behind: %v", left)
-	}
-	if n := r.srv.WatchCount(); n != 0 {
-		r.Errorf("%d watches left", n)
-	}
+	time.Sleep(3 * testrig.SessionTimeout)
+	r.WantNoChild("/workers")
+	r.WantNoWatch()
 	for i, o := range objects {
 		select {
 		case <-o.changes:
 		default:
 			r.Errorf("%d: Changes goes on after Close", i)
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 		if err := o.Start(ctx); !errors.Is(err, nodes.ErrClosed) {
 			r.Errorf("%d: Start after Close: %v", i, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -16,7 +17,7 @@ import (
 func (r *rig) fresh(c *client.Client, mode nodes.Mode, opts ...nodes.Option) *nodes.PersistentNode {
 	r.Helper()
 	n, err := nodes.NewPersistentNode(c, mode, nodePath, []byte("one"), opts...)
-	r.check(err)
+	r.Check(err)
 	return n
 }
 
@@ -27,16 +28,12 @@ func (r *rig) wantUnstarted(c *client.Client, n *nodes.PersistentNode) {
 	if now := n.Status(); now.State != nodes.Absent || now.Czxid != 0 || now.Err != nil {
 		r.Errorf("%+v after a failed start", now)
 	}
-	time.Sleep(sessionTimeout + 4*time.Millisecond)
-	wantNoGoroutine(r.T)
-	if left := r.srv.Children("/workers"); len(left) != 0 {
-		r.Errorf("left behind: %v", left)
-	}
-	if left := r.srv.WatchCount(); left != 0 {
-		r.Errorf("%d watches left", left)
-	}
-	wantErr(r.T, n.Wait(r.within(time.Second)), context.DeadlineExceeded)
-	r.check(n.Start(r.within(sessionTimeout)))
+	time.Sleep(testrig.SessionTimeout + 4*time.Millisecond)
+	testrig.WantNoGoroutine(r.T, ourFrames)
+	r.WantNoChild("/workers")
+	r.WantNoWatch()
+	testrig.WantErr(r.T, n.Wait(r.Within(time.Second)), context.DeadlineExceeded)
+	r.Check(n.Start(r.Within(testrig.SessionTimeout)))
 	r.wantOurs(c, n, "one")
 	r.closed(n)
 }
@@ -49,7 +46,7 @@ func TestStart(t *testing.T) {
 		bubble(t, func(r *rig) {
 			var valued atomic.Int64
 			type key struct{}
-			c := r.connect("a", client.WithObserver(client.Observer{
+			c := r.Connect("a", client.WithObserver(client.Observer{
 				Operation: func(ctx context.Context, _ client.OperationInfo) (context.Context, func(client.OperationResult)) {
 					if ctx.Value(key{}) != nil && ctx.Err() == nil {
 						valued.Add(1)
@@ -58,17 +55,17 @@ func TestStart(t *testing.T) {
 				},
 			}))
 			n := r.fresh(c, tt.mode, tt.opts...)
-			ctx, cancel := context.WithCancel(context.WithValue(r.ctx, key{}, "of a tracer"))
-			r.check(n.Start(ctx))
+			ctx, cancel := context.WithCancel(context.WithValue(r.Ctx, key{}, "of a tracer"))
+			r.Check(n.Start(ctx))
 			before := valued.Load()
 			stat := r.wantOurs(c, n, "one")
 			cancel()
-			time.Sleep(2 * sessionTimeout)
+			time.Sleep(2 * testrig.SessionTimeout)
 			if now := r.wantOurs(c, n, "one"); now.Czxid != stat.Czxid {
 				r.Errorf("%v: made again", tt.mode)
 			}
-			r.srv.ExpireSession(r.session(c))
-			time.Sleep(sessionTimeout)
+			r.Srv.ExpireSession(r.SessionID(c))
+			time.Sleep(testrig.SessionTimeout)
 			r.wantOurs(c, n, "one")
 			if before == 0 || valued.Load() <= before {
 				r.Errorf("%d and %d operations had the values of the context of Start", before, valued.Load()-before)
@@ -83,16 +80,16 @@ func TestStartOutlivesASession(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
-			r.check(r.srv.Create("/workers", nil))
-			link := r.srv.Client("a")
-			r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
-			time.AfterFunc(5*sessionTimeout, link.Heal)
-			before := r.session(c)
+			c := r.Connect("a")
+			r.Check(r.Srv.Create("/workers", nil))
+			link := r.Srv.Client("a")
+			r.Srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
+			time.AfterFunc(5*testrig.SessionTimeout, link.Heal)
+			before := r.SessionID(c)
 			n := r.fresh(c, tt.mode, tt.opts...)
-			r.check(n.Start(r.ctx))
+			r.Check(n.Start(r.Ctx))
 			r.wantOurs(c, n, "one")
-			if r.session(c) == before {
+			if r.SessionID(c) == before {
 				r.Error("nothing was tested")
 			}
 			r.closed(n)
@@ -106,12 +103,12 @@ func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) { // refused
-			c := r.connect("a")
+			c := r.Connect("a")
 			n := r.fresh(c, tt.mode, tt.opts...)
-			r.srv.Fail(zktest.Match{Where: creates}, zktest.CodeNoAuth)
+			r.Srv.Fail(zktest.Match{Where: creates}, zktest.CodeNoAuth)
 			begun := time.Now()
-			err := n.Start(r.within(time.Minute))
-			wantErr(t, err, client.ErrNoAuth)
+			err := n.Start(r.Within(time.Minute))
+			testrig.WantErr(t, err, client.ErrNoAuth)
 			wantText(t, err, nodePath)
 			if time.Since(begun) > time.Second {
 				r.Errorf("it took %v", time.Since(begun))
@@ -119,24 +116,24 @@ func TestFailedStart(t *testing.T) {
 			r.wantUnstarted(c, n)
 		})
 		bubble(t, func(r *rig) { // the answer is lost with the servers
-			c := r.connect("a")
-			r.check(r.srv.Create("/workers", nil))
+			c := r.Connect("a")
+			r.Check(r.Srv.Create("/workers", nil))
 			n := r.fresh(c, tt.mode, tt.opts...)
-			r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { r.srv.Client("a").Partition() })
-			err := n.Start(r.within(time.Second))
-			wantErr(t, err, context.DeadlineExceeded)
-			if len(r.srv.Children("/workers")) != 1 {
+			r.Srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { r.Srv.Client("a").Partition() })
+			err := n.Start(r.Within(time.Second))
+			testrig.WantErr(t, err, context.DeadlineExceeded)
+			if len(r.Srv.Children("/workers")) != 1 {
 				r.Error("nothing was tested")
 			}
-			r.srv.Client("a").Heal()
+			r.Srv.Client("a").Heal()
 			r.wantUnstarted(c, n)
 		})
 		bubble(t, func(r *rig) { // at every moment of the first create
-			c := r.connect("a")
+			c := r.Connect("a")
 			for step := range 20 {
 				n := r.fresh(c, tt.mode, tt.opts...)
-				if err := n.Start(r.within(time.Duration(step) * 300 * time.Microsecond)); err != nil {
-					wantErr(t, err, context.DeadlineExceeded)
+				if err := n.Start(r.Within(time.Duration(step) * 300 * time.Microsecond)); err != nil {
+					testrig.WantErr(t, err, context.DeadlineExceeded)
 					r.wantUnstarted(c, n)
 				} else {
 					r.closed(n)
@@ -152,17 +149,17 @@ func TestStartWithoutServers(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]client.Option{nil, {client.WithRetry(retry.UntilElapsed(3*time.Second, 100*time.Millisecond))}} {
 		bubble(t, func(r *rig) {
-			r.srv.Refuse()
-			c := r.connect("a", append(opts, client.WithLazyConnect())...)
+			r.Srv.Refuse()
+			c := r.Connect("a", append(opts, client.WithLazyConnect())...)
 			n := r.fresh(c, nodes.Ephemeral)
-			ctx := r.within(time.Minute)
+			ctx := r.Within(time.Minute)
 			err := n.Start(ctx)
-			wantErr(t, err, client.ErrNotConnected)
+			testrig.WantErr(t, err, client.ErrNotConnected)
 			wantText(t, err, "connection refused")
 			if (ctx.Err() != nil) != (opts == nil) {
 				r.Errorf("policy %v: the context has ended: %v: %v", opts != nil, ctx.Err(), err)
 			}
-			r.srv.Accept()
+			r.Srv.Accept()
 			r.wantUnstarted(c, n)
 		})
 	}
@@ -172,17 +169,17 @@ func TestStartWithoutServers(t *testing.T) {
 func TestStartBesideAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.connect("a"), r.connect("b")
+		a, b := r.Connect("a"), r.Connect("b")
 		first, second := r.node(a, nodes.Ephemeral), r.fresh(b, nodes.Ephemeral)
-		err := second.Start(r.within(time.Minute))
-		wantErr(t, err, context.DeadlineExceeded)
+		err := second.Start(r.Within(time.Minute))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		wantText(t, err, "foreign", "the node of session 0x")
 		r.wantOurs(a, first, "one")
 		again := make(chan error, 1)
-		go func() { again <- second.Start(r.ctx) }()
+		go func() { again <- second.Start(r.Ctx) }()
 		time.Sleep(time.Second)
-		r.check(first.Close())
-		r.check(<-again)
+		r.Check(first.Close())
+		r.Check(<-again)
 		r.wantOurs(b, second, "one")
 		r.closed(second)
 	})
@@ -192,15 +189,15 @@ func TestStartBesideAnother(t *testing.T) {
 func TestCloseEndsStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.node(r.connect("a"), nodes.Ephemeral)
-		n := r.fresh(r.connect("b"), nodes.Ephemeral)
+		r.node(r.Connect("a"), nodes.Ephemeral)
+		n := r.fresh(r.Connect("b"), nodes.Ephemeral)
 		started := make(chan error, 1)
-		go func() { started <- n.Start(r.ctx) }()
+		go func() { started <- n.Start(r.Ctx) }()
 		time.Sleep(time.Second)
-		wantText(t, n.Start(r.ctx), nodePath, "started already")
-		r.check(n.Close())
-		wantErr(t, <-started, nodes.ErrClosed)
-		wantErr(t, n.Start(r.ctx), nodes.ErrClosed)
+		wantText(t, n.Start(r.Ctx), nodePath, "started already")
+		r.Check(n.Close())
+		testrig.WantErr(t, <-started, nodes.ErrClosed)
+		testrig.WantErr(t, n.Start(r.Ctx), nodes.ErrClosed)
 	})
 }
 
@@ -209,28 +206,28 @@ func TestCloseEndsStart(t *testing.T) {
 func TestCloseAfterFailedStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		r.check(r.srv.Create("/workers", nil))
+		c := r.Connect("a")
+		r.Check(r.Srv.Create("/workers", nil))
 		n := r.fresh(c, nodes.Persistent)
-		link := r.srv.Client("a")
-		r.srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
-		wantErr(t, n.Start(r.within(time.Second)), context.DeadlineExceeded)
-		err := n.Start(r.within(time.Second))
-		wantErr(t, err, context.DeadlineExceeded)
+		link := r.Srv.Client("a")
+		r.Srv.BeforeReply(zktest.Match{Where: creates}, func(context.Context, zktest.Request) { link.Partition() })
+		testrig.WantErr(t, n.Start(r.Within(time.Second)), context.DeadlineExceeded)
+		err := n.Start(r.Within(time.Second))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		wantText(t, err, "not removed yet")
 		waits := make(chan error, 1)
-		go func() { waits <- n.Start(r.ctx) }()
+		go func() { waits <- n.Start(r.Ctx) }()
 		time.Sleep(time.Second)
-		wantErr(t, n.CloseContext(r.within(time.Second)), context.DeadlineExceeded)
-		wantErr(t, <-waits, nodes.ErrClosed)
-		if _, there := r.srv.Node(nodePath); !there {
+		testrig.WantErr(t, n.CloseContext(r.Within(time.Second)), context.DeadlineExceeded)
+		testrig.WantErr(t, <-waits, nodes.ErrClosed)
+		if _, there := r.Srv.Node(nodePath); !there {
 			r.Error("nothing was tested")
 		}
 		link.Heal()
-		r.check(n.CloseContext(r.within(time.Minute)))
-		if _, there := r.srv.Node(nodePath); there {
+		r.Check(n.CloseContext(r.Within(time.Minute)))
+		if _, there := r.Srv.Node(nodePath); there {
 			r.Error("left behind")
 		}
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -42,26 +43,26 @@ func TestAnswerLostAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			expire := func(m zktest.Match, when func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule) *zktest.Rule {
-				return when(m, func(_ context.Context, q zktest.Request) { r.srv.ExpireSession(q.Session) })
+				return when(m, func(_ context.Context, q zktest.Request) { r.Srv.ExpireSession(q.Session) })
 			}
 			faults := map[string]func(zktest.Match) *zktest.Rule{
-				"reply":         r.srv.LoseReply,
-				"request":       r.srv.DropBefore,
-				"expire before": func(m zktest.Match) *zktest.Rule { return expire(m, r.srv.BeforeApply) },
-				"expire after":  func(m zktest.Match) *zktest.Rule { return expire(m, r.srv.BeforeReply) },
+				"reply":         r.Srv.LoseReply,
+				"request":       r.Srv.DropBefore,
+				"expire before": func(m zktest.Match) *zktest.Rule { return expire(m, r.Srv.BeforeApply) },
+				"expire after":  func(m zktest.Match) *zktest.Rule { return expire(m, r.Srv.BeforeReply) },
 			}
 			for what, fault := range faults {
 				for step := 1; step <= 8; step++ {
 					rule := fault(zktest.Match{Client: "a", Nth: step, PathPrefix: "/workers"})
 					n := r.node(c, tt.mode, tt.opts...)
-					r.check(n.Set(r.within(time.Minute), []byte("two")))
-					time.Sleep(2 * sessionTimeout)
+					r.Check(n.Set(r.Within(time.Minute), []byte("two")))
+					time.Sleep(2 * testrig.SessionTimeout)
 					r.wantOurs(c, n, "two")
 					rule.Remove()
 					rule = fault(zktest.Match{Client: "a", Nth: step, PathPrefix: "/workers"})
-					err := n.CloseContext(r.within(time.Minute))
+					err := n.CloseContext(r.Within(time.Minute))
 					rule.Remove()
 					if err != nil {
 						r.Errorf("%v, %s %d: Close: %v", tt.mode, what, step, err)
@@ -80,28 +81,28 @@ func TestReplacementInDoubt(t *testing.T) {
 	for _, opts := range [][]nodes.Option{nil, {nodes.WithProtection()}} {
 		for what := range 4 {
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				n := r.node(c, nodes.Ephemeral, opts...)
-				old := r.session(c)
+				old := r.SessionID(c)
 				m := zktest.Match{Op: zktest.OpMulti, Client: "a", PathPrefix: "/workers"}
 				rule := []func() *zktest.Rule{
-					func() *zktest.Rule { return r.srv.LoseReply(m) },
-					func() *zktest.Rule { return r.srv.DropBefore(m) },
+					func() *zktest.Rule { return r.Srv.LoseReply(m) },
+					func() *zktest.Rule { return r.Srv.DropBefore(m) },
 					func() *zktest.Rule {
-						return r.srv.BeforeApply(m, func(context.Context, zktest.Request) { r.srv.ExpireSession(old) })
+						return r.Srv.BeforeApply(m, func(context.Context, zktest.Request) { r.Srv.ExpireSession(old) })
 					},
 					func() *zktest.Rule { // another client has written into the ghost
-						return r.srv.BeforeApply(m, func(context.Context, zktest.Request) {
-							r.check(r.srv.SetData("/workers/"+r.srv.Children("/workers")[0], []byte("late")))
+						return r.Srv.BeforeApply(m, func(context.Context, zktest.Request) {
+							r.Check(r.Srv.SetData("/workers/"+r.Srv.Children("/workers")[0], []byte("late")))
 						})
 					},
 				}[what]()
-				r.srv.Client("a").PartitionReplies()
-				s, err := c.Session(r.ctx)
-				r.check(err)
+				r.Srv.Client("a").PartitionReplies()
+				s, err := c.Session(r.Ctx)
+				r.Check(err)
 				<-s.Context().Done()
-				r.srv.Client("a").Heal()
-				time.Sleep(sessionTimeout)
+				r.Srv.Client("a").Heal()
+				time.Sleep(testrig.SessionTimeout)
 				r.wantOurs(c, n, "one")
 				if rule.Fired() != 1 {
 					r.Errorf("%d: nothing was tested", what)
@@ -116,30 +117,30 @@ func TestReplacementInDoubt(t *testing.T) {
 func TestNoRight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		rule := r.srv.Fail(zktest.Match{Op: zktest.OpCreate, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
+		c := r.Connect("a")
+		rule := r.Srv.Fail(zktest.Match{Op: zktest.OpCreate, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
 		n := r.started(c, nodes.Ephemeral)
 		time.Sleep(100 * time.Second)
 		if n.Status().State != nodes.Refused || rule.Fired() > 200 {
 			r.Errorf("%+v after %d tries", n.Status(), rule.Fired())
 		}
-		wantErr(t, n.Wait(r.within(time.Second)), client.ErrNoAuth, context.DeadlineExceeded)
+		testrig.WantErr(t, n.Wait(r.Within(time.Second)), client.ErrNoAuth, context.DeadlineExceeded)
 		rule.Remove()
-		r.check(n.Wait(r.within(3 * time.Second)))
+		r.Check(n.Wait(r.Within(3 * time.Second)))
 		r.wantOurs(c, n, "one")
 		// No right to set: the error says so, and the node stays ours.
-		rule = r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
-		wantErr(t, n.Set(r.within(5*time.Second), []byte("two")), client.ErrNoAuth)
+		rule = r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath, Times: zktest.Always}, zktest.CodeNoAuth)
+		testrig.WantErr(t, n.Set(r.Within(5*time.Second), []byte("two")), client.ErrNoAuth)
 		if n.Status().State != nodes.Ours {
 			r.Errorf("%+v", n.Status())
 		}
 		rule.Remove()
-		r.check(n.Wait(r.within(3 * time.Second)))
+		r.Check(n.Wait(r.Within(3 * time.Second)))
 		r.wantOurs(c, n, "two")
 		// No right to delete: Close says so.
-		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath}, zktest.CodeNoAuth)
-		wantErr(t, n.CloseContext(r.ctx), client.ErrNoAuth)
-		wantNoGoroutine(t)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, Path: nodePath}, zktest.CodeNoAuth)
+		testrig.WantErr(t, n.CloseContext(r.Ctx), client.ErrNoAuth)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -148,27 +149,27 @@ func TestNoRight(t *testing.T) {
 func TestParentGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpCreate, Path: nodePath, Client: "a"}, func(context.Context, zktest.Request) { r.srv.Sweep() })
-		r.check(r.srv.Delete(nodePath))
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpCreate, Path: nodePath, Client: "a"}, func(context.Context, zktest.Request) { r.Srv.Sweep() })
+		r.Check(r.Srv.Delete(nodePath))
 		time.Sleep(5 * time.Second)
 		r.wantOurs(c, n, "one")
-		r.check(r.srv.Delete(nodePath))
-		r.check(r.srv.Delete("/workers"))
+		r.Check(r.Srv.Delete(nodePath))
+		r.Check(r.Srv.Delete("/workers"))
 		time.Sleep(5 * time.Second)
 		r.wantOurs(c, n, "one")
 		r.closed(n)
 
-		r.check(r.srv.Delete("/workers"))
+		r.Check(r.Srv.Delete("/workers"))
 		n = r.started(c, nodes.Ephemeral, nodes.WithoutParents())
 		time.Sleep(time.Second)
-		wantErr(t, n.Status().Err, client.ErrNoNode)
+		testrig.WantErr(t, n.Status().Err, client.ErrNoNode)
 		if n.Status().State != nodes.Refused {
 			r.Errorf("%+v", n.Status())
 		}
-		r.check(r.srv.Create("/workers", nil))
-		r.check(n.Wait(r.within(3 * time.Second)))
+		r.Check(r.Srv.Create("/workers", nil))
+		r.Check(n.Wait(r.Within(3 * time.Second)))
 		r.closed(n)
 	})
 }
@@ -178,12 +179,12 @@ func TestParentGone(t *testing.T) {
 func TestNoServerAtStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Stop()
-		c := r.connect("a", client.WithLazyConnect())
+		r.Srv.Stop()
+		c := r.Connect("a", client.WithLazyConnect())
 		n := r.started(c, nodes.Ephemeral)
 		time.Sleep(time.Minute)
-		r.srv.Resume()
-		r.check(n.Wait(r.within(sessionTimeout)))
+		r.Srv.Resume()
+		r.Check(n.Wait(r.Within(testrig.SessionTimeout)))
 		r.wantOurs(c, n, "one")
 		r.closed(n)
 	})
@@ -194,21 +195,21 @@ func TestNoServerAtStart(t *testing.T) {
 func TestCloseBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.node(c, nodes.Ephemeral)
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		start := time.Now()
 		if err := n.Close(); err == nil || time.Since(start) > 5*time.Second {
 			r.Errorf("Close took %v: %v", time.Since(start), err)
 		}
-		wantErr(t, n.CloseContext(r.within(0)), context.DeadlineExceeded)
-		r.srv.Client("a").Heal()
-		time.Sleep(3 * sessionTimeout)
-		wantNoGoroutine(t)
+		testrig.WantErr(t, n.CloseContext(r.Within(0)), context.DeadlineExceeded)
+		r.Srv.Client("a").Heal()
+		time.Sleep(3 * testrig.SessionTimeout)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 	for _, tt := range modes() {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			for step := range 40 {
 				n := r.started(c, tt.mode, tt.opts...)
 				time.Sleep(time.Duration(step) * 150 * time.Microsecond)
@@ -222,24 +223,22 @@ func TestCloseBounded(t *testing.T) {
 func TestNamespace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("app"))
+		c := r.Connect("a", client.WithNamespace("app"))
 		for _, opts := range [][]nodes.Option{nil, {nodes.WithProtection()}} {
 			n := r.node(c, nodes.EphemeralSequential, opts...)
 			for range 2 {
-				if all := r.srv.Children("/app/workers"); len(all) != 1 || n.Status().Path != "/workers/"+all[0] {
+				if all := r.Srv.Children("/app/workers"); len(all) != 1 || n.Status().Path != "/workers/"+all[0] {
 					r.Errorf("%v, %+v", all, n.Status())
 				}
-				r.srv.Client("a").PartitionReplies()
-				s, err := c.Session(r.ctx)
-				r.check(err)
+				r.Srv.Client("a").PartitionReplies()
+				s, err := c.Session(r.Ctx)
+				r.Check(err)
 				<-s.Context().Done()
-				r.srv.Client("a").Heal()
-				time.Sleep(sessionTimeout)
+				r.Srv.Client("a").Heal()
+				time.Sleep(testrig.SessionTimeout)
 			}
-			r.check(n.CloseContext(r.ctx))
-			if all := r.srv.Children("/app/workers"); len(all) != 0 {
-				r.Errorf("left: %v", all)
-			}
+			r.Check(n.CloseContext(r.Ctx))
+			r.WantNoChild("/app/workers")
 		}
 	})
 }
@@ -250,13 +249,13 @@ func TestClientClosed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, mode := range []nodes.Mode{nodes.Ephemeral, nodes.Persistent} {
-			c := r.connect("a")
+			c := r.Connect("a")
 			n := r.node(c, mode)
-			r.check(c.CloseContext(r.ctx))
+			r.Check(c.CloseContext(r.Ctx))
 			synctest.Wait()
-			wantNoGoroutine(t)
-			wantErr(t, n.Wait(r.ctx), client.ErrClosed)
-			_, there := r.srv.Node(nodePath)
+			testrig.WantNoGoroutine(t, ourFrames)
+			testrig.WantErr(t, n.Wait(r.Ctx), client.ErrClosed)
+			_, there := r.Srv.Node(nodePath)
 			if err := n.Close(); there != (mode == nodes.Persistent) || (err != nil) != there || err != nil && !errors.Is(err, client.ErrClosed) {
 				r.Errorf("%v: there: %v, Close: %v", mode, there, err)
 			}

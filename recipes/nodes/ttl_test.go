@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -14,8 +15,8 @@ const ttl = 10 * time.Second
 func (r *rig) ttlNode(c *client.Client) *nodes.PersistentTtlNode {
 	r.Helper()
 	n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.WithLazyStart())
-	r.check(err)
-	r.check(n.Start(r.ctx))
+	r.Check(err)
+	r.Check(n.Start(r.Ctx))
 	return n
 }
 
@@ -28,32 +29,32 @@ func swept() []zktest.Option {
 func TestPersistentTtlNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.ttlNode(c)
-		r.check(n.Wait(r.within(time.Second)))
+		r.Check(n.Wait(r.Within(time.Second)))
 		stat := r.wantOurs(c, n.PersistentNode, "one")
 		for range 10 {
 			time.Sleep(ttl)
-			child, there := r.srv.Node(nodePath + "/touch")
-			node, _ := r.srv.Node(nodePath)
+			child, there := r.Srv.Node(nodePath + "/touch")
+			node, _ := r.Srv.Node(nodePath)
 			if !there || child.TTL != ttl || node.TTL != ttl || node.Stat.Mzxid != stat.Mzxid {
 				r.Fatalf("%+v, %+v", node, child)
 			}
-			if n := r.srv.WatchCount(); n != 1 {
+			if n := r.Srv.WatchCount(); n != 1 {
 				r.Errorf("%d watches", n)
 			}
 		}
 		// It outlives a lost session.
-		r.srv.ExpireSession(r.session(c))
+		r.Srv.ExpireSession(r.SessionID(c))
 		time.Sleep(5 * time.Second)
 		if now := r.wantOurs(c, n.PersistentNode, "one"); now.Mzxid != stat.Mzxid {
 			r.Errorf("written: %+v", now)
 		}
-		r.check(n.Close())
-		wantNoGoroutine(t)
+		r.Check(n.Close())
+		testrig.WantNoGoroutine(t, ourFrames)
 		r.data(nodePath)
 		time.Sleep(3 * ttl)
-		if _, there := r.srv.Node(nodePath); there {
+		if _, there := r.Srv.Node(nodePath); there {
 			r.Error("it is still there")
 		}
 	}, swept()...)
@@ -64,25 +65,25 @@ func TestPersistentTtlNode(t *testing.T) {
 func TestTouchDeleted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.ttlNode(c)
 		for range 10 {
 			time.Sleep(ttl / 2)
-			_ = r.srv.Delete(nodePath + "/touch")
+			_ = r.Srv.Delete(nodePath + "/touch")
 		}
 		r.wantOurs(c, n.PersistentNode, "one")
 		time.Sleep(ttl)
-		r.check(r.srv.Delete(nodePath + "/touch"))
-		r.check(r.srv.Delete(nodePath))
+		r.Check(r.Srv.Delete(nodePath + "/touch"))
+		r.Check(r.Srv.Delete(nodePath))
 		time.Sleep(5 * time.Second)
 		r.wantOurs(c, n.PersistentNode, "one")
-		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.Srv.LoseReply, r.Srv.DropBefore} {
 			fault(zktest.Match{Path: nodePath + "/touch"})
 			time.Sleep(2 * ttl)
 			r.wantOurs(c, n.PersistentNode, "one")
 		}
-		r.check(n.Close())
-		wantNoGoroutine(t)
+		r.Check(n.Close())
+		testrig.WantNoGoroutine(t, ourFrames)
 	}, swept()...)
 }
 
@@ -91,17 +92,17 @@ func TestTtlUnsupported(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []zktest.Option{zktest.WithVersion(zktest.ZooKeeper35), zktest.WithVersion(zktest.ZooKeeper39)} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			eager, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, nil)
-			r.check(err)
-			wantErr(t, eager.Start(r.ctx), client.ErrUnsupported)
+			r.Check(err)
+			testrig.WantErr(t, eager.Start(r.Ctx), client.ErrUnsupported)
 			n := r.ttlNode(c)
 			time.Sleep(time.Minute)
-			wantErr(t, n.Status().Err, client.ErrUnsupported)
+			testrig.WantErr(t, n.Status().Err, client.ErrUnsupported)
 			if n.Status().State != nodes.Refused {
 				r.Errorf("%+v", n.Status())
 			}
-			wantErr(t, n.Wait(r.within(time.Second)), client.ErrUnsupported)
+			testrig.WantErr(t, n.Wait(r.Within(time.Second)), client.ErrUnsupported)
 			r.closed(n.PersistentNode)
 			if _, err := nodes.NewPersistentTtlNode(c, nodePath, 0, nil); err == nil {
 				r.Error("no time to live, and no error")
@@ -120,11 +121,11 @@ func TestTtlNodeWhoseDataIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, child := range []bool{true, false} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a")
+			c := r.Connect("a")
 			n, err := nodes.NewPersistentTtlNode(c, nodePath, ttl, []byte("one"), nodes.StopWhenRemoved())
-			r.check(err)
-			r.check(n.Start(r.ctx))
-			r.check(n.Wait(r.ctx))
+			r.Check(err)
+			r.Check(n.Start(r.Ctx))
+			r.Check(n.Wait(r.Ctx))
 			stat := r.wantOurs(c, n.PersistentNode, "one")
 			m := zktest.Match{Op: zktest.OpMulti, Path: nodePath, Times: zktest.Always}
 			if !child {
@@ -132,16 +133,16 @@ func TestTtlNodeWhoseDataIsRefused(t *testing.T) {
 					return q.Op == zktest.OpMulti || q.Op == zktest.OpSetData
 				}}
 			}
-			rule := r.srv.Fail(m, zktest.CodeNoAuth)
-			wantErr(t, n.Set(r.within(time.Second), []byte("two")), client.ErrNoAuth)
+			rule := r.Srv.Fail(m, zktest.CodeNoAuth)
+			testrig.WantErr(t, n.Set(r.Within(time.Second), []byte("two")), client.ErrNoAuth)
 			time.Sleep(5 * ttl)
-			if node, there := r.srv.Node(nodePath); !there || child && node.Stat.Czxid != stat.Czxid {
+			if node, there := r.Srv.Node(nodePath); !there || child && node.Stat.Czxid != stat.Czxid {
 				r.Errorf("child %v: the servers have deleted it: %v, %+v", child, there, n.Status())
 			}
 			rule.Remove()
-			r.check(n.Wait(r.within(time.Minute)))
+			r.Check(n.Wait(r.Within(time.Minute)))
 			r.wantOurs(c, n.PersistentNode, "two")
-			r.check(n.Close())
+			r.Check(n.Close())
 		}, swept()...)
 	}
 }

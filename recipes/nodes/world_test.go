@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -117,7 +118,7 @@ func (w *world) connect(name string) *client.Client {
 	w.links = append(w.links, link)
 	draws := locked(rand.New(rand.NewPCG(w.seed, uint64(len(w.links)))))
 	c, err := client.Connect(w.ctx, strings.Join(link.Servers(), ","),
-		client.WithSessionTimeout(sessionTimeout), client.WithDialer(link.DialContext),
+		client.WithSessionTimeout(testrig.SessionTimeout), client.WithDialer(link.DialContext),
 		client.WithLogger(slog.New(slog.DiscardHandler)), client.WithRand(draws))
 	if err != nil {
 		w.Fatal(err)

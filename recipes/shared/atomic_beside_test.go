@@ -16,15 +16,15 @@ import (
 func TestAtomicBesideAWriteInDoubt(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n := r.long(c)
-		_, err := n.Increment(r.ctx)
-		r.check(err)
-		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a"}, 100*time.Millisecond)
-		id := r.session(c)
-		rule := r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
+		_, err := n.Increment(r.Ctx)
+		r.Check(err)
+		r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a"}, 100*time.Millisecond)
+		id := r.SessionID(c)
+		rule := r.Srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
 		var wg sync.WaitGroup
-		wg.Go(func() { _, err := n.Increment(r.ctx); r.check(err) }) // keeps the next ones waiting
+		wg.Go(func() { _, err := n.Increment(r.Ctx); r.Check(err) }) // keeps the next ones waiting
 		time.Sleep(time.Millisecond)
 		fails := func(unknown bool, f func() error) {
 			wg.Go(func() {
@@ -34,9 +34,9 @@ func TestAtomicBesideAWriteInDoubt(t *testing.T) {
 			})
 			time.Sleep(time.Millisecond)
 		}
-		fails(true, func() error { _, err := n.Increment(r.ctx); return err })
-		fails(false, func() error { _, err := n.Add(r.ctx, math.MaxInt64); return err })
-		fails(false, func() error { _, err := n.CompareAndSet(r.ctx, 77, 78); return err })
+		fails(true, func() error { _, err := n.Increment(r.Ctx); return err })
+		fails(false, func() error { _, err := n.Add(r.Ctx, math.MaxInt64); return err })
+		fails(false, func() error { _, err := n.CompareAndSet(r.Ctx, 77, 78); return err })
 		wg.Wait()
 		if rule.Fired() != 1 {
 			r.Errorf("%d sessions ended", rule.Fired())

@@ -22,7 +22,7 @@ func TestAtomicContextOfAWrite(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var mu sync.Mutex
 		seen := map[any]int{}
-		n := r.long(r.connect("a", client.WithObserver(client.Observer{
+		n := r.long(r.Connect("a", client.WithObserver(client.Observer{
 			Operation: func(ctx context.Context, op client.OperationInfo) (context.Context, func(client.OperationResult)) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -32,12 +32,12 @@ func TestAtomicContextOfAWrite(t *testing.T) {
 				return ctx, nil
 			},
 		})))
-		_, err := n.Increment(context.WithValue(r.ctx, callerName{}, "zero"))
-		r.check(err)
-		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always}, 100*time.Millisecond)
+		_, err := n.Increment(context.WithValue(r.Ctx, callerName{}, "zero"))
+		r.Check(err)
+		r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always}, 100*time.Millisecond)
 		var wg sync.WaitGroup
 		for _, who := range []string{"one", "two", "three"} { // two and three go together
-			wg.Go(func() { _, err := n.Increment(context.WithValue(r.ctx, callerName{}, who)); r.check(err) })
+			wg.Go(func() { _, err := n.Increment(context.WithValue(r.Ctx, callerName{}, who)); r.Check(err) })
 			time.Sleep(time.Millisecond)
 		}
 		wg.Wait()
@@ -54,20 +54,20 @@ func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
 	t.Parallel()
 	for name, merged := range map[string]bool{"the next write": false, "the same write": true} {
 		bubble(t, func(r *rig) {
-			c, other := r.connect("a"), r.long(r.connect("b"))
+			c, other := r.Connect("a"), r.long(r.Connect("b"))
 			lock, err := recipes.NewInterProcessMutex(c, "/locks/long")
-			r.check(err)
+			r.Check(err)
 			n := r.long(c, shared.WithTries(retry.None()), shared.PromotedToLock(lock, 20*time.Second, retry.NTimes(20, time.Millisecond)))
-			_, err = n.Increment(r.ctx)
-			r.check(err)
-			hold, err := lock.Acquire(r.ctx)
-			r.check(err)
+			_, err = n.Increment(r.Ctx)
+			r.Check(err)
+			hold, err := lock.Acquire(r.Ctx)
+			r.Check(err)
 			on := func(q zktest.Request) bool { return q.Path == longPath }
-			r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always, Where: on}, 100*time.Millisecond)
+			r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Times: zktest.Always, Where: on}, 100*time.Millisecond)
 			var wg sync.WaitGroup
 			if merged {
 				wg.Go(func() {
-					if v, err := n.Add(r.within(50*time.Millisecond), 1); err == nil {
+					if v, err := n.Add(r.Within(50*time.Millisecond), 1); err == nil {
 						r.Errorf("%s: added in a lost session: %+v", name, v)
 					}
 				})
@@ -80,13 +80,13 @@ func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
 			})
 			time.Sleep(time.Millisecond)
 			wg.Go(func() {
-				if v, err := n.Add(r.ctx, 100); err != nil || v.Stats.PromotedTries == 0 {
+				if v, err := n.Add(r.Ctx, 100); err != nil || v.Stats.PromotedTries == 0 {
 					r.Errorf("%s: %+v, %v", name, v, err)
 				}
 			})
 			time.Sleep(time.Millisecond)
-			rule := r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: on}, func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 50)) })
-			r.srv.ExpireSession(r.session(c))
+			rule := r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: on}, func(context.Context, zktest.Request) { r.Check(other.ForceSet(r.Ctx, 50)) })
+			r.Srv.ExpireSession(r.SessionID(c))
 			wg.Wait()
 			if rule.Fired() != 1 {
 				r.Errorf("%s: %d lost races", name, rule.Fired())
@@ -101,28 +101,28 @@ func TestAtomicLostHoldOfAnotherCaller(t *testing.T) {
 func TestAtomicMadeAgainByAnother(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		n := r.long(r.connect("a"))
-		_, err := n.Increment(r.ctx)
-		r.check(err)
-		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a"}, 100*time.Millisecond)
-		r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(longPath + "/" + r.srv.Children(longPath)[0]))
-			r.check(r.srv.Delete(longPath))
+		n := r.long(r.Connect("a"))
+		_, err := n.Increment(r.Ctx)
+		r.Check(err)
+		r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a"}, 100*time.Millisecond)
+		r.Srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a"}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(longPath + "/" + r.Srv.Children(longPath)[0]))
+			r.Check(r.Srv.Delete(longPath))
 		})
-		born := r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Client: "a", Path: longPath}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(longPath))
-			r.check(r.srv.Create(longPath, []byte{0, 0, 0, 0, 0, 0, 0, 77}))
+		born := r.Srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Client: "a", Path: longPath}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(longPath))
+			r.Check(r.Srv.Create(longPath, []byte{0, 0, 0, 0, 0, 0, 0, 77}))
 		})
 		var wg sync.WaitGroup
-		wg.Go(func() { _, err := n.Increment(r.ctx); r.check(err) }) // keeps the next two waiting
+		wg.Go(func() { _, err := n.Increment(r.Ctx); r.Check(err) }) // keeps the next two waiting
 		time.Sleep(time.Millisecond)
 		wg.Go(func() {
-			if v, err := n.CompareAndSet(r.ctx, 77, 78); err != nil || !v.Succeeded || v.PreValue != 77 {
+			if v, err := n.CompareAndSet(r.Ctx, 77, 78); err != nil || !v.Succeeded || v.PreValue != 77 {
 				r.Errorf("%+v, %v", v, err)
 			}
 		})
 		time.Sleep(time.Millisecond)
-		wg.Go(func() { _, err := n.Add(r.ctx, 1000); r.check(err) })
+		wg.Go(func() { _, err := n.Add(r.Ctx, 1000); r.Check(err) })
 		wg.Wait()
 		if born.Fired() != 1 {
 			r.Errorf("made again %d times", born.Fired())

@@ -18,7 +18,7 @@ import (
 func (r *rig) promoted(c *client.Client) (*shared.DistributedAtomicLong, *recipes.InterProcessMutex, []shared.AtomicOption) {
 	r.Helper()
 	mutex, err := recipes.NewInterProcessMutex(c, "/locks/long")
-	r.check(err)
+	r.Check(err)
 	opts := []shared.AtomicOption{shared.WithTries(retry.None()), shared.PromotedToLock(mutex, 0, retry.NTimes(5, time.Millisecond))}
 	return r.long(c, opts...), mutex, opts
 }
@@ -26,9 +26,9 @@ func (r *rig) promoted(c *client.Client) (*shared.DistributedAtomicLong, *recipe
 // beaten makes the next times writes of client a lose a race against other.
 func (r *rig) beaten(other *shared.DistributedAtomicLong, times int) *zktest.Rule {
 	on := func(q zktest.Request) bool { return q.Path == longPath }
-	return r.srv.BeforeApply(zktest.Match{Client: "a", Times: times, Where: func(q zktest.Request) bool {
+	return r.Srv.BeforeApply(zktest.Match{Client: "a", Times: times, Where: func(q zktest.Request) bool {
 		return on(q) && (q.Op == zktest.OpMulti || q.Op == zktest.OpSetData)
-	}}, func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 5)) })
+	}}, func(context.Context, zktest.Request) { r.Check(other.ForceSet(r.Ctx, 5)) })
 }
 
 // An add waits for the lock of PromotedToLock, which another goroutine holds. The holder
@@ -37,22 +37,22 @@ func (r *rig) beaten(other *shared.DistributedAtomicLong, times int) *zktest.Rul
 func TestAtomicHolderOfTheLockAdds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, other := r.connect("a"), r.long(r.connect("b"))
-		r.check(other.ForceSet(r.ctx, 5))
+		c, other := r.Connect("a"), r.long(r.Connect("b"))
+		r.Check(other.ForceSet(r.Ctx, 5))
 		n, mutex, _ := r.promoted(c)
-		hold, err := mutex.Acquire(r.ctx)
-		r.check(err)
+		hold, err := mutex.Acquire(r.Ctx)
+		r.Check(err)
 		rule := r.beaten(other, 1)
 		var wg sync.WaitGroup
 		waits := make(chan struct{})
 		wg.Go(func() {
 			defer close(waits)
-			if v, err := n.Increment(r.ctx); err != nil || v.Stats.PromotedTries != 1 || v.Stats.OptimisticTries != 1 {
+			if v, err := n.Increment(r.Ctx); err != nil || v.Stats.PromotedTries != 1 || v.Stats.OptimisticTries != 1 {
 				r.Errorf("%+v, %v", v, err)
 			}
 		})
 		time.Sleep(time.Second)
-		if v, err := n.Increment(r.within(time.Minute)); err != nil || v.Stats.PromotedTries != 0 {
+		if v, err := n.Increment(r.Within(time.Minute)); err != nil || v.Stats.PromotedTries != 0 {
 			r.Errorf("an add that nobody contends with: %+v, %v", v, err)
 		}
 		r.beaten(other, 2) // the first is of what n knows from before, and no try is lost
@@ -64,7 +64,7 @@ func TestAtomicHolderOfTheLockAdds(t *testing.T) {
 		if hold.Err() != nil || rule.Fired() != 1 {
 			r.Errorf("%v, %d lost races", hold.Err(), rule.Fired())
 		}
-		r.check(hold.Release(r.ctx))
+		r.Check(hold.Release(r.Ctx))
 		wg.Wait()
 		r.wantLong(n, 16)
 		r.rested()
@@ -82,15 +82,15 @@ func within(hold context.Context, r *rig) context.Context {
 func TestAtomicHolderInTheSameWrite(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, other := r.connect("a"), r.long(r.connect("b"))
+		c, other := r.Connect("a"), r.long(r.Connect("b"))
 		n, mutex, _ := r.promoted(c)
-		_, err := n.Increment(r.ctx)
-		r.check(err)
-		hold, err := mutex.Acquire(r.ctx)
-		r.check(err)
-		slow := r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: longPath}, 100*time.Millisecond)
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2, Times: 2, Path: longPath},
-			func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 5)) })
+		_, err := n.Increment(r.Ctx)
+		r.Check(err)
+		hold, err := mutex.Acquire(r.Ctx)
+		r.Check(err)
+		slow := r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: longPath}, 100*time.Millisecond)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2, Times: 2, Path: longPath},
+			func(context.Context, zktest.Request) { r.Check(other.ForceSet(r.Ctx, 5)) })
 		var wg sync.WaitGroup
 		add := func(ctx context.Context, tries int) {
 			wg.Go(func() {
@@ -100,14 +100,14 @@ func TestAtomicHolderInTheSameWrite(t *testing.T) {
 			})
 			time.Sleep(time.Millisecond)
 		}
-		add(r.ctx, 0) // keeps the next two waiting
-		add(r.within(time.Minute), 1)
+		add(r.Ctx, 0) // keeps the next two waiting
+		add(r.Within(time.Minute), 1)
 		add(within(hold.Context(), r), 1)
 		wg.Wait()
 		if slow.Fired() != 1 || hold.Err() != nil {
 			r.Errorf("%d, %v", slow.Fired(), hold.Err())
 		}
-		r.check(hold.Release(r.ctx))
+		r.Check(hold.Release(r.Ctx))
 		r.wantLong(n, 7)
 		r.rested()
 	})
@@ -120,34 +120,34 @@ func TestBlocksOfAHolder(t *testing.T) {
 	for name, newNext := range map[string]func(r *rig, c *client.Client, opts []shared.AtomicOption) func(context.Context) (int64, error){
 		"Sequence": func(r *rig, c *client.Client, opts []shared.AtomicOption) func(context.Context) (int64, error) {
 			s, err := shared.NewSequence(c, longPath, 10, opts...)
-			r.check(err)
+			r.Check(err)
 			return s.Next
 		},
 		"CachedAtomicLong": func(r *rig, c *client.Client, opts []shared.AtomicOption) func(context.Context) (int64, error) {
 			n, err := shared.NewCachedAtomicLong(r.long(c, opts...), 10)
-			r.check(err)
+			r.Check(err)
 			return func(ctx context.Context) (int64, error) { v, err := n.Next(ctx); return v.PostValue, err }
 		},
 	} {
 		bubble(t, func(r *rig) {
-			c, other := r.connect("a"), r.long(r.connect("b"))
-			r.check(other.ForceSet(r.ctx, 5))
+			c, other := r.Connect("a"), r.long(r.Connect("b"))
+			r.Check(other.ForceSet(r.Ctx, 5))
 			_, mutex, opts := r.promoted(c)
 			next := newNext(r, c, opts)
-			hold, err := mutex.Acquire(r.ctx)
-			r.check(err)
+			hold, err := mutex.Acquire(r.Ctx)
+			r.Check(err)
 			rule := r.beaten(other, 1)
 			var wg sync.WaitGroup
-			wg.Go(func() { _, err := next(r.ctx); r.check(err) })
+			wg.Go(func() { _, err := next(r.Ctx); r.Check(err) })
 			time.Sleep(time.Second)
 			last, err := next(within(hold.Context(), r))
 			if err != nil || rule.Fired() != 1 {
 				r.Errorf("%s: %v, %d lost races", name, err, rule.Fired())
 			}
-			r.check(hold.Release(r.ctx))
+			r.Check(hold.Release(r.Ctx))
 			wg.Wait()
 			for range 30 {
-				now, err := next(r.ctx)
+				now, err := next(r.Ctx)
 				if err != nil || now <= last {
 					r.Fatalf("%s: %d after %d, %v", name, now, last, err)
 				}
@@ -163,18 +163,18 @@ func TestBlocksOfAHolder(t *testing.T) {
 func TestAtomicLockEndsAPause(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, other := r.connect("a"), r.long(r.connect("b"))
-		r.check(other.ForceSet(r.ctx, 5))
+		c, other := r.Connect("a"), r.long(r.Connect("b"))
+		r.Check(other.ForceSet(r.Ctx, 5))
 		mutex, err := recipes.NewInterProcessMutex(c, "/locks/long")
-		r.check(err)
+		r.Check(err)
 		n := r.long(c, shared.WithTries(retry.NTimes(1, 5*time.Minute)), shared.PromotedToLock(mutex, 0, retry.NTimes(5, time.Millisecond)))
-		hold, err := mutex.Acquire(r.ctx)
-		r.check(err)
+		hold, err := mutex.Acquire(r.Ctx)
+		r.Check(err)
 		rule := r.beaten(other, 3)
 		var wg sync.WaitGroup
 		add := func(tries int) {
 			wg.Go(func() {
-				if v, err := n.Increment(r.ctx); err != nil || v.Stats.OptimisticTries != tries || v.Stats.PromotedTries != 1 || v.Stats.Merged != 2 {
+				if v, err := n.Increment(r.Ctx); err != nil || v.Stats.OptimisticTries != tries || v.Stats.PromotedTries != 1 || v.Stats.Merged != 2 {
 					r.Errorf("%+v, %v", v, err)
 				}
 			})
@@ -184,7 +184,7 @@ func TestAtomicLockEndsAPause(t *testing.T) {
 		add(1)
 		time.Sleep(time.Minute) // and this one pauses
 		begun := time.Now()
-		r.check(hold.Release(r.ctx))
+		r.Check(hold.Release(r.Ctx))
 		wg.Wait()
 		if took := time.Since(begun); took > time.Minute || rule.Fired() != 3 {
 			r.Errorf("%v, %d lost races", took, rule.Fired())

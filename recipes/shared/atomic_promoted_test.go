@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
@@ -35,13 +36,13 @@ func (l sessionLock) Do(ctx context.Context, fn func(ctx context.Context, hold s
 func TestAtomicPromotedInDoubt(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, other := r.connect("a"), r.long(r.connect("b"))
-		r.check(other.ForceSet(r.ctx, 5))
+		c, other := r.Connect("a"), r.long(r.Connect("b"))
+		r.Check(other.ForceSet(r.Ctx, 5))
 		n := r.long(c, shared.WithTries(retry.None()), shared.PromotedToLock(sessionLock{c}, 0, retry.NTimes(5, time.Millisecond)))
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Times: 2, Path: longPath}, func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 5)) })
-		id := r.session(c)
-		r.srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 3, Path: longPath}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-		v, err := n.Increment(r.ctx)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Times: 2, Path: longPath}, func(context.Context, zktest.Request) { r.Check(other.ForceSet(r.Ctx, 5)) })
+		id := r.SessionID(c)
+		r.Srv.BeforeReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 3, Path: longPath}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+		v, err := n.Increment(r.Ctx)
 		if v.Stats.PromotedTries != 2 || !client.UnknownOutcome(err) || errors.Is(err, shared.ErrContended) {
 			r.Errorf("%+v, contended: %v, %v", v, errors.Is(err, shared.ErrContended), err)
 		}
@@ -54,12 +55,12 @@ func TestAtomicPromotedInDoubt(t *testing.T) {
 func TestAtomicPromotedTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, other := r.connect("a"), r.long(r.connect("b"))
-		r.check(other.ForceSet(r.ctx, 5))
+		c, other := r.Connect("a"), r.long(r.Connect("b"))
+		r.Check(other.ForceSet(r.Ctx, 5))
 		n := r.long(c, shared.WithTries(retry.None()), shared.PromotedToLock(sessionLock{c}, time.Second, retry.NTimes(5, time.Millisecond)))
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: longPath}, func(context.Context, zktest.Request) { r.check(other.ForceSet(r.ctx, 5)) })
-		r.srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2, Path: longPath}, 5*time.Second)
-		v, err := n.Increment(r.ctx)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Client: "a", Path: longPath}, func(context.Context, zktest.Request) { r.Check(other.ForceSet(r.Ctx, 5)) })
+		r.Srv.Delay(zktest.Match{Op: zktest.OpMulti, Client: "a", Nth: 2, Path: longPath}, 5*time.Second)
+		v, err := n.Increment(r.Ctx)
 		if v.PostValue != 6 || err != nil || v.Stats.PromotedTime < 5*time.Second {
 			r.Errorf("%+v, %v", v, err)
 		}
@@ -72,14 +73,14 @@ func TestAtomicPromotedTimeout(t *testing.T) {
 func TestAtomicFailedOnAMissingNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		n := r.long(r.connect("a"), shared.WithNodeACL(zk.ACL{Perms: zk.PermRead | zk.PermWrite, Scheme: "world", ID: "anyone"}))
-		r.check(r.srv.Create("/counts", nil))
-		_, err := n.Add(r.ctx, 7)
-		wantErr(r.T, err, zk.ErrNoAuth)
+		n := r.long(r.Connect("a"), shared.WithNodeACL(zk.ACL{Perms: zk.PermRead | zk.PermWrite, Scheme: "world", ID: "anyone"}))
+		r.Check(r.Srv.Create("/counts", nil))
+		_, err := n.Add(r.Ctx, 7)
+		testrig.WantErr(r.T, err, zk.ErrNoAuth)
 		if client.UnknownOutcome(err) {
 			r.Error(err)
 		}
-		if first, err := n.Initialize(r.ctx, 100); first || err != nil {
+		if first, err := n.Initialize(r.Ctx, 100); first || err != nil {
 			r.Errorf("initialized: %v, %v", first, err)
 		}
 		r.wantLong(n, 0)

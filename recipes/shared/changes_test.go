@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
@@ -45,40 +46,40 @@ func (f *followed) want(r *rig, values ...int32) {
 func TestSharedCountFollowed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		a, b := r.sharedCount(c, 1), r.sharedCount(r.connect("b"), 10)
+		c := r.Connect("a")
+		a, b := r.sharedCount(c, 1), r.sharedCount(r.Connect("b"), 10)
 		var one, two followed
-		stopOne, stopTwo := a.Listen(r.ctx, one.add), a.Listen(r.ctx, two.add)
+		stopOne, stopTwo := a.Listen(r.Ctx, one.add), a.Listen(r.Ctx, two.add)
 		wait := func() { time.Sleep(time.Second); synctest.Wait() }
 		wait()
 		one.want(r, 1)
 		r.wantCount(b, 1) // the first seed is the value
-		if n := r.srv.WatchCount(); n != 1 {
+		if n := r.Srv.WatchCount(); n != 1 {
 			r.Errorf("%d watches for two listeners", n)
 		}
 		for v := range int32(10) {
-			r.check(b.Set(r.ctx, v))
+			r.Check(b.Set(r.Ctx, v))
 			wait()
 			one.want(r, v)
 		}
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		wait()
 		one.want(r)
-		r.srv.Client("a").Partition()
-		r.check(b.Set(r.ctx, 20))
+		r.Srv.Client("a").Partition()
+		r.Check(b.Set(r.Ctx, 20))
 		time.Sleep(time.Second)
-		r.srv.Client("a").Heal()
+		r.Srv.Client("a").Heal()
 		time.Sleep(5 * time.Second)
 		one.want(r, 20)
-		r.srv.ExpireSession(r.session(c))
-		r.check(b.Set(r.ctx, 30))
+		r.Srv.ExpireSession(r.SessionID(c))
+		r.Check(b.Set(r.Ctx, 30))
 		time.Sleep(5 * time.Second)
 		one.want(r, 30)
-		r.check(b.Set(r.ctx, 31))
+		r.Check(b.Set(r.Ctx, 31))
 		wait()
 		one.want(r, 31)
 		stopOne()
-		r.check(b.Set(r.ctx, 40))
+		r.Check(b.Set(r.Ctx, 40))
 		wait()
 		one.want(r)
 		if last := two.all[len(two.all)-1]; last != 40 {
@@ -86,7 +87,7 @@ func TestSharedCountFollowed(t *testing.T) {
 		}
 		stopTwo()
 		stopTwo()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -95,41 +96,41 @@ func TestSharedCountFollowed(t *testing.T) {
 func TestSharedCountSurvivesDeletion(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.sharedCount(r.connect("a"), 1), r.sharedCount(r.connect("b"), 2)
+		a, b := r.sharedCount(r.Connect("a"), 1), r.sharedCount(r.Connect("b"), 2)
 		var got followed
-		stop := a.Listen(r.ctx, got.add)
+		stop := a.Listen(r.Ctx, got.add)
 		time.Sleep(time.Second)
 		got.want(r, 1)
 		for range 3 {
-			r.check(r.srv.Delete("/counts"))
+			r.Check(r.Srv.Delete("/counts"))
 			time.Sleep(time.Second)
 			got.want(r)
-			if _, there := r.srv.Node(countPath); there {
+			if _, there := r.Srv.Node(countPath); there {
 				r.Error("a follower has made the node again")
 			}
-			if n := r.srv.WatchCount(); n != 1 {
+			if n := r.Srv.WatchCount(); n != 1 {
 				r.Errorf("%d watches", n)
 			}
 			r.wantCount(b, 2)
 			time.Sleep(time.Second)
 			got.want(r, 2)
-			r.check(b.Set(r.ctx, 3))
+			r.Check(b.Set(r.Ctx, 3))
 			time.Sleep(time.Second)
 			got.want(r, 3)
 		}
 		// Deleted and made again in one moment, and between two reads.
-		r.check(r.srv.Delete(countPath))
-		r.check(r.srv.Create(countPath, []byte{0, 0, 0, 4}))
+		r.Check(r.Srv.Delete(countPath))
+		r.Check(r.Srv.Create(countPath, []byte{0, 0, 0, 4}))
 		time.Sleep(time.Second)
 		got.want(r, 4)
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists, Client: "a"}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Create(countPath, []byte{0, 0, 0, 5}))
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpExists, Client: "a"}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Create(countPath, []byte{0, 0, 0, 5}))
 		})
-		r.check(r.srv.Delete(countPath))
+		r.Check(r.Srv.Delete(countPath))
 		time.Sleep(time.Second)
 		got.want(r, 5)
 		stop()
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -137,7 +138,7 @@ func TestSharedCountSurvivesDeletion(t *testing.T) {
 func TestSharedCountChangesEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.sharedCount(c, 1)
 		follow := func(ctx context.Context) (n int, last error) {
 			for _, err := range s.Changes(ctx) {
@@ -145,36 +146,34 @@ func TestSharedCountChangesEnd(t *testing.T) {
 			}
 			return n, last
 		}
-		if n, err := follow(r.within(time.Second)); n != 1 || err != nil {
+		if n, err := follow(r.Within(time.Second)); n != 1 || err != nil {
 			r.Errorf("until its context ends: %d, %v", n, err)
 		}
-		if n, err := follow(r.within(-1)); n != 0 || err != nil {
+		if n, err := follow(r.Within(-1)); n != 0 || err != nil {
 			r.Errorf("with a context that has ended: %d, %v", n, err)
 		}
-		r.srv.Freeze()
-		if n, err := follow(r.within(time.Second)); n != 0 || err != nil {
+		r.Srv.Freeze()
+		if n, err := follow(r.Within(time.Second)); n != 0 || err != nil {
 			r.Errorf("without an answer: %d, %v", n, err)
 		}
-		r.srv.Thaw()
-		for range s.Changes(r.ctx) {
+		r.Srv.Thaw()
+		for range s.Changes(r.Ctx) {
 			break
 		}
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a"}, zktest.CodeNoAuth)
-		if n, err := follow(r.ctx); n != 1 || !errors.Is(err, zk.ErrNoAuth) {
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Client: "a"}, zktest.CodeNoAuth)
+		if n, err := follow(r.Ctx); n != 1 || !errors.Is(err, zk.ErrNoAuth) {
 			r.Errorf("refused: %d, %v", n, err)
 		}
 		var got followed
-		stop := s.Listen(r.ctx, got.add)
+		stop := s.Listen(r.Ctx, got.add)
 		closed := make(chan error, 1)
-		time.AfterFunc(time.Second, func() { closed <- c.CloseContext(r.ctx) })
-		if n, err := follow(r.ctx); n != 2 || !errors.Is(err, client.ErrClosed) {
+		time.AfterFunc(time.Second, func() { closed <- c.CloseContext(r.Ctx) })
+		if n, err := follow(r.Ctx); n != 2 || !errors.Is(err, client.ErrClosed) {
 			r.Errorf("closed: %d, %v", n, err)
 		}
-		r.check(<-closed)
-		wantNoGoroutine(r.T)
+		r.Check(<-closed)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 		stop()
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("%d watches", n)
-		}
+		r.WantNoWatch()
 	})
 }

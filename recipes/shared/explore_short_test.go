@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
 )
 
@@ -115,7 +116,7 @@ func (k numberKind) programs(length int) func(yield func([]string) bool) {
 func (k numberKind) play(t *testing.T, programs [][]string) {
 	t.Helper()
 	bubble(t, func(r *rig) {
-		clients := map[string]*client.Client{"a": r.connect("a"), "b": r.connect("b")}
+		clients := map[string]*client.Client{"a": r.Connect("a"), "b": r.Connect("b")}
 		for i, program := range programs {
 			w := &shortNumber{
 				rig: r, path: fmt.Sprint("/short/", i), opts: k.opts, clients: clients,
@@ -131,7 +132,7 @@ func (k numberKind) play(t *testing.T, programs [][]string) {
 			}
 		}
 		time.Sleep(10 * time.Second)
-		wantNoGoroutine(t)
+		testrig.WantNoGoroutine(t, ourFrames)
 	})
 }
 
@@ -152,16 +153,16 @@ func (w *shortNumber) call(text string) error {
 			return nil
 		}
 		w.set(w.value + 10)
-		return w.srv.SetData(w.path, w.data())
+		return w.Srv.SetData(w.path, w.data())
 	case "delete":
-		if w.srv.Delete(w.path) == nil {
+		if w.Srv.Delete(w.path) == nil {
 			w.there, w.value, w.writes = false, 0, w.writes+1
 		}
 	case "cut":
-		w.srv.Client(by).Cut()
+		w.Srv.Client(by).Cut()
 		time.Sleep(100 * time.Millisecond)
 	case "expire":
-		w.srv.ExpireSession(w.session(w.clients[by]))
+		w.Srv.ExpireSession(w.SessionID(w.clients[by]))
 		time.Sleep(time.Second) // the client hears of it; a write before that has an unknown outcome
 	case "pause":
 		time.Sleep(2 * time.Second)
@@ -184,7 +185,7 @@ func (w *shortNumber) data() []byte {
 func (w *shortNumber) long(by string) *shared.DistributedAtomicLong {
 	if w.longs[by] == nil {
 		n, err := shared.NewDistributedAtomicLong(w.clients[by], w.path, w.opts...)
-		w.check(err)
+		w.Check(err)
 		w.longs[by] = n
 	}
 	return w.longs[by]
@@ -193,7 +194,7 @@ func (w *shortNumber) long(by string) *shared.DistributedAtomicLong {
 func (w *shortNumber) count(by string) *shared.SharedCount {
 	if w.counts[by] == nil {
 		n, err := shared.NewSharedCount(w.clients[by], w.path, 0)
-		w.check(err)
+		w.Check(err)
 		w.counts[by] = n
 	}
 	return w.counts[by]
@@ -205,16 +206,16 @@ func (w *shortNumber) change(what string, n *shared.DistributedAtomicLong) error
 	var err error
 	switch what {
 	case "add":
-		got, err = n.Increment(w.ctx)
+		got, err = n.Increment(w.Ctx)
 	case "set":
 		next = 7
-		got, err = n.TrySet(w.ctx, next)
+		got, err = n.TrySet(w.Ctx, next)
 	case "compare":
 		done = w.there
-		got, err = n.CompareAndSet(w.ctx, was, next)
+		got, err = n.CompareAndSet(w.Ctx, was, next)
 	case "compare wrong":
 		done = false
-		got, err = n.CompareAndSet(w.ctx, was+1, next)
+		got, err = n.CompareAndSet(w.Ctx, was+1, next)
 	}
 	if done {
 		w.set(next)
@@ -231,7 +232,7 @@ func (w *shortNumber) change(what string, n *shared.DistributedAtomicLong) error
 func (w *shortNumber) changeCount(what, by string, n *shared.SharedCount) error {
 	switch what {
 	case "read":
-		now, err := n.Get(w.ctx)
+		now, err := n.Get(w.Ctx)
 		if err != nil || int64(now.Value) != w.value {
 			return fmt.Errorf("reads %d, by the rule %d: %w", now.Value, w.value, errors.Join(err))
 		}
@@ -245,7 +246,7 @@ func (w *shortNumber) changeCount(what, by string, n *shared.SharedCount) error 
 			return nil
 		}
 		done := w.there && w.at[by] == w.writes
-		got, err := n.TrySet(w.ctx, prev, prev.Value+1)
+		got, err := n.TrySet(w.Ctx, prev, prev.Value+1)
 		if err != nil || got != done {
 			return fmt.Errorf("sets what it has read: %v, by the rule %v: %w", got, done, errors.Join(err))
 		}
@@ -253,7 +254,7 @@ func (w *shortNumber) changeCount(what, by string, n *shared.SharedCount) error 
 			w.set(int64(prev.Value) + 1)
 		}
 	case "force":
-		if err := n.Set(w.ctx, 7); err != nil {
+		if err := n.Set(w.Ctx, 7); err != nil {
 			return err
 		}
 		w.set(7)
@@ -263,7 +264,7 @@ func (w *shortNumber) changeCount(what, by string, n *shared.SharedCount) error 
 
 // compare compares the node on the server with the rule.
 func (w *shortNumber) compare() error {
-	node, there := w.srv.Node(w.path)
+	node, there := w.Srv.Node(w.path)
 	if there != w.there && w.value != 0 || there && w.there && string(node.Data) != string(w.data()) {
 		return fmt.Errorf("the node is there: %v, %x; by the rule %v, %x", there, node.Data, w.there, w.data())
 	}

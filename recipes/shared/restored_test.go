@@ -2,15 +2,11 @@ package shared_test
 
 import (
 	"context"
-	"log/slog"
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
-	"github.com/docent-go/docent/zktest"
 )
 
 // An ensemble is restored from a backup, or comes back without its data. A follower of a count
@@ -19,30 +15,24 @@ func TestChangesAfterRestore(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for range 100 {
-			r.check(r.srv.Create("/x", nil))
-			r.check(r.srv.Delete("/x"))
+			r.Check(r.Srv.Create("/x", nil))
+			r.Check(r.Srv.Delete("/x"))
 		}
-		var on atomic.Pointer[zktest.Server]
-		on.Store(r.srv)
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-			return on.Load().Client("a").DialContext(ctx, network, address)
-		}))
+		c, move := r.Movable("a")
 		count, err := shared.NewSharedCount(c, "/count", 7)
-		r.check(err)
-		ctx, cancel := context.WithTimeout(r.ctx, 3*time.Minute)
+		r.Check(err)
+		ctx, cancel := context.WithTimeout(r.Ctx, 3*time.Minute)
 		defer cancel()
 		go func() {
 			time.Sleep(time.Second)
-			on.Store(zktest.NewServer(r.T, zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond)))
-			r.srv.Stop()
-			other, err := client.Connect(ctx, "zk", client.WithLogger(slog.New(slog.DiscardHandler)), client.WithDialer(on.Load().Client("b").DialContext))
-			r.check(err)
-			defer func() { _ = other.Close() }()
-			there, err := shared.NewSharedCount(other, "/count", 1)
-			r.check(err)
+			restored := testrig.Server(r.T)
+			move(restored)
+			r.Srv.Stop()
+			there, err := shared.NewSharedCount(r.On(restored).Connect("b"), "/count", 1)
+			r.Check(err)
 			// Writes go on while the follower waits.
 			for n := range int32(8) {
-				r.check(there.Set(ctx, 70+n))
+				r.Check(there.Set(ctx, 70+n))
 				time.Sleep(10 * time.Second)
 			}
 		}()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/retry"
@@ -21,7 +22,7 @@ const idsPath = "/ids/orders"
 func (r *rig) sequence(c *client.Client, block int) *shared.Sequence {
 	r.Helper()
 	s, err := shared.NewSequence(c, idsPath, block)
-	r.check(err)
+	r.Check(err)
 	return s
 }
 
@@ -30,39 +31,39 @@ func (r *rig) sequence(c *client.Client, block int) *shared.Sequence {
 func TestSequence(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s, other := r.sequence(c, 3), r.sequence(c, 3)
 		want := func(s *shared.Sequence, ids ...int64) {
 			r.Helper()
 			for _, id := range ids {
-				if got, err := s.Next(r.ctx); got != id || err != nil {
+				if got, err := s.Next(r.Ctx); got != id || err != nil {
 					r.Errorf("%d, %v, want %d", got, err, id)
 				}
 			}
 		}
 		want(s, 1, 2)
-		if n, _ := r.srv.Node(idsPath); !bytes.Equal(n.Data, []byte{0, 0, 0, 0, 0, 0, 0, 3}) || len(r.srv.Children(idsPath)) != 0 {
+		if n, _ := r.Srv.Node(idsPath); !bytes.Equal(n.Data, []byte{0, 0, 0, 0, 0, 0, 0, 3}) || len(r.Srv.Children(idsPath)) != 0 {
 			r.Errorf("%+v", n)
 		}
 		want(other, 4)
 		want(s, 3, 7)
 		long, err := shared.NewDistributedAtomicLong(c, idsPath)
-		r.check(err)
-		v, err := long.Increment(r.ctx)
-		r.check(err)
+		r.Check(err)
+		v, err := long.Increment(r.Ctx)
+		r.Check(err)
 		if v.PostValue != 10 {
 			r.Errorf("%+v", v)
 		}
 		want(s, 8, 9, 11)
 		want(other, 5, 6, 14)
-		first, last, err := s.Reserve(r.ctx, 10)
+		first, last, err := s.Reserve(r.Ctx, 10)
 		if first != 17 || last != 26 || err != nil {
 			r.Errorf("%d to %d, %v", first, last, err)
 		}
 		cached, err := shared.NewCachedAtomicLong(long, 10)
-		r.check(err)
+		r.Check(err)
 		for i := range int64(12) {
-			v, err := cached.Next(r.ctx)
+			v, err := cached.Next(r.Ctx)
 			if err != nil || v.PreValue != 26+i || v.PostValue != 27+i || !v.Succeeded || (v.Stats.OptimisticTries > 0) != (i%10 == 0) {
 				r.Errorf("%+v, %v", v, err)
 			}
@@ -78,7 +79,7 @@ func TestSequence(t *testing.T) {
 func TestSequenceInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		if s, err := shared.NewSequence(c, idsPath, 0); s != nil || err == nil {
 			r.Error("a block of none")
 		}
@@ -98,21 +99,21 @@ func TestSequenceInvalid(t *testing.T) {
 			}
 		}
 		s := r.sequence(c, 3)
-		if _, _, err := s.Reserve(r.ctx, 0); err == nil {
+		if _, _, err := s.Reserve(r.Ctx, 0); err == nil {
 			r.Error("reserved none")
 		}
-		r.check(r.srv.Create(idsPath, []byte{0, 0, 0, 5}))
-		_, err := s.Next(r.ctx)
-		wantErr(r.T, err, shared.ErrCountData)
+		r.Check(r.Srv.Create(idsPath, []byte{0, 0, 0, 5}))
+		_, err := s.Next(r.Ctx)
+		testrig.WantErr(r.T, err, shared.ErrCountData)
 		for _, from := range []int64{math.MaxInt64 - 2, -7} {
 			n, err := shared.NewDistributedAtomicLong(c, idsPath)
-			r.check(err)
-			r.check(r.srv.SetData(idsPath, make([]byte, 8)))
-			r.check(n.ForceSet(r.ctx, from))
-			if id, err := s.Next(r.ctx); err == nil || errors.Is(err, shared.ErrOverflow) != (from > 0) {
+			r.Check(err)
+			r.Check(r.Srv.SetData(idsPath, make([]byte, 8)))
+			r.Check(n.ForceSet(r.Ctx, from))
+			if id, err := s.Next(r.Ctx); err == nil || errors.Is(err, shared.ErrOverflow) != (from > 0) {
 				r.Errorf("%d after %d: %v", id, from, err)
 			}
-			if v, err := n.Get(r.ctx); v.PostValue != from || err != nil {
+			if v, err := n.Get(r.Ctx); v.PostValue != from || err != nil {
 				r.Errorf("%d became %+v, %v", from, v, err)
 			}
 		}
@@ -123,31 +124,31 @@ func TestSequenceInvalid(t *testing.T) {
 func TestSequenceReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.sequence(r.connect("a"), 1)
+		s := r.sequence(r.Connect("a"), 1)
 		for range 3 {
-			_, err := s.Next(r.ctx)
-			r.check(err)
+			_, err := s.Next(r.Ctx)
+			r.Check(err)
 		}
-		r.check(r.srv.Delete(idsPath))
+		r.Check(r.Srv.Delete(idsPath))
 		for range 2 {
-			id, err := s.Next(r.ctx)
-			wantErr(r.T, err, shared.ErrSequenceReplaced)
+			id, err := s.Next(r.Ctx)
+			testrig.WantErr(r.T, err, shared.ErrSequenceReplaced)
 			if id != 0 {
 				r.Errorf("%d again", id)
 			}
 		}
 		// In the moment between the read and the write.
-		r.check(r.srv.Delete(idsPath))
-		s = r.sequence(r.connect("b"), 1)
-		_, err := s.Next(r.ctx)
-		r.check(err)
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Client: "b"}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete(idsPath))
-			r.check(r.srv.Create(idsPath, make([]byte, 8)))
-			r.check(r.srv.SetData(idsPath, make([]byte, 8)))
+		r.Check(r.Srv.Delete(idsPath))
+		s = r.sequence(r.Connect("b"), 1)
+		_, err := s.Next(r.Ctx)
+		r.Check(err)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpSetData, Client: "b"}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete(idsPath))
+			r.Check(r.Srv.Create(idsPath, make([]byte, 8)))
+			r.Check(r.Srv.SetData(idsPath, make([]byte, 8)))
 		})
-		_, err = s.Next(r.ctx)
-		wantErr(r.T, err, shared.ErrSequenceReplaced)
+		_, err = s.Next(r.Ctx)
+		testrig.WantErr(r.T, err, shared.ErrSequenceReplaced)
 	})
 }
 
@@ -159,15 +160,15 @@ func TestSequenceNeverTwice(t *testing.T) {
 		bubble(t, func(r *rig) {
 			for _, op := range []zktest.Op{zktest.OpSetData, zktest.OpGetData, zktest.OpCreate} {
 				m := zktest.Match{Op: op, Prob: 0.05, Times: zktest.Always}
-				r.srv.LoseReply(m)
-				r.srv.DropBefore(m)
-				r.srv.StallReply(zktest.Match{Op: op, Prob: 0.02, Times: zktest.Always})
+				r.Srv.LoseReply(m)
+				r.Srv.DropBefore(m)
+				r.Srv.StallReply(zktest.Match{Op: op, Prob: 0.02, Times: zktest.Always})
 			}
 			var mu sync.Mutex
 			given := map[int64]bool{}
 			var wg sync.WaitGroup
 			for i := range 3 {
-				c := r.connect(name(i))
+				c := r.Connect(name(i))
 				wg.Go(func() {
 					for life := range 4 {
 						block := 1 + int(seed+uint64(i)*(seed%2))%4 // often the same: then processes write equal bytes
@@ -180,7 +181,7 @@ func TestSequenceNeverTwice(t *testing.T) {
 									if (n+life)%5 == 0 {
 										limit = 2 * time.Millisecond
 									}
-									ctx, cancel := context.WithTimeout(r.ctx, limit)
+									ctx, cancel := context.WithTimeout(r.Ctx, limit)
 									id, err := s.Next(ctx)
 									cancel()
 									if err != nil {
@@ -198,7 +199,7 @@ func TestSequenceNeverTwice(t *testing.T) {
 						}
 						time.Sleep(500 * time.Millisecond)
 						if life == 2 {
-							r.srv.ExpireSession(r.session(c))
+							r.Srv.ExpireSession(r.SessionID(c))
 						}
 					}
 				})

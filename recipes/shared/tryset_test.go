@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
@@ -17,7 +18,7 @@ import (
 func TestTrySet(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.sharedCount(r.connect("a"), 1), r.sharedCount(r.connect("b"), 1)
+		a, b := r.sharedCount(r.Connect("a"), 1), r.sharedCount(r.Connect("b"), 1)
 		prev := r.wantCount(a, 1)
 		for name, tt := range map[string]struct {
 			meanwhile func()
@@ -25,27 +26,27 @@ func TestTrySet(t *testing.T) {
 			want      bool
 		}{
 			"nothing":      {func() {}, prev, true},
-			"set the same": {func() { r.check(b.Set(r.ctx, 1)) }, prev, false},
-			"set twice":    {func() { r.check(b.Set(r.ctx, 2)); r.check(b.Set(r.ctx, 1)) }, prev, false},
+			"set the same": {func() { r.Check(b.Set(r.Ctx, 1)) }, prev, false},
+			"set twice":    {func() { r.Check(b.Set(r.Ctx, 2)); r.Check(b.Set(r.Ctx, 1)) }, prev, false},
 			"never read":   {func() {}, shared.VersionedCount{Value: 1}, false},
-			"deleted":      {func() { r.check(r.srv.Delete(countPath)) }, prev, false},
+			"deleted":      {func() { r.Check(r.Srv.Delete(countPath)) }, prev, false},
 			"made again": {func() {
-				r.check(r.srv.Delete(countPath))
+				r.Check(r.Srv.Delete(countPath))
 				r.wantCount(b, 1) // the same value, of the same version
 			}, prev, false},
 		} {
-			_ = r.srv.Delete(countPath)
+			_ = r.Srv.Delete(countPath)
 			now := r.wantCount(a, 1)
 			if tt.prev == prev {
 				tt.prev = now
 			}
 			tt.meanwhile()
-			set, err := a.TrySet(r.ctx, tt.prev, 2)
-			r.check(err)
+			set, err := a.TrySet(r.Ctx, tt.prev, 2)
+			r.Check(err)
 			if set != tt.want {
 				r.Errorf("%s: TrySet = %v", name, set)
 			}
-			if n, there := r.srv.Node(countPath); there && (n.Data[3] == 2) != tt.want {
+			if n, there := r.Srv.Node(countPath); there && (n.Data[3] == 2) != tt.want {
 				r.Errorf("%s: data % x", name, n.Data)
 			}
 			r.noMarks()
@@ -58,23 +59,23 @@ func TestTrySet(t *testing.T) {
 func TestTrySetIdentityAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		other := r.connect("b")
-		s := r.sharedCount(r.connect("a"), 1)
+		other := r.Connect("b")
+		s := r.sharedCount(r.Connect("a"), 1)
 		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetData, zktest.OpMulti} {
 			prev := r.wantCount(s, 1)
-			rule := r.srv.BeforeApply(zktest.Match{Op: op, Client: "a"}, func(ctx context.Context, _ zktest.Request) {
+			rule := r.Srv.BeforeApply(zktest.Match{Op: op, Client: "a"}, func(ctx context.Context, _ zktest.Request) {
 				if err := other.Delete(ctx, countPath, client.AnyVersion); err == nil {
 					_, _ = other.Create(ctx, countPath, []byte{0, 0, 0, 1})
 				}
 			})
-			set, err := s.TrySet(r.ctx, prev, 2)
-			r.check(err)
-			n, _ := r.srv.Node(countPath)
+			set, err := s.TrySet(r.Ctx, prev, 2)
+			r.Check(err)
+			n, _ := r.Srv.Node(countPath)
 			if rule.Fired() != 1 || set != (n.Data[3] == 2) || set != (op != zktest.OpCreate) {
 				r.Errorf("%v: TrySet = %v, data % x", op, set, n.Data)
 			}
 			r.noMarks()
-			r.check(s.Set(r.ctx, 1))
+			r.Check(s.Set(r.Ctx, 1))
 		}
 	})
 }
@@ -84,15 +85,15 @@ func TestTrySetIdentityAtTheLastMoment(t *testing.T) {
 func TestTrySetLostRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.sharedCount(r.connect("a"), 0)
+		s := r.sharedCount(r.Connect("a"), 0)
 		for name, fault := range map[string]func(zktest.Match) *zktest.Rule{
-			"reply": r.srv.LoseReply, "request": r.srv.DropBefore, "stalled": r.srv.StallReply, "after": r.srv.DropAfter,
+			"reply": r.Srv.LoseReply, "request": r.Srv.DropBefore, "stalled": r.Srv.StallReply, "after": r.Srv.DropAfter,
 		} {
 			for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetData, zktest.OpMulti} {
-				was, err := s.Get(r.ctx)
-				r.check(err)
+				was, err := s.Get(r.Ctx)
+				r.Check(err)
 				rule := fault(zktest.Match{Op: op, PathPrefix: countPath})
-				set, err := s.TrySet(r.ctx, was, was.Value+1)
+				set, err := s.TrySet(r.Ctx, was, was.Value+1)
 				if !set || err != nil || rule.Fired() != 1 {
 					r.Errorf("%s of %v: TrySet = %v, %v after %d faults", name, op, set, err, rule.Fired())
 				}
@@ -111,22 +112,22 @@ func TestTrySetLostRequests(t *testing.T) {
 func TestTrySetLostToTheSameValue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		a, b := r.sharedCount(r.connect("a"), 1), r.sharedCount(r.connect("b"), 1)
+		a, b := r.sharedCount(r.Connect("a"), 1), r.sharedCount(r.Connect("b"), 1)
 		prev := r.wantCount(a, 1)
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: func(zktest.Request) bool {
-			go func() { r.check(b.Set(r.ctx, 2)) }()
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: func(zktest.Request) bool {
+			go func() { r.Check(b.Set(r.Ctx, 2)) }()
 			return true
 		}})
-		set, err := a.TrySet(r.ctx, prev, 2)
+		set, err := a.TrySet(r.Ctx, prev, 2)
 		if set || err != nil {
 			r.Errorf("the other's set: TrySet = %v, %v", set, err)
 		}
 		prev = r.wantCount(a, 2)
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: func(zktest.Request) bool {
-			go func() { r.check(b.Set(r.ctx, 9)) }()
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Client: "a", Where: func(zktest.Request) bool {
+			go func() { r.Check(b.Set(r.Ctx, 9)) }()
 			return true
 		}})
-		set, err = a.TrySet(r.ctx, prev, 3)
+		set, err = a.TrySet(r.Ctx, prev, 3)
 		if !set || err != nil {
 			r.Errorf("a's set, overwritten: TrySet = %v, %v", set, err)
 		}
@@ -139,16 +140,16 @@ func TestTrySetLostToTheSameValue(t *testing.T) {
 func TestTrySetVersionComesRound(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.sharedCount(r.connect("a"), 1)
+		s := r.sharedCount(r.Connect("a"), 1)
 		r.wantCount(s, 1)
-		r.check(r.srv.SetVersion(countPath, -1))
+		r.Check(r.Srv.SetVersion(countPath, -1))
 		prev := r.wantCount(s, 1)
-		if set, err := s.TrySet(r.ctx, prev, 2); set || err == nil {
+		if set, err := s.TrySet(r.Ctx, prev, 2); set || err == nil {
 			r.Errorf("TrySet = %v, %v", set, err)
 		}
-		r.check(s.Set(r.ctx, 3))
+		r.Check(s.Set(r.Ctx, 3))
 		prev = r.wantCount(s, 3)
-		if set, err := s.TrySet(r.ctx, prev, 4); !set || err != nil {
+		if set, err := s.TrySet(r.Ctx, prev, 4); !set || err != nil {
 			r.Errorf("TrySet = %v, %v at version %d", set, err, prev.Version)
 		}
 	})
@@ -159,17 +160,17 @@ func TestTrySetVersionComesRound(t *testing.T) {
 func TestTrySetSessionLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		s := r.sharedCount(c, 0)
 		for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetData, zktest.OpMulti} {
-			for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.srv.BeforeApply, r.srv.BeforeReply} {
-				was, err := s.Get(r.ctx)
-				r.check(err)
-				id := r.session(c)
-				when(zktest.Match{Op: op, PathPrefix: countPath, Session: id}, func(context.Context, zktest.Request) { r.srv.ExpireSession(id) })
-				set, err := s.TrySet(r.ctx, was, was.Value+1)
-				now, e := s.Get(r.ctx)
-				r.check(e)
+			for _, when := range []func(zktest.Match, func(context.Context, zktest.Request)) *zktest.Rule{r.Srv.BeforeApply, r.Srv.BeforeReply} {
+				was, err := s.Get(r.Ctx)
+				r.Check(err)
+				id := r.SessionID(c)
+				when(zktest.Match{Op: op, PathPrefix: countPath, Session: id}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(id) })
+				set, err := s.TrySet(r.Ctx, was, was.Value+1)
+				now, e := s.Get(r.Ctx)
+				r.Check(e)
 				if applied := now.Value != was.Value; applied != set && !client.UnknownOutcome(err) {
 					r.Errorf("%v: TrySet = %v, %v; applied: %v", op, set, err, applied)
 				}
@@ -184,12 +185,12 @@ func TestTrySetSessionLost(t *testing.T) {
 func TestTrySetCancelledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.sharedCount(r.connect("a"), 0)
+		s := r.sharedCount(r.Connect("a"), 0)
 		for step := range 60 {
-			was, err := s.Get(r.ctx)
-			r.check(err)
+			was, err := s.Get(r.Ctx)
+			r.Check(err)
 			limit := time.Duration(step) * 97 * time.Microsecond
-			ctx, cancel := context.WithTimeout(r.ctx, limit)
+			ctx, cancel := context.WithTimeout(r.Ctx, limit)
 			start := time.Now()
 			set, err := s.TrySet(ctx, was, was.Value+1)
 			if took := time.Since(start); took > limit {
@@ -197,11 +198,11 @@ func TestTrySetCancelledAtEveryStep(t *testing.T) {
 			}
 			cancel()
 			if err != nil {
-				wantErr(t, err, context.DeadlineExceeded)
+				testrig.WantErr(t, err, context.DeadlineExceeded)
 			}
 			time.Sleep(time.Second)
-			now, e := s.Get(r.ctx)
-			r.check(e)
+			now, e := s.Get(r.Ctx)
+			r.Check(e)
 			if applied := now.Value != was.Value; applied != set && !client.UnknownOutcome(err) {
 				r.Errorf("limit %v: TrySet = %v, %v; applied: %v", limit, set, err, applied)
 			}
@@ -216,18 +217,18 @@ func TestTrySetCounts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const clients, rounds = 4, 25
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Prob: 0.1, Times: zktest.Always})
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Prob: 0.1, Times: zktest.Always})
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpExists, Prob: 0.1, Times: zktest.Always})
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Prob: 0.1, Times: zktest.Always})
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Prob: 0.1, Times: zktest.Always})
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpExists, Prob: 0.1, Times: zktest.Always})
 		var wg sync.WaitGroup
 		for i := range clients {
-			s := r.sharedCount(r.connect(name(i)), 0)
+			s := r.sharedCount(r.Connect(name(i)), 0)
 			wg.Go(func() {
 				for done := 0; done < rounds; {
-					was, err := s.Get(r.ctx)
-					r.check(err)
-					set, err := s.TrySet(r.ctx, was, was.Value+1)
-					r.check(err)
+					was, err := s.Get(r.Ctx)
+					r.Check(err)
+					set, err := s.TrySet(r.Ctx, was, was.Value+1)
+					r.Check(err)
 					if set {
 						done++
 					}
@@ -235,8 +236,8 @@ func TestTrySetCounts(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		r.srv.ClearRules()
-		r.wantCount(r.sharedCount(r.connect("z"), 0), clients*rounds)
+		r.Srv.ClearRules()
+		r.wantCount(r.sharedCount(r.Connect("z"), 0), clients*rounds)
 		r.noMarks()
 	})
 }

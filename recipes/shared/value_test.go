@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
@@ -22,7 +23,7 @@ const valuePath = "/values/config"
 func (r *rig) value(c *client.Client, seed string) *shared.SharedValue {
 	r.Helper()
 	s, err := shared.NewSharedValue(c, valuePath, []byte(seed))
-	r.check(err)
+	r.Check(err)
 	return s
 }
 
@@ -32,31 +33,31 @@ func TestSharedValue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		seed := []byte("seed")
-		a, err := shared.NewSharedValue(r.connect("a"), valuePath, seed)
-		r.check(err)
+		a, err := shared.NewSharedValue(r.Connect("a"), valuePath, seed)
+		r.Check(err)
 		seed[0] = 'X' // it keeps no slice of the caller
-		b := r.value(r.connect("b"), "other")
-		prev, err := a.Get(r.ctx)
-		r.check(err)
+		b := r.value(r.Connect("b"), "other")
+		prev, err := a.Get(r.Ctx)
+		r.Check(err)
 		if string(prev.Value) != "seed" || prev.Version != 0 || a.Path() != valuePath {
 			r.Errorf("%+v", prev)
 		}
-		if n, _ := r.srv.Node(valuePath); string(n.Data) != "seed" || n.Stat.EphemeralOwner != 0 || n.Container {
+		if n, _ := r.Srv.Node(valuePath); string(n.Data) != "seed" || n.Stat.EphemeralOwner != 0 || n.Container {
 			r.Errorf("%+v", n)
 		}
-		r.check(b.Set(r.ctx, []byte("mine")))
-		set, err := a.TrySet(r.ctx, prev, []byte("stale"))
-		r.check(err)
+		r.Check(b.Set(r.Ctx, []byte("mine")))
+		set, err := a.TrySet(r.Ctx, prev, []byte("stale"))
+		r.Check(err)
 		if set {
 			r.Error("set over what another client wrote")
 		}
 		for _, v := range [][]byte{nil, {}, []byte("x"), bytes.Repeat([]byte("y"), 1000)} {
-			prev, err := b.Get(r.ctx)
-			r.check(err)
-			set, err := b.TrySet(r.ctx, prev, v)
-			r.check(err)
-			now, err := a.Get(r.ctx)
-			r.check(err)
+			prev, err := b.Get(r.Ctx)
+			r.Check(err)
+			set, err := b.TrySet(r.Ctx, prev, v)
+			r.Check(err)
+			now, err := a.Get(r.Ctx)
+			r.Check(err)
 			if !set || !bytes.Equal(now.Value, v) || now.Version != prev.Version+1 {
 				r.Errorf("%v: %+v", set, now)
 			}
@@ -69,21 +70,21 @@ func TestSharedValue(t *testing.T) {
 func TestSharedValueFollowed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		a, b := r.value(c, "1"), r.value(r.connect("b"), "2")
+		c := r.Connect("a")
+		a, b := r.value(c, "1"), r.value(r.Connect("b"), "2")
 		var mu sync.Mutex
 		var got []string
-		stop := a.Listen(r.ctx, func(now shared.VersionedValue) {
+		stop := a.Listen(r.Ctx, func(now shared.VersionedValue) {
 			mu.Lock()
 			defer mu.Unlock()
 			got = append(got, string(now.Value))
 		})
 		for i, trouble := range []func(){
-			func() {}, func() { r.srv.CutAll() }, func() { r.srv.ExpireSession(r.session(c)) }, func() { r.check(r.srv.Delete(valuePath)) },
+			func() {}, func() { r.Srv.CutAll() }, func() { r.Srv.ExpireSession(r.SessionID(c)) }, func() { r.Check(r.Srv.Delete(valuePath)) },
 		} {
 			trouble()
 			time.Sleep(5 * time.Second)
-			r.check(b.Set(r.ctx, fmt.Append(nil, "v", i)))
+			r.Check(b.Set(r.Ctx, fmt.Append(nil, "v", i)))
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 		}
@@ -91,13 +92,13 @@ func TestSharedValueFollowed(t *testing.T) {
 		if !slices.Equal(got, []string{"1", "v0", "v1", "v2", "v3"}) {
 			r.Errorf("followed %v", got)
 		}
-		for now, err := range a.Changes(r.ctx) {
+		for now, err := range a.Changes(r.Ctx) {
 			if string(now.Value) != "v3" || err != nil {
 				r.Errorf("%+v, %v", now, err)
 			}
 			break
 		}
-		wantNoGoroutine(r.T)
+		testrig.WantNoGoroutine(r.T, ourFrames)
 	})
 }
 
@@ -106,55 +107,55 @@ func TestSharedValueFollowed(t *testing.T) {
 func TestDistributedAtomicValue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		n, err := shared.NewDistributedAtomicValue(c, valuePath)
-		r.check(err)
+		r.Check(err)
 		is := func(v shared.AtomicValue[[]byte], err error, ok bool, pre, post string) {
 			r.Helper()
-			r.check(err)
+			r.Check(err)
 			if v.Succeeded != ok || string(v.PreValue) != pre || string(v.PostValue) != post {
 				r.Errorf("%v, %q, %q; want %v, %q, %q", v.Succeeded, v.PreValue, v.PostValue, ok, pre, post)
 			}
 		}
-		v, err := n.Get(r.ctx)
+		v, err := n.Get(r.Ctx)
 		is(v, err, true, "", "")
-		v, err = n.CompareAndSet(r.ctx, nil, []byte("one"))
+		v, err = n.CompareAndSet(r.Ctx, nil, []byte("one"))
 		is(v, err, false, "", "")
-		v, err = n.TrySet(r.ctx, []byte("one"))
+		v, err = n.TrySet(r.Ctx, []byte("one"))
 		is(v, err, true, "", "one")
-		v, err = n.CompareAndSet(r.ctx, []byte("one"), []byte("two"))
+		v, err = n.CompareAndSet(r.Ctx, []byte("one"), []byte("two"))
 		is(v, err, true, "one", "two")
-		v, err = n.CompareAndSet(r.ctx, []byte("one"), []byte("three"))
+		v, err = n.CompareAndSet(r.Ctx, []byte("one"), []byte("three"))
 		is(v, err, false, "two", "")
-		r.check(n.ForceSet(r.ctx, []byte("four")))
-		fresh, err := shared.NewDistributedAtomicValue(r.connect("b"), valuePath)
-		r.check(err)
-		v, err = fresh.CompareAndSet(r.ctx, []byte("four"), nil)
+		r.Check(n.ForceSet(r.Ctx, []byte("four")))
+		fresh, err := shared.NewDistributedAtomicValue(r.Connect("b"), valuePath)
+		r.Check(err)
+		v, err = fresh.CompareAndSet(r.Ctx, []byte("four"), nil)
 		is(v, err, true, "four", "")
-		v, err = n.CompareAndSet(r.ctx, []byte("four"), []byte("five"))
+		v, err = n.CompareAndSet(r.Ctx, []byte("four"), []byte("five"))
 		is(v, err, false, "", "")
-		if first, err := n.Initialize(r.ctx, nil); first || err != nil {
+		if first, err := n.Initialize(r.Ctx, nil); first || err != nil {
 			r.Errorf("%v, %v", first, err)
 		}
 		integer, err := shared.NewDistributedAtomicInteger(c, "/values/integer")
-		r.check(err)
-		if first, err := integer.Initialize(r.ctx, -1); !first || err != nil {
+		r.Check(err)
+		if first, err := integer.Initialize(r.Ctx, -1); !first || err != nil {
 			r.Errorf("%v, %v", first, err)
 		}
-		if n, _ := r.srv.Node("/values/integer"); !bytes.Equal(n.Data, []byte{255, 255, 255, 255}) {
+		if n, _ := r.Srv.Node("/values/integer"); !bytes.Equal(n.Data, []byte{255, 255, 255, 255}) {
 			r.Errorf("% x", n.Data)
 		}
 		for _, f := range []func() (shared.AtomicValue[int32], error){
-			func() (shared.AtomicValue[int32], error) { return integer.Decrement(r.ctx) },
-			func() (shared.AtomicValue[int32], error) { return integer.CompareAndSet(r.ctx, -2, 7) },
-			func() (shared.AtomicValue[int32], error) { return integer.TrySet(r.ctx, 9) },
+			func() (shared.AtomicValue[int32], error) { return integer.Decrement(r.Ctx) },
+			func() (shared.AtomicValue[int32], error) { return integer.CompareAndSet(r.Ctx, -2, 7) },
+			func() (shared.AtomicValue[int32], error) { return integer.TrySet(r.Ctx, 9) },
 		} {
 			if v, err := f(); err != nil || !v.Succeeded {
 				r.Errorf("%+v, %v", v, err)
 			}
 		}
-		r.check(integer.ForceSet(r.ctx, 10))
-		if v, err := integer.Get(r.ctx); v.PostValue != 10 || err != nil || integer.Path() != "/values/integer" || n.Path() != valuePath {
+		r.Check(integer.ForceSet(r.Ctx, 10))
+		if v, err := integer.Get(r.Ctx); v.PostValue != 10 || err != nil || integer.Path() != "/values/integer" || n.Path() != valuePath {
 			r.Errorf("%+v, %v", v, err)
 		}
 	})
@@ -165,28 +166,28 @@ func TestDistributedAtomicValue(t *testing.T) {
 func TestAtomicRights(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		acl := shared.WithNodeACL(zk.ACL{Perms: zk.PermRead | zk.PermWrite, Scheme: "world", ID: "anyone"})
-		r.check(r.srv.Create("/counts", nil))
+		r.Check(r.Srv.Create("/counts", nil))
 		marked, plain := r.long(c, acl), r.long(c, acl, shared.WithoutMark())
-		_, err := plain.Increment(r.ctx)
-		r.check(err)
-		_, err = marked.Increment(r.ctx)
-		wantErr(r.T, err, zk.ErrNoAuth)
+		_, err := plain.Increment(r.Ctx)
+		r.Check(err)
+		_, err = marked.Increment(r.Ctx)
+		testrig.WantErr(r.T, err, zk.ErrNoAuth)
 		if client.UnknownOutcome(err) {
 			r.Error(err)
 		}
-		r.check(r.srv.SetVersion(longPath, -1))
-		_, err = plain.Increment(r.ctx)
+		r.Check(r.Srv.SetVersion(longPath, -1))
+		_, err = plain.Increment(r.Ctx)
 		if err == nil || errors.Is(err, shared.ErrContended) {
 			r.Errorf("at version -1: %v", err)
 		}
-		r.check(plain.ForceSet(r.ctx, 5))
-		_, err = plain.Increment(r.ctx)
-		r.check(err)
+		r.Check(plain.ForceSet(r.Ctx, 5))
+		_, err = plain.Increment(r.Ctx)
+		r.Check(err)
 		r.wantLong(plain, 6)
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeNoAuth)
-		_, err = plain.Get(r.ctx)
-		wantErr(r.T, err, zk.ErrNoAuth)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeNoAuth)
+		_, err = plain.Get(r.Ctx)
+		testrig.WantErr(r.T, err, zk.ErrNoAuth)
 	})
 }
