@@ -3,13 +3,13 @@ package fence_test
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/fence"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -35,18 +35,7 @@ func newWorld(t *testing.T) world {
 	t.Helper()
 	srv := zktest.NewServer(t, zktest.WithLatency(50*time.Microsecond, time.Millisecond))
 	connect := func(name string) *client.Client {
-		c, err := client.Connect(t.Context(), "zk",
-			client.WithSessionTimeout(session),
-			client.WithDialer(srv.Client(name).DialContext),
-			client.WithLogger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			bye, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-			defer cancel()
-			_ = c.CloseContext(bye)
-		})
+		c := testrig.Connect(t.Context(), t, "zk", srv.Client(name).DialContext, client.WithSessionTimeout(session))
 		return c
 	}
 	return world{connect("first"), connect("second"), srv.Client("first").Partition}

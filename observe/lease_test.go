@@ -3,7 +3,6 @@ package observe_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/observe"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
@@ -65,12 +65,7 @@ func TestLeaseNearlyLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zktest.NewServer(t, zktest.WithSessionTimeouts(timeout, timeout), zktest.WithLatency(50*time.Microsecond, 5*time.Millisecond))
 				var told leases
-				c, err := client.Connect(t.Context(), "zk:2181", client.WithDialer(srv.Client("a").DialContext),
-					client.WithSessionTimeout(timeout), client.WithLogger(slog.New(slog.DiscardHandler)),
-					client.WithObserver(observe.NewMeasures(&told, nil).Observer()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := testrig.Connect(t.Context(), t, "zk:2181", srv.Client("a").DialContext, client.WithSessionTimeout(timeout), client.WithObserver(observe.NewMeasures(&told, nil).Observer()))
 				defer func() { _ = c.Close() }()
 				lock, err := recipes.NewInterProcessMutex(c, "/lock")
 				if err != nil {

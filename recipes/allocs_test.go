@@ -3,7 +3,6 @@ package recipes_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -34,12 +33,7 @@ func leastAllocs(f func()) float64 {
 func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
 	link := srv.Client("docent")
-	c, err := client.Connect(t.Context(), "zk", client.WithSessionTimeout(testrig.SessionTimeout),
-		client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.CloseContext(t.Context()) }) // the test is over
+	c := testrig.Connect(t.Context(), t, "zk", link.DialContext)
 	m, err := recipes.NewInterProcessMutex(c, "/docent")
 	if err != nil {
 		t.Fatal(err)
@@ -89,11 +83,7 @@ func TestAllocationsWithoutHooks(t *testing.T) { //nolint:paralleltest // counts
 			return ctx, client.LockHooks{}
 		}}, false},
 	} {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(link.DialContext),
-			client.WithLogger(slog.New(slog.DiscardHandler)), client.WithObserver(tt.observer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testrig.Connect(t.Context(), t, "zk", link.DialContext, client.WithObserver(tt.observer))
 		m, err := recipes.NewInterProcessMutex(c, "/docent")
 		if err != nil {
 			t.Fatal(err)

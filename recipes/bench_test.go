@@ -2,10 +2,9 @@ package recipes_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 
-	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -14,12 +13,7 @@ import (
 // and once more by re-entry, which sends nothing.
 func BenchmarkHold(b *testing.B) {
 	srv := zktest.NewServer(b, zktest.WithLogSize(0))
-	c, err := client.Connect(b.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext),
-		client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.CloseContext(context.WithoutCancel(b.Context())) }) // the benchmark is over
+	c := testrig.Connect(b.Context(), b, "zk", srv.Client("docent").DialContext)
 	m, err := recipes.NewInterProcessMutex(c, dir)
 	if err != nil {
 		b.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -189,11 +189,7 @@ func playOrder(t *testing.T, contenders string, order *explore.Order) error {
 	w := &orderWorld{order: order}
 	for i, text := range strings.Fields(contenders) {
 		if clients[text[0]] == nil {
-			c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(10*time.Minute),
-				client.WithDialer(srv.Client(text[:1]).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				return err
-			}
+			c := testrig.Connect(ctx, t, "zk", srv.Client(text[:1]).DialContext, client.WithSessionTimeout(10*time.Minute))
 			defer func() { _ = c.Close() }()
 			clients[text[0]] = c
 			for range 2 { // then the client sets a guard, so that numbers tell places

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -145,10 +144,7 @@ func TestReleaseIsIdempotent(t *testing.T) {
 func TestReleaseConcurrently(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)
-	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testrig.Connect(t.Context(), t, "zk", srv.DialContext)
 	m, err := recipes.NewInterProcessMutex(c, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,7 @@ package recipes_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,20 +16,9 @@ import (
 // onKeeper is bubble with a ClickHouse Keeper that knows containers.
 func onKeeper(t *testing.T, f func(ctx context.Context, srv *zktest.Server, connect func(name string) *client.Client)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		srv := zktest.NewServer(t, zktest.WithProfile(zktest.ClickHouseKeeper), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
-		f(ctx, srv, func(name string) *client.Client {
-			c, err := client.Connect(ctx, "zk:2181", client.WithDialer(srv.Client(name).DialContext),
-				client.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Close() }) // the test looks at what matters to it
-			return c
-		})
-	})
+	bubbleWith(t, func(r *rig) {
+		f(r.Ctx, r.Srv, func(name string) *client.Client { return r.Connect(name) })
+	}, zktest.WithProfile(zktest.ClickHouseKeeper))
 }
 
 // A container among the leases is no lease and has no session, although Keeper

@@ -2,7 +2,6 @@ package live_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/observe"
 	"github.com/docent-go/docent/observe/oteldocent"
 	"github.com/docent-go/docent/observe/promdocent"
@@ -80,12 +80,7 @@ type variant struct {
 func (v *variant) start(b *testing.B) {
 	b.Helper()
 	srv := zktest.NewServer(b, zktest.WithLogSize(0))
-	c, err := client.Connect(b.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext),
-		client.WithLogger(slog.New(slog.DiscardHandler)), client.WithObserver(v.observer))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.CloseContext(context.WithoutCancel(b.Context())) }) // the benchmark is over
+	c := testrig.Connect(b.Context(), b, "zk", srv.Client("docent").DialContext, client.WithObserver(v.observer))
 	if v.lock, err = recipes.NewInterProcessMutex(c, "/orders/4711"); err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -182,11 +182,7 @@ func (p program) run(t *testing.T, o *explore.Order) (err error) {
 		var all sync.WaitGroup
 		var barriers []*barrier.DistributedDoubleBarrier
 		for i := range p.entrants {
-			c, err := client.Connect(ctx, "zk", client.WithDialer(one.srv.Client(clientName(i)).DialContext),
-				client.WithLogger(slog.New(slog.DiscardHandler)), client.WithRand(func() float64 { return 0.5 }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testrig.Connect(ctx, t, "zk", one.srv.Client(clientName(i)).DialContext, client.WithRand(func() float64 { return 0.5 }))
 			clients = append(clients, c)
 			var opts []barrier.Option
 			if p.rounds {

@@ -3,7 +3,6 @@ package barrier_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/zktest"
 )
@@ -51,11 +51,7 @@ func playPulse(t *testing.T, o *explore.Order) error {
 	var clients []*client.Client
 	var barriers []*barrier.DistributedBarrier
 	for _, name := range []string{"a", "b"} {
-		c, err := client.Connect(ctx, "zk", client.WithDialer(srv.Client(name).DialContext),
-			client.WithLogger(slog.New(slog.DiscardHandler)), client.WithRand(func() float64 { return 0.5 }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testrig.Connect(ctx, t, "zk", srv.Client(name).DialContext, client.WithRand(func() float64 { return 0.5 }))
 		b, err := barrier.NewDistributedBarrier(c, gate)
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -364,17 +363,7 @@ func (g *game) add(name string, seed uint64) {
 	g.Helper()
 	p := &process{name: name, link: g.world.link(name)}
 	var err error
-	p.c, err = client.Connect(g.ctx, g.world.hosts, client.WithSessionTimeout(testrig.SessionTimeout),
-		client.WithDialer(p.link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)),
-		client.WithRand(locked(rand.New(rand.NewPCG(seed, uint64(len(g.procs)))))))
-	if err != nil {
-		g.Fatal(err)
-	}
-	g.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), time.Minute)
-		defer cancel()
-		_ = p.c.CloseContext(ctx) // the game is over
-	})
+	p.c = testrig.Connect(g.ctx, g, g.world.hosts, p.link.DialContext, client.WithRand(locked(rand.New(rand.NewPCG(seed, uint64(len(g.procs)))))))
 	opts := []barrier.Option{barrier.WithMemberName(name)}
 	if g.rounds {
 		opts = append(opts, barrier.WithRounds())

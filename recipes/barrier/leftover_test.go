@@ -2,7 +2,6 @@ package barrier_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -20,12 +19,7 @@ func TestLeftoverOnLaggingServer(t *testing.T) {
 	lagging(t, func(t *testing.T, e *zktest.Ensemble, leading, _ *client.Client) {
 		link := e.Client("c")
 		link.To(3).Refuse()
-		c, err := client.Connect(t.Context(), "zk1:2181,zk3:2181", client.WithSessionTimeout(testrig.SessionTimeout),
-			client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() }) // the test looks at what matters to it
+		c := testrig.Connect(t.Context(), t, "zk1:2181,zk3:2181", link.DialContext)
 		b, err := barrier.NewDistributedDoubleBarrier(c, path, 3)
 		if err != nil {
 			t.Fatal(err)

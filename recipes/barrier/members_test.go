@@ -1,12 +1,11 @@
 package barrier_test
 
 import (
+	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -18,27 +17,15 @@ import (
 // lagging runs f with a client of the leader and one of a member that is 3 s behind.
 func lagging(t *testing.T, f func(t *testing.T, e *zktest.Ensemble, leading, behind *client.Client)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		e := zktest.NewEnsemble(t, 3, zktest.WithTick(2*time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond))
-		connect := func(name, host string) *client.Client {
-			c, err := client.Connect(t.Context(), host, client.WithSessionTimeout(testrig.SessionTimeout),
-				client.WithDialer(e.Client(name).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Close() }) // the test looks at what matters to it
-			return c
-		}
-		if err := e.ChangeLeader(1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.AwaitLeader(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a, b := connect("a", "zk1:2181"), connect("b", "zk3:2181")
+	testrig.Ensemble(t, func(ctx context.Context, t *testing.T, e *zktest.Ensemble) {
+		testrig.Check(t, e.ChangeLeader(1))
+		_, err := e.AwaitLeader(ctx)
+		testrig.Check(t, err)
+		a := testrig.Connect(ctx, t, "zk1:2181", e.Client("a").DialContext)
+		b := testrig.Connect(ctx, t, "zk3:2181", e.Client("b").DialContext)
 		e.Server(3).Lag(3 * time.Second)
 		f(t, e, a, b)
-	})
+	}, zktest.WithTick(2*time.Second))
 }
 
 // java puts a node as Curator's members do.

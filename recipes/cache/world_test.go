@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -57,15 +56,10 @@ func (w *world) connect(name string, opts ...client.Option) *client.Client {
 	l := w.e.Client(name)
 	w.links = append(w.links, l)
 	base, start := w.random(name).Uint64(), time.Now()
-	c, err := client.Connect(w.ctx, strings.Join(l.Servers(), ","), append([]client.Option{
-		client.WithSessionTimeout(testrig.SessionTimeout), client.WithConnectTimeout(time.Minute), client.WithDialer(l.DialContext),
+	return testrig.Connect(w.ctx, w.T, strings.Join(l.Servers(), ","), l.DialContext, append([]client.Option{
+		client.WithConnectTimeout(time.Minute),
 		client.WithRand(func() float64 { return rand.New(rand.NewPCG(base, uint64(time.Since(start)))).Float64() }),
-		client.WithLogger(slog.New(slog.DiscardHandler)),
 	}, opts...)...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
 }
 
 func (w *world) play() {

@@ -3,11 +3,10 @@ package nodes
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 
-	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -15,10 +14,7 @@ import (
 func TestCloseBeforeStartGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(zktest.NewServer(t).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testrig.Connect(t.Context(), t, "zk", zktest.NewServer(t).DialContext)
 		defer func() { _ = c.Close() }()
 		n, err := NewPersistentNode(c, Ephemeral, "/n", nil)
 		if err != nil {

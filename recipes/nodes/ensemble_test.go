@@ -2,14 +2,11 @@ package nodes_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
@@ -23,17 +20,9 @@ func TestLaggingServer(t *testing.T) {
 	all := modes()
 	for seed := range uint64(5 * len(all)) {
 		tt := all[seed%uint64(len(all))]
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			e := zktest.NewEnsemble(t, 3, zktest.WithSeed(seed+1), zktest.WithTick(time.Second),
-				zktest.WithLatency(50*time.Microsecond, time.Millisecond))
+		testrig.Ensemble(t, func(ctx context.Context, t *testing.T, e *zktest.Ensemble) {
 			link := e.Client("a")
-			c, err := client.Connect(ctx, strings.Join(link.Servers(), ","), client.WithSessionTimeout(testrig.SessionTimeout),
-				client.WithDialer(link.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testrig.Connect(ctx, t, strings.Join(link.Servers(), ","), link.DialContext)
 			defer func() { _ = c.Close() }()
 			var lost []*zktest.Rule
 			for i := range e.Size() {
@@ -80,7 +69,7 @@ func TestLaggingServer(t *testing.T) {
 			if err := n.Close(); err != nil || len(standing()) != 0 {
 				t.Errorf("seed %d, %v: left %v: %v", seed, tt.mode, standing(), err)
 			}
-		})
+		}, zktest.WithSeed(seed+1))
 	}
 }
 

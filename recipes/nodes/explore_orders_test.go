@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -135,11 +135,7 @@ func playOrder(t *testing.T, program string, order *explore.Order) error {
 		}
 		name := text[:1]
 		if clients[name] == nil {
-			c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(10*time.Minute),
-				client.WithDialer(srv.Client(name).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-			if err != nil {
-				return err
-			}
+			c := testrig.Connect(ctx, t, "zk", srv.Client(name).DialContext, client.WithSessionTimeout(10*time.Minute))
 			defer func() { _ = c.Close() }()
 			clients[name] = c
 			if err := w.meets(ctx, name, c); err != nil {

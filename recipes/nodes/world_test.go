@@ -2,7 +2,6 @@ package nodes_test
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -117,17 +116,7 @@ func (w *world) connect(name string) *client.Client {
 	}
 	w.links = append(w.links, link)
 	draws := locked(rand.New(rand.NewPCG(w.seed, uint64(len(w.links)))))
-	c, err := client.Connect(w.ctx, strings.Join(link.Servers(), ","),
-		client.WithSessionTimeout(testrig.SessionTimeout), client.WithDialer(link.DialContext),
-		client.WithLogger(slog.New(slog.DiscardHandler)), client.WithRand(draws))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx) // the test looks at what matters to it
-	})
+	c := testrig.Connect(w.ctx, w, strings.Join(link.Servers(), ","), link.DialContext, client.WithRand(draws))
 	return c
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/retry"
@@ -122,16 +122,10 @@ type numbers struct {
 	count          *shared.SharedCount
 }
 
-func (w *ordered) connect(ctx context.Context, srv *zktest.Server, name string) (*client.Client, *numbers, error) {
-	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(10*time.Minute),
-		client.WithDialer(srv.Client(name).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)),
-		client.WithRand(func() float64 { return 0.5 }))
-	if err != nil {
-		return nil, nil, err
-	}
+func newNumbers(c *client.Client) (*numbers, error) {
 	mutex, err := recipes.NewInterProcessMutex(c, "/n/lock")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n := &numbers{}
 	var errs [4]error
@@ -140,7 +134,7 @@ func (w *ordered) connect(ctx context.Context, srv *zktest.Server, name string) 
 		shared.WithTries(retry.None()), shared.PromotedToLock(mutex, 0, retry.Forever(time.Millisecond)))
 	n.ids, errs[2] = shared.NewSequence(c, "/n/number", 2)
 	n.count, errs[3] = shared.NewSharedCount(c, "/n/count", 0)
-	return c, n, errors.Join(errs[:]...)
+	return n, errors.Join(errs[:]...)
 }
 
 // call is what one caller does.
@@ -201,11 +195,13 @@ func playNumber(t *testing.T, callers string, order *explore.Order) error {
 		}
 		name := text[:1]
 		if of[name] == nil {
-			c, n, err := w.connect(ctx, srv, name)
+			c := testrig.Connect(ctx, t, "zk", srv.Client(name).DialContext, client.WithSessionTimeout(10*time.Minute),
+				client.WithRand(func() float64 { return 0.5 }))
+			defer func() { _ = c.Close() }()
+			n, err := newNumbers(c)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = c.Close() }()
 			of[name] = n
 		}
 		own, giveUp := context.WithCancel(ctx)

@@ -3,7 +3,6 @@ package seqqueue
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/bits"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/explore"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -246,14 +246,10 @@ func newSessions(t *testing.T) (s sessions) {
 	t.Helper()
 	srv := zktest.NewServer(t)
 	for i := range s {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() })
-		if s[i], err = c.Session(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c := testrig.Connect(t.Context(), t, "zk", srv.DialContext)
+		var err error
+		s[i], err = c.Session(t.Context())
+		testrig.Check(t, err)
 	}
 	return s
 }

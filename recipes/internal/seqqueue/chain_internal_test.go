@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -35,11 +35,7 @@ type tape struct {
 
 func newTape(t *testing.T) *tape {
 	t.Helper()
-	c, err := client.Connect(t.Context(), "zk", client.WithDialer(zktest.NewServer(t).DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
+	c := testrig.Connect(t.Context(), t, "zk", zktest.NewServer(t).DialContext)
 	s, err := c.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,9 @@
 package seqqueue
 
 import (
-	"log/slog"
 	"testing"
 
-	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -17,11 +16,7 @@ func TestChainLinksNoTwoSessions(t *testing.T) {
 	a := p.make(5, mutexTag)
 	p.listed(a)
 	srv := zktest.NewServer(t)
-	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
+	c := testrig.Connect(t.Context(), t, "zk", srv.DialContext)
 	one, err := c.Session(t.Context())
 	if err != nil {
 		t.Fatal(err)

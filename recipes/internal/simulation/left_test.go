@@ -3,10 +3,12 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/testrig"
 	sim "github.com/docent-go/docent/recipes/internal/simulation"
 )
 
@@ -55,7 +57,10 @@ func (w *world) closeAll() {
 	for _, s := range w.authority().Sessions() {
 		w.leave(sim.ResidueSession, fmt.Sprint(s))
 	}
-	for _, stack := range clientStacks(w.t) {
+	for _, stack := range testrig.Goroutines(w.t, clientFrames) {
 		w.leave(sim.ResidueGoroutine, stack)
 	}
 }
+
+// clientFrames are what the goroutines of clients run.
+var clientFrames = regexp.MustCompile(`docent/(client|client/internal/\w+|recipes|recipes/internal/seqqueue|retry|internal/wire)\.|go-zookeeper/zk\.`)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
 )
@@ -35,19 +35,9 @@ func newFleet(t *testing.T, timeout time.Duration, policy client.LeasePolicy) *f
 
 func (f *fleet) mutex(name, servers string) *recipes.InterProcessMutex {
 	f.Helper()
-	c, err := client.Connect(f.ctx, servers,
-		client.WithSessionTimeout(f.timeout), client.WithDialer(f.e.Client(name).DialContext),
-		client.WithLeasePolicy(f.policy), client.WithConnectTimeout(time.Hour),
-		client.WithRand(func() float64 { return 0.999 }), // servers in the given order
-		client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx)
-	})
+	c := testrig.Connect(f.ctx, f.T, servers, f.e.Client(name).DialContext,
+		client.WithSessionTimeout(f.timeout), client.WithLeasePolicy(f.policy), client.WithConnectTimeout(time.Hour),
+		client.WithRand(func() float64 { return 0.999 })) // servers in the given order
 	m, err := recipes.NewInterProcessMutex(c, "/locks/a")
 	if err != nil {
 		f.Fatal(err)

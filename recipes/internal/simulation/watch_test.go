@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -120,13 +120,7 @@ func (w *watchWorld) connect(name string) (*client.Client, link) {
 	l := w.e.Client(name)
 	n := &node{name: name, link: l, names: newNames(w.seed, name)}
 	base, start := generator(w.seed, name).Uint64(), time.Now()
-	c, err := client.Connect(w.ctx, "zk1:2181,zk2:2181,zk3:2181",
-		client.WithSessionTimeout(watchSession), client.WithConnectTimeout(time.Minute), client.WithDialer(n.dial),
-		client.WithRand(func() float64 { return rand.New(rand.NewPCG(base, uint64(time.Since(start)))).Float64() }),
-		client.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := testrig.Connect(w.ctx, w.t, "zk1:2181,zk2:2181,zk3:2181", n.dial, client.WithSessionTimeout(watchSession), client.WithConnectTimeout(time.Minute), client.WithRand(func() float64 { return rand.New(rand.NewPCG(base, uint64(time.Since(start)))).Float64() }))
 	return c, l
 }
 
@@ -179,7 +173,7 @@ func (w *watchWorld) play() {
 	_ = w.waiting.Close()
 	_ = writer.Close()
 	time.Sleep(time.Minute)
-	for _, stack := range clientStacks(w.t) {
+	for _, stack := range testrig.Goroutines(w.t, clientFrames) {
 		w.fail("a goroutine is left: %s", stack)
 	}
 }
