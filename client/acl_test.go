@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -15,37 +16,37 @@ import (
 func TestEmptyACLIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		var none []zk.ACL
 		for name, err := range map[string]error{
 			"create": func() error {
-				_, err := c.Create(r.ctx, "/n", nil, client.ACL(none...))
+				_, err := c.Create(r.Ctx, "/n", nil, client.ACL(none...))
 				return err
 			}(),
 			"protected": func() error {
-				_, err := c.Create(r.ctx, "/n", nil, client.Protected(), client.ACL())
+				_, err := c.Create(r.Ctx, "/n", nil, client.Protected(), client.ACL())
 				return err
 			}(),
 			"parents": func() error {
-				_, err := c.Create(r.ctx, "/p/n", nil, client.WithParents(), client.ParentACL(none...))
+				_, err := c.Create(r.Ctx, "/p/n", nil, client.WithParents(), client.ParentACL(none...))
 				return err
 			}(),
 			"transaction": func() error {
-				_, err := c.Multi(r.ctx, client.CreateOp("/n", nil, client.ACL(none...)))
+				_, err := c.Multi(r.Ctx, client.CreateOp("/n", nil, client.ACL(none...)))
 				return err
 			}(),
 			"list": func() error {
-				_, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}})
+				_, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}})
 				return err
 			}(),
 			"group": func() error {
-				_, err := inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}}})
+				_, err := inner.CreateGroup(r.Ctx, s, []newNode{{Dir: "/q", Prefix: "n-", ACL: []zk.ACL{}}})
 				return err
 			}(),
 		} {
 			t.Run(name, func(t *testing.T) {
-				wantErr(t, err, zk.ErrInvalidACL)
+				testrig.WantErr(t, err, zk.ErrInvalidACL)
 				wantOutcome(t, err, client.OutcomeNeverSent)
 			})
 		}
@@ -60,10 +61,10 @@ func TestEmptyACLIsRefused(t *testing.T) {
 func TestParentsGetTheDefaultACL(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithAuth("digest", "u:p"))
+		c := r.Connect("a", client.WithAuth("digest", "u:p"))
 		perms := func(path string) (schemes []string) {
-			acl, _, err := c.GetACL(r.ctx, path)
-			r.check(err)
+			acl, _, err := c.GetACL(r.Ctx, path)
+			r.Check(err)
 			for _, a := range acl {
 				schemes = append(schemes, a.Scheme)
 			}
@@ -76,16 +77,16 @@ func TestParentsGetTheDefaultACL(t *testing.T) {
 			}
 		}
 		public := client.ACL(zk.WorldACL(zk.PermAll)...)
-		_, err := c.Create(r.ctx, "/a/b", nil, public, client.WithParents())
-		r.check(err)
+		_, err := c.Create(r.Ctx, "/a/b", nil, public, client.WithParents())
+		r.Check(err)
 		want("/a/b", "world")
 		want("/a", "digest")
-		_, err = c.Create(r.ctx, "/p/q/n", nil, public, client.WithParents(), client.Protected(), client.Sequential())
-		r.check(err)
+		_, err = c.Create(r.Ctx, "/p/q/n", nil, public, client.WithParents(), client.Protected(), client.Sequential())
+		r.Check(err)
 		want("/p/q", "digest")
 		want("/p", "digest")
-		_, err = c.Create(r.ctx, "/c/d", nil, client.WithParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
-		r.check(err)
+		_, err = c.Create(r.Ctx, "/c/d", nil, client.WithParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
+		r.Check(err)
 		want("/c/d", "digest")
 		want("/c", "world")
 	})
@@ -96,23 +97,23 @@ func TestParentsGetTheDefaultACL(t *testing.T) {
 func TestPersistentParents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithAuth("digest", "u:p"))
+		c := r.Connect("a", client.WithAuth("digest", "u:p"))
 		both := func(dir string, opts ...client.CreateOption) {
 			t.Helper()
-			_, err := c.Create(r.ctx, dir+"/x/y/n", nil, append(opts, client.ACL(zk.WorldACL(zk.PermAll)...))...)
-			r.check(err)
-			r.check(c.DeleteAll(r.ctx, dir+"/x/y/n"))
+			_, err := c.Create(r.Ctx, dir+"/x/y/n", nil, append(opts, client.ACL(zk.WorldACL(zk.PermAll)...))...)
+			r.Check(err)
+			r.Check(c.DeleteAll(r.Ctx, dir+"/x/y/n"))
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		both("/stays", client.WithPersistentParents())
 		both("/stays", client.WithParents(), client.WithPersistentParents())
-		if n := r.srv.Count(zktest.OpCreateContainer); n != 0 {
+		if n := r.Srv.Count(zktest.OpCreateContainer); n != 0 {
 			t.Errorf("%d containers were made", n)
 		}
 		both("/goes", client.WithPersistentParents(), client.WithParents())
 		for _, path := range []string{"/stays", "/stays/x/y", "/goes/x"} {
-			acl, _, err := c.GetACL(r.ctx, path)
-			r.check(err)
+			acl, _, err := c.GetACL(r.Ctx, path)
+			r.Check(err)
 			if len(acl) != 1 || acl[0].Scheme != "digest" {
 				t.Errorf("%s: %v", path, acl)
 			}
@@ -121,9 +122,9 @@ func TestPersistentParents(t *testing.T) {
 		if got := r.named("/"); len(got) != 1 || got[0] != "stays" {
 			t.Errorf("left %v", got)
 		}
-		_, err := c.Create(r.ctx, "/p/q/n", nil, client.WithPersistentParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
-		r.check(err)
-		acl, _, err := c.GetACL(r.ctx, "/p")
+		_, err := c.Create(r.Ctx, "/p/q/n", nil, client.WithPersistentParents(), client.ParentACL(zk.WorldACL(zk.PermAll)...))
+		r.Check(err)
+		acl, _, err := c.GetACL(r.Ctx, "/p")
 		if err != nil || len(acl) != 1 || acl[0].Scheme != "world" {
 			t.Errorf("%v, %v", acl, err)
 		}
@@ -134,8 +135,8 @@ func TestPersistentParents(t *testing.T) {
 func TestEmptyDefaultACLIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := r.open("zk:2181", "a", client.WithDefaultACL())
-		wantErr(t, err, client.ErrInvalidACL)
+		_, err := r.Open("zk:2181", "a", client.WithDefaultACL())
+		testrig.WantErr(t, err, client.ErrInvalidACL)
 		wantErrText(t, err, "client: WithDefaultACL: ", "wire:")
 	})
 }

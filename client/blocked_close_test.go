@@ -29,8 +29,8 @@ func TestBlockedCloseCostsNoSession(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var dials atomic.Int32
 		release := make(chan struct{})
-		link := r.srv.Client("a")
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		link := r.Srv.Client("a")
+		c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			nc, err := link.DialContext(ctx, network, address)
 			if dials.Add(1) > 1 || err != nil {
 				return nc, err
@@ -38,14 +38,14 @@ func TestBlockedCloseCostsNoSession(t *testing.T) {
 			return closeBlocks{nc, release}, nil
 		}))
 		h := r.hold(c, "/e")
-		id := r.session(c).ID()
+		id := r.Session(c).ID()
 		link.Cut()
 		time.Sleep(2 * time.Second)
 		if dials.Load() < 2 || c.State() != client.Connected {
 			t.Errorf("two seconds after the cut there were %d dials, and the client is %v", dials.Load(), c.State())
 		}
 		time.Sleep(time.Minute)
-		if s := r.session(c); s.ID() != id || h.Err() != nil {
+		if s := r.Session(c); s.ID() != id || h.Err() != nil {
 			t.Errorf("session %#x, before %#x, the hold ended with %v", s.ID(), id, h.Err())
 		}
 		close(release)

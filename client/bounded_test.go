@@ -8,13 +8,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 )
 
 // noServer takes the server away, and waits until the clients know.
 func (r *rig) noServer() {
-	r.srv.Refuse()
-	r.srv.CutAll()
+	r.Srv.Refuse()
+	r.Srv.CutAll()
 	time.Sleep(time.Second)
 }
 
@@ -22,7 +23,7 @@ func (r *rig) noServer() {
 // call without a deadline fails when the pauses are used up. The error says why.
 func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 	t.Parallel()
-	const third = sessionTimeout / 3 // no pause is longer
+	const third = testrig.SessionTimeout / 3 // no pause is longer
 	half := func() float64 { return 0.5 }
 	for _, tt := range []struct {
 		policy retry.Policy
@@ -38,8 +39,8 @@ func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 		t.Run(tt.policy.String(), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a", client.WithRetry(tt.policy))
-				s := r.session(c)
+				c := r.Connect("a", client.WithRetry(tt.policy))
+				s := r.Session(c)
 				r.noServer()
 				for name, run := range map[string]func(context.Context) error{
 					"get":     func(ctx context.Context) error { _, _, err := c.Get(ctx, "/"); return err },
@@ -47,11 +48,11 @@ func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 					"session": func(ctx context.Context) error { _, err := c.Session(ctx); return err },
 				} {
 					start := time.Now()
-					err := run(context.WithoutCancel(r.ctx))
+					err := run(context.WithoutCancel(r.Ctx))
 					if took := time.Since(start); took.Round(time.Millisecond) != tt.want.Round(time.Millisecond) {
 						t.Errorf("%s took %v, want %v", name, took, tt.want)
 					}
-					wantErr(t, err, client.ErrNotConnected)
+					testrig.WantErr(t, err, client.ErrNotConnected)
 					wantOutcome(t, err, client.OutcomeNeverSent)
 					wantErrText(t, err, "not connected for longer than the retry policy "+tt.policy.String(), "context")
 					wantErrText(t, err, "connection refused", "\n")
@@ -60,11 +61,11 @@ func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 					}
 				}
 				if s.Err() == nil {
-					_, _, err := s.Get(r.ctx, "/")
-					wantErr(t, err, client.ErrNotConnected)
+					_, _, err := s.Get(r.Ctx, "/")
+					testrig.WantErr(t, err, client.ErrNotConnected)
 				}
-				r.srv.Accept()
-				r.session(r.connect("b"))
+				r.Srv.Accept()
+				r.Session(r.Connect("b"))
 			})
 		})
 	}
@@ -74,13 +75,13 @@ func TestBoundedPolicyBoundsTheWait(t *testing.T) {
 func TestBoundedPolicyUsesAConnection(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithRetry(retry.NTimes(5, 3*time.Second)))
+		c := r.Connect("a", client.WithRetry(retry.NTimes(5, 3*time.Second)))
 		for range 3 { // every call has all of its pauses
 			r.noServer()
-			time.AfterFunc(4*time.Second, r.srv.Accept)
+			time.AfterFunc(4*time.Second, r.Srv.Accept)
 			start := time.Now()
-			_, _, err := c.Get(r.ctx, "/")
-			r.check(err)
+			_, _, err := c.Get(r.Ctx, "/")
+			r.Check(err)
 			if took := time.Since(start); took < 4*time.Second || took > 5900*time.Millisecond {
 				t.Errorf("took %v, and the server was there after 4s", took)
 			}
@@ -92,18 +93,18 @@ func TestBoundedPolicyUsesAConnection(t *testing.T) {
 func TestDefaultPolicyWaits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.noServer()
-		time.AfterFunc(30*time.Minute, r.srv.Accept)
-		_, _, err := c.Get(context.WithoutCancel(r.ctx), "/")
-		r.check(err)
+		time.AfterFunc(30*time.Minute, r.Srv.Accept)
+		_, _, err := c.Get(context.WithoutCancel(r.Ctx), "/")
+		r.Check(err)
 		r.noServer()
-		_, _, err = c.Get(r.within(time.Minute), "/")
-		wantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
+		_, _, err = c.Get(r.Within(time.Minute), "/")
+		testrig.WantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
 		if !client.SafeToRetry(err) {
 			t.Errorf("%v: nothing was sent", err)
 		}
-		r.srv.Accept()
+		r.Srv.Accept()
 	})
 }
 
@@ -112,32 +113,32 @@ func TestDefaultPolicyWaits(t *testing.T) {
 func TestRetrying(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		quick := r.connect("a", client.WithNamespace("ns"), client.WithRetry(retry.None()))
+		quick := r.Connect("a", client.WithNamespace("ns"), client.WithRetry(retry.None()))
 		patient := quick.Retrying(retry.Default())
 		below, err := patient.Namespace("below")
-		r.check(err)
+		r.Check(err)
 		hasty := below.Retrying(retry.None())
-		_, err = hasty.Create(r.ctx, "/n", nil)
-		r.check(err)
-		slow, fast := r.session(below), r.session(hasty)
+		_, err = hasty.Create(r.Ctx, "/n", nil)
+		r.Check(err)
+		slow, fast := r.Session(below), r.Session(hasty)
 		r.noServer()
 		for name, get := range map[string]func(context.Context, string) ([]byte, *zk.Stat, error){
 			"the client": quick.Get, "a copy of a copy": hasty.Get, "its session": fast.Get,
 		} {
 			start := time.Now()
-			_, _, err := get(r.ctx, "/n")
-			wantErr(t, err, client.ErrNotConnected)
+			_, _, err := get(r.Ctx, "/n")
+			testrig.WantErr(t, err, client.ErrNotConnected)
 			if took := time.Since(start); took != 0 {
 				t.Errorf("%s waited %v", name, took)
 			}
 		}
-		time.AfterFunc(2*time.Second, r.srv.Accept)
-		_, _, err = slow.Get(r.ctx, "/n")
-		r.check(err)
+		time.AfterFunc(2*time.Second, r.Srv.Accept)
+		_, _, err = slow.Get(r.Ctx, "/n")
+		r.Check(err)
 		r.noServer()
-		time.AfterFunc(time.Minute, r.srv.Accept)
-		_, _, err = below.Get(r.ctx, "/n")
-		r.check(err)
+		time.AfterFunc(time.Minute, r.Srv.Accept)
+		_, _, err = below.Get(r.Ctx, "/n")
+		r.Check(err)
 	})
 }
 
@@ -147,16 +148,16 @@ func TestFollowThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/instances/a", "")
-		quick := r.connect("a", client.WithRetry(retry.None()))
-		_, _, w, err := quick.ChildrenW(r.ctx, "/instances")
-		r.check(err)
+		quick := r.Connect("a", client.WithRetry(retry.None()))
+		_, _, w, err := quick.ChildrenW(r.Ctx, "/instances")
+		r.Check(err)
 		r.noServer()
 		r.await("the watch", w.Done())
-		_, _, _, err = quick.ChildrenW(r.ctx, "/instances")
-		wantErr(t, err, client.ErrNotConnected)
+		_, _, _, err = quick.ChildrenW(r.Ctx, "/instances")
+		testrig.WantErr(t, err, client.ErrNotConnected)
 		r.create("/instances/b", "")
-		time.AfterFunc(time.Minute, r.srv.Accept)
-		names, _, w, err := quick.Retrying(retry.Default()).ChildrenW(r.ctx, "/instances")
+		time.AfterFunc(time.Minute, r.Srv.Accept)
+		names, _, w, err := quick.Retrying(retry.Default()).ChildrenW(r.Ctx, "/instances")
 		if err != nil || len(names) != 2 {
 			t.Errorf("%v, %v", names, err)
 		}

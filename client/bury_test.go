@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 // owner is what the servers with a quorum know of the ephemeral node at path.
 func (r crew) owner(path string) int64 {
 	r.Helper()
-	lead, err := r.e.AwaitLeader(r.ctx)
-	r.check(err)
+	lead, err := r.e.AwaitLeader(r.Ctx)
+	r.Check(err)
 	n, _ := lead.Node(path)
 	return n.Stat.EphemeralOwner
 }
@@ -41,8 +42,8 @@ func TestSessionRefusedByADeposedLeader(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	ensemble(t, func(r crew) {
-		old, err := r.e.AwaitLeader(r.ctx)
-		r.check(err)
+		old, err := r.e.AwaitLeader(r.Ctx)
+		r.Check(err)
 		link := r.e.Client("a")
 		others := func(do func(*zktest.ClientLink)) {
 			for i := range r.e.Size() {
@@ -53,9 +54,9 @@ func TestSessionRefusedByADeposedLeader(t *testing.T) {
 		}
 		link.To(old.ID()).Refuse()
 		c := r.join("a", client.WithSessionTimeout(timeout))
-		s := r.session(c)
-		_, err = s.Create(r.ctx, "/waiting", nil, client.Ephemeral())
-		r.check(err)
+		s := r.Session(c)
+		_, err = s.Create(r.Ctx, "/waiting", nil, client.Ephemeral())
+		r.Check(err)
 		time.Sleep(time.Minute)
 
 		r.depose(old)
@@ -72,7 +73,7 @@ func TestSessionRefusedByADeposedLeader(t *testing.T) {
 			t.Fatal("the session has ended everywhere: nothing to show")
 		}
 		others((*zktest.ClientLink).Accept)
-		next := r.session(c)
+		next := r.Session(c)
 		time.Sleep(time.Second)
 		if r.owner("/waiting") != 0 {
 			t.Error("the node is in the way a second after its owner has another session")
@@ -90,9 +91,9 @@ func TestLostSessionIsEndedWhereTheOwnerIs(t *testing.T) {
 	ensemble(t, func(r crew) {
 		link := r.e.Client("a")
 		c := r.join("a")
-		s := r.session(c)
-		_, err := s.Create(r.ctx, "/waiting", nil, client.Ephemeral())
-		r.check(err)
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/waiting", nil, client.Ephemeral())
+		r.Check(err)
 		link.PartitionReplies() // requests arrive, so the servers keep the session
 		r.await("the end of the lease", s.Context().Done())
 		if r.owner("/waiting") != s.ID() {
@@ -100,7 +101,7 @@ func TestLostSessionIsEndedWhereTheOwnerIs(t *testing.T) {
 		}
 		link.Partition()
 		link.To(1).Heal()
-		r.session(c)
+		r.Session(c)
 		time.Sleep(time.Second)
 		if r.owner("/waiting") != 0 {
 			t.Error("the node is in the way a second after its owner has another session")
@@ -116,21 +117,21 @@ func TestEndOfALostSessionIsRepeated(t *testing.T) {
 		tries   int // 0: until the session has expired
 	}{
 		"no trouble":    {func(*rig) {}, 1},
-		"lost requests": {func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: 3}) }, 4},
-		"lost answer":   {func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpCloseSession}) }, 2},
-		"no answer":     {func(r *rig) { r.srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always}) }, 0},
+		"lost requests": {func(r *rig) { r.Srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: 3}) }, 4},
+		"lost answer":   {func(r *rig) { r.Srv.LoseReply(zktest.Match{Op: zktest.OpCloseSession}) }, 2},
+		"no answer":     {func(r *rig) { r.Srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always}) }, 0},
 		"already gone": {func(r *rig) {
-			for _, s := range r.srv.Sessions() {
-				r.srv.ExpireSession(s.ID)
+			for _, s := range r.Srv.Sessions() {
+				r.Srv.ExpireSession(s.ID)
 			}
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
-				link := r.srv.Client("a")
+				c := r.Connect("a")
+				s := r.Session(c)
+				link := r.Srv.Client("a")
 				link.PartitionReplies()
 				r.await("the end of the lease", s.Context().Done())
 				tt.trouble(r)
@@ -138,21 +139,21 @@ func TestEndOfALostSessionIsRepeated(t *testing.T) {
 				begun := time.Now()
 				var tries atomic.Int32
 				var last atomic.Int64
-				r.srv.OnRequest(func(q zktest.Request) {
+				r.Srv.OnRequest(func(q zktest.Request) {
 					if q.Op == zktest.OpConnect && q.Session == s.ID() {
 						tries.Add(1)
 						last.Store(int64(time.Since(begun)))
 					}
 				})
 				time.Sleep(time.Hour / 2)
-				r.srv.ClearRules()
+				r.Srv.ClearRules()
 				switch n := int(tries.Load()); {
 				case tt.tries > 0 && n != tt.tries:
 					t.Errorf("%d tries, want %d", n, tt.tries)
-				case tt.tries == 0 && (n < 2 || time.Duration(last.Load()) > sessionTimeout+2*time.Second):
+				case tt.tries == 0 && (n < 2 || time.Duration(last.Load()) > testrig.SessionTimeout+2*time.Second):
 					t.Errorf("%d tries, the last %v after the session was lost", n, time.Duration(last.Load()))
 				}
-				if r.session(c).ID() == s.ID() {
+				if r.Session(c).ID() == s.ID() {
 					t.Error("a lost session came back")
 				}
 			})
@@ -165,27 +166,27 @@ func TestEndOfALostSessionIsRepeated(t *testing.T) {
 func TestRefusalWithoutAQuorumIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		link := r.srv.Client("a")
+		c := r.Connect("a")
+		s := r.Session(c)
+		link := r.Srv.Client("a")
 		link.PartitionReplies()
 		r.await("the end of the lease", s.Context().Done())
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
 		link.Heal()
-		r.session(c)
+		r.Session(c)
 		time.Sleep(time.Second)
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		time.Sleep(2 * time.Second) // the client has come back
-		r.srv.ClearRules()
-		refused := r.srv.Fail(zktest.Match{Op: zktest.OpConnect, Session: s.ID()}, zktest.CodeSessionExpired)
+		r.Srv.ClearRules()
+		refused := r.Srv.Fail(zktest.Match{Op: zktest.OpConnect, Session: s.ID()}, zktest.CodeSessionExpired)
 		time.Sleep(5 * time.Second)
-		for _, left := range r.srv.Sessions() {
+		for _, left := range r.Srv.Sessions() {
 			if left.ID == s.ID() {
 				t.Errorf("the lost session is there, refused %d times", refused.Fired())
 			}
 		}
-		if refused.Fired() != 1 || r.srv.ExpiredCount() != 0 {
-			t.Errorf("refused %d times, %d sessions expired: nothing shown", refused.Fired(), r.srv.ExpiredCount())
+		if refused.Fired() != 1 || r.Srv.ExpiredCount() != 0 {
+			t.Errorf("refused %d times, %d sessions expired: nothing shown", refused.Fired(), r.Srv.ExpiredCount())
 		}
 	})
 }
@@ -195,23 +196,23 @@ func TestRefusalWithoutAQuorumIsNotBelieved(t *testing.T) {
 func TestHeldSessionIsNotEndedEarly(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(61 * time.Second) // not in the middle of a heartbeat
 		deadline := h.Deadline()
-		r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
-		r.srv.CutAll()
+		r.Srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
+		r.Srv.CutAll()
 		r.await("refusal", h.s.Context().Done())
 		if time.Until(deadline) < time.Second {
 			t.Fatalf("refused %v before the deadline: nothing to show", time.Until(deadline))
 		}
-		r.session(c)
+		r.Session(c)
 		time.Sleep(time.Until(deadline) - time.Millisecond)
-		if _, there := r.srv.Node("/e"); !there {
+		if _, there := r.Srv.Node("/e"); !there {
 			t.Error("the node went before the deadline")
 		}
 		time.Sleep(500 * time.Millisecond)
-		if _, there := r.srv.Node("/e"); there {
+		if _, there := r.Srv.Node("/e"); there {
 			t.Error("the node is there after the deadline")
 		}
 	})
@@ -223,8 +224,8 @@ func TestRefusedCredentialsLeaveNoSessions(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var refused atomic.Bool
-		link := r.srv.Client("a")
-		c := r.connect("a", client.WithAuth("digest", "user:secret"), client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		link := r.Srv.Client("a")
+		c := r.Connect("a", client.WithAuth("digest", "user:secret"), client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			nc, err := link.DialContext(ctx, network, address)
 			if err == nil && refused.Load() {
 				nc = forger{nc}
@@ -233,11 +234,11 @@ func TestRefusedCredentialsLeaveNoSessions(t *testing.T) {
 		}))
 		time.Sleep(time.Minute)
 		refused.Store(true)
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		most, made := 0, map[int64]bool{}
 		for range 600 {
 			time.Sleep(100 * time.Millisecond)
-			all := r.srv.Sessions()
+			all := r.Srv.Sessions()
 			most = max(most, len(all))
 			for _, s := range all {
 				made[s.ID] = true
@@ -248,8 +249,8 @@ func TestRefusedCredentialsLeaveNoSessions(t *testing.T) {
 		}
 		refused.Store(false)
 		time.Sleep(10 * time.Second)
-		r.session(c)
-		if all := r.srv.Sessions(); len(all) != 1 {
+		r.Session(c)
+		if all := r.Srv.Sessions(); len(all) != 1 {
 			t.Errorf("%d sessions", len(all))
 		}
 	})

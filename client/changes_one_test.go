@@ -18,18 +18,18 @@ import (
 func TestChangesDeepenedUnderOneShot(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/p", "")
 		r.create("/q", "")
-		_, _, alone, err := c.ChildrenW(r.ctx, "/p")
-		r.check(err)
+		_, _, alone, err := c.ChildrenW(r.Ctx, "/p")
+		r.Check(err)
 		r.watch(c, "/p", client.Recursive())
 		r.create("/p/c", "")
 		r.await("the children of /p", alone.Done())
 
 		r.watch(c, "/q")
-		_, _, covered, err := c.ChildrenW(r.ctx, "/q")
-		r.check(err)
+		_, _, covered, err := c.ChildrenW(r.Ctx, "/q")
+		r.Check(err)
 		r.watch(c, "/q", client.Recursive())
 		r.create("/q/c", "")
 		r.await("the children of /q", covered.Done())
@@ -83,8 +83,8 @@ func TestChangesOfNoPath(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var frame atomic.Pointer[[]byte]
-				link := r.srv.Client("a")
-				c := r.connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				link := r.Srv.Client("a")
+				c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 					nc, err := link.DialContext(ctx, network, addr)
 					return &inserting{Conn: nc, frame: &frame}, err
 				}))
@@ -92,11 +92,11 @@ func TestChangesOfNoPath(t *testing.T) {
 				w := r.watch(c, "/p", client.Recursive())
 				f := notification(path)
 				frame.Store(&f)
-				_, _, err := c.Get(r.ctx, "/p")
-				r.check(err)
-				r.check(r.srv.SetData("/p", nil))
+				_, _, err := c.Get(r.Ctx, "/p")
+				r.Check(err)
+				r.Check(r.Srv.SetData("/p", nil))
 				for change, err := range w.All() {
-					r.check(err)
+					r.Check(err)
 					if change.Path == "/p" && change.Kind == client.ChangeData {
 						break
 					}

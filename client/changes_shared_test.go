@@ -12,21 +12,21 @@ import (
 func TestChangesShared(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/p", "")
 		flat := r.watch(c, "/p")
 		deep := r.watch(c, "/p", client.Recursive())
 		late := r.watch(c, "/p")
 		r.told(flat, "missed /p") // its watch became another
 		r.create("/p/c", "")
-		r.check(r.srv.SetData("/p/c", nil))
+		r.Check(r.Srv.SetData("/p/c", nil))
 		r.create("/p/c/d", "")
 		r.told(flat, "children /p")
 		r.told(late, "children /p")
 		r.told(deep, "created /p/c", "data /p/c", "created /p/c/d")
 		deep.Close()
 		time.Sleep(5 * time.Second)
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.told(late, "data /p")
 		flat.Close()
 		late.Close()
@@ -38,7 +38,7 @@ func TestChangesShared(t *testing.T) {
 func (r *rig) wantNoWatches(c *client.Client) {
 	r.Helper()
 	time.Sleep(5 * time.Second)
-	if n, m := r.srv.WatchCount(), client.HubSize(c); n != 0 || m != 0 {
+	if n, m := r.Srv.WatchCount(), client.HubSize(c); n != 0 || m != 0 {
 		r.Errorf("left: %d watches there, %d here", n, m)
 	}
 }
@@ -48,28 +48,28 @@ func (r *rig) wantNoWatches(c *client.Client) {
 func TestChangesBesideOneShots(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/p", "")
 		for _, opts := range [][]client.WatchOption{nil, {client.Recursive()}} {
-			_, _, before, err := c.GetW(r.ctx, "/p")
-			r.check(err)
+			_, _, before, err := c.GetW(r.Ctx, "/p")
+			r.Check(err)
 			w := r.watch(c, "/p", opts...)
-			_, _, after, err := c.ExistsW(r.ctx, "/p")
-			r.check(err)
-			_, _, kids, err := c.ChildrenW(r.ctx, "/p")
-			r.check(err)
-			r.check(r.srv.SetData("/p", nil))
+			_, _, after, err := c.ExistsW(r.Ctx, "/p")
+			r.Check(err)
+			_, _, kids, err := c.ChildrenW(r.Ctx, "/p")
+			r.Check(err)
+			r.Check(r.Srv.SetData("/p", nil))
 			r.await("get", before.Done())
 			r.await("exists", after.Done())
-			_, _, again, err := c.GetW(r.ctx, "/p")
-			r.check(err)
+			_, _, again, err := c.GetW(r.Ctx, "/p")
+			r.Check(err)
 			again.Stop()
-			_, _, again, err = c.ExistsW(r.ctx, "/p")
-			r.check(err)
+			_, _, again, err = c.ExistsW(r.Ctx, "/p")
+			r.Check(err)
 			time.Sleep(5 * time.Second) // a removal would take the persistent watch along
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 			r.await("exists again", again.Done())
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 			r.told(w, "data /p", "data /p", "data /p")
 			r.create("/p/c", "")
 			r.await("children", kids.Done())
@@ -80,15 +80,15 @@ func TestChangesBesideOneShots(t *testing.T) {
 			}
 			// A one-shot watch that shares the persistent watch is woken when
 			// that is closed.
-			_, _, last, err := c.GetW(r.ctx, "/p")
-			r.check(err)
+			_, _, last, err := c.GetW(r.Ctx, "/p")
+			r.Check(err)
 			w.Close()
 			r.await("the watch that went along", last.Done())
-			_, _, last, err = c.GetW(r.ctx, "/p")
-			r.check(err)
-			r.check(r.srv.SetData("/p", nil))
+			_, _, last, err = c.GetW(r.Ctx, "/p")
+			r.Check(err)
+			r.Check(r.Srv.SetData("/p", nil))
 			r.await("the watch that was left again", last.Done())
-			r.check(r.srv.Delete("/p/c"))
+			r.Check(r.Srv.Delete("/p/c"))
 			r.wantNoWatches(c)
 		}
 	})

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 // watch is Client.Watch for a watch that must stand.
 func (r *rig) watch(c *client.Client, path string, opts ...client.WatchOption) *client.Changes {
 	r.Helper()
-	w, err := c.Watch(r.ctx, path, opts...)
-	r.check(err)
+	w, err := c.Watch(r.Ctx, path, opts...)
+	r.Check(err)
 	r.Cleanup(w.Close)
 	r.told(w, "missed "+path)
 	return w
@@ -27,7 +28,7 @@ func (r *rig) watch(c *client.Client, path string, opts ...client.WatchOption) *
 func (r *rig) told(w *client.Changes, want ...string) (got []client.Change) {
 	r.Helper()
 	for _, one := range want {
-		change, err := w.Next(r.within(time.Minute))
+		change, err := w.Next(r.Within(time.Minute))
 		if is := fmt.Sprint(change.Kind, " ", change.Path); err != nil || is != one {
 			r.Fatalf("told %q, %v; want %q of %q", is, err, one, want)
 		}
@@ -39,7 +40,7 @@ func (r *rig) told(w *client.Changes, want ...string) (got []client.Change) {
 // toldNothing checks that nothing waits.
 func (r *rig) toldNothing(w *client.Changes) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(r.Ctx, 2*time.Second)
 	defer cancel()
 	if change, err := w.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		r.Errorf("told %+v, %v", change, err)
@@ -62,16 +63,16 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, v zktest.Version) {
 		r.create("/app", "")
-		c, err := r.connect("a").Namespace("app")
-		r.check(err)
+		c, err := r.Connect("a").Namespace("app")
+		r.Check(err)
 		flat, deep := r.watch(c, "/p"), r.watch(c, "/", client.Recursive())
 		r.create("/app/p", "")
-		r.check(r.srv.SetData("/app/p", nil))
-		r.check(r.srv.SetData("/app/p", nil))
+		r.Check(r.Srv.SetData("/app/p", nil))
+		r.Check(r.Srv.SetData("/app/p", nil))
 		r.create("/app/p/c", "")
-		r.check(r.srv.SetData("/app/p/c", nil))
-		r.check(r.srv.Delete("/app/p/c"))
-		r.check(r.srv.Delete("/app/p"))
+		r.Check(r.Srv.SetData("/app/p/c", nil))
+		r.Check(r.Srv.Delete("/app/p/c"))
+		r.Check(r.Srv.Delete("/app/p"))
 		r.create("/apple", "") // a neighbour
 		all := r.told(flat, "created /p", "data /p", "data /p", "children /p", "children /p", "deleted /p")
 		r.told(deep, "created /p", "data /p", "data /p", "created /p/c", "data /p/c", "deleted /p/c", "deleted /p")
@@ -96,19 +97,19 @@ func TestChangesAfterLoss(t *testing.T) {
 		lose func(*rig, *client.Client)
 		why  error
 	}{
-		"connection": {func(r *rig, _ *client.Client) { r.srv.CutAll() }, nil},
-		"session":    {func(r *rig, c *client.Client) { r.srv.ExpireSession(r.session(c).ID()) }, client.ErrSessionLost},
-		"both":       {func(r *rig, c *client.Client) { r.srv.CutAll(); r.srv.ExpireSession(r.session(c).ID()) }, client.ErrSessionLost},
+		"connection": {func(r *rig, _ *client.Client) { r.Srv.CutAll() }, nil},
+		"session":    {func(r *rig, c *client.Client) { r.Srv.ExpireSession(r.Session(c).ID()) }, client.ErrSessionLost},
+		"both":       {func(r *rig, c *client.Client) { r.Srv.CutAll(); r.Srv.ExpireSession(r.Session(c).ID()) }, client.ErrSessionLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onReleases(t, func(r *rig, _ zktest.Version) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				r.create("/p", "")
 				flat, deep := r.watch(c, "/p"), r.watch(c, "/p", client.Recursive())
 				r.told(flat, "missed /p")
 				for range 3 {
-					r.check(r.srv.SetData("/p", nil))
+					r.Check(r.Srv.SetData("/p", nil))
 					r.told(flat, "data /p")
 					r.told(deep, "data /p")
 					tt.lose(r, c)
@@ -118,7 +119,7 @@ func TestChangesAfterLoss(t *testing.T) {
 						}
 					}
 				}
-				r.check(r.srv.SetData("/p", nil))
+				r.Check(r.Srv.SetData("/p", nil))
 				r.told(flat, "data /p")
 				r.told(deep, "data /p")
 			})
@@ -130,11 +131,11 @@ func TestChangesAfterLoss(t *testing.T) {
 func TestChangesOverflow(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/p", "")
 		slow, quick := r.watch(c, "/p", client.WatchQueue(3)), r.watch(c, "/p")
 		for range 4 {
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 			time.Sleep(time.Second)
 		}
 		if got := r.told(slow, "missed /p")[0]; !errors.Is(got.Err, client.ErrOverflow) {
@@ -142,7 +143,7 @@ func TestChangesOverflow(t *testing.T) {
 		}
 		r.toldNothing(slow)
 		r.told(quick, "data /p", "data /p", "data /p", "data /p")
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.told(slow, "data /p")
 	})
 }
@@ -158,16 +159,16 @@ func TestChangesEnd(t *testing.T) {
 	}{
 		"context": {func(_ *rig, _ *client.Client, _ *client.Changes, cancel func()) { cancel() }, context.Canceled, nil, true},
 		"watch":   {func(_ *rig, _ *client.Client, w *client.Changes, _ func()) { w.Close(); w.Close() }, client.ErrClosed, nil, false},
-		"client":  {func(r *rig, c *client.Client, _ *client.Changes, _ func()) { r.check(c.Close()) }, client.ErrClosed, client.ErrClosed, true},
+		"client":  {func(r *rig, c *client.Client, _ *client.Changes, _ func()) { r.Check(c.Close()) }, client.ErrClosed, client.ErrClosed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				ctx, cancel := context.WithCancel(r.ctx)
+				c := r.Connect("a")
+				ctx, cancel := context.WithCancel(r.Ctx)
 				defer cancel()
 				w, err := c.Watch(ctx, "/p")
-				r.check(err)
+				r.Check(err)
 				r.told(w, "missed /p")
 				r.create("/p", "")
 				time.Sleep(time.Second)
@@ -176,8 +177,8 @@ func TestChangesEnd(t *testing.T) {
 				if tt.queue {
 					r.told(w, "created /p")
 				}
-				_, err = w.Next(r.ctx)
-				wantErr(r.T, err, tt.err)
+				_, err = w.Next(r.Ctx)
+				testrig.WantErr(r.T, err, tt.err)
 				for _, err := range w.All() {
 					if tt.loop == nil || !errors.Is(err, tt.loop) {
 						r.Errorf("the loop was told %v, want %v", err, tt.loop)
@@ -193,10 +194,10 @@ func TestChangesEnd(t *testing.T) {
 func TestChangesAll(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		w := r.watch(c, "/p")
 		r.create("/p", "")
-		r.check(r.srv.Delete("/p"))
+		r.Check(r.Srv.Delete("/p"))
 		for change, err := range w.All() {
 			if err != nil || change.Kind == client.ChangeDeleted {
 				break
@@ -211,18 +212,18 @@ func TestChangesAll(t *testing.T) {
 func TestWatchRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithMaxRequest(2048))
-		_, err := c.Watch(r.ctx, "p")
-		wantErr(r.T, err, client.ErrInvalidPath)
+		c := r.Connect("a", client.WithMaxRequest(2048))
+		_, err := c.Watch(r.Ctx, "p")
+		testrig.WantErr(r.T, err, client.ErrInvalidPath)
 		wantOutcome(r.T, err, client.OutcomeNeverSent)
-		_, err = c.Watch(r.ctx, "/"+strings.Repeat("p", 2048))
-		wantErr(r.T, err, client.ErrTooLarge)
-		r.srv.Ignore(zktest.Match{Op: zktest.OpAddWatch, Times: 1})
-		_, err = c.Watch(r.within(time.Second), "/p")
-		wantErr(r.T, err, context.DeadlineExceeded)
-		r.check(c.Close())
-		_, err = c.Watch(r.ctx, "/p")
-		wantErr(r.T, err, client.ErrClosed)
+		_, err = c.Watch(r.Ctx, "/"+strings.Repeat("p", 2048))
+		testrig.WantErr(r.T, err, client.ErrTooLarge)
+		r.Srv.Ignore(zktest.Match{Op: zktest.OpAddWatch, Times: 1})
+		_, err = c.Watch(r.Within(time.Second), "/p")
+		testrig.WantErr(r.T, err, context.DeadlineExceeded)
+		r.Check(c.Close())
+		_, err = c.Watch(r.Ctx, "/p")
+		testrig.WantErr(r.T, err, client.ErrClosed)
 	})
 }
 
@@ -240,16 +241,16 @@ func TestWatchUnsupported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
+				c := r.Connect("a")
+				s := r.Session(c)
 				h := r.keep(s)
 				defer h.Done()
 				for range 3 {
-					_, err := c.Watch(r.ctx, "/p")
-					wantErr(r.T, err, client.ErrUnsupported)
+					_, err := c.Watch(r.Ctx, "/p")
+					testrig.WantErr(r.T, err, client.ErrUnsupported)
 					wantErrText(r.T, err, "persistent watches (Apache ZooKeeper 3.6.0 or later)", "client: not")
 				}
-				r.check(s.Err())
+				r.Check(s.Err())
 				if n := r.asked(zktest.OpAddWatch); n != tt.asked {
 					r.Errorf("asked %d times", n)
 				}

@@ -55,14 +55,14 @@ func TestClockStepBreaksNoPromise(t *testing.T) {
 						t.Parallel()
 						bubble(t, func(r *rig) {
 							var m suspended
-							c := r.connect("a", m.clock(), client.WithConnectTimeout(time.Hour))
+							c := r.Connect("a", m.clock(), client.WithConnectTimeout(time.Hour))
 							p := r.promise(c)
 							time.Sleep(20*time.Second + 700*time.Millisecond)
 							for _, step := range set.steps {
 								p.note()
 								m.step.Add(int64(step))
 								ask(c, p.held)
-								trouble(r.srv.Client("a"))
+								trouble(r.Srv.Client("a"))
 								time.Sleep(2 * time.Second)
 							}
 							synctest.Wait()
@@ -92,16 +92,16 @@ func (r *rig) promise(c *client.Client) *promise {
 	r.Helper()
 	p := &promise{ended: make(chan time.Time, 2), gone: make(chan time.Time, 1)}
 	const path = "/_c_00000000-0000-0000-0000-000000000001-e" // protected: nobody else makes it
-	s := r.session(c)
-	_, err := s.Create(r.ctx, path, nil, client.Ephemeral())
-	r.check(err)
+	s := r.Session(c)
+	_, err := s.Create(r.Ctx, path, nil, client.Ephemeral())
+	r.Check(err)
 	p.held = &held{s: s, path: path, lost: make(chan error, 2)}
-	p.Holding, err = inner.Hold(r.ctx, s, func(err error) {
+	p.Holding, err = inner.Hold(r.Ctx, s, func(err error) {
 		p.ended <- time.Now()
 		p.lost <- err
 	}, path)
-	r.check(err)
-	r.srv.OnCommit(func(c zktest.Commit) {
+	r.Check(err)
+	r.Srv.OnCommit(func(c zktest.Commit) {
 		if slices.Contains(c.Deleted, path) {
 			p.gone <- time.Now()
 		}
@@ -138,7 +138,7 @@ func (r *rig) when(what string, at <-chan time.Time) time.Time {
 	select {
 	case t := <-at:
 		return t
-	case <-r.ctx.Done():
+	case <-r.Ctx.Done():
 		r.Fatalf("%s: never", what)
 		return time.Time{}
 	}
@@ -151,7 +151,7 @@ func TestClockStepIsNamed(t *testing.T) {
 	for _, step := range []time.Duration{9 * time.Second, time.Hour} {
 		bubble(t, func(r *rig) {
 			var m suspended
-			c := r.connect("a", m.clock())
+			c := r.Connect("a", m.clock())
 			h := r.hold(c, "/e")
 			time.Sleep(20 * time.Second)
 			m.step.Store(int64(step))
@@ -170,17 +170,17 @@ func TestClockStepIsNamed(t *testing.T) {
 func TestShorterTimeoutKeepsPromise(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		p := r.promise(c)
 		time.Sleep(20*time.Second + 700*time.Millisecond)
 		p.note()
-		link := r.srv.Client("a")
+		link := r.Srv.Client("a")
 		link.Refuse()
 		link.Cut()
-		r.srv.SetSessionTimeouts(time.Second, 4*time.Second)
+		r.Srv.SetSessionTimeouts(time.Second, 4*time.Second)
 		time.Sleep(5 * time.Second)
 		link.Accept()
 		p.kept(r)
-		r.check(p.s.Err())
+		r.Check(p.s.Err())
 	})
 }

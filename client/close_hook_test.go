@@ -71,31 +71,31 @@ func TestCloseFromAHook(t *testing.T) {
 					begun := time.Now()
 					go func() {
 						defer close(done)
-						r.check(c.CloseContext(r.within(30 * time.Minute)))
+						r.Check(c.CloseContext(r.Within(30 * time.Minute)))
 					}()
 					<-done
 					took = time.Since(begun)
 					close(closed)
 				})
-				c = r.connect("a", hook(begin))
+				c = r.Connect("a", hook(begin))
 				r.create("/a", "")
 				time.Sleep(10 * time.Second)
 				switch name {
 				case "the loss of the session":
-					r.srv.ExpireSession(r.session(c).ID())
+					r.Srv.ExpireSession(r.Session(c).ID())
 				case "the end":
-					go func() { _ = c.CloseContext(r.within(30 * time.Minute)) }()
+					go func() { _ = c.CloseContext(r.Within(30 * time.Minute)) }()
 				case "a retry":
-					r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData})
-					_, _, _ = c.Get(r.ctx, "/a")
+					r.Srv.LoseReply(zktest.Match{Op: zktest.OpGetData})
+					_, _, _ = c.Get(r.Ctx, "/a")
 				case "a heartbeat":
 					r.hold(c, "/held")
 				case "a removal":
-					r.check(inner.DeleteInBackground(r.session(c), "/a", nil))
+					r.Check(inner.DeleteInBackground(r.Session(c), "/a", nil))
 				case "an operation":
-					_, _, _ = c.Get(r.ctx, "/a")
+					_, _, _ = c.Get(r.Ctx, "/a")
 				default:
-					r.srv.CutAll()
+					r.Srv.CutAll()
 				}
 				r.await("Close", closed)
 				if took > time.Second {
@@ -103,7 +103,7 @@ func TestCloseFromAHook(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				wantQuiet(t)
-				if left := r.srv.Sessions(); len(left) > 0 {
+				if left := r.Srv.Sessions(); len(left) > 0 {
 					t.Errorf("sessions left: %+v", left)
 				}
 			})
@@ -132,12 +132,12 @@ func TestCloseTellsTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var last client.State
-		c := r.connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
+		c := r.Connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
 			time.Sleep(50 * time.Millisecond) // it writes somewhere
 			last = ch.State
 		}}))
 		time.Sleep(time.Second)
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		if last != client.Closed {
 			t.Errorf("the hook was told of %v at last", last)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -18,13 +19,13 @@ import (
 func TestCloseIdle(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		_, err := c.Create(r.ctx, "/e", nil, client.Ephemeral())
-		r.check(err)
-		_, _, w, err := c.GetW(r.ctx, "/")
-		r.check(err)
+		c := r.Connect("a")
+		_, err := c.Create(r.Ctx, "/e", nil, client.Ephemeral())
+		r.Check(err)
+		_, _, w, err := c.GetW(r.Ctx, "/")
+		r.Check(err)
 		start := time.Now()
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		if took := time.Since(start); took > parting+10*time.Millisecond {
 			r.Errorf("took %v", took)
 		}
@@ -32,8 +33,8 @@ func TestCloseIdle(t *testing.T) {
 		r.gone()
 		r.fired(w, zk.EventNotWatching, client.ErrClosed)
 		start = time.Now()
-		r.check(c.CloseContext(r.ctx))
-		ended, cancel := context.WithCancel(r.ctx)
+		r.Check(c.CloseContext(r.Ctx))
+		ended, cancel := context.WithCancel(r.Ctx)
 		cancel()
 		_ = c.CloseContext(ended) // either result
 		if took := time.Since(start); took != 0 {
@@ -45,16 +46,14 @@ func TestCloseIdle(t *testing.T) {
 // gone checks that no session, connection, ephemeral node or watch is left.
 func (r *rig) gone() {
 	r.Helper()
-	if s := r.srv.Sessions(); len(s) != 0 {
+	if s := r.Srv.Sessions(); len(s) != 0 {
 		r.Errorf("sessions left: %+v", s)
 	}
-	if n := r.srv.ConnCount(); n != 0 {
+	if n := r.Srv.ConnCount(); n != 0 {
 		r.Errorf("%d connections left", n)
 	}
-	if n := r.srv.WatchCount(); n != 0 {
-		r.Errorf("%d watches left", n)
-	}
-	if n := r.srv.ExpiredCount(); n != 0 {
+	r.WantNoWatch()
+	if n := r.Srv.ExpiredCount(); n != 0 {
 		r.Errorf("%d sessions were left to expire", n)
 	}
 }
@@ -66,14 +65,14 @@ func TestCloseInFlight(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.create("/q", "")
 		for round := range 30 {
-			c := r.connect(fmt.Sprint("c", round))
+			c := r.Connect(fmt.Sprint("c", round))
 			var wg sync.WaitGroup
 			for w := range 8 {
 				wg.Go(func() {
 					for i := 0; ; i++ {
 						path := fmt.Sprintf("/q/%d-%d-%d", round, w, i)
-						_, err := c.Create(r.ctx, path, nil)
-						_, there := r.srv.Node(path)
+						_, err := c.Create(r.Ctx, path, nil)
+						_, there := r.Srv.Node(path)
 						switch {
 						case err == nil && !there, neverSent(err) && there:
 							r.Errorf("%s: %v, there: %v", path, err, there)
@@ -87,13 +86,13 @@ func TestCloseInFlight(t *testing.T) {
 				})
 			}
 			wg.Go(func() {
-				_, _, w, err := c.GetW(r.ctx, "/q")
+				_, _, w, err := c.GetW(r.Ctx, "/q")
 				if err == nil {
 					<-w.Done()
 				}
 			})
 			time.Sleep(time.Duration(round) * 113 * time.Microsecond)
-			r.check(c.CloseContext(r.ctx))
+			r.Check(c.CloseContext(r.Ctx))
 			wg.Wait()
 			wantQuiet(r.T)
 		}
@@ -106,24 +105,24 @@ func TestCloseInFlight(t *testing.T) {
 func TestCloseUnreachable(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(r *rig){
-		"frozen":    func(r *rig) { r.srv.Freeze() },
-		"partition": func(r *rig) { r.srv.Partition() },
-		"refused":   func(r *rig) { r.srv.Refuse(); r.srv.CutAll() },
-		"hanging":   func(r *rig) { r.srv.HangHandshake(); r.srv.CutAll() },
+		"frozen":    func(r *rig) { r.Srv.Freeze() },
+		"partition": func(r *rig) { r.Srv.Partition() },
+		"refused":   func(r *rig) { r.Srv.Refuse(); r.Srv.CutAll() },
+		"hanging":   func(r *rig) { r.Srv.HangHandshake(); r.Srv.CutAll() },
 		"close is not answered": func(r *rig) {
-			r.srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
+			r.Srv.Ignore(zktest.Match{Op: zktest.OpCloseSession, Times: zktest.Always})
 		},
 	} {
 		for _, before := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute} {
 			t.Run(fmt.Sprint(name, " for ", before), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
+					c := r.Connect("a")
 					trouble(r)
 					var wg sync.WaitGroup
 					for range 3 {
 						wg.Go(func() {
-							_, err := c.Create(r.ctx, "/x", nil, client.Protected())
+							_, err := c.Create(r.Ctx, "/x", nil, client.Protected())
 							if err == nil && name != "close is not answered" {
 								r.Error("created nothing nowhere")
 							}
@@ -131,12 +130,12 @@ func TestCloseUnreachable(t *testing.T) {
 					}
 					time.Sleep(before)
 					start := time.Now()
-					err := c.CloseContext(r.within(1500 * time.Millisecond))
+					err := c.CloseContext(r.Within(1500 * time.Millisecond))
 					if took := time.Since(start); took > 1500*time.Millisecond {
 						r.Errorf("took %v", took)
 					}
 					if before < time.Minute {
-						wantErr(t, err, context.DeadlineExceeded)
+						testrig.WantErr(t, err, context.DeadlineExceeded)
 					}
 					wg.Wait()
 					if took := time.Since(start); took > 1500*time.Millisecond {
@@ -154,10 +153,10 @@ func TestCloseUnreachable(t *testing.T) {
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(20*time.Second))
-		r.srv.Freeze()
+		c := r.Connect("a", client.WithSessionTimeout(20*time.Second))
+		r.Srv.Freeze()
 		start := time.Now()
-		wantErr(t, c.Close(), context.DeadlineExceeded)
+		testrig.WantErr(t, c.Close(), context.DeadlineExceeded)
 		if took := time.Since(start); took != 5*time.Second {
 			r.Errorf("took %v", took)
 		}
@@ -171,20 +170,20 @@ func TestCloseIsBounded(t *testing.T) {
 func TestCloseWaitsForAServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		time.Sleep(time.Minute)
-		r.srv.Refuse()
-		r.srv.CutAll()
-		time.AfterFunc(3*time.Second, r.srv.Accept)
-		r.check(c.CloseContext(r.ctx))
+		r.Srv.Refuse()
+		r.Srv.CutAll()
+		time.AfterFunc(3*time.Second, r.Srv.Accept)
+		r.Check(c.CloseContext(r.Ctx))
 		r.gone()
 		wantQuiet(r.T)
 
-		c = r.connect("b")
-		r.srv.Freeze()
+		c = r.Connect("b")
+		r.Srv.Freeze()
 		start := time.Now()
-		_ = c.CloseContext(r.ctx) // the session expired or was not ended: both are right
-		if took := time.Since(start); took > sessionTimeout+2*time.Second {
+		_ = c.CloseContext(r.Ctx) // the session expired or was not ended: both are right
+		if took := time.Since(start); took > testrig.SessionTimeout+2*time.Second {
 			r.Errorf("took %v", took)
 		}
 		wantQuiet(r.T)
@@ -198,7 +197,7 @@ func TestCloseConcurrently(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)
 	connect := func() *client.Client {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), quiet())
+		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.DialContext), testrig.Quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +211,7 @@ func TestCloseConcurrently(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.AfterFunc(50*time.Millisecond, func() { close(first) })
-		wantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
+		testrig.WantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
 	})
 	<-first
 	for range 5 {
@@ -220,7 +219,7 @@ func TestCloseConcurrently(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			wantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
+			testrig.WantErr(t, c.CloseContext(ctx), context.DeadlineExceeded)
 			if took := time.Since(start); took > 500*time.Millisecond {
 				t.Errorf("took %v, the limit was 50ms", took)
 			}
@@ -244,17 +243,17 @@ func TestCloseConcurrently(t *testing.T) {
 func TestCloseBeforeNewSessionIsKnown(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("c")
-		r.srv.ExpireSession(r.session(c).ID())
-		for len(r.srv.Sessions()) == 0 {
+		c := r.Connect("c")
+		r.Srv.ExpireSession(r.Session(c).ID())
+		for len(r.Srv.Sessions()) == 0 {
 			time.Sleep(10 * time.Microsecond)
 		}
 		if state := c.State(); state == client.Connected {
 			r.Fatal("known")
 		}
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		wantQuiet(r.T)
-		if s := r.srv.Sessions(); len(s) != 0 {
+		if s := r.Srv.Sessions(); len(s) != 0 {
 			r.Errorf("sessions left: %+v", s)
 		}
 	})
@@ -265,12 +264,12 @@ func TestCloseBetweenSessions(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for i := range 60 {
-			c := r.connect(fmt.Sprint("c", i))
-			r.srv.ExpireSession(r.session(c).ID())
+			c := r.Connect(fmt.Sprint("c", i))
+			r.Srv.ExpireSession(r.Session(c).ID())
 			time.Sleep(time.Duration(i) * 61 * time.Microsecond)
-			r.check(c.CloseContext(r.ctx))
+			r.Check(c.CloseContext(r.Ctx))
 			wantQuiet(r.T)
-			if s := r.srv.Sessions(); len(s) != 0 {
+			if s := r.Srv.Sessions(); len(s) != 0 {
 				r.Fatalf("%d: sessions left: %+v", i, s)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -19,7 +20,7 @@ func TestMemoryOfASession(t *testing.T) { //nolint:paralleltest // measures the 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range sessions {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), quiet())
+		c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), testrig.Quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestMemoryForLargerRequests(t *testing.T) {
 	t.Parallel()
 	const large = 3 << 20
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithMaxRequest(large))
+		c := r.Connect("a", client.WithMaxRequest(large))
 		if _, err := c.Conn().Create("/large", make([]byte, large-1000), 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Error(err)
 		}

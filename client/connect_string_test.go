@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 func TestConnectStringGood(t *testing.T) {
@@ -116,8 +117,8 @@ func TestConnectStringKeepsPasswords(t *testing.T) {
 		wantErrText(t, err, tt.remedy, "hunter2")
 	}
 	bubble(t, func(r *rig) {
-		_, err := r.open("zk1:2181/admin:hunter2@zk2:2181", "a")
-		wantErr(t, err, client.ErrNoChroot)
+		_, err := r.Open("zk1:2181/admin:hunter2@zk2:2181", "a")
+		testrig.WantErr(t, err, client.ErrNoChroot)
 		wantErrText(t, err, "not shown", "hunter2")
 	})
 }

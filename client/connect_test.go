@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -32,7 +33,7 @@ func (r *rig) failed(c *client.Client, err error, texts ...string) {
 		r.Errorf("error %q: want the package named once", err)
 	}
 	wantQuiet(r.T)
-	if open := r.srv.ConnCount(); open != 0 {
+	if open := r.Srv.ConnCount(); open != 0 {
 		r.Errorf("%d connections left", open)
 	}
 }
@@ -40,13 +41,13 @@ func (r *rig) failed(c *client.Client, err error, texts ...string) {
 func TestConnectNobodyListens(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Refuse()
+		r.Srv.Refuse()
 		start := time.Now()
-		c, err := r.open("a:1,b:2,[::1]:3", "a")
-		if took := time.Since(start); took < sessionTimeout || took > sessionTimeout+parting {
+		c, err := r.Open("a:1,b:2,[::1]:3", "a")
+		if took := time.Since(start); took < testrig.SessionTimeout || took > testrig.SessionTimeout+parting {
 			t.Errorf("took %v, want the session timeout", took)
 		}
-		wantErr(t, err, client.ErrNotConnected)
+		testrig.WantErr(t, err, client.ErrNotConnected)
 		notItsContext(t, err)
 		r.failed(c, err, "a:1: ", "b:2: ", "[::1]:3: ", "connection refused", "is ZooKeeper running", "no session within 10s")
 	})
@@ -63,7 +64,7 @@ func TestConnectNamesEveryReason(t *testing.T) {
 			}
 			return nil, errors.New("no way to " + address)
 		}
-		c, err := r.open("silent,lost", "a", client.WithDialer(dial))
+		c, err := r.Open("silent,lost", "a", client.WithDialer(dial))
 		r.failed(c, err, "silent:2181: ", "deadline exceeded", "lost:2181: ", "no way to lost:2181")
 	})
 }
@@ -78,9 +79,9 @@ func TestConnectSilentServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				fault(r.srv)
+				fault(r.Srv)
 				start := time.Now()
-				c, err := r.open("zk:2181", "a", client.WithConnectTimeout(7*time.Second))
+				c, err := r.Open("zk:2181", "a", client.WithConnectTimeout(7*time.Second))
 				if took := time.Since(start); took < 7*time.Second || took > 7*time.Second+parting {
 					t.Errorf("took %v", took)
 				}
@@ -106,38 +107,38 @@ func notItsContext(t *testing.T, err error) {
 func TestConnectContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		ended, cancel := context.WithCancelCause(r.ctx)
+		ended, cancel := context.WithCancelCause(r.Ctx)
 		gone := errors.New("no caller waits")
 		cancel(gone)
 		start := time.Now()
-		c, err := r.with(ended).open("zk", "a")
-		wantErr(t, err, context.Canceled, gone)
+		c, err := r.With(ended).Open("zk", "a")
+		testrig.WantErr(t, err, context.Canceled, gone)
 		r.failed(c, err)
 		if took := time.Since(start); took > parting {
 			t.Errorf("with an ended context: took %v", took)
 		}
 
-		r.srv.Freeze()
-		ctx, cancel := context.WithCancelCause(r.ctx)
+		r.Srv.Freeze()
+		ctx, cancel := context.WithCancelCause(r.Ctx)
 		start = time.Now()
 		time.AfterFunc(1234*time.Millisecond, func() { cancel(gone) })
-		c, err = r.with(ctx).open("zk", "a")
-		wantErr(t, err, context.Canceled, gone)
+		c, err = r.With(ctx).Open("zk", "a")
+		testrig.WantErr(t, err, context.Canceled, gone)
 		if took := time.Since(start); took < 1234*time.Millisecond || took > 1234*time.Millisecond+parting || c != nil {
 			t.Errorf("cancelled during it: took %v, %v", took, c)
 		}
 		wantQuiet(t)
-		r.srv.Thaw()
+		r.Srv.Thaw()
 
 		// The client outlives the context it was connected with.
-		ctx, stop := context.WithCancel(r.ctx)
-		c, err = r.with(ctx).open("zk", "a")
-		r.check(err)
+		ctx, stop := context.WithCancel(r.Ctx)
+		c, err = r.With(ctx).Open("zk", "a")
+		r.Check(err)
 		stop()
 		time.Sleep(time.Minute)
-		_, _, err = c.Exists(r.ctx, "/")
-		r.check(err)
-		r.check(c.CloseContext(r.ctx))
+		_, _, err = c.Exists(r.Ctx, "/")
+		r.Check(err)
+		r.Check(c.CloseContext(r.Ctx))
 	})
 }
 
@@ -146,12 +147,12 @@ func TestConnectContext(t *testing.T) {
 func TestConnectSilentAfterSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.srv.Freeze() })
-		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.Srv.Freeze() })
+		ctx, cancel := context.WithTimeout(r.Ctx, 2*time.Second)
 		defer cancel()
 		start := time.Now()
-		c, err := r.with(ctx).open("zk/app", "a")
-		wantErr(t, err, context.DeadlineExceeded)
+		c, err := r.With(ctx).Open("zk/app", "a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if took := time.Since(start); took > 2400*time.Millisecond+parting || c != nil {
 			t.Errorf("took %v, %v", took, c)
 		}
@@ -163,9 +164,9 @@ func TestConnectSilentAfterSession(t *testing.T) {
 func TestConnectSilentWithinItsContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.srv.Freeze() })
-		c, err := r.open("zk/app", "a", client.WithConnectTimeout(2*time.Second))
-		wantErr(t, err, client.ErrNotConnected)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, func(context.Context, zktest.Request) { r.Srv.Freeze() })
+		c, err := r.Open("zk/app", "a", client.WithConnectTimeout(2*time.Second))
+		testrig.WantErr(t, err, client.ErrNotConnected)
 		notItsContext(t, err)
 		if c != nil {
 			t.Error("connected")
@@ -178,21 +179,21 @@ func TestConnectSilentWithinItsContext(t *testing.T) {
 func TestConnectChroot(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, err := r.open("zk/app/prod", "a")
-		wantErr(t, err, client.ErrNoChroot)
+		c, err := r.Open("zk/app/prod", "a")
+		testrig.WantErr(t, err, client.ErrNoChroot)
 		r.failed(c, err, "/app/prod", "create it first", "WithNamespace")
-		if n := r.srv.Sessions(); len(n) != 0 {
+		if n := r.Srv.Sessions(); len(n) != 0 {
 			t.Errorf("sessions left: %v", n)
 		}
 
-		c, err = r.open("zk/app,zk/app", "a") // behind every server
-		wantErr(t, err, client.ErrNoChroot)
+		c, err = r.Open("zk/app,zk/app", "a") // behind every server
+		testrig.WantErr(t, err, client.ErrNoChroot)
 		r.failed(c, err, "/app,zk/app", "written once")
 
 		r.create("/app/prod/node", "x")
-		c, err = r.open("zk/app/prod", "b")
-		r.check(err)
-		data, _, err := c.Get(r.ctx, "/node")
+		c, err = r.Open("zk/app/prod", "b")
+		r.Check(err)
+		data, _, err := c.Get(r.Ctx, "/node")
 		if err != nil || string(data) != "x" {
 			t.Errorf("Get = %q, %v", data, err)
 		}
@@ -203,8 +204,8 @@ func TestConnectUnknownAuthScheme(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		start := time.Now()
-		c, err := r.open("zk", "a", client.WithAuth("nonsense", "user:secret"))
-		wantErr(t, err, client.ErrAuthFailed)
+		c, err := r.Open("zk", "a", client.WithAuth("nonsense", "user:secret"))
+		testrig.WantErr(t, err, client.ErrAuthFailed)
 		if took := time.Since(start); took > time.Second+parting {
 			t.Errorf("took %v", took)
 		}
@@ -220,17 +221,17 @@ func TestConnectUnknownAuthScheme(t *testing.T) {
 func TestAuthOnEveryConnection(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithAuth("digest", "user:secret"))
-		_, err := c.Create(r.ctx, "/private", []byte("x"))
-		r.check(err)
+		c := r.Connect("a", client.WithAuth("digest", "user:secret"))
+		_, err := c.Create(r.Ctx, "/private", []byte("x"))
+		r.Check(err)
 		for range 3 {
-			r.srv.CutAll()
-			if data, _, err := c.Get(r.ctx, "/private"); err != nil || string(data) != "x" {
+			r.Srv.CutAll()
+			if data, _, err := c.Get(r.Ctx, "/private"); err != nil || string(data) != "x" {
 				t.Errorf("Get = %q, %v", data, err)
 			}
 		}
-		other := r.connect("b")
-		_, _, err = other.Get(r.ctx, "/private")
+		other := r.Connect("b")
+		_, _, err = other.Get(r.Ctx, "/private")
 		wantOutcome(t, err, client.OutcomeRefused)
 	})
 }
@@ -241,24 +242,24 @@ func TestReconnectPace(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var dials atomic.Int64
-		link := r.srv.Client("a")
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		link := r.Srv.Client("a")
+		c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			dials.Add(1)
 			return link.DialContext(ctx, network, address)
 		}))
 		time.Sleep(time.Minute)
-		r.srv.Stop()
+		r.Srv.Stop()
 		dials.Store(0)
 		time.Sleep(10 * time.Minute)
 		if n := dials.Load(); n < 60*5 || n > 60*60 {
 			t.Errorf("%d dials in ten minutes without a server", n)
 		}
-		r.srv.Resume()
+		r.Srv.Resume()
 		start := time.Now()
-		_, err := c.Session(r.ctx)
-		r.check(err)
+		_, err := c.Session(r.Ctx)
+		r.Check(err)
 		synctest.Wait()
-		if took := time.Since(start); took > sessionTimeout/6+time.Second {
+		if took := time.Since(start); took > testrig.SessionTimeout/6+time.Second {
 			t.Errorf("back after %v", took)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -16,7 +17,7 @@ const moreCreateAllocations = -14
 
 func TestAllocationsOfACreate(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
-	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), quiet())
+	c, err := client.Connect(t.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), testrig.Quiet())
 	if err != nil {
 		t.Fatal(err)
 	}

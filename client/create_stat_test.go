@@ -11,13 +11,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 // wantStat compares a stat with that of the node on the server.
 func (r *rig) wantStat(path string, got *zk.Stat) {
 	r.Helper()
-	n, there := r.srv.Node(path)
+	n, there := r.Srv.Node(path)
 	if got == nil || !there || got.Czxid != n.Stat.Czxid || got.Mzxid != n.Stat.Mzxid || got.Version != n.Stat.Version ||
 		got.EphemeralOwner != n.Stat.EphemeralOwner || got.DataLength != n.Stat.DataLength || got.Ctime == 0 {
 		r.Errorf("stat of %s: %+v, the server has %+v (%v)", path, got, n.Stat, there)
@@ -27,7 +28,7 @@ func (r *rig) wantStat(path string, got *zk.Stat) {
 func TestCreateStat(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		r.create("/ns/d", "")
 		for name, opts := range map[string][]client.CreateOption{
 			"plain":      nil,
@@ -38,21 +39,21 @@ func TestCreateStat(t *testing.T) {
 			"protected":  {client.Protected(), client.Ephemeral(), client.Sequential()},
 			"parents/x":  {client.WithParents()},
 		} {
-			path, stat, err := c.CreateStat(r.ctx, "/d/"+name, []byte("four"), opts...)
-			r.check(err)
+			path, stat, err := c.CreateStat(r.Ctx, "/d/"+name, []byte("four"), opts...)
+			r.Check(err)
 			r.wantStat("/ns"+path, stat)
 		}
-		for _, fault := range []func(zktest.Match) *zktest.Rule{r.srv.LoseReply, r.srv.DropBefore} {
+		for _, fault := range []func(zktest.Match) *zktest.Rule{r.Srv.LoseReply, r.Srv.DropBefore} {
 			lost := fault(zktest.Match{Op: zktest.OpCreate, PathPrefix: "/ns/d/_c_"})
-			path, stat, err := c.CreateStat(r.ctx, "/d/found", nil, client.Protected())
-			r.check(err)
+			path, stat, err := c.CreateStat(r.Ctx, "/d/found", nil, client.Protected())
+			r.Check(err)
 			r.wantStat("/ns"+path, stat)
 			if lost.Fired() != 1 {
 				t.Error("nothing was lost")
 			}
 		}
-		path, stat, err := c.CreateStat(r.ctx, "/d/plain", nil)
-		wantErr(t, err, client.ErrNodeExists)
+		path, stat, err := c.CreateStat(r.Ctx, "/d/plain", nil)
+		testrig.WantErr(t, err, client.ErrNodeExists)
 		if path != "" || stat != nil {
 			t.Errorf("%q, %+v", path, stat)
 		}
@@ -64,33 +65,33 @@ func TestCreateStat(t *testing.T) {
 func TestCreateStatWithoutALook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		look := zktest.Match{Op: zktest.OpExists, PathPrefix: "/n"}
 		for name, fault := range map[string]func(path string){
-			"cut":     func(string) { r.before(look, func() { time.Sleep(time.Second); r.srv.CutAll() }) },
-			"refused": func(string) { r.srv.Fail(look, zktest.CodeNoAuth) },
-			"deleted": func(path string) { r.before(look, func() { r.check(r.srv.Delete(path)) }) },
-			"another": func(path string) { r.before(look, func() { r.check(r.srv.Delete(path)); r.create(path, "another") }) },
+			"cut":     func(string) { r.before(look, func() { time.Sleep(time.Second); r.Srv.CutAll() }) },
+			"refused": func(string) { r.Srv.Fail(look, zktest.CodeNoAuth) },
+			"deleted": func(path string) { r.before(look, func() { r.Check(r.Srv.Delete(path)) }) },
+			"another": func(path string) { r.before(look, func() { r.Check(r.Srv.Delete(path)); r.create(path, "another") }) },
 		} {
 			for _, opts := range [][]client.CreateOption{{client.Ephemeral()}, {client.Ephemeral(), client.Sequential()}} {
 				asked, made := "/n-"+name, "/n-"+name
 				if len(opts) > 1 {
 					made += "0000000000"
-					r.check(r.srv.SetCounter("/", 0))
+					r.Check(r.Srv.SetCounter("/", 0))
 				}
 				fault(made)
 				var czxid int64
-				r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Path: asked}, func(context.Context, zktest.Request) {
-					n, _ := r.srv.Node(made)
+				r.Srv.BeforeReply(zktest.Match{Op: zktest.OpCreate, Path: asked}, func(context.Context, zktest.Request) {
+					n, _ := r.Srv.Node(made)
 					czxid = n.Stat.Czxid
 				})
-				path, stat, err := c.CreateStat(r.ctx, asked, []byte("four"), opts...)
-				r.check(err)
-				if path != made || stat.Czxid == 0 || stat.Mzxid != stat.Czxid || stat.EphemeralOwner != r.session(c).ID() ||
+				path, stat, err := c.CreateStat(r.Ctx, asked, []byte("four"), opts...)
+				r.Check(err)
+				if path != made || stat.Czxid == 0 || stat.Mzxid != stat.Czxid || stat.EphemeralOwner != r.Session(c).ID() ||
 					stat.DataLength != 4 || stat.Version != 0 || stat.Ctime != 0 {
 					t.Errorf("%s: %s, %+v (%d)", name, path, stat, czxid)
 				}
-				r.srv.ClearRules()
+				r.Srv.ClearRules()
 			}
 		}
 	})
@@ -98,24 +99,24 @@ func TestCreateStatWithoutALook(t *testing.T) {
 
 // before runs f once before a server applies what matches.
 func (r *rig) before(m zktest.Match, f func()) *zktest.Rule {
-	return r.srv.BeforeApply(m, func(context.Context, zktest.Request) { f() })
+	return r.Srv.BeforeApply(m, func(context.Context, zktest.Request) { f() })
 }
 
 func TestCreateOrSet(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		want := func(data string, version int32, opts ...client.CreateOption) {
 			t.Helper()
-			stat, err := c.CreateOrSet(r.ctx, "/d/n", []byte(data), opts...)
-			r.check(err)
+			stat, err := c.CreateOrSet(r.Ctx, "/d/n", []byte(data), opts...)
+			r.Check(err)
 			r.wantStat("/ns/d/n", stat)
-			if n, _ := r.srv.Node("/ns/d/n"); string(n.Data) != data || stat.Version != version {
+			if n, _ := r.Srv.Node("/ns/d/n"); string(n.Data) != data || stat.Version != version {
 				t.Errorf("%q, version %d; want %q, %d", n.Data, stat.Version, data, version)
 			}
 		}
-		_, err := c.CreateOrSet(r.ctx, "/d/n", nil)
-		wantErr(t, err, client.ErrNoNode)
+		_, err := c.CreateOrSet(r.Ctx, "/d/n", nil)
+		testrig.WantErr(t, err, client.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
 		wantErrText(t, err, "client.WithParents", "unknown")
 		want("one", 0, client.WithPersistentParents())
@@ -125,7 +126,7 @@ func TestCreateOrSet(t *testing.T) {
 		for name, opt := range map[string]client.CreateOption{
 			"Ephemeral": client.Ephemeral(), "Sequential": client.Sequential(), "Protected": client.Protected(),
 		} {
-			_, err := c.CreateOrSet(r.ctx, "/d/x", nil, opt)
+			_, err := c.CreateOrSet(r.Ctx, "/d/x", nil, opt)
 			wantErrText(t, err, name, "flags")
 			wantOutcome(t, err, client.OutcomeNeverSent)
 		}
@@ -137,26 +138,26 @@ func TestCreateOrSet(t *testing.T) {
 func TestCreateOrSetRaces(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/n", "theirs")
-		deleted := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpSetData, Times: 5}, func(context.Context, zktest.Request) {
-			r.check(r.srv.Delete("/n"))
+		deleted := r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpSetData, Times: 5}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.Delete("/n"))
 		})
-		made := r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: 5}, func(context.Context, zktest.Request) {
+		made := r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpCreate, Times: 5}, func(context.Context, zktest.Request) {
 			r.create("/n", "theirs")
 		})
-		stat, err := c.CreateOrSet(r.ctx, "/n", []byte("mine"))
-		r.check(err)
+		stat, err := c.CreateOrSet(r.Ctx, "/n", []byte("mine"))
+		r.Check(err)
 		r.wantStat("/n", stat)
-		if n, _ := r.srv.Node("/n"); string(n.Data) != "mine" || made.Fired() != 5 || deleted.Fired() != 5 {
+		if n, _ := r.Srv.Node("/n"); string(n.Data) != "mine" || made.Fired() != 5 || deleted.Fired() != 5 {
 			t.Errorf("%q; made %d times, deleted %d times", n.Data, made.Fired(), deleted.Fired())
 		}
 		// A node that was made, and deleted before it was looked at, stays deleted.
-		r.check(r.srv.Delete("/n"))
-		r.before(zktest.Match{Client: "a", Op: zktest.OpExists}, func() { r.check(r.srv.Delete("/n")) })
-		stat, err = c.CreateOrSet(r.ctx, "/n", []byte("mine"))
-		r.check(err)
-		if _, there := r.srv.Node("/n"); there || stat.Czxid == 0 {
+		r.Check(r.Srv.Delete("/n"))
+		r.before(zktest.Match{Client: "a", Op: zktest.OpExists}, func() { r.Check(r.Srv.Delete("/n")) })
+		stat, err = c.CreateOrSet(r.Ctx, "/n", []byte("mine"))
+		r.Check(err)
+		if _, there := r.Srv.Node("/n"); there || stat.Czxid == 0 {
 			t.Errorf("there: %v, %+v", there, stat)
 		}
 	})
@@ -166,15 +167,15 @@ func TestCreateOrSetRaces(t *testing.T) {
 func TestCreateOrSetRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/d", "")
 		want := func(ops ...zktest.Op) {
 			t.Helper()
-			begun := len(r.srv.Log())
-			_, err := c.CreateOrSet(r.ctx, "/d/n", []byte("x"))
-			r.check(err)
+			begun := len(r.Srv.Log())
+			_, err := c.CreateOrSet(r.Ctx, "/d/n", []byte("x"))
+			r.Check(err)
 			var got []zktest.Op
-			for _, req := range r.srv.Log()[begun:] {
+			for _, req := range r.Srv.Log()[begun:] {
 				if req.Path == "/d/n" {
 					got = append(got, req.Op)
 				}
@@ -200,7 +201,7 @@ func TestCreateOrSetThroughFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				for i, op := range []zktest.Op{zktest.OpCreate, zktest.OpSetData, zktest.OpCreateContainer} {
 					path, data := fmt.Sprintf("/%d/n", i), fmt.Sprint("data", i)
 					if op != zktest.OpCreateContainer {
@@ -209,18 +210,18 @@ func TestCreateOrSetThroughFaults(t *testing.T) {
 					if op == zktest.OpSetData {
 						r.create(path, "")
 					}
-					rule := fault(r.srv, zktest.Match{Op: op})
-					_, err := c.CreateOrSet(r.ctx, path, []byte(data), client.WithParents())
-					r.check(err)
-					if n, _ := r.srv.Node(path); string(n.Data) != data || rule.Fired() != 1 {
+					rule := fault(r.Srv, zktest.Match{Op: op})
+					_, err := c.CreateOrSet(r.Ctx, path, []byte(data), client.WithParents())
+					r.Check(err)
+					if n, _ := r.Srv.Node(path); string(n.Data) != data || rule.Fired() != 1 {
 						t.Errorf("%v: %q, fault %d times", op, n.Data, rule.Fired())
 					}
 				}
-				r.srv.Freeze()
-				_, err := c.CreateOrSet(r.within(time.Second), "/0/n", nil)
-				wantErr(t, err, context.DeadlineExceeded)
+				r.Srv.Freeze()
+				_, err := c.CreateOrSet(r.Within(time.Second), "/0/n", nil)
+				testrig.WantErr(t, err, context.DeadlineExceeded)
 				wantOutcome(t, err, client.OutcomeUnknown)
-				r.srv.Thaw()
+				r.Srv.Thaw()
 			})
 		})
 	}
@@ -232,14 +233,14 @@ func TestCreateOrSetCrowd(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var wg sync.WaitGroup
 		for i := range 8 {
-			c := r.connect(fmt.Sprint("c", i))
+			c := r.Connect(fmt.Sprint("c", i))
 			wg.Go(func() {
 				for range 50 {
 					if i == 0 {
-						if err := c.DeleteAll(r.ctx, "/dir"); err != nil {
+						if err := c.DeleteAll(r.Ctx, "/dir"); err != nil {
 							r.Errorf("DeleteAll = %v", err)
 						}
-					} else if _, err := c.CreateOrSet(r.ctx, "/dir/n", []byte{byte(i)}, client.WithPersistentParents()); err != nil {
+					} else if _, err := c.CreateOrSet(r.Ctx, "/dir/n", []byte{byte(i)}, client.WithPersistentParents()); err != nil {
 						r.Errorf("CreateOrSet = %v", err)
 					}
 				}
@@ -254,28 +255,28 @@ func TestCreateOrSetCrowd(t *testing.T) {
 func TestStatsOnKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		for _, opts := range [][]client.CreateOption{
 			{client.WithParents()}, {client.Sequential()}, {client.WithPersistentParents(), client.Protected(), client.Ephemeral()},
 		} {
-			path, stat, err := c.CreateStat(r.ctx, "/d/n", nil, opts...)
-			r.check(err)
+			path, stat, err := c.CreateStat(r.Ctx, "/d/n", nil, opts...)
+			r.Check(err)
 			r.wantStat(path, stat)
 		}
 		for range 2 {
-			stat, err := c.CreateOrSet(r.ctx, "/e/n", []byte("x"), client.WithParents())
-			r.check(err)
+			stat, err := c.CreateOrSet(r.Ctx, "/e/n", []byte("x"), client.WithParents())
+			r.Check(err)
 			r.wantStat("/e/n", stat)
 		}
-		_, err := c.CreateOrSet(r.ctx, "/f", nil, client.Container())
-		wantErr(t, err, client.ErrUnsupported)
+		_, err := c.CreateOrSet(r.Ctx, "/f", nil, client.Container())
+		testrig.WantErr(t, err, client.ErrUnsupported)
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		if client.SafeToRetry(err) {
 			t.Errorf("%v: a repeat cannot help", err)
 		}
-		r.check(c.DeleteAll(r.ctx, "/d"))
-		r.check(c.DeleteAll(r.ctx, "/e"))
+		r.Check(c.DeleteAll(r.Ctx, "/d"))
+		r.Check(c.DeleteAll(r.Ctx, "/e"))
 		if err := s.Err(); err != nil || len(r.named("/e")) != 0 {
 			t.Errorf("the session: %v; left %v", err, r.nodes())
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -24,17 +25,17 @@ func TestHoldBesideALingeringOne(t *testing.T) {
 		for wait := time.Millisecond; wait < 2*time.Second; wait += 20 * time.Millisecond {
 			bubble(t, func(r *rig) {
 				var m suspended
-				c := r.connect("a", m.clock(), client.WithSessionTimeout(timeout))
+				c := r.Connect("a", m.clock(), client.WithSessionTimeout(timeout))
 				slow := r.hold(c, "/slow")
-				_, err := slow.s.Create(r.ctx, "/b", nil, client.Ephemeral()) // waits in line until later
-				r.check(err)
+				_, err := slow.s.Create(r.Ctx, "/b", nil, client.Ephemeral()) // waits in line until later
+				r.Check(err)
 				time.Sleep(9 * time.Second)
 				_, margin, _, _, _ := client.Terms(client.LeasePolicy{}, timeout)
 				m.step.Add(int64(time.Until(slow.Deadline()) - margin + 50*time.Millisecond))
 				_ = slow.Err() // asks the clocks
-				wantErr(t, r.loss(slow), client.ErrLeaseExpired)
+				testrig.WantErr(t, r.loss(slow), client.ErrLeaseExpired)
 				time.Sleep(wait)
-				h, err := inner.Hold(r.ctx, slow.s, func(why error) {
+				h, err := inner.Hold(r.Ctx, slow.s, func(why error) {
 					var e *client.LeaseExpiredError
 					if !errors.As(why, &e) {
 						t.Errorf("lost: %v", why)
@@ -42,7 +43,7 @@ func TestHoldBesideALingeringOne(t *testing.T) {
 						t.Errorf("timeout %v, %v after the former: told %v late", timeout, wait, late)
 					}
 				}, "/b")
-				r.check(err)
+				r.Check(err)
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
 				h.Done()
@@ -77,9 +78,9 @@ func (s *slowLine) Write(p []byte) (int, error) {
 func TestHeartbeatPassesABacklog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		dial := r.srv.Client("a").DialContext
+		dial := r.Srv.Client("a").DialContext
 		var dials atomic.Int32
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials.Add(1)
 			nc, err := dial(ctx, network, addr)
 			return &slowLine{Conn: nc, rate: 2 << 20}, err
@@ -89,12 +90,12 @@ func TestHeartbeatPassesABacklog(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 60 {
 			wg.Go(func() { // refused, so they prove nothing
-				_, err := c.Set(r.ctx, "/bulk", make([]byte, 900_000), 77)
-				wantErr(t, err, zk.ErrBadVersion)
+				_, err := c.Set(r.Ctx, "/bulk", make([]byte, 900_000), 77)
+				testrig.WantErr(t, err, zk.ErrBadVersion)
 			})
 		}
 		wg.Wait()
-		r.check(h.Err())
+		r.Check(h.Err())
 		if n := dials.Load(); n != 1 {
 			t.Errorf("%d connections", n)
 		}
@@ -107,37 +108,37 @@ func TestHeartbeatPassesABacklog(t *testing.T) {
 func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(40*time.Second))
-		s := r.session(c)
+		c := r.Connect("a", client.WithSessionTimeout(40*time.Second))
+		s := r.Session(c)
 		r.create("/q", "")
-		_, err := s.Create(r.ctx, "/z-lock", nil, client.Ephemeral())
-		r.check(err)
-		r.srv.Freeze()
+		_, err := s.Create(r.Ctx, "/z-lock", nil, client.Ephemeral())
+		r.Check(err)
+		r.Srv.Freeze()
 		var wg sync.WaitGroup
 		for range 250 {
 			wg.Go(func() {
-				_, err := inner.CreateAndList(r.within(100*time.Millisecond), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
-				wantErr(t, err, context.DeadlineExceeded)
+				_, err := inner.CreateAndList(r.Within(100*time.Millisecond), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
+				testrig.WantErr(t, err, context.DeadlineExceeded)
 			})
 		}
 		wg.Wait()
-		r.check(inner.DeleteInBackground(s, "/z-lock", nil))
+		r.Check(inner.DeleteInBackground(s, "/z-lock", nil))
 		time.Sleep(time.Second)
-		r.srv.Client("a").Cut()
-		r.srv.Thaw()
+		r.Srv.Client("a").Cut()
+		r.Srv.Thaw()
 		for c.State() != client.Connected {
 			time.Sleep(time.Millisecond)
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		time.Sleep(time.Second)
-		if _, there := r.srv.Node("/z-lock"); there {
+		if _, there := r.Srv.Node("/z-lock"); there {
 			t.Error("the released node is still there a second after the reconnection")
 		}
 		time.Sleep(10 * time.Second)
 		if left := r.named("/q"); len(left) != 0 {
 			t.Errorf("%d nodes are left", len(left))
 		}
-		if n := r.srv.Count(zktest.OpGetChildren2); n > 2 {
+		if n := r.Srv.Count(zktest.OpGetChildren2); n > 2 {
 			t.Errorf("%d lists", n)
 		}
 	}, zktest.WithLatency(25*time.Millisecond, 26*time.Millisecond))
@@ -149,25 +150,25 @@ func TestReleasedNodeWaitsForNoSearch(t *testing.T) {
 func TestNothingIsSentBehindClose(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
 				for {
-					_, _, err := c.Get(r.ctx, "/")
+					_, _, err := c.Get(r.Ctx, "/")
 					if err == nil {
 						continue
 					}
-					wantErr(t, err, client.ErrClosed)
+					testrig.WantErr(t, err, client.ErrClosed)
 					return
 				}
 			})
 		}
 		time.Sleep(100 * time.Millisecond)
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		wg.Wait()
 		closed := false
-		for _, q := range r.srv.Log() {
+		for _, q := range r.Srv.Log() {
 			if closed {
 				t.Fatalf("behind the close: %v", q)
 			}
@@ -183,11 +184,11 @@ func TestNothingIsSentBehindClose(t *testing.T) {
 func TestContextEndsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/d", "")
 		var wg sync.WaitGroup
 		for i := range 400 {
-			ctx := r.within(time.Duration(i) * 10 * time.Microsecond)
+			ctx := r.Within(time.Duration(i) * 10 * time.Microsecond)
 			wg.Go(func() {
 				for _, err := range []error{
 					func() error { _, err := c.Create(ctx, "/d/n", nil); return err }(),
@@ -208,10 +209,10 @@ func TestContextEndsWithTheAnswer(t *testing.T) {
 func TestEmptyACLInATransaction(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		begun := time.Now()
-		_, err := c.Multi(r.ctx, client.CreateOp("/n", nil, client.ACL()))
-		wantErr(t, err, zk.ErrInvalidACL)
+		_, err := c.Multi(r.Ctx, client.CreateOp("/n", nil, client.ACL()))
+		testrig.WantErr(t, err, zk.ErrInvalidACL)
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("refused after %v", took)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -28,7 +29,7 @@ func (r *rig) grow(dir string) {
 
 // nodes are the nodes that exist.
 func (r *rig) nodes() (paths []string) {
-	for _, n := range r.srv.Tree() {
+	for _, n := range r.Srv.Tree() {
 		if n.Path != "/" {
 			paths = append(paths, n.Path)
 		}
@@ -48,16 +49,16 @@ func TestDeleteAll(t *testing.T) {
 				if prefix != "" {
 					opts = append(opts, client.WithNamespace(prefix[1:]))
 				}
-				c := r.connect("a", opts...)
+				c := r.Connect("a", opts...)
 				beside := r.nodes()
 				r.grow(prefix + "/a/tree")
-				r.check(c.DeleteAll(r.ctx, "/a/tree"))
+				r.Check(c.DeleteAll(r.Ctx, "/a/tree"))
 				if got := r.nodes(); !slices.Equal(got, beside) {
 					t.Errorf("left %v, want %v", got, beside)
 				}
-				r.check(c.DeleteAll(r.ctx, "/a/tree")) // it is gone, and so is its parent
-				r.check(c.DeleteAll(r.ctx, "/x/y"))
-				r.check(r.session(c).DeleteAll(r.ctx, "/a"))
+				r.Check(c.DeleteAll(r.Ctx, "/a/tree")) // it is gone, and so is its parent
+				r.Check(c.DeleteAll(r.Ctx, "/x/y"))
+				r.Check(r.Session(c).DeleteAll(r.Ctx, "/a"))
 			})
 		})
 	}
@@ -67,23 +68,23 @@ func TestDeleteAll(t *testing.T) {
 func TestDeleteAllAgainstCreators(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.grow("/a")
 		late := 0
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a", Nth: 2}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a", Nth: 2}, func(context.Context, zktest.Request) {
 			late++
 			r.create("/a/late/node", "")
 		})
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a/some/1", Nth: 2}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a/some/1", Nth: 2}, func(context.Context, zktest.Request) {
 			late++
 			r.create("/a/some/1/late", "")
 		})
 		// A directory that another client deletes before it is listed.
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: "/a/1"}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpGetChildren2, Path: "/a/1"}, func(context.Context, zktest.Request) {
 			late++
-			r.check(r.srv.Delete("/a/1"))
+			r.Check(r.Srv.Delete("/a/1"))
 		})
-		r.check(c.DeleteAll(r.ctx, "/a"))
+		r.Check(c.DeleteAll(r.Ctx, "/a"))
 		if got := r.nodes(); len(got) != 0 || late != 3 {
 			t.Errorf("left %v; %d of 3 races", got, late)
 		}
@@ -102,14 +103,14 @@ func TestDeleteAllThroughFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				r.grow("/a")
 				rules := []*zktest.Rule{
-					fault(r.srv, zktest.Match{Op: zktest.OpDelete, Path: "/a/some/1"}),
-					fault(r.srv, zktest.Match{Op: zktest.OpGetChildren2, Path: "/a/1/2"}),
-					fault(r.srv, zktest.Match{Op: zktest.OpDelete, Path: "/a", Nth: 2}),
+					fault(r.Srv, zktest.Match{Op: zktest.OpDelete, Path: "/a/some/1"}),
+					fault(r.Srv, zktest.Match{Op: zktest.OpGetChildren2, Path: "/a/1/2"}),
+					fault(r.Srv, zktest.Match{Op: zktest.OpDelete, Path: "/a", Nth: 2}),
 				}
-				r.check(c.DeleteAll(r.ctx, "/a"))
+				r.Check(c.DeleteAll(r.Ctx, "/a"))
 				for i, rule := range rules {
 					if rule.Fired() != 1 {
 						t.Errorf("fault %d happened %d times", i, rule.Fired())
@@ -126,31 +127,31 @@ func TestDeleteAllThroughFaults(t *testing.T) {
 func TestDeleteAllRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		for _, path := range []string{"/", "", "a", "/a/"} {
-			err := c.DeleteAll(r.ctx, path)
+			err := c.DeleteAll(r.Ctx, path)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 			if client.SafeToRetry(err) {
 				t.Errorf("%v: a repeat cannot help", err)
 			}
 		}
-		wantErrText(t, c.DeleteAll(r.ctx, "/"), "client: delete all /: that would delete everything", "flags")
-		root := r.connect("root")
+		wantErrText(t, c.DeleteAll(r.Ctx, "/"), "client: delete all /: that would delete everything", "flags")
+		root := r.Connect("root")
 		for _, path := range []string{"/zookeeper", "/zookeeper/quota"} {
-			wantErrText(t, root.DeleteAll(r.ctx, path), "servers do not let "+path+" be deleted", "invalid")
+			wantErrText(t, root.DeleteAll(r.Ctx, path), "servers do not let "+path+" be deleted", "invalid")
 		}
 
 		// The node that may not be listed is named, as the caller names it.
 		r.create("/ns/a/b/c", "")
 		r.create("/ns/a/z", "")
-		_, err := c.SetACL(r.ctx, "/a/b", zk.WorldACL(zk.PermAdmin), 0)
-		r.check(err)
-		err = c.DeleteAll(r.ctx, "/a/b")
-		wantErr(t, err, client.ErrNoAuth)
+		_, err := c.SetACL(r.Ctx, "/a/b", zk.WorldACL(zk.PermAdmin), 0)
+		r.Check(err)
+		err = c.DeleteAll(r.Ctx, "/a/b")
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		wantOutcome(t, err, client.OutcomeRefused)
 		wantErrText(t, err, "client: delete all /a/b: list /a/b: ", "/ns")
-		err = c.DeleteAll(r.ctx, "/a") // z goes first
-		wantErr(t, err, client.ErrNoAuth)
+		err = c.DeleteAll(r.Ctx, "/a") // z goes first
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		wantOutcome(t, err, client.OutcomeUnknown)
 		if got := r.named("/ns/a"); !slices.Equal(got, []string{"b"}) {
 			t.Errorf("left %v", got)
@@ -162,18 +163,18 @@ func TestDeleteAllRefused(t *testing.T) {
 func TestDeleteAllContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a/0", "")
 		var n atomic.Int32
-		r.srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a", Times: zktest.Always}, func(context.Context, zktest.Request) {
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Op: zktest.OpDelete, Path: "/a", Times: zktest.Always}, func(context.Context, zktest.Request) {
 			r.create(fmt.Sprint("/a/", n.Add(1)), "")
 		})
 		start := time.Now()
-		err := c.DeleteAll(r.within(2*time.Second), "/a")
+		err := c.DeleteAll(r.Within(2*time.Second), "/a")
 		if took := time.Since(start); took != 2*time.Second || n.Load() < 10 {
 			t.Errorf("took %v, %d rounds", took, n.Load())
 		}
-		wantErr(t, err, context.DeadlineExceeded)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		wantOutcome(t, err, client.OutcomeUnknown)
 	})
 }
@@ -187,9 +188,9 @@ func TestDeleteAllRoundTrips(t *testing.T) {
 		for i := range 1000 {
 			r.create(fmt.Sprint("/a/", i), "")
 		}
-		c := r.connect("a")
+		c := r.Connect("a")
 		start := time.Now()
-		r.check(c.DeleteAll(r.ctx, "/a"))
+		r.Check(c.DeleteAll(r.Ctx, "/a"))
 		// Delete, list, four batches, delete.
 		if took := time.Since(start); took > 7*2*latency+latency {
 			t.Errorf("took %v, which are %d round trips", took, took/(2*latency))
@@ -205,8 +206,8 @@ func TestDeleteAllReplyTooLarge(t *testing.T) {
 		for i := range 100 {
 			r.create(fmt.Sprintf("/a/%060d", i), "")
 		}
-		err := r.connect("a", client.WithMaxReply(1024)).DeleteAll(r.ctx, "/a")
-		wantErr(t, err, client.ErrReplyTooLarge)
+		err := r.Connect("a", client.WithMaxReply(1024)).DeleteAll(r.Ctx, "/a")
+		testrig.WantErr(t, err, client.ErrReplyTooLarge)
 		wantOutcome(t, err, client.OutcomeUnchanged)
 		var op *client.OpError
 		if !errors.As(err, &op) || client.SafeToRetry(err) || len(r.named("/a")) != 100 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -29,9 +30,9 @@ func (noDeadline) SetWriteDeadline(time.Time) error { return errNoDeadline }
 func TestDialerWithoutDeadlines(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		link := r.srv.Client("a")
+		link := r.Srv.Client("a")
 		var dials atomic.Int32
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			dial := link.DialContext
 			if dials.Add(1) == 1 { // a handshake without an answer
 				dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return silent(ctx) }
@@ -44,13 +45,13 @@ func TestDialerWithoutDeadlines(t *testing.T) {
 		}
 		h := r.hold(c, "/e")
 		time.Sleep(time.Minute)
-		r.check(h.Err())
+		r.Check(h.Err())
 		link.Freeze()
-		wantErr(t, r.loss(h), client.ErrLeaseExpired)
+		testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 		link.Thaw()
 		time.Sleep(30 * time.Second)
-		_, _, err := c.Exists(r.within(time.Second), "/")
-		r.check(err)
+		_, _, err := c.Exists(r.Within(time.Second), "/")
+		r.Check(err)
 	})
 }
 
@@ -58,7 +59,7 @@ func TestDialerWithoutDeadlines(t *testing.T) {
 func TestDialerThatReturnsNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c, err := r.open("zk", "a", client.WithDialer(func(context.Context, string, string) (net.Conn, error) { return nil, nil }))
+		c, err := r.Open("zk", "a", client.WithDialer(func(context.Context, string, string) (net.Conn, error) { return nil, nil }))
 		r.failed(c, err, "WithDialer", "neither a connection nor an error")
 	})
 }
@@ -75,8 +76,8 @@ func TestSlowDialsToManyServers(t *testing.T) {
 					for i := range list {
 						list[i] = fmt.Sprint("zk", i)
 					}
-					link := r.srv.Client("a")
-					c, err := r.open(strings.Join(list, ","), "a", client.WithConnectTimeout(15*time.Minute),
+					link := r.Srv.Client("a")
+					c, err := r.Open(strings.Join(list, ","), "a", client.WithConnectTimeout(15*time.Minute),
 						client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 							select {
 							case <-time.After(delay):
@@ -85,11 +86,11 @@ func TestSlowDialsToManyServers(t *testing.T) {
 								return nil, ctx.Err()
 							}
 						}))
-					r.check(err)
+					r.Check(err)
 					if delay > time.Second {
 						return
 					}
-					s := r.session(c)
+					s := r.Session(c)
 					link.Cut()
 					time.Sleep(2 * delay)
 					if c.State() != client.Connected || s.Err() != nil {
@@ -140,12 +141,12 @@ func TestCloseThatIsRefused(t *testing.T) {
 				}
 			}
 		}
-		c, err := r.open("zk", "a", client.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+		c, err := r.Open("zk", "a", client.WithDialer(func(context.Context, string, string) (net.Conn, error) {
 			a, b := net.Pipe()
 			go serve(b) // ends when the client closes a
 			return a, nil
 		}))
-		r.check(err)
+		r.Check(err)
 		if err := c.Close(); err == nil {
 			t.Error("Close says that it has ended the session")
 		}

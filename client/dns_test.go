@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // names is a resolver and the network behind it: each address is a member of an ensemble,
@@ -45,10 +46,10 @@ func (n *names) lookup(_ context.Context, _, host string) (found []netip.Addr, e
 func (n *names) open(name, connectString string, opts ...client.Option) (*client.Client, error) {
 	link := n.e.Client(name)
 	opts = append([]client.Option{
-		quiet(), client.WithSessionTimeout(6 * time.Second), client.WithConnectTimeout(20 * time.Second),
+		testrig.Quiet(), client.WithSessionTimeout(6 * time.Second), client.WithConnectTimeout(20 * time.Second),
 		client.WithNet(n.lookup, func(ctx context.Context, network, address string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(address)
-			n.check(err)
+			n.Check(err)
 			n.mu.Lock()
 			n.dialed = append(n.dialed, host)
 			sick := n.sick[host]
@@ -59,10 +60,10 @@ func (n *names) open(name, connectString string, opts ...client.Option) (*client
 			return link.DialContext(ctx, network, address)
 		}),
 	}, opts...)
-	c, err := client.Connect(n.ctx, connectString, opts...)
+	c, err := client.Connect(n.Ctx, connectString, opts...)
 	if err == nil {
 		n.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), time.Minute)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(n.Ctx), time.Minute)
 			defer cancel()
 			_ = c.CloseContext(ctx) // the test looks at what matters to it
 		})
@@ -113,8 +114,8 @@ func TestNameOfSeveralServers(t *testing.T) {
 					hosts: map[string][]string{"zk.test": {"127.0.0.1", "127.0.0.2", "127.0.0.3"}},
 					sick:  map[string]func(context.Context) (net.Conn, error){"127.0.0.1": tt.sick},
 				}
-				_, err := r.e.AwaitLeader(r.ctx)
-				r.check(err)
+				_, err := r.e.AwaitLeader(r.Ctx)
+				r.Check(err)
 				const crowd = 100
 				var wg sync.WaitGroup
 				for i := range crowd {
@@ -180,7 +181,7 @@ func TestNameIsResolvedAtEveryDial(t *testing.T) {
 		}
 		setTo("127.0.0.1", "127.0.0.2", "127.0.0.3")
 		_, err := n.open("a", "zk.test", client.WithLazyConnect())
-		r.check(err)
+		r.Check(err)
 		all := dials(9)
 		for i, a := range all[3:] {
 			if a != all[i] {

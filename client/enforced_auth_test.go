@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -15,11 +16,11 @@ import (
 // alone, so no call meets the end of a connection that is not its own.
 func (r *rig) enforceAuth() (stop func()) {
 	barred := func(q zktest.Request) bool { return q.Op != zktest.OpCloseSession && q.Op != zktest.OpAuth }
-	refuse := r.srv.Fail(zktest.Match{Times: zktest.Always, Where: barred}, zktest.CodeSessionClosedSASL)
-	hangUp := r.srv.DropAfter(zktest.Match{Times: zktest.Always, Where: func(q zktest.Request) bool {
+	refuse := r.Srv.Fail(zktest.Match{Times: zktest.Always, Where: barred}, zktest.CodeSessionClosedSASL)
+	hangUp := r.Srv.DropAfter(zktest.Match{Times: zktest.Always, Where: func(q zktest.Request) bool {
 		return barred(q) && q.Path != "/keeper/api_version"
 	}})
-	return func() { refuse.Remove(); hangUp.Remove(); r.srv.CutAll() }
+	return func() { refuse.Remove(); hangUp.Remove(); r.Srv.CutAll() }
 }
 
 // Servers that want their clients to authenticate are no ClickHouse Keeper: the session
@@ -28,20 +29,20 @@ func TestEnforcedAuth(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		stop := r.enforceAuth()
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		for name, call := range map[string]func(context.Context) error{
 			"get":       func(ctx context.Context) error { _, _, err := c.Get(ctx, "/zookeeper"); return err },
 			"create":    func(ctx context.Context) error { _, err := c.Create(ctx, "/n", nil); return err },
 			"container": func(ctx context.Context) error { _, err := c.Create(ctx, "/n", nil, client.Container()); return err },
 			"hold": func(ctx context.Context) error {
-				_, err := inner.Hold(ctx, r.session(c), func(error) {}, "/n")
+				_, err := inner.Hold(ctx, r.Session(c), func(error) {}, "/n")
 				return err
 			},
 		} {
 			time.Sleep(5 * time.Second) // there is a connection again, and the product was asked for
-			err := call(r.within(time.Minute))
-			wantErr(t, err, client.Code(-124))
+			err := call(r.Within(time.Minute))
+			testrig.WantErr(t, err, client.Code(-124))
 			wantErrText(t, err, "the servers want their clients to authenticate: pass client.WithAuth with a scheme that they accept", "Keeper")
 			if name != "hold" { // it has no operation of its own
 				wantOutcome(t, err, client.OutcomeRefused)
@@ -55,9 +56,9 @@ func TestEnforcedAuth(t *testing.T) {
 		if p := c.Product(); p != "Apache ZooKeeper" {
 			t.Errorf("product %q", p)
 		}
-		_, err := c.Create(r.ctx, "/n", nil, client.Container())
-		r.check(err)
-		r.check(s.Err())
+		_, err := c.Create(r.Ctx, "/n", nil, client.Container())
+		r.Check(err)
+		r.Check(s.Err())
 	})
 }
 
@@ -66,8 +67,8 @@ func TestEnforcedAuthAtConnect(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.enforceAuth()
-		_, err := r.open("zk:2181", "a", client.WithAuth("digest", "user:password"))
-		wantErr(t, err, client.Code(-124))
+		_, err := r.Open("zk:2181", "a", client.WithAuth("digest", "user:password"))
+		testrig.WantErr(t, err, client.Code(-124))
 		wantErrText(t, err, "client: connect: exists /: ", "chroot")
 	})
 }

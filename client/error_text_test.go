@@ -46,7 +46,7 @@ func TestConnectErrorTexts(t *testing.T) {
 		cause, remedy string
 	}{
 		"no server listens": {
-			fault: func(r *rig) { r.srv.Refuse() },
+			fault: func(r *rig) { r.Srv.Refuse() },
 			cause: "connection refused", remedy: "nothing listens there: is ZooKeeper running, is the port right?",
 		},
 		"no such name": {
@@ -54,7 +54,7 @@ func TestConnectErrorTexts(t *testing.T) {
 			cause: "no such host", remedy: "no such name: check the connect string",
 		},
 		"host does not answer": {
-			fault: func(r *rig) { r.srv.Partition() },
+			fault: func(r *rig) { r.Srv.Partition() },
 			cause: "context deadline exceeded", remedy: "is the host up, does a firewall drop the packets?",
 		},
 		"HTTP":           {opts: []client.Option{answering("HTTP/1.1 400 Bad Request\r\n\r\n")}, cause: `begins with "HTTP/1.1 400 Bad Request"`, remedy: "answers like an HTTP server: " + notOurs},
@@ -65,16 +65,16 @@ func TestConnectErrorTexts(t *testing.T) {
 		"closed at once": {opts: []client.Option{answering("")}, cause: "closed the connection in the handshake: EOF", remedy: "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), a server with less data than this client has seen (restored, or started empty), or a TLS port: WithTLS?"},
 		"closed within":  {opts: []client.Option{answering("\x00\x00\x00\x25\x00")}, cause: "closed the connection in the handshake: unexpected EOF", remedy: "maxClientCnxns"},
 		"maxClientCnxns": {
-			fault: func(r *rig) { r.connect("a"); r.srv.SetMaxConns(1) },
+			fault: func(r *rig) { r.Connect("a"); r.Srv.SetMaxConns(1) },
 			cause: "closed the connection in the handshake", remedy: "too many connections from this host (maxClientCnxns)",
 		},
 		"silent": {
-			fault: func(r *rig) { r.srv.Freeze() },
+			fault: func(r *rig) { r.Srv.Freeze() },
 			cause: "i/o timeout", remedy: "is that the client port of a ZooKeeper, is the server alive?",
 		},
 		"silent, and the time is up": {
 			opts:  []client.Option{client.WithConnectTimeout(time.Second)},
-			fault: func(r *rig) { r.srv.Freeze() },
+			fault: func(r *rig) { r.Srv.Freeze() },
 			cause: "no session within 1s: zk1:2181: no answer yet", remedy: "is that the client port of a ZooKeeper?",
 		},
 		"TLS to a plain port": {
@@ -96,7 +96,7 @@ func TestConnectErrorTexts(t *testing.T) {
 		"session timeout, 1 ms":      {opts: []client.Option{client.WithSessionTimeout(time.Millisecond)}, cause: "session timeout 1ms is too short for this client", remedy: "ask for 100ms or more"},
 		"digest without a colon":     {opts: []client.Option{client.WithAuth("digest", "hunter2")}, cause: "without a colon", remedy: `the credentials of scheme digest are "user:password"`},
 		"unknown scheme":             {opts: []client.Option{client.WithAuth("nonsense", "app:hunter2")}, cause: "authentication failed: scheme nonsense", remedy: "they do not know its scheme, or do not take these credentials"},
-		"credentials are not shown":  {opts: []client.Option{secret}, fault: func(r *rig) { r.srv.Refuse() }, cause: "connection refused", remedy: "is ZooKeeper running"},
+		"credentials are not shown":  {opts: []client.Option{secret}, fault: func(r *rig) { r.Srv.Refuse() }, cause: "connection refused", remedy: "is ZooKeeper running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestConnectErrorTexts(t *testing.T) {
 				if where == "" {
 					where = "zk1:2181"
 				}
-				_, err := r.open(where, "a", tt.opts...)
+				_, err := r.Open(where, "a", tt.opts...)
 				text := fmt.Sprint(err)
 				if !strings.HasPrefix(text, "client: ") || !strings.Contains(text, tt.cause) || !strings.Contains(text, tt.remedy) {
 					t.Errorf("error %q\nwant %q and %q", text, tt.cause, tt.remedy)
@@ -125,33 +125,33 @@ func TestConnectErrorTexts(t *testing.T) {
 func TestOperationErrorTexts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		admin := r.connect("admin", client.WithAuth("digest", "admin:hunter2"))
-		_, err := admin.Create(r.ctx, "/closed", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
-		r.check(err)
-		plain := r.connect("plain")
-		_, err = plain.Create(r.ctx, "/mortal", nil, client.Ephemeral())
-		r.check(err)
-		wrong := r.connect("wrong", client.WithAuth("digest", "admin:hunter3"))
-		many := r.connect("many", client.WithAuth("digest", "a:1"), client.WithAuth("ip", "hunter4"), client.WithAuth("digest", "c:3"),
+		admin := r.Connect("admin", client.WithAuth("digest", "admin:hunter2"))
+		_, err := admin.Create(r.Ctx, "/closed", nil, client.ACL(zk.AuthACL(zk.PermAll)...))
+		r.Check(err)
+		plain := r.Connect("plain")
+		_, err = plain.Create(r.Ctx, "/mortal", nil, client.Ephemeral())
+		r.Check(err)
+		wrong := r.Connect("wrong", client.WithAuth("digest", "admin:hunter3"))
+		many := r.Connect("many", client.WithAuth("digest", "a:1"), client.WithAuth("ip", "hunter4"), client.WithAuth("digest", "c:3"),
 			client.WithAuth("digest", "d:4"), client.WithAuth("digest", "e:5"), client.WithAuth("digest", "f:6"))
-		late, cancel := context.WithTimeout(r.ctx, time.Second)
+		late, cancel := context.WithTimeout(r.Ctx, time.Second)
 		defer cancel()
 		for name, tt := range map[string]struct {
 			err           error
 			cause, remedy string
 		}{
-			"no credentials":    {second(plain.Set(r.ctx, "/closed", nil, -1)), "not authenticated", "this client presents no credentials: pass them with client.WithAuth, or have the ACL changed"},
-			"wrong password":    {second(wrong.Set(r.ctx, "/closed", nil, -1)), `does not allow it to digest user "admin"`, "a wrong password looks the same, because a server takes it for another identity: check client.WithAuth"},
-			"create":            {second(wrong.Create(r.ctx, "/closed/a", nil)), `digest user "admin"`, "have the ACL changed"},
-			"many identities":   {second(many.Set(r.ctx, "/closed", nil, -1)), `digest user "a", scheme ip, digest user "c", digest user "d", digest user "e", and 1 more`, "check client.WithAuth"},
-			"multi":             {second(wrong.Multi(r.ctx, client.SetOp("/closed", nil, -1))), `digest user "admin"`, "check client.WithAuth"},
-			"relative, a slash": {second(plain.Create(r.ctx, "config/", nil)), `invalid path "config/": it is relative`, `a path starts with "/", like "/config"`},
-			"relative path":     {second(plain.Create(r.ctx, "locks/orders", nil)), `invalid path "locks/orders": it is relative`, `a path starts with "/", like "/locks/orders"`},
-			"missing parent":    {second(plain.Create(r.ctx, "/no/such", nil)), "node does not exist", "the parent: make it first, or pass client.WithParents"},
-			"ephemeral parent":  {second(plain.Create(r.ctx, "/mortal/a", nil)), "ephemeral nodes may not have children", "the parent is such a node: take a path that is not below it"},
-			"too large":         {second(plain.Create(r.ctx, "/large", make([]byte, 2<<20))), "frame too large", "raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less"},
-			"TTL, not allowed":  {second(plain.Create(r.ctx, "/ttl", nil, client.TTL(time.Hour))), "not supported by these servers: TTL nodes", "(Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"},
-			"no server in time": {func() error { r.srv.Refuse(); r.srv.CutAll(); return second(plain.Set(late, "/closed", nil, -1)) }(), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
+			"no credentials":    {second(plain.Set(r.Ctx, "/closed", nil, -1)), "not authenticated", "this client presents no credentials: pass them with client.WithAuth, or have the ACL changed"},
+			"wrong password":    {second(wrong.Set(r.Ctx, "/closed", nil, -1)), `does not allow it to digest user "admin"`, "a wrong password looks the same, because a server takes it for another identity: check client.WithAuth"},
+			"create":            {second(wrong.Create(r.Ctx, "/closed/a", nil)), `digest user "admin"`, "have the ACL changed"},
+			"many identities":   {second(many.Set(r.Ctx, "/closed", nil, -1)), `digest user "a", scheme ip, digest user "c", digest user "d", digest user "e", and 1 more`, "check client.WithAuth"},
+			"multi":             {second(wrong.Multi(r.Ctx, client.SetOp("/closed", nil, -1))), `digest user "admin"`, "check client.WithAuth"},
+			"relative, a slash": {second(plain.Create(r.Ctx, "config/", nil)), `invalid path "config/": it is relative`, `a path starts with "/", like "/config"`},
+			"relative path":     {second(plain.Create(r.Ctx, "locks/orders", nil)), `invalid path "locks/orders": it is relative`, `a path starts with "/", like "/locks/orders"`},
+			"missing parent":    {second(plain.Create(r.Ctx, "/no/such", nil)), "node does not exist", "the parent: make it first, or pass client.WithParents"},
+			"ephemeral parent":  {second(plain.Create(r.Ctx, "/mortal/a", nil)), "ephemeral nodes may not have children", "the parent is such a node: take a path that is not below it"},
+			"too large":         {second(plain.Create(r.Ctx, "/large", make([]byte, 2<<20))), "frame too large", "raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less"},
+			"TTL, not allowed":  {second(plain.Create(r.Ctx, "/ttl", nil, client.TTL(time.Hour))), "not supported by these servers: TTL nodes", "(Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"},
+			"no server in time": {func() error { r.Srv.Refuse(); r.Srv.CutAll(); return second(plain.Set(late, "/closed", nil, -1)) }(), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
 			"no session either": {second(plain.Session(late)), "not connected: context deadline exceeded", "is ZooKeeper running, is the port right?"},
 		} {
 			text := fmt.Sprint(tt.err)
@@ -170,12 +170,12 @@ func TestOperationErrorTexts(t *testing.T) {
 func TestStateErrorTexts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		lost := make(chan []client.StateChange)
 		go func() {
 			var seen []client.StateChange
-			for ch := range c.States(r.ctx) {
+			for ch := range c.States(r.Ctx) {
 				seen = append(seen, ch)
 				if ch.State == client.Lost {
 					break
@@ -184,13 +184,13 @@ func TestStateErrorTexts(t *testing.T) {
 			lost <- seen
 		}()
 		synctest.Wait()
-		r.srv.Client("a").Cut()
-		_, _, err := c.Children(r.ctx, "/")
-		r.check(err)
-		r.srv.Client("a").Freeze()
-		r.srv.ExpireSession(s.ID())
-		r.srv.Client("a").Cut()
-		r.srv.Client("a").Thaw()
+		r.Srv.Client("a").Cut()
+		_, _, err := c.Children(r.Ctx, "/")
+		r.Check(err)
+		r.Srv.Client("a").Freeze()
+		r.Srv.ExpireSession(s.ID())
+		r.Srv.Client("a").Cut()
+		r.Srv.Client("a").Thaw()
 		texts := map[client.State][]string{}
 		for _, ch := range <-lost {
 			texts[ch.State] = append(texts[ch.State], fmt.Sprint(ch.Err))
@@ -210,8 +210,8 @@ func second[T any](_ T, err error) error { return err }
 func TestNilContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		var none context.Context
 		for name, f := range map[string]func(){
 			"Connect": func() { _, _ = client.Connect(none, "zk") },
@@ -229,7 +229,7 @@ func TestNilContext(t *testing.T) {
 				f()
 			}()
 		}
-		_, _, err := c.Get(r.ctx, "/")
-		r.check(err)
+		_, _, err := c.Get(r.Ctx, "/")
+		r.Check(err)
 	})
 }

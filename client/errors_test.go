@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,13 +21,13 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a/b", "x")
-		c := r.connect("a")
-		ctx := r.ctx
+		c := r.Connect("a")
+		ctx := r.Ctx
 		_, err := c.Create(ctx, "/e", nil, client.Ephemeral())
-		r.check(err)
+		r.Check(err)
 		r.create("/locked", "")
 		_, err = c.SetACL(ctx, "/locked", zk.WorldACL(zk.PermRead), 0)
-		r.check(err)
+		r.Check(err)
 		for _, tt := range []struct {
 			op, path string
 			want     error
@@ -57,7 +58,7 @@ func TestRefused(t *testing.T) {
 			if !errors.As(err, &op) || op.Op != tt.op || op.Path != tt.path {
 				t.Errorf("%s %s: %#v", tt.op, tt.path, err)
 			}
-			wantErr(t, err, tt.want)
+			testrig.WantErr(t, err, tt.want)
 			wantOutcome(t, err, client.OutcomeRefused)
 			if text := fmt.Sprint(err); !strings.Contains(text, "client: "+tt.op+" "+tt.path+": ") {
 				t.Errorf("text %q", text)
@@ -70,7 +71,7 @@ func TestRefused(t *testing.T) {
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithRetry(retry.None()))
+		c := r.Connect("a", client.WithRetry(retry.None()))
 		for _, tt := range []struct {
 			code zktest.Code
 			want error
@@ -87,9 +88,9 @@ func TestCodes(t *testing.T) {
 			{-4711, client.Code(-4711), client.OutcomeRefused},
 			{4711, client.Code(4711), client.OutcomeRefused},
 		} {
-			r.srv.Fail(zktest.Match{Op: zktest.OpSetData}, tt.code)
-			_, err := c.Set(r.ctx, "/", nil, 0)
-			wantErr(t, err, tt.want)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpSetData}, tt.code)
+			_, err := c.Set(r.Ctx, "/", nil, 0)
+			testrig.WantErr(t, err, tt.want)
 			wantOutcome(t, err, tt.fate)
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(int32(tt.code))) && tt.code != zktest.CodeSessionMoved {
 				t.Errorf("error %v does not show code %d", err, tt.code)
@@ -104,9 +105,9 @@ func TestOperationContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		gone := errors.New("no caller waits")
-		ended, cancel := context.WithCancelCause(r.ctx)
+		ended, cancel := context.WithCancelCause(r.Ctx)
 		cancel(gone)
 		for _, tt := range []struct {
 			name string
@@ -124,16 +125,16 @@ func TestOperationContext(t *testing.T) {
 			{"multi", client.OutcomeUnknown, func(ctx context.Context) error { _, err := c.Multi(ctx, client.CheckOp("/a", 0)); return err }},
 			{"setACL", client.OutcomeUnknown, func(ctx context.Context) error { _, err := c.SetACL(ctx, "/a", zk.WorldACL(31), 0); return err }},
 		} {
-			asked := len(r.srv.Log())
+			asked := len(r.Srv.Log())
 			err := tt.run(ended)
-			wantErr(t, err, context.Canceled, gone)
+			testrig.WantErr(t, err, context.Canceled, gone)
 			wantOutcome(t, err, client.OutcomeNeverSent)
-			if len(r.srv.Log()) != asked {
+			if len(r.Srv.Log()) != asked {
 				t.Errorf("%s: a request was sent for an ended context", tt.name)
 			}
 
-			r.srv.Freeze()
-			ctx, cancel := context.WithCancelCause(r.ctx)
+			r.Srv.Freeze()
+			ctx, cancel := context.WithCancelCause(r.Ctx)
 			timer := time.AfterFunc(777*time.Millisecond, func() { cancel(gone) })
 			start := time.Now()
 			err = tt.run(ctx)
@@ -141,18 +142,18 @@ func TestOperationContext(t *testing.T) {
 				t.Errorf("%s: took %v", tt.name, took)
 			}
 			timer.Stop()
-			wantErr(t, err, context.Canceled, gone)
+			testrig.WantErr(t, err, context.Canceled, gone)
 			wantOutcome(t, err, tt.fate)
-			r.srv.Thaw()
-			r.check(c.Sync(r.ctx, "/"))
+			r.Srv.Thaw()
+			r.Check(c.Sync(r.Ctx, "/"))
 		}
 
-		r.srv.Refuse()
-		r.srv.CutAll()
+		r.Srv.Refuse()
+		r.Srv.CutAll()
 		time.Sleep(time.Second) // until the client knows
-		ctx := r.within(time.Second)
+		ctx := r.Within(time.Second)
 		_, err := c.Create(ctx, "/y", nil)
-		wantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
+		testrig.WantErr(t, err, context.DeadlineExceeded, client.ErrNotConnected)
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		wantErrText(t, err, "zk:2181: ", "outcome unknown")
 	})
@@ -162,23 +163,23 @@ func TestOperationContext(t *testing.T) {
 func TestOperationsAfterClose(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		r.check(c.CloseContext(r.ctx))
+		c := r.Connect("a")
+		s := r.Session(c)
+		r.Check(c.CloseContext(r.Ctx))
 		for _, run := range []func() error{
-			func() error { _, err := c.Create(r.ctx, "/x", nil); return err },
-			func() error { _, err := c.Create(r.ctx, "/x", nil, client.Protected()); return err },
-			func() error { _, _, _, err := c.GetW(r.ctx, "/"); return err },
-			func() error { _, err := c.Multi(r.ctx, client.CheckOp("/", 0)); return err },
-			func() error { _, _, err := s.Get(r.ctx, "/"); return err },
+			func() error { _, err := c.Create(r.Ctx, "/x", nil); return err },
+			func() error { _, err := c.Create(r.Ctx, "/x", nil, client.Protected()); return err },
+			func() error { _, _, _, err := c.GetW(r.Ctx, "/"); return err },
+			func() error { _, err := c.Multi(r.Ctx, client.CheckOp("/", 0)); return err },
+			func() error { _, _, err := s.Get(r.Ctx, "/"); return err },
 			func() error { return s.Err() },
 			func() error { return context.Cause(s.Context()) },
-			func() error { _, err := c.Session(r.ctx); return err },
-			func() error { _, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/", Prefix: "x"}); return err },
+			func() error { _, err := c.Session(r.Ctx); return err },
+			func() error { _, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/", Prefix: "x"}); return err },
 		} {
-			wantErr(t, run(), client.ErrClosed)
+			testrig.WantErr(t, run(), client.ErrClosed)
 		}
-		_, _, err := c.Get(r.ctx, "/")
+		_, _, err := c.Get(r.Ctx, "/")
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		if errors.Is(err, client.ErrSessionLost) {
 			t.Errorf("%v: no session was lost", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -12,19 +13,19 @@ import (
 func TestKeeperIsAskedForNothingUnknown(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		for what, opt := range map[string]client.CreateOption{
 			"container nodes": client.Container(),
 			"TTL nodes":       client.TTL(time.Minute),
 		} {
-			_, err := c.Create(r.ctx, "/n", nil, opt)
-			wantErr(t, err, client.ErrUnsupported)
+			_, err := c.Create(r.Ctx, "/n", nil, opt)
+			testrig.WantErr(t, err, client.ErrUnsupported)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 			wantErrText(t, err, what, "code")
 			wantErrText(t, err, "these are ClickHouse Keeper", "zk:")
 		}
-		r.check(s.Err())
+		r.Check(s.Err())
 		if p := c.Product(); p != "ClickHouse Keeper" {
 			t.Errorf("product %q", p)
 		}
@@ -36,15 +37,15 @@ func TestKeeperIsAskedForNothingUnknown(t *testing.T) {
 func TestOldServersAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		_, err := c.Create(r.ctx, "/n", nil, client.Container())
-		wantErr(t, err, client.ErrUnsupported, client.Code(-6))
+		c := r.Connect("a")
+		s := r.Session(c)
+		_, err := c.Create(r.Ctx, "/n", nil, client.Container())
+		testrig.WantErr(t, err, client.ErrUnsupported, client.Code(-6))
 		wantOutcome(t, err, client.OutcomeRefused)
-		_, err = c.Create(r.ctx, "/n", nil, client.Container())
-		wantErr(t, err, client.ErrUnsupported)
+		_, err = c.Create(r.Ctx, "/n", nil, client.Container())
+		testrig.WantErr(t, err, client.ErrUnsupported)
 		wantOutcome(t, err, client.OutcomeNeverSent)
-		r.check(s.Err())
+		r.Check(s.Err())
 		if p := c.Product(); p != "Apache ZooKeeper" {
 			t.Errorf("product %q", p)
 		}

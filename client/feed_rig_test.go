@@ -41,8 +41,8 @@ func everyFeed(t *testing.T, f func(*rig, inside.FeedMode)) {
 // feed opens a feed, whose first event says that the reader knows nothing.
 func (r *rig) feed(c *client.Client, path string, mode inside.FeedMode) *reader {
 	r.Helper()
-	f, err := inner.Feed(r.ctx, c, path, mode)
-	r.check(err)
+	f, err := inner.Feed(r.Ctx, c, path, mode)
+	r.Check(err)
 	r.Cleanup(f.Close)
 	one := &reader{rig: r, Feed: f, mode: mode}
 	one.await("the first event", f.Ready())
@@ -59,7 +59,7 @@ var feedNames = [...]string{
 func (f *reader) told(want ...string) []inside.FeedEvent {
 	f.Helper()
 	events, err := f.Take()
-	f.check(err)
+	f.Check(err)
 	var got []string
 	for _, e := range events {
 		got = append(got, feedNames[e.Kind]+" "+e.Path)
@@ -75,8 +75,8 @@ func (f *reader) read(path string) inside.Answer { return f.ask(inside.Ask{Path:
 
 func (f *reader) ask(one inside.Ask) inside.Answer {
 	f.Helper()
-	head, answers, err := f.Read(f.ctx, []inside.Ask{one})
-	f.check(err)
+	head, answers, err := f.Read(f.Ctx, []inside.Ask{one})
+	f.Check(err)
 	f.head = head
 	if f.mode != inside.FeedOneShot && answers[0].Unwatched {
 		f.Errorf("%+v leaves no watch", one)
@@ -86,7 +86,7 @@ func (f *reader) ask(one inside.Ask) inside.Answer {
 
 // oneShots are the one-shot watches on the server.
 func (r *rig) oneShots() (paths []string) {
-	for _, w := range r.srv.Watches() {
+	for _, w := range r.Srv.Watches() {
 		if !w.Persistent && !w.Recursive {
 			paths = append(paths, w.Path)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -20,12 +21,12 @@ func TestFeedEventsBeforeAnswers(t *testing.T) {
 	t.Parallel()
 	everyFeed(t, func(r *rig, mode inside.FeedMode) {
 		r.create("/p", "1")
-		f := r.feed(r.connect("a"), "/p", mode)
+		f := r.feed(r.Connect("a"), "/p", mode)
 		f.read("/p")
 		before := f.head
 		f.told()
-		r.srv.BeforeApply(zktest.Match{Client: "a", Path: "/p"}, func(context.Context, zktest.Request) {
-			r.check(r.srv.SetData("/p", []byte("2")))
+		r.Srv.BeforeApply(zktest.Match{Client: "a", Path: "/p"}, func(context.Context, zktest.Request) {
+			r.Check(r.Srv.SetData("/p", []byte("2")))
 		})
 		after := f.read("/p")
 		head := f.head
@@ -40,7 +41,7 @@ func TestFeedEventsBeforeAnswers(t *testing.T) {
 			r.Errorf("unwatched: %v", after.Unwatched)
 		}
 		f.read("/p")
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
 		if e := f.told("data /p")[0]; e.After < head {
 			r.Errorf("event %+v after an answer at %#x", e, head)
@@ -53,10 +54,10 @@ func TestFeedOutlivesItsContext(t *testing.T) {
 	t.Parallel()
 	everyFeed(t, func(r *rig, mode inside.FeedMode) {
 		r.create("/p", "")
-		c := r.connect("a")
-		ctx, cancel := context.WithCancel(r.ctx)
+		c := r.Connect("a")
+		ctx, cancel := context.WithCancel(r.Ctx)
 		feed, err := inner.Feed(ctx, c, "/p", mode)
-		r.check(err)
+		r.Check(err)
 		defer feed.Close()
 		f := &reader{rig: r, Feed: feed, mode: mode}
 		f.await("the first event", f.Ready())
@@ -64,7 +65,7 @@ func TestFeedOutlivesItsContext(t *testing.T) {
 		cancel()
 		r.settle()
 		f.read("/p")
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
 		f.told("data /p")
 	})
@@ -76,19 +77,19 @@ func TestFeedGap(t *testing.T) {
 	t.Parallel()
 	everyFeed(t, func(r *rig, mode inside.FeedMode) {
 		r.create("/p", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		f := r.feed(c, "/p", mode)
-		for _, cut := range []func() int{r.srv.Client("a").Cut, r.srv.Client("a").ExpireSession} {
+		for _, cut := range []func() int{r.Srv.Client("a").Cut, r.Srv.Client("a").ExpireSession} {
 			f.read("/p")
-			line, since := f.Connection(), r.srv.Zxid()
+			line, since := f.Connection(), r.Srv.Zxid()
 			cut()
-			r.check(r.srv.SetData("/p", nil)) // nobody hears of it
+			r.Check(r.Srv.SetData("/p", nil)) // nobody hears of it
 			r.settle()
-			r.session(c)
-			if _, _, err := f.Read(r.ctx, []inside.Ask{{Path: "/p"}}); err == nil {
+			r.Session(c)
+			if _, _, err := f.Read(r.Ctx, []inside.Ask{{Path: "/p"}}); err == nil {
 				r.Error("a reader that does not know of a reconnection reads")
 			}
-			if _, err := f.Sync(r.ctx); err == nil {
+			if _, err := f.Sync(r.Ctx); err == nil {
 				r.Error("a reader that does not know of a reconnection syncs")
 			}
 			f.told("missed ")
@@ -99,7 +100,7 @@ func TestFeedGap(t *testing.T) {
 				r.Errorf("%+v, although the node has changed after %#x", a, since)
 			}
 			f.told()
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 			r.settle()
 			f.told("data /p")
 		}
@@ -111,10 +112,10 @@ func TestFeedReplacedRoot(t *testing.T) {
 	t.Parallel()
 	everyFeed(t, func(r *rig, mode inside.FeedMode) {
 		r.create("/p", "")
-		f := r.feed(r.connect("a"), "/p", mode)
+		f := r.feed(r.Connect("a"), "/p", mode)
 		f.read("/p")
 		f.ask(inside.Ask{Path: "/p", Children: true})
-		r.check(r.srv.Delete("/p"))
+		r.Check(r.Srv.Delete("/p"))
 		r.settle()
 		f.told("deleted /p")
 		if a := f.ask(inside.Ask{Path: "/p", Missing: mode == inside.FeedOneShot}); !errors.Is(a.Err, zk.ErrNoNode) || a.Unwatched {
@@ -128,8 +129,8 @@ func TestFeedReplacedRoot(t *testing.T) {
 		}
 		f.Close()
 		r.settle()
-		if n := r.srv.WatchCount(); n != 0 {
-			r.Errorf("watches are left: %+v", r.srv.Watches())
+		if n := r.Srv.WatchCount(); n != 0 {
+			r.Errorf("watches are left: %+v", r.Srv.Watches())
 		}
 	})
 }
@@ -139,17 +140,17 @@ func TestFeedOfClosedClient(t *testing.T) {
 	t.Parallel()
 	everyFeed(t, func(r *rig, mode inside.FeedMode) {
 		r.create("/p", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		f := r.feed(c, "/p", mode)
 		f.read("/p")
-		r.check(c.Close())
+		r.Check(c.Close())
 		r.await("the end", f.Ready())
 		_, err := f.Take()
-		wantErr(r.T, err, client.ErrClosed)
-		if _, _, err := f.Read(r.ctx, []inside.Ask{{Path: "/p"}}); err == nil {
+		testrig.WantErr(r.T, err, client.ErrClosed)
+		if _, _, err := f.Read(r.Ctx, []inside.Ask{{Path: "/p"}}); err == nil {
 			r.Error("a feed of a closed client reads")
 		}
-		if _, err := inner.Feed(r.ctx, c, "/p", mode); !errors.Is(err, client.ErrClosed) {
+		if _, err := inner.Feed(r.Ctx, c, "/p", mode); !errors.Is(err, client.ErrClosed) {
 			r.Errorf("a new feed: %v", err)
 		}
 	})
@@ -160,13 +161,13 @@ func TestFeedArmsAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/p", "")
-		f := r.feed(r.connect("a"), "/p", inside.FeedOneShot)
+		f := r.feed(r.Connect("a"), "/p", inside.FeedOneShot)
 		for range 3 {
 			if a := f.read("/p"); a.Unwatched {
 				r.Errorf("%+v", a)
 			}
-			r.check(r.srv.SetData("/p", nil))
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 			r.settle()
 			f.told("data /p")
 		}
@@ -188,14 +189,14 @@ func TestFeedOfSlowReader(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/p", "")
-		f := r.feed(r.connect("a"), "/p", inside.FeedDeep)
+		f := r.feed(r.Connect("a"), "/p", inside.FeedDeep)
 		const queue = 1 << 14
 		for range queue {
-			r.check(r.srv.SetData("/p", nil))
+			r.Check(r.Srv.SetData("/p", nil))
 		}
 		r.settle()
-		r.check(r.srv.SetData("/p", nil))
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
 		f.told("missed ", "data /p")
 		f.read("/p") // the connection is the same
@@ -208,24 +209,24 @@ func TestFeedBesideOtherReaders(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/p", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		one, two := r.feed(c, "/p", inside.FeedOneShot), r.feed(c, "/p", inside.FeedOneShot)
 		ask := []inside.Ask{{Path: "/p"}, {Path: "/p", Children: true}}
 		for _, f := range []*reader{one, two} {
-			_, _, err := f.Read(r.ctx, ask)
-			r.check(err)
+			_, _, err := f.Read(r.Ctx, ask)
+			r.Check(err)
 		}
-		_, _, w, err := c.GetW(r.ctx, "/p")
-		r.check(err)
-		r.check(r.srv.SetData("/p", nil))
+		_, _, w, err := c.GetW(r.Ctx, "/p")
+		r.Check(err)
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
 		one.told("data /p")
 		two.told("data /p")
 		r.await("the watch", w.Done())
 
 		one.read("/p")
-		_, _, w, err = c.GetW(r.ctx, "/p")
-		r.check(err)
+		_, _, w, err = c.GetW(r.Ctx, "/p")
+		r.Check(err)
 		w.Stop()
 		one.Close()
 		r.settle()
@@ -233,12 +234,12 @@ func TestFeedBesideOtherReaders(t *testing.T) {
 			r.Errorf("watches on %v", got)
 		}
 		two.read("/p")
-		r.check(r.srv.Delete("/p"))
+		r.Check(r.Srv.Delete("/p"))
 		r.settle()
 		two.told("deleted /p") // once
 		two.Close()
 		r.settle()
-		if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+		if n := r.Srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
 			r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
 		}
 	})
@@ -250,22 +251,22 @@ func TestFeedOutlivesOtherReader(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/p", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		f := r.feed(c, "/p", inside.FeedOneShot)
-		_, _, w, err := c.GetW(r.ctx, "/p")
-		r.check(err)
+		_, _, w, err := c.GetW(r.Ctx, "/p")
+		r.Check(err)
 		f.read("/p")
 		w.Stop()
 		r.settle()
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
 		f.told("data /p")
 
 		f.read("/p")
 		f.Close()
-		r.check(r.srv.SetData("/p", nil))
+		r.Check(r.Srv.SetData("/p", nil))
 		r.settle()
-		if n := r.srv.Count(zktest.OpRemoveWatches); n != 0 {
+		if n := r.Srv.Count(zktest.OpRemoveWatches); n != 0 {
 			r.Errorf("%d requests to remove watches", n)
 		}
 	})
@@ -276,14 +277,14 @@ func TestFeedGivesUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/p", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		f := r.feed(c, "/p", inside.FeedOneShot)
-		r.srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
-		if _, _, err := f.Read(r.within(100*time.Millisecond), []inside.Ask{{Path: "/p"}}); !errors.Is(err, context.DeadlineExceeded) {
+		r.Srv.DelayReply(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
+		if _, _, err := f.Read(r.Within(100*time.Millisecond), []inside.Ask{{Path: "/p"}}); !errors.Is(err, context.DeadlineExceeded) {
 			r.Errorf("error %v", err)
 		}
 		r.settle()
-		if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+		if n := r.Srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
 			r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
 		}
 	})
@@ -305,24 +306,24 @@ func TestFeedEventBeforeWatch(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				r.create("/p", "")
-				c := r.connect("a")
+				c := r.Connect("a")
 				f := r.feed(c, "/p", inside.FeedOneShot)
 				f.read("/p")
-				r.srv.Delay(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
+				r.Srv.Delay(zktest.Match{Client: "a", Op: zktest.OpGetData}, 500*time.Millisecond)
 				read := make(chan error, 1)
 				go func() {
-					_, _, err := f.Read(r.within(tt.limit), []inside.Ask{{Path: "/p"}})
+					_, _, err := f.Read(r.Within(tt.limit), []inside.Ask{{Path: "/p"}})
 					read <- err
 				}()
 				time.Sleep(200 * time.Millisecond) // after the reader gave up, and before the read
 				if tt.limit > 0 {
-					r.check(r.srv.SetData("/p", []byte("new")))
+					r.Check(r.Srv.SetData("/p", []byte("new")))
 				}
 				if err := <-read; !errors.Is(err, tt.err) {
 					r.Errorf("error %v, want %v", err, tt.err)
 				}
 				r.settle()
-				if n := r.srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
+				if n := r.Srv.WatchCount(); n != 0 || client.HubSize(c) != 0 {
 					r.Errorf("%d watches on the server, %d in the client", n, client.HubSize(c))
 				}
 			})

@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 const (
@@ -44,8 +45,8 @@ func TestAbandonedCallsLeaveNothing(t *testing.T) { //nolint:paralleltest // cou
 	}{
 		{
 			name:    "the server is frozen",
-			silence: func(r *rig, _ *strait) { r.srv.Freeze() },
-			end:     func(r *rig, _ *strait) { r.srv.Thaw() },
+			silence: func(r *rig, _ *strait) { r.Srv.Freeze() },
+			end:     func(r *rig, _ *strait) { r.Srv.Thaw() },
 		},
 		{
 			name:    "the server reads and does not answer",
@@ -61,10 +62,10 @@ func TestAbandonedCallsLeaveNothing(t *testing.T) { //nolint:paralleltest // cou
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
-				s := &strait{dial: r.srv.Client("a").DialContext, done: r.ctx.Done()}
-				c := r.connect("a", client.WithSessionTimeout(40*time.Second), client.WithDialer(s.DialContext))
+				s := &strait{dial: r.Srv.Client("a").DialContext, done: r.Ctx.Done()}
+				c := r.Connect("a", client.WithSessionTimeout(40*time.Second), client.WithDialer(s.DialContext))
 				r.create("/dir", "data")
-				id := r.session(c).ID()
+				id := r.Session(c).ID()
 				r.crowd(c, abandonedCalls/100, time.Minute, nil)
 				before := r.footprint()
 				tt.silence(r, s)
@@ -83,7 +84,7 @@ func TestAbandonedCallsLeaveNothing(t *testing.T) { //nolint:paralleltest // cou
 				}
 				tt.end(r, s)
 				r.crowd(c, 1, 10*time.Second, nil) // a connection may have to be made
-				if now := r.session(c).ID(); now != id {
+				if now := r.Session(c).ID(); now != id {
 					r.Errorf("session 0x%x after the silence, want 0x%x", now, id)
 				}
 			})
@@ -123,7 +124,7 @@ func (r *rig) crowd(c *client.Client, calls int, patience time.Duration, want er
 	)
 	for n := range calls {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(r.ctx, patience)
+			ctx, cancel := context.WithTimeout(r.Ctx, patience)
 			defer cancel()
 			begun := time.Now()
 			err := kinds[n%len(kinds)](ctx)
@@ -230,16 +231,16 @@ func (s *strait) carry(up, far net.Conn) {
 // many gave up.
 func TestAbandonedCreatesShareAGoroutine(t *testing.T) { //nolint:paralleltest // counts the goroutines of the process
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(40*time.Second))
-		s := r.session(c)
+		c := r.Connect("a", client.WithSessionTimeout(40*time.Second))
+		s := r.Session(c)
 		r.create("/q", "")
 		before := r.footprint()
-		r.srv.Freeze()
+		r.Srv.Freeze()
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
-				_, err := inner.CreateAndList(r.within(abandonedAfter), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
-				wantErr(t, err, context.DeadlineExceeded)
+				_, err := inner.CreateAndList(r.Within(abandonedAfter), s, newNode{Dir: "/q", Prefix: "lock-", List: true})
+				testrig.WantErr(t, err, context.DeadlineExceeded)
 			})
 			time.Sleep(abandonedEvery)
 		}
@@ -247,9 +248,9 @@ func TestAbandonedCreatesShareAGoroutine(t *testing.T) { //nolint:paralleltest /
 		if n := r.footprint().goroutines - before.goroutines; n > tolerated {
 			r.Errorf("%d goroutines are left", n)
 		}
-		r.srv.Thaw()
+		r.Srv.Thaw()
 		time.Sleep(10 * time.Second)
-		if left := r.named("/q"); len(left) != 0 || r.session(c).ID() != s.ID() {
+		if left := r.named("/q"); len(left) != 0 || r.Session(c).ID() != s.ID() {
 			r.Errorf("%d nodes are left", len(left))
 		}
 	})

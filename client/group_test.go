@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -34,13 +35,13 @@ func TestCreateGroup(t *testing.T) {
 				at = "/" + namespace
 				opts = append(opts, client.WithNamespace(namespace))
 			}
-			c := r.connect("a", opts...)
-			s := r.session(c)
+			c := r.Connect("a", opts...)
+			s := r.Session(c)
 			r.create(at+"/p", "")
 			nodes := couple()
 			nodes[1].ACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
-			made, err := inner.CreateGroup(r.ctx, s, nodes)
-			r.check(err)
+			made, err := inner.CreateGroup(r.Ctx, s, nodes)
+			r.Check(err)
 			for i, want := range []string{"/p/x/*lock-0000000000", "/y/*__READ__0000000000", "/p/x/*lease-0000000001"} {
 				var dir, name, number string
 				if _, err := fmt.Sscanf(made[i].Path[len(made[i].Path)-10:], "%s", &number); err != nil {
@@ -50,7 +51,7 @@ func TestCreateGroup(t *testing.T) {
 				if got := dir + "/*" + name[40:]; got != want || name[:3] != "_c_" || name[17] != '8' {
 					r.Errorf("node %d: %s, want %s", i, made[i].Path, want)
 				}
-				n, ok := r.srv.Node(at + made[i].Path)
+				n, ok := r.Srv.Node(at + made[i].Path)
 				if !ok || n.Stat.Czxid != made[i].Czxid || n.Stat.EphemeralOwner != s.ID() || string(n.Data) != fmt.Sprint(i+1) {
 					r.Errorf("node %d: %+v, %v; entry %+v", i, n, ok, made[i])
 				}
@@ -58,7 +59,7 @@ func TestCreateGroup(t *testing.T) {
 				if i == 1 {
 					perms = zk.PermRead | zk.PermCreate | zk.PermDelete
 				}
-				if acl, _, err := c.GetACL(r.ctx, made[i].Path); err != nil || len(acl) != 1 || acl[0].Perms != perms {
+				if acl, _, err := c.GetACL(r.Ctx, made[i].Path); err != nil || len(acl) != 1 || acl[0].Perms != perms {
 					r.Errorf("node %d: ACL %+v, %v", i, acl, err)
 				}
 				if nodes[i].List != (len(made[i].Children) == 2) {
@@ -71,16 +72,16 @@ func TestCreateGroup(t *testing.T) {
 			if made[0].Czxid != made[2].Czxid || made[0].Czxid == 0 {
 				r.Errorf("not one transaction: %+v", made)
 			}
-			if got := r.srv.Count(zktest.OpMulti); got != 2 && got != 3 { // a missing parent is found each
+			if got := r.Srv.Count(zktest.OpMulti); got != 2 && got != 3 { // a missing parent is found each
 				r.Errorf("%d transactions", got)
 			}
-			before := r.srv.Count(zktest.OpMulti)
-			_, err = inner.CreateGroup(r.ctx, s, nodes, client.CheckOp(made[0].Path, 0), client.DeleteOp(made[0].Path, 0))
-			r.check(err)
-			if got := r.srv.Count(zktest.OpMulti) - before; got != 1 {
+			before := r.Srv.Count(zktest.OpMulti)
+			_, err = inner.CreateGroup(r.Ctx, s, nodes, client.CheckOp(made[0].Path, 0), client.DeleteOp(made[0].Path, 0))
+			r.Check(err)
+			if got := r.Srv.Count(zktest.OpMulti) - before; got != 1 {
 				r.Errorf("%d transactions for a group whose parents exist", got)
 			}
-			if left := r.srv.Children(at + "/p/x"); len(left) != 3 {
+			if left := r.Srv.Children(at + "/p/x"); len(left) != 3 {
 				r.Errorf("after a group that deletes one: %v", left)
 			}
 		})
@@ -92,10 +93,10 @@ func TestCreateGroup(t *testing.T) {
 func TestCreateGroupTellsMade(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		ns, err := c.Namespace("ns")
-		r.check(err)
-		s := r.session(c)
+		r.Check(err)
+		s := r.Session(c)
 		r.create("/p/x", "")
 		r.create("/ns/y", "")
 		var paths []string
@@ -107,8 +108,8 @@ func TestCreateGroupTellsMade(t *testing.T) {
 				nodes[i].Made = func(path string, connection uint64) { paths, on = append(paths, path), append(on, connection) }
 			}
 		}
-		made, err := inner.CreateGroup(r.ctx, s, nodes)
-		r.check(err)
+		made, err := inner.CreateGroup(r.Ctx, s, nodes)
+		r.Check(err)
 		if want := []string{made[0].Path, made[1].Path}; !slices.Equal(paths, want) || !strings.HasPrefix(paths[1], "/y/") {
 			r.Errorf("told %v, want %v", paths, want)
 		}
@@ -116,11 +117,11 @@ func TestCreateGroupTellsMade(t *testing.T) {
 			r.Errorf("on connections %v, want %d", on, want)
 		}
 		paths = nil
-		_, err = inner.CreateGroup(r.ctx, s, nodes, client.CheckOp("/gone", client.AnyVersion))
-		wantErr(t, err, zk.ErrNoNode)
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
-		made, err = inner.CreateGroup(r.ctx, s, nodes)
-		r.check(err)
+		_, err = inner.CreateGroup(r.Ctx, s, nodes, client.CheckOp("/gone", client.AnyVersion))
+		testrig.WantErr(t, err, zk.ErrNoNode)
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+		made, err = inner.CreateGroup(r.Ctx, s, nodes)
+		r.Check(err)
 		if len(paths) != 0 || made[0].Connection != 0 {
 			r.Errorf("of a refused group, and of one whose answer was lost: told %v", paths)
 		}
@@ -132,30 +133,30 @@ func TestCreateGroupTellsMade(t *testing.T) {
 func TestCreateGroupRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		r.create("/p/x", "")
 		r.create("/y", "")
-		_, err := inner.CreateGroup(r.ctx, s, couple(), client.CheckOp("/y", 0), client.DeleteOp("/gone", client.AnyVersion))
+		_, err := inner.CreateGroup(r.Ctx, s, couple(), client.CheckOp("/y", 0), client.DeleteOp("/gone", client.AnyVersion))
 		var multi *client.MultiError
 		if !errors.As(err, &multi) || multi.Index != 1 || multi.Op != "delete" || multi.Path != "/gone" {
 			r.Errorf("error %v", err)
 		}
-		wantErr(t, err, zk.ErrNoNode)
+		testrig.WantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
-		if _, err = inner.CreateGroup(r.ctx, s, nil); err == nil {
+		if _, err = inner.CreateGroup(r.Ctx, s, nil); err == nil {
 			r.Error("an empty group was made")
 		}
-		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "x", Prefix: "n-"}})
-		wantErr(t, err, client.ErrInvalidPath)
-		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}, {Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}})
-		wantErr(t, err, client.ErrTooLarge)
-		r.srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth)
-		_, err = inner.CreateGroup(r.ctx, s, couple())
-		wantErr(t, err, zk.ErrNoAuth)
+		_, err = inner.CreateGroup(r.Ctx, s, []newNode{{Dir: "x", Prefix: "n-"}})
+		testrig.WantErr(t, err, client.ErrInvalidPath)
+		_, err = inner.CreateGroup(r.Ctx, s, []newNode{{Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}, {Dir: "/y", Prefix: "n-", Data: make([]byte, 600_000)}})
+		testrig.WantErr(t, err, client.ErrTooLarge)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, PathPrefix: "/y/"}, zktest.CodeNoAuth)
+		_, err = inner.CreateGroup(r.Ctx, s, couple())
+		testrig.WantErr(t, err, zk.ErrNoAuth)
 		wantOutcome(t, err, client.OutcomeRefused)
-		other := r.connect("b")
-		if _, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/y", Prefix: "n-", In: other}}); err == nil {
+		other := r.Connect("b")
+		if _, err = inner.CreateGroup(r.Ctx, s, []newNode{{Dir: "/y", Prefix: "n-", In: other}}); err == nil {
 			r.Error("a node in the namespace of another client was made")
 		}
 		wantOutcome(t, err, client.OutcomeNeverSent)
@@ -166,9 +167,9 @@ func TestCreateGroupRefused(t *testing.T) {
 // noGroup checks that no node is left once removals have had their time.
 func (r *rig) noGroup() {
 	r.Helper()
-	time.Sleep(2 * sessionTimeout)
+	time.Sleep(2 * testrig.SessionTimeout)
 	for _, dir := range []string{"/p/x", "/y"} {
-		if left := r.srv.Children(dir); len(left) != 0 {
+		if left := r.Srv.Children(dir); len(left) != 0 {
 			r.Errorf("left in %s: %v", dir, left)
 		}
 	}
@@ -180,46 +181,46 @@ func TestCreateGroupInTrouble(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(r *rig){
 		"calm":           func(*rig) {},
-		"dropped before": func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
-		"answer lost":    func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
-		"cut after":      func(r *rig) { r.srv.DropAfter(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"dropped before": func(r *rig) { r.Srv.DropBefore(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"answer lost":    func(r *rig) { r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
+		"cut after":      func(r *rig) { r.Srv.DropAfter(zktest.Match{Op: zktest.OpMulti, Nth: 1}) },
 		"search lost, too": func(r *rig) {
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 2})
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 2})
 		},
-		"lists lost": func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 1}) },
+		"lists lost": func(r *rig) { r.Srv.LoseReply(zktest.Match{Op: zktest.OpGetChildren2, Nth: 1}) },
 		"owner check lost": func(r *rig) {
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpExists, Nth: 1})
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpExists, Nth: 1})
 		},
 		"parent reaped": func(r *rig) {
-			r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(context.Context, zktest.Request) { _ = r.srv.Delete("/y") })
+			r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(context.Context, zktest.Request) { _ = r.Srv.Delete("/y") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
+				c := r.Connect("a")
+				s := r.Session(c)
 				for _, path := range []string{"/p/x", "/y", "/counter"} {
 					r.create(path, "")
 				}
 				trouble(r)
-				made, err := inner.CreateGroup(r.ctx, s, couple(), client.SetOp("/counter", []byte("x"), client.AnyVersion))
-				r.check(err)
-				if x, y := r.srv.Children("/p/x"), r.srv.Children("/y"); len(x) != 2 || len(y) != 1 {
+				made, err := inner.CreateGroup(r.Ctx, s, couple(), client.SetOp("/counter", []byte("x"), client.AnyVersion))
+				r.Check(err)
+				if x, y := r.Srv.Children("/p/x"), r.Srv.Children("/y"); len(x) != 2 || len(y) != 1 {
 					r.Errorf("nodes %v, %v", x, y)
 				}
-				if n, _ := r.srv.Node("/counter"); n.Stat.Version != 1 {
+				if n, _ := r.Srv.Node("/counter"); n.Stat.Version != 1 {
 					r.Errorf("the part was applied %d times", n.Stat.Version)
 				}
 				for i, e := range made {
-					n, ok := r.srv.Node(e.Path)
+					n, ok := r.Srv.Node(e.Path)
 					if !ok || n.Stat.Czxid != e.Czxid || string(n.Data) != fmt.Sprint(i+1) {
 						r.Errorf("entry %d %+v is %+v", i, e, n)
 					}
 				}
-				r.check(c.CloseContext(r.ctx))
+				r.Check(c.CloseContext(r.Ctx))
 				wantQuiet(r.T)
 			})
 		})
@@ -231,41 +232,41 @@ func TestCreateGroupAbandoned(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(r *rig) (undo func()){
 		"calm":          func(*rig) func() { return func() {} },
-		"frozen":        func(r *rig) func() { r.srv.Client("a").Freeze(); return r.srv.Client("a").Thaw },
-		"reply stalled": func(r *rig) func() { r.srv.StallReply(zktest.Match{Op: zktest.OpMulti}); return r.srv.Client("a").Heal },
+		"frozen":        func(r *rig) func() { r.Srv.Client("a").Freeze(); return r.Srv.Client("a").Thaw },
+		"reply stalled": func(r *rig) func() { r.Srv.StallReply(zktest.Match{Op: zktest.OpMulti}); return r.Srv.Client("a").Heal },
 		"reply lost": func(r *rig) func() {
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
-			r.srv.StallReply(zktest.Match{Op: zktest.OpGetChildren2})
-			return func() { r.srv.ClearRules(); r.srv.Client("a").Heal() }
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+			r.Srv.StallReply(zktest.Match{Op: zktest.OpGetChildren2})
+			return func() { r.Srv.ClearRules(); r.Srv.Client("a").Heal() }
 		},
-		"ignored": func(r *rig) func() { r.srv.Ignore(zktest.Match{Op: zktest.OpMulti}); return func() {} },
+		"ignored": func(r *rig) func() { r.Srv.Ignore(zktest.Match{Op: zktest.OpMulti}); return func() {} },
 	} {
 		for step := range 12 {
 			t.Run(fmt.Sprint(name, " ", step), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
-					s := r.session(c)
+					c := r.Connect("a")
+					s := r.Session(c)
 					r.create("/p/x", "")
 					r.create("/y", "")
 					undo := fault(r)
 					limit := time.Duration(step) * 211 * time.Microsecond
 					start := time.Now()
-					made, err := inner.CreateGroup(r.within(limit), s, couple())
+					made, err := inner.CreateGroup(r.Within(limit), s, couple())
 					if took := time.Since(start); took > limit {
 						r.Errorf("limit %v: took %v", limit, took)
 					}
 					if err == nil {
 						for _, e := range made {
-							r.check(s.Delete(r.ctx, e.Path, client.AnyVersion))
+							r.Check(s.Delete(r.Ctx, e.Path, client.AnyVersion))
 						}
 					} else {
-						wantErr(t, err, context.DeadlineExceeded)
+						testrig.WantErr(t, err, context.DeadlineExceeded)
 					}
 					time.Sleep(time.Second)
 					undo()
 					r.noGroup()
-					r.check(c.CloseContext(r.ctx))
+					r.Check(c.CloseContext(r.Ctx))
 					wantQuiet(r.T)
 				})
 			})
@@ -278,18 +279,18 @@ func TestCreateGroupAbandoned(t *testing.T) {
 func TestCreateGroupTorn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		r.create("/p/x", "")
 		r.create("/y", "")
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Nth: 1}, func(context.Context, zktest.Request) {
-			for _, name := range r.srv.Children("/y") {
-				_ = r.srv.Delete("/y/" + name)
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Nth: 1})
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Nth: 1}, func(context.Context, zktest.Request) {
+			for _, name := range r.Srv.Children("/y") {
+				_ = r.Srv.Delete("/y/" + name)
 			}
 		})
-		_, err := inner.CreateGroup(r.ctx, s, couple())
-		wantErr(t, err, zk.ErrNoNode)
+		_, err := inner.CreateGroup(r.Ctx, s, couple())
+		testrig.WantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeUnknown)
 		r.noGroup()
 	})
@@ -299,13 +300,13 @@ func TestCreateGroupTorn(t *testing.T) {
 func TestCreateGroupSessionLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		r.create("/p/x", "")
 		r.create("/y", "")
-		r.srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(_ context.Context, req zktest.Request) { r.srv.ExpireSession(req.Session) })
-		_, err := inner.CreateGroup(r.ctx, s, couple())
-		wantErr(t, err, client.ErrSessionLost)
+		r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 1}, func(_ context.Context, req zktest.Request) { r.Srv.ExpireSession(req.Session) })
+		_, err := inner.CreateGroup(r.Ctx, s, couple())
+		testrig.WantErr(t, err, client.ErrSessionLost)
 		r.noGroup()
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -14,9 +15,9 @@ import (
 func TestConnectHardened(t *testing.T) {
 	t.Parallel()
 	hardened := func(r *rig, path string) {
-		admin := r.connect("admin", client.WithAuth("digest", "admin:admin"))
-		_, err := admin.SetACL(r.ctx, path, append(zk.WorldACL(zk.PermCreate), zk.AuthACL(zk.PermAll)...), client.AnyVersion)
-		r.check(err)
+		admin := r.Connect("admin", client.WithAuth("digest", "admin:admin"))
+		_, err := admin.SetACL(r.Ctx, path, append(zk.WorldACL(zk.PermCreate), zk.AuthACL(zk.PermAll)...), client.AnyVersion)
+		r.Check(err)
 	}
 	for _, v := range []zktest.Version{zktest.ZooKeeper380, zktest.ZooKeeper384, zktest.ZooKeeper39} {
 		for name, tt := range map[string]struct {
@@ -36,10 +37,10 @@ func TestConnectHardened(t *testing.T) {
 				bubble(t, func(r *rig) {
 					r.create("/app/prod", "")
 					hardened(r, tt.path)
-					c, err := r.open(tt.connectString, "a", tt.opts...)
-					r.check(err)
-					_, err = c.Create(r.ctx, "/below", nil, client.WithParents(), client.ACL(zk.WorldACL(zk.PermAll)...))
-					r.check(err)
+					c, err := r.Open(tt.connectString, "a", tt.opts...)
+					r.Check(err)
+					_, err = c.Create(r.Ctx, "/below", nil, client.WithParents(), client.ACL(zk.WorldACL(zk.PermAll)...))
+					r.Check(err)
 				}, zktest.WithVersion(v))
 			})
 		}
@@ -51,16 +52,16 @@ func TestConnectHardened(t *testing.T) {
 func TestRefusedParentIsNamed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		admin := r.connect("admin", client.WithAuth("digest", "admin:admin"))
-		_, err := admin.SetACL(r.ctx, "/", append(zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll)...), client.AnyVersion)
-		r.check(err)
-		c := r.connect("a")
-		_, err = c.Create(r.ctx, "/other/mutex/lock", nil, client.WithParents())
-		wantErr(t, err, client.ErrNoAuth)
+		admin := r.Connect("admin", client.WithAuth("digest", "admin:admin"))
+		_, err := admin.SetACL(r.Ctx, "/", append(zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll)...), client.AnyVersion)
+		r.Check(err)
+		c := r.Connect("a")
+		_, err = c.Create(r.Ctx, "/other/mutex/lock", nil, client.WithParents())
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		wantOutcome(t, err, client.OutcomeRefused)
 		wantErrText(t, err, "make parent /other: ", "/other/mutex:")
-		_, err = c.CreateOrSet(r.ctx, "/other/mutex/lock", nil, client.WithParents())
-		wantErr(t, err, client.ErrNoAuth)
+		_, err = c.CreateOrSet(r.Ctx, "/other/mutex/lock", nil, client.WithParents())
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		wantErrText(t, err, "make parent /other: ", "/other/mutex:")
 	})
 }

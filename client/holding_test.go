@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -29,9 +30,9 @@ type held struct {
 
 func (r *rig) hold(c *client.Client, path string) *held {
 	r.Helper()
-	s := r.session(c)
-	_, err := s.Create(r.ctx, path, nil, client.Ephemeral())
-	r.check(err)
+	s := r.Session(c)
+	_, err := s.Create(r.Ctx, path, nil, client.Ephemeral())
+	r.Check(err)
 	return r.holdAs(s, path)
 }
 
@@ -39,8 +40,8 @@ func (r *rig) holdAs(s *client.Session, paths ...string) *held {
 	r.Helper()
 	h := &held{s: s, path: paths[0], lost: make(chan error, 2)}
 	var err error
-	h.Holding, err = inner.Hold(r.ctx, s, func(err error) { h.lost <- err }, paths...)
-	r.check(err)
+	h.Holding, err = inner.Hold(r.Ctx, s, func(err error) { h.lost <- err }, paths...)
+	r.Check(err)
 	h.at = time.Now()
 	return h
 }
@@ -49,8 +50,8 @@ func (r *rig) holdAs(s *client.Session, paths ...string) *held {
 func (r *rig) keep(s *client.Session) inside.Holding {
 	r.Helper()
 	r.create("/held", "")
-	h, err := inner.Hold(r.ctx, s, func(err error) { r.Error(err) }, "/held")
-	r.check(err)
+	h, err := inner.Hold(r.Ctx, s, func(err error) { r.Error(err) }, "/held")
+	r.Check(err)
 	return h
 }
 
@@ -60,7 +61,7 @@ func (r *rig) loss(h *held) error {
 	select {
 	case err := <-h.lost:
 		return err
-	case <-r.ctx.Done():
+	case <-r.Ctx.Done():
 		r.Fatalf("%s was never lost", h.path)
 		return nil
 	}
@@ -69,7 +70,7 @@ func (r *rig) loss(h *held) error {
 // beats counts the transactions that clients send from now on.
 func (r *rig) beats() *atomic.Int32 {
 	var n atomic.Int32
-	r.srv.OnRequest(func(q zktest.Request) {
+	r.Srv.OnRequest(func(q zktest.Request) {
 		if q.Op == zktest.OpMulti {
 			n.Add(1)
 		}
@@ -84,14 +85,14 @@ func TestHeartbeatCost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const timeout, period = 12 * time.Second, 2 * time.Second
-		c := r.connect("a", client.WithSessionTimeout(timeout))
+		c := r.Connect("a", client.WithSessionTimeout(timeout))
 		n := r.beats()
 		time.Sleep(time.Minute)
 		for range 20 {
 			h := r.hold(c, "/short")
 			time.Sleep(period - 100*time.Millisecond)
 			h.Done()
-			r.check(c.Delete(r.ctx, "/short", client.AnyVersion))
+			r.Check(c.Delete(r.Ctx, "/short", client.AnyVersion))
 		}
 		if got := n.Load(); got != 0 {
 			t.Errorf("%d heartbeats for holds shorter than the period", got)
@@ -106,8 +107,8 @@ func TestHeartbeatCost(t *testing.T) {
 		n.Store(0)
 		for range 2 * periods {
 			time.Sleep(period / 2)
-			_, err := c.Set(r.ctx, "/a", nil, client.AnyVersion)
-			r.check(err)
+			_, err := c.Set(r.Ctx, "/a", nil, client.AnyVersion)
+			r.Check(err)
 		}
 		if got := n.Load(); got > 1 {
 			t.Errorf("%d heartbeats beside other writes", got)
@@ -135,27 +136,27 @@ func TestHoldingInSilence(t *testing.T) {
 	t.Parallel()
 	for _, polite := range []bool{true, false} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a", client.WithConnectTimeout(time.Hour))
+			c := r.Connect("a", client.WithConnectTimeout(time.Hour))
 			h := r.hold(c, "/e")
 			time.Sleep(17 * time.Second)
-			r.srv.Client("a").Partition()
+			r.Srv.Client("a").Partition()
 			err := r.loss(h)
 			if polite {
 				h.Done()
 			}
 			var e *client.LeaseExpiredError
-			wantErr(t, err, client.ErrLeaseExpired)
+			testrig.WantErr(t, err, client.ErrLeaseExpired)
 			if !errors.As(err, &e) {
 				t.Fatalf("lost: %v", err)
 			}
 			ended := time.Now()
 			if ended != e.Deadline.Add(-e.Margin) || e.Margin != time.Second || e.Proof != "committed write" ||
-				e.SentAt.Before(e.AliveAt) || e.Timeout != sessionTimeout || e.Session != h.s.ID() {
+				e.SentAt.Before(e.AliveAt) || e.Timeout != testrig.SessionTimeout || e.Session != h.s.ID() {
 				t.Errorf("ended at %v: %+v", ended, e)
 			}
 			wantErrText(t, err, "a heartbeat was not answered in time", "no proof")
-			wantErr(t, h.Err(), client.ErrLeaseExpired)
-			if _, there := r.srv.Node("/e"); !there {
+			testrig.WantErr(t, h.Err(), client.ErrLeaseExpired)
+			if _, there := r.Srv.Node("/e"); !there {
 				t.Error("the node went before the holder was told")
 			}
 			time.Sleep(time.Until(e.Deadline))
@@ -163,13 +164,13 @@ func TestHoldingInSilence(t *testing.T) {
 			if over := h.s.Err() != nil; over == polite {
 				t.Errorf("at the deadline the session is over: %v; the holding was given up: %v", over, polite)
 			} else if over {
-				wantErr(t, h.s.Err(), client.ErrSessionLost, client.ErrLeaseExpired)
+				testrig.WantErr(t, h.s.Err(), client.ErrSessionLost, client.ErrLeaseExpired)
 			}
-			if _, there := r.srv.Node("/e"); !there {
+			if _, there := r.Srv.Node("/e"); !there {
 				t.Error("the node went before the deadline")
 			}
-			r.srv.Client("a").Heal()
-			r.session(c)
+			r.Srv.Client("a").Heal()
+			r.Session(c)
 			r.oldSessionGoneUnless(polite && h.s.Err() == nil, c, h.s)
 			if len(h.lost) != 0 {
 				t.Error("lost twice")
@@ -189,20 +190,20 @@ func (r *rig) oldSessionGoneUnless(alive bool, c *client.Client, s *client.Sessi
 func TestHeartbeatFindsADeletedNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		a, b := r.hold(c, "/a"), r.hold(c, "/b")
-		s := r.session(c)
-		_, err := s.Create(r.ctx, "/c", nil, client.Ephemeral())
-		r.check(err)
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/c", nil, client.Ephemeral())
+		r.Check(err)
 		both := r.holdAs(s, "/c", "/b")
 		time.Sleep(10 * time.Second)
 		deleted := time.Now()
-		r.check(r.srv.Delete("/b"))
+		r.Check(r.Srv.Delete("/b"))
 		for _, h := range []*held{b, both} {
-			wantErr(t, r.loss(h), zk.ErrNoNode)
-			wantErr(t, h.Err(), zk.ErrNoNode)
+			testrig.WantErr(t, r.loss(h), zk.ErrNoNode)
+			testrig.WantErr(t, h.Err(), zk.ErrNoNode)
 		}
-		if took := time.Since(deleted); took > sessionTimeout/6+10*time.Millisecond {
+		if took := time.Since(deleted); took > testrig.SessionTimeout/6+10*time.Millisecond {
 			t.Errorf("found after %v", took)
 		}
 		time.Sleep(time.Minute)
@@ -218,25 +219,25 @@ func TestHeartbeatOfAnUnreadableNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var log bytes.Buffer
-		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		s := r.session(c)
-		_, err := s.Create(r.ctx, "/secret", nil, client.Ephemeral(), client.ACL(zk.WorldACL(zk.PermDelete)...))
-		r.check(err)
+		c := r.Connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/secret", nil, client.Ephemeral(), client.ACL(zk.WorldACL(zk.PermDelete)...))
+		r.Check(err)
 		secret := r.holdAs(s, "/secret")
 		time.Sleep(time.Minute)
 		b := r.hold(c, "/b")
 		time.Sleep(10 * time.Second)
-		r.check(r.srv.Delete("/b"))
+		r.Check(r.Srv.Delete("/b"))
 		deleted := time.Now()
-		wantErr(t, r.loss(b), zk.ErrNoNode)
-		if took := time.Since(deleted); took > sessionTimeout/6+10*time.Millisecond {
+		testrig.WantErr(t, r.loss(b), zk.ErrNoNode)
+		if took := time.Since(deleted); took > testrig.SessionTimeout/6+10*time.Millisecond {
 			t.Errorf("found after %v", took)
 		}
 		time.Sleep(time.Minute)
 		if len(secret.lost) != 0 || secret.Err() != nil {
 			t.Errorf("lost: %v", secret.Err())
 		}
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		if n := strings.Count(log.String(), "may not be read"); n != 1 {
 			t.Errorf("complained %d times", n)
 		}
@@ -247,15 +248,15 @@ func TestHeartbeatOfAnUnreadableNode(t *testing.T) {
 func TestHeartbeatsTakeTurns(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		var all []*held
 		for i := range 200 {
 			all = append(all, r.hold(c, "/n"+string(rune('a'+i%26))+strings.Repeat("x", i/26)))
 		}
-		r.check(r.srv.Delete(all[150].path))
+		r.Check(r.Srv.Delete(all[150].path))
 		begun := time.Now()
-		wantErr(t, r.loss(all[150]), zk.ErrNoNode)
-		if took := time.Since(begun); took > 4*sessionTimeout/6 {
+		testrig.WantErr(t, r.loss(all[150]), zk.ErrNoNode)
+		if took := time.Since(begun); took > 4*testrig.SessionTimeout/6 {
 			t.Errorf("found after %v", took)
 		}
 	})
@@ -266,11 +267,11 @@ func TestHeartbeatsTakeTurns(t *testing.T) {
 func TestHoldProvesAnOldNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		for _, p := range []string{"/a", "/b"} {
-			_, err := s.Create(r.ctx, p, nil, client.Ephemeral())
-			r.check(err)
+			_, err := s.Create(r.Ctx, p, nil, client.Ephemeral())
+			r.Check(err)
 		}
 		h := r.holdAs(s, "/a")
 		h.Done()
@@ -280,19 +281,19 @@ func TestHoldProvesAnOldNode(t *testing.T) {
 		}
 		n := r.beats()
 		h = r.holdAs(s, "/a")
-		if left := time.Until(h.Deadline()); left < sessionTimeout/2 || n.Load() != 1 {
+		if left := time.Until(h.Deadline()); left < testrig.SessionTimeout/2 || n.Load() != 1 {
 			t.Errorf("%v to the deadline after %d transactions", left, n.Load())
 		}
 		h.Done()
 		time.Sleep(time.Minute)
-		r.check(r.srv.Delete("/b"))
-		_, err := inner.Hold(r.ctx, s, func(error) { t.Error("lost was called") }, "/b")
-		wantErr(t, err, zk.ErrNoNode)
+		r.Check(r.Srv.Delete("/b"))
+		_, err := inner.Hold(r.Ctx, s, func(error) { t.Error("lost was called") }, "/b")
+		testrig.WantErr(t, err, zk.ErrNoNode)
 		time.Sleep(time.Minute)
-		r.srv.Client("a").Freeze()
-		_, err = inner.Hold(r.within(time.Second), s, func(error) { t.Error("lost was called") }, "/a")
-		wantErr(t, err, context.DeadlineExceeded)
-		r.srv.Client("a").Thaw()
+		r.Srv.Client("a").Freeze()
+		_, err = inner.Hold(r.Within(time.Second), s, func(error) { t.Error("lost was called") }, "/a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		r.Srv.Client("a").Thaw()
 	})
 }
 
@@ -301,32 +302,32 @@ func TestHoldProvesAnOldNode(t *testing.T) {
 func TestJeopardy(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(10 * time.Second)
 		calm := h.Jeopardy()
 		begun := time.Now()
-		rule := r.srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
+		rule := r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti, Times: 1})
 		r.await("jeopardy", calm)
-		if took := time.Since(begun); took > sessionTimeout/2 {
+		if took := time.Since(begun); took > testrig.SessionTimeout/2 {
 			t.Errorf("in jeopardy after %v", took)
 		}
 		if rule.Fired() == 0 {
 			t.Error("no heartbeat was lost")
 		}
 		<-h.Jeopardy() // still
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		select {
 		case <-h.Jeopardy():
 			t.Error("in jeopardy for good")
 		default:
 		}
-		if len(h.lost) != 0 || r.session(c).ID() != h.s.ID() {
+		if len(h.lost) != 0 || r.Session(c).ID() != h.s.ID() {
 			t.Errorf("one answer less cost the hold: %v", h.Err())
 		}
 		// A connection that ends is a doubt at once.
 		calm = h.Jeopardy()
-		r.srv.Client("a").Cut()
+		r.Srv.Client("a").Cut()
 		synctest.Wait()
 		r.await("jeopardy", calm)
 	})
@@ -336,13 +337,13 @@ func TestJeopardy(t *testing.T) {
 func TestHeartbeatPassesAStuckQueue(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.hold(c, "/e")
 		n := r.beats()
 		// Thousands of requests that the server takes its time to answer.
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpExists}, time.Millisecond)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpExists}, time.Millisecond)
 		for range 2000 {
-			go func() { _, _, _ = c.Exists(r.ctx, "/e") }()
+			go func() { _, _, _ = c.Exists(r.Ctx, "/e") }()
 		}
 		time.Sleep(20 * time.Second)
 		if len(h.lost) != 0 || n.Load() < 8 {
@@ -355,12 +356,12 @@ func TestHeartbeatPassesAStuckQueue(t *testing.T) {
 func TestDeadlineFollowsTheLeastTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(30*time.Second))
+		c := r.Connect("a", client.WithSessionTimeout(30*time.Second))
 		h := r.hold(c, "/e")
 		before := h.Deadline()
-		r.srv.SetSessionTimeouts(time.Second, 8*time.Second)
-		r.srv.Client("a").Cut()
-		r.session(c)
+		r.Srv.SetSessionTimeouts(time.Second, 8*time.Second)
+		r.Srv.Client("a").Cut()
+		r.Session(c)
 		time.Sleep(time.Second)
 		if d := h.Deadline(); h.s.Timeout() != 8*time.Second || d.After(before.Add(-10*time.Second)) {
 			t.Errorf("timeout %v, deadline moved by %v", h.s.Timeout(), d.Sub(before))
@@ -373,13 +374,13 @@ func TestDeadlineFollowsTheLeastTimeout(t *testing.T) {
 func TestCloseWhileHolding(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.hold(c, "/e")
 		time.Sleep(10 * time.Second)
-		r.check(c.CloseContext(r.ctx))
-		wantErr(t, h.Err(), client.ErrClosed)
+		r.Check(c.CloseContext(r.Ctx))
+		testrig.WantErr(t, h.Err(), client.ErrClosed)
 		synctest.Wait()
-		wantErr(t, r.loss(h), client.ErrClosed)
+		testrig.WantErr(t, r.loss(h), client.ErrClosed)
 		time.Sleep(time.Minute)
 		if len(h.lost) != 0 {
 			t.Errorf("lost again: %v", <-h.lost)

@@ -18,8 +18,8 @@ func TestPanicOfAHook(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(panicking) != "" {
 		bubble(t, func(r *rig) {
-			r.connect("a", client.WithObserver(client.Observer{Dial: func(client.DialInfo) { panic("the hook's own words") }}))
-			<-r.ctx.Done()
+			r.Connect("a", client.WithObserver(client.Observer{Dial: func(client.DialInfo) { panic("the hook's own words") }}))
+			<-r.Ctx.Done()
 		})
 		return
 	}

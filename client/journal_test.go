@@ -43,12 +43,12 @@ func TestLogBehindABlockedHandler(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		h := slowHandler{slog.DiscardHandler, make(chan struct{}), new(sync.Mutex), new(int), new(int64)}
-		c := r.connect("a", client.WithLogger(slog.New(h)), client.WithAuth("digest", "user:secret"))
+		c := r.Connect("a", client.WithLogger(slog.New(h)), client.WithAuth("digest", "user:secret"))
 		const blips = 700
 		for range blips {
-			r.srv.CutAll()
-			_, _, err := c.Exists(r.ctx, "/")
-			r.check(err)
+			r.Srv.CutAll()
+			_, _, err := c.Exists(r.Ctx, "/")
+			r.Check(err)
 		}
 		close(h.letGo)
 		time.Sleep(time.Second)

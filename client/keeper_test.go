@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -21,7 +22,7 @@ func keeper(t *testing.T, f func(*rig), opts ...zktest.Option) {
 // connects are the sessions that clients asked for, 0 for a new one.
 func (r *rig) connects() (asked *[]int64) {
 	asked = &[]int64{}
-	r.srv.Delay(zktest.Match{Op: zktest.OpConnect, Times: zktest.Always, Where: func(q zktest.Request) bool {
+	r.Srv.Delay(zktest.Match{Op: zktest.OpConnect, Times: zktest.Always, Where: func(q zktest.Request) bool {
 		*asked = append(*asked, q.Session)
 		return false
 	}}, 0)
@@ -31,18 +32,18 @@ func (r *rig) connects() (asked *[]int64) {
 // held makes a protected node in a new session and holds it.
 func (r *rig) held(c *client.Client) (s *client.Session, path string, lost func() time.Time) {
 	r.Helper()
-	s = r.session(c)
-	e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
-	r.check(err)
-	_, err = inner.Hold(r.ctx, s, func(error) {}, e.Path)
-	r.check(err)
+	s = r.Session(c)
+	e, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
+	r.Check(err)
+	_, err = inner.Hold(r.Ctx, s, func(error) {}, e.Path)
+	r.Check(err)
 	at := make(chan time.Time, 1)
 	context.AfterFunc(s.Context(), func() { at <- time.Now() })
 	return s, e.Path, func() time.Time {
 		select {
 		case t := <-at:
 			return t
-		case <-r.ctx.Done():
+		case <-r.Ctx.Done():
 			r.Fatal("the session never ended")
 			return time.Time{}
 		}
@@ -54,14 +55,14 @@ func (r *rig) held(c *client.Client) (s *client.Session, path string, lost func(
 func TestKeeperDisconnectEndsTheSession(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*rig){
-		"the connection breaks": func(r *rig) { r.srv.CutAll() },
-		"the server stops":      func(r *rig) { r.srv.Stop(); r.srv.Resume() },
+		"the connection breaks": func(r *rig) { r.Srv.CutAll() },
+		"the server stops":      func(r *rig) { r.Srv.Stop(); r.Srv.Resume() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			keeper(t, func(r *rig) {
 				asked := r.connects()
-				c := r.connect("a")
+				c := r.Connect("a")
 				s, _, lost := r.held(c)
 				before := time.Now()
 				cut(r)
@@ -69,16 +70,16 @@ func TestKeeperDisconnectEndsTheSession(t *testing.T) {
 					t.Errorf("told after %v", took)
 				}
 				err := context.Cause(s.Context())
-				wantErr(t, err, client.ErrSessionLost)
+				testrig.WantErr(t, err, client.ErrSessionLost)
 				wantErrText(t, err, "the connection was lost, and ClickHouse Keeper does not restore sessions", "lease")
-				if next := r.session(c); next.ID() == s.ID() || next.ID() == 0 {
+				if next := r.Session(c); next.ID() == s.ID() || next.ID() == 0 {
 					t.Errorf("next session %d", next.ID())
 				}
-				time.Sleep(2 * sessionTimeout)
+				time.Sleep(2 * testrig.SessionTimeout)
 				if !slices.Equal(*asked, []int64{0, 0}) {
 					t.Errorf("asked for sessions %d", *asked)
 				}
-				if n := len(r.srv.Sessions()); n != 1 {
+				if n := len(r.Srv.Sessions()); n != 1 {
 					t.Errorf("%d sessions on the server", n)
 				}
 			})
@@ -90,18 +91,18 @@ func TestKeeperDisconnectEndsTheSession(t *testing.T) {
 func TestHoldWaitsForTheProduct(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version", Times: zktest.Always}, zktest.CodeThrottledOp)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version", Times: zktest.Always}, zktest.CodeThrottledOp)
 		r.create("/locks", "")
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		if p := c.Product(); p != "" {
 			t.Errorf("product %q", p)
 		}
-		e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
-		r.check(err)
-		_, err = inner.Hold(r.within(100*time.Millisecond), s, func(error) {}, e.Path)
-		wantErr(t, err, context.DeadlineExceeded)
-		r.check(s.Err())
+		e, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
+		r.Check(err)
+		_, err = inner.Hold(r.Within(100*time.Millisecond), s, func(error) {}, e.Path)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		r.Check(s.Err())
 	})
 }
 
@@ -110,26 +111,26 @@ func TestHoldWaitsForTheProduct(t *testing.T) {
 func TestKeeperBeforeItIsKnown(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"})
-		c := r.connect("a")
-		s := r.session(c)
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"})
+		c := r.Connect("a")
+		s := r.Session(c)
 		r.await("end of the session", s.Context().Done())
-		wantErr(t, context.Cause(s.Context()), client.ErrSessionLost)
+		testrig.WantErr(t, context.Cause(s.Context()), client.ErrSessionLost)
 		wantErrText(t, context.Cause(s.Context()), "this is another session", "lease")
-		next := r.session(c)
+		next := r.Session(c)
 		// The client shows the first session to the server once more, which makes another one
 		// for a moment. What is left behind stands for longer than this.
-		time.Sleep(sessionTimeout / 2)
+		time.Sleep(testrig.SessionTimeout / 2)
 		if p := c.Product(); p != "ClickHouse Keeper" {
 			t.Errorf("product %q", p)
 		}
-		for _, on := range r.srv.Sessions() {
+		for _, on := range r.Srv.Sessions() {
 			if on.ID != s.ID() && on.ID != next.ID() {
 				t.Errorf("session %d was left behind", on.ID)
 			}
 		}
-		time.Sleep(2 * sessionTimeout)
-		if n := len(r.srv.Sessions()); n != 1 {
+		time.Sleep(2 * testrig.SessionTimeout)
+		if n := len(r.Srv.Sessions()); n != 1 {
 			t.Errorf("%d sessions on the server", n)
 		}
 	})
@@ -141,18 +142,18 @@ func TestProductOfZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/app", "")
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"})
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"}, zktest.CodeThrottledOp)
-		c, err := r.open("zk:2181/app", "a", client.WithNamespace("ns"))
-		r.check(err)
-		s := r.session(c)
-		for c.Product() == "" && r.ctx.Err() == nil {
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"})
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"}, zktest.CodeThrottledOp)
+		c, err := r.Open("zk:2181/app", "a", client.WithNamespace("ns"))
+		r.Check(err)
+		s := r.Session(c)
+		for c.Product() == "" && r.Ctx.Err() == nil {
 			time.Sleep(time.Second)
 		}
 		if p := c.Product(); p != "Apache ZooKeeper" {
 			t.Errorf("product %q", p)
 		}
-		r.check(s.Err())
+		r.Check(s.Err())
 	})
 }
 
@@ -160,10 +161,10 @@ func TestProductOfZooKeeper(t *testing.T) {
 func TestUnreadableProduct(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"}, zktest.CodeNoAuth)
-		c := r.connect("a")
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/keeper/api_version"}, zktest.CodeNoAuth)
+		c := r.Connect("a")
 		s, _, lost := r.held(c)
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		lost()
 		wantErrText(t, context.Cause(s.Context()), "does not restore sessions", "lease")
 	})
@@ -175,27 +176,27 @@ func TestUnreadableProduct(t *testing.T) {
 func TestKeeperNodesOfALostSession(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(40*time.Second))
+		c := r.Connect("a", client.WithSessionTimeout(40*time.Second))
 		_, path, lost := r.held(c)
-		s := r.session(c)
-		waiter, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
-		r.check(err)
-		h, err := inner.Hold(r.ctx, s, func(error) {}, path)
-		r.check(err)
+		s := r.Session(c)
+		waiter, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/locks", Prefix: "lock-"})
+		r.Check(err)
+		h, err := inner.Hold(r.Ctx, s, func(error) {}, path)
+		r.Check(err)
 		deadline := h.Deadline()
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		lost()
-		r.check(inner.DeleteInBackground(s, waiter.Path, nil))
+		r.Check(inner.DeleteInBackground(s, waiter.Path, nil))
 		time.Sleep(5 * time.Second)
-		if _, ok := r.srv.Node(waiter.Path); ok {
+		if _, ok := r.Srv.Node(waiter.Path); ok {
 			t.Error("the waiter's node is in the way")
 		}
 		time.Sleep(time.Until(deadline.Add(-time.Millisecond)))
-		if _, ok := r.srv.Node(path); !ok {
+		if _, ok := r.Srv.Node(path); !ok {
 			t.Error("the held node was deleted before its deadline")
 		}
 		time.Sleep(2 * time.Second)
-		if _, ok := r.srv.Node(path); ok {
+		if _, ok := r.Srv.Node(path); ok {
 			t.Error("the held node outlives its deadline")
 		}
 	})
@@ -205,15 +206,15 @@ func TestKeeperNodesOfALostSession(t *testing.T) {
 func TestKeeperKeepsNodesOfCommonNames(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(40*time.Second))
+		c := r.Connect("a", client.WithSessionTimeout(40*time.Second))
 		s, _, lost := r.held(c)
-		_, err := s.Create(r.ctx, "/leader", nil, client.Ephemeral())
-		r.check(err)
-		r.srv.CutAll()
+		_, err := s.Create(r.Ctx, "/leader", nil, client.Ephemeral())
+		r.Check(err)
+		r.Srv.CutAll()
 		lost()
-		r.check(inner.DeleteInBackground(s, "/leader", nil))
+		r.Check(inner.DeleteInBackground(s, "/leader", nil))
 		time.Sleep(5 * time.Second)
-		if _, ok := r.srv.Node("/leader"); !ok {
+		if _, ok := r.Srv.Node("/leader"); !ok {
 			t.Error("another client's node may be deleted")
 		}
 	})
@@ -224,11 +225,11 @@ func TestKeeperKeepsNodesOfCommonNames(t *testing.T) {
 func TestKeeperKeepsASlowConnection(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		c := r.connect("a", client.WithSessionTimeout(30*time.Second))
+		c := r.Connect("a", client.WithSessionTimeout(30*time.Second))
 		s, _, _ := r.held(c)
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti}, 12*time.Second)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpMulti}, 12*time.Second)
 		time.Sleep(18 * time.Second)
-		r.check(s.Err())
+		r.Check(s.Err())
 	})
 }
 
@@ -242,14 +243,14 @@ func TestServerWithoutALeader(t *testing.T) {
 			e.Isolate(i)
 		}
 		time.Sleep(20 * time.Second)
-		_, err := client.Connect(r.ctx, "zk1:2181,zk2:2181", client.WithDialer(e.Client("x").DialContext), quiet())
-		wantErr(t, err, client.ErrNotConnected)
+		_, err := client.Connect(r.Ctx, "zk1:2181,zk2:2181", client.WithDialer(e.Client("x").DialContext), testrig.Quiet())
+		testrig.WantErr(t, err, client.ErrNotConnected)
 		wantErrText(t, err, "has no leader", "session lost")
 		e.Heal()
-		c, err := client.Connect(r.ctx, "zk1:2181,zk2:2181", client.WithDialer(e.Client("x").DialContext), quiet(),
+		c, err := client.Connect(r.Ctx, "zk1:2181,zk2:2181", client.WithDialer(e.Client("x").DialContext), testrig.Quiet(),
 			client.WithConnectTimeout(time.Minute))
-		r.check(err)
-		r.check(c.Close())
+		r.Check(err)
+		r.Check(c.Close())
 	})
 }
 
@@ -257,9 +258,9 @@ func TestServerWithoutALeader(t *testing.T) {
 func TestCloseOnKeeperWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.held(c)
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession})
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpCloseSession})
 		err := c.Close()
 		if err == nil || !strings.Contains(err.Error(), "was not ended on the server") || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close = %v", err)
@@ -271,13 +272,13 @@ func TestCloseOnKeeperWithoutAConnection(t *testing.T) {
 func TestKeeperHolderStays(t *testing.T) {
 	t.Parallel()
 	keeper(t, func(r *rig) {
-		c, idle := r.connect("a"), r.connect("b")
+		c, idle := r.Connect("a"), r.Connect("b")
 		s, _, _ := r.held(c)
-		free := r.session(idle)
-		r.check(c.SetServers("elsewhere:2181"))
-		r.check(idle.SetServers("elsewhere:2181"))
-		time.Sleep(2 * sessionTimeout)
-		r.check(s.Err())
-		wantErr(t, free.Err(), client.ErrSessionLost) // it moved
+		free := r.Session(idle)
+		r.Check(c.SetServers("elsewhere:2181"))
+		r.Check(idle.SetServers("elsewhere:2181"))
+		time.Sleep(2 * testrig.SessionTimeout)
+		r.Check(s.Err())
+		testrig.WantErr(t, free.Err(), client.ErrSessionLost) // it moved
 	})
 }

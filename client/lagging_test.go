@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -23,36 +23,21 @@ type fleet struct {
 
 func onFleet(t *testing.T, f func(*fleet), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		opts = append([]zktest.Option{
-			zktest.WithTick(time.Second), zktest.WithLatency(50*time.Microsecond, time.Millisecond),
-		}, opts...)
-		f(&fleet{T: t, ctx: ctx, e: zktest.NewEnsemble(t, 3, opts...)})
-	})
+	testrig.Ensemble(t, func(ctx context.Context, t *testing.T, e *zktest.Ensemble) {
+		f(&fleet{T: t, ctx: ctx, e: e})
+	}, opts...)
 }
 
 func (f *fleet) check(err error) {
 	f.Helper()
-	if err != nil {
-		f.Fatal(err)
-	}
+	testrig.Check(f.T, err)
 }
 
 // connect returns a client of all members that starts at one of them.
 func (f *fleet) connect(name string, at int) *client.Client {
 	f.Helper()
 	f.only(name, at)
-	c, err := client.Connect(f.ctx, "zk1:2181,zk2:2181,zk3:2181", client.WithSessionTimeout(sessionTimeout),
-		client.WithDialer(f.e.Client(name).DialContext), quiet())
-	f.check(err)
-	f.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx) // the test looks at what matters to it
-	})
-	return c
+	return testrig.Connect(f.ctx, f.T, "zk1:2181,zk2:2181,zk3:2181", f.e.Client(name).DialContext)
 }
 
 // only lets a client dial one member, or for 0 all of them.
@@ -115,7 +100,7 @@ func TestLaggingMemberIsRefused(t *testing.T) {
 			if n := f.e.Client("a").Cut(); n != 1 {
 				f.Fatalf("%d connections were cut", n)
 			}
-			ctx, cancel := context.WithTimeout(f.ctx, sessionTimeout/4)
+			ctx, cancel := context.WithTimeout(f.ctx, testrig.SessionTimeout/4)
 			defer cancel()
 			if data, _, err := c.Get(ctx, "/a"); err == nil {
 				f.Errorf("%s: the member that lags has answered %q", name, data)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -14,8 +15,8 @@ import (
 func (r *rig) lazy(connectString string, opts ...client.Option) *client.Client {
 	r.Helper()
 	begun := time.Now()
-	c, err := r.open(connectString, "a", append(opts, client.WithLazyConnect())...)
-	r.check(err)
+	c, err := r.Open(connectString, "a", append(opts, client.WithLazyConnect())...)
+	r.Check(err)
 	if took := time.Since(begun); took != 0 {
 		r.Errorf("Connect took %v", took)
 	}
@@ -28,33 +29,33 @@ func (r *rig) lazy(connectString string, opts ...client.Option) *client.Client {
 func TestLazyConnectServerComes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Refuse()
+		r.Srv.Refuse()
 		r.create("/app", "")
 		c := r.lazy("zk/app")
 		done := make(chan error, 2)
-		go func() { _, err := c.Create(r.ctx, "/a", []byte("x")); done <- err }()
-		go func() { _, err := c.Session(r.ctx); done <- err }()
-		time.Sleep(5 * sessionTimeout)
+		go func() { _, err := c.Create(r.Ctx, "/a", []byte("x")); done <- err }()
+		go func() { _, err := c.Session(r.Ctx); done <- err }()
+		time.Sleep(5 * testrig.SessionTimeout)
 		if len(done) != 0 || c.State() != client.Connecting {
 			t.Errorf("a call ended without a server: %v", <-done)
 		}
-		r.srv.Accept()
+		r.Srv.Accept()
 		begun := time.Now()
-		r.check(<-done)
-		r.check(<-done)
-		if took := time.Since(begun); took > sessionTimeout/6+time.Second {
+		r.Check(<-done)
+		r.Check(<-done)
+		if took := time.Since(begun); took > testrig.SessionTimeout/6+time.Second {
 			t.Errorf("found the server after %v", took)
 		}
 		if got := c.State(); got != client.Connected {
 			t.Errorf("state %v", got)
 		}
-		if n, ok := r.srv.Node("/app/a"); !ok || string(n.Data) != "x" {
+		if n, ok := r.Srv.Node("/app/a"); !ok || string(n.Data) != "x" {
 			t.Errorf("node %+v", n)
 		}
-		asked := r.srv.Count(zktest.OpExists)
-		_, _, err := c.Get(r.ctx, "/a")
-		r.check(err)
-		if n := r.srv.Count(zktest.OpExists); n != asked {
+		asked := r.Srv.Count(zktest.OpExists)
+		_, _, err := c.Get(r.Ctx, "/a")
+		r.Check(err)
+		if n := r.Srv.Count(zktest.OpExists); n != asked {
 			t.Error("the chroot is looked up again")
 		}
 	})
@@ -64,21 +65,21 @@ func TestLazyConnectServerComes(t *testing.T) {
 func TestLazyConnectNobodyComes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.Refuse()
+		r.Srv.Refuse()
 		c := r.lazy("zk1,zk2")
 		begun := time.Now()
-		_, _, err := c.Get(r.within(time.Minute), "/a")
-		wantErr(t, err, client.ErrNotConnected, context.DeadlineExceeded)
+		_, _, err := c.Get(r.Within(time.Minute), "/a")
+		testrig.WantErr(t, err, client.ErrNotConnected, context.DeadlineExceeded)
 		wantOutcome(t, err, client.OutcomeNeverSent)
 		wantErrText(t, err, "zk2:2181: ", "not tried yet")
 		if took := time.Since(begun); took != time.Minute {
 			t.Errorf("took %v", took)
 		}
 		waits := make(chan error, 1)
-		go func() { _, err := c.Create(r.ctx, "/a", nil); waits <- err }()
+		go func() { _, err := c.Create(r.Ctx, "/a", nil); waits <- err }()
 		synctest.Wait()
-		r.check(c.CloseContext(r.ctx))
-		wantErr(t, <-waits, client.ErrClosed)
+		r.Check(c.CloseContext(r.Ctx))
+		testrig.WantErr(t, <-waits, client.ErrClosed)
 		wantQuiet(t)
 	})
 }
@@ -88,10 +89,10 @@ func TestLazyConnectWatch(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.lazy("zk/app")
-		w, err := c.Watch(r.ctx, "/p")
-		wantErr(t, err, client.ErrNoChroot)
+		w, err := c.Watch(r.Ctx, "/p")
+		testrig.WantErr(t, err, client.ErrNoChroot)
 		wantOutcome(t, err, client.OutcomeNeverSent)
-		if w != nil || r.srv.WatchCount() != 0 {
+		if w != nil || r.Srv.WatchCount() != 0 {
 			t.Errorf("watches nothing")
 		}
 		r.create("/app", "")
@@ -106,26 +107,26 @@ func TestLazyConnectChroot(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		c := r.lazy("zk/app")
-		s := r.session(c) // is no request
+		s := r.Session(c) // is no request
 		for range 2 {
 			for name, call := range map[string]func() error{
-				"create":  func() error { return second(c.Create(r.ctx, "/a", nil, client.WithParents())) },
-				"exists":  func() error { _, _, err := c.Exists(r.ctx, "/a"); return err },
-				"session": func() error { return second(s.Create(r.ctx, "/a", nil)) },
-				"multi":   func() error { return second(c.Multi(r.ctx, client.CreateOp("/a", nil))) },
+				"create":  func() error { return second(c.Create(r.Ctx, "/a", nil, client.WithParents())) },
+				"exists":  func() error { _, _, err := c.Exists(r.Ctx, "/a"); return err },
+				"session": func() error { return second(s.Create(r.Ctx, "/a", nil)) },
+				"multi":   func() error { return second(c.Multi(r.Ctx, client.CreateOp("/a", nil))) },
 			} {
 				err := call()
-				wantErr(t, err, client.ErrNoChroot)
+				testrig.WantErr(t, err, client.ErrNoChroot)
 				wantOutcome(t, err, client.OutcomeNeverSent)
 				wantErrText(t, err, "create it first, or use WithNamespace", "node does not exist")
-				if _, there := r.srv.Node("/app"); there {
+				if _, there := r.Srv.Node("/app"); there {
 					t.Errorf("%s made the chroot", name)
 				}
 			}
 		}
 		r.create("/app", "")
-		r.check(second(c.Create(r.ctx, "/a", nil)))
-		r.check(second(s.Create(r.ctx, "/b", nil)))
+		r.Check(second(c.Create(r.Ctx, "/a", nil)))
+		r.Check(second(s.Create(r.Ctx, "/b", nil)))
 	})
 }
 
@@ -136,9 +137,9 @@ func TestLazyConnectLostAnswer(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.create("/app", "")
 		c := r.lazy("zk/app")
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpExists})
-		r.check(second(c.Create(r.ctx, "/a", nil)))
-		if n := r.srv.Count(zktest.OpCreate); n != 1 {
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpExists})
+		r.Check(second(c.Create(r.Ctx, "/a", nil)))
+		if n := r.Srv.Count(zktest.OpCreate); n != 1 {
 			t.Errorf("%d creates", n)
 		}
 	})
@@ -149,8 +150,8 @@ func TestLazyConnectHardened(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/app", "")
-		r.srv.Fail(zktest.Match{Op: zktest.OpExists, Path: "/app"}, zktest.CodeNoAuth)
-		r.check(second(r.lazy("zk/app").Create(r.ctx, "/a", nil)))
+		r.Srv.Fail(zktest.Match{Op: zktest.OpExists, Path: "/app"}, zktest.CodeNoAuth)
+		r.Check(second(r.lazy("zk/app").Create(r.Ctx, "/a", nil)))
 	})
 }
 
@@ -161,13 +162,13 @@ func TestLazyConnectRefusedCredentials(t *testing.T) {
 		c := r.lazy("zk", client.WithAuth("nonsense", "app:secret"))
 		for range 3 {
 			begun := time.Now()
-			_, _, err := c.Get(r.ctx, "/a")
-			wantErr(t, err, client.ErrAuthFailed)
+			_, _, err := c.Get(r.Ctx, "/a")
+			testrig.WantErr(t, err, client.ErrAuthFailed)
 			wantErrText(t, err, "the servers refuse what client.WithAuth gave", "secret")
-			if took := time.Since(begun); took > sessionTimeout {
+			if took := time.Since(begun); took > testrig.SessionTimeout {
 				t.Errorf("took %v", took)
 			}
-			time.Sleep(sessionTimeout)
+			time.Sleep(testrig.SessionTimeout)
 		}
 	})
 }
@@ -176,10 +177,10 @@ func TestLazyConnectRefusedCredentials(t *testing.T) {
 func TestLazyConnectWrongPassword(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		admin := r.connect("admin", client.WithAuth("digest", "app:secret"))
-		r.check(second(admin.Create(r.ctx, "/app", nil)))
+		admin := r.Connect("admin", client.WithAuth("digest", "app:secret"))
+		r.Check(second(admin.Create(r.Ctx, "/app", nil)))
 		c := r.lazy("zk/app", client.WithAuth("digest", "app:wrong"))
-		_, err := c.Create(r.ctx, "/a", nil)
+		_, err := c.Create(r.Ctx, "/a", nil)
 		wantErrText(t, err, `digest user "app"; a wrong password looks the same`, "wrong\"")
 		wantOutcome(t, err, client.OutcomeRefused)
 	})
@@ -189,11 +190,11 @@ func TestLazyConnectWrongPassword(t *testing.T) {
 func TestLazyConnectShortTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		r.srv.SetSessionTimeouts(time.Second, time.Second)
+		r.Srv.SetSessionTimeouts(time.Second, time.Second)
 		c := r.lazy("zk", client.WithLeasePolicy(client.LeasePolicy{SafetyMargin: 5 * time.Second}))
 		for range 2 {
-			err := second(c.Create(r.ctx, "/a", nil))
-			wantErr(t, err, client.ErrUnsafeTimeout)
+			err := second(c.Create(r.Ctx, "/a", nil))
+			testrig.WantErr(t, err, client.ErrUnsafeTimeout)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 		}
 	})
@@ -204,7 +205,7 @@ func TestLazyConnectWrongArguments(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, where := range []string{"", "zk:0", "zk//"} {
-			if c, err := r.open(where, "a", client.WithLazyConnect()); err == nil || c != nil {
+			if c, err := r.Open(where, "a", client.WithLazyConnect()); err == nil || c != nil {
 				t.Errorf("%q: %v, %v", where, c, err)
 			}
 		}

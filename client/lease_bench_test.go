@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -60,7 +61,7 @@ func BenchmarkProof(b *testing.B) {
 func holdings(b *testing.B) (*client.Session, func() *held) {
 	b.Helper()
 	srv := zktest.NewServer(b, zktest.WithLogSize(0), zktest.WithSessionTimeouts(time.Second, 2*time.Minute))
-	c, err := client.Connect(b.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), quiet(),
+	c, err := client.Connect(b.Context(), "zk", client.WithDialer(srv.Client("docent").DialContext), testrig.Quiet(),
 		client.WithSessionTimeout(time.Minute))
 	if err != nil {
 		b.Fatal(err)

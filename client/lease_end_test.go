@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 const leaseEndTimeout = 15 * time.Second // its margin is 1.5 s
@@ -28,7 +29,7 @@ func (m *suspended) forward(r *rig, h *held, tooFar time.Duration) time.Time {
 }
 
 func (r *rig) there(path string) bool {
-	_, there := r.srv.Node(path)
+	_, there := r.Srv.Node(path)
 	return there
 }
 
@@ -42,10 +43,10 @@ func TestSlowHolderCostsItsOwnNode(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var m suspended
-				c := r.connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
+				c := r.Connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
 				slow := r.hold(c, "/slow")
-				_, err := slow.s.Create(r.ctx, "/waiter", nil, client.Ephemeral())
-				r.check(err)
+				_, err := slow.s.Create(r.Ctx, "/waiter", nil, client.Ephemeral())
+				r.Check(err)
 				time.Sleep(9 * time.Second) // no heartbeat is on its way
 				deadline := m.forward(r, slow, 100*time.Millisecond)
 				var other *held
@@ -61,16 +62,16 @@ func TestSlowHolderCostsItsOwnNode(t *testing.T) {
 					t.Error("the node still blocks every waiter")
 				}
 				time.Sleep(time.Minute)
-				r.check(slow.s.Err())
+				r.Check(slow.s.Err())
 				if !r.there("/waiter") {
 					t.Error("another node of the session went")
 				}
 				if again {
-					r.check(other.Err())
+					r.Check(other.Err())
 				}
-				wantErr(t, slow.Err(), client.ErrLeaseExpired)
+				testrig.WantErr(t, slow.Err(), client.ErrLeaseExpired)
 				slow.Done()
-				r.check(slow.s.Err())
+				r.Check(slow.s.Err())
 			})
 		})
 	}
@@ -82,14 +83,14 @@ func TestPunctualHolderKeepsItsNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var m suspended
-		c := r.connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
+		c := r.Connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
 		h := r.hold(c, "/e")
 		time.Sleep(9 * time.Second)
 		m.forward(r, h, 100*time.Millisecond)
 		h.Done()
 		n := r.beats()
 		time.Sleep(time.Minute)
-		r.check(h.s.Err())
+		r.Check(h.s.Err())
 		if !r.there("/e") {
 			t.Error("the node went")
 		}
@@ -105,13 +106,13 @@ func TestNodeHeldAnewStays(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var m suspended
-		c := r.connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
+		c := r.Connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout))
 		slow := r.hold(c, "/e")
 		time.Sleep(9 * time.Second)
 		m.forward(r, slow, 100*time.Millisecond)
 		anew := r.holdAs(slow.s, "/e")
 		time.Sleep(time.Minute)
-		r.check(anew.Err())
+		r.Check(anew.Err())
 		if !r.there("/e") {
 			t.Error("the node went")
 		}
@@ -124,12 +125,12 @@ func TestSessionIsGivenUpAtTheLastDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var m suspended
-		c := r.connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout), client.WithConnectTimeout(time.Hour))
+		c := r.Connect("a", m.clock(), client.WithSessionTimeout(leaseEndTimeout), client.WithConnectTimeout(time.Hour))
 		first := r.hold(c, "/first")
 		time.Sleep(9 * time.Second)
 		d1 := m.forward(r, first, 500*time.Millisecond)
 		second := r.hold(c, "/second")
-		r.srv.Client("a").Partition()
+		r.Srv.Client("a").Partition()
 		var e *client.LeaseExpiredError
 		if err := r.loss(second); !errors.As(err, &e) {
 			r.Fatalf("lost: %v", err)
@@ -143,8 +144,8 @@ func TestSessionIsGivenUpAtTheLastDeadline(t *testing.T) {
 			t.Errorf("the session was given up before the deadline: %v", context.Cause(second.s.Context()))
 		}
 		time.Sleep(2 * time.Millisecond)
-		wantErr(t, second.s.Err(), client.ErrSessionLost, client.ErrLeaseExpired)
-		r.srv.Client("a").Heal()
+		testrig.WantErr(t, second.s.Err(), client.ErrSessionLost, client.ErrLeaseExpired)
+		r.Srv.Client("a").Heal()
 	})
 }
 
@@ -194,8 +195,8 @@ func TestStuckConnectionDoesNotDelayTheLoss(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var g gate
-				link := r.srv.Client("a")
-				c := r.connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				link := r.Srv.Client("a")
+				c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 					nc, err := link.DialContext(ctx, network, addr)
 					if err != nil {
 						return nil, err
@@ -210,11 +211,11 @@ func TestStuckConnectionDoesNotDelayTheLoss(t *testing.T) {
 				end := h.Deadline().Add(-time.Second) // the margin
 				select {
 				case err := <-h.lost:
-					wantErr(t, err, client.ErrLeaseExpired)
+					testrig.WantErr(t, err, client.ErrLeaseExpired)
 					wantErrText(t, err, "a heartbeat was not answered in time", "no proof")
 				case <-h.s.Context().Done():
 					r.Fatalf("the session was over first: %v", h.s.Err())
-				case <-r.ctx.Done():
+				case <-r.Ctx.Done():
 					r.Fatal("no observer was told")
 				}
 				if late := time.Since(end); late != 0 {
@@ -232,8 +233,8 @@ func TestHeartbeatsGoOnBesideAStuckConnection(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var first gate
 		var dials atomic.Int32
-		link := r.srv.Client("a")
-		c := r.connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		link := r.Srv.Client("a")
+		c := r.Connect("a", client.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			nc, err := link.DialContext(ctx, network, addr)
 			if err != nil || dials.Add(1) > 1 {
 				return nc, err
@@ -262,12 +263,12 @@ func TestSuspensionCountsForYoungHolds(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var m suspended
-				c := r.connect("a", m.clock(), client.WithSessionTimeout(40*time.Second)) // a heartbeat every 5 s
+				c := r.Connect("a", m.clock(), client.WithSessionTimeout(40*time.Second)) // a heartbeat every 5 s
 				h := r.hold(c, "/e")
 				time.Sleep(age)
 				m.slept.Store(int64(time.Hour))
 				woke := time.Now()
-				wantErr(t, r.loss(h), client.ErrLeaseExpired)
+				testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 				if took := time.Since(woke); took > time.Second {
 					t.Errorf("told %v after waking up", took)
 				}
@@ -281,21 +282,21 @@ func TestYoungHoldStartsNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var readings atomic.Int32
-		c := r.connect("a", client.WithClock(time.Now, func() time.Duration {
+		c := r.Connect("a", client.WithClock(time.Now, func() time.Duration {
 			readings.Add(1)
 			return 0
 		}))
-		s := r.session(c)
-		_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
-		r.check(err)
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/e", nil, client.Ephemeral())
+		r.Check(err)
 		time.Sleep(10 * time.Millisecond) // the client has asked the server what it is
 		synctest.Wait()
-		before := len(clientStacks(r.T))
+		before := len(testrig.Goroutines(r.T, ourFrames))
 		h := r.holdAs(s, "/e")
 		readings.Store(0)
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
-		if now := len(clientStacks(r.T)); now != before {
+		if now := len(testrig.Goroutines(r.T, ourFrames)); now != before {
 			t.Errorf("%d goroutines more", now-before)
 		}
 		h.Done()
@@ -311,16 +312,16 @@ func TestYoungHoldStartsNothing(t *testing.T) {
 func TestReconnectionProvesAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		h := r.hold(c, "/e")
-		link := r.srv.Client("a")
-		const firstBeat = sessionTimeout / 6
+		link := r.Srv.Client("a")
+		const firstBeat = testrig.SessionTimeout / 6
 		time.Sleep(firstBeat - 100*time.Millisecond)
 		link.Refuse()
 		link.Cut()
 		time.Sleep(200 * time.Millisecond)
 		link.Accept()
-		r.session(c)
+		r.Session(c)
 		<-h.Jeopardy() // until the next proof
 		time.Sleep(50 * time.Millisecond)
 		select {
@@ -328,6 +329,6 @@ func TestReconnectionProvesAtOnce(t *testing.T) {
 			t.Error("nothing was proved")
 		default:
 		}
-		r.check(h.Err())
+		r.Check(h.Err())
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -57,7 +58,7 @@ func TestLongestPeriodKeepsTheHold(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				p := client.LeasePolicy{HeartbeatPeriod: time.Hour}
-				c := r.connect("a", client.WithSessionTimeout(timeout), client.WithLeasePolicy(p))
+				c := r.Connect("a", client.WithSessionTimeout(timeout), client.WithLeasePolicy(p))
 				h := r.hold(c, "/e")
 				period, margin := p.Period(timeout), margin(p, timeout)
 				time.Sleep(timeout)
@@ -92,12 +93,12 @@ func TestLongestPeriodInSilence(t *testing.T) {
 			bubble(t, func(r *rig) {
 				const timeout = 15 * time.Second
 				p := client.LeasePolicy{HeartbeatPeriod: time.Hour}
-				c := r.connect("a", client.WithSessionTimeout(timeout), client.WithLeasePolicy(p))
+				c := r.Connect("a", client.WithSessionTimeout(timeout), client.WithLeasePolicy(p))
 				h := r.hold(c, "/e")
 				time.Sleep(time.Minute + after)
-				r.srv.Client("a").Partition()
+				r.Srv.Client("a").Partition()
 				silent := time.Now()
-				wantErr(t, r.loss(h), client.ErrLeaseExpired)
+				testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 				told := time.Now()
 				if early := time.Until(h.Deadline()); early < margin(p, timeout)-time.Millisecond {
 					t.Errorf("told %v before the deadline", early)
@@ -106,15 +107,15 @@ func TestLongestPeriodInSilence(t *testing.T) {
 				if survived := told.Sub(silent); survived < period-50*time.Millisecond {
 					t.Errorf("survived %v, less than a period of %v", survived, period)
 				}
-				if _, there := r.srv.Node("/e"); !there {
+				if _, there := r.Srv.Node("/e"); !there {
 					t.Error("the node went before the holder was told")
 				}
 				time.Sleep(time.Until(h.Deadline()))
-				if _, there := r.srv.Node("/e"); !there {
+				if _, there := r.Srv.Node("/e"); !there {
 					t.Error("the node went before the deadline")
 				}
 				h.Done()
-				r.srv.Client("a").Heal()
+				r.Srv.Client("a").Heal()
 			})
 		})
 	}
@@ -130,19 +131,19 @@ func TestOnlyWritesSpareHeartbeats(t *testing.T) {
 		act    func(r *rig, c *client.Client) error
 	}{
 		{"get", false, func(r *rig, c *client.Client) error {
-			_, _, err := c.Get(r.ctx, "/e")
+			_, _, err := c.Get(r.Ctx, "/e")
 			return err
 		}},
-		{"sync", false, func(r *rig, c *client.Client) error { return c.Sync(r.ctx, "/e") }},
+		{"sync", false, func(r *rig, c *client.Client) error { return c.Sync(r.Ctx, "/e") }},
 		{"set", true, func(r *rig, c *client.Client) error {
-			_, err := c.Set(r.ctx, "/e", nil, client.AnyVersion)
+			_, err := c.Set(r.Ctx, "/e", nil, client.AnyVersion)
 			return err
 		}},
 		{"create and delete", true, func(r *rig, c *client.Client) error {
-			if _, err := c.Create(r.ctx, "/other", nil, client.Ephemeral()); err != nil {
+			if _, err := c.Create(r.Ctx, "/other", nil, client.Ephemeral()); err != nil {
 				return err
 			}
-			return c.Delete(r.ctx, "/other", client.AnyVersion)
+			return c.Delete(r.Ctx, "/other", client.AnyVersion)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,13 +151,13 @@ func TestOnlyWritesSpareHeartbeats(t *testing.T) {
 			bubble(t, func(r *rig) {
 				const timeout, periods = 12 * time.Second, 20
 				period := client.LeasePolicy{}.Period(timeout)
-				c := r.connect("a", client.WithSessionTimeout(timeout))
+				c := r.Connect("a", client.WithSessionTimeout(timeout))
 				h := r.hold(c, "/e")
 				synctest.Wait()
 				n := r.beats()
 				for range 5 * periods {
 					time.Sleep(period / 5)
-					r.check(tt.act(r, c))
+					r.Check(tt.act(r, c))
 				}
 				least, most := int32(periods-2), int32(periods+1)
 				if tt.spares {

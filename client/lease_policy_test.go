@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // exact is the policy without allowance for clocks, to compare with tables.
@@ -83,11 +84,11 @@ func TestUnsafeTimeoutIsRefused(t *testing.T) {
 		{client.LeasePolicy{SafetyMargin: time.Hour}, "no timeout would do: lower LeasePolicy.SafetyMargin"},
 	} {
 		bubble(t, func(r *rig) {
-			_, err := r.open("zk:2181", "a", client.WithLeasePolicy(tt.policy))
-			wantErr(r.T, err, client.ErrUnsafeTimeout)
+			_, err := r.Open("zk:2181", "a", client.WithLeasePolicy(tt.policy))
+			testrig.WantErr(r.T, err, client.ErrUnsafeTimeout)
 			wantErrText(r.T, err, tt.says, "client: client:")
 			time.Sleep(time.Second)
-			if n := len(r.srv.Sessions()); n != 0 {
+			if n := len(r.Srv.Sessions()); n != 0 {
 				r.Errorf("%d sessions left", n)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -17,30 +18,30 @@ func TestLeaseRunsFromTheSendTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		time.Sleep(time.Second)
 		const slow = 2 * time.Second
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Times: 1}, slow)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Times: 1}, slow)
 		sent := time.Now()
-		_, _, err := s.Get(r.ctx, "/a")
-		r.check(err)
+		_, _, err := s.Get(r.Ctx, "/a")
+		r.Check(err)
 		if took := time.Since(sent); took < slow {
 			r.Fatalf("the answer took %v", took)
 		}
-		r.srv.Freeze()
-		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		r.Srv.Freeze()
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Second)
 		defer cancel()
 		_, _, _ = s.Get(ctx, "/a") // sent, never answered: no evidence
 		<-s.Context().Done()
-		if got := time.Since(sent); got != sessionTimeout {
-			t.Errorf("lost %v after the send time of the last answered request, want %v", got, sessionTimeout)
+		if got := time.Since(sent); got != testrig.SessionTimeout {
+			t.Errorf("lost %v after the send time of the last answered request, want %v", got, testrig.SessionTimeout)
 		}
-		wantErr(t, s.Err(), client.ErrSessionLost)
+		testrig.WantErr(t, s.Err(), client.ErrSessionLost)
 		if c.State() == client.Connected {
 			t.Error("state Connected")
 		}
-		r.srv.Thaw()
+		r.Srv.Thaw()
 	})
 }
 
@@ -56,12 +57,12 @@ func TestLeaseInSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a", client.WithConnectTimeout(time.Hour))
-				s := r.session(c)
-				_, err := c.Create(r.ctx, "/e", nil, client.Ephemeral())
-				r.check(err)
+				c := r.Connect("a", client.WithConnectTimeout(time.Hour))
+				s := r.Session(c)
+				_, err := c.Create(r.Ctx, "/e", nil, client.Ephemeral())
+				r.Check(err)
 				time.Sleep(17 * time.Second)
-				link := r.srv.Client("a")
+				link := r.Srv.Client("a")
 				began := time.Now()
 				silence(link)
 				if name == "replies" {
@@ -69,16 +70,16 @@ func TestLeaseInSilence(t *testing.T) {
 					link.Refuse()
 				}
 				<-s.Context().Done()
-				if took := time.Since(began); took > sessionTimeout || took < sessionTimeout/2 {
+				if took := time.Since(began); took > testrig.SessionTimeout || took < testrig.SessionTimeout/2 {
 					t.Errorf("lost after %v", took)
 				}
-				if _, there := r.srv.Node("/e"); !there {
+				if _, there := r.Srv.Node("/e"); !there {
 					t.Error("the node went before the owner was told")
 				}
 				link.Heal()
 				link.Thaw()
 				link.Accept()
-				next := r.session(c)
+				next := r.Session(c)
 				synctest.Wait()
 				if next.ID() == s.ID() {
 					t.Error("a lost session came back")
@@ -94,7 +95,7 @@ func TestLeaseInSilence(t *testing.T) {
 func (r *rig) oldSessionGone(c *client.Client, old *client.Session) {
 	r.Helper()
 	time.Sleep(time.Second / 2)
-	for _, s := range r.srv.Sessions() {
+	for _, s := range r.Srv.Sessions() {
 		if s.ID == old.ID() {
 			r.Errorf("the lost session is still on the server: %+v", s)
 		}
@@ -109,25 +110,25 @@ func (r *rig) oldSessionGone(c *client.Client, old *client.Session) {
 func TestLostSessionIsClosedOnTheServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		_, err := c.Create(r.ctx, "/e", nil, client.Ephemeral())
-		r.check(err)
+		c := r.Connect("a")
+		s := r.Session(c)
+		_, err := c.Create(r.Ctx, "/e", nil, client.Ephemeral())
+		r.Check(err)
 		time.Sleep(time.Second)
 		// Requests keep arriving, so the server would keep the session.
-		r.srv.Client("a").PartitionReplies()
+		r.Srv.Client("a").PartitionReplies()
 		<-s.Context().Done()
-		if n := len(r.srv.Sessions()); n != 1 || r.srv.ExpiredCount() != 0 {
-			r.Fatalf("%d sessions on the server, %d expired: nothing to show", n, r.srv.ExpiredCount())
+		if n := len(r.Srv.Sessions()); n != 1 || r.Srv.ExpiredCount() != 0 {
+			r.Fatalf("%d sessions on the server, %d expired: nothing to show", n, r.Srv.ExpiredCount())
 		}
-		r.srv.Client("a").Heal()
-		_, err = c.Session(r.ctx)
-		r.check(err)
+		r.Srv.Client("a").Heal()
+		_, err = c.Session(r.Ctx)
+		r.Check(err)
 		r.oldSessionGone(c, s)
-		if r.srv.ExpiredCount() != 0 {
+		if r.Srv.ExpiredCount() != 0 {
 			t.Error("it expired by itself")
 		}
-		if _, there := r.srv.Node("/e"); there {
+		if _, there := r.Srv.Node("/e"); there {
 			t.Error("its node is still there")
 		}
 	})
@@ -137,10 +138,10 @@ func TestLostSessionIsClosedOnTheServer(t *testing.T) {
 func TestIdleSessionLives(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		time.Sleep(10 * time.Minute)
-		if s.Err() != nil || r.session(c).ID() != s.ID() {
+		if s.Err() != nil || r.Session(c).ID() != s.ID() {
 			t.Errorf("idle: %v", s.Err())
 		}
 	})
@@ -152,10 +153,10 @@ func TestLeaseWithAHangingLogger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		h := hangingHandler{hang: make(chan struct{})}
-		c := r.connect("a", client.WithLogger(slog.New(h)))
-		s := r.session(c)
-		r.srv.Client("a").Freeze()
-		time.Sleep(sessionTimeout + time.Second)
+		c := r.Connect("a", client.WithLogger(slog.New(h)))
+		s := r.Session(c)
+		r.Srv.Client("a").Freeze()
+		time.Sleep(testrig.SessionTimeout + time.Second)
 		synctest.Wait()
 		if s.Err() == nil {
 			t.Error("Err is nil after the lease")
@@ -164,7 +165,7 @@ func TestLeaseWithAHangingLogger(t *testing.T) {
 			t.Error("the context lives on after the lease")
 		}
 		close(h.hang)
-		r.srv.Client("a").Thaw()
+		r.Srv.Client("a").Thaw()
 	})
 }
 

@@ -8,33 +8,34 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 func TestMulti(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "x")
 		r.create("/old", "")
-		before := r.srv.Zxid()
-		res, err := c.Multi(r.ctx,
+		before := r.Srv.Zxid()
+		res, err := c.Multi(r.Ctx,
 			client.CheckOp("/a", 0),
 			client.CreateOp("/a/s-", []byte("1"), client.Sequential(), client.Ephemeral()),
 			client.SetOp("/a", []byte("y"), 0),
 			client.DeleteOp("/old", client.AnyVersion),
 			client.CreateOp("/p", nil, client.ACL(zk.WorldACL(zk.PermRead)...)))
-		r.check(err)
+		r.Check(err)
 		if len(res) != 5 || res[1].Path != "/a/s-0000000000" || res[2].Stat.Version != 1 || res[4].Path != "/p" {
 			r.Errorf("Multi = %+v", res)
 		}
-		if n, _ := r.srv.Node("/a/s-0000000000"); n.Stat.EphemeralOwner != r.session(c).ID() || string(n.Data) != "1" {
+		if n, _ := r.Srv.Node("/a/s-0000000000"); n.Stat.EphemeralOwner != r.Session(c).ID() || string(n.Data) != "1" {
 			r.Errorf("created %+v", n)
 		}
-		if got := r.srv.Zxid(); got != before+1 {
+		if got := r.Srv.Zxid(); got != before+1 {
 			r.Errorf("%d transactions", got-before)
 		}
-		if res, err := c.Multi(r.ctx); err != nil || len(res) != 0 {
+		if res, err := c.Multi(r.Ctx); err != nil || len(res) != 0 {
 			r.Errorf("an empty transaction: %v, %v", res, err)
 		}
 	})
@@ -45,7 +46,7 @@ func TestMulti(t *testing.T) {
 func TestMultiRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		r.create("/ns/a/b", "x")
 		good := []client.Op{client.CheckOp("/a", 0), client.SetOp("/a/b", []byte("changed"), 0), client.CreateOp("/new", nil)}
 		for _, tt := range []struct {
@@ -61,21 +62,21 @@ func TestMultiRefused(t *testing.T) {
 			{"check", "/a", client.CheckOp("/a", 3), zk.ErrBadVersion},
 		} {
 			for at := range len(good) + 1 {
-				before := r.srv.Dump()
+				before := r.Srv.Dump()
 				parts := append(append(append([]client.Op{}, good[:at]...), tt.part), good[at:]...)
-				res, err := c.Multi(r.ctx, parts...)
+				res, err := c.Multi(r.Ctx, parts...)
 				var multi *client.MultiError
 				if !errors.As(err, &multi) || multi.Index != at || multi.Op != tt.op || multi.Path != tt.path || res != nil {
 					r.Errorf("%s %s at %d: %v, %+v", tt.op, tt.path, at, res, err)
 				}
-				wantErr(t, err, tt.want)
+				testrig.WantErr(t, err, tt.want)
 				wantOutcome(t, err, client.OutcomeRefused)
 				const remedy = "the parent: make it first, a transaction makes none"
 				if noParent := tt.path == "/x/y"; strings.Contains(err.Error(), remedy) != noParent {
 					r.Errorf("%s %s: %v", tt.op, tt.path, err)
 				}
-				if n, _ := r.srv.Node("/ns/a/b"); string(n.Data) != "x" {
-					r.Fatalf("something was applied:\n%s\nbefore:\n%s", r.srv.Dump(), before)
+				if n, _ := r.Srv.Node("/ns/a/b"); string(n.Data) != "x" {
+					r.Fatalf("something was applied:\n%s\nbefore:\n%s", r.Srv.Dump(), before)
 				}
 			}
 		}
@@ -85,7 +86,7 @@ func TestMultiRefused(t *testing.T) {
 func TestMultiInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for name, parts := range map[string][]client.Op{
 			"container": {client.CheckOp("/", 0), client.CreateOp("/a", nil, client.Container())},
 			"TTL":       {client.CreateOp("/a", nil, client.TTL(1e9))},
@@ -94,13 +95,13 @@ func TestMultiInvalid(t *testing.T) {
 			"empty Op":  {client.CheckOp("/", 0), {}},
 			"path":      {client.CheckOp("/", 0), client.SetOp("a", nil, 0)},
 		} {
-			_, err := c.Multi(r.ctx, parts...)
+			_, err := c.Multi(r.Ctx, parts...)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 			if err == nil {
 				r.Errorf("%s: no error", name)
 			}
 		}
-		if n := r.srv.Count(zktest.OpMulti); n != 0 {
+		if n := r.Srv.Count(zktest.OpMulti); n != 0 {
 			r.Errorf("%d were sent", n)
 		}
 	})
@@ -112,10 +113,10 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const limit = 10_000
-		c := r.connect("a", client.WithMaxRequest(limit))
+		c := r.Connect("a", client.WithMaxRequest(limit))
 		r.create("/a", "")
-		s := r.session(c)
-		states := len(r.srv.Log())
+		s := r.Session(c)
+		states := len(r.Srv.Log())
 		var acl []zk.ACL
 		long := "/" + strings.Repeat("x", limit)
 		for _, size := range []int{limit, limit + 2000, 10 * limit, client.DefaultMaxRequest} {
@@ -125,22 +126,22 @@ func TestTooLarge(t *testing.T) {
 				acl = append(acl, zk.ACL{Perms: 1, Scheme: "ip", ID: "10.0.0.1"})
 			}
 			for name, run := range map[string]func() error{
-				"create":    func() error { _, err := c.Create(r.ctx, "/b", big); return err },
-				"protected": func() error { _, err := c.Create(r.ctx, "/b", big, client.Protected()); return err },
+				"create":    func() error { _, err := c.Create(r.Ctx, "/b", big); return err },
+				"protected": func() error { _, err := c.Create(r.Ctx, "/b", big, client.Protected()); return err },
 				"list": func() error {
-					_, err := inner.CreateAndList(r.ctx, s, newNode{Dir: "/a", Prefix: "b", Data: big})
+					_, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: "/a", Prefix: "b", Data: big})
 					return err
 				},
-				"create ACL":    func() error { _, err := c.Create(r.ctx, "/b", nil, client.ACL(acl...)); return err },
-				"set":           func() error { _, err := c.Set(r.ctx, "/a", big, client.AnyVersion); return err },
-				"setACL":        func() error { _, err := c.SetACL(r.ctx, "/a", acl, client.AnyVersion); return err },
-				"multi":         func() error { _, err := c.Multi(r.ctx, client.SetOp("/a", big, -1)); return err },
-				"get path":      func() error { _, _, err := c.Get(r.within(sessionTimeout), long); return err },
-				"getW path":     func() error { _, _, _, err := c.GetW(r.within(sessionTimeout), long); return err },
-				"children path": func() error { _, _, err := c.Children(r.within(sessionTimeout), long); return err },
-				"delete path":   func() error { return c.Delete(r.within(sessionTimeout), long, -1) },
-				"sync path":     func() error { return c.Sync(r.within(sessionTimeout), long) },
-				"getACL path":   func() error { _, _, err := c.GetACL(r.within(sessionTimeout), long); return err },
+				"create ACL":    func() error { _, err := c.Create(r.Ctx, "/b", nil, client.ACL(acl...)); return err },
+				"set":           func() error { _, err := c.Set(r.Ctx, "/a", big, client.AnyVersion); return err },
+				"setACL":        func() error { _, err := c.SetACL(r.Ctx, "/a", acl, client.AnyVersion); return err },
+				"multi":         func() error { _, err := c.Multi(r.Ctx, client.SetOp("/a", big, -1)); return err },
+				"get path":      func() error { _, _, err := c.Get(r.Within(testrig.SessionTimeout), long); return err },
+				"getW path":     func() error { _, _, _, err := c.GetW(r.Within(testrig.SessionTimeout), long); return err },
+				"children path": func() error { _, _, err := c.Children(r.Within(testrig.SessionTimeout), long); return err },
+				"delete path":   func() error { return c.Delete(r.Within(testrig.SessionTimeout), long, -1) },
+				"sync path":     func() error { return c.Sync(r.Within(testrig.SessionTimeout), long) },
+				"getACL path":   func() error { _, _, err := c.GetACL(r.Within(testrig.SessionTimeout), long); return err },
 			} {
 				err := run()
 				if !errors.Is(err, client.ErrTooLarge) || !neverSent(err) {
@@ -153,12 +154,12 @@ func TestTooLarge(t *testing.T) {
 			}
 		}
 		connects := 0
-		for _, req := range r.srv.Log()[states:] {
+		for _, req := range r.Srv.Log()[states:] {
 			if req.Op == zktest.OpConnect {
 				connects++
 			}
 		}
-		if connects != 0 || s.Err() != nil || r.session(c).ID() != s.ID() {
+		if connects != 0 || s.Err() != nil || r.Session(c).ID() != s.ID() {
 			r.Errorf("reconnected %d times, session %v", connects, s.Err())
 		}
 	})
@@ -168,13 +169,13 @@ func TestTooLarge(t *testing.T) {
 func TestLargestThatFits(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		data := make([]byte, client.DefaultMaxRequest-300)
-		_, err := c.Create(r.ctx, "/big", data)
-		r.check(err)
-		_, err = c.Set(r.ctx, "/big", data, 0)
-		r.check(err)
-		got, _, err := c.Get(r.ctx, "/big")
+		_, err := c.Create(r.Ctx, "/big", data)
+		r.Check(err)
+		_, err = c.Set(r.Ctx, "/big", data, 0)
+		r.Check(err)
+		got, _, err := c.Get(r.Ctx, "/big")
 		if err != nil || len(got) != len(data) {
 			r.Errorf("Get = %d bytes, %v", len(got), err)
 		}
@@ -186,36 +187,36 @@ func TestLargestThatFits(t *testing.T) {
 func TestMultiAcrossNamespaces(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		root := r.connect("a")
+		root := r.Connect("a")
 		r.create("/one/a", "")
 		r.create("/two/a", "")
 		one, err := root.Namespace("one")
-		r.check(err)
+		r.Check(err)
 		two, err := root.Namespace("two")
-		r.check(err)
-		s := r.session(one)
-		results, err := s.Multi(r.ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(two), client.CheckOp("/two/b", 0).In(root))
-		r.check(err)
+		r.Check(err)
+		s := r.Session(one)
+		results, err := s.Multi(r.Ctx, client.CreateOp("/b", nil), client.CreateOp("/b", nil).In(two), client.CheckOp("/two/b", 0).In(root))
+		r.Check(err)
 		if results[0].Path != "/b" || results[1].Path != "/b" {
 			t.Errorf("results %+v", results)
 		}
 		for _, path := range []string{"/one/b", "/two/b"} {
-			if _, there := r.srv.Node(path); !there {
+			if _, there := r.Srv.Node(path); !there {
 				t.Errorf("no %s", path)
 			}
 		}
 		for name, op := range map[string]client.Op{
-			"another session": client.CreateOp("/c", nil).In(r.connect("b")),
+			"another session": client.CreateOp("/c", nil).In(r.Connect("b")),
 			"no client":       client.CreateOp("/c", nil).In(nil),
 		} {
-			_, err := s.Multi(r.ctx, client.CreateOp("/d", nil), op)
-			wantErr(t, err, zk.ErrInvalidFlags)
+			_, err := s.Multi(r.Ctx, client.CreateOp("/d", nil), op)
+			testrig.WantErr(t, err, zk.ErrInvalidFlags)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 			if err == nil || !strings.Contains(err.Error(), "create /c") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, there := r.srv.Node("/one/d"); there {
+		if _, there := r.Srv.Node("/one/d"); there {
 			t.Error("a part was applied")
 		}
 	})

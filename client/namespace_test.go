@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -29,8 +30,8 @@ func TestNamespaces(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				r.create("/app/prod", "")
-				c, err := r.open(tt.connect, "a", tt.options...)
-				r.check(err)
+				c, err := r.Open(tt.connect, "a", tt.options...)
+				r.Check(err)
 				if tt.more != "" {
 					if c, err = c.Namespace(tt.more); err != nil {
 						r.Fatal(err)
@@ -43,43 +44,43 @@ func TestNamespaces(t *testing.T) {
 }
 
 func mapsEveryPath(r *rig, c *client.Client, prefix string) {
-	t, ctx := r.T, r.ctx
+	t, ctx := r.T, r.Ctx
 	want := func(what, got, want string) {
 		t.Helper()
 		if got != want {
 			t.Errorf("%s = %q, want %q", what, got, want)
 		}
-		if _, ok := r.srv.Node(prefix + want); !ok {
+		if _, ok := r.Srv.Node(prefix + want); !ok {
 			t.Errorf("%s: no node %s on the server", what, prefix+want)
 		}
 	}
 	path, err := c.Create(ctx, "/d/a", []byte("x"), client.WithParents())
-	r.check(err)
+	r.Check(err)
 	want("Create", path, "/d/a")
 	path, err = c.Create(ctx, "/d/s-", nil, client.Sequential())
-	r.check(err)
+	r.Check(err)
 	want("sequential", path, "/d/s-0000000001")
 	path, err = c.Create(ctx, "/d/p-", nil, client.Protected())
-	r.check(err)
+	r.Check(err)
 	want("protected", path, path)
 	path, err = c.Create(ctx, "/d/c", nil, client.Container())
-	r.check(err)
+	r.Check(err)
 	want("container", path, "/d/c")
-	s := r.session(c)
+	s := r.Session(c)
 	e, err := inner.CreateAndList(ctx, s, newNode{Dir: "/d/q", Prefix: "q-"})
-	r.check(err)
+	r.Check(err)
 	want("CreateAndList", e.Path, e.Path)
 	results, err := c.Multi(ctx, client.CreateOp("/d/m", nil), client.CheckOp("/d/a", 0),
 		client.CreateOp("/d/m/s-", nil, client.Sequential()), client.SetOp("/d/a", []byte("y"), 0), client.DeleteOp("/d/c", 0))
-	r.check(err)
+	r.Check(err)
 	want("Multi 0", results[0].Path, "/d/m")
 	want("Multi 2", results[2].Path, "/d/m/s-0000000000")
 	if results[3].Stat == nil || results[3].Stat.Version != 1 || results[1].Path != "" || results[4].Path != "" {
 		t.Errorf("Multi = %+v", results)
 	}
 	_, _, w, err := c.GetW(ctx, "/d/a")
-	r.check(err)
-	r.check(r.srv.SetData(prefix+"/d/a", []byte("z")))
+	r.Check(err)
+	r.Check(r.Srv.SetData(prefix+"/d/a", []byte("z")))
 	r.await("the watch", w.Done())
 	for _, op := range []func() error{
 		func() error { _, err := c.Set(ctx, "/d/a", nil, client.AnyVersion); return err },
@@ -88,9 +89,9 @@ func mapsEveryPath(r *rig, c *client.Client, prefix string) {
 		func() error { return c.Sync(ctx, "/d/a") },
 		func() error { return c.Delete(ctx, "/d/a", client.AnyVersion) },
 	} {
-		r.check(op())
+		r.Check(op())
 	}
-	if _, there := r.srv.Node(prefix + "/d/a"); there {
+	if _, there := r.Srv.Node(prefix + "/d/a"); there {
 		t.Error("Delete deleted something else")
 	}
 	names, _, err := c.Children(ctx, "/")
@@ -104,7 +105,7 @@ func mapsEveryPath(r *rig, c *client.Client, prefix string) {
 	if err != nil || full != prefix+"/d" {
 		t.Errorf("ServerPath = %q, %v", full, err)
 	}
-	for _, req := range r.srv.Log() {
+	for _, req := range r.Srv.Log() {
 		for _, p := range append(req.Paths, req.Path) {
 			if req.Client == "a" && p != "" && len(p) < len(prefix) && req.Op != zktest.OpExists && req.Op != zktest.OpCreateContainer {
 				t.Errorf("outside of %s: %v", prefix, req)
@@ -116,10 +117,10 @@ func mapsEveryPath(r *rig, c *client.Client, prefix string) {
 func TestNamespaceSharesTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
+		c := r.Connect("a", client.WithNamespace("ns"))
 		sub, err := c.Namespace("sub")
-		r.check(err)
-		if r.session(sub).ID() != r.session(c).ID() || inner.Root(sub) != inner.Root(c) || inner.Root(c) == c {
+		r.Check(err)
+		if r.Session(sub).ID() != r.Session(c).ID() || inner.Root(sub) != inner.Root(c) || inner.Root(c) == c {
 			t.Error("not the same session, or another root")
 		}
 		if full, err := inner.ServerPath(inner.Root(c), "/a"); err != nil || full != "/a" {
@@ -130,9 +131,9 @@ func TestNamespaceSharesTheSession(t *testing.T) {
 				t.Errorf("Namespace(%q) = %v, %v", name, got, err)
 			}
 		}
-		r.check(sub.CloseContext(r.ctx))
-		_, _, err = c.Get(r.ctx, "/")
-		wantErr(t, err, client.ErrClosed)
+		r.Check(sub.CloseContext(r.Ctx))
+		_, _, err = c.Get(r.Ctx, "/")
+		testrig.WantErr(t, err, client.ErrClosed)
 	})
 }
 
@@ -140,16 +141,16 @@ func TestNamespaceSharesTheSession(t *testing.T) {
 func TestNamespaceErrors(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("hidden"))
-		_, err := c.Create(r.ctx, "/a/b", nil)
+		c := r.Connect("a", client.WithNamespace("hidden"))
+		_, err := c.Create(r.Ctx, "/a/b", nil)
 		wantErrText(t, err, "/a/b", "hidden")
-		_, err = c.Multi(r.ctx, client.DeleteOp("/x", 0))
+		_, err = c.Multi(r.Ctx, client.DeleteOp("/x", 0))
 		wantErrText(t, err, "/x", "hidden")
 		r.create("/hidden/locked", "")
-		_, err = inner.Root(c).SetACL(r.ctx, "/hidden/locked", zk.WorldACL(zk.PermRead), 0)
-		r.check(err)
-		_, err = c.Create(r.ctx, "/locked/dir/node", nil, client.WithParents())
-		wantErr(t, err, zk.ErrNoAuth)
+		_, err = inner.Root(c).SetACL(r.Ctx, "/hidden/locked", zk.WorldACL(zk.PermRead), 0)
+		r.Check(err)
+		_, err = c.Create(r.Ctx, "/locked/dir/node", nil, client.WithParents())
+		testrig.WantErr(t, err, zk.ErrNoAuth)
 		wantErrText(t, err, "/locked/dir", "hidden")
 	})
 }
@@ -159,20 +160,20 @@ func TestNamespaceErrors(t *testing.T) {
 func TestNamespaceOnFirstUse(t *testing.T) {
 	t.Parallel()
 	for name, create := range map[string]func(*rig, *client.Client) error{
-		"Create": func(r *rig, c *client.Client) error { return second(c.Create(r.ctx, "/config", nil)) },
+		"Create": func(r *rig, c *client.Client) error { return second(c.Create(r.Ctx, "/config", nil)) },
 		"CreateStat": func(r *rig, c *client.Client) error {
-			_, _, err := c.CreateStat(r.ctx, "/config", nil)
+			_, _, err := c.CreateStat(r.Ctx, "/config", nil)
 			return err
 		},
-		"CreateOrSet": func(r *rig, c *client.Client) error { return second(c.CreateOrSet(r.ctx, "/config", nil)) },
+		"CreateOrSet": func(r *rig, c *client.Client) error { return second(c.CreateOrSet(r.Ctx, "/config", nil)) },
 		"Session": func(r *rig, c *client.Client) error {
-			return second(r.session(c).Create(r.ctx, "/config", nil, client.Ephemeral()))
+			return second(r.Session(c).Create(r.Ctx, "/config", nil, client.Ephemeral()))
 		},
 		"Multi": func(r *rig, c *client.Client) error {
-			return second(c.Multi(r.ctx, client.CreateOp("/config", nil), client.CreateOp("/config/a", nil), client.DeleteOp("/config/a", 0)))
+			return second(c.Multi(r.Ctx, client.CreateOp("/config", nil), client.CreateOp("/config/a", nil), client.DeleteOp("/config/a", 0)))
 		},
 		"Multi of another": func(r *rig, c *client.Client) error {
-			return second(inner.Root(c).Multi(r.ctx, client.CheckOp("/prod", client.AnyVersion), client.CreateOp("/config", nil).In(c)))
+			return second(inner.Root(c).Multi(r.Ctx, client.CheckOp("/prod", client.AnyVersion), client.CreateOp("/config", nil).In(c)))
 		},
 	} {
 		for _, namespace := range []string{"ns", "n/s"} {
@@ -180,23 +181,23 @@ func TestNamespaceOnFirstUse(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
 					r.create("/app/prod", "")
-					c, err := r.open("zk/app", "a", client.WithNamespace(namespace))
-					r.check(err)
+					c, err := r.Open("zk/app", "a", client.WithNamespace(namespace))
+					r.Check(err)
 					for _, err := range []error{
-						second(c.Create(r.ctx, "/no/such", nil)), second(c.CreateOrSet(r.ctx, "/no/such", nil)),
-						second(c.Multi(r.ctx, client.CreateOp("/no/such", nil))), second(c.Set(r.ctx, "/config", nil, client.AnyVersion)),
+						second(c.Create(r.Ctx, "/no/such", nil)), second(c.CreateOrSet(r.Ctx, "/no/such", nil)),
+						second(c.Multi(r.Ctx, client.CreateOp("/no/such", nil))), second(c.Set(r.Ctx, "/config", nil, client.AnyVersion)),
 					} {
-						wantErr(t, err, client.ErrNoNode)
+						testrig.WantErr(t, err, client.ErrNoNode)
 					}
 					r.wantNode("/app/"+namespace, false) // it would not have helped
 					for range 2 {
-						r.check(create(r, c))
-						n, there := r.srv.Node("/app/" + namespace)
+						r.Check(create(r, c))
+						n, there := r.Srv.Node("/app/" + namespace)
 						if !there || !n.Container {
 							t.Errorf("the namespace: %+v, %v", n, there)
 						}
 						r.wantNode("/app/"+namespace+"/config", true)
-						r.check(inner.Root(c).DeleteAll(r.ctx, "/"+namespace))
+						r.Check(inner.Root(c).DeleteAll(r.Ctx, "/"+namespace))
 					}
 				})
 			})
@@ -208,18 +209,18 @@ func TestNamespaceOnFirstUse(t *testing.T) {
 func TestNamespaceRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithNamespace("ns"))
-		r.srv.Fail(zktest.Match{Op: zktest.OpCreateContainer, Times: 2}, zktest.CodeNoAuth)
+		c := r.Connect("a", client.WithNamespace("ns"))
+		r.Srv.Fail(zktest.Match{Op: zktest.OpCreateContainer, Times: 2}, zktest.CodeNoAuth)
 		for _, err := range []error{
-			second(c.Create(r.ctx, "/config", nil)), second(c.Multi(r.ctx, client.CreateOp("/config", nil))),
+			second(c.Create(r.Ctx, "/config", nil)), second(c.Multi(r.Ctx, client.CreateOp("/config", nil))),
 		} {
-			wantErr(t, err, zk.ErrNoAuth)
+			testrig.WantErr(t, err, zk.ErrNoAuth)
 			wantOutcome(t, err, client.OutcomeRefused)
 			wantErrText(t, err, "make the namespace:", "make it first")
 		}
-		_, err := c.Create(r.ctx, "/config", nil, client.WithPersistentParents())
-		r.check(err)
-		if n, there := r.srv.Node("/ns"); !there || n.Container {
+		_, err := c.Create(r.Ctx, "/config", nil, client.WithPersistentParents())
+		r.Check(err)
+		if n, there := r.Srv.Node("/ns"); !there || n.Container {
 			t.Errorf("the namespace: %+v, %v", n, there)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -44,7 +45,7 @@ func TestHeartbeatHook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var told notices[client.HeartbeatInfo]
-		c := r.connect("a", client.WithObserver(client.Observer{Heartbeat: told.add}))
+		c := r.Connect("a", client.WithObserver(client.Observer{Heartbeat: told.add}))
 		time.Sleep(time.Minute)
 		if got := told.take(); len(got) != 0 {
 			t.Errorf("%d heartbeats while nothing was held", len(got))
@@ -53,22 +54,22 @@ func TestHeartbeatHook(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		got := told.take()
 		if len(got) < 4 {
-			t.Fatalf("%d heartbeats in 10 s of a session of %v", len(got), sessionTimeout)
+			t.Fatalf("%d heartbeats in 10 s of a session of %v", len(got), testrig.SessionTimeout)
 		}
 		for _, b := range got {
 			if b.Session != h.s.ID() || b.Nodes != 1 || b.Err != nil || b.Begun.Before(h.at) ||
-				b.Duration <= 0 || b.Duration > 10*time.Millisecond || b.Left < sessionTimeout/2 || b.Left > b.Full || b.Full > sessionTimeout {
+				b.Duration <= 0 || b.Duration > 10*time.Millisecond || b.Left < testrig.SessionTimeout/2 || b.Left > b.Full || b.Full > testrig.SessionTimeout {
 				t.Errorf("heartbeat: %+v", b)
 			}
 		}
-		r.srv.Partition()
+		r.Srv.Partition()
 		why := r.loss(h)
-		wantErr(t, why, client.ErrLeaseExpired)
+		testrig.WantErr(t, why, client.ErrLeaseExpired)
 		got = told.take()
 		if len(got) == 0 || !slices.ContainsFunc(got, func(b client.HeartbeatInfo) bool { return b.Err != nil && b.Duration > time.Second }) {
 			t.Errorf("heartbeats that were not answered: %+v", got)
 		}
-		r.srv.Heal()
+		r.Srv.Heal()
 	})
 }
 
@@ -77,28 +78,28 @@ func TestDialHook(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var told notices[client.DialInfo]
-		c := r.connect("a", client.WithObserver(client.Observer{Dial: told.add}))
-		id := r.session(c).ID()
+		c := r.Connect("a", client.WithObserver(client.Observer{Dial: told.add}))
+		id := r.Session(c).ID()
 		got := told.take()
 		if len(got) != 1 || got[0].Server != "zk:2181" || got[0].Session != id || got[0].Restored || got[0].Err != nil ||
 			got[0].Handshake <= 0 || got[0].Duration != got[0].Transport+got[0].TLS+got[0].Handshake {
 			t.Errorf("the first dial: %+v", got)
 		}
-		r.srv.CutAll()
+		r.Srv.CutAll()
 		time.Sleep(time.Second)
 		if got := told.take(); len(got) != 1 || got[0].Session != id || !got[0].Restored || got[0].Err != nil {
 			t.Errorf("a dial after a cut: %+v", got)
 		}
-		r.srv.HangHandshake()
-		r.srv.CutAll()
+		r.Srv.HangHandshake()
+		r.Srv.CutAll()
 		time.Sleep(5 * time.Second)
 		got = told.take()
 		if len(got) == 0 || got[0].Err == nil || got[0].Session != 0 || got[0].Handshake != 0 || got[0].Duration < time.Second {
 			t.Errorf("dials that were not answered: %+v", got)
 		}
-		r.srv.Refuse()
+		r.Srv.Refuse()
 		time.Sleep(time.Second)
-		r.srv.CutAll() // every connection that was let in
+		r.Srv.CutAll() // every connection that was let in
 		time.Sleep(4 * time.Second)
 		got = told.take()
 		if last := len(got) - 1; last < 0 || got[last].Err == nil || got[last].Transport != 0 || got[last].Session != 0 {
@@ -106,10 +107,10 @@ func TestDialHook(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // the session is over
 		told.take()
-		r.srv.Accept()
+		r.Srv.Accept()
 		time.Sleep(10 * time.Second)
 		got = told.take()
-		if last := len(got) - 1; last < 0 || got[last].Session != r.session(c).ID() || got[last].Session == id || got[last].Restored {
+		if last := len(got) - 1; last < 0 || got[last].Session != r.Session(c).ID() || got[last].Session == id || got[last].Restored {
 			t.Errorf("dials for the next session: %+v", got)
 		}
 	})
@@ -120,12 +121,12 @@ func TestDialHookOfARefusedSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var told notices[client.DialInfo]
-		c := r.connect("a", client.WithObserver(client.Observer{Dial: told.add}))
+		c := r.Connect("a", client.WithObserver(client.Observer{Dial: told.add}))
 		told.take()
-		old := r.session(c).ID()
-		r.srv.Client("a").Freeze()
-		r.srv.ExpireSession(old)
-		r.srv.Client("a").Thaw()
+		old := r.Session(c).ID()
+		r.Srv.Client("a").Freeze()
+		r.Srv.ExpireSession(old)
+		r.Srv.Client("a").Thaw()
 		time.Sleep(10 * time.Second)
 		var got []string
 		for _, d := range told.take() {
@@ -142,7 +143,7 @@ func TestDialHookTLS(t *testing.T) {
 	srv := zktest.NewServer(t)
 	port, trust := relayTLS(t, srv, "localhost")
 	var told notices[client.DialInfo]
-	c, err := client.Connect(t.Context(), "localhost:"+port, client.WithTLS(&tls.Config{RootCAs: trust}), quiet(),
+	c, err := client.Connect(t.Context(), "localhost:"+port, client.WithTLS(&tls.Config{RootCAs: trust}), testrig.Quiet(),
 		client.WithObserver(client.Observer{Dial: told.add}))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestHooksThatBlock(t *testing.T) {
 	bubble(t, func(r *rig) {
 		never := make(chan struct{})
 		defer close(never)
-		c := r.connect("a", client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithObserver(client.Observer{
 			StateChange: func(client.StateChange) { <-never },
 			Heartbeat:   func(client.HeartbeatInfo) { <-never },
 			Dial:        func(client.DialInfo) { <-never },
@@ -171,25 +172,25 @@ func TestHooksThatBlock(t *testing.T) {
 		}))
 		h := r.hold(c, "/a")
 		r.create("/unwanted", "")
-		r.check(inner.DeleteInBackground(h.s, "/unwanted", nil))
+		r.Check(inner.DeleteInBackground(h.s, "/unwanted", nil))
 		for range 10 {
-			time.Sleep(sessionTimeout)
-			r.srv.CutAll()
+			time.Sleep(testrig.SessionTimeout)
+			r.Srv.CutAll()
 			time.Sleep(time.Second)
-			r.check(h.Err())
+			r.Check(h.Err())
 		}
-		if _, there := r.srv.Node("/unwanted"); there {
+		if _, there := r.Srv.Node("/unwanted"); there {
 			t.Error("what was to be removed is there")
 		}
 		deadline := h.Deadline()
-		r.srv.Partition()
-		wantErr(t, r.loss(h), client.ErrLeaseExpired)
+		r.Srv.Partition()
+		testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 		if late := time.Until(deadline); late < 500*time.Millisecond {
 			t.Errorf("the holder heard of the loss %v before the deadline", late)
 		}
-		r.srv.Heal()
+		r.Srv.Heal()
 		begun := time.Now()
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		if took := time.Since(begun); took > time.Second {
 			t.Errorf("Close took %v", took)
 		}
@@ -206,11 +207,11 @@ func TestHookCallsAreDropped(t *testing.T) {
 		defer open()
 		var log bytes.Buffer
 		var told notices[client.RemovalInfo]
-		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+		c := r.Connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
 			client.WithObserver(client.Observer{Removal: func(i client.RemovalInfo) { <-never; told.add(i) }}))
-		s := r.session(c)
+		s := r.Session(c)
 		for i := range 2000 {
-			r.check(inner.DeleteInBackground(s, fmt.Sprintf("/n%d", i), nil))
+			r.Check(inner.DeleteInBackground(s, fmt.Sprintf("/n%d", i), nil))
 		}
 		time.Sleep(time.Minute)
 		open()

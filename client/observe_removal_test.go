@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -25,21 +26,21 @@ func TestRemovalHook(t *testing.T) {
 		},
 		"after two tries": {
 			do: func(r *rig, _ *client.Client, _ *client.Session) {
-				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 2}, zktest.CodeNoAuth)
+				r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 2}, zktest.CodeNoAuth)
 			},
 			want: []string{"owed 0", "failed 1", "failed 2", "done 3"},
 		},
 		"the session ends": {
 			do: func(r *rig, _ *client.Client, s *client.Session) {
-				r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 1}, zktest.CodeNoAuth)
-				r.srv.ExpireSession(s.ID())
+				r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 1}, zktest.CodeNoAuth)
+				r.Srv.ExpireSession(s.ID())
 			},
 			want: []string{"owed 0", "failed 1", "with session 1"},
 		},
 		"the client is closed": {
 			do: func(r *rig, c *client.Client, _ *client.Session) {
-				r.srv.Ignore(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always})
-				go func() { _ = c.CloseContext(r.within(10 * time.Second)) }()
+				r.Srv.Ignore(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always})
+				go func() { _ = c.CloseContext(r.Within(10 * time.Second)) }()
 			},
 			want: []string{"owed 0", "with session 0"},
 		},
@@ -48,12 +49,12 @@ func TestRemovalHook(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var told notices[client.RemovalInfo]
-				c := r.connect("a", client.WithNamespace("ns"), client.WithObserver(client.Observer{Removal: told.add}))
-				s := r.session(c)
-				_, err := s.Create(r.ctx, "/a", nil, client.Ephemeral(), client.WithParents())
-				r.check(err)
+				c := r.Connect("a", client.WithNamespace("ns"), client.WithObserver(client.Observer{Removal: told.add}))
+				s := r.Session(c)
+				_, err := s.Create(r.Ctx, "/a", nil, client.Ephemeral(), client.WithParents())
+				r.Check(err)
 				begun := time.Now()
-				r.check(inner.DeleteInBackground(s, "/a", nil))
+				r.Check(inner.DeleteInBackground(s, "/a", nil))
 				tt.do(r, c, s)
 				time.Sleep(time.Minute)
 				var got []string
@@ -76,17 +77,17 @@ func TestRemovalHookGivenUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var told notices[client.RemovalInfo]
-		c := r.connect("a", client.WithObserver(client.Observer{Removal: told.add}))
-		r.srv.Ignore(zktest.Match{Op: zktest.OpCreate})
-		_, err := c.Create(r.within(time.Second), "/n", nil, client.Protected()) // it would stay
+		c := r.Connect("a", client.WithObserver(client.Observer{Removal: told.add}))
+		r.Srv.Ignore(zktest.Match{Op: zktest.OpCreate})
+		_, err := c.Create(r.Within(time.Second), "/n", nil, client.Protected()) // it would stay
 		wantOutcome(t, err, client.OutcomeUnknown)
-		r.srv.Partition()
-		wantErr(t, c.CloseContext(r.within(time.Second)), context.DeadlineExceeded)
+		r.Srv.Partition()
+		testrig.WantErr(t, c.CloseContext(r.Within(time.Second)), context.DeadlineExceeded)
 		time.Sleep(time.Minute)
 		got := told.take()
 		if len(got) == 0 || got[len(got)-1].State != client.RemovalGivenUp || !errors.Is(got[len(got)-1].Err, client.ErrClosed) {
 			t.Errorf("the hook was told %+v", got)
 		}
-		r.srv.Heal()
+		r.Srv.Heal()
 	})
 }

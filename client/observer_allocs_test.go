@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -16,7 +17,7 @@ func TestAllocationsWithoutHooks(t *testing.T) { //nolint:paralleltest // counts
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
 	link := srv.Client("docent")
 	open := func(o client.Observer) float64 {
-		c, err := client.Connect(t.Context(), "zk", client.WithDialer(link.DialContext), quiet(), client.WithObserver(o))
+		c, err := client.Connect(t.Context(), "zk", client.WithDialer(link.DialContext), testrig.Quiet(), client.WithObserver(o))
 		if err != nil {
 			t.Fatal(err)
 		}

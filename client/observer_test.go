@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
@@ -100,7 +101,7 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"two retries": {
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				r.srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData, Times: 2}, zktest.CodeThrottledOp)
+				r.Srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData, Times: 2}, zktest.CodeThrottledOp)
 				_, _, err := c.Get(ctx, "/a")
 				return err
 			},
@@ -108,7 +109,7 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"retries give up": {
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				r.srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData, Times: zktest.Always}, zktest.CodeThrottledOp)
+				r.Srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData, Times: zktest.Always}, zktest.CodeThrottledOp)
 				_, _, err := c.Get(ctx, "/a")
 				return err
 			},
@@ -141,8 +142,8 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"no connection in time": {
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				r.srv.Refuse()
-				r.srv.CutAll()
+				r.Srv.Refuse()
+				r.Srv.CutAll()
 				time.Sleep(time.Second)
 				_, err := c.Set(ctx, "/a", nil, client.AnyVersion)
 				return err
@@ -152,7 +153,7 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"no answer in time": {
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				r.srv.Ignore(zktest.Match{Path: "/a", Op: zktest.OpSetData})
+				r.Srv.Ignore(zktest.Match{Path: "/a", Op: zktest.OpSetData})
 				_, err := c.Set(ctx, "/a", nil, client.AnyVersion)
 				return err
 			},
@@ -161,8 +162,8 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"the session is lost": {
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				s := r.session(c)
-				r.srv.BeforeApply(zktest.Match{Path: "/a", Op: zktest.OpSetData}, func(context.Context, zktest.Request) { r.srv.ExpireSession(s.ID()) })
+				s := r.Session(c)
+				r.Srv.BeforeApply(zktest.Match{Path: "/a", Op: zktest.OpSetData}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(s.ID()) })
 				_, err := s.Set(ctx, "/a", nil, client.AnyVersion)
 				return err
 			},
@@ -174,8 +175,8 @@ func TestOperationHooks(t *testing.T) {
 		},
 		"what is in doubt stays in doubt": { // the search for the node fails, and the caller gives up
 			do: func(ctx context.Context, r *rig, c *client.Client) error {
-				r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate})
-				r.srv.Fail(zktest.Match{Op: zktest.OpSync}, zktest.CodeNoAuth)
+				r.Srv.LoseReply(zktest.Match{Op: zktest.OpCreate})
+				r.Srv.Fail(zktest.Match{Op: zktest.OpSync}, zktest.CodeNoAuth)
 				_, err := c.Create(ctx, "/p", nil, client.Protected())
 				return err
 			},
@@ -199,13 +200,13 @@ func TestOperationHooks(t *testing.T) {
 			bubble(t, func(r *rig) {
 				var d diary
 				r.create("/a", "data")
-				c := r.connect("a", client.WithRetry(retry.NTimes(3, 100*time.Millisecond)), client.WithObserver(d.observer()))
-				ctx := context.WithValue(r.within(5*time.Second), spanKey{}, "caller")
+				c := r.Connect("a", client.WithRetry(retry.NTimes(3, 100*time.Millisecond)), client.WithObserver(d.observer()))
+				ctx := context.WithValue(r.Within(5*time.Second), spanKey{}, "caller")
 				err := tt.do(ctx, r, c)
 				if tt.wantErr == nil {
-					r.check(err)
+					r.Check(err)
 				}
-				wantErr(t, err, tt.wantErr)
+				testrig.WantErr(t, err, tt.wantErr)
 				d.want(t, tt.want...)
 				end := d.last(t)
 				if (end.Err == nil) != (err == nil) || err != nil && end.Err.Error() != err.Error() {
@@ -230,26 +231,26 @@ func TestOperationBytes(t *testing.T) {
 		)
 		var d diary
 		r.create("/a", "data")
-		c := r.connect("a", client.WithObserver(d.observer()))
+		c := r.Connect("a", client.WithObserver(d.observer()))
 		want := func(what string, sent, received int) {
 			r.Helper()
 			if end := d.last(t); end.Sent != int64(sent) || end.Received != int64(received) {
 				t.Errorf("%s sent %d and received %d bytes, want %d and %d", what, end.Sent, end.Received, sent, received)
 			}
 		}
-		_, _, err := c.Get(r.ctx, "/a")
-		r.check(err)
+		_, _, err := c.Get(r.Ctx, "/a")
+		r.Check(err)
 		want("a read", request, answer)
-		if end := d.last(t); end.Session != r.session(c).ID() || end.Duration <= 0 || end.Duration > 10*time.Millisecond {
+		if end := d.last(t); end.Session != r.Session(c).ID() || end.Duration <= 0 || end.Duration > 10*time.Millisecond {
 			t.Errorf("a read: %+v", end)
 		}
-		r.srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData}, zktest.CodeThrottledOp)
-		_, _, err = c.Get(r.ctx, "/a")
-		r.check(err)
+		r.Srv.Fail(zktest.Match{Path: "/a", Op: zktest.OpGetData}, zktest.CodeThrottledOp)
+		_, _, err = c.Get(r.Ctx, "/a")
+		r.Check(err)
 		want("two tries", 2*request, refusal+answer)
-		r.srv.Ignore(zktest.Match{Path: "/a", Op: zktest.OpGetData})
-		_, _, err = c.Get(r.within(time.Second), "/a")
-		wantErr(t, err, context.DeadlineExceeded)
+		r.Srv.Ignore(zktest.Match{Path: "/a", Op: zktest.OpGetData})
+		_, _, err = c.Get(r.Within(time.Second), "/a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		want("an unanswered one", request, 0)
 	})
 }
@@ -259,22 +260,22 @@ func TestOperationHookThatReturnsNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		begun := 0
-		c := r.connect("a", client.WithObserver(client.Observer{
+		c := r.Connect("a", client.WithObserver(client.Observer{
 			Operation: func(context.Context, client.OperationInfo) (context.Context, func(client.OperationResult)) {
 				begun++
 				return nil, nil
 			},
 		}))
-		found, _, err := c.Exists(r.ctx, "/")
+		found, _, err := c.Exists(r.Ctx, "/")
 		if err != nil || !found || begun != 1 {
 			t.Errorf("Exists = %v, %v, and the hook was called %d times", found, err, begun)
 		}
-		ctx, cancel := context.WithCancel(r.ctx)
+		ctx, cancel := context.WithCancel(r.Ctx)
 		cancel()
 		if _, _, err := c.Exists(ctx, "/"); begun != 2 {
 			t.Errorf("Exists = %v, and the hook was called %d times", err, begun)
 		} else {
-			wantErr(t, err, context.Canceled)
+			testrig.WantErr(t, err, context.Canceled)
 		}
 	})
 }

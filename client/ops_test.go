@@ -12,14 +12,15 @@ import (
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		ctx := r.ctx
+		c := r.Connect("a")
+		ctx := r.Ctx
 		path, err := c.Create(ctx, "/a", []byte("one"))
 		if err != nil || path != "/a" {
 			r.Fatalf("Create = %q, %v", path, err)
@@ -33,7 +34,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("Set = %+v, %v", stat, err)
 		}
 		_, err = c.Set(ctx, "/a", []byte("three"), client.AnyVersion)
-		r.check(err)
+		r.Check(err)
 		ok, stat, err := c.Exists(ctx, "/a")
 		if !ok || err != nil || stat.Version != 2 {
 			t.Errorf("Exists = %v, %+v, %v", ok, stat, err)
@@ -43,14 +44,14 @@ func TestOperations(t *testing.T) {
 		}
 		for _, name := range []string{"x", "y", "z"} {
 			_, err := c.Create(ctx, "/a/"+name, nil)
-			r.check(err)
+			r.Check(err)
 		}
 		names, stat, err := c.Children(ctx, "/a")
 		slices.Sort(names)
 		if err != nil || !slices.Equal(names, []string{"x", "y", "z"}) || stat.NumChildren != 3 {
 			t.Errorf("Children = %v, %+v, %v", names, stat, err)
 		}
-		r.check(c.Sync(ctx, "/a"))
+		r.Check(c.Sync(ctx, "/a"))
 		reader := []zk.ACL{{Perms: zk.PermRead | zk.PermAdmin, Scheme: "world", ID: "anyone"}}
 		stat, err = c.SetACL(ctx, "/a/x", reader, 0)
 		if err != nil || stat.Aversion != 1 {
@@ -60,9 +61,9 @@ func TestOperations(t *testing.T) {
 		if err != nil || !sameACL(acl, reader) || stat.Aversion != 1 {
 			t.Errorf("GetACL = %v, %+v, %v", acl, stat, err)
 		}
-		r.check(c.Delete(ctx, "/a/y", 0))
-		r.check(c.Delete(ctx, "/a/z", client.AnyVersion))
-		if got := r.srv.Children("/a"); !slices.Equal(got, []string{"x"}) {
+		r.Check(c.Delete(ctx, "/a/y", 0))
+		r.Check(c.Delete(ctx, "/a/z", client.AnyVersion))
+		if got := r.Srv.Children("/a"); !slices.Equal(got, []string{"x"}) {
 			t.Errorf("left: %v", got)
 		}
 	})
@@ -71,13 +72,13 @@ func TestOperations(t *testing.T) {
 func TestCreateKinds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		create := func(path string, opts ...client.CreateOption) zktest.Node {
 			t.Helper()
-			made, err := c.Create(r.ctx, path, []byte("x"), opts...)
-			r.check(err)
-			node, ok := r.srv.Node(made)
+			made, err := c.Create(r.Ctx, path, []byte("x"), opts...)
+			r.Check(err)
+			node, ok := r.Srv.Node(made)
 			if !ok || string(node.Data) != "x" {
 				r.Fatalf("%s was made as %s: %v, %+v", path, made, ok, node)
 			}
@@ -129,39 +130,39 @@ func TestCreateKinds(t *testing.T) {
 func TestParents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		_, err := c.Create(r.ctx, "/q/w/e", nil, client.WithParents(), client.Ephemeral())
-		r.check(err)
+		c := r.Connect("a")
+		_, err := c.Create(r.Ctx, "/q/w/e", nil, client.WithParents(), client.Ephemeral())
+		r.Check(err)
 		for _, path := range []string{"/q", "/q/w"} {
-			if n, _ := r.srv.Node(path); !n.Container || len(n.Data) != 0 {
+			if n, _ := r.Srv.Node(path); !n.Container || len(n.Data) != 0 {
 				t.Errorf("%s: %+v", path, n)
 			}
 		}
 		// The deepest that exists is kept.
-		_, err = c.Create(r.ctx, "/q/w/r/t", nil, client.WithParents(), client.Ephemeral())
-		r.check(err)
-		r.check(c.Delete(r.ctx, "/q/w/e", 0))
-		r.check(c.Delete(r.ctx, "/q/w/r/t", 0))
+		_, err = c.Create(r.Ctx, "/q/w/r/t", nil, client.WithParents(), client.Ephemeral())
+		r.Check(err)
+		r.Check(c.Delete(r.Ctx, "/q/w/e", 0))
+		r.Check(c.Delete(r.Ctx, "/q/w/r/t", 0))
 		for range 4 {
-			r.srv.Sweep()
+			r.Srv.Sweep()
 			time.Sleep(time.Second)
 		}
-		if _, there := r.srv.Node("/q"); there {
-			t.Errorf("not reaped:\n%s", r.srv.Dump())
+		if _, there := r.Srv.Node("/q"); there {
+			t.Errorf("not reaped:\n%s", r.Srv.Dump())
 		}
 		// A container that is reaped between its making and the child's.
-		rule := r.srv.BeforeReply(zktest.Match{Op: zktest.OpCreateContainer, Times: 3},
-			func(_ context.Context, req zktest.Request) { r.check(r.srv.Delete(req.Path)) })
-		_, err = c.Create(r.ctx, "/z/x", nil, client.WithParents(), client.ACL(zk.WorldACL(zk.PermAll)...))
-		r.check(err)
+		rule := r.Srv.BeforeReply(zktest.Match{Op: zktest.OpCreateContainer, Times: 3},
+			func(_ context.Context, req zktest.Request) { r.Check(r.Srv.Delete(req.Path)) })
+		_, err = c.Create(r.Ctx, "/z/x", nil, client.WithParents(), client.ACL(zk.WorldACL(zk.PermAll)...))
+		r.Check(err)
 		if rule.Fired() != 3 {
 			t.Errorf("reaped %d times", rule.Fired())
 		}
 		// Without WithParents nothing is made.
-		_, err = c.Create(r.ctx, "/no/parent", nil)
-		wantErr(t, err, zk.ErrNoNode)
+		_, err = c.Create(r.Ctx, "/no/parent", nil)
+		testrig.WantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
-		if _, there := r.srv.Node("/no"); there {
+		if _, there := r.Srv.Node("/no"); there {
 			t.Error("a parent was made")
 		}
 	})
@@ -171,7 +172,7 @@ func TestParents(t *testing.T) {
 func TestCreateOptionsInvalid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for name, opts := range map[string][]client.CreateOption{
 			"ephemeral container":  {client.Container(), client.Ephemeral()},
 			"sequential container": {client.Container(), client.Sequential()},
@@ -182,14 +183,14 @@ func TestCreateOptionsInvalid(t *testing.T) {
 			"TTL 0":                {client.TTL(0)},
 		} {
 			for _, opts := range [][]client.CreateOption{opts, append(opts, client.Protected(), nil)} {
-				_, err := c.Create(r.ctx, "/a", nil, opts...)
-				wantErr(t, err, zk.ErrInvalidFlags)
+				_, err := c.Create(r.Ctx, "/a", nil, opts...)
+				testrig.WantErr(t, err, zk.ErrInvalidFlags)
 				if !neverSent(err) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}
-		if n := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpCreateTTL) + r.srv.Count(zktest.OpCreateContainer); n != 0 {
+		if n := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpCreateTTL) + r.Srv.Count(zktest.OpCreateContainer); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 	}, zktest.WithExtendedTypes())
@@ -199,8 +200,8 @@ func TestCreateOptionsInvalid(t *testing.T) {
 func TestTTLNotEnabled(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := r.connect("a").Create(r.ctx, "/t", nil, client.TTL(time.Minute))
-		wantErr(t, err, client.ErrUnsupported)
+		_, err := r.Connect("a").Create(r.Ctx, "/t", nil, client.TTL(time.Minute))
+		testrig.WantErr(t, err, client.ErrUnsupported)
 		wantOutcome(t, err, client.OutcomeRefused)
 		if err == nil || !strings.Contains(err.Error(), "extendedTypesEnabled") {
 			t.Errorf("error %v names no remedy", err)
@@ -213,10 +214,10 @@ func TestTTLNotEnabled(t *testing.T) {
 func TestOperationsBadPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		ctx := r.ctx
-		before := len(r.srv.Log())
+		c := r.Connect("a")
+		s := r.Session(c)
+		ctx := r.Ctx
+		before := len(r.Srv.Log())
 		for _, path := range []string{"", "a", "a/b", "/a/", "//", "/a//b", "/a\x00", "/..", "/\U0001f512"} {
 			for name, op := range map[string]func() error{
 				"create":    func() error { _, err := c.Create(ctx, path, nil); return err },
@@ -235,13 +236,13 @@ func TestOperationsBadPath(t *testing.T) {
 				"remove":    func() error { return inner.DeleteInBackground(s, path, nil) },
 			} {
 				err := noPanic(t, name+" "+path, op)
-				wantErr(t, err, client.ErrInvalidPath)
+				testrig.WantErr(t, err, client.ErrInvalidPath)
 				if !neverSent(err) {
 					t.Errorf("%s %q: %v", name, path, err)
 				}
 			}
 		}
-		if after := len(r.srv.Log()); after != before {
+		if after := len(r.Srv.Log()); after != before {
 			t.Errorf("%d requests were sent", after-before)
 		}
 	})
@@ -262,34 +263,34 @@ func noPanic(t *testing.T, what string, op func() error) error {
 func TestReplyTooLarge(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithMaxReply(4<<10))
+		c := r.Connect("a", client.WithMaxReply(4<<10))
 		r.create("/d", "")
 		for i := range 100 {
 			r.create(fmt.Sprintf("/d/%060d", i), "")
 		}
 		r.create("/held", "")
-		s := r.session(c)
-		h, err := inner.Hold(r.ctx, s, func(why error) { r.Errorf("the hold is lost: %v", why) }, "/held")
-		r.check(err)
+		s := r.Session(c)
+		h, err := inner.Hold(r.Ctx, s, func(why error) { r.Errorf("the hold is lost: %v", why) }, "/held")
+		r.Check(err)
 		for range 20 {
-			r.srv.ResetCounts()
-			_, _, err := c.Children(r.ctx, "/d")
-			wantErr(t, err, client.ErrReplyTooLarge)
+			r.Srv.ResetCounts()
+			_, _, err := c.Children(r.Ctx, "/d")
+			testrig.WantErr(t, err, client.ErrReplyTooLarge)
 			wantOutcome(t, err, client.OutcomeUnchanged)
-			if n := r.srv.Counts()[zktest.OpGetChildren2]; n != 1 {
+			if n := r.Srv.Counts()[zktest.OpGetChildren2]; n != 1 {
 				t.Errorf("asked %d times", n)
 			}
-			_, _, w, err := c.ChildrenW(r.ctx, "/d")
-			wantErr(t, err, client.ErrReplyTooLarge)
+			_, _, w, err := c.ChildrenW(r.Ctx, "/d")
+			testrig.WantErr(t, err, client.ErrReplyTooLarge)
 			if w != nil {
 				t.Error("a watch without a list")
 			}
-			_, _, err = c.Get(r.ctx, "/d")
-			r.check(err)
+			_, _, err = c.Get(r.Ctx, "/d")
+			r.Check(err)
 			time.Sleep(time.Second)
 		}
 		h.Done()
-		if r.session(c).ID() != s.ID() {
+		if r.Session(c).ID() != s.ID() {
 			t.Error("the session was replaced")
 		}
 		// What may have been done is not done twice, and a group leaves nothing.
@@ -297,21 +298,21 @@ func TestReplyTooLarge(t *testing.T) {
 		for i := range ops {
 			ops[i] = client.CreateOp(fmt.Sprintf("/m%060d", i), nil)
 		}
-		_, err = c.Multi(r.ctx, ops...)
-		wantErr(t, err, client.ErrReplyTooLarge)
+		_, err = c.Multi(r.Ctx, ops...)
+		testrig.WantErr(t, err, client.ErrReplyTooLarge)
 		wantOutcome(t, err, client.OutcomeUnknown)
-		if _, there := r.srv.Node(fmt.Sprintf("/m%060d", 59)); !there {
+		if _, there := r.Srv.Node(fmt.Sprintf("/m%060d", 59)); !there {
 			t.Error("the transaction was not applied")
 		}
 		nodes := make([]newNode, 40)
 		for i := range nodes {
 			nodes[i] = newNode{Dir: fmt.Sprintf("/g%d", i%4), Prefix: fmt.Sprintf("%060d-", i)} // whose lists fit
 		}
-		_, err = inner.CreateGroup(r.ctx, s, nodes)
-		wantErr(t, err, client.ErrReplyTooLarge)
+		_, err = inner.CreateGroup(r.Ctx, s, nodes)
+		testrig.WantErr(t, err, client.ErrReplyTooLarge)
 		time.Sleep(5 * time.Second)
 		for i := range 4 {
-			if left := r.srv.Children(fmt.Sprintf("/g%d", i)); len(left) != 0 {
+			if left := r.Srv.Children(fmt.Sprintf("/g%d", i)); len(left) != 0 {
 				t.Errorf("left: %d nodes", len(left))
 			}
 		}
@@ -323,26 +324,26 @@ func TestReplyTooLarge(t *testing.T) {
 func TestExistsStat(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		there, stat, err := c.Exists(r.ctx, "/missing")
-		r.check(err)
+		c := r.Connect("a")
+		there, stat, err := c.Exists(r.Ctx, "/missing")
+		r.Check(err)
 		if there || stat == nil || *stat != (zk.Stat{}) {
 			t.Errorf("Exists: %v, %+v", there, stat)
 		}
-		there, stat, w, err := c.ExistsW(r.ctx, "/missing")
-		r.check(err)
+		there, stat, w, err := c.ExistsW(r.Ctx, "/missing")
+		r.Check(err)
 		defer w.Stop()
 		if there || stat == nil || *stat != (zk.Stat{}) {
 			t.Errorf("ExistsW: %v, %+v", there, stat)
 		}
-		if there, stat, err := c.Exists(r.ctx, "relative"); there || stat == nil || err == nil {
+		if there, stat, err := c.Exists(r.Ctx, "relative"); there || stat == nil || err == nil {
 			t.Errorf("Exists of a wrong path: %v, %+v, %v", there, stat, err)
 		}
-		if there, stat, w, err := c.ExistsW(r.ctx, "relative"); there || stat == nil || w != nil || err == nil {
+		if there, stat, w, err := c.ExistsW(r.Ctx, "relative"); there || stat == nil || w != nil || err == nil {
 			t.Errorf("ExistsW of a wrong path: %v, %+v, %v, %v", there, stat, w, err)
 		}
 		r.create("/there", "four")
-		if there, stat, err := c.Exists(r.ctx, "/there"); !there || stat.DataLength != 4 || err != nil {
+		if there, stat, err := c.Exists(r.Ctx, "/there"); !there || stat.DataLength != 4 || err != nil {
 			t.Errorf("Exists of a node: %v, %+v, %v", there, stat, err)
 		}
 	})

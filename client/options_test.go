@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -45,14 +46,14 @@ func TestOptionsInvalid(t *testing.T) {
 		{"namespace NUL", client.WithNamespace("a\x00"), "namespace"},
 	} {
 		bubble(t, func(r *rig) {
-			c, err := r.open("zk", "a", tt.option)
+			c, err := r.Open("zk", "a", tt.option)
 			if c != nil || err == nil || !strings.HasPrefix(err.Error(), "client: ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: Connect = %v, %v; want %q", tt.name, c, err, tt.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v shows the credentials", tt.name, err)
 			}
-			if n := r.srv.Count(zktest.OpConnect); n != 0 {
+			if n := r.Srv.Count(zktest.OpConnect); n != 0 {
 				t.Errorf("%s: connected %d times", tt.name, n)
 			}
 		})
@@ -79,14 +80,14 @@ func TestDefaultACL(t *testing.T) {
 		{"own, the last one", []client.Option{client.WithDefaultACL(admin), client.WithDefaultACL(reader)}, []zk.ACL{reader}},
 	} {
 		bubble(t, func(r *rig) {
-			c := r.connect("a", tt.options...)
-			_, err := c.Create(r.ctx, "/p/a", nil, client.WithParents())
-			r.check(err)
-			_, err = c.Multi(r.ctx, client.CreateOp("/m", nil))
-			r.check(err)
+			c := r.Connect("a", tt.options...)
+			_, err := c.Create(r.Ctx, "/p/a", nil, client.WithParents())
+			r.Check(err)
+			_, err = c.Multi(r.Ctx, client.CreateOp("/m", nil))
+			r.Check(err)
 			for _, path := range []string{"/p", "/p/a", "/m"} {
-				acl, _, err := c.GetACL(r.ctx, path)
-				r.check(err)
+				acl, _, err := c.GetACL(r.Ctx, path)
+				r.Check(err)
 				if !sameACL(acl, tt.want) {
 					t.Errorf("%s: %s has %v, want %v", tt.name, path, acl, tt.want)
 				}
@@ -111,13 +112,13 @@ func TestDefaultData(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		given := []byte("me")
-		c := r.connect("a", client.WithDefaultData(given))
+		c := r.Connect("a", client.WithDefaultData(given))
 		given[0] = 'x'
 		inner.DefaultData(c)[0] = 'y'
 		if got := string(inner.DefaultData(c)); got != "me" {
 			t.Errorf("DefaultData = %q", got)
 		}
-		if got := inner.DefaultData(r.connect("b")); got != nil {
+		if got := inner.DefaultData(r.Connect("b")); got != nil {
 			t.Errorf("without an address: %q", got)
 		}
 	})
@@ -127,7 +128,7 @@ func TestDefaultData(t *testing.T) {
 func TestDefaultDataIsAddress(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)
-	c, err := client.Connect(t.Context(), srv.Addr(), quiet())
+	c, err := client.Connect(t.Context(), srv.Addr(), testrig.Quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestName(t *testing.T) {
 		{nil, fmt.Sprintf("127.0.0.1 pid=%d client=billing eu", os.Getpid())},
 		{client.WithDefaultData([]byte("me")), "me"},
 	} {
-		opts := []client.Option{quiet(), client.WithName("billing eu")}
+		opts := []client.Option{testrig.Quiet(), client.WithName("billing eu")}
 		if tt.opt != nil {
 			opts = append(opts, tt.opt)
 		}
@@ -181,8 +182,8 @@ func TestNegotiatedTimeout(t *testing.T) {
 			{100 * time.Millisecond, time.Second},
 			{time.Hour, 2 * time.Minute},
 		} {
-			c := r.connect(tt.ask.String(), client.WithSessionTimeout(tt.ask), client.WithConnectTimeout(time.Minute))
-			if got := r.session(c).Timeout(); got != tt.want {
+			c := r.Connect(tt.ask.String(), client.WithSessionTimeout(tt.ask), client.WithConnectTimeout(time.Minute))
+			if got := r.Session(c).Timeout(); got != tt.want {
 				t.Errorf("asked for %v: %v, want %v", tt.ask, got, tt.want)
 			}
 		}

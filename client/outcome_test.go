@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
@@ -20,7 +21,7 @@ import (
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithRetry(retry.None()))
+		c := r.Connect("a", client.WithRetry(retry.None()))
 		r.create("/a", "")
 		set := func(ctx context.Context) error {
 			_, err := c.Set(ctx, "/a", nil, client.AnyVersion)
@@ -28,7 +29,7 @@ func TestSafeToRetry(t *testing.T) {
 		}
 		get := func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err }
 		code := func(code zktest.Code) func() {
-			return func() { r.srv.Fail(zktest.Match{Client: "a"}, code) }
+			return func() { r.Srv.Fail(zktest.Match{Client: "a"}, code) }
 		}
 		for _, tt := range []struct {
 			what   string
@@ -37,9 +38,9 @@ func TestSafeToRetry(t *testing.T) {
 			want   bool
 			fate   client.Outcome
 		}{
-			{"write, lost answer", func() { r.srv.LoseReply(zktest.Match{Op: zktest.OpSetData}) }, set, false, client.OutcomeUnknown},
-			{"read, lost answer", func() { r.srv.LoseReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
-			{"read, no answer", func() { r.srv.StallReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
+			{"write, lost answer", func() { r.Srv.LoseReply(zktest.Match{Op: zktest.OpSetData}) }, set, false, client.OutcomeUnknown},
+			{"read, lost answer", func() { r.Srv.LoseReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
+			{"read, no answer", func() { r.Srv.StallReply(zktest.Match{Op: zktest.OpGetData}) }, get, true, client.OutcomeUnchanged},
 			{"throttled", code(zktest.CodeThrottledOp), set, true, client.OutcomeRefused},
 			{"moved", code(zktest.CodeSessionMoved), get, true, client.OutcomeRefused},
 			{"quota", code(zktest.CodeQuotaExceeded), set, false, client.OutcomeRefused},
@@ -56,24 +57,24 @@ func TestSafeToRetry(t *testing.T) {
 			}, false, client.OutcomeNeverSent},
 			{"no connection", r.noServer, set, true, client.OutcomeNeverSent},
 			{"no session", r.noServer, func(ctx context.Context) error { _, err := c.Session(ctx); return err }, true, client.OutcomeNeverSent},
-			{"closed", func() { r.check(c.CloseContext(r.ctx)) }, set, false, client.OutcomeNeverSent},
+			{"closed", func() { r.Check(c.CloseContext(r.Ctx)) }, set, false, client.OutcomeNeverSent},
 			{"closed, session", nil, func(ctx context.Context) error { _, err := c.Session(ctx); return err }, false, client.OutcomeNeverSent},
 		} {
-			_, err := c.Session(r.ctx)
+			_, err := c.Session(r.Ctx)
 			for i := 0; err != nil && !errors.Is(err, client.ErrClosed) && i < 1000; i++ {
 				time.Sleep(100 * time.Millisecond)
-				_, err = c.Session(r.ctx)
+				_, err = c.Session(r.Ctx)
 			}
 			if tt.before != nil {
 				tt.before()
 			}
-			err = tt.run(r.ctx)
+			err = tt.run(r.Ctx)
 			wantOutcome(t, err, tt.fate)
 			if client.SafeToRetry(err) != tt.want || client.SafeToRetry(fmt.Errorf("wrapped: %w", err)) != tt.want {
 				t.Errorf("%s: %v: safe %v, want %v", tt.what, err, !tt.want, tt.want)
 			}
-			r.srv.ClearRules()
-			r.srv.Accept()
+			r.Srv.ClearRules()
+			r.Srv.Accept()
 		}
 		if client.SafeToRetry(nil) || client.SafeToRetry(zk.ErrNoNode) || client.UnknownOutcome(nil) {
 			t.Error("what is no error of an operation has no outcome")
@@ -100,12 +101,12 @@ func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		create := func(opts ...client.CreateOption) error {
-			_, err := c.Create(r.ctx, "/n", nil, opts...)
+			_, err := c.Create(r.Ctx, "/n", nil, opts...)
 			return err
 		}
-		multi := func(parts ...client.Op) error { _, err := c.Multi(r.ctx, parts...); return err }
+		multi := func(parts ...client.Op) error { _, err := c.Multi(r.Ctx, parts...); return err }
 		for _, tt := range []struct {
 			err  error
 			want string
@@ -122,25 +123,25 @@ func TestErrorTexts(t *testing.T) {
 			{create(client.TTL(1 << 62)), "client: create /n: TTL(1281023h53m38.427387904s) is out of range: servers take 1ms to 305419h53m47.775s"},
 			{create(client.Container(), client.Sequential()), "client: create /n: Container is not possible with Ephemeral, Sequential or TTL"},
 			{create(client.ACL()), "client: create /n: zk: invalid ACL specified: it has no entry"},
-			{c.Delete(r.ctx, "/", client.AnyVersion), "client: delete /: servers do not let / be deleted"},
-			{c.Delete(r.ctx, "/zookeeper/config", client.AnyVersion), "client: delete /zookeeper/config: servers do not let /zookeeper/config be deleted"},
+			{c.Delete(r.Ctx, "/", client.AnyVersion), "client: delete /: servers do not let / be deleted"},
+			{c.Delete(r.Ctx, "/zookeeper/config", client.AnyVersion), "client: delete /zookeeper/config: servers do not let /zookeeper/config be deleted"},
 		} {
 			if tt.err == nil || tt.err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %v", tt.err, tt.want)
 			}
 		}
-		ended, cancel := context.WithCancelCause(r.ctx)
+		ended, cancel := context.WithCancelCause(r.Ctx)
 		cancel(errors.New("shutting down"))
 		_, err := c.Set(ended, "/a", nil, 0)
 		wantText(t, err, "client: set /a: context canceled: shutting down")
-		r.srv.Freeze()
-		_, err = c.Set(r.within(time.Second), "/a", nil, 0)
+		r.Srv.Freeze()
+		_, err = c.Set(r.Within(time.Second), "/a", nil, 0)
 		wantText(t, err, "client: set /a: context deadline exceeded: no answer from zk:2181 yet (outcome unknown)")
-		_, _, err = c.Get(r.within(time.Second), "/a")
+		_, _, err = c.Get(r.Within(time.Second), "/a")
 		wantText(t, err, "client: get /a: context deadline exceeded: no answer from zk:2181 yet")
-		r.srv.Thaw()
-		r.check(c.CloseContext(r.ctx))
-		_, err = c.Session(r.ctx)
+		r.Srv.Thaw()
+		r.Check(c.CloseContext(r.Ctx))
+		_, err = c.Session(r.Ctx)
 		wantText(t, err, "client: session: the client was closed")
 	})
 }
@@ -157,8 +158,8 @@ func wantText(t *testing.T, err error, want string) {
 func TestRefusedCredentialsText(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		_, err := r.open("zk:2181", "a", client.WithAuth("nonsense", "x"))
-		wantErr(t, err, client.ErrAuthFailed)
+		_, err := r.Open("zk:2181", "a", client.WithAuth("nonsense", "x"))
+		testrig.WantErr(t, err, client.ErrAuthFailed)
 		wantErrText(t, err, "authentication failed", "wire:")
 	})
 }
@@ -180,16 +181,16 @@ func (c *endsLater) Err() error {
 func TestContextEndsBehindAFailure(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		_, err := c.Create(r.ctx, "/a", nil)
-		r.check(err)
+		c := r.Connect("a")
+		_, err := c.Create(r.Ctx, "/a", nil)
+		r.Check(err)
 		for name, call := range map[string]func(context.Context) error{
 			"get":    func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err },
 			"create": func(ctx context.Context) error { _, err := c.Create(ctx, "/b", nil, client.Protected()); return err },
 		} {
-			ctx := &endsLater{Context: r.ctx}
-			rule := r.srv.BeforeApply(zktest.Match{Client: "a", Times: 1}, func(context.Context, zktest.Request) {
-				r.srv.CutAll()
+			ctx := &endsLater{Context: r.Ctx}
+			rule := r.Srv.BeforeApply(zktest.Match{Client: "a", Times: 1}, func(context.Context, zktest.Request) {
+				r.Srv.CutAll()
 				ctx.ended.Store(true)
 			})
 			err := call(ctx)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -56,21 +57,21 @@ func TestNoStormOfDials(t *testing.T) {
 			bubble(t, func(r *rig) {
 				var d dials
 				for i := range crowd {
-					link := r.srv.Client(fmt.Sprint(i))
-					_, err := r.open("a:1,b:1,c:1", link.Name(), client.WithSessionTimeout(15*time.Second), d.through(link))
-					r.check(err)
+					link := r.Srv.Client(fmt.Sprint(i))
+					_, err := r.Open("a:1,b:1,c:1", link.Name(), client.WithSessionTimeout(15*time.Second), d.through(link))
+					r.Check(err)
 				}
 				time.Sleep(time.Minute)
 				begun := time.Now()
 				if ended {
-					for _, s := range r.srv.Sessions() {
-						r.srv.ExpireSession(s.ID)
+					for _, s := range r.Srv.Sessions() {
+						r.Srv.ExpireSession(s.ID)
 					}
 				} else {
 					d.mu.Lock()
 					d.down = true
 					d.mu.Unlock()
-					r.srv.CutAll()
+					r.Srv.CutAll()
 				}
 				time.Sleep(time.Minute)
 				if n := d.within(begun, time.Hour); n < crowd {
@@ -102,22 +103,14 @@ func ensemble(t *testing.T, f func(crew), opts ...zktest.Option) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		opts = append([]zktest.Option{zktest.WithLatency(50*time.Microsecond, time.Millisecond)}, opts...)
-		f(crew{&rig{T: t, ctx: ctx}, zktest.NewEnsemble(t, 3, opts...)})
+		f(crew{&rig{&testrig.Rig{T: t, Ctx: ctx}}, zktest.NewEnsemble(t, 3, opts...)})
 	})
 }
 
 // join connects to all members through the link of that name.
 func (r crew) join(name string, opts ...client.Option) *client.Client {
 	r.Helper()
-	opts = append([]client.Option{quiet(), client.WithSessionTimeout(sessionTimeout), client.WithDialer(r.e.Client(name).DialContext)}, opts...)
-	c, err := client.Connect(r.ctx, "zk1,zk2,zk3", opts...)
-	r.check(err)
-	r.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx) // the test looks at what matters to it
-	})
-	return c
+	return testrig.Connect(r.Ctx, r.T, "zk1,zk2,zk3", r.e.Client(name).DialContext, opts...)
 }
 
 // The loss of one server of three is no matter: its clients are on another one
@@ -140,11 +133,11 @@ func TestOneServerLost(t *testing.T) {
 				mu.Unlock()
 				return link.DialContext(ctx, network, address)
 			}))
-			sessions[i] = r.session(clients[i])
+			sessions[i] = r.Session(clients[i])
 		}
 		time.Sleep(time.Minute)
-		lead, err := r.e.AwaitLeader(r.ctx)
-		r.check(err)
+		lead, err := r.e.AwaitLeader(r.Ctx)
+		r.Check(err)
 		lost := r.e.Server(1 + lead.ID()%3)
 		were := lost.ConnCount()
 		mu.Lock()
@@ -178,18 +171,18 @@ func TestOneServerLost(t *testing.T) {
 func TestFewSessionsAreAskedForInAnOutage(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		time.Sleep(time.Minute)
-		r.srv.Freeze()
+		r.Srv.Freeze()
 		time.Sleep(10 * time.Minute)
-		r.srv.Thaw()
+		r.Srv.Thaw()
 		begun := time.Now()
-		r.session(c)
+		r.Session(c)
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("back after %v", took)
 		}
 		time.Sleep(100 * time.Millisecond)
-		if n := len(r.srv.Sessions()); n > 40 {
+		if n := len(r.Srv.Sessions()); n > 40 {
 			t.Errorf("%d sessions", n)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
@@ -30,7 +31,7 @@ func eachWithoutContainers(t *testing.T, f func(*rig)) {
 
 func (r *rig) wantNode(path string, want bool) {
 	r.Helper()
-	if _, ok := r.srv.Node(path); ok != want {
+	if _, ok := r.Srv.Node(path); ok != want {
 		r.Errorf("%s exists: %v, want %v", path, ok, want)
 	}
 }
@@ -42,32 +43,32 @@ func TestParentsWithoutContainers(t *testing.T) {
 	eachWithoutContainers(t, func(r *rig) {
 		r.create("/locks", "")
 		asked := 0
-		r.srv.OnRequest(func(q zktest.Request) {
+		r.Srv.OnRequest(func(q zktest.Request) {
 			if q.Op == zktest.OpCreateContainer {
 				asked++
 			}
 		})
-		c := r.connect("a")
+		c := r.Connect("a")
 		s, held, _ := r.held(c)
 		for _, dir := range []string{"/deep/er/down", "/other"} {
-			e, err := inner.CreateAndList(r.ctx, s, newNode{Dir: dir, Prefix: "lock-"})
-			r.check(err)
-			if n, _ := r.srv.Node(dir); n.Container {
+			e, err := inner.CreateAndList(r.Ctx, s, newNode{Dir: dir, Prefix: "lock-"})
+			r.Check(err)
+			if n, _ := r.Srv.Node(dir); n.Container {
 				t.Errorf("%s is a container", dir)
 			}
-			time.Sleep(3 * sessionTimeout)
+			time.Sleep(3 * testrig.SessionTimeout)
 			r.wantNode(dir, true)
-			r.check(s.Delete(r.ctx, e.Path, client.AnyVersion))
+			r.Check(s.Delete(r.Ctx, e.Path, client.AnyVersion))
 		}
-		r.check(s.Err())
-		time.Sleep(5 * sessionTimeout)
+		r.Check(s.Err())
+		time.Sleep(5 * testrig.SessionTimeout)
 		r.wantNode("/deep", false)
 		r.wantNode("/other", false)
 		r.wantNode(held, true)
 		if zookeeper := c.Product() == "Apache ZooKeeper"; zookeeper && asked != 1 || !zookeeper && asked != 0 {
 			t.Errorf("%s was asked for %d containers", c.Product(), asked)
 		}
-		r.check(c.Close())
+		r.Check(c.Close())
 		r.wantNode("/locks", true) // which another client had made
 	})
 }
@@ -76,15 +77,15 @@ func TestParentsWithoutContainers(t *testing.T) {
 func TestCloseRemovesEmptyParents(t *testing.T) {
 	t.Parallel()
 	eachWithoutContainers(t, func(r *rig) {
-		c, other := r.connect("a"), r.connect("b")
+		c, other := r.Connect("a"), r.Connect("b")
 		for _, path := range []string{"/empty/a/n", "/used/b/n"} {
-			_, err := c.Create(r.ctx, path, nil, client.WithParents())
-			r.check(err)
-			r.check(c.Delete(r.ctx, path, client.AnyVersion))
+			_, err := c.Create(r.Ctx, path, nil, client.WithParents())
+			r.Check(err)
+			r.Check(c.Delete(r.Ctx, path, client.AnyVersion))
 		}
-		_, err := other.Create(r.ctx, "/used/c", nil)
-		r.check(err)
-		r.check(c.Close())
+		_, err := other.Create(r.Ctx, "/used/c", nil)
+		r.Check(err)
+		r.Check(c.Close())
 		r.wantNode("/empty", false)
 		r.wantNode("/used/b", false)
 		r.wantNode("/used", true)
@@ -96,18 +97,18 @@ func TestCloseRemovesEmptyParents(t *testing.T) {
 func TestParentsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	eachWithoutContainers(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, dir := range []string{"/written", "/again"} {
-			_, err := c.Create(r.ctx, dir+"/n", nil, client.WithParents())
-			r.check(err)
-			r.check(c.Delete(r.ctx, dir+"/n", client.AnyVersion))
+			_, err := c.Create(r.Ctx, dir+"/n", nil, client.WithParents())
+			r.Check(err)
+			r.Check(c.Delete(r.Ctx, dir+"/n", client.AnyVersion))
 		}
-		_, err := c.Set(r.ctx, "/written", []byte("x"), client.AnyVersion)
-		r.check(err)
-		r.check(r.srv.Delete("/again"))
+		_, err := c.Set(r.Ctx, "/written", []byte("x"), client.AnyVersion)
+		r.Check(err)
+		r.Check(r.Srv.Delete("/again"))
 		r.create("/again", "")
-		time.Sleep(3 * sessionTimeout)
-		r.check(c.Close())
+		time.Sleep(3 * testrig.SessionTimeout)
+		r.Check(c.Close())
 		r.wantNode("/written", true)
 		r.wantNode("/again", true)
 	})
@@ -118,12 +119,12 @@ func TestParentsOfOthersStay(t *testing.T) {
 func TestParentThatVanishes(t *testing.T) {
 	t.Parallel()
 	eachWithoutContainers(t, func(r *rig) {
-		c, other := r.connect("a"), r.connect("b")
+		c, other := r.Connect("a"), r.Connect("b")
 		for range 50 {
-			e, err := inner.CreateAndList(r.ctx, r.session(c), newNode{Dir: "/d", Prefix: "lock-"})
-			r.check(err)
-			r.check(c.Delete(r.ctx, e.Path, client.AnyVersion))
-			go func() { _ = other.Delete(r.ctx, "/d", client.AnyVersion) }() // ends with its answer
+			e, err := inner.CreateAndList(r.Ctx, r.Session(c), newNode{Dir: "/d", Prefix: "lock-"})
+			r.Check(err)
+			r.Check(c.Delete(r.Ctx, e.Path, client.AnyVersion))
+			go func() { _ = other.Delete(r.Ctx, "/d", client.AnyVersion) }() // ends with its answer
 		}
 		time.Sleep(time.Second)
 	})
@@ -135,11 +136,11 @@ func TestParentThatAlwaysVanishes(t *testing.T) {
 	t.Parallel()
 	for name, create := range map[string]func(*client.Client, *rig, string) error{
 		"create": func(c *client.Client, r *rig, path string) error {
-			_, err := c.Create(r.ctx, path, nil, client.WithParents())
+			_, err := c.Create(r.Ctx, path, nil, client.WithParents())
 			return err
 		},
 		"create or set": func(c *client.Client, r *rig, path string) error {
-			_, err := c.CreateOrSet(r.ctx, path, nil, client.WithPersistentParents())
+			_, err := c.CreateOrSet(r.Ctx, path, nil, client.WithPersistentParents())
 			return err
 		},
 	} {
@@ -147,17 +148,17 @@ func TestParentThatAlwaysVanishes(t *testing.T) {
 			t.Run(name+path, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					deleted := r.srv.BeforeApply(zktest.Match{PathPrefix: "/d/", Times: 100}, func(context.Context, zktest.Request) {
-						_ = r.srv.Delete("/d") // there is none yet at first
+					deleted := r.Srv.BeforeApply(zktest.Match{PathPrefix: "/d/", Times: 100}, func(context.Context, zktest.Request) {
+						_ = r.Srv.Delete("/d") // there is none yet at first
 					})
-					err := create(r.connect("hasty", client.WithRetry(retry.None())), r, path)
-					wantErr(t, err, client.ErrNoNode)
+					err := create(r.Connect("hasty", client.WithRetry(retry.None())), r, path)
+					testrig.WantErr(t, err, client.ErrNoNode)
 					wantOutcome(t, err, client.OutcomeRefused)
 					wantErrText(t, err, "another client deletes the parent as fast as this one makes it", "pass client.WithParents")
 					if !client.SafeToRetry(err) {
 						t.Errorf("%v: a repeat can help", err)
 					}
-					r.check(create(r.connect("patient"), r, path))
+					r.Check(create(r.Connect("patient"), r, path))
 					if deleted.Fired() != 100 {
 						t.Errorf("deleted %d times", deleted.Fired())
 					}

@@ -16,11 +16,11 @@ import (
 func TestRefusedCredentialsDoNotFlap(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a", client.WithAuth("digest", "u:p"))
-		_, err := c.Create(r.ctx, "/d", nil)
-		r.check(err)
+		c := r.Connect("a", client.WithAuth("digest", "u:p"))
+		_, err := c.Create(r.Ctx, "/d", nil)
+		r.Check(err)
 		states := map[client.State]int{}
-		watching, stop := context.WithCancel(r.ctx)
+		watching, stop := context.WithCancel(r.Ctx)
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
@@ -28,12 +28,12 @@ func TestRefusedCredentialsDoNotFlap(t *testing.T) {
 				states[change.State]++
 			}
 		}()
-		refused := r.srv.Fail(zktest.Match{Client: "a", Op: zktest.OpAuth, Times: zktest.Always}, zktest.CodeAuthFailed)
+		refused := r.Srv.Fail(zktest.Match{Client: "a", Op: zktest.OpAuth, Times: zktest.Always}, zktest.CodeAuthFailed)
 		time.Sleep(time.Second)
-		r.srv.Client("a").Cut()
+		r.Srv.Client("a").Cut()
 		said := map[string]int{}
 		for i := range 600 {
-			ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+			ctx, cancel := context.WithTimeout(r.Ctx, 2*time.Second)
 			_, err := c.Create(ctx, fmt.Sprintf("/d/%d", i), nil)
 			cancel()
 			switch {
@@ -55,15 +55,15 @@ func TestRefusedCredentialsDoNotFlap(t *testing.T) {
 		if refused.Fired() < 10 {
 			r.Fatalf("nothing is tested: %d refusals", refused.Fired())
 		}
-		if n := len(r.srv.Sessions()); n > 3 {
+		if n := len(r.Srv.Sessions()); n > 3 {
 			r.Errorf("%d sessions on the server", n)
 		}
 		refused.Remove()
-		_, err = c.Create(r.within(time.Minute), "/d/at-last", nil)
+		_, err = c.Create(r.Within(time.Minute), "/d/at-last", nil)
 		for errors.Is(err, client.ErrAuthFailed) {
 			time.Sleep(100 * time.Millisecond)
-			_, err = c.Create(r.within(time.Minute), "/d/at-last", nil)
+			_, err = c.Create(r.Within(time.Minute), "/d/at-last", nil)
 		}
-		r.check(err)
+		r.Check(err)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -20,22 +21,22 @@ func TestAbandonedProtectedCreate(t *testing.T) {
 		"persistent": {client.Protected()},
 	}
 	faults := map[string]func(r *rig) (undo func()){
-		"applied later": func(r *rig) func() { r.srv.Client("a").Freeze(); return r.srv.Client("a").Thaw },
+		"applied later": func(r *rig) func() { r.Srv.Client("a").Freeze(); return r.Srv.Client("a").Thaw },
 		"applied, answer on its way": func(r *rig) func() {
-			r.srv.StallReply(zktest.Match{Op: zktest.OpCreate})
-			return r.srv.Client("a").Heal
+			r.Srv.StallReply(zktest.Match{Op: zktest.OpCreate})
+			return r.Srv.Client("a").Heal
 		},
 		"applied, answer lost, no server reachable": func(r *rig) func() {
-			r.srv.LoseReply(zktest.Match{Op: zktest.OpCreate, Where: func(zktest.Request) bool { return true }})
-			r.srv.OnRequest(func(req zktest.Request) {
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpCreate, Where: func(zktest.Request) bool { return true }})
+			r.Srv.OnRequest(func(req zktest.Request) {
 				if req.Op == zktest.OpCreate && req.Client == "a" {
-					r.srv.Client("a").Refuse()
+					r.Srv.Client("a").Refuse()
 				}
 			})
-			return r.srv.Client("a").Accept
+			return r.Srv.Client("a").Accept
 		},
 		"never applied": func(r *rig) func() {
-			r.srv.Ignore(zktest.Match{Op: zktest.OpCreate})
+			r.Srv.Ignore(zktest.Match{Op: zktest.OpCreate})
 			return func() {}
 		},
 	}
@@ -45,25 +46,25 @@ func TestAbandonedProtectedCreate(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
 					r.create("/q", "")
-					c := r.connect("a")
+					c := r.Connect("a")
 					undo := fault(r)
 					start := time.Now()
-					_, err := c.Create(r.within(time.Second), "/q/n-", nil, opts...)
-					wantErr(t, err, context.DeadlineExceeded)
+					_, err := c.Create(r.Within(time.Second), "/q/n-", nil, opts...)
+					testrig.WantErr(t, err, context.DeadlineExceeded)
 					wantOutcome(t, err, client.OutcomeUnknown)
 					if took := time.Since(start); took != time.Second {
 						r.Errorf("took %v", took)
 					}
 					time.Sleep(time.Second)
 					undo()
-					time.Sleep(2 * sessionTimeout)
+					time.Sleep(2 * testrig.SessionTimeout)
 					if left := r.named("/q"); len(left) != 0 {
 						r.Errorf("left behind: %v", left)
 					}
-					if kind == "ephemeral" && r.srv.Count(zktest.OpConnect) == 0 {
+					if kind == "ephemeral" && r.Srv.Count(zktest.OpConnect) == 0 {
 						r.Error("no client")
 					}
-					r.check(c.CloseContext(r.ctx))
+					r.Check(c.CloseContext(r.Ctx))
 					wantQuiet(r.T)
 				})
 			})
@@ -77,31 +78,31 @@ func TestDeleteInBackground(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(r *rig){
 		"calm":           func(*rig) {},
-		"blip":           func(r *rig) { r.srv.CutAll() },
-		"dropped before": func(r *rig) { r.srv.DropBefore(zktest.Match{Op: zktest.OpDelete, Times: 3}) },
-		"reply lost":     func(r *rig) { r.srv.LoseReply(zktest.Match{Op: zktest.OpDelete}) },
-		"throttled":      func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeThrottledOp) },
-		"refused":        func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeMarshallingError) },
-		"outage":         func(r *rig) { r.srv.Stop(); time.AfterFunc(3*time.Second, r.srv.Resume) },
+		"blip":           func(r *rig) { r.Srv.CutAll() },
+		"dropped before": func(r *rig) { r.Srv.DropBefore(zktest.Match{Op: zktest.OpDelete, Times: 3}) },
+		"reply lost":     func(r *rig) { r.Srv.LoseReply(zktest.Match{Op: zktest.OpDelete}) },
+		"throttled":      func(r *rig) { r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeThrottledOp) },
+		"refused":        func(r *rig) { r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: 3}, zktest.CodeMarshallingError) },
+		"outage":         func(r *rig) { r.Srv.Stop(); time.AfterFunc(3*time.Second, r.Srv.Resume) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
-				path, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
-				r.check(err)
+				c := r.Connect("a")
+				s := r.Session(c)
+				path, err := s.Create(r.Ctx, "/e", nil, client.Ephemeral())
+				r.Check(err)
 				trouble(r)
-				r.check(inner.DeleteInBackground(s, path, nil))
-				r.check(inner.DeleteInBackground(s, "/never/was", nil))
-				time.Sleep(sessionTimeout - time.Second)
-				if _, there := r.srv.Node("/e"); there {
+				r.Check(inner.DeleteInBackground(s, path, nil))
+				r.Check(inner.DeleteInBackground(s, "/never/was", nil))
+				time.Sleep(testrig.SessionTimeout - time.Second)
+				if _, there := r.Srv.Node("/e"); there {
 					r.Error("still there")
 				}
 				if s.Err() != nil {
 					r.Error("the session was lost: nothing was shown")
 				}
-				r.check(c.CloseContext(r.ctx))
+				r.Check(c.CloseContext(r.Ctx))
 				wantQuiet(r.T)
 			})
 		})
@@ -113,23 +114,23 @@ func TestDeleteInBackground(t *testing.T) {
 func TestRemoverEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
-		r.check(err)
-		r.srv.Stop()
+		c := r.Connect("a")
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/e", nil, client.Ephemeral())
+		r.Check(err)
+		r.Srv.Stop()
 		time.Sleep(time.Second)
-		r.check(inner.DeleteInBackground(s, "/e", nil))
-		time.Sleep(2 * sessionTimeout)
-		r.srv.Resume()
-		_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
+		r.Check(inner.DeleteInBackground(s, "/e", nil))
+		time.Sleep(2 * testrig.SessionTimeout)
+		r.Srv.Resume()
+		_, err = c.Create(r.Ctx, "/e", []byte("mine"), client.Ephemeral())
 		if err != nil { // the old one is being buried
-			time.Sleep(2 * sessionTimeout)
-			_, err = c.Create(r.ctx, "/e", []byte("mine"), client.Ephemeral())
+			time.Sleep(2 * testrig.SessionTimeout)
+			_, err = c.Create(r.Ctx, "/e", []byte("mine"), client.Ephemeral())
 		}
-		r.check(err)
+		r.Check(err)
 		time.Sleep(time.Minute)
-		if n, there := r.srv.Node("/e"); !there || string(n.Data) != "mine" {
+		if n, there := r.Srv.Node("/e"); !there || string(n.Data) != "mine" {
 			r.Errorf("the next session's node: %v, %+v", there, n)
 		}
 	})
@@ -139,23 +140,23 @@ func TestRemoverEndsWithTheSession(t *testing.T) {
 func TestRemoverEndsOnClose(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(r *rig){
-		"unreachable": func(r *rig) { r.srv.Refuse(); r.srv.CutAll() },
-		"frozen":      func(r *rig) { r.srv.Freeze() },
+		"unreachable": func(r *rig) { r.Srv.Refuse(); r.Srv.CutAll() },
+		"frozen":      func(r *rig) { r.Srv.Freeze() },
 		"throttled": func(r *rig) {
-			r.srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeThrottledOp)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpDelete, Times: zktest.Always}, zktest.CodeThrottledOp)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
-				_, err := s.Create(r.ctx, "/e", nil, client.Ephemeral())
-				r.check(err)
+				c := r.Connect("a")
+				s := r.Session(c)
+				_, err := s.Create(r.Ctx, "/e", nil, client.Ephemeral())
+				r.Check(err)
 				trouble(r)
-				r.check(inner.DeleteInBackground(s, "/e", nil))
+				r.Check(inner.DeleteInBackground(s, "/e", nil))
 				time.Sleep(time.Second)
-				err = c.CloseContext(r.within(time.Second))
+				err = c.CloseContext(r.Within(time.Second))
 				if name != "throttled" && !errors.Is(err, context.DeadlineExceeded) {
 					r.Errorf("Close = %v", err)
 				}
@@ -171,19 +172,19 @@ func TestRemoverEndsOnClose(t *testing.T) {
 func TestRemoverOfARefusedGroup(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.session(r.connect("a"))
-		_, err := s.Create(r.ctx, "/q", nil)
-		r.check(err)
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpMulti, Times: 1}, time.Second)
+		s := r.Session(r.Connect("a"))
+		_, err := s.Create(r.Ctx, "/q", nil)
+		r.Check(err)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpMulti, Times: 1}, time.Second)
 		var gone atomic.Int32
-		_, err = inner.CreateGroup(r.within(500*time.Millisecond), s, []newNode{{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }}}, client.DeleteOp("/missing", client.AnyVersion))
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err = inner.CreateGroup(r.Within(500*time.Millisecond), s, []newNode{{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }}}, client.DeleteOp("/missing", client.AnyVersion))
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if gone.Load() != 0 {
 			t.Error("gone before the answer")
 		}
-		r.srv.ResetCounts()
+		r.Srv.ResetCounts()
 		time.Sleep(time.Minute)
-		if n := r.srv.Count(zktest.OpDelete); n != 0 || gone.Load() != 1 {
+		if n := r.Srv.Count(zktest.OpDelete); n != 0 || gone.Load() != 1 {
 			t.Errorf("%d deletes, gone %d times", n, gone.Load())
 		}
 	})
@@ -198,20 +199,20 @@ func TestGoneOfACreate(t *testing.T) {
 		trouble func(r *rig)
 		at      time.Duration // when nothing stands
 	}{
-		"refused":   {func(r *rig) { r.srv.Fail(zktest.Match{Op: zktest.OpCreate}, zktest.CodeInvalidACL) }, 0},
-		"slow":      {func(r *rig) { r.srv.DelayReply(zktest.Match{Op: zktest.OpCreate}, 2*time.Second) }, 3 * time.Second},
-		"cut":       {func(r *rig) { r.srv.Freeze(); time.AfterFunc(2*time.Second, func() { r.srv.CutAll(); r.srv.Thaw() }) }, 4 * time.Second},
-		"no server": {func(r *rig) { r.srv.Freeze(); time.AfterFunc(3*sessionTimeout, r.srv.Thaw) }, 4 * sessionTimeout},
+		"refused":   {func(r *rig) { r.Srv.Fail(zktest.Match{Op: zktest.OpCreate}, zktest.CodeInvalidACL) }, 0},
+		"slow":      {func(r *rig) { r.Srv.DelayReply(zktest.Match{Op: zktest.OpCreate}, 2*time.Second) }, 3 * time.Second},
+		"cut":       {func(r *rig) { r.Srv.Freeze(); time.AfterFunc(2*time.Second, func() { r.Srv.CutAll(); r.Srv.Thaw() }) }, 4 * time.Second},
+		"no server": {func(r *rig) { r.Srv.Freeze(); time.AfterFunc(3*testrig.SessionTimeout, r.Srv.Thaw) }, 4 * testrig.SessionTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				s := r.session(r.connect("a"))
-				_, err := s.Create(r.ctx, "/q", nil)
-				r.check(err)
+				s := r.Session(r.Connect("a"))
+				_, err := s.Create(r.Ctx, "/q", nil)
+				r.Check(err)
 				tt.trouble(r)
 				var gone atomic.Int32
-				_, err = inner.CreateAndList(r.within(time.Second), s, newNode{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }})
+				_, err = inner.CreateAndList(r.Within(time.Second), s, newNode{Dir: "/q", Prefix: "n-", Gone: func() { gone.Add(1) }})
 				if err == nil {
 					t.Fatal("no error")
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // dialLog is a dialer that notes which servers it dials, and when a dial must be
@@ -56,15 +57,15 @@ func TestSetServersMoves(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(r crew) {
 		d := &dialLog{dial: r.e.Client("a").DialContext}
-		c, err := client.Connect(r.ctx, "zk1", quiet(), d.option(), client.WithSessionTimeout(sessionTimeout))
-		r.check(err)
+		c, err := client.Connect(r.Ctx, "zk1", testrig.Quiet(), d.option(), client.WithSessionTimeout(testrig.SessionTimeout))
+		r.Check(err)
 		defer func() { _ = c.Close() }()
 		h := r.hold(c, "/held")
 		time.Sleep(time.Minute)
 		if got := d.take(); !slices.Equal(got, []string{"zk1:2181"}) {
 			t.Errorf("dialed %v", got)
 		}
-		r.check(c.SetServers("zk2", "zk1:2181", "zk3:2181", "zk2:2181"))
+		r.Check(c.SetServers("zk2", "zk1:2181", "zk3:2181", "zk2:2181"))
 		time.Sleep(time.Minute)
 		if got := d.take(); len(got) != 0 {
 			t.Errorf("dialed %v, and was connected to a server of the list", got)
@@ -72,8 +73,8 @@ func TestSetServersMoves(t *testing.T) {
 		if got := c.Servers(); !slices.Equal(got, []string{"zk1:2181"}) {
 			t.Errorf("Servers: %v", got)
 		}
-		r.check(c.SetServers("zk2", "zk3"))
-		time.Sleep(sessionTimeout/3 + 100*time.Millisecond)
+		r.Check(c.SetServers("zk2", "zk3"))
+		time.Sleep(testrig.SessionTimeout/3 + 100*time.Millisecond)
 		if got := d.take(); len(got) != 1 || got[0] == "zk1:2181" || r.e.Server(1).ConnCount() != 0 {
 			t.Errorf("dialed %v", got)
 		}
@@ -101,15 +102,15 @@ func TestSetServersPaced(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, c := range clients {
-			r.check(c.SetServers("zk3"))
+			r.Check(c.SetServers("zk3"))
 		}
 		others := func() int { return r.e.Server(1).ConnCount() + r.e.Server(2).ConnCount() }
 		begun := others()
-		time.Sleep(sessionTimeout / 6)
+		time.Sleep(testrig.SessionTimeout / 6)
 		if n := others(); n == 0 || n == begun || begun == 0 {
 			t.Errorf("%d of %d are left after half of the time (seed %d)", n, begun, r.e.Seed())
 		}
-		time.Sleep(sessionTimeout/6 + time.Second)
+		time.Sleep(testrig.SessionTimeout/6 + time.Second)
 		if n := others(); n != 0 {
 			t.Errorf("%d of %d are left", n, begun)
 		}
@@ -127,24 +128,24 @@ func TestSetServersWhileAway(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(r crew) {
 		d := &dialLog{dial: r.e.Client("a").DialContext}
-		c, err := client.Connect(r.ctx, "gone", quiet(), d.option(), client.WithSessionTimeout(sessionTimeout), client.WithLazyConnect())
-		r.check(err)
+		c, err := client.Connect(r.Ctx, "gone", testrig.Quiet(), d.option(), client.WithSessionTimeout(testrig.SessionTimeout), client.WithLazyConnect())
+		r.Check(err)
 		defer func() { _ = c.Close() }()
 		time.Sleep(time.Minute)
-		if got := d.last(); got != sessionTimeout/3 {
+		if got := d.last(); got != testrig.SessionTimeout/3 {
 			t.Errorf("one server: a dial has %v", got)
 		}
-		r.check(c.SetServers("a", "b", "c", "d", "e", "f", "g", "h", "i"))
+		r.Check(c.SetServers("a", "b", "c", "d", "e", "f", "g", "h", "i"))
 		time.Sleep(time.Minute)
-		if got := d.last(); got != sessionTimeout/10 {
+		if got := d.last(); got != testrig.SessionTimeout/10 {
 			t.Errorf("nine servers: a dial has %v", got)
 		}
-		_, _, err = c.Get(r.within(time.Second), "/")
+		_, _, err = c.Get(r.Within(time.Second), "/")
 		wantErrText(t, err, "i:2181: ", "gone:2181")
 		d.take()
-		r.check(c.SetServers("zk1", "zk2", "zk3"))
-		_, _, err = c.Exists(r.within(sessionTimeout), "/")
-		r.check(err)
+		r.Check(c.SetServers("zk1", "zk2", "zk3"))
+		_, _, err = c.Exists(r.Within(testrig.SessionTimeout), "/")
+		r.Check(err)
 		if got := d.take(); len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "zk") {
 			t.Errorf("dialed %v", got)
 		}
@@ -163,12 +164,12 @@ func TestSetServersDuringHandshake(t *testing.T) {
 			}
 			return r.e.Client("a").DialContext(ctx, network, address)
 		}
-		c, err := client.Connect(r.ctx, "zk1", quiet(), d.option(), client.WithSessionTimeout(sessionTimeout), client.WithLazyConnect())
-		r.check(err)
+		c, err := client.Connect(r.Ctx, "zk1", testrig.Quiet(), d.option(), client.WithSessionTimeout(testrig.SessionTimeout), client.WithLazyConnect())
+		r.Check(err)
 		defer func() { _ = c.Close() }()
 		synctest.Wait()
-		r.check(c.SetServers("zk2"))
-		time.Sleep(sessionTimeout)
+		r.Check(c.SetServers("zk2"))
+		time.Sleep(testrig.SessionTimeout)
 		if r.e.Server(1).ConnCount() != 0 || r.e.Server(2).ConnCount() != 1 {
 			t.Errorf("dialed %v, and stayed", d.take())
 		}
@@ -179,7 +180,7 @@ func TestSetServersDuringHandshake(t *testing.T) {
 func TestSetServersRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, tt := range []struct {
 			servers []string
 			want    string
@@ -193,10 +194,10 @@ func TestSetServersRefused(t *testing.T) {
 			wantErrText(t, c.SetServers(tt.servers...), tt.want, "hunter2")
 		}
 		time.Sleep(time.Minute)
-		if r.srv.ConnCount() != 1 || c.State() != client.Connected {
+		if r.Srv.ConnCount() != 1 || c.State() != client.Connected {
 			t.Error("moved")
 		}
-		r.check(c.CloseContext(r.ctx))
-		wantErr(t, c.SetServers("b"), client.ErrClosed)
+		r.Check(c.CloseContext(r.Ctx))
+		testrig.WantErr(t, c.SetServers("b"), client.ErrClosed)
 	})
 }

@@ -25,13 +25,13 @@ func TestPausesFitTheGrantedTimeout(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const granted = 6 * time.Second
-		r.srv.SetSessionTimeouts(time.Second, granted)
+		r.Srv.SetSessionTimeouts(time.Second, granted)
 		var longest time.Duration
-		c := r.connect("a", client.WithSessionTimeout(2*time.Minute), client.WithRetry(retry.Forever(time.Minute)),
+		c := r.Connect("a", client.WithSessionTimeout(2*time.Minute), client.WithRetry(retry.Forever(time.Minute)),
 			client.WithObserver(client.Observer{Retry: func(_ context.Context, i client.RetryInfo) { longest = max(longest, i.Attempt.Pause) }}))
-		r.srv.LoseReply(zktest.Match{Op: zktest.OpExists})
-		_, _, err := c.Exists(r.ctx, "/")
-		r.check(err)
+		r.Srv.LoseReply(zktest.Match{Op: zktest.OpExists})
+		_, _, err := c.Exists(r.Ctx, "/")
+		r.Check(err)
 		if longest == 0 || longest > granted/3 {
 			t.Errorf("slept %v in a session of %v", longest, granted)
 		}
@@ -52,8 +52,8 @@ func TestQuietStart(t *testing.T) {
 	} {
 		bubble(t, func(r *rig) {
 			var said bytes.Buffer
-			c := r.connect("a", append(tt.opts, client.WithLogger(slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
-			r.check(c.CloseContext(r.ctx))
+			c := r.Connect("a", append(tt.opts, client.WithLogger(slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
+			r.Check(c.CloseContext(r.Ctx))
 			if n := strings.Count(said.String(), "open ACL"); n != tt.want || n > 0 && !strings.Contains(said.String(), "client.WithAuth") {
 				t.Errorf("%s: said %d times: %s", name, n, said.String())
 			}
@@ -70,15 +70,15 @@ func TestShortenedTimeoutIsSaid(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var said bytes.Buffer
-		c := r.connect("a", client.WithSessionTimeout(time.Hour), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
+		c := r.Connect("a", client.WithSessionTimeout(time.Hour), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
 		warnings := func() int {
 			return strings.Count(said.String(), "level=WARN msg=\"zookeeper: a server has granted a shorter session timeout")
 		}
 		again := func(want int) {
 			r.Helper()
-			r.srv.CutAll()
-			_, _, err := c.Exists(r.ctx, "/")
-			r.check(err)
+			r.Srv.CutAll()
+			_, _, err := c.Exists(r.Ctx, "/")
+			r.Check(err)
 			synctest.Wait()
 			if n := warnings(); n != want {
 				t.Errorf("%d warnings, want %d: %s", n, want, said.String())
@@ -86,17 +86,17 @@ func TestShortenedTimeoutIsSaid(t *testing.T) {
 		}
 		again(1)
 		again(1)
-		r.srv.SetSessionTimeouts(time.Second, time.Minute)
+		r.Srv.SetSessionTimeouts(time.Second, time.Minute)
 		again(2)
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		for _, text := range []string{"timeout=2m0s", "timeout=1m0s", "asked=1h0m0s", "maxSessionTimeout"} {
 			if !strings.Contains(said.String(), text) {
 				t.Errorf("%q is missing: %s", text, said.String())
 			}
 		}
 		said.Reset()
-		d := r.connect("b", client.WithSessionTimeout(200*time.Millisecond), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
-		r.check(d.CloseContext(r.ctx))
+		d := r.Connect("b", client.WithSessionTimeout(200*time.Millisecond), client.WithConnectTimeout(time.Minute), client.WithLogger(slog.New(slog.NewTextHandler(&said, nil))))
+		r.Check(d.CloseContext(r.Ctx))
 		if strings.Contains(said.String(), "WARN") {
 			t.Errorf("more than was asked for: %s", said.String())
 		}
@@ -108,8 +108,8 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		for _, connectString := range []string{"b:2182,a", "a:2181, b:2182,a"} {
-			c, err := r.open(connectString, "a")
-			r.check(err)
+			c, err := r.Open(connectString, "a")
+			r.Check(err)
 			if got := c.Servers(); !slices.Equal(got, []string{"a:2181", "b:2182"}) {
 				t.Errorf("%q: %q", connectString, got)
 			}

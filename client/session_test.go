@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -22,16 +23,16 @@ func TestNoRequestInAnotherSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/q", "")
-		c := r.connect("a")
+		c := r.Connect("a")
 		const rounds, workers = 40, 8
 		for round := range rounds {
-			s := r.session(c)
+			s := r.Session(c)
 			var wg sync.WaitGroup
 			for w := range workers {
 				wg.Go(func() {
 					for i := 0; ; i++ {
 						path := fmt.Sprintf("/q/%d-%d-%d", s.ID(), w, i)
-						_, err := s.Create(r.ctx, path, nil, client.Ephemeral())
+						_, err := s.Create(r.Ctx, path, nil, client.Ephemeral())
 						if errors.Is(err, client.ErrSessionLost) {
 							return
 						}
@@ -42,19 +43,19 @@ func TestNoRequestInAnotherSession(t *testing.T) {
 				})
 			}
 			time.Sleep(time.Duration(round) * 137 * time.Microsecond)
-			r.srv.ExpireSession(s.ID())
+			r.Srv.ExpireSession(s.ID())
 			wg.Wait()
-			if r.session(c).ID() == s.ID() {
+			if r.Session(c).ID() == s.ID() {
 				r.Fatal("the session was expired and is current")
 			}
-			for _, node := range r.srv.Tree() {
+			for _, node := range r.Srv.Tree() {
 				var made int64
 				if n, _ := fmt.Sscanf(node.Path, "/q/%d-", &made); n == 1 && node.Stat.EphemeralOwner != made {
 					r.Fatalf("%s belongs to session %d", node.Path, node.Stat.EphemeralOwner)
 				}
 			}
 		}
-		for _, req := range r.srv.Log() {
+		for _, req := range r.Srv.Log() {
 			var made int64
 			if n, _ := fmt.Sscanf(req.Path, "/q/%d-", &made); n == 1 && req.Session != made {
 				r.Fatalf("request of session %d in another: %v", made, req)
@@ -68,26 +69,26 @@ func TestNoRequestInAnotherSession(t *testing.T) {
 func TestQueuedRequestsDieWithTheirSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		r.srv.Client("a").Partition()
+		c := r.Connect("a")
+		s := r.Session(c)
+		r.Srv.Client("a").Partition()
 		var wg sync.WaitGroup
 		for i := range 100 {
 			wg.Go(func() {
-				_, err := s.Create(r.ctx, fmt.Sprintf("/n%d", i), nil)
+				_, err := s.Create(r.Ctx, fmt.Sprintf("/n%d", i), nil)
 				if !errors.Is(err, client.ErrSessionLost) && !client.UnknownOutcome(err) {
 					t.Errorf("error %v", err)
 				}
 			})
 		}
 		synctest.Wait()
-		r.srv.ExpireSession(s.ID())
-		r.srv.Client("a").Heal()
+		r.Srv.ExpireSession(s.ID())
+		r.Srv.Client("a").Heal()
 		wg.Wait()
-		if next := r.session(c); next.ID() == s.ID() {
+		if next := r.Session(c); next.ID() == s.ID() {
 			t.Error("same session")
 		}
-		for _, req := range r.srv.Log() {
+		for _, req := range r.Srv.Log() {
 			if req.Op == zktest.OpCreate && req.Session != s.ID() {
 				t.Errorf("sent in another session: %v", req)
 			}
@@ -98,44 +99,44 @@ func TestQueuedRequestsDieWithTheirSession(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(r *rig, c *client.Client, s *client.Session){
-		"expired by the server": func(r *rig, _ *client.Client, s *client.Session) { r.srv.ExpireSession(s.ID()) },
+		"expired by the server": func(r *rig, _ *client.Client, s *client.Session) { r.Srv.ExpireSession(s.ID()) },
 		"silence": func(r *rig, _ *client.Client, _ *client.Session) {
-			r.srv.Freeze()
-			time.AfterFunc(time.Minute, r.srv.Thaw)
+			r.Srv.Freeze()
+			time.AfterFunc(time.Minute, r.Srv.Thaw)
 		},
 		"silence while something is held": func(r *rig, c *client.Client, _ *client.Session) {
 			r.hold(c, "/held") // and not given up when it is lost
-			r.srv.Freeze()
-			time.AfterFunc(time.Minute, r.srv.Thaw)
+			r.Srv.Freeze()
+			time.AfterFunc(time.Minute, r.Srv.Thaw)
 		},
 		"answer to a request": func(r *rig, _ *client.Client, s *client.Session) {
-			r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired)
-			_, _, err := s.Get(r.ctx, "/")
-			wantErr(r.T, err, client.ErrSessionLost)
+			r.Srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired)
+			_, _, err := s.Get(r.Ctx, "/")
+			testrig.WantErr(r.T, err, client.ErrSessionLost)
 		},
 		"refused handshake": func(r *rig, _ *client.Client, _ *client.Session) {
-			r.srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
-			r.srv.CutAll()
+			r.Srv.Fail(zktest.Match{Op: zktest.OpConnect}, zktest.CodeSessionExpired)
+			r.Srv.CutAll()
 		},
 		"closed behind our back": func(_ *rig, c *client.Client, _ *client.Session) { c.Conn().Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
-				if s.Err() != nil || s.Context().Err() != nil || s.Timeout() != sessionTimeout {
+				c := r.Connect("a")
+				s := r.Session(c)
+				if s.Err() != nil || s.Context().Err() != nil || s.Timeout() != testrig.SessionTimeout {
 					r.Fatalf("at first: %v, %v, %v", s.Err(), s.Context().Err(), s.Timeout())
 				}
 				end(r, c, s)
 				r.await("the end of the session", s.Context().Done())
-				wantErr(t, s.Err(), client.ErrSessionLost)
+				testrig.WantErr(t, s.Err(), client.ErrSessionLost)
 				wantNamedOnce(t, s)
 				lostOperations(r, s)
-				if _, _, err := c.Exists(r.ctx, "/"); err != nil {
+				if _, _, err := c.Exists(r.Ctx, "/"); err != nil {
 					t.Errorf("in the next session: %v", err)
 				}
-				if got := r.session(c); got.ID() == s.ID() || got.Err() != nil {
+				if got := r.Session(c); got.ID() == s.ID() || got.Err() != nil {
 					t.Errorf("next session: same %v, %v", got.ID() == s.ID(), got.Err())
 				}
 			})
@@ -158,8 +159,8 @@ func wantNamedOnce(t *testing.T, s *client.Session) {
 // lostOperations runs every kind of operation in a session that is over.
 func lostOperations(r *rig, s *client.Session) {
 	r.Helper()
-	ctx := r.ctx
-	asked := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMulti)
+	ctx := r.Ctx
+	asked := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpGetData) + r.Srv.Count(zktest.OpMulti)
 	for name, op := range map[string]func() error{
 		"create":    func() error { _, err := s.Create(ctx, "/x", nil); return err },
 		"protected": func() error { _, err := s.Create(ctx, "/x", nil, client.Protected()); return err },
@@ -182,7 +183,7 @@ func lostOperations(r *rig, s *client.Session) {
 			r.Errorf("%s in a lost session: %v, never sent: %v", name, err, neverSent(err))
 		}
 	}
-	if now := r.srv.Count(zktest.OpCreate) + r.srv.Count(zktest.OpGetData) + r.srv.Count(zktest.OpMulti); now != asked {
+	if now := r.Srv.Count(zktest.OpCreate) + r.Srv.Count(zktest.OpGetData) + r.Srv.Count(zktest.OpMulti); now != asked {
 		r.Errorf("%d requests were sent for a lost session", now-asked)
 	}
 }
@@ -192,15 +193,15 @@ func TestClientOperationsOutliveTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "x")
-		c := r.connect("a")
+		c := r.Connect("a")
 		for _, fault := range []func(){
-			func() { r.srv.ExpireSession(r.session(c).ID()) },
-			func() { r.srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired) },
-			func() { r.srv.Freeze(); time.AfterFunc(time.Minute, r.srv.Thaw) },
+			func() { r.Srv.ExpireSession(r.Session(c).ID()) },
+			func() { r.Srv.Fail(zktest.Match{Op: zktest.OpGetData}, zktest.CodeSessionExpired) },
+			func() { r.Srv.Freeze(); time.AfterFunc(time.Minute, r.Srv.Thaw) },
 		} {
-			s := r.session(c)
+			s := r.Session(c)
 			fault()
-			data, _, err := c.Get(r.ctx, "/a")
+			data, _, err := c.Get(r.Ctx, "/a")
 			if err != nil || string(data) != "x" {
 				t.Errorf("Get = %q, %v", data, err)
 			}
@@ -215,16 +216,16 @@ func TestClientOperationsOutliveTheSession(t *testing.T) {
 func TestConn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		conn := c.Conn()
 		synctest.Wait() // the session is told of before go-zookeeper has read its id
 		if conn.SessionID() != s.ID() {
 			t.Errorf("session %d, conn %d", s.ID(), conn.SessionID())
 		}
-		r.srv.ExpireSession(s.ID())
+		r.Srv.ExpireSession(s.ID())
 		<-s.Context().Done()
-		next := r.session(c)
+		next := r.Session(c)
 		synctest.Wait()
 		if c.Conn() == conn || c.Conn().SessionID() != next.ID() {
 			t.Error("the conn was not replaced")
@@ -232,13 +233,13 @@ func TestConn(t *testing.T) {
 		if _, _, err := conn.Get("/"); err == nil {
 			t.Error("the old conn works")
 		}
-		r.srv.Freeze()
+		r.Srv.Freeze()
 		<-next.Context().Done()
 		if c.Conn() != nil {
 			t.Error("a conn without a session")
 		}
-		r.srv.Thaw()
-		r.check(c.CloseContext(r.ctx))
+		r.Srv.Thaw()
+		r.Check(c.CloseContext(r.Ctx))
 		if c.Conn() != nil {
 			t.Error("a conn after Close")
 		}
@@ -251,9 +252,9 @@ func TestConn(t *testing.T) {
 func TestSessionEndsBehindAFailedTry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		s := r.session(r.connect("a"))
-		err := client.ReadWhoseSessionEnds(r.ctx, s, errors.New("expired"))
-		wantErr(t, err, client.ErrSessionLost)
+		s := r.Session(r.Connect("a"))
+		err := client.ReadWhoseSessionEnds(r.Ctx, s, errors.New("expired"))
+		testrig.WantErr(t, err, client.ErrSessionLost)
 		if strings.Contains(err.Error(), "connection closed") || !neverSent(err) {
 			t.Errorf("error %v", err)
 		}
@@ -264,9 +265,9 @@ func TestSessionEndsBehindAFailedTry(t *testing.T) {
 func TestSessionInAStranger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
-		for name, stranger := range map[string]*client.Client{"nobody": nil, "another client": r.connect("b")} {
+		c := r.Connect("a")
+		s := r.Session(c)
+		for name, stranger := range map[string]*client.Client{"nobody": nil, "another client": r.Connect("b")} {
 			in, err := inner.In(s, stranger)
 			if in != nil {
 				t.Errorf("%s: %v", name, in)
@@ -274,7 +275,7 @@ func TestSessionInAStranger(t *testing.T) {
 			wantErrText(t, err, "namespaces", "nil")
 		}
 		ns, err := c.Namespace("ns")
-		r.check(err)
+		r.Check(err)
 		in, err := inner.In(s, ns)
 		if err != nil || in.ID() != s.ID() {
 			t.Errorf("in a namespace: %v, %v", in, err)

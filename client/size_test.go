@@ -13,14 +13,15 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 // suspensions counts how often c loses its connection from now on.
 func (r *rig) suspensions(c *client.Client) func() int {
-	from := len(r.srv.Log())
+	from := len(r.Srv.Log())
 	return func() (n int) {
-		for _, q := range r.srv.Log()[from:] {
+		for _, q := range r.Srv.Log()[from:] {
 			if q.Op == zktest.OpConnect {
 				n++
 			}
@@ -34,8 +35,8 @@ func (r *rig) suspensions(c *client.Client) func() int {
 func TestTooLargeIsNeverSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		for _, path := range []string{"/g", "/v", "/w"} {
 			r.create(path, "")
 		}
@@ -44,42 +45,42 @@ func TestTooLargeIsNeverSent(t *testing.T) {
 		node := newNode{Dir: "/g", Prefix: "lock-", Data: half}
 		for name, op := range map[string]func() error{
 			"group and part": func() error {
-				_, err := inner.CreateGroup(r.ctx, s, []newNode{node}, client.SetOp("/v", half, client.AnyVersion))
+				_, err := inner.CreateGroup(r.Ctx, s, []newNode{node}, client.SetOp("/v", half, client.AnyVersion))
 				return err
 			},
 			"two nodes": func() error {
-				_, err := inner.CreateGroup(r.ctx, s, []newNode{node, node})
+				_, err := inner.CreateGroup(r.Ctx, s, []newNode{node, node})
 				return err
 			},
 			"two parts": func() error {
-				_, err := c.Multi(r.ctx, client.SetOp("/v", half, client.AnyVersion), client.SetOp("/w", half, client.AnyVersion))
+				_, err := c.Multi(r.Ctx, client.SetOp("/v", half, client.AnyVersion), client.SetOp("/w", half, client.AnyVersion))
 				return err
 			},
 			"node": func() error {
-				_, err := c.Create(r.ctx, "/n", make([]byte, client.DefaultMaxRequest-10))
+				_, err := c.Create(r.Ctx, "/n", make([]byte, client.DefaultMaxRequest-10))
 				return err
 			},
 			"protected node": func() error {
-				_, err := c.Create(r.ctx, "/n", make([]byte, client.DefaultMaxRequest-80), client.Protected())
+				_, err := c.Create(r.Ctx, "/n", make([]byte, client.DefaultMaxRequest-80), client.Protected())
 				return err
 			},
 			"data": func() error {
-				_, err := c.Set(r.ctx, "/v", make([]byte, client.DefaultMaxRequest), client.AnyVersion)
+				_, err := c.Set(r.Ctx, "/v", make([]byte, client.DefaultMaxRequest), client.AnyVersion)
 				return err
 			},
-			"path": func() error { return c.Delete(r.ctx, "/"+strings.Repeat("x", client.DefaultMaxRequest), 0) },
+			"path": func() error { return c.Delete(r.Ctx, "/"+strings.Repeat("x", client.DefaultMaxRequest), 0) },
 			"checks": func() error {
 				parts := make([]client.Op, 30_000)
 				for i := range parts {
 					parts[i] = client.CheckOp("/"+strings.Repeat("x", 30), 0)
 				}
-				_, err := c.Multi(r.ctx, parts...)
+				_, err := c.Multi(r.Ctx, parts...)
 				return err
 			},
 		} {
 			began := time.Now()
 			err := op()
-			wantErr(t, err, client.ErrTooLarge)
+			testrig.WantErr(t, err, client.ErrTooLarge)
 			wantOutcome(t, err, client.OutcomeNeverSent)
 			wantErrText(t, err, "jute.maxbuffer", "tries")
 			if took := time.Since(began); took != 0 {
@@ -99,17 +100,17 @@ func TestTooLargeIsNeverSent(t *testing.T) {
 func TestLargestRequestIsSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		r.create("/v", "")
 		lost := r.suspensions(c)
 		const header, set = 8, 4 + len("/v") + 4 + 4
 		largest := make([]byte, client.DefaultMaxRequest-header-set)
-		_, err := c.Set(r.ctx, "/v", largest, client.AnyVersion)
-		r.check(err)
-		_, err = inner.CreateGroup(r.ctx, s, []newNode{{Dir: "/g", Prefix: "n-", Data: largest[:len(largest)/2]}},
+		_, err := c.Set(r.Ctx, "/v", largest, client.AnyVersion)
+		r.Check(err)
+		_, err = inner.CreateGroup(r.Ctx, s, []newNode{{Dir: "/g", Prefix: "n-", Data: largest[:len(largest)/2]}},
 			client.SetOp("/v", largest[:len(largest)/2-500], client.AnyVersion))
-		r.check(err)
+		r.Check(err)
 		if n := lost(); n != 0 {
 			t.Errorf("the connection was lost %d times", n)
 		}
@@ -120,8 +121,8 @@ func TestLargestRequestIsSent(t *testing.T) {
 func TestConfirmOfManyNodes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		s := r.session(c)
+		c := r.Connect("a")
+		s := r.Session(c)
 		path, missing := "/"+strings.Repeat("x", 200), "/"+strings.Repeat("y", 200)
 		r.create(path, "")
 		paths := make([]string, 12_000)
@@ -132,13 +133,13 @@ func TestConfirmOfManyNodes(t *testing.T) {
 		paths[len(paths)-1] = missing
 		torn := r.holdAs(s, paths...)
 		lost := r.suspensions(c)
-		r.srv.ResetCounts()
-		r.check(whole.Confirm(r.ctx))
-		if n := r.srv.Count(zktest.OpMulti); n != 3 {
+		r.Srv.ResetCounts()
+		r.Check(whole.Confirm(r.Ctx))
+		if n := r.Srv.Count(zktest.OpMulti); n != 3 {
 			t.Errorf("%d transactions", n)
 		}
-		err := torn.Confirm(r.ctx)
-		wantErr(t, err, zk.ErrNoNode)
+		err := torn.Confirm(r.Ctx)
+		testrig.WantErr(t, err, zk.ErrNoNode)
 		wantOutcome(t, err, client.OutcomeRefused)
 		wantErrText(t, err, "part 11999 (check "+missing, "tries")
 		if n := lost(); n != 0 {
@@ -154,10 +155,10 @@ func TestCredentialsTooLarge(t *testing.T) {
 	bubble(t, func(r *rig) {
 		of := func(n int) client.Option { return client.WithAuth("digest", "u:"+strings.Repeat("p", n)) }
 		fits := client.DefaultMaxRequest - len("digest"+"u:") - 20
-		r.connect("fits", of(fits))
-		r.connect("raised", of(fits+1), client.WithMaxRequest(2<<20), client.WithLazyConnect())
+		r.Connect("fits", of(fits))
+		r.Connect("raised", of(fits+1), client.WithMaxRequest(2<<20), client.WithLazyConnect())
 		for _, opts := range [][]client.Option{{of(fits + 1)}, {of(2 << 20)}, {of(2000), client.WithMaxRequest(2000)}, {client.WithMaxRequest(2000), of(2000)}} {
-			_, err := client.Connect(r.ctx, "zk", append(opts, client.WithLazyConnect())...)
+			_, err := client.Connect(r.Ctx, "zk", append(opts, client.WithLazyConnect())...)
 			if !errors.Is(err, client.ErrTooLarge) || !strings.Contains(err.Error(), "WithAuth") || strings.Contains(err.Error(), "ppp") {
 				r.Errorf("%v", err)
 			}
@@ -171,13 +172,13 @@ func TestHangUpNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var logged strings.Builder
-		c := r.connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+		c := r.Connect("a", client.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
 		r.create("/n", "")
-		r.srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Times: zktest.Always})
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpSetData, Times: zktest.Always})
 		for n, want := range map[int]bool{10: false, 8000: true} {
 			synctest.Wait()
 			logged.Reset()
-			_, err := c.Set(r.within(3*time.Second), "/n", make([]byte, n), client.AnyVersion)
+			_, err := c.Set(r.Within(3*time.Second), "/n", make([]byte, n), client.AnyVersion)
 			synctest.Wait()
 			const hint = "bytes was under way: the servers' jute.maxbuffer may be less"
 			if err == nil || strings.Contains(err.Error(), hint) != want || strings.Contains(logged.String(), hint) != want {
@@ -187,7 +188,7 @@ func TestHangUpNamesTheRequest(t *testing.T) {
 				r.Errorf("%d bytes: %v", n, err)
 			}
 		}
-		if err := c.Delete(r.within(3*time.Second), "/n", client.AnyVersion); err != nil {
+		if err := c.Delete(r.Within(3*time.Second), "/n", client.AnyVersion); err != nil {
 			r.Error(err)
 		}
 	})
@@ -198,24 +199,24 @@ func TestHangUpNamesTheRequest(t *testing.T) {
 func TestHangUpsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/n", "")
-		drop := r.srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: zktest.Always})
-		_, err := c.Set(r.within(time.Hour), "/n", make([]byte, 8000), client.AnyVersion)
-		wantErr(t, err, io.EOF)
+		drop := r.Srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: zktest.Always})
+		_, err := c.Set(r.Within(time.Hour), "/n", make([]byte, 8000), client.AnyVersion)
+		testrig.WantErr(t, err, io.EOF)
 		wantErrText(t, err, "hung up on 3 tries in a row", "refused")
 		if n := drop.Fired(); n != 3 || !client.UnknownOutcome(err) {
 			r.Errorf("%d tries: %v", n, err)
 		}
-		_, err = c.Set(r.within(time.Minute), "/n", make([]byte, 10), client.AnyVersion)
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err = c.Set(r.Within(time.Minute), "/n", make([]byte, 10), client.AnyVersion)
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		if n := drop.Fired(); n < 10 {
 			r.Errorf("a small request was tried %d times", n-3)
 		}
 		drop.Remove()
 		for range 4 { // a server that is restarted now and then
-			once := r.srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: 2})
-			if _, err := c.Set(r.within(time.Minute), "/n", make([]byte, 8000), client.AnyVersion); err != nil || once.Fired() != 2 {
+			once := r.Srv.DropBefore(zktest.Match{PathPrefix: "/n", Op: zktest.OpSetData, Times: 2})
+			if _, err := c.Set(r.Within(time.Minute), "/n", make([]byte, 8000), client.AnyVersion); err != nil || once.Fired() != 2 {
 				r.Errorf("after two hang-ups: %v", err)
 			}
 		}

@@ -34,13 +34,13 @@ func TestSlowServerAmongDead(t *testing.T) {
 			t.Run(fmt.Sprint(n, " servers ", what), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					link := r.srv.Client("a")
+					link := r.Srv.Client("a")
 					var list []string
 					for i := range n {
 						list = append(list, fmt.Sprint("zk", i))
 					}
 					var well atomic.Int32
-					_, err := r.open(strings.Join(list, ","), "a", client.WithSessionTimeout(15*time.Second), client.WithConnectTimeout(time.Minute),
+					_, err := r.Open(strings.Join(list, ","), "a", client.WithSessionTimeout(15*time.Second), client.WithConnectTimeout(time.Minute),
 						client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 							if address != "zk0:2181" {
 								return sick(ctx)
@@ -48,7 +48,7 @@ func TestSlowServerAmongDead(t *testing.T) {
 							well.Add(1)
 							return after(ctx, slow, func(ctx context.Context) (net.Conn, error) { return link.DialContext(ctx, network, address) })
 						}))
-					r.check(err)
+					r.Check(err)
 					if n := well.Load(); n != 1 {
 						t.Errorf("the server that is well was dialed %d times", n)
 					}
@@ -63,10 +63,10 @@ func TestSlowServerAmongDead(t *testing.T) {
 func TestReconnectBesideSlowSilentServers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		link := r.srv.Client("a")
+		link := r.Srv.Client("a")
 		var lost atomic.Bool
 		var dials atomic.Int32
-		c, err := r.open("zk0,zk1,zk2", "a", client.WithSessionTimeout(4*time.Second), client.WithConnectTimeout(time.Minute),
+		c, err := r.Open("zk0,zk1,zk2", "a", client.WithSessionTimeout(4*time.Second), client.WithConnectTimeout(time.Minute),
 			client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 				if !lost.Load() || dials.Add(1) > 2 {
 					return link.DialContext(ctx, network, address)
@@ -77,9 +77,9 @@ func TestReconnectBesideSlowSilentServers(t *testing.T) {
 					return near, nil
 				})
 			}))
-		r.check(err)
-		s, err := c.Session(r.ctx)
-		r.check(err)
+		r.Check(err)
+		s, err := c.Session(r.Ctx)
+		r.Check(err)
 		lost.Store(true)
 		link.Cut()
 		time.Sleep(10 * time.Second)
@@ -105,8 +105,8 @@ func TestNameOfSlowServers(t *testing.T) {
 				})
 			}
 		}
-		_, err := r.e.AwaitLeader(r.ctx)
-		r.check(err)
+		_, err := r.e.AwaitLeader(r.Ctx)
+		r.Check(err)
 		var crowd sync.WaitGroup
 		for range 30 {
 			crowd.Go(func() {

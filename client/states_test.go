@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/zktest"
 )
@@ -59,7 +60,7 @@ func (h *history) want(t *testing.T, want string) {
 			t.Errorf("%v: error %v", ch.State, ch.Err)
 		}
 		if ch.State == client.Lost {
-			wantErr(t, ch.Err, client.ErrSessionLost)
+			testrig.WantErr(t, ch.Err, client.ErrSessionLost)
 		}
 		if i > 0 && ch.At.Before(h.changes[i-1].At) {
 			t.Errorf("%v is earlier than %v", ch, h.changes[i-1])
@@ -71,33 +72,33 @@ func TestStates(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var seen, told history
-		c := r.connect("a", client.WithObserver(client.Observer{StateChange: told.add}))
+		c := r.Connect("a", client.WithObserver(client.Observer{StateChange: told.add}))
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			for ch := range c.States(r.ctx) {
+			for ch := range c.States(r.Ctx) {
 				seen.add(ch)
 			}
 		})
 		synctest.Wait()
 		const life = "connected1 suspended1 connected1 suspended1 lost1 connecting connected2 lost2 connecting connected3 closed"
-		r.srv.CutAll() // a blip
-		_, _, err := c.Exists(r.ctx, "/")
-		r.check(err)
+		r.Srv.CutAll() // a blip
+		_, _, err := c.Exists(r.Ctx, "/")
+		r.Check(err)
 		time.Sleep(time.Minute)
-		r.srv.Stop() // an outage of more than a session
+		r.Srv.Stop() // an outage of more than a session
 		time.Sleep(time.Minute)
 		if got := c.State(); got != client.Connecting {
 			t.Errorf("in the outage: %v", got)
 		}
-		r.srv.Resume()
-		s := r.session(c)
-		r.srv.Fail(zktest.Match{Op: zktest.OpExists}, zktest.CodeSessionExpired)
-		_, _, _ = s.Exists(r.ctx, "/") // the server says it to a request
+		r.Srv.Resume()
+		s := r.Session(c)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpExists}, zktest.CodeSessionExpired)
+		_, _, _ = s.Exists(r.Ctx, "/") // the server says it to a request
 		<-s.Context().Done()
-		if r.session(c).ID() == s.ID() {
+		if r.Session(c).ID() == s.ID() {
 			t.Error("the session was lost and is current")
 		}
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		wg.Wait()
 		seen.want(t, life)
 		told.want(t, "connecting "+life)
@@ -115,7 +116,7 @@ func TestStatesStalledReader(t *testing.T) {
 		const blips = 500
 		var told history
 		stall := make(chan struct{})
-		c := r.connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
+		c := r.Connect("a", client.WithObserver(client.Observer{StateChange: func(ch client.StateChange) {
 			<-stall
 			told.add(ch)
 		}}))
@@ -124,7 +125,7 @@ func TestStatesStalledReader(t *testing.T) {
 		reading := make(chan struct{})
 		var once sync.Once
 		wg.Go(func() {
-			for ch := range c.States(r.ctx) {
+			for ch := range c.States(r.Ctx) {
 				once.Do(func() { close(reading) })
 				<-stall
 				seen.add(ch)
@@ -132,12 +133,12 @@ func TestStatesStalledReader(t *testing.T) {
 		})
 		<-reading
 		for range blips {
-			r.srv.CutAll()
-			_, _, err := c.Exists(r.ctx, "/")
-			r.check(err)
+			r.Srv.CutAll()
+			_, _, err := c.Exists(r.Ctx, "/")
+			r.Check(err)
 		}
 		time.AfterFunc(time.Second, func() { close(stall) })
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		wg.Wait()
 		want := "connected1" + strings.Repeat(" suspended1 connected1", blips) + " closed"
 		seen.want(t, want)
@@ -149,20 +150,20 @@ func TestStatesStalledReader(t *testing.T) {
 func TestStatesContext(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
-		ctx, cancel := context.WithCancel(r.ctx)
+		c := r.Connect("a")
+		ctx, cancel := context.WithCancel(r.Ctx)
 		time.AfterFunc(time.Second, cancel)
 		var seen history
 		for ch := range c.States(ctx) {
 			seen.add(ch)
 		}
 		seen.want(t, "connected1")
-		for range c.States(r.ctx) {
+		for range c.States(r.Ctx) {
 			break // not waiting for the next
 		}
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		var late history
-		for ch := range c.States(r.ctx) {
+		for ch := range c.States(r.Ctx) {
 			late.add(ch)
 		}
 		late.want(t, "closed")
@@ -176,17 +177,17 @@ func TestObserverOperations(t *testing.T) {
 		var mu sync.Mutex
 		var ops []client.OperationResult
 		var retries []client.RetryInfo
-		c := r.connect("a", client.WithNamespace("ns"), client.WithRetry(retry.NTimes(5, 100*time.Millisecond)),
+		c := r.Connect("a", client.WithNamespace("ns"), client.WithRetry(retry.NTimes(5, 100*time.Millisecond)),
 			client.WithObserver(client.Observer{
 				Operation: ended(func(o client.OperationResult) { mu.Lock(); ops = append(ops, o); mu.Unlock() }),
 				Retry:     func(_ context.Context, i client.RetryInfo) { mu.Lock(); retries = append(retries, i); mu.Unlock() },
 			}))
-		_, err := c.Create(r.ctx, "/a", nil, client.WithParents())
-		r.check(err)
-		r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: 2}, zktest.CodeThrottledOp)
-		_, _, err = c.Get(r.ctx, "/a")
-		r.check(err)
-		_, _, missing := c.Get(r.ctx, "/b")
+		_, err := c.Create(r.Ctx, "/a", nil, client.WithParents())
+		r.Check(err)
+		r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Times: 2}, zktest.CodeThrottledOp)
+		_, _, err = c.Get(r.Ctx, "/a")
+		r.Check(err)
+		_, _, missing := c.Get(r.Ctx, "/b")
 		mu.Lock()
 		defer mu.Unlock()
 		if len(ops) != 3 || ops[0].Op != "create" || ops[1].Op != "get" || ops[1].Path != "/a" || ops[1].Err != nil ||
@@ -197,6 +198,6 @@ func TestObserverOperations(t *testing.T) {
 			retries[1].Attempt.N != 2 || retries[0].Attempt.Pause != 100*time.Millisecond {
 			t.Errorf("retries: %+v", retries)
 		}
-		wantErr(t, retries[0].Attempt.Err, client.ErrThrottled)
+		testrig.WantErr(t, retries[0].Attempt.Err, client.ErrThrottled)
 	})
 }

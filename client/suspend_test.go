@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // suspended is a machine whose clocks tests can set.
@@ -28,25 +29,25 @@ func TestSuspensionCounts(t *testing.T) {
 		slept, step time.Duration
 		lost        bool
 	}{
-		"longer than the lease":       {slept: sessionTimeout, lost: true},
+		"longer than the lease":       {slept: testrig.SessionTimeout, lost: true},
 		"shorter than the lease":      {slept: time.Second},
 		"wall clock set forward":      {step: time.Hour, lost: true},
 		"wall clock set back":         {step: -time.Hour},
 		"snapshot restored":           {step: 5 * time.Minute, lost: true},
-		"suspended and then set back": {slept: sessionTimeout, step: -time.Hour, lost: true},
+		"suspended and then set back": {slept: testrig.SessionTimeout, step: -time.Hour, lost: true},
 	} {
 		for _, ask := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
 					var m suspended
-					c := r.connect("a", m.clock())
+					c := r.Connect("a", m.clock())
 					h := r.hold(c, "/e")
 					time.Sleep(10 * time.Second)
 					deadline := h.Deadline()
 					m.slept.Store(int64(tt.slept))
 					m.step.Store(int64(tt.step))
-					if moved := h.Deadline().Sub(deadline); moved > 0 || tt.lost && moved > -sessionTimeout/2 {
+					if moved := h.Deadline().Sub(deadline); moved > 0 || tt.lost && moved > -testrig.SessionTimeout/2 {
 						t.Errorf("the deadline moved by %v", moved)
 					}
 					if ask {
@@ -71,15 +72,15 @@ func TestClockSetBackProlongsNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var m suspended
-		c := r.connect("a", m.clock())
+		c := r.Connect("a", m.clock())
 		h := r.hold(c, "/e")
 		time.Sleep(10 * time.Second)
 		m.step.Store(int64(-time.Hour))
 		time.Sleep(5 * time.Second)
 		cut := time.Now()
-		r.srv.Client("a").Partition()
-		wantErr(t, r.loss(h), client.ErrLeaseExpired)
-		if took := time.Since(cut); took > sessionTimeout-time.Second {
+		r.Srv.Client("a").Partition()
+		testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
+		if took := time.Since(cut); took > testrig.SessionTimeout-time.Second {
 			t.Errorf("lost %v after the silence began", took)
 		}
 	})
@@ -95,7 +96,7 @@ func TestSuspensionEndsTheSession(t *testing.T) {
 		lost        bool
 	}{
 		"longer than the session":  {slept: time.Hour, lost: true},
-		"shorter than the session": {slept: sessionTimeout / 2},
+		"shorter than the session": {slept: testrig.SessionTimeout / 2},
 		"snapshot restored":        {step: time.Hour, lost: true},
 		"wall clock set back":      {step: -time.Hour},
 	} {
@@ -113,8 +114,8 @@ func TestSuspensionEndsTheSession(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
 					var m suspended
-					c := r.connect("a", m.clock())
-					s := r.session(c)
+					c := r.Connect("a", m.clock())
+					s := r.Session(c)
 					time.Sleep(time.Minute)
 					m.slept.Add(int64(tt.slept))
 					m.step.Add(int64(tt.step))
@@ -122,7 +123,7 @@ func TestSuspensionEndsTheSession(t *testing.T) {
 						t.Errorf("over: %v, want %v", got, tt.lost)
 					}
 					if tt.lost {
-						wantErr(t, s.Err(), client.ErrSessionLost)
+						testrig.WantErr(t, s.Err(), client.ErrSessionLost)
 						return
 					}
 					time.Sleep(time.Minute)
@@ -147,12 +148,12 @@ func TestShortSuspensionsDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		var m suspended
-		c := r.connect("a", m.clock(), client.WithLeasePolicy(client.LeasePolicy{Heartbeat: client.HeartbeatPings}))
-		s := r.session(c)
+		c := r.Connect("a", m.clock(), client.WithLeasePolicy(client.LeasePolicy{Heartbeat: client.HeartbeatPings}))
+		s := r.Session(c)
 		for range 20 {
-			time.Sleep(sessionTimeout)
-			m.slept.Add(int64(sessionTimeout / 4))
-			time.Sleep(sessionTimeout / 10)
+			time.Sleep(testrig.SessionTimeout)
+			m.slept.Add(int64(testrig.SessionTimeout / 4))
+			time.Sleep(testrig.SessionTimeout / 10)
 			if err := s.Err(); err != nil {
 				t.Fatalf("slept for a quarter of the timeout: %v", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -72,7 +73,7 @@ func TestTLSRemedies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			port := listenTLS(t, zktest.NewServer(t), tt.server)
-			opts := []client.Option{quiet(), client.WithConnectTimeout(timeoutFor(tt.want))}
+			opts := []client.Option{testrig.Quiet(), client.WithConnectTimeout(timeoutFor(tt.want))}
 			if tt.client != nil {
 				opts = append(opts, client.WithTLS(tt.client))
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -107,7 +108,7 @@ func TestTLS(t *testing.T) {
 			t.Parallel()
 			given := tt.config.ServerName
 			c, err := client.Connect(t.Context(), tt.host+":"+port, client.WithTLS(tt.config), client.WithDialer(byName),
-				client.WithConnectTimeout(timeoutFor(tt.want)), quiet())
+				client.WithConnectTimeout(timeoutFor(tt.want)), testrig.Quiet())
 			if tt.config.ServerName != given {
 				t.Error("the given configuration was changed")
 			}
@@ -157,7 +158,7 @@ func TestTLSWrongPort(t *testing.T) {
 		}
 	}()
 	_, err = client.Connect(t.Context(), listener.Addr().String(), client.WithTLS(&tls.Config{}),
-		client.WithConnectTimeout(500*time.Millisecond), quiet())
+		client.WithConnectTimeout(500*time.Millisecond), testrig.Quiet())
 	if err == nil || !strings.Contains(err.Error(), "does not speak TLS") || !strings.Contains(err.Error(), "secureClientPort") {
 		t.Errorf("Connect = %v", err)
 	}
@@ -170,7 +171,7 @@ func TestTLSPlainServer(t *testing.T) {
 	srv := zktest.NewServer(t)
 	addr := srv.Addr()
 	_, err := client.Connect(t.Context(), addr, client.WithTLS(&tls.Config{}),
-		client.WithConnectTimeout(500*time.Millisecond), quiet())
+		client.WithConnectTimeout(500*time.Millisecond), testrig.Quiet())
 	if err == nil || !strings.Contains(err.Error(), addr+": tls: ") {
 		t.Errorf("Connect = %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -32,11 +33,11 @@ func (r crew) tracking(connectString string, opts ...client.Option) *tracking {
 		return link.DialContext(ctx, network, strings.TrimPrefix(address, "proxy-"))
 	}
 	opts = append([]client.Option{
-		client.WithSessionTimeout(sessionTimeout), t.dials.option(), client.WithEnsembleTracker(),
+		client.WithSessionTimeout(testrig.SessionTimeout), t.dials.option(), client.WithEnsembleTracker(),
 		client.WithLogger(slog.New(slog.NewTextHandler(&t.log, nil))),
 	}, opts...)
-	c, err := client.Connect(r.ctx, connectString, opts...)
-	r.check(err)
+	c, err := client.Connect(r.Ctx, connectString, opts...)
+	r.Check(err)
 	t.Client = c
 	time.Sleep(time.Second)
 	r.Cleanup(func() { _ = c.Close() })
@@ -46,9 +47,9 @@ func (r crew) tracking(connectString string, opts ...client.Option) *tracking {
 // configure sets the configuration as a reconfig does.
 func (r crew) configure(lines ...string) {
 	r.Helper()
-	lead, err := r.e.AwaitLeader(r.ctx)
-	r.check(err)
-	r.check(lead.SetData("/zookeeper/config", []byte(strings.Join(lines, "\n"))))
+	lead, err := r.e.AwaitLeader(r.Ctx)
+	r.Check(err)
+	r.Check(lead.SetData("/zookeeper/config", []byte(strings.Join(lines, "\n"))))
 	time.Sleep(time.Second)
 }
 
@@ -77,7 +78,7 @@ func TestEnsembleTracker(t *testing.T) {
 			t.Errorf("dialed %v", got)
 		}
 		r.configure(memberTwo, memberThree, "version=200000000")
-		time.Sleep(sessionTimeout/3 + 100*time.Millisecond)
+		time.Sleep(testrig.SessionTimeout/3 + 100*time.Millisecond)
 		if got := c.dials.take(); len(got) != 1 || got[0] == "zk1:2181" {
 			t.Errorf("dialed %v, and the server was removed", got)
 		}
@@ -92,7 +93,7 @@ func TestEnsembleTracker(t *testing.T) {
 		r.e.Client("a").To(2).Refuse()
 		r.e.Client("a").To(3).Refuse()
 		r.e.Client("a").Cut()
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		got := c.dials.take()
 		if c.State() != client.Connected || got[len(got)-1] != "zk1:2181" || got[0] == "zk1:2181" {
 			t.Errorf("%v, dialed %v", c.State(), got)
@@ -123,7 +124,7 @@ func TestEnsembleTrackerAlias(t *testing.T) {
 			t.Errorf("dialed %v", got)
 		}
 		r.e.Client("a").Cut()
-		time.Sleep(sessionTimeout)
+		time.Sleep(testrig.SessionTimeout)
 		if got := c.dials.take(); c.State() != client.Connected || got[len(got)-1] != "proxy-zk1:2181" {
 			t.Errorf("%v, dialed %v", c.State(), got)
 		}
@@ -162,19 +163,19 @@ func TestEnsembleTrackerRefused(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				if opts == nil {
-					r.srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/zookeeper/config", Times: zktest.Always}, zktest.CodeNoAuth)
+					r.Srv.Fail(zktest.Match{Op: zktest.OpGetData, Path: "/zookeeper/config", Times: zktest.Always}, zktest.CodeNoAuth)
 				}
 				var asked atomic.Int64
-				r.srv.OnRequest(func(q zktest.Request) {
+				r.Srv.OnRequest(func(q zktest.Request) {
 					if q.Op == zktest.OpGetData && q.Path == "/zookeeper/config" {
 						asked.Add(1)
 					}
 				})
 				var log bytes.Buffer
-				c := r.connect("a", client.WithEnsembleTracker(), client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				c := r.Connect("a", client.WithEnsembleTracker(), client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				for range 3 {
 					time.Sleep(time.Minute)
-					r.srv.CutAll()
+					r.Srv.CutAll()
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -184,7 +185,7 @@ func TestEnsembleTrackerRefused(t *testing.T) {
 				if n := asked.Load(); n != 4 {
 					t.Errorf("asked %d times, connected 4 times", n)
 				}
-				r.check(c.CloseContext(r.ctx))
+				r.Check(c.CloseContext(r.Ctx))
 				wantQuiet(t)
 			}, opts...)
 		})

@@ -11,12 +11,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
 // asked is how many requests of that kind came.
 func (r *rig) asked(op zktest.Op) (n int) {
-	for _, req := range r.srv.Log() {
+	for _, req := range r.Srv.Log() {
 		if req.Op == op {
 			n++
 		}
@@ -31,16 +32,16 @@ func (r *rig) removals() int { return r.asked(zktest.OpRemoveWatches) }
 func TestStop(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "")
-		_, _, get, err := c.GetW(r.ctx, "/a")
-		r.check(err)
-		_, _, exists, err := c.ExistsW(r.ctx, "/a")
-		r.check(err)
-		_, _, missing, err := c.ExistsW(r.ctx, "/missing")
-		r.check(err)
-		_, _, children, err := c.ChildrenW(r.ctx, "/a")
-		r.check(err)
+		_, _, get, err := c.GetW(r.Ctx, "/a")
+		r.Check(err)
+		_, _, exists, err := c.ExistsW(r.Ctx, "/a")
+		r.Check(err)
+		_, _, missing, err := c.ExistsW(r.Ctx, "/missing")
+		r.Check(err)
+		_, _, children, err := c.ChildrenW(r.Ctx, "/a")
+		r.Check(err)
 		get.Stop()
 		time.Sleep(5 * time.Second)
 		if n := r.removals(); n != 0 { // the server's watch is that of exists too
@@ -56,9 +57,9 @@ func TestStop(t *testing.T) {
 			r.Errorf("%d removals, want one for each watch", n)
 		}
 		// A watch that was removed can be left again.
-		_, _, again, err := c.GetW(r.ctx, "/a")
-		r.check(err)
-		r.check(r.srv.SetData("/a", nil))
+		_, _, again, err := c.GetW(r.Ctx, "/a")
+		r.Check(err)
+		r.Check(r.Srv.SetData("/a", nil))
 		r.fired(again, zk.EventNodeDataChanged)
 		(*client.OneShotWatch)(nil).Stop()
 	})
@@ -69,12 +70,12 @@ func TestStop(t *testing.T) {
 func TestStopShared(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "")
 		var last *client.OneShotWatch
 		for range 20 {
-			_, _, w, err := c.GetW(r.ctx, "/a")
-			r.check(err)
+			_, _, w, err := c.GetW(r.Ctx, "/a")
+			r.Check(err)
 			last.Stop()
 			last = w
 			time.Sleep(700 * time.Millisecond)
@@ -82,14 +83,14 @@ func TestStopShared(t *testing.T) {
 		for range 20 {
 			last.Stop()
 			time.Sleep(700 * time.Millisecond)
-			_, _, w, err := c.GetW(r.ctx, "/a")
-			r.check(err)
+			_, _, w, err := c.GetW(r.Ctx, "/a")
+			r.Check(err)
 			last = w
 		}
 		if n := r.removals(); n != 0 {
 			r.Errorf("%d removals", n)
 		}
-		r.check(r.srv.SetData("/a", nil))
+		r.Check(r.Srv.SetData("/a", nil))
 		r.fired(last, zk.EventNodeDataChanged)
 	})
 }
@@ -98,15 +99,15 @@ func TestStopShared(t *testing.T) {
 func TestStopBeforeEvent(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		for i := range 100 {
 			path := "/n" + strconv.Itoa(i)
 			r.create(path, "")
-			_, _, w, err := c.GetW(r.ctx, path)
-			r.check(err)
+			_, _, w, err := c.GetW(r.Ctx, path)
+			r.Check(err)
 			w.Stop()
 			time.Sleep(100 * time.Millisecond)
-			r.check(r.srv.Delete(path))
+			r.Check(r.Srv.Delete(path))
 		}
 		r.wantNoWatches(c)
 		if n := r.removals(); n != 0 {
@@ -120,11 +121,11 @@ func TestStopBeforeEvent(t *testing.T) {
 func TestStopOfLostRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "")
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 2*time.Second)
-		_, _, _, err := c.GetW(r.within(time.Second), "/a")
-		wantErr(r.T, err, context.DeadlineExceeded)
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 2*time.Second)
+		_, _, _, err := c.GetW(r.Within(time.Second), "/a")
+		testrig.WantErr(r.T, err, context.DeadlineExceeded)
 		r.wantNoWatches(c)
 	})
 }
@@ -145,19 +146,19 @@ func TestStopRaces(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", pause), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(r *rig) {
-					c := r.connect("a")
+					c := r.Connect("a")
 					r.create("/a", "")
-					rule(r.srv, zktest.Match{Op: zktest.OpRemoveWatches})
-					_, _, w, err := c.GetW(r.ctx, "/a")
-					r.check(err)
+					rule(r.Srv, zktest.Match{Op: zktest.OpRemoveWatches})
+					_, _, w, err := c.GetW(r.Ctx, "/a")
+					r.Check(err)
 					w.Stop()
 					time.Sleep(pause)
-					_, _, w, err = c.GetW(r.ctx, "/a")
-					r.check(err)
-					_, _, other, err := c.ExistsW(r.ctx, "/a")
-					r.check(err)
+					_, _, w, err = c.GetW(r.Ctx, "/a")
+					r.Check(err)
+					_, _, other, err := c.ExistsW(r.Ctx, "/a")
+					r.Check(err)
 					time.Sleep(10 * time.Second)
-					r.check(r.srv.SetData("/a", nil))
+					r.Check(r.Srv.SetData("/a", nil))
 					r.await("get", w.Done())
 					r.await("exists", other.Done())
 					r.wantNoWatches(c)
@@ -172,20 +173,20 @@ func TestStopRaces(t *testing.T) {
 func TestChangesBriefDuringRemoval(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "")
-		in, err := c.Watch(r.ctx, "/a")
-		r.check(err)
-		_, err = in.Next(r.ctx)
-		r.check(err)
-		removal := r.srv.DelayReply(zktest.Match{Op: zktest.OpRemoveWatches}, time.Second)
+		in, err := c.Watch(r.Ctx, "/a")
+		r.Check(err)
+		_, err = in.Next(r.Ctx)
+		r.Check(err)
+		removal := r.Srv.DelayReply(zktest.Match{Op: zktest.OpRemoveWatches}, time.Second)
 		in.Close()
 		time.Sleep(1500 * time.Millisecond)
 		if removal.Fired() == 0 {
 			t.Fatal("no removal is on its way")
 		}
-		_, err = c.Watch(r.within(100*time.Millisecond), "/a")
-		wantErr(t, err, context.DeadlineExceeded)
+		_, err = c.Watch(r.Within(100*time.Millisecond), "/a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
 		time.Sleep(10 * time.Second)
 		r.wantNoWatches(c)
 	})
@@ -197,13 +198,13 @@ func TestStopMissesNothing(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const last, readers = 200, 6
 		r.create("/a", "0")
-		c := r.connect("a")
+		c := r.Connect("a")
 		var all sync.WaitGroup
 		for i := range readers {
 			all.Go(func() {
 				for seen := 0; seen < last; {
-					data, _, w, err := c.GetW(r.ctx, "/a")
-					r.check(err)
+					data, _, w, err := c.GetW(r.Ctx, "/a")
+					r.Check(err)
 					seen, _ = strconv.Atoi(string(data))
 					select {
 					case <-w.Done():
@@ -214,24 +215,24 @@ func TestStopMissesNothing(t *testing.T) {
 				}
 			})
 		}
-		_, _, w, err := c.GetW(r.ctx, "/a")
-		r.check(err)
+		_, _, w, err := c.GetW(r.Ctx, "/a")
+		r.Check(err)
 		for v := 1; v <= last; v++ {
 			time.Sleep(time.Duration(v*7919%40) * 100 * time.Millisecond)
-			r.check(r.srv.SetData("/a", []byte(strconv.Itoa(v))))
+			r.Check(r.Srv.SetData("/a", []byte(strconv.Itoa(v))))
 			time.Sleep(10 * time.Millisecond)
 			select {
 			case <-w.Done():
 			default:
 				r.Fatalf("the %d. change was missed", v)
 			}
-			if _, _, w, err = c.GetW(r.ctx, "/a"); err != nil {
+			if _, _, w, err = c.GetW(r.Ctx, "/a"); err != nil {
 				r.Fatal(err)
 			}
 			if v%3 == 0 {
 				w.Stop()
 				time.Sleep(time.Duration(900+v%5*50) * time.Millisecond)
-				if _, _, w, err = c.GetW(r.ctx, "/a"); err != nil {
+				if _, _, w, err = c.GetW(r.Ctx, "/a"); err != nil {
 					r.Fatal(err)
 				}
 			}
@@ -256,20 +257,20 @@ func TestStopUnsupported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
-				s := r.session(c)
+				c := r.Connect("a")
+				s := r.Session(c)
 				h := r.keep(s)
 				defer h.Done()
 				for i := range 20 {
-					_, _, w, err := s.ExistsW(r.ctx, "/a"+strconv.Itoa(i))
-					r.check(err)
+					_, _, w, err := s.ExistsW(r.Ctx, "/a"+strconv.Itoa(i))
+					r.Check(err)
 					w.Stop()
 					time.Sleep(3 * time.Second)
 				}
 				if n := r.removals(); n != tt.asked {
 					r.Errorf("asked %d times", n)
 				}
-				r.check(s.Err())
+				r.Check(s.Err())
 			}, tt.opt)
 		})
 	}
@@ -299,30 +300,30 @@ func TestFewWatchesChangeAtOnce(t *testing.T) {
 				w.Close()
 			}
 		}},
-		"persistent set": {zktest.OpAddWatch, func(r *rig, _ *readers) { r.srv.CutAll() }},
+		"persistent set": {zktest.OpAddWatch, func(r *rig, _ *readers) { r.Srv.CutAll() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
-				c := r.connect("a")
+				c := r.Connect("a")
 				h := r.hold(c, "/e")
 				var rs readers
 				var wg sync.WaitGroup
 				for i := range watches {
 					wg.Go(func() {
 						var err error
-						_, _, rs.one[i], err = c.ExistsW(r.ctx, fmt.Sprintf("/one/%04d", i))
-						r.check(err)
-						rs.all[i], err = c.Watch(r.ctx, fmt.Sprintf("/all/%04d", i))
-						r.check(err)
+						_, _, rs.one[i], err = c.ExistsW(r.Ctx, fmt.Sprintf("/one/%04d", i))
+						r.Check(err)
+						rs.all[i], err = c.Watch(r.Ctx, fmt.Sprintf("/all/%04d", i))
+						r.Check(err)
 					})
 				}
 				wg.Wait()
 				before := r.asked(tt.op)
-				r.srv.Delay(zktest.Match{Op: tt.op, Times: zktest.Always}, 25*time.Millisecond) // each of them
+				r.Srv.Delay(zktest.Match{Op: tt.op, Times: zktest.Always}, 25*time.Millisecond) // each of them
 				tt.begin(r, &rs)
 				time.Sleep(time.Second)
-				for change := range c.States(r.within(2 * time.Minute)) {
+				for change := range c.States(r.Within(2 * time.Minute)) {
 					if change.State != client.Connected {
 						r.Errorf("%v: %v", change.State, change.Err)
 					}
@@ -342,14 +343,14 @@ func TestFewWatchesChangeAtOnce(t *testing.T) {
 func TestRemovalsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		c := r.connect("a")
+		c := r.Connect("a")
 		r.create("/a", "")
 		var all []*client.OneShotWatch
 		for i := range 500 {
 			path := "/a/" + strconv.Itoa(i)
 			r.create(path, "")
-			_, _, w, err := c.GetW(r.ctx, path)
-			r.check(err)
+			_, _, w, err := c.GetW(r.Ctx, path)
+			r.Check(err)
 			all = append(all, w)
 		}
 		for _, w := range all {
@@ -358,7 +359,7 @@ func TestRemovalsEndWithTheSession(t *testing.T) {
 		for r.removals() == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		r.check(c.CloseContext(r.ctx))
+		r.Check(c.CloseContext(r.Ctx))
 		if n := r.removals(); n == len(all) {
 			r.Errorf("all %d watches were removed before the client was closed", n)
 		}

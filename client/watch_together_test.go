@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -19,21 +20,21 @@ func TestWatchDoesNotWaitForOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
-		r.srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
-		ctx, cancel := context.WithCancel(r.ctx)
+		c := r.Connect("a")
+		r.Srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var first sync.WaitGroup
 		first.Go(func() {
 			_, _, _, err := c.GetW(ctx, "/a")
-			wantErr(t, err, context.Canceled)
+			testrig.WantErr(t, err, context.Canceled)
 		})
 		synctest.Wait()
-		_, _, w, err := c.GetW(r.within(time.Second), "/a")
-		r.check(err)
+		_, _, w, err := c.GetW(r.Within(time.Second), "/a")
+		r.Check(err)
 		cancel() // does not end the other one's watch
 		first.Wait()
 		r.notFired(w)
-		r.check(r.srv.SetData("/a", nil))
+		r.Check(r.Srv.SetData("/a", nil))
 		r.fired(w, zk.EventNodeDataChanged)
 		r.wantNoWatches(c)
 	})
@@ -45,19 +46,19 @@ func TestWatchOfLateAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, time.Second)
-		_, _, _, err := c.GetW(r.within(time.Second/2), "/a")
-		wantErr(t, err, context.DeadlineExceeded)
-		r.srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 2*time.Second)
+		c := r.Connect("a")
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, time.Second)
+		_, _, _, err := c.GetW(r.Within(time.Second/2), "/a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		r.Srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 2*time.Second)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, _, w, err := c.GetW(r.ctx, "/a")
-			r.check(err)
+			_, _, w, err := c.GetW(r.Ctx, "/a")
+			r.Check(err)
 			r.fired(w, zk.EventNodeDataChanged)
 		})
 		time.Sleep(time.Second)
-		r.check(r.srv.SetData("/a", nil))
+		r.Check(r.Srv.SetData("/a", nil))
 		wg.Wait()
 		r.wantNoWatches(c)
 	})
@@ -69,34 +70,34 @@ func TestChangesBehindReadsTogether(t *testing.T) {
 	t.Parallel()
 	onReleases(t, func(r *rig, _ zktest.Version) {
 		r.create("/a", "")
-		c := r.connect("a")
-		r.srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, time.Second)
+		c := r.Connect("a")
+		r.Srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, time.Second)
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				_, _, w, err := c.GetW(r.ctx, "/a")
-				r.check(err)
+				_, _, w, err := c.GetW(r.Ctx, "/a")
+				r.Check(err)
 				r.await("the watch", w.Done())
 			})
 		}
 		synctest.Wait()
 		begun := time.Now()
-		changes, err := c.Watch(r.within(2*time.Second), "/a")
-		r.check(err)
+		changes, err := c.Watch(r.Within(2*time.Second), "/a")
+		r.Check(err)
 		if took := time.Since(begun); took > 1100*time.Millisecond {
 			r.Errorf("the persistent watch took %v", took)
 		}
 		defer changes.Close()
 		for i := range 3 {
 			for { // what was missed, and then each change
-				change, err := changes.Next(r.within(time.Second))
-				if r.check(err); change.Kind != client.ChangeMissed {
+				change, err := changes.Next(r.Within(time.Second))
+				if r.Check(err); change.Kind != client.ChangeMissed {
 					break
 				}
-				r.check(r.srv.SetData("/a", nil))
+				r.Check(r.Srv.SetData("/a", nil))
 			}
 			if i < 2 {
-				r.check(r.srv.SetData("/a", nil))
+				r.Check(r.Srv.SetData("/a", nil))
 			}
 		}
 		wg.Wait()
@@ -109,12 +110,12 @@ func TestChangesBesideBusyReaders(t *testing.T) {
 	for seed := range uint64(20) {
 		bubble(t, func(r *rig) {
 			r.create("/a", "")
-			c := r.connect("a")
-			ctx, cancel := context.WithCancel(r.ctx)
+			c := r.Connect("a")
+			ctx, cancel := context.WithCancel(r.Ctx)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for tick := time.NewTicker(700 * time.Microsecond); ctx.Err() == nil; <-tick.C {
-					r.check(r.srv.SetData("/a", nil))
+					r.Check(r.Srv.SetData("/a", nil))
 				}
 			})
 			for range 8 {
@@ -132,8 +133,8 @@ func TestChangesBesideBusyReaders(t *testing.T) {
 					}
 				})
 			}
-			changes, err := c.Watch(r.within(time.Second), "/a")
-			r.check(err)
+			changes, err := c.Watch(r.Within(time.Second), "/a")
+			r.Check(err)
 			changes.Close()
 			cancel()
 			wg.Wait()
@@ -149,25 +150,25 @@ func TestStopBehindAnsweredRead(t *testing.T) {
 	for _, givesUp := range []bool{false, true} {
 		bubble(t, func(r *rig) {
 			r.create("/a", "")
-			c := r.connect("a")
-			r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 1}, 100*time.Millisecond)
-			late := r.srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 2}, 2*time.Second)
-			ctx, cancel := context.WithCancel(r.ctx)
+			c := r.Connect("a")
+			r.Srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 1}, 100*time.Millisecond)
+			late := r.Srv.Delay(zktest.Match{Op: zktest.OpGetData, Path: "/a", Nth: 2}, 2*time.Second)
+			ctx, cancel := context.WithCancel(r.Ctx)
 			var second sync.WaitGroup
 			read := make(chan *client.OneShotWatch, 1)
 			go func() {
-				_, _, w, err := c.GetW(r.ctx, "/a")
-				r.check(err)
+				_, _, w, err := c.GetW(r.Ctx, "/a")
+				r.Check(err)
 				read <- w
 			}()
 			synctest.Wait()
 			second.Go(func() {
 				_, _, w, err := c.GetW(ctx, "/a")
 				if givesUp {
-					wantErr(t, err, context.Canceled)
+					testrig.WantErr(t, err, context.Canceled)
 					return
 				}
-				r.check(err)
+				r.Check(err)
 				r.fired(w, zk.EventNodeDataChanged)
 			})
 			first := <-read
@@ -175,11 +176,11 @@ func TestStopBehindAnsweredRead(t *testing.T) {
 				cancel()
 				second.Wait()
 			}
-			r.check(r.srv.SetData("/a", nil))
+			r.Check(r.Srv.SetData("/a", nil))
 			r.fired(first, zk.EventNodeDataChanged) // and its reader does not come back
 			second.Wait()
 			cancel()
-			r.check(late.Wait(r.ctx, 1))
+			r.Check(late.Wait(r.Ctx, 1))
 			r.wantNoWatches(c)
 		})
 	}
@@ -191,14 +192,14 @@ func TestStopBeforeRefusedRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
-		r.srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 200*time.Millisecond)
-		_, _, _, err := c.GetW(r.within(100*time.Millisecond), "/a")
-		wantErr(t, err, context.DeadlineExceeded)
-		_, err = r.connect("b").SetACL(r.ctx, "/a", zk.WorldACL(zk.PermWrite|zk.PermAdmin), client.AnyVersion)
-		r.check(err)
-		_, _, _, err = c.GetW(r.ctx, "/a")
-		wantErr(t, err, client.ErrNoAuth)
+		c := r.Connect("a")
+		r.Srv.DelayReply(zktest.Match{Op: zktest.OpGetData, Path: "/a"}, 200*time.Millisecond)
+		_, _, _, err := c.GetW(r.Within(100*time.Millisecond), "/a")
+		testrig.WantErr(t, err, context.DeadlineExceeded)
+		_, err = r.Connect("b").SetACL(r.Ctx, "/a", zk.WorldACL(zk.PermWrite|zk.PermAdmin), client.AnyVersion)
+		r.Check(err)
+		_, _, _, err = c.GetW(r.Ctx, "/a")
+		testrig.WantErr(t, err, client.ErrNoAuth)
 		r.wantNoWatches(c)
 	})
 }
@@ -209,15 +210,15 @@ func TestStopBehindFailedRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.create("/a", "")
-		c := r.connect("a")
-		_, _, first, err := c.GetW(r.ctx, "/a")
-		r.check(err)
-		r.srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
-		ctx, cancel := context.WithCancel(r.ctx)
+		c := r.Connect("a")
+		_, _, first, err := c.GetW(r.Ctx, "/a")
+		r.Check(err)
+		r.Srv.Ignore(zktest.Match{Op: zktest.OpGetData, Path: "/a"})
+		ctx, cancel := context.WithCancel(r.Ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			_, _, _, err := c.GetW(ctx, "/a")
-			wantErr(t, err, context.Canceled)
+			testrig.WantErr(t, err, context.Canceled)
 		})
 		synctest.Wait()
 		first.Stop()

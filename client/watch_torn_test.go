@@ -35,13 +35,13 @@ func TestWatchTorn(t *testing.T) {
 func tear(r *rig, rng *rand.Rand) {
 	const last, readers = 60, 9
 	r.create("/a", "0")
-	c := r.connect("a")
+	c := r.Connect("a")
 	for _, op := range []zktest.Op{zktest.OpGetData, zktest.OpExists, zktest.OpAddWatch, zktest.OpRemoveWatches} {
 		m := zktest.Match{Op: op, Path: "/a", Prob: 0.03}
-		r.srv.DropAfter(m)
-		r.srv.DropBefore(m)
-		r.srv.DelayReply(m, 20*time.Millisecond)
-		r.srv.Delay(m, 10*time.Millisecond)
+		r.Srv.DropAfter(m)
+		r.Srv.DropBefore(m)
+		r.Srv.DelayReply(m, 20*time.Millisecond)
+		r.Srv.Delay(m, 10*time.Millisecond)
 	}
 	var wg sync.WaitGroup
 	for i := range readers {
@@ -50,7 +50,7 @@ func tear(r *rig, rng *rand.Rand) {
 	}
 	for v := 1; v <= last; v++ {
 		time.Sleep(time.Duration(rng.IntN(30_000)) * time.Microsecond)
-		r.check(r.srv.SetData("/a", []byte(strconv.Itoa(v))))
+		r.Check(r.Srv.SetData("/a", []byte(strconv.Itoa(v))))
 	}
 	wg.Wait()
 	r.wantNoWatches(c)
@@ -67,17 +67,17 @@ func followTorn(r *rig, c *client.Client, rng *rand.Rand, i, last int) {
 			}
 		}
 		// The last read leaves no watch, and so hides none that a read before it has left.
-		_, stat, err := c.Get(r.ctx, "/a")
-		if r.check(err); int(stat.Version) == last {
+		_, stat, err := c.Get(r.Ctx, "/a")
+		if r.Check(err); int(stat.Version) == last {
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, time.Duration(1+rng.IntN(40))*time.Millisecond)
+		ctx, cancel := context.WithTimeout(r.Ctx, time.Duration(1+rng.IntN(40))*time.Millisecond)
 		v, w, err := readTorn(ctx, c, i)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {
 			continue
 		}
-		r.check(err)
+		r.Check(err)
 		if v == last || rng.IntN(4) == 0 {
 			w.Stop()
 			continue
@@ -107,21 +107,21 @@ func readTorn(ctx context.Context, c *client.Client, i int) (v int, w *client.On
 
 // persist has a persistent watch there until that tells of a change.
 func persist(r *rig, c *client.Client, rng *rand.Rand, last int) {
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.Ctx)
 	defer cancel()
 	impatient := time.AfterFunc(time.Duration(1+rng.IntN(100))*time.Millisecond, cancel)
 	w, err := c.Watch(ctx, "/a")
 	if !impatient.Stop() {
 		return
 	}
-	r.check(err)
+	r.Check(err)
 	defer w.Close()
 	for {
-		_, stat, err := c.Get(r.ctx, "/a")
-		if r.check(err); int(stat.Version) == last || rng.IntN(3) == 0 {
+		_, stat, err := c.Get(r.Ctx, "/a")
+		if r.Check(err); int(stat.Version) == last || rng.IntN(3) == 0 {
 			return
 		}
-		change, err := w.Next(r.within(10 * time.Minute))
+		change, err := w.Next(r.Within(10 * time.Minute))
 		if err != nil {
 			r.Errorf("a persistent watch was set, and told nothing: %v, %v", change, err)
 			return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // A hold that is younger than one heartbeat hears of a suspension as early as an
@@ -18,18 +19,18 @@ func TestYoungHoldHearsOfSuspension(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var m suspended
-				c := r.connect("a", m.clock(), client.WithSessionTimeout(timeout))
+				c := r.Connect("a", m.clock(), client.WithSessionTimeout(timeout))
 				h := r.hold(c, "/e")
 				time.Sleep(10 * time.Millisecond)
 				m.slept.Store(int64(timeout * 92 / 100)) // the session may live, the hold may not
-				r.srv.Client("a").Partition()            // the network is not up yet
+				r.Srv.Client("a").Partition()            // the network is not up yet
 				woke := time.Now()
-				wantErr(t, r.loss(h), client.ErrLeaseExpired)
+				testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 				if took := time.Since(woke); took > time.Second {
 					t.Errorf("told %v after the machine woke", took)
 				}
 				h.Done()
-				r.srv.Client("a").Heal()
+				r.Srv.Client("a").Heal()
 			})
 		})
 	}
@@ -52,19 +53,19 @@ func (s *stoppable) clock() client.Option {
 func TestHoldAfterAPauseEndsInTime(t *testing.T) {
 	t.Parallel()
 	for _, pause := range []time.Duration{
-		sessionTimeout / 2,
-		sessionTimeout * 85 / 100, // beyond the next second the deadline has passed
+		testrig.SessionTimeout / 2,
+		testrig.SessionTimeout * 85 / 100, // beyond the next second the deadline has passed
 	} {
 		t.Run(pause.String(), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(r *rig) {
 				var s stoppable
-				c := r.connect("a", s.clock())
-				session := r.session(c)
-				_, err := session.Create(r.ctx, "/e", nil, client.Ephemeral())
-				r.check(err)
+				c := r.Connect("a", s.clock())
+				session := r.Session(c)
+				_, err := session.Create(r.Ctx, "/e", nil, client.Ephemeral())
+				r.Check(err)
 				time.Sleep(10 * time.Millisecond) // the client has learned what the server is
-				r.srv.Client("a").Partition()
+				r.Srv.Client("a").Partition()
 				s.stop.Store(int64(pause))
 				begun := time.Now()
 				h := r.holdAs(session, "/e")
@@ -72,12 +73,12 @@ func TestHoldAfterAPauseEndsInTime(t *testing.T) {
 					t.Fatalf("the pause took %v", took)
 				}
 				deadline := h.Deadline()
-				wantErr(t, r.loss(h), client.ErrLeaseExpired)
+				testrig.WantErr(t, r.loss(h), client.ErrLeaseExpired)
 				if late := time.Since(deadline); late > -time.Second {
 					t.Errorf("told %v after the deadline, want a safety margin before it", late)
 				}
 				h.Done()
-				r.srv.Client("a").Heal()
+				r.Srv.Client("a").Heal()
 			})
 		})
 	}

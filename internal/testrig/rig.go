@@ -78,31 +78,38 @@ func (r *Rig) Movable(name string) (c *client.Client, move func(*zktest.Server))
 	}), on.Store
 }
 
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Connect returns a client that says nothing and is closed when the test ends. It fails the
 // test if there is none.
-func Connect(ctx context.Context, t testing.TB, servers string,
-	dial func(ctx context.Context, network, address string) (net.Conn, error), opts ...client.Option,
-) *client.Client {
+func Connect(ctx context.Context, t testing.TB, servers string, dial dialer, opts ...client.Option) *client.Client {
 	t.Helper()
+	c, err := open(ctx, t, servers, dial, opts)
+	Check(t, err)
+	return c
+}
+
+// Open is [Rig.Connect] with a connect string, for a client that need not come up.
+func (r *Rig) Open(servers, name string, opts ...client.Option) (*client.Client, error) {
+	return open(r.Ctx, r.T, servers, r.Srv.Client(name).DialContext, opts)
+}
+
+func open(ctx context.Context, t testing.TB, servers string, dial dialer, opts []client.Option) (*client.Client, error) {
 	c, err := client.Connect(ctx, servers, append([]client.Option{
 		client.WithSessionTimeout(SessionTimeout), client.WithDialer(dial), Quiet(),
 	}, opts...)...)
-	Check(t, err)
-	CloseAtEnd(ctx, t, c)
-	return c
+	if err == nil {
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			_ = c.CloseContext(ctx) // the test looks at what matters to it
+		})
+	}
+	return c, err
 }
 
 // Quiet keeps a client from logging.
 func Quiet() client.Option { return client.WithLogger(slog.New(slog.DiscardHandler)) }
-
-// CloseAtEnd closes c when the test ends. It waits a minute for it.
-func CloseAtEnd(ctx context.Context, t testing.TB, c *client.Client) {
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		_ = c.CloseContext(ctx) // the test looks at what matters to it
-	})
-}
 
 // Within is the rig's context with an end of its own.
 func (r *Rig) Within(d time.Duration) context.Context {
