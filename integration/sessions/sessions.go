@@ -36,7 +36,7 @@ func KillSession(ctx context.Context, addr string, id int64) error {
 		if err != nil {
 			return fmt.Errorf("kill session %#x: %w", uint64(id), err)
 		}
-		err = wire.EndSession(ctx, conn, id, derivedPassword(id), timeout)
+		err = wire.EndSession(ctx, conn, id, derivedPassword(id), timeout, nil)
 		switch {
 		case err == nil:
 			return nil

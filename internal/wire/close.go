@@ -52,12 +52,13 @@ func (l *Link) AwaitNew(ctx context.Context) {
 }
 
 // EndSession closes the session with that id and password over conn, which is
-// fresh from the dialer (TLS done) and is closed in any case. The timeout is
+// fresh from the dialer (TLS done) and is closed in any case. It logs in before, unless
+// login is nil. The timeout is
 // the session's, as the handshake wants one. After nil the server has closed
 // the session. It returns an error that wraps [ErrRefused] if the server no
 // longer knows the session, and [ErrChanged] if it offers another one. After
 // any other error, also when ctx ends, the session may or may not be closed.
-func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, timeout time.Duration) error {
+func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, timeout time.Duration, login Login) error {
 	if id == 0 {
 		_ = conn.Close()
 		return fmt.Errorf("end session: no id: %w", ErrRefused) // 0 would begin a new one
@@ -66,6 +67,7 @@ func EndSession(ctx context.Context, conn net.Conn, id int64, password []byte, t
 	l := NewLink(Config{
 		SessionTimeout: timeout,
 		Dial:           func(context.Context, string) (net.Conn, error) { return conn, nil },
+		Login:          func(context.Context, string) (Login, error) { return login, nil },
 		OnUp:           func(Handshake) { close(up) },
 	})
 	l.id = id

@@ -243,7 +243,7 @@ func TestEndSession(t *testing.T) {
 		{"bad reply", [][]byte{ok, append(frame(1), make([]byte, 20)...)}, wire.ErrProtocol, 2},
 	} {
 		conn, got := server(t, tt.answers...)
-		err := wire.EndSession(t.Context(), conn, sessionID, []byte(password), timeout)
+		err := wire.EndSession(t.Context(), conn, sessionID, []byte(password), timeout, nil)
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: EndSession = %v, want %v", tt.name, err, tt.want)
 		}
@@ -256,7 +256,7 @@ func TestEndSession(t *testing.T) {
 		}
 	}
 	conn, got := server(t)
-	if err := wire.EndSession(t.Context(), conn, 0, nil, timeout); !errors.Is(err, wire.ErrRefused) || len(<-got) != 0 {
+	if err := wire.EndSession(t.Context(), conn, 0, nil, timeout, nil); !errors.Is(err, wire.ErrRefused) || len(<-got) != 0 {
 		t.Errorf("EndSession of id 0 = %v", err)
 	}
 }
@@ -268,7 +268,7 @@ func TestEndSessionEndsWithItsContext(t *testing.T) {
 			conn, got := server(t, answers...)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := wire.EndSession(ctx, conn, sessionID, nil, timeout); !errors.Is(err, context.DeadlineExceeded) {
+			if err := wire.EndSession(ctx, conn, sessionID, nil, timeout, nil); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("EndSession = %v", err)
 			}
 			<-got

@@ -17,6 +17,7 @@ type conn struct {
 	l      *Link
 	nc     net.Conn
 	server string
+	login  Login         // nil without one
 	number uint64        // among the connections of l, from 1
 	dead   chan struct{} // closed when err is set
 	up     atomic.Bool   // handshake accepted; set under l.mu
@@ -38,23 +39,24 @@ type conn struct {
 	inline bool // callers may write by themselves
 
 	// Guarded by l.mu.
-	err      error
-	late     *time.Timer // calls tooLate
-	dialed   *Dialed     // until the handshake has ended
-	asked    bool        // ConnectRequest handed to the network
-	askedID  int64
-	askedAt  clock.Stamp
-	authed   int // answers to setAuth seen
-	sent     map[int32]sentRequest
-	pings    []clock.Stamp // sent and not answered; they have one xid and are answered in order
-	signs    signs
-	queue    []*Exchange // not written yet
-	flusher  func()      // flush, made once
-	flushing bool        // it runs
-	closing  bool        // a closeSession is on its way
-	xids     uint32      // counts the exchanges; starts again at a multiple of ownXids
-	handed   int64       // bytes of requests, up to the newest that was sent
-	acked    int64       // and up to the newest that was answered
+	err       error
+	late      *time.Timer // calls tooLate
+	loggingIn bool        // since the handshake
+	dialed    *Dialed     // until the handshake has ended
+	asked     bool        // ConnectRequest handed to the network
+	askedID   int64
+	askedAt   clock.Stamp
+	authed    int // answers to setAuth seen
+	sent      map[int32]sentRequest
+	pings     []clock.Stamp // sent and not answered; they have one xid and are answered in order
+	signs     signs
+	queue     []*Exchange // not written yet
+	flusher   func()      // flush, made once
+	flushing  bool        // it runs
+	closing   bool        // a closeSession is on its way
+	xids      uint32      // counts the exchanges; starts again at a multiple of ownXids
+	handed    int64       // bytes of requests, up to the newest that was sent
+	acked     int64       // and up to the newest that was answered
 }
 
 func newConn(l *Link, nc net.Conn, server string) *conn {
@@ -95,18 +97,24 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	if len(c.held) > 0 {
 		n := copy(p, c.held)
-		c.held, c.remain = c.held[n:], c.remain-n
+		c.held = c.held[n:]
+		c.delivered(n)
 		return n, nil
 	}
 	n, err := c.br.Read(p[:min(len(p), c.remain)])
-	c.remain -= n
-	if c.remain == 0 {
-		c.hello = false
-	}
+	c.delivered(n)
 	if err != nil {
 		return n, c.fail("read", err)
 	}
 	return n, nil
+}
+
+// delivered counts bytes of the current frame.
+func (c *conn) delivered(n int) {
+	c.remain -= n
+	if c.remain == 0 {
+		c.hello = false
+	}
 }
 
 // readable says whether Read may deliver. An accepted ConnectResponse is delivered to

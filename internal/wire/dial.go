@@ -36,6 +36,10 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	l.mu.Lock()
 	l.tries++
 	l.mu.Unlock()
+	login, err := l.beginLogin(address)
+	if err != nil {
+		return nil, l.unready(address, err)
+	}
 	d := &Dialed{Server: address, Begun: time.Now()}
 	limit := l.limit()
 	most := max(limit, min(limit+l.patience(), l.Timeout()/3))
@@ -51,7 +55,7 @@ func (l *Link) Dial(_, address string, _ time.Duration) (net.Conn, error) {
 	}
 	d.connected()
 	c := newConn(l, nc, address)
-	c.dialed = d
+	c.dialed, c.login = d, login
 	// The dial may have resolved a name and so found that there are more servers to try.
 	end := d.Begun.Add(l.limit() + l.patience())
 	if first := time.Now().Add(firstAnswer); l.inFirstRound() && first.Before(end) {

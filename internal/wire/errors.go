@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Users see these texts within errors of package client, so they name no package.
@@ -28,6 +30,9 @@ var (
 	// ErrAuthFailed means that the server rejected credentials. It is public in
 	// package client, as is [ErrFrameTooLarge].
 	ErrAuthFailed = errors.New("authentication failed")
+	// ErrLoginWanted is the answer of servers that take no request, not even the end of
+	// the session, from clients that have not logged in.
+	ErrLoginWanted = ServerError(zoodefs.CodeSessionClosedSASL)
 	// ErrFrameTooLarge means that a frame exceeds the limit of its direction.
 	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrProtocol means that bytes arrived which are not ZooKeeper's protocol.

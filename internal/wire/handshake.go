@@ -118,18 +118,32 @@ func (c *conn) greet() error {
 	case err != nil:
 		return c.fail("handshake", err)
 	}
+	return c.admit(r, frame)
+}
+
+// admit presents who the client is, and lets the Link have the session that r grants.
+// frame is r as the server has sent it, still buffered.
+func (c *conn) admit(r connectResponse, frame []byte) error {
+	size, buffered := len(frame), len(frame)
+	if c.login != nil {
+		r.password = bytes.Clone(r.password) // the frame does not stay in the buffer
+		if err := c.loggedIn(r, c.logIn(frame)); err != nil {
+			return err
+		}
+		buffered = 0
+	}
 	if err := c.authenticate(); err != nil {
 		return c.fail("authenticate", err)
 	}
 	if c.l.cfg.AuthFirst {
-		if err := c.awaitAuth(r, lengthSize+int(n)); err != nil {
+		if err := c.awaitAuth(r, buffered); err != nil {
 			return err
 		}
 	}
 	if err := c.accept(r); err != nil {
 		return err
 	}
-	c.greeted, c.hello, c.remain = true, true, lengthSize+int(n)
+	c.greeted, c.hello, c.remain = true, true, size
 	return nil
 }
 
@@ -144,12 +158,16 @@ func (l *Link) noAnswer() {
 func (c *conn) tooLate() {
 	c.l.mu.Lock()
 	over := c.err != nil || c.up.Load()
+	phase := "handshake"
+	if c.loggingIn {
+		phase = "login"
+	}
 	if !over {
 		c.l.unanswered++
 	}
 	c.l.mu.Unlock()
 	if !over {
-		_ = c.fail("handshake", os.ErrDeadlineExceeded)
+		_ = c.fail(phase, os.ErrDeadlineExceeded)
 	}
 }
 

@@ -48,6 +48,12 @@ type Config struct {
 	MaxReply int
 	// Auth is sent after every accepted handshake, before anything else.
 	Auth []Auth
+	// Login begins a login with a server, which follows after every accepted handshake,
+	// before Auth and anything else. It is called before the dial. It may take as long as
+	// the dial and the handshake, whose time does not run meanwhile. If its context ends it
+	// must return. After an error there is no dial. If the error matches [ErrAuthFailed]
+	// it ends the Link, unless there is a session already. A nil Login: there is no login.
+	Login func(ctx context.Context, server string) (Login, error)
 	// AuthFirst lets a handshake be accepted once the servers have accepted Auth too. It
 	// costs a round trip. If they refuse it, OnUp is not called.
 	AuthFirst bool
@@ -69,8 +75,8 @@ type Config struct {
 	// OnDial is called once per dial: before OnUp if the handshake was accepted, and
 	// before OnDown otherwise. Optional.
 	OnDial func(Dialed)
-	// OnUp is called when a handshake was accepted and the authentication is
-	// written, before go-zookeeper learns of either. Optional.
+	// OnUp is called when a handshake was accepted, the login has succeeded and the
+	// authentication is written, before go-zookeeper learns of either. Optional.
 	OnUp func(Handshake)
 	// OnDown is called when an attempt or a connection failed or was closed,
 	// at most once per dial. The session may live on. It is not called for an
@@ -109,7 +115,10 @@ type Link struct {
 	timeout    time.Duration
 	evidence   clock.Stamp
 	unanswered int // dials and handshakes that were given up
-	tries      int // dials
+	hangUps    hangUps
+	refusal    error  // of the newest login
+	unused     Unused // session of a refused login
+	tries      int    // dials
 	proof      Proof
 	slept      time.Duration // how long the machine had slept at the last reading
 	seenZxid   int64         // newest transaction that an answer showed

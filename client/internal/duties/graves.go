@@ -31,7 +31,8 @@ type GravesConfig struct {
 	// Server is the server that is reachable, and whether it makes sessions, which takes a quorum.
 	Server func() (addr string, makes bool)
 	Dial   func(ctx context.Context, addr string) (net.Conn, error)
-	Pause  func(tried int) time.Duration // before the next try, after so many
+	Login  func(ctx context.Context, addr string) (wire.Login, error) // nil: there is no login
+	Pause  func(tried int) time.Duration                              // before the next try, after so many
 }
 
 // Dead is one such session.
@@ -39,6 +40,7 @@ type Dead struct {
 	ID       int64
 	Password []byte
 	Timeout  time.Duration
+	Unknown  bool      // the servers refuse the login of the client, so it has none
 	Safe     time.Time // no other client may see it end before then: its holds were promised that
 }
 
@@ -85,8 +87,11 @@ func (g *Graves) bury(d Dead, pause time.Duration) {
 		err := g.end(ctx, d, server)
 		id := fmt.Sprintf("0x%x", uint64(d.ID)) //nolint:gosec // bits, not a quantity
 		g.cfg.Journal.Say(slog.LevelDebug, "zookeeper: end a lost session", "session", id, "server", server, "error", err)
-		if err == nil || errors.Is(err, wire.ErrRefused) && makes || errors.Is(err, wire.ErrChanged) {
-			return // the last try: this server restores no sessions
+		switch {
+		case err == nil, errors.Is(err, wire.ErrRefused) && makes, errors.Is(err, wire.ErrChanged): // it restores no sessions
+			return
+		case errors.Is(err, wire.ErrLoginWanted), errors.Is(err, wire.ErrAuthFailed): // it lets this client end nothing
+			return
 		}
 		pause = g.cfg.Pause(tried)
 	}
@@ -96,9 +101,16 @@ func (g *Graves) bury(d Dead, pause time.Duration) {
 func (g *Graves) end(ctx context.Context, d Dead, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout/3)
 	defer cancel()
+	var login wire.Login
+	if g.cfg.Login != nil && !d.Unknown {
+		var err error
+		if login, err = g.cfg.Login(ctx, server); err != nil {
+			return err
+		}
+	}
 	conn, err := g.cfg.Dial(ctx, server)
 	if err != nil {
 		return err
 	}
-	return wire.EndSession(ctx, conn, d.ID, d.Password, d.Timeout)
+	return wire.EndSession(ctx, conn, d.ID, d.Password, d.Timeout, login)
 }
