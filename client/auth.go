@@ -51,7 +51,7 @@ func (c *config) checkAuth() error {
 
 // WithDefaultACL sets the ACL of every node that this client creates without an ACL
 // of its own, parents included. It replaces the default and adds nothing to it. The
-// default is open to the world, or with [WithAuth] to every client that presents the
+// default is open to the world, or with [WithAuth] and [WithSASL] to every client that presents the
 // credentials: the entry for the latter is zk.AuthACL(zk.PermAll). Prefer that to
 // zk.DigestACL, which hashes with SHA-1: on servers with digestAlg=SHA-256 even the
 // client that made the node could not read it. An ACL without an entry is refused.
@@ -65,14 +65,27 @@ func WithDefaultACL(acl ...zk.ACL) Option {
 	})
 }
 
+// How identities begin.
+const (
+	bySASL     = "SASL "
+	digestUser = "digest user"
+)
+
 // mostIdentities bounds how many identities one error names.
 const mostIdentities = 5
 
-// identities are the schemes that WithAuth presents, with the user name for scheme
-// digest. ACLs show that name anyway. It is "" without WithAuth, and no secret is
-// part of it.
+// identities are who the client is by WithSASL, and the schemes that WithAuth presents,
+// with the user name for scheme digest. ACLs show that name anyway. It is "" without
+// either, and no secret is part of it.
 func (c *config) identities() string {
 	var said []string
+	if c.sasl != nil {
+		who := c.sasl.Name()
+		if says, ok := c.sasl.(fmt.Stringer); ok {
+			who = says.String()
+		}
+		said = append(said, bySASL+shown.Short(who))
+	}
 	for i, a := range c.auth {
 		if i == mostIdentities {
 			said = append(said, fmt.Sprintf("and %d more", len(c.auth)-i))
@@ -80,7 +93,7 @@ func (c *config) identities() string {
 		}
 		what := "scheme " + shown.Short(a.Scheme)
 		if user, _, ok := strings.Cut(string(a.Credentials), ":"); ok && a.Scheme == "digest" {
-			what = fmt.Sprintf("digest user %q", shown.Short(user))
+			what = fmt.Sprintf(digestUser+" %q", shown.Short(user))
 		}
 		said = append(said, what)
 	}
@@ -92,7 +105,10 @@ func (c *config) identities() string {
 // (DigestAuthenticationProvider hashes the password that it is given).
 func noRights(identities string) string {
 	if identities == "" {
-		return " (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth, or have the ACL changed)"
+		return " (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth or client.WithSASL, or have the ACL changed)"
+	}
+	if strings.HasPrefix(identities, bySASL) && !strings.Contains(identities, digestUser) { // a server has said that they are right
+		return fmt.Sprintf(" (the ACL of the node or of its parent does not allow it to %s: log in as another user, or have the ACL changed)", identities)
 	}
 	return fmt.Sprintf(" (the ACL of the node or of its parent does not allow it to %s; a wrong password looks the same, because a server takes it for another identity: check client.WithAuth, or have the ACL changed)", identities)
 }

@@ -58,7 +58,11 @@ type core struct {
 
 // supervise owns the succession of sessions. It ends after Close.
 func (c *core) supervise() {
-	backoff := retry.Exponential(100*time.Millisecond, c.cfg.sessionTimeout/6+1).WithRand(c.cfg.rand).BackOff()
+	first, most := 100*time.Millisecond, c.cfg.sessionTimeout/6+1
+	if c.cfg.sasl != nil { // a server keeps the session of each login that it refuses
+		first, most = most, c.cfg.sessionTimeout
+	}
+	backoff := retry.Exponential(first, most).WithRand(c.cfg.rand).BackOff()
 	for c.ctx.Err() == nil {
 		s, err := c.startSession()
 		if errors.Is(err, ErrClosed) {
@@ -250,7 +254,7 @@ func (c *core) owe() {
 		},
 	}
 	c.parents = duties.NewParents(life)
-	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.servers.Reached, Dial: c.servers.Dial, Pause: c.servers.Jitter})
+	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.servers.Reached, Dial: c.servers.Dial, Login: c.cfg.login(), Pause: c.servers.Jitter})
 	c.remover = duties.NewRemover(duties.RemoverConfig{
 		Life: life, Tell: c.tellRemoval,
 		Policy:  func() retry.Policy { return retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.Timeout() / 3) },
@@ -318,6 +322,7 @@ func (c *core) startSession() (*sessionState, error) {
 			MaxRequest:     c.cfg.maxRequest,
 			MaxReply:       c.cfg.maxReply,
 			Auth:           c.cfg.auth,
+			Login:          c.cfg.login(),
 			AuthFirst:      s.before != nil,
 			Relay:          c.cfg.lease.relay(),
 			TrustAnswers:   c.cfg.lease.lease().Trusting(),
@@ -384,8 +389,14 @@ func (s *sessionState) onDown(server string, err error) {
 func (s *sessionState) onOver(err error) {
 	cause := s.CauseOf(err)
 	unburied := s.Unburied(err)
-	if link := s.Link(); !unburied && !session.Gone(err) {
-		s.core.graves.Remember(duties.Dead{ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised()})
+	link := s.Link()
+	if !unburied && !session.Gone(err) {
+		s.core.graves.Remember(duties.Dead{
+			ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised(), Unknown: link.Refusal() != nil,
+		})
+	}
+	if u := link.Unused(); u.ID != 0 {
+		s.core.graves.Remember(duties.Dead{ID: u.ID, Password: u.Password, Timeout: u.Timeout, Unknown: true})
 	}
 	s.core.sessionOver(s, cause)
 	s.hub.End(cause)

@@ -140,7 +140,7 @@ func TestOperationErrorTexts(t *testing.T) {
 			err           error
 			cause, remedy string
 		}{
-			"no credentials":    {second(plain.Set(r.Ctx, "/closed", nil, -1)), "not authenticated", "this client presents no credentials: pass them with client.WithAuth, or have the ACL changed"},
+			"no credentials":    {second(plain.Set(r.Ctx, "/closed", nil, -1)), "not authenticated", "this client presents no credentials: pass them with client.WithAuth or client.WithSASL, or have the ACL changed"},
 			"wrong password":    {second(wrong.Set(r.Ctx, "/closed", nil, -1)), `does not allow it to digest user "admin"`, "a wrong password looks the same, because a server takes it for another identity: check client.WithAuth"},
 			"create":            {second(wrong.Create(r.Ctx, "/closed/a", nil)), `digest user "admin"`, "have the ACL changed"},
 			"many identities":   {second(many.Set(r.Ctx, "/closed", nil, -1)), `digest user "a", scheme ip, digest user "c", digest user "d", digest user "e", and 1 more`, "check client.WithAuth"},

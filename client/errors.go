@@ -84,7 +84,7 @@ var (
 	ErrReplyTooLarge = fate.ErrReplyTooLarge
 
 	// ErrAuthFailed says that the servers refused the credentials given with
-	// [WithAuth].
+	// [WithAuth] or [WithSASL], or did not prove that they know the user of the latter.
 	ErrAuthFailed = wire.ErrAuthFailed
 
 	// ErrUnsupported says that the servers do not have what an operation needs. The text

@@ -54,6 +54,7 @@ type config struct {
 	lookup         func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	connect        func(ctx context.Context, network, address string) (net.Conn, error)
 	auth           []wire.Auth
+	sasl           SASL
 	defaultACL     []zk.ACL // of a node that the caller gave no ACL; never changed
 	openACL        bool     // no option set it
 	defaultData    []byte
@@ -119,7 +120,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		cfg.connectTimeout = cfg.sessionTimeout
 	}
 	if cfg.defaultACL == nil {
-		cfg.openACL = len(cfg.auth) == 0
+		cfg.openACL = len(cfg.auth) == 0 && cfg.sasl == nil
 		cfg.defaultACL = zk.WorldACL(zk.PermAll)
 		if !cfg.openACL {
 			cfg.defaultACL = zk.AuthACL(zk.PermAll)

@@ -174,7 +174,7 @@ var firstHour = []mistake{
 		h.secret()
 		_, err := h.mutex(h.client("a")).Acquire(h.ctx)
 		return err
-	}, "recipes: acquire /locks/orders: client: create /locks/orders/lock-: make parent /locks/orders: zk: not authenticated (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth, or have the ACL changed)"},
+	}, "recipes: acquire /locks/orders: client: create /locks/orders/lock-: make parent /locks/orders: zk: not authenticated (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth or client.WithSASL, or have the ACL changed)"},
 	{"wrong password", func(h *hour) error {
 		h.secret()
 		_, err := h.mutex(h.client("a", client.WithAuth("digest", "admin:hunter3"))).Acquire(h.ctx)

@@ -38,7 +38,7 @@ var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
 	-120: "ephemeral node on a local session",
 	-121: "no such watcher",
 	-122: "request timeout",
-	-124: "the servers want their clients to authenticate: pass client.WithAuth with a scheme that they accept (this client does not offer SASL)",
+	-124: "the servers want their clients to authenticate: pass client.WithAuth with a scheme that they accept, or client.WithSASL",
 	-125: "quota exceeded",
 	-127: "the server is throttling requests",
 }

@@ -129,7 +129,11 @@ func (s *Session) expire() time.Duration {
 	left := s.link.Left()
 	if left <= 0 && s.link.Cause() == nil {
 		s.cfg.Expiring()
-		s.link.End(errLease)
+		cause := errLease
+		if refusal := s.link.Refusal(); refusal != nil {
+			cause = fmt.Errorf("%w; the newest login: %w", errLease, refusal)
+		}
+		s.link.End(cause)
 	}
 	return left
 }

@@ -13,6 +13,9 @@ import (
 // inHandshake is how wire begins errors of the handshake.
 const inHandshake = "handshake: "
 
+// inLogin is how it begins those of a login.
+const inLogin = "login: "
+
 // closedEarly are the reasons for which a server closes a connection in the handshake.
 const closedEarly = "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), " +
 	"a server with less data than this client has seen (restored, or started empty)"
@@ -20,7 +23,7 @@ const closedEarly = "no quorum, a read-only server, too many connections from th
 // explain is the text of why a server is not reached. It says what to do where the
 // error alone does not.
 func (s *Servers) explain(err error) string {
-	text := strings.TrimPrefix(err.Error(), inHandshake)
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), inHandshake), inLogin)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op != "dial" { // the server is named already, and each dial has a port of its own
 		text = strings.Replace(text, op.Error(), op.Op+": "+op.Err.Error(), 1)
@@ -51,6 +54,8 @@ func (s *Servers) remedy(err error) string {
 		return "nothing listens there: is ZooKeeper running, is the port right?"
 	case errors.Is(err, os.ErrDeadlineExceeded) && strings.HasPrefix(err.Error(), inHandshake):
 		return "no answer to the handshake: is that the client port of a ZooKeeper, is the server alive?"
+	case errors.Is(err, os.ErrDeadlineExceeded) && strings.HasPrefix(err.Error(), inLogin):
+		return "the server took the handshake, and was silent in the login"
 	case errors.Is(err, context.DeadlineExceeded) && strings.HasPrefix(err.Error(), "dial "):
 		return "no answer: is the host up, does a firewall drop the packets?"
 	default:
