@@ -38,6 +38,13 @@ func ExampleConnect() {
 	// Output: /jobs/job-0000000000: hello, <nil>
 }
 
+// A user of the servers' DigestLoginModule. Nothing that formats or logs it shows the password.
+func ExampleDigestMD5() {
+	mechanism := client.DigestMD5("billing", "secret") // for client.WithSASL
+	fmt.Println(mechanism)
+	// Output: DIGEST-MD5 user "billing"
+}
+
 // What a call that failed calls for.
 func ExampleSafeToRetry() {
 	c, stop := connected() // any *client.Client

@@ -153,7 +153,7 @@ func (w *loginWorld) ended(p *loginModel, follows fate, err error) error {
 	w.shut = follows == shutOut
 	switch {
 	case (follows == admitted) != proven || (err == nil) != proven:
-		return fmt.Errorf("admitted with %v, and the server's proof is %v", err, proven)
+		return fmt.Errorf("admitted is %v, and the server's proof is %v", follows == admitted, proven)
 	case errors.Is(err, ErrAuthFailed) != refused:
 		return fmt.Errorf("%w, and refused is %v", err, refused)
 	case w.shut && had:

@@ -93,7 +93,7 @@ func (c *conn) tokens(xid int32, answer []byte) (code int32, token []byte, err e
 		return 0, nil, fmt.Errorf("%w: reply with xid %d to a token", ErrProtocol, got)
 	}
 	// The zxid is 0 in these replies, and says nothing.
-	code, token, err = be32(body[12:]), nil, nil
+	code = be32(body[12:])
 	if body = body[replyHeader:]; code == codeOK {
 		if token, err = parseToken(body); err != nil {
 			return 0, nil, err

@@ -154,7 +154,7 @@ func latin1(s string) (string, error) {
 		if r > 0xff {
 			return "", errors.New("it has letters outside of ISO 8859-1")
 		}
-		_ = b.WriteByte(byte(r))
+		_ = b.WriteByte(byte(r)) //nolint:gosec // it is at most 0xff
 	}
 	return b.String(), nil
 }
