@@ -19,7 +19,7 @@ HAVE_RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) 
 # Every module but tools, so that a new one is linted without being listed here.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './tools/*' -not -path './.cache/*' | sort))
 
-.PHONY: help test lint fmt fuzz-short simulation soak explore mutants linear determinism differential integration foreign command observe bench compare cover check
+.PHONY: help test lint fmt fuzz-short simulation soak explore mutants linear determinism differential integration foreign command kerberos observe bench compare cover check
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -115,6 +115,9 @@ foreign: ## run Curator's and kazoo's recipes on zktest and on a real server and
 command: ## test the command docent; needs Unix
 	cd cmd/docent && $(GO) test -race -timeout $(TEST_TIMEOUT) ./...
 
+kerberos: ## test the logins by Kerberos, without a KDC
+	cd client/kerberos && $(GO) test -race -timeout $(TEST_TIMEOUT) ./...
+
 observe: ## test the adapters for metrics and traces, beside a Prometheus server; needs Debian's package prometheus
 	cd observe/promdocent && $(GO) test -race -timeout $(TEST_TIMEOUT) ./...
 	cd observe/oteldocent && $(GO) test -race -timeout $(TEST_TIMEOUT) ./...
@@ -134,6 +137,7 @@ cover: ## print the coverage of each function; the profile is left in .cache/
 check: ## everything that CI runs
 	$(MAKE) test
 	$(MAKE) command
+	$(MAKE) kerberos
 	$(MAKE) observe
 	$(MAKE) lint
 	$(MAKE) fuzz-short
