@@ -1,0 +1,123 @@
+package zkcontainer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+)
+
+// Container is one server. [Run] returns a standalone one, and an [Ensemble] has several
+// as its members. Its methods are safe for concurrent use. Changes of one server's state
+// are made one after the other.
+//
+// The embedded Container is that of testcontainers. It is nil if the engine could not
+// make one; then only Terminate may be called, and the error of the start says why.
+type Container struct {
+	testcontainers.Container
+
+	id       int
+	run      *run
+	ensemble *Ensemble
+	ports    map[int]int // from those inside to those of the host
+
+	control sync.Mutex // held over a whole change of the container
+	apart   bool       // not connected to its peers; guarded by control
+}
+
+// errNotMade is the error of the methods of a container that the engine has not made.
+var errNotMade = errors.New("zkcontainer: the container was not made")
+
+// ID is the server's number, counted from 1.
+func (c *Container) ID() int { return c.id }
+
+// Addr is where clients reach the server, as host:port. It stays the same over stop, kill
+// and start.
+func (c *Container) Addr() string { return c.addr(clientPort) }
+
+func (c *Container) addr(inside int) string {
+	port, ok := c.ports[inside]
+	if !ok {
+		return ""
+	}
+	return net.JoinHostPort(c.run.host, strconv.Itoa(port))
+}
+
+// ConnectionString is the server's address with the chroot of [WithChroot] behind it, as
+// ZooKeeper's clients and Curator's connectString take it. The error is always nil; it is
+// there because other modules of testcontainers have one.
+func (c *Container) ConnectionString(context.Context) (string, error) {
+	return c.Addr() + c.run.set.chroot, nil
+}
+
+// PeerAddr is the server's address in the network between the members. It never changes.
+// It is the zero value if there is one server only.
+func (c *Container) PeerAddr() netip.Addr {
+	if !c.run.peers.prefix.IsValid() {
+		return netip.Addr{}
+	}
+	return c.run.peers.address(c.id)
+}
+
+// LastLogs returns the last lines of the server's log, of all its lives.
+func (c *Container) LastLogs(ctx context.Context, lines int) (string, error) {
+	if c.Container == nil {
+		return "", errNotMade
+	}
+	raw, err := c.run.docker.ContainerLogs(ctx, c.GetContainerID(), client.ContainerLogsOptions{
+		ShowStdout: true, ShowStderr: true, Tail: strconv.Itoa(lines),
+	})
+	if err != nil {
+		return "", c.wrap("logs", err)
+	}
+	defer func() { _ = raw.Close() }()
+	var text strings.Builder
+	_, err = stdcopy.StdCopy(&text, &text, raw)
+	return text.String(), c.wrap("logs", err)
+}
+
+// Terminate ends the server and removes its container and volumes. For a server of [Run]
+// it also closes its links and removes whatever else was made for it. It may be repeated,
+// and called on nil. After an error something may be left, and another call tries again.
+func (c *Container) Terminate(ctx context.Context, opts ...testcontainers.TerminateOption) error {
+	if c == nil {
+		return nil
+	}
+	errs := []error{c.terminate(ctx, opts)}
+	if len(c.ensemble.members) == 1 {
+		errs = append(errs, c.run.sweep(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Container) terminate(ctx context.Context, opts []testcontainers.TerminateOption) error {
+	c.control.Lock()
+	defer c.control.Unlock()
+	if c.Container == nil {
+		return nil
+	}
+	if state, err := c.State(ctx); err == nil && state.Paused { // a paused one cannot be stopped
+		if _, err := c.run.docker.ContainerUnpause(ctx, c.GetContainerID(), client.ContainerUnpauseOptions{}); err != nil {
+			return c.wrap("unpause", err)
+		}
+	}
+	opts = append([]testcontainers.TerminateOption{testcontainers.StopTimeout(0)}, opts...)
+	return c.wrap("terminate", present(c.Container.Terminate(ctx, opts...)))
+}
+
+// text reads all of what a command in the container said.
+func text(r io.Reader) string {
+	if r == nil {
+		return ""
+	}
+	all, _ := io.ReadAll(r)
+	return strings.TrimSpace(string(all))
+}

@@ -1,0 +1,206 @@
+package zkcontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+)
+
+// Docker gives a container that is started again another port if it may choose. So every
+// member has fixed ones. They lie below the range that kernels take for outgoing
+// connections and Docker for its own choice, so that they are still free later.
+const (
+	firstPort    = 20000
+	ports        = 12000
+	portAttempts = 5
+
+	// requestLimit is how long what is asked of the engine may take when the caller's
+	// context does not bound it.
+	requestLimit = time.Minute
+)
+
+// create makes and starts the member's container. A port can be taken before the engine
+// binds it, so it tries some.
+func (c *Container) create(ctx context.Context) error {
+	var last error
+	for range portAttempts {
+		if err := c.choosePorts(ctx); err != nil {
+			return err
+		}
+		made, err := c.attempt(ctx)
+		if made != nil {
+			c.Container = made
+		}
+		if err == nil {
+			return nil
+		}
+		last = fmt.Errorf("member %d: %w", c.id, err)
+		if !portTaken(err) || made == nil {
+			break
+		}
+		if err := made.Terminate(ctx, testcontainers.StopTimeout(0)); err != nil {
+			return errors.Join(last, err)
+		}
+		c.Container = nil
+	}
+	return last
+}
+
+// attempt makes and starts a container. Until the engine is asked for it, the end of ctx
+// ends the attempt, as an image can take long. From then on a limit of its own does: of a
+// request that was given up the engine may make something afterwards.
+func (c *Container) attempt(ctx context.Context) (*testcontainers.DockerContainer, error) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	final := func(context.Context, testcontainers.ContainerRequest) error {
+		if !stop() {
+			return context.Cause(ctx)
+		}
+		limit := time.AfterFunc(requestLimit, cancel)
+		context.AfterFunc(whole, func() { limit.Stop() })
+		return nil
+	}
+	return testcontainers.Run(whole, c.run.img, c.customizers(final)...)
+}
+
+func portTaken(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "already allocated") || strings.Contains(text, "address already in use")
+}
+
+// customizers are this package's part of the request, the caller's, and what must hold
+// over them.
+func (c *Container) customizers(final testcontainers.ContainerRequestHook) []testcontainers.ContainerCustomizer {
+	all := []testcontainers.ContainerCustomizer{
+		testcontainers.WithEntrypoint("/bin/bash", configDir+"start.sh"),
+		testcontainers.WithCmd(),
+		testcontainers.WithEnv(map[string]string{"JVMFLAGS": c.run.set.jvmFlags(), "JMXDISABLE": "true"}),
+		testcontainers.CustomizeRequestOption(c.addFiles),
+	}
+	all = append(all, c.run.opts...)
+	return append(all, testcontainers.CustomizeRequestOption(c.finish),
+		testcontainers.WithAdditionalLifecycleHooks(c.hooks(final)))
+}
+
+func (c *Container) addFiles(req *testcontainers.GenericContainerRequest) error {
+	req.Files = append(req.Files, c.run.set.files(c.id, c.run.addresses(len(c.ensemble.members)))...)
+	return nil
+}
+
+// addresses are those of the members among themselves, nil for one.
+func (r *run) addresses(n int) []string {
+	if n == 1 {
+		return nil
+	}
+	var all []string
+	for id := 1; id <= n; id++ {
+		all = append(all, r.peers.address(id).String())
+	}
+	return all
+}
+
+// finish sets what the caller's options must not undo.
+func (c *Container) finish(req *testcontainers.GenericContainerRequest) error {
+	if !req.Started || req.Reuse {
+		return errors.New("WithNoStart and WithReuseByName do not work here: a start waits until the servers serve, on ports of its own")
+	}
+	if req.Labels == nil {
+		req.Labels = map[string]string{}
+	}
+	req.Labels[Label] = c.run.label
+	for _, nw := range req.Networks {
+		if req.NetworkAliases == nil {
+			req.NetworkAliases = map[string][]string{}
+		}
+		if names := req.NetworkAliases[nw]; !slices.Contains(names, alias(c.id)) {
+			req.NetworkAliases[nw] = append(slices.Clone(names), alias(c.id))
+		}
+	}
+	bindings := network.PortMap{}
+	for inside, port := range c.ports {
+		p := network.MustParsePort(strconv.Itoa(inside) + "/tcp")
+		bind, _ := netip.AddrFromSlice(c.run.bind().To4())
+		bindings[p] = []network.PortBinding{{HostIP: bind, HostPort: strconv.Itoa(port)}}
+		if !slices.Contains(req.ExposedPorts, p.String()) {
+			req.ExposedPorts = append(slices.Clone(req.ExposedPorts), p.String())
+		}
+	}
+	changeHost := req.HostConfigModifier
+	req.HostConfigModifier = func(h *container.HostConfig) {
+		if changeHost != nil {
+			changeHost(h)
+		}
+		if h.PortBindings == nil {
+			h.PortBindings = network.PortMap{}
+		}
+		maps.Copy(h.PortBindings, bindings)
+	}
+	changeConfig := req.ConfigModifier
+	req.ConfigModifier = func(cfg *container.Config) {
+		cfg.Hostname = alias(c.id)
+		if changeConfig != nil {
+			changeConfig(cfg)
+		}
+	}
+	return nil
+}
+
+// hooks run final before the engine is asked for the container, and put it into the network
+// between the members before it starts.
+func (c *Container) hooks(final testcontainers.ContainerRequestHook) testcontainers.ContainerLifecycleHooks {
+	h := testcontainers.ContainerLifecycleHooks{PreCreates: []testcontainers.ContainerRequestHook{final}}
+	if len(c.ensemble.members) > 1 {
+		h.PostCreates = []testcontainers.ContainerHook{func(ctx context.Context, made testcontainers.Container) error {
+			return c.run.connect(ctx, c.id, made.GetContainerID())
+		}}
+	}
+	return h
+}
+
+// alias is the name of a member in the networks that it is in.
+func alias(id int) string { return "zk" + strconv.Itoa(id) }
+
+// choosePorts takes a port for each one inside.
+func (c *Container) choosePorts(ctx context.Context) error {
+	c.ports = map[int]int{}
+	for _, inside := range c.run.set.ports() {
+		port, err := c.run.freePort(ctx)
+		if err != nil {
+			return err
+		}
+		c.ports[inside] = port
+	}
+	return nil
+}
+
+// freePort draws a port. If the engine publishes it on this machine, nothing listens there.
+func (r *run) freePort(ctx context.Context) (int, error) {
+	var last error
+	for range 50 {
+		port := firstPort + rand.IntN(ports)
+		if !loopback(r.host) {
+			return port, nil
+		}
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			last = err
+			continue
+		}
+		return port, l.Close()
+	}
+	return 0, fmt.Errorf("find a free port: %w", last)
+}

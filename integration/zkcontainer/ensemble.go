@@ -1,0 +1,197 @@
+package zkcontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/testcontainers/testcontainers-go"
+)
+
+// Ensemble is a set of servers that belong together. Its methods are safe for
+// concurrent use.
+type Ensemble struct {
+	run     *run
+	members []*Container
+}
+
+// start makes all members side by side and waits for them together: none serves before
+// there is a quorum.
+func (e *Ensemble) start(ctx context.Context) error {
+	if len(e.members) > 1 {
+		if err := e.run.newSubnet(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.each(func(c *Container) error { return c.create(ctx) }); err != nil {
+		return err
+	}
+	if err := e.awaitFirst(ctx); errors.As(err, new(hopeless)) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w (clients go to %s; if the engine publishes ports elsewhere, say where with WithHost or TESTCONTAINERS_HOST_OVERRIDE)", err, e.run.host)
+	}
+	return e.populate(ctx)
+}
+
+// awaitFirst waits until all members serve, or one of them has ended.
+func (e *Ensemble) awaitFirst(ctx context.Context) error {
+	return poll(ctx, func(ctx context.Context) error {
+		_, err := e.serving(ctx, e.members)
+		if err == nil {
+			return nil
+		}
+		return errors.Join(err, e.each(func(c *Container) error { return c.ended(ctx) }))
+	})
+}
+
+// Members returns all members in the order of their ids.
+func (e *Ensemble) Members() []*Container { return slices.Clone(e.members) }
+
+// Member returns the member with this id, counted from 1. It panics when there is none.
+func (e *Ensemble) Member(id int) *Container { return e.members[id-1] }
+
+// Servers returns the addresses of all members in the order of their ids, without the
+// chroot of [WithChroot].
+func (e *Ensemble) Servers() []string {
+	addrs := make([]string, 0, len(e.members))
+	for _, c := range e.members {
+		addrs = append(addrs, c.Addr())
+	}
+	return addrs
+}
+
+// ConnectionString is the addresses of all members joined by commas, with the chroot of
+// [WithChroot] behind them, as ZooKeeper's clients and Curator's connectString take it.
+// The error is always nil; it is there because other modules of testcontainers have one.
+func (e *Ensemble) ConnectionString(context.Context) (string, error) {
+	return strings.Join(e.Servers(), ",") + e.run.set.chroot, nil
+}
+
+// Leader returns the member that says it leads or stands alone, waiting until there is
+// one. With a deposed leader that has not noticed there may be two that say so; the
+// first by id is returned. The error when ctx ends says what every member answered last.
+func (e *Ensemble) Leader(ctx context.Context) (*Container, error) {
+	var leader *Container
+	err := poll(ctx, func(ctx context.Context) error {
+		var said []string
+		for _, a := range ask(ctx, e.members) {
+			if a.leads() {
+				leader = a.member
+				return nil
+			}
+			said = append(said, a.String())
+		}
+		return fmt.Errorf("no leader: %s", strings.Join(said, "; "))
+	})
+	return leader, err
+}
+
+// Followers returns the members that say they follow, without waiting.
+func (e *Ensemble) Followers(ctx context.Context) []*Container {
+	var followers []*Container
+	for _, a := range ask(ctx, e.members) {
+		if a.err == nil && a.role == Follower {
+			followers = append(followers, a.member)
+		}
+	}
+	return followers
+}
+
+// AwaitServing waits until one of these members leads and every other follows or
+// observes, and each has answered a request of a session. It returns the leader. Without
+// arguments it waits for all members; name those that are up when some are stopped or cut
+// off. The error when ctx ends says what every member answered last.
+func (e *Ensemble) AwaitServing(ctx context.Context, members ...*Container) (*Container, error) {
+	if len(members) == 0 {
+		members = e.members
+	}
+	var leader *Container
+	err := poll(ctx, func(ctx context.Context) (err error) {
+		leader, err = e.serving(ctx, members)
+		return err
+	})
+	return leader, err
+}
+
+// serving returns the leader if all these members serve now.
+func (e *Ensemble) serving(ctx context.Context, members []*Container) (*Container, error) {
+	var leader *Container
+	var said []string
+	ready := true
+	for _, a := range ask(ctx, members) {
+		said = append(said, a.String())
+		switch {
+		case a.err != nil || a.role == NotServing, a.leads() && leader != nil:
+			ready = false
+		case a.leads():
+			leader = a.member
+		}
+	}
+	if !ready || leader == nil {
+		return nil, fmt.Errorf("not all serving: %s", strings.Join(said, "; "))
+	}
+	return leader, each(members, func(c *Container) error { return c.serves(ctx) })
+}
+
+// Heal ends every partition and pause. It tries all members and returns all errors.
+func (e *Ensemble) Heal(ctx context.Context) error {
+	return e.each(func(c *Container) error { return errors.Join(c.Unpause(ctx), c.Heal(ctx)) })
+}
+
+// Terminate closes the links, ends all members, and removes their containers, volumes and
+// network, also those of a start that failed half-way. It may be repeated, and called on
+// nil. After an error something may be left, and another call tries again.
+func (e *Ensemble) Terminate(ctx context.Context, opts ...testcontainers.TerminateOption) error {
+	if e == nil {
+		return nil
+	}
+	err := e.each(func(c *Container) error { return c.terminate(ctx, opts) })
+	return errors.Join(err, e.run.sweep(ctx))
+}
+
+func (e *Ensemble) each(f func(*Container) error) error { return each(e.members, f) }
+
+// each runs f for all members at the same time and returns all errors.
+func each(members []*Container, f func(*Container) error) error {
+	errs := make([]error, len(members))
+	var group sync.WaitGroup
+	for i, c := range members {
+		group.Go(func() { errs[i] = f(c) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// answer is what a member says it is.
+type answer struct {
+	member *Container
+	role   Role
+	err    error
+}
+
+func (a answer) leads() bool { return a.err == nil && (a.role == Leader || a.role == Standalone) }
+
+func (a answer) String() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return fmt.Sprintf("server %d: %s", a.member.id, a.role)
+}
+
+// ask asks the members at the same time.
+func ask(ctx context.Context, members []*Container) []answer {
+	all := make([]answer, len(members))
+	var group sync.WaitGroup
+	for i, c := range members {
+		group.Go(func() {
+			role, err := c.Role(ctx)
+			all[i] = answer{c, role, err}
+		})
+	}
+	group.Wait()
+	return all
+}

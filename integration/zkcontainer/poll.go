@@ -1,0 +1,43 @@
+package zkcontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	pollInterval = 25 * time.Millisecond
+	pollAttempt  = 2 * time.Second
+)
+
+// hopeless is an error after which it is no use to ask again.
+type hopeless struct{ error }
+
+func (h hopeless) Unwrap() error { return h.error }
+
+// poll calls ask until it returns nil or something hopeless, or ctx ends. A server outside the process cannot
+// signal, so asking again is the only way to wait for it. The error of a wait that fails
+// holds both ctx's cause and the last answer.
+func poll(ctx context.Context, ask func(context.Context) error) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	var last error
+	for {
+		attempt, cancel := context.WithTimeout(ctx, pollAttempt)
+		err := ask(attempt)
+		cancel()
+		if err == nil || errors.As(err, new(hopeless)) {
+			return err
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last: %w", context.Cause(ctx), last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package zkcontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// serves makes a session, which is a write that a quorum takes, and one request. Any
+// answer counts: a server that wants its clients to authenticate first serves too.
+func (c *Container) serves(ctx context.Context) error {
+	s, err := dialSession(ctx, c.Addr())
+	if err != nil {
+		return c.wrap("first session", err)
+	}
+	defer s.drop()
+	if _, err = s.call(opExists, existsBody("/")); refused(err) {
+		return nil
+	}
+	return c.wrap("first request", errors.Join(err, s.close()))
+}
+
+// ended says so if the server's process has ended, with the end of its log.
+func (c *Container) ended(ctx context.Context) error {
+	state, err := c.State(ctx)
+	if err != nil {
+		return c.wrap("state", err)
+	}
+	if state.Running || state.Restarting {
+		return nil
+	}
+	lines, _ := c.LastLogs(ctx, 20)
+	return hopeless{c.wrap("start", fmt.Errorf("it ended with %d; the end of its log:\n%s", state.ExitCode, lines))}
+}
+
+func refused(err error) bool {
+	var c code
+	return errors.As(err, &c)
+}
+
+// populate creates the chroot and the initial data, and waits until every member has them.
+func (e *Ensemble) populate(ctx context.Context) error {
+	set := e.run.set
+	if set.chroot == "" && len(set.nodes) == 0 {
+		return nil
+	}
+	if err := e.create(ctx); err != nil {
+		return fmt.Errorf("create the initial nodes: %w", err)
+	}
+	return e.each(func(c *Container) error {
+		s, err := dialSession(ctx, c.Addr())
+		if err != nil {
+			return c.wrap("sync", err)
+		}
+		defer s.drop()
+		_, err = s.call(opSync, appendString(nil, "/"))
+		return c.wrap("sync", errors.Join(err, s.close()))
+	})
+}
+
+// create creates the nodes on the first member.
+func (e *Ensemble) create(ctx context.Context) error {
+	set := e.run.set
+	s, err := dialSession(ctx, e.members[0].Addr())
+	if err != nil {
+		return err
+	}
+	defer s.drop()
+	nodes := maps.Clone(set.nodes)
+	if _, ok := nodes[set.chroot]; set.chroot != "" && !ok {
+		nodes[set.chroot] = nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(nodes)) { // parents sort before their children
+		for _, parent := range ancestors(path) {
+			if _, err := s.call(opCreate, createBody(parent, nil)); err != nil && !errors.Is(err, code(errNodeExists)) {
+				return fmt.Errorf("%s: %w", parent, err)
+			}
+		}
+		if _, err := s.call(opCreate, createBody(path, nodes[path])); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return s.close()
+}
+
+// ancestors are the nodes above path, without the root, from above.
+func ancestors(path string) []string {
+	var all []string
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			all = append(all, path[:i])
+		}
+	}
+	return all
+}
