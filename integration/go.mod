@@ -8,12 +8,13 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0
 	github.com/testcontainers/testcontainers-go v0.44.0
 	golang.org/x/sys v0.47.0
 	modernc.org/sqlite v1.46.1
 )
+
+require github.com/moby/moby/api v1.55.0 // indirect
 
 require (
 	dario.cat/mergo v1.0.2 // indirect
@@ -29,6 +30,7 @@ require (
 	github.com/cpuguy83/dockercfg v0.3.2 // indirect
 	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/distribution/reference v0.6.0 // indirect
+	github.com/docent-go/docent/integration/zkcontainer v0.0.0-00010101000000-000000000000
 	github.com/docker/go-connections v0.7.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
@@ -80,3 +82,5 @@ require (
 )
 
 replace github.com/docent-go/docent => ../
+
+replace github.com/docent-go/docent/integration/zkcontainer => ./zkcontainer

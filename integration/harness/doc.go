@@ -1,7 +1,9 @@
 // Package harness starts real ZooKeeper servers in containers for one test and
 // breaks them on request: kill, pause, partition, silence towards clients.
 //
-// It is for the tests of this module only. [StartServer] gives one standalone
+// It is for the tests of this module only, a thin layer over the package zkcontainer, which
+// users have. What it adds needs root: silence between a node and its clients, one way if
+// wanted. [StartServer] gives one standalone
 // server, [StartEnsemble] a replicated one. When Docker or the image is
 // missing, both fail the test, never skip it, and say what to do. Everything
 // they make is removed when the test ends. The servers' logs are printed when
@@ -28,9 +30,9 @@
 // while the container runs. So a cut or paused node looks to a client like a
 // server that accepts and is silent. A stopped node refuses.
 //
-// [Node.Partition] and [Node.CutClients] drop packets with iptables inside the node's
-// network namespace, entered from the host by nsenter. They need root on the machine
-// where the engine runs, and both tools. Nothing is reset: established connections
-// fall silent both ways, as with a broken switch. They stay in force over Kill and
-// Start: the server is held back until they are in place.
+// [Node.Partition] is that of zkcontainer and needs no privileges. [Node.CutClients] drops
+// packets with iptables inside the node's network namespace, entered from the host by
+// nsenter. It needs root on the machine where the engine runs, and both tools. Nothing is
+// reset: established connections fall silent both ways, as with a broken switch. Both stay
+// in force over Kill and Start: the server is held back until they are in place.
 package harness

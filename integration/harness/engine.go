@@ -14,12 +14,11 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// Label is on every container and network that the harness makes.
+// Label is on every container that the harness makes, beside the label of zkcontainer.
 const Label = "docent.integration"
 
 const (
 	defaultImage = "zookeeper:3.9"
-	clientPort   = 2181
 	cleanupLimit = time.Minute
 )
 
@@ -29,10 +28,8 @@ func Image() string { return cmp.Or(os.Getenv("ZOOKEEPER_IMAGE"), defaultImage) 
 
 var engineOnce sync.Once //nolint:gochecknoglobals // what it guards is global: the environment and the logger
 
-// openEngine returns a client of the Docker engine that holds the image, and
-// ends the test with the remedy when either is missing. The client is closed when
-// the test ends.
-func openEngine(ctx context.Context, t testing.TB, image string) *client.Client {
+// needImage ends the test with the remedy when the Docker engine or the image is missing.
+func needImage(ctx context.Context, t testing.TB, image string) {
 	t.Helper()
 	docker, err := client.New(client.FromEnv)
 	if err == nil {
@@ -52,7 +49,6 @@ func openEngine(ctx context.Context, t testing.TB, image string) *client.Client 
 		tclog.SetDefault(tclog.NewNoopLogger())
 		disableReaper(ctx, t, docker)
 	})
-	return docker
 }
 
 // disableReaper keeps testcontainers from pulling its reaper where the engine does

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+
+	"github.com/docent-go/docent/integration/zkcontainer"
 )
-
-// startLimit bounds how long servers may take to start when ctx does not.
-const startLimit = 2 * time.Minute
 
 // Ensemble is a set of servers that belong together. Its methods are safe for
 // concurrent use.
 type Ensemble struct {
-	nodes []*Node
+	servers *zkcontainer.Ensemble
+	nodes   []*Node
 }
 
 // StartServer starts one standalone server and returns when it serves clients.
@@ -38,34 +38,33 @@ func StartEnsemble(ctx context.Context, t testing.TB, n int, opts ...Option) *En
 		t.Fatalf("an ensemble has 1 to 9 servers, not %d", n)
 	}
 	cfg := newConfig(opts)
-	docker := openEngine(ctx, t, cfg.image)
-	bounded, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	e, err := start(bounded, t, docker, cfg, n)
+	needImage(ctx, t, cfg.image)
+	servers, err := zkcontainer.RunEnsemble(ctx, cfg.image, n, append(cfg.opts,
+		zkcontainer.WithHost("127.0.0.1"),
+		testcontainers.WithLabels(labels(t)),
+		testcontainers.WithLogger(tclog.NewNoopLogger()))...)
+	e := &Ensemble{servers: servers}
+	if servers != nil {
+		cleanup(ctx, t, "clean up", e.end(t))
+		for _, s := range servers.Members() {
+			e.nodes = append(e.nodes, &Node{server: s})
+		}
+	}
 	if err != nil {
-		t.Fatalf("start ZooKeeper from %s: %v", cfg.image, err)
+		t.Fatal(err)
 	}
 	return e
 }
 
-func start(ctx context.Context, t testing.TB, docker *client.Client, cfg *config, n int) (*Ensemble, error) {
+// end is what is to be done at the end of the test.
+func (e *Ensemble) end(t testing.TB) func(context.Context) error {
 	t.Helper()
-	network, err := newSubnet(ctx, t)
-	if err != nil {
-		return nil, err
+	return func(ctx context.Context) error {
+		for _, n := range e.nodes {
+			n.printLog(ctx, t)
+		}
+		return e.servers.Terminate(ctx)
 	}
-	e := &Ensemble{}
-	var ips []string
-	for id := 1; id <= n; id++ {
-		ip := network.address(id).String()
-		ips = append(ips, ip)
-		e.nodes = append(e.nodes, newNode(id, ip, docker, e))
-	}
-	if err := e.each(func(n *Node) error { return n.create(ctx, t, cfg, network.name, ips) }); err != nil {
-		return nil, err
-	}
-	_, err = e.AwaitServing(ctx)
-	return e, err
 }
 
 // Nodes returns all nodes in the order of their ids.
@@ -75,13 +74,7 @@ func (e *Ensemble) Nodes() []*Node { return slices.Clone(e.nodes) }
 func (e *Ensemble) Node(id int) *Node { return e.nodes[id-1] }
 
 // Addrs returns the client addresses of all nodes in the order of their ids.
-func (e *Ensemble) Addrs() []string {
-	addrs := make([]string, 0, len(e.nodes))
-	for _, n := range e.nodes {
-		addrs = append(addrs, n.Addr())
-	}
-	return addrs
-}
+func (e *Ensemble) Addrs() []string { return e.servers.Servers() }
 
 // ConnectString returns the client addresses joined by commas, as ZooKeeper's
 // clients take them.
@@ -91,20 +84,17 @@ func (e *Ensemble) ConnectString() string { return strings.Join(e.Addrs(), ",") 
 // one. With a deposed leader that has not noticed there may be two that say so; the
 // first by id is returned. The error when ctx ends says what every node answered last.
 func (e *Ensemble) Leader(ctx context.Context) (*Node, error) {
-	var leader *Node
-	err := poll(ctx, func(ctx context.Context) error {
+	return zkcontainer.Await(ctx, func(ctx context.Context) (*Node, error) {
 		var said []string
 		for _, n := range e.nodes {
 			role, err := n.Role(ctx)
 			if role == Leader || role == Standalone {
-				leader = n
-				return nil
+				return n, nil
 			}
 			said = append(said, describe(n, role, err))
 		}
-		return fmt.Errorf("no leader: %s", strings.Join(said, "; "))
+		return nil, fmt.Errorf("no leader: %s", strings.Join(said, "; "))
 	})
-	return leader, err
 }
 
 // Followers returns the nodes that say they follow, without waiting.
@@ -125,9 +115,8 @@ func (e *Ensemble) AwaitServing(ctx context.Context, nodes ...*Node) (*Node, err
 	if len(nodes) == 0 {
 		nodes = e.nodes
 	}
-	var leader *Node
-	err := poll(ctx, func(ctx context.Context) error {
-		leader = nil
+	return zkcontainer.Await(ctx, func(ctx context.Context) (*Node, error) {
+		var leader *Node
 		var said []string
 		ready := true
 		for _, n := range nodes {
@@ -142,19 +131,17 @@ func (e *Ensemble) AwaitServing(ctx context.Context, nodes ...*Node) (*Node, err
 			}
 		}
 		if !ready || leader == nil {
-			return fmt.Errorf("not all serving: %s", strings.Join(said, "; "))
+			return nil, fmt.Errorf("not all serving: %s", strings.Join(said, "; "))
 		}
-		return nil
+		return leader, nil
 	})
-	return leader, err
 }
 
 // Heal ends every fault that leaves the servers running: partitions, cuts from
 // clients, pauses. It tries all nodes and returns all errors.
 func (e *Ensemble) Heal(ctx context.Context) error {
 	return e.each(func(n *Node) error {
-		n.forget()
-		return errors.Join(n.Unpause(ctx), n.applyCuts(ctx))
+		return errors.Join(n.Unpause(ctx), n.Heal(ctx), n.RestoreClients(ctx))
 	})
 }
 
@@ -171,7 +158,7 @@ func (e *Ensemble) each(f func(*Node) error) error {
 
 func describe(n *Node, role Role, err error) string {
 	if err != nil {
-		return fmt.Sprintf("node %d: %v", n.id, err)
+		return fmt.Sprintf("node %d: %v", n.ID(), err)
 	}
-	return fmt.Sprintf("node %d: %s", n.id, role)
+	return fmt.Sprintf("node %d: %s", n.ID(), role)
 }

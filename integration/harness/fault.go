@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -14,45 +13,6 @@ import (
 type cuts struct {
 	fromClients bool
 	toClients   bool
-	peers       map[*Node]bool
-}
-
-// Partition drops every packet between this node and the given ones, both ways,
-// until [Node.Heal]; without arguments from all others. Clients still reach the
-// node. When it fails the filter is as it was, and the next change of the node's
-// faults tries again.
-func (n *Node) Partition(ctx context.Context, from ...*Node) error {
-	if len(from) == 0 {
-		from = n.ensemble.nodes
-	}
-	n.mu.Lock()
-	for _, peer := range from {
-		if peer != n {
-			n.cuts.peers[peer] = true
-		}
-	}
-	n.mu.Unlock()
-	return n.applyCuts(ctx)
-}
-
-// Heal ends every partition that this node is a side of, whichever side made it.
-func (n *Node) Heal(ctx context.Context) error {
-	var errs []error
-	for _, other := range n.ensemble.nodes {
-		other.mu.Lock()
-		changed := false
-		for peer := range other.cuts.peers {
-			if other == n || peer == n {
-				delete(other.cuts.peers, peer)
-				changed = true
-			}
-		}
-		other.mu.Unlock()
-		if changed {
-			errs = append(errs, other.applyCuts(ctx))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // CutClients drops every packet between the node and its clients, both ways, until
@@ -83,29 +43,11 @@ func (n *Node) clientsCut() bool {
 	return n.cuts.fromClients || n.cuts.toClients
 }
 
-func (n *Node) anyCut() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.cuts.fromClients || n.cuts.toClients || len(n.cuts.peers) > 0
-}
-
-// forget drops the wish for any cut; the filter follows with applyCuts.
-func (n *Node) forget() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cuts.fromClients, n.cuts.toClients = false, false
-	clear(n.cuts.peers)
-}
-
 // applyCuts makes the node's packet filter what cuts says. A stopped node has no
 // filter; it gets one when it starts.
 func (n *Node) applyCuts(ctx context.Context) error {
 	n.control.Lock()
 	defer n.control.Unlock()
-	return n.applyCutsLocked(ctx)
-}
-
-func (n *Node) applyCutsLocked(ctx context.Context) error {
 	pid, err := n.pid(ctx)
 	if err != nil {
 		return err
@@ -114,7 +56,7 @@ func (n *Node) applyCutsLocked(ctx context.Context) error {
 		return nil
 	}
 	if _, err := n.inside(ctx, pid, n.filter(), "iptables-restore", "--table", "filter"); err != nil {
-		return fmt.Errorf("change the packet filter of node %d: %w", n.id, err)
+		return fmt.Errorf("change the packet filter of node %d: %w", n.ID(), err)
 	}
 	return nil
 }
@@ -126,10 +68,7 @@ func (n *Node) filter() string {
 	defer n.mu.Unlock()
 	var b strings.Builder
 	b.WriteString("*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n")
-	for peer := range n.cuts.peers {
-		fmt.Fprintf(&b, "-A INPUT -s %s -j DROP\n-A OUTPUT -d %s -j DROP\n", peer.ip, peer.ip)
-	}
-	for _, port := range []int{clientPort, securePort} {
+	for _, port := range []int{2181, 2281} {
 		if n.cuts.fromClients {
 			fmt.Fprintf(&b, "-A INPUT ! -i lo -p tcp --dport %d -j DROP\n", port)
 		}
@@ -148,9 +87,9 @@ func (n *Node) askFromInside(ctx context.Context, word string) (string, error) {
 		return "", err
 	}
 	if pid == 0 {
-		return "", fmt.Errorf("node %d does not run", n.id)
+		return "", fmt.Errorf("node %d does not run", n.ID())
 	}
-	script := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && printf %%s %q >&3 && cat <&3", clientPort, word)
+	script := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && printf %%s %q >&3 && cat <&3", 2181, word)
 	return n.inside(ctx, pid, "", "bash", "-c", script)
 }
 
@@ -169,9 +108,9 @@ func (n *Node) inside(ctx context.Context, pid int, input, name string, args ...
 
 // pid is the container's first process as the host counts, 0 when it does not run.
 func (n *Node) pid(ctx context.Context) (int, error) {
-	state, err := n.container.State(ctx)
+	state, err := n.server.State(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("state of node %d: %w", n.id, err)
+		return 0, fmt.Errorf("state of node %d: %w", n.ID(), err)
 	}
 	return state.Pid, nil
 }

@@ -1,55 +1,35 @@
 package harness
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/testcontainers/testcontainers-go"
+
+	"github.com/docent-go/docent/integration/zkcontainer"
 )
 
 // Option changes how servers are started.
 type Option func(*config)
 
-// config is what a server is started with. Properties go to zoo.cfg, system
-// properties to the virtual machine: some of ZooKeeper's settings exist only there.
+// config is the image and what [zkcontainer.RunEnsemble] gets.
 type config struct {
-	image      string
-	heapMiB    int
-	properties map[string]string
-	system     map[string]string
-	keys       func(id int) Keys // nil without TLS
+	image string
+	opts  []testcontainers.ContainerCustomizer
 }
 
-// newConfig has the harness's defaults. A tick is 500 ms, initLimit 20 and
-// syncLimit 4. So the servers notice a lost leader in 2 s, and sessions may be as
-// short as 1 s. Every four-letter word is allowed. There is no fsync, since SIGKILL
-// does not lose what the kernel has.
+// newConfig has zkcontainer's defaults: a tick of 500 ms, initLimit 20 and syncLimit 4. So
+// the servers notice a lost leader in 2 s, and sessions may be as short as 1 s.
 func newConfig(opts []Option) *config {
-	c := &config{
-		image:   Image(),
-		heapMiB: 192,
-		properties: map[string]string{
-			"tickTime":               "500",
-			"initLimit":              "20",
-			"syncLimit":              "4",
-			"dataDir":                "/data",
-			"clientPort":             strconv.Itoa(clientPort),
-			"maxClientCnxns":         "0",
-			"4lw.commands.whitelist": "*",
-			"admin.enableServer":     "false",
-			"forceSync":              "no",
-			"preAllocSize":           "1024",
-			"reconfigEnabled":        "true",
-			"standaloneEnabled":      "true",
-		},
-		system: map[string]string{},
-	}
+	c := &config{image: Image()}
 	for _, o := range opts {
 		o(c)
 	}
 	return c
+}
+
+func with(o zkcontainer.Option) Option {
+	return func(c *config) { c.opts = append(c.opts, o) }
 }
 
 // WithImage uses this image instead of [Image].
@@ -73,16 +53,16 @@ func WithSyncLimit(ticks int) Option { return WithProperty("syncLimit", strconv.
 func WithSessionTimeouts(least, greatest time.Duration) Option {
 	return func(c *config) {
 		if least > 0 {
-			c.properties["minSessionTimeout"] = milliseconds(least)
+			WithProperty("minSessionTimeout", milliseconds(least))(c)
 		}
 		if greatest > 0 {
-			c.properties["maxSessionTimeout"] = milliseconds(greatest)
+			WithProperty("maxSessionTimeout", milliseconds(greatest))(c)
 		}
 	}
 }
 
 // WithFourLetterWords sets the list of allowed four-letter words; default all. The
-// harness itself needs srvr and ruok.
+// harness itself needs srvr.
 func WithFourLetterWords(list string) Option {
 	return WithProperty("4lw.commands.whitelist", list)
 }
@@ -105,43 +85,14 @@ func WithMaxBuffer(bytes int) Option {
 func WithFsync() Option { return WithProperty("forceSync", "yes") }
 
 // WithHeap sets the heap of each server in MiB; default 192.
-func WithHeap(mebibytes int) Option { return func(c *config) { c.heapMiB = mebibytes } }
+func WithHeap(mebibytes int) Option { return with(zkcontainer.WithHeap(mebibytes)) }
 
 // WithProperty sets one line of zoo.cfg.
-func WithProperty(key, value string) Option {
-	return func(c *config) { c.properties[key] = value }
-}
+func WithProperty(key, value string) Option { return with(zkcontainer.WithProperty(key, value)) }
 
 // WithSystemProperty sets one -D property of the server's virtual machine.
 func WithSystemProperty(key, value string) Option {
-	return func(c *config) { c.system[key] = value }
-}
-
-// zooCfg is the text of zoo.cfg. A single server is standalone: no server lines.
-func (c *config) zooCfg(ips []string) []byte {
-	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(c.properties)) {
-		fmt.Fprintf(&b, "%s=%s\n", k, c.properties[k])
-	}
-	if len(ips) > 1 {
-		for i, ip := range ips {
-			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, ip)
-		}
-	}
-	return []byte(b.String())
-}
-
-// jvmFlags are the flags of the server's virtual machine: small and quick to start,
-// since tests start many and each lives for seconds.
-func (c *config) jvmFlags() string {
-	flags := []string{
-		fmt.Sprintf("-Xmx%dm", c.heapMiB),
-		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-	}
-	for _, k := range slices.Sorted(maps.Keys(c.system)) {
-		flags = append(flags, "-D"+k+"="+c.system[k])
-	}
-	return strings.Join(flags, " ")
+	return with(zkcontainer.WithSystemProperty(key, value))
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

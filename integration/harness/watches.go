@@ -23,7 +23,7 @@ func (n *Node) Watches(ctx context.Context) (WatchCount, error) {
 	}
 	var c WatchCount
 	if _, err := fmt.Sscanf(answer, "%d connections watching %d paths\nTotal watches:%d", &c.Connections, &c.Paths, &c.Total); err != nil {
-		return WatchCount{}, fmt.Errorf("node %d: wchs answered %q: %w", n.id, answer, err)
+		return WatchCount{}, fmt.Errorf("node %d: wchs answered %q: %w", n.ID(), answer, err)
 	}
 	return c, nil
 }
@@ -66,7 +66,7 @@ func (n *Node) watchTable(ctx context.Context, word string, pair func(key, value
 			key = text
 		default:
 			if err := pair(key, text); err != nil {
-				return fmt.Errorf("node %d: %s: %w", n.id, word, err)
+				return fmt.Errorf("node %d: %s: %w", n.ID(), word, err)
 			}
 		}
 	}

@@ -54,12 +54,25 @@ func (s *settings) files(id int, addresses []string) []testcontainers.ContainerF
 	file := func(content []byte, path string) testcontainers.ContainerFile {
 		return testcontainers.ContainerFile{Reader: bytes.NewReader(content), ContainerFilePath: path, FileMode: 0o644}
 	}
-	return []testcontainers.ContainerFile{
+	all := []testcontainers.ContainerFile{
 		file(startScript, configDir+"start.sh"),
 		file(s.zooCfg(addresses), "/conf/zoo.cfg"),
 		file([]byte(strconv.Itoa(id)), "/data/myid"),
 	}
+	if len(s.users) > 0 {
+		all = append(all, file(s.jaas(), jaasFile))
+	}
+	if s.keys != nil {
+		keys := s.keys(id)
+		all = append(all, file(keys.Server, keyFile), file(keys.Trusted, trustFile))
+	}
+	return all
 }
 
 // ports are the ports for clients inside a container.
-func (s *settings) ports() []int { return []int{clientPort} }
+func (s *settings) ports() []int {
+	if s.keys != nil {
+		return []int{clientPort, securePort}
+	}
+	return []int{clientPort}
+}

@@ -21,6 +21,9 @@ type Ensemble struct {
 // start makes all members side by side and waits for them together: none serves before
 // there is a quorum.
 func (e *Ensemble) start(ctx context.Context) error {
+	if err := e.run.makeKeys(len(e.members)); err != nil {
+		return fmt.Errorf("make keys: %w", err)
+	}
 	if len(e.members) > 1 {
 		if err := e.run.newSubnet(ctx); err != nil {
 			return err

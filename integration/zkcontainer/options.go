@@ -32,6 +32,10 @@ type settings struct {
 	system     map[string]string
 	chroot     string
 	nodes      map[string][]byte
+	users      map[string]string // of SASL, with their passwords
+	super      string            // "super:password", or empty
+	authority  bool              // the start makes the keys
+	keys       func(id int) Keys // nil without TLS
 }
 
 // newSettings has the defaults. There is no fsync, since SIGKILL does not lose what the
@@ -57,6 +61,7 @@ func newSettings(opts []testcontainers.ContainerCustomizer) (*settings, error) {
 		},
 		system: map[string]string{},
 		nodes:  map[string][]byte{},
+		users:  map[string]string{},
 	}
 	var errs []error
 	for _, o := range opts {

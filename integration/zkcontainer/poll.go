@@ -41,3 +41,15 @@ func poll(ctx context.Context, ask func(context.Context) error) error {
 		}
 	}
 }
+
+// Await calls ask until it returns no error or ctx ends, and returns what it returned
+// last. Each call gets two seconds. The error when ctx ends holds its cause and the last
+// error of ask.
+func Await[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	var got T
+	err := poll(ctx, func(ctx context.Context) (err error) {
+		got, err = ask(ctx)
+		return err
+	})
+	return got, err
+}

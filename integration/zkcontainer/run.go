@@ -74,6 +74,8 @@ type run struct {
 	host   string // where clients reach the published ports
 	peers  subnet // the zero value with one member
 
+	credentials *Credentials // nil unless the keys were made here
+
 	mu    sync.Mutex // guards the rest
 	links []*Link
 	ended bool

@@ -68,6 +68,9 @@ func (e *Ensemble) create(ctx context.Context) error {
 		return err
 	}
 	defer s.drop()
+	if err := s.authenticate(set); err != nil {
+		return fmt.Errorf("become superuser: %w", err)
+	}
 	nodes := maps.Clone(set.nodes)
 	if _, ok := nodes[set.chroot]; set.chroot != "" && !ok {
 		nodes[set.chroot] = nil

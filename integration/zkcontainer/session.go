@@ -15,8 +15,10 @@ const (
 	opCreate = 1
 	opExists = 3
 	opSync   = 9
+	opAuth   = 100
 	opClose  = -11
 
+	xidAuth  = -4
 	xidEvent = -1
 
 	errNoNode     = -101
