@@ -37,4 +37,9 @@ run() { $go test -race -count=1 -timeout "${INTEGRATION_TIMEOUT:-25m}" "$@" || s
 # shellcheck disable=SC2086 # one package a word
 run -p 1 $alone
 run -p 2 "${beside[@]/#/./}"
+# The module that users have, and its examples.
+cd zkcontainer
+run ./...
+cd ../../docs/examples/containers
+run ./...
 exit "$status"

@@ -40,9 +40,10 @@ var qualifiers = map[string]string{
 var foreign = map[string]string{
 	"codes": "go.opentelemetry.io/otel/codes", "trace": "go.opentelemetry.io/otel/trace", "otel": "go.opentelemetry.io/otel",
 	"metric": "go.opentelemetry.io/otel/sdk/metric", "otelprom": "go.opentelemetry.io/otel/exporters/prometheus",
-	"promhttp":   "github.com/prometheus/client_golang/prometheus/promhttp",
-	"prometheus": "github.com/prometheus/client_golang/prometheus",
-	"oteldocent": module + "observe/oteldocent", "promdocent": module + "observe/promdocent",
+	"zkcontainer": module + "integration/zkcontainer",
+	"promhttp":    "github.com/prometheus/client_golang/prometheus/promhttp",
+	"prometheus":  "github.com/prometheus/client_golang/prometheus",
+	"oteldocent":  module + "observe/oteldocent", "promdocent": module + "observe/promdocent",
 }
 
 // exported reads what the compiler has exported of the packages above.

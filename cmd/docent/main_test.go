@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/zktest"
@@ -290,6 +292,41 @@ func TestServeLike(t *testing.T) {
 		if _, err := c.Watch(t.Context(), "/"); errors.Is(err, client.ErrUnsupported) == tt.watch {
 			t.Errorf("%v: a persistent watch: %v", tt.flags, err)
 		}
+	}
+}
+
+// The settings of serve reach the server.
+func TestServeSettings(t *testing.T) {
+	t.Parallel()
+	c := serving(t, "--tick", "100ms", "--min-session-timeout", "300ms", "--max-session-timeout", "7s", "--max-buffer", "2000",
+		"--super-digest", "super:lK75jTNcA+U9vtVEw5vB51mj/w4=", "--latency", "1ms", "--write-delay", "1ms", "--container-interval", "1h")
+	session, err := c.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := session.Timeout(); got != 7*time.Second {
+		t.Errorf("the session timeout is %v", got)
+	}
+	if _, err := c.Create(t.Context(), "/closed", nil, client.ACL(zk.DigestACL(zk.PermAll, "a", "b")...)); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := c.Get(t.Context(), "/closed"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("without rights: %v", err)
+	}
+	super, err := client.Connect(t.Context(), c.Servers()[0], client.WithAuth("digest", "super:secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = super.Close() })
+	if _, _, err := super.Get(t.Context(), "/closed"); err != nil {
+		t.Errorf("as superuser: %v", err)
+	}
+	if _, err := c.Create(t.Context(), "/large", make([]byte, 3000)); err == nil {
+		t.Error("a request over --max-buffer succeeds")
+	}
+	keeper := serving(t, "--keeper")
+	if there, _, err := keeper.Exists(t.Context(), "/keeper/api_version"); err != nil || !there {
+		t.Errorf("Keeper's nodes: %v, %v", there, err)
 	}
 }
 
