@@ -60,11 +60,12 @@ func (w *watch) add(ctx context.Context, g *guard) {
 	go w.wait(context.WithoutCancel(ctx), got)
 }
 
-// wait clears away at the first signal and then lets the signal do what it does.
+// wait clears away at the first signal and then lets the signal do what it does. A second
+// one does it at once.
 func (w *watch) wait(ctx context.Context, got chan os.Signal) {
 	s := <-got
-	w.clear(ctx)
 	signal.Stop(got)
+	w.clear(ctx)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
 		return
 	}
