@@ -37,12 +37,37 @@ func TestReleases(t *testing.T) {
 	measure(ctx, t, "^TestReleases$", "DOCENT_ZK="+server(ctx, t).Addr())
 }
 
+// TestLogins runs the tests of logins on servers of every kind that they know.
+func TestLogins(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	var env []string
+	for kind, options := range map[string][]harness.Option{
+		"OPTIONAL":  nil,
+		"REQUIRED":  {harness.WithRequiredLogin()},
+		"EITHER":    {harness.WithProperty("enforce.auth.enabled", "true"), harness.WithProperty("enforce.auth.schemes", "sasl,digest")},
+		"FORGIVING": {harness.WithSystemProperty("zookeeper.allowSaslFailedClients", "true")},
+		"NOSCHEME":  {harness.WithoutLoginScheme()},
+	} {
+		srv := server(ctx, t, append([]harness.Option{
+			harness.WithUsers(map[string]string{
+				"docent": "s3cret", "other": "pw2", "super": "adminpw", "höß": "pässwörd", "€uro": "€", "at@realm": "pw3",
+			}),
+			harness.WithSystemProperty("zookeeper.enforceQuota", "true"),
+		}, options...)...)
+		env = append(env, "DOCENT_ZK_LOGIN_"+kind+"="+srv.Addr())
+	}
+	measure(ctx, t, "^TestLogin", append(env, "DOCENT_ZK="+server(ctx, t).Addr())...)
+}
+
 // server starts what the tests of zktest ask for.
-func server(ctx context.Context, t *testing.T) *harness.Node {
+func server(ctx context.Context, t *testing.T, options ...harness.Option) *harness.Node {
 	t.Helper()
-	return harness.StartServer(ctx, t, harness.WithTickTime(time.Second),
+	return harness.StartServer(ctx, t, append([]harness.Option{
+		harness.WithTickTime(time.Second),
 		harness.WithExtendedTypes(), harness.WithContainerInterval(time.Second),
-		harness.WithProperty("reconfigEnabled", "false"))
+		harness.WithProperty("reconfigEnabled", "false"),
+	}, options...)...)
 }
 
 // measure runs the given tests of zktest's engine in the core module, and wants

@@ -153,8 +153,12 @@ func (sd *side) prepareLater(base string) error {
 	}
 	top := quotaFolder
 	for _, name := range []string{base[:len(base)-len("/r")], base, base + "/a"} {
-		if a, _, err := c.call(1, body(top+name, []byte{}, openACL, int32(0))); err != nil || a.err != 0 {
-			return fmt.Errorf("create %s: %w, code %d", top+name, err, a.err)
+		a, _, err := c.call(1, body(top+name, []byte{}, openACL, int32(0)))
+		if err != nil {
+			return err
+		}
+		if a.err != 0 {
+			return fmt.Errorf("create %s: code %d", top+name, a.err)
 		}
 	}
 	return nil
