@@ -89,7 +89,7 @@ func (t *target) check(cmd *cobra.Command, dir []string) ([]finding, error) {
 		all = append(all, finding{"chroot", good, root + " exists; paths are below it"})
 	}
 	all = append(all, t.each(cmd, c)...)
-	all = append(all, t.kind(ctx, c), t.encryption(ctx, c))
+	all = append(all, t.kind(ctx, c), t.encryption(ctx, c), t.loginFinding(ctx, c))
 	if s, err := c.Session(ctx); err != nil {
 		all = append(all, finding{"session timeout", fail, err.Error()})
 	} else {

@@ -114,7 +114,7 @@ func (t *target) chroot() string {
 func (t *target) encryption(ctx context.Context, c *client.Client) finding {
 	f := finding{"encryption", good, "off"}
 	if !t.encrypted() {
-		if len(t.auth) > 0 {
+		if len(t.auth) > 0 || t.sasl.user != "" {
 			f.Result = warn
 			f.Detail += ": credentials go to the servers in clear; see --tls-ca"
 		}

@@ -31,6 +31,7 @@ type target struct {
 	servers, namespace, name, config string
 	timeout, connect                 time.Duration
 	auth                             []string
+	sasl                             login
 	tls                              bool
 	ca, cert, key, serverName        string
 	verbose                          bool
@@ -45,6 +46,7 @@ func newTarget(flags *pflag.FlagSet) *target {
 	flags.DurationVar(&t.timeout, "session-timeout", client.DefaultSessionTimeout, "how long the servers wait for a client that is silent")
 	flags.DurationVar(&t.connect, "connect-timeout", 10*time.Second, "how long to wait for the first connection")
 	flags.StringArrayVar(&t.auth, "auth", nil, "credentials as `scheme:text`, for example digest:user:password; a file or the environment keeps them out of the process list")
+	t.sasl.add(flags)
 	flags.BoolVar(&t.tls, "tls", false, "encrypt the connection; any other --tls flag does as well")
 	flags.StringVar(&t.ca, "tls-ca", "", "`file` with the certificates that sign the servers'")
 	flags.StringVar(&t.cert, "tls-cert", "", "`file` with this client's certificate")
@@ -128,6 +130,13 @@ func (t *target) options(log *slog.Logger, more ...client.Option) ([]client.Opti
 		}
 		opts = append(opts, client.WithAuth(scheme, text))
 	}
+	m, err := t.sasl.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		opts = append(opts, client.WithSASL(m))
+	}
 	if t.encrypted() {
 		cfg, err := t.tlsConfig()
 		if err != nil {
@@ -198,6 +207,7 @@ func (t *target) dial(cmd *cobra.Command, more ...client.Option) (*client.Client
 // library name the options.
 var flagNames = strings.NewReplacer(
 	"client.WithAuth", "--auth", "WithAuth", "--auth",
+	"client.WithSASL", "--sasl-user", "WithSASL", "--sasl-user",
 	"WithSessionTimeout", "--session-timeout",
 	"WithNamespace", "--namespace",
 	"WithTLS", "--tls",

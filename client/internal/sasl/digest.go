@@ -68,7 +68,7 @@ func (d *Digest) Next(token []byte) (answer []byte, proven bool, err error) {
 func (d *Digest) Refused() string {
 	switch d.stage {
 	case greeted:
-		return "it does not take DIGEST-MD5, perhaps because it is in FIPS mode (-Dzookeeper.fips-mode=false)"
+		return "it does not take DIGEST-MD5: it takes another mechanism, as Kerberos, or is in FIPS mode (-Dzookeeper.fips-mode=false)"
 	case answered:
 		return fmt.Sprintf("user %q or the password is wrong", d.user)
 	}
