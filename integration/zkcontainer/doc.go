@@ -18,7 +18,7 @@
 //
 // Most tests are better off with the package zktest of Docent, a server in the test's own
 // process: it starts in microseconds and needs no Docker. A container is worth it for what a
-// test server does not have: a disk, TLS, SASL, another release's very behaviour.
+// test server does not have: a disk, TLS, another release's very behaviour.
 //
 // # Images
 //
