@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 )
 
 // What cannot work is an error of Connect, and no panic.
@@ -27,8 +28,8 @@ func TestSASLOptions(t *testing.T) {
 		"no user": {[]client.Option{client.WithSASL(client.DigestMD5("", "s3cret"))}, "DigestMD5: the user has no name"},
 		"no text": {[]client.Option{client.WithSASL(client.DigestMD5("docent", "s3cret\xff"))}, "DigestMD5: the password is not UTF-8"},
 	} {
-		_, err := client.Connect(t.Context(), "zk:2181", append(tt.opts, quiet())...)
-		t.Run(name, func(t *testing.T) { t.Parallel(); wantErrText(t, err, tt.want, "s3cret") })
+		_, err := client.Connect(t.Context(), "zk:2181", append(tt.opts, testrig.Quiet())...)
+		t.Run(name, func(t *testing.T) { t.Parallel(); testrig.WantErrText(t, err, tt.want, "s3cret") })
 	}
 }
 
@@ -36,7 +37,7 @@ func TestSASLOptions(t *testing.T) {
 func TestDigestMD5WithoutMD5(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("DOCENT_NO_MD5") != "" {
-		_, err := client.Connect(t.Context(), "zk:2181", quiet(), client.WithSASL(client.DigestMD5("docent", "s3cret")))
+		_, err := client.Connect(t.Context(), "zk:2181", testrig.Quiet(), client.WithSASL(client.DigestMD5("docent", "s3cret")))
 		fmt.Fprintln(os.Stderr, "connect:", err)
 		return
 	}

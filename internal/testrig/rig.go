@@ -58,6 +58,9 @@ func usual(opts []zktest.Option) []zktest.Option {
 // On is the rig with another server.
 func (r *Rig) On(srv *zktest.Server) *Rig { return &Rig{T: r.T, Srv: srv, Ctx: r.Ctx} }
 
+// With is the rig with another context.
+func (r *Rig) With(ctx context.Context) *Rig { return &Rig{T: r.T, Srv: r.Srv, Ctx: ctx} }
+
 // Connect returns a client that dials through the link of that name.
 func (r *Rig) Connect(name string, opts ...client.Option) *client.Client {
 	r.Helper()

@@ -81,6 +81,7 @@ func (v *variant) start(b *testing.B) {
 	b.Helper()
 	srv := zktest.NewServer(b, zktest.WithLogSize(0))
 	c := testrig.Connect(b.Context(), b, "zk", srv.Client("docent").DialContext, client.WithObserver(v.observer))
+	var err error
 	if v.lock, err = recipes.NewInterProcessMutex(c, "/orders/4711"); err != nil {
 		b.Fatal(err)
 	}
