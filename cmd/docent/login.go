@@ -155,6 +155,9 @@ func (t *target) loginFinding(ctx context.Context, c *client.Client) finding {
 		}
 		if l.wanted {
 			what += ", and required"
+			if len(t.auth) == 0 && t.sasl == (login{}) {
+				f.Result, what = fail, what+": see --sasl-user"
+			}
 		}
 		said = append(said, server+": "+what)
 	}
