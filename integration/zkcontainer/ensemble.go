@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -32,12 +34,57 @@ func (e *Ensemble) start(ctx context.Context) error {
 	if err := e.each(func(c *Container) error { return c.create(ctx) }); err != nil {
 		return err
 	}
+	if err := e.locate(ctx); errors.As(err, new(hopeless)) {
+		return err
+	} else if err != nil {
+		return e.unreached(err)
+	}
 	if err := e.awaitFirst(ctx); errors.As(err, new(hopeless)) {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("%w (clients go to %s; if the engine publishes ports elsewhere, say where with WithHost or TESTCONTAINERS_HOST_OVERRIDE)", err, e.run.host)
+		return e.unreached(err)
 	}
 	return e.populate(ctx)
+}
+
+func (e *Ensemble) unreached(err error) error {
+	return fmt.Errorf("%w (clients go to %s; if the engine publishes ports elsewhere, say where with WithHost or TESTCONTAINERS_HOST_OVERRIDE)", err, e.run.host)
+}
+
+// locate looks where the published ports are. In a container testcontainers takes the engine for
+// that of the machine outside, but it can be in the same container.
+func (e *Ensemble) locate(ctx context.Context) error {
+	r := e.run
+	if r.set.host != "" || loopback(r.host) {
+		return nil
+	}
+	first := e.members[0]
+	hosts := []string{r.host, "127.0.0.1"}
+	return poll(ctx, func(ctx context.Context) error {
+		asking, enough := context.WithCancel(ctx)
+		defer enough()
+		errs := make([]error, len(hosts))
+		var group sync.WaitGroup
+		for i, host := range hosts {
+			group.Go(func() {
+				answer, err := speak(asking, net.JoinHostPort(host, strconv.Itoa(first.ports[clientPort])), "srvr")
+				if err == nil && answer == "" {
+					err = errors.New("no answer")
+				}
+				if errs[i] = err; err == nil {
+					enough()
+				}
+			})
+		}
+		group.Wait()
+		for i, err := range errs {
+			if err == nil {
+				r.host = hosts[i]
+				return nil
+			}
+		}
+		return errors.Join(errors.Join(errs...), e.each(func(c *Container) error { return c.ended(ctx) }))
+	})
 }
 
 // awaitFirst waits until all members serve, or one of them has ended.

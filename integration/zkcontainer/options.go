@@ -134,7 +134,7 @@ func WithStartLimit(d time.Duration) Option {
 
 // WithHost sets the host at which clients of this process reach the published ports.
 // The default is what testcontainers finds, and TESTCONTAINERS_HOST_OVERRIDE changes
-// that. On a loopback address or "localhost" the ports are published on 127.0.0.1
+// that; if only 127.0.0.1 answers, it is that. On a loopback address or "localhost" the ports are published on 127.0.0.1
 // alone, else on every address of the engine's machine.
 func WithHost(host string) Option {
 	return func(s *settings) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
@@ -39,9 +40,10 @@ func (r *run) sweep(ctx context.Context) error {
 	return r.docker.Close()
 }
 
-// present drops the error that says that something is not there.
+// present drops the error that says that something is not there, or that somebody else is
+// just removing it.
 func present(err error) error {
-	if errdefs.IsNotFound(err) {
+	if errdefs.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "is already in progress") {
 		return nil
 	}
 	return err
