@@ -117,8 +117,8 @@ func TestEnsembleTrackerAlias(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(r crew) {
 		c := r.tracking("proxy-zk1")
-		r.configure("server.1=inside1:2888:3888:participant;0.0.0.0:2181", "version=1")
-		r.configure("server.2=inside2:2888:3888:participant;0.0.0.0:2181", "version=2")
+		r.configure("server.1=inside1:2888:3888:participant;0.0.0.0:2181", "version=200000001")
+		r.configure("server.2=inside2:2888:3888:participant;0.0.0.0:2181", "version=200000002")
 		time.Sleep(time.Minute)
 		if got := c.dials.take(); !slices.Equal(got, []string{"proxy-zk1:2181"}) {
 			t.Errorf("dialed %v", got)
@@ -137,12 +137,13 @@ func TestEnsembleTrackerNoUse(t *testing.T) {
 	t.Parallel()
 	ensemble(t, func(r crew) {
 		c := r.tracking("zk1")
-		r.configure("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "server.2=zk2:2888:3888:participant", "version=0")
-		r.configure("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "server.2=zk2:2888:3888:participant", "version=0")
+		r.configure("version=200000000")
+		r.configure("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "server.2=zk2:2888:3888:participant", "version=200000000")
+		r.configure("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "server.2=zk2:2888:3888:participant", "version=200000000")
 		if n := c.said("server 2: it has no client address"); n != 1 || c.said("names no server") != 1 {
 			t.Errorf("%d warnings: %s", n, c.log.String())
 		}
-		r.configure(memberTwo, memberThree, "version=1")
+		r.configure(memberTwo, memberThree, "version=200000001")
 		r.e.Client("a").Cut()
 		time.Sleep(time.Second)
 		if got := c.dials.take(); len(got) != 2 || got[1] == "zk1:2181" {
