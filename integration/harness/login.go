@@ -16,3 +16,19 @@ func WithRequiredLogin() Option { return WithProperty("sessionRequireClientSASLA
 func WithoutLoginScheme() Option {
 	return WithProperty("authProvider.1", "org.apache.zookeeper.server.auth.IPAuthenticationProvider")
 }
+
+// jaasFile is where servers find the file of [WithJAAS].
+const jaasFile = "/etc/zookeeper/jaas.conf"
+
+// WithJAAS makes the servers offer a login by SASL. section is the text of the section Server in
+// their JAAS file, without its name. If required, the servers refuse clients without a login.
+func WithJAAS(section string, required bool) Option {
+	return func(c *config) {
+		WithFile(jaasFile, []byte("Server {\n"+section+"\n};\n"))(c)
+		WithSystemProperty("java.security.auth.login.config", jaasFile)(c)
+		WithProperty("authProvider.1", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider")(c)
+		if required {
+			WithRequiredLogin()(c)
+		}
+	}
+}

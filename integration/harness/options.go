@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 
@@ -93,6 +94,16 @@ func WithProperty(key, value string) Option { return with(zkcontainer.WithProper
 // WithSystemProperty sets one -D property of the server's virtual machine.
 func WithSystemProperty(key, value string) Option {
 	return with(zkcontainer.WithSystemProperty(key, value))
+}
+
+// WithFile puts a file into the container of every server, readable for everybody.
+func WithFile(path string, content []byte) Option {
+	return func(c *config) {
+		c.opts = append(c.opts, testcontainers.CustomizeRequestOption(func(r *testcontainers.GenericContainerRequest) error {
+			r.Files = append(r.Files, testcontainers.ContainerFile{Reader: bytes.NewReader(content), ContainerFilePath: path, FileMode: 0o644})
+			return nil
+		}))
+	}
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
