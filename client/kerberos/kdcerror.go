@@ -23,7 +23,7 @@ func (e *kdcError) Error() string { return e.err.Error() }
 func (e *kdcError) Unwrap() error { return e.err }
 
 // codeIn finds the number of a KRB-ERROR. gokrb5 keeps it in the text only.
-var codeIn = regexp.MustCompile(`KRB Error: \((\d+)\)`) //nolint:gochecknoglobals // a constant
+var codeIn = regexp.MustCompile(`KRB Error: \((\d+)\)`)
 
 // code is that of the KDC's answer, 0 if no KDC has answered with one.
 func (e *kdcError) code() int32 {
