@@ -308,7 +308,8 @@ type sessionState struct {
 	core   *core
 	hub    *watches.Hub
 	lease  *leaseKeeper
-	before error // why the servers refused the credentials before it
+	before error       // why the servers refused the credentials before it
+	untold func() bool // takes back that the end of the context tells holders, false if it is too late
 }
 
 // startSession makes the next session the current one and starts its connection. Its
@@ -348,7 +349,7 @@ func (c *core) startSession() (*sessionState, error) {
 	s.Session = session.New(c.ctx, cfg)
 	s.hub = c.watches.Join(s.Session)
 	s.lease = newLeaseKeeper(s)
-	context.AfterFunc(s.Context(), s.lease.sessionOver)
+	s.untold = context.AfterFunc(s.Context(), s.lease.sessionOver)
 	if !c.setCurrent(s) {
 		s.Drop(ErrClosed)
 		return nil, ErrClosed
@@ -427,9 +428,13 @@ func (s *sessionState) linger() {
 	}
 }
 
-// retire ends the session for its users. Holders and watchers are told before their
-// nodes are deleted.
+// retire ends the session for its users. Holders and watchers have been told when it returns,
+// and no server has heard of the end: their nodes still stand.
 func (s *sessionState) retire() {
+	untold := s.untold()
 	s.Drop(ErrClosed)
+	if untold {
+		s.lease.sessionOver()
+	}
 	s.hub.End(ErrClosed)
 }

@@ -387,3 +387,28 @@ func TestCloseWhileHolding(t *testing.T) {
 		}
 	})
 }
+
+// Close tells holders before a server hears of the end of the session: when a holder has been
+// told, its node still stands.
+func TestCloseTellsHoldersFirst(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.Connect("a")
+		s := r.Session(c)
+		_, err := s.Create(r.Ctx, "/held", nil, client.Ephemeral())
+		r.Check(err)
+		told := false
+		_, err = inner.Hold(r.Ctx, s, func(err error) {
+			if !errors.Is(err, client.ErrClosed) {
+				r.Errorf("lost: %v", err)
+			}
+			time.Sleep(time.Second)                  // a server would have ended the session meanwhile
+			told = r.Srv.Create("/held", nil) != nil // the node stands
+		}, "/held")
+		r.Check(err)
+		r.Check(c.Close())
+		if !told {
+			r.Error("the node was gone before its holder had been told")
+		}
+	})
+}
