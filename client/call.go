@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// hangUps bounds the tries in a row that end so. Each costs all that the client does its
+// hangUps bounds the tries in a row that end because a server may have hung up on their size. Each costs all that the client does its
 // connection.
 const hangUps = 3
 
@@ -59,7 +59,9 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 		if err == nil {
 			return nil
 		}
-		known = fate.Of(err)
+		if known = fate.Of(err); known == fate.Unknown && effect == once && s.Product() == "" {
+			err = s.withReason(ctx, err)
+		}
 		unknown = unknown || known == fate.Unknown
 		if over := s.Over(); o.session != nil && over != nil && known != fate.Refused && ctx.Err() == nil {
 			// The session may have ended only after the try had failed. The error of

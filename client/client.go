@@ -153,8 +153,8 @@ func (c *Client) Servers() []string { return slices.Sorted(slices.Values(c.core.
 
 // SetServers replaces the servers of the connect string. It is for programs that
 // learn of changes from a registry, a DNS record or a file. Each server is
-// "host:port", and the port defaults to 2181. The chroot stays. The next dial goes to
-// one of the new servers.
+// "host:port", and the port defaults to 2181. The chroot stays. A dial that begins
+// after the call goes to one of the new servers.
 //
 // The session goes on. If the server that the client is connected to is in the list
 // the client stays there: connections are not spread over new servers. If it is not,

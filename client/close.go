@@ -104,6 +104,9 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		if ctx.Err() != nil {
 			return unended(ctxerr.Ended(ctx))
 		}
+		if why := s.Barred(); why != nil {
+			return unended(why) // no server lets this client end it
+		}
 		if !errors.Is(err, wire.ErrNotConnected) {
 			// The connection was cut in between, and the next try finds it disconnected or
 			// reconnected. Or the server refuses, and is asked again after a pause.

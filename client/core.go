@@ -282,7 +282,7 @@ func (c *core) unlisted(server string) bool { return !c.servers.Knows(server) }
 func (c *core) leaveLocked(gone func(server string) bool) {
 	server, _ := c.servers.Reached()
 	if up, _ := c.live(); !up || !gone(server) {
-		return // the next dial follows the new list
+		return // a dial that begins later follows the new list
 	}
 	pause := c.servers.Stagger()
 	c.wg.Go(func() {
@@ -313,7 +313,7 @@ type sessionState struct {
 }
 
 // startSession makes the next session the current one and starts its connection. Its
-// goroutines end after the session is over; Dispose waits for them.
+// goroutines end after the session is over.
 func (c *core) startSession() (*sessionState, error) {
 	s := &sessionState{core: c, before: c.refusal()}
 	cfg := session.Config{
@@ -410,13 +410,38 @@ func (s *sessionState) onOver(err error) {
 // the sessions before while a server has not decided.
 func (s *sessionState) refusal() error {
 	if over := s.Over(); errors.Is(over, ErrAuthFailed) {
-		return over
+		return &refusedError{over}
 	}
 	if s.ID() != 0 {
 		return nil
 	}
 	return s.before
 }
+
+// reasonMoment is how long a call whose answer was lost waits for the reason.
+const reasonMoment = 100 * time.Millisecond
+
+// withReason adds to the error of a request without an answer that the server wants its clients
+// to authenticate. It then closes the connection, and its refusal of another request says why.
+func (s *sessionState) withReason(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, reasonMoment)
+	defer cancel()
+	if _, why := s.AwaitProduct(ctx); fate.Is(why, fate.Refused) {
+		return fate.Unanswered(fmt.Errorf("%w: %w", err, why))
+	}
+	return err
+}
+
+// refusedError is the end of a session whose credentials were refused, as calls see it that want
+// any session. It does not match [ErrSessionLost]: a caller that repeats after a lost session
+// would get it again at once.
+type refusedError struct{ over error }
+
+func (e *refusedError) Error() string { return e.over.Error() }
+func (e *refusedError) Is(target error) bool {
+	return target != ErrSessionLost && errors.Is(e.over, target)
+}
+func (e *refusedError) As(target any) bool { return errors.As(e.over, target) }
 
 // linger has the nodes deleted that were held in s, which is over. They are deleted
 // at the deadline that was promised to their holders.

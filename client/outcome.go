@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/shown"
+	"github.com/docent-go/docent/internal/wire"
 )
 
 // Outcome says what is known about the effect of an operation, mostly of one that
@@ -91,6 +92,8 @@ func (e *OpError) remedy() string {
 		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
 	case errors.Is(e.Err, ErrNoAuth):
 		return noRights(e.identities)
+	case errors.As(e.Err, new(*wire.LoginError)):
+		return "" // it says so itself
 	case errors.Is(e.Err, ErrAuthFailed):
 		return " (the servers refuse what client.WithAuth gave: they do not know its scheme, or do not take these credentials)"
 	case e.Outcome == OutcomeRefused && errors.Is(e.Err, ErrInvalidACL):

@@ -73,7 +73,7 @@ func WithSASL(m SASL) Option {
 // on the wire, and nothing else: use [WithTLS] as well. Servers in FIPS mode refuse it. Formatting, logging
 // and marshalling show the user, and not the password.
 //
-// [WithSASL] refuses an empty user, text that is not UTF-8, and a program that forbids MD5 (GODEBUG=fips140=only).
+// [WithSASL] refuses an empty user or password, text that is not UTF-8, and a program that forbids MD5 (GODEBUG=fips140=only).
 func DigestMD5(user, password string) SASL { return &digestMD5{user, password} }
 
 type digestMD5 struct{ user, password string }

@@ -247,3 +247,46 @@ func TestLoginIsNotLogged(t *testing.T) {
 		}
 	}, zktest.WithSASLUser("docent", "s3cret"))
 }
+
+// While the servers refuse a login, a call that wants any session says so, and not that a session
+// was lost: a loop that begins again after a lost session would never rest.
+func TestRefusedLoginIsNoLostSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.Connect("a", docentLogin(), client.WithSessionTimeout(4*time.Second))
+		s := r.Session(c)
+		r.Srv.WrongProof(zktest.Match{Times: zktest.Always})
+		r.Srv.CutAll()
+		<-s.Context().Done()
+		testrig.WantErr(t, s.Err(), client.ErrSessionLost)
+		for range 20 {
+			_, err := c.Session(r.Within(time.Minute))
+			testrig.WantErr(t, err, client.ErrAuthFailed)
+			if errors.Is(err, client.ErrSessionLost) {
+				r.Fatalf("a loop would spin on %v", err)
+			}
+			time.Sleep(time.Second)
+		}
+		_, _, err := c.Get(r.Within(time.Minute), "/")
+		wantSays(t, err, "the server's proof is wrong", "client.WithAuth")
+	}, zktest.WithSASLUser("docent", "s3cret"), zktest.WithRequiredAuth())
+}
+
+// A client without a login hears why its call fails, also if the server hangs up before it has
+// answered the call, and Close does not insist.
+func TestWithoutTheRequiredLogin(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		c := r.Connect("a")
+		r.Srv.DropBefore(zktest.Match{Op: zktest.OpCreate, Times: 1})
+		_, err := c.Create(r.Within(time.Minute), "/a", nil)
+		testrig.WantErr(t, err, client.Code(-124))
+		wantSays(t, err, "client.WithSASL", "given up")
+		begun := time.Now()
+		err = c.Close()
+		wantSays(t, err, "client.WithSASL", "deadline")
+		if took := time.Since(begun); took > time.Second {
+			r.Errorf("Close took %v", took)
+		}
+	}, zktest.WithSASLUser("docent", "s3cret"), zktest.WithRequiredAuth())
+}

@@ -27,7 +27,7 @@
 //   - proof: since when, at least, the leader's timer of the session has been running.
 //     Only a committed write is proof, unless one answer is enough (TrustAnswers).
 //
-// Package client makes a lease of these; its leaseterms.go has the formula.
+// Package client makes a lease of these; its room lease has the formula.
 //
 // # Failure
 //

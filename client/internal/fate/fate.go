@@ -34,16 +34,16 @@ func (f *TryError) Error() string { return f.Err.Error() }
 // Unwrap returns the error without the outcome.
 func (f *TryError) Unwrap() error { return f.Err }
 
-// Unsent is the fault of a try of which nothing reached a server.
+// Unsent is the error of a try of which nothing reached a server.
 func Unsent(err error) *TryError { return &TryError{err, NeverSent} }
 
-// Refusal is the fault of a try that a server has refused.
+// Refusal is the error of a try that a server has refused.
 func Refusal(err error) *TryError { return &TryError{err, Refused} }
 
-// Unanswered is the fault of a try that may have been applied.
+// Unanswered is the error of a try that may have been applied.
 func Unanswered(err error) *TryError { return &TryError{err, Unknown} }
 
-// Of is the outcome of a try that ended with err. An error that is no fault says that nothing
+// Of is the outcome of a try that ended with err. An error that is no [TryError] says that nothing
 // was sent.
 func Of(err error) Outcome {
 	var f *TryError
@@ -53,7 +53,7 @@ func Of(err error) Outcome {
 	return NeverSent
 }
 
-// Is reports whether err is a fault with the outcome o.
+// Is reports whether err is a [TryError] with the outcome o.
 func Is(err error, o Outcome) bool {
 	var f *TryError
 	return errors.As(err, &f) && f.Outcome == o

@@ -171,6 +171,8 @@ func Usable(user, password string) (err error) {
 		return errors.New("the user has no name")
 	case !utf8.ValidString(user):
 		return errors.New("the user's name is not UTF-8")
+	case password == "":
+		return errors.New("the password is empty")
 	case !utf8.ValidString(password):
 		return errors.New("the password is not UTF-8")
 	}

@@ -175,7 +175,7 @@ func TestDigestIsRedacted(t *testing.T) {
 func TestUsable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ user, password, want string }{
-		{"u", "p", ""}, {"", "p", "no name"}, {"u", "", ""}, {"\xff", "p", "UTF-8"}, {"u", "s3cret\xff", "UTF-8"},
+		{"u", "p", ""}, {"", "p", "no name"}, {"u", "", "password is empty"}, {"\xff", "p", "UTF-8"}, {"u", "s3cret\xff", "UTF-8"},
 	} {
 		err := sasl.Usable(tt.user, tt.password)
 		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret")) {

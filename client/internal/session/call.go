@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Do sends requests, in one write, and waits for their answers within ctx. The session is over
-// after none of its errors: that is for Outcome to say.
+// Do sends requests, in one write, and waits for their answers within ctx. No error of Do
+// says that the session is over: Outcome does.
 func (s *Session) Do(ctx context.Context, xs ...*wire.Exchange) error {
 	err := s.link.Do(ctx, xs...)
 	if s.cfg.Exchanged != nil {

@@ -57,6 +57,14 @@ func (s *Session) AwaitProduct(ctx context.Context) (string, error) {
 	}
 }
 
+// Barred is why the server of the newest connection says nothing to this client: it wants
+// clients to authenticate. It is nil if the server has answered, or has yet to.
+func (s *Session) Barred() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.barred
+}
+
 // Recognise asks the server what it is. It runs on every connection until a server
 // has answered, and ends with the connection.
 func (s *Session) Recognise() {
@@ -193,7 +201,7 @@ func (f Feature) String() string {
 }
 
 // Supports returns nil if a request that needs f may be sent in s. Otherwise the
-// error is a fault that matches [fate.ErrUnsupported], and nothing was sent. It waits,
+// error is a [fate.TryError] that matches [fate.ErrUnsupported], and nothing was sent. It waits,
 // within ctx, until the product is known. That takes one round trip after the first
 // connection of the session.
 //

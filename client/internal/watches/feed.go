@@ -169,10 +169,10 @@ func (f *feed) Session() (id int64, timeout time.Duration) {
 }
 
 func (f *feed) Close() {
+	f.End(ErrReaderClosed)
 	if f.oneShots != nil {
 		f.all.unfollow(f.oneShots)
 		return
 	}
-	f.End(ErrReaderClosed)
 	f.all.Remove(f.full, f)
 }

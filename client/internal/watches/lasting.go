@@ -21,6 +21,7 @@ type lasting struct {
 	astray     bool      // a request of an earlier connection may have set it on the newest
 	due        bool      // it is to be set on the newest connection
 	since      time.Time // it stands there, and has had no readers since; zero otherwise
+	why        error     // why its readers are told to read when it stands next
 }
 
 type lastingReader struct {
@@ -66,6 +67,9 @@ func (t *table) add(path string, r Reader, deep bool) {
 		r.Missed(nil)
 	} else {
 		e.due = true
+		if t.stands(e) { // it is set anew for r, and tells less meanwhile
+			e.why = errDisarmed
+		}
 	}
 	t.settle(path)
 }
@@ -179,7 +183,7 @@ func (t *table) tellLasting(ev wire.Event, now time.Time) {
 // disarmed is called when a server says that it has removed a persistent watch.
 func (t *table) disarmed(path string, now time.Time) {
 	if e := t.lasting(path); e != nil && len(e.readers) > 0 && t.busy(path) == nil {
-		e.connection, e.due = 0, true
+		e.connection, e.due, e.why = 0, true, errDisarmed
 		t.dropped(path, dataSide|childSide, now)
 	}
 }

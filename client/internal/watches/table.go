@@ -68,7 +68,6 @@ type table struct {
 
 	shared     uint64 // how many one-shot watches there have been
 	connection int    // counts the connections that were accepted
-	why        error  // what may have been missed before the newest
 }
 
 // place is what the table knows of a path. A cache of a large tree may have two watches on
@@ -579,7 +578,6 @@ func (t *table) unfollow(l *listener, now time.Time) {
 // is what the readers of persistent watches are told.
 func (t *table) up(why error, now time.Time) {
 	t.connection++
-	t.why = why
 	t.lose(errReconnected, now)
 	for path, p := range t.places {
 		d := p.more
@@ -593,6 +591,7 @@ func (t *table) up(why error, now time.Time) {
 		}
 		if e := d.last; e != nil {
 			e.since, e.astray = time.Time{}, false
+			e.why = why
 			if e.due = len(e.readers) > 0; !e.due && d.busy == nil {
 				t.drop(d)
 			}

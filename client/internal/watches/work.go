@@ -87,7 +87,7 @@ func (t *table) stand(u watchChange, is done, connection int, now time.Time) {
 		}
 		for _, r := range e.readers {
 			if e.deep || !r.deep {
-				r.Missed(t.why)
+				r.Missed(e.why)
 			}
 		}
 	case is.carriedOut:

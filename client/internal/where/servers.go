@@ -69,7 +69,7 @@ func New(cfg Config, j *aside.Journal) *Servers {
 	return s
 }
 
-// Pick returns the server to try next. It is not the one that was picked last if
+// Pick returns the server to try next. Unless the list was replaced, it is not the one that was picked last if
 // there is another.
 func (s *Servers) Pick() string {
 	s.mu.Lock()
