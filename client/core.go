@@ -161,8 +161,11 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
 	_, lost := c.live() // a session is replaced only after it is over
 	lost = lost && !c.closing
-	if errors.Is(cause, ErrAuthFailed) && !lost {
-		c.servers.Refused(s.Link().Server())
+	refusing := "" // the server, if it was reached
+	if errors.Is(cause, ErrAuthFailed) {
+		if refusing = s.Link().Server(); refusing != "" && !lost {
+			c.servers.Refused(refusing)
+		}
 	}
 	if lost {
 		c.states.add(StateChange{State: Lost, Session: s.ID(), Err: cause, At: time.Now()})
@@ -170,8 +173,11 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	s.Drop(cause)
 	c.broadcast()
 	c.mu.Unlock()
-	if errors.Is(cause, ErrAuthFailed) {
-		c.graves.Bury() // that server is reachable
+	if refusing != "" {
+		c.graves.Bury()
+		if !lost {
+			c.servers.Down(refusing, cause) // which says it once
+		}
 	}
 	if lost {
 		c.journal.Say(slog.LevelWarn, "zookeeper: session lost", "session", session.ID(s.ID()), "reason", cause)
@@ -393,11 +399,11 @@ func (s *sessionState) onOver(err error) {
 	link := s.Link()
 	if !unburied && !session.Gone(err) {
 		s.core.graves.Remember(duties.Dead{
-			ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised(), Unknown: link.Refusal() != nil,
+			ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised(),
 		})
 	}
 	if u := link.Unused(); u.ID != 0 {
-		s.core.graves.Remember(duties.Dead{ID: u.ID, Password: u.Password, Timeout: u.Timeout, Unknown: true})
+		s.core.graves.Remember(duties.Dead{ID: u.ID, Password: u.Password, Timeout: u.Timeout, Unused: true})
 	}
 	s.core.sessionOver(s, cause)
 	s.hub.End(cause)

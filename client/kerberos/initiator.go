@@ -125,7 +125,12 @@ func (g *initiator) Refused() string {
 }
 
 // accept checks the AP-REP: only a server that has the key of its principal can make it.
-func (g *initiator) accept(token []byte) error {
+func (g *initiator) accept(token []byte) (err error) {
+	defer func() {
+		if recover() != nil { // gokrb5 trusts that a ciphertext is long enough
+			err = errors.New("the server's proof is wrong: it is too short")
+		}
+	}()
 	if len(token) == 0 {
 		return errors.New("the server offers no login by Kerberos: it has no Krb5LoginModule in the section Server of its JAAS file")
 	}

@@ -270,3 +270,24 @@ func TestInitiatorsDiffer(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A ciphertext that is too short is refused, and does not end the process.
+func TestShortCipher(t *testing.T) {
+	for n := range 40 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("Next panics: %v", r)
+				}
+			}()
+			g, a := begin(t)
+			body, err := asn1.Marshal(messages.APRep{PVNO: 5, MsgType: msgtype.KRB_AP_REP, EncPart: types.EncryptedData{EType: a.key.KeyType, Cipher: make([]byte, n)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := g.Next(wrapped(2, 0, asn1tools.AddASNAppTag(body, asnAppTag.APREP))); err == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}

@@ -117,6 +117,7 @@ type Link struct {
 	unanswered int // dials and handshakes that were given up
 	hangUps    hangUps
 	refusal    error  // of the newest login
+	unbegun    bool   // the refusal is of a mechanism that could not begin
 	unused     Unused // session of a refused login
 	tries      int    // dials
 	proof      Proof

@@ -19,7 +19,14 @@ func (l *Link) beginLogin(server string) (Login, error) {
 	ctx, cancel := context.WithTimeout(l.life, l.limit()+l.patience())
 	defer cancel()
 	login, err := l.cfg.Login(ctx, server)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		l.mu.Lock()
+		if l.unbegun { // that refusal has passed
+			l.refusal, l.unbegun = nil, false
+		}
+		l.mu.Unlock()
+	case ctx.Err() != nil:
 		l.noAnswer()
 	}
 	return login, err
@@ -31,15 +38,24 @@ func (l *Link) unready(server string, err error) error {
 	l.mu.Lock()
 	first := l.id == 0
 	if refused {
-		l.refusal = err
+		l.refusal, l.unbegun = err, true
 	}
 	l.mu.Unlock()
 	if refused && first {
 		l.End(err)
 		return l.ended()
 	}
-	return l.attemptFailed(nil, server, fmt.Errorf("login: %w", err))
+	return l.attemptFailed(nil, server, &UnreadyError{err})
 }
+
+// UnreadyError says that no login could begin, so that the server was not dialed.
+type UnreadyError struct{ Err error }
+
+// Error says why.
+func (e *UnreadyError) Error() string { return "login: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnreadyError) Unwrap() error { return e.Err }
 
 // logIn runs the login, within the time for the handshake. frame is the
 // ConnectResponse, which go-zookeeper gets after it.
@@ -129,7 +145,7 @@ func (c *conn) loggedIn(r connectResponse, err error) error {
 	}
 	c.loggingIn = false
 	follows, err := l.hangUps.judge(err, l.id == 0)
-	l.refusal = nil
+	l.refusal, l.unbegun = nil, false
 	if errors.Is(err, ErrAuthFailed) {
 		l.refusal = err
 	}

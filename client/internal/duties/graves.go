@@ -40,7 +40,7 @@ type Dead struct {
 	ID       int64
 	Password []byte
 	Timeout  time.Duration
-	Unknown  bool      // the servers refuse the login of the client, so it has none
+	Unused   bool      // it is of a login that was refused, so it is ended without one
 	Safe     time.Time // no other client may see it end before then: its holds were promised that
 }
 
@@ -77,32 +77,40 @@ func (g *Graves) Bury() {
 	}
 }
 
+// loginTries is how many tries may end with a refusal: with a login, without, and with one again.
+const loginTries = 3
+
 // bury ends d on a server. It tries until a server has said that d is over, or until
 // d must have expired. Each try is a connection, with a pause before it.
 func (g *Graves) bury(d Dead, pause time.Duration) {
 	ctx, cancel := context.WithTimeout(g.cfg.Context, pause+d.Timeout)
 	defer cancel()
+	refused, without := 0, d.Unused
 	for tried := 1; ctxerr.Sleep(ctx, pause) == nil; tried++ {
 		server, makes := g.cfg.Server()
-		err := g.end(ctx, d, server)
+		err := g.end(ctx, d, server, without)
 		id := fmt.Sprintf("0x%x", uint64(d.ID)) //nolint:gosec // bits, not a quantity
 		g.cfg.Journal.Say(slog.LevelDebug, "zookeeper: end a lost session", "session", id, "server", server, "error", err)
 		switch {
 		case err == nil, errors.Is(err, wire.ErrRefused) && makes, errors.Is(err, wire.ErrChanged): // it restores no sessions
 			return
-		case errors.Is(err, wire.ErrLoginWanted), errors.Is(err, wire.ErrAuthFailed): // it lets this client end nothing
-			return
+		case errors.Is(err, wire.ErrLoginWanted), errors.Is(err, wire.ErrAuthFailed):
+			// Each try makes the server keep the session for longer.
+			if refused++; g.cfg.Login == nil || d.Unused || refused == loginTries {
+				return // it lets this client end nothing
+			}
+			without = !without // a server may do without a login, and a refusal may pass
 		}
 		pause = g.cfg.Pause(tried)
 	}
 }
 
 // end shows d to a server and closes it.
-func (g *Graves) end(ctx context.Context, d Dead, server string) error {
+func (g *Graves) end(ctx context.Context, d Dead, server string, without bool) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout/3)
 	defer cancel()
 	var login wire.Login
-	if g.cfg.Login != nil && !d.Unknown {
+	if g.cfg.Login != nil && !without {
 		var err error
 		if login, err = g.cfg.Login(ctx, server); err != nil {
 			return err

@@ -38,6 +38,9 @@ func (s *Servers) explain(err error) string {
 func (s *Servers) remedy(err error) string {
 	var dns *net.DNSError
 	var stranger *wire.StrangerError
+	if errors.As(err, new(*wire.UnreadyError)) {
+		return "" // it is no error of the server
+	}
 	if tls := tlsRemedy(err); tls != "" {
 		return tls
 	}
