@@ -433,8 +433,7 @@ func TestEndSessionLogsIn(t *testing.T) {
 }
 
 // Logins leave nothing behind.
-func TestThousandLogins(t *testing.T) {
-	t.Parallel()
+func TestThousandLogins(t *testing.T) { //nolint:paralleltest // measures the heap and the goroutines of the process
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, withLogin)
 		served := make(chan struct{})
@@ -468,7 +467,7 @@ func TestThousandLogins(t *testing.T) {
 		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
 			t.Errorf("the heap has grown by %d bytes", grown)
 		}
-		if n := runtime.NumGoroutine(); n > goroutines+50 { // of tests that run beside this one
+		if n := runtime.NumGoroutine(); n > goroutines+5 { // timers and the runtime have some
 			t.Errorf("%d goroutines, and %d before", n, goroutines)
 		}
 		if r.dials.Load() != 1000 {
