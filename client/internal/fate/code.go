@@ -1,6 +1,7 @@
 package fate
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -68,4 +69,9 @@ func OfCode(code int32) error {
 		return err
 	}
 	return Code(code)
+}
+
+// Passing reports whether the servers may give another answer than err a moment later.
+func Passing(err error) bool {
+	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, Throttled) || errors.Is(err, ErrVanishing)
 }

@@ -71,11 +71,6 @@ var (
 	ErrVanishing = fmt.Errorf("%w: another client deletes the parent as fast as this one makes it; stop that client", zk.ErrNoNode)
 )
 
-// Passing reports whether the servers may give another answer than err a moment later.
-func Passing(err error) bool {
-	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, Throttled) || errors.Is(err, ErrVanishing)
-}
-
 // hangUpError is the error of a request because of whose size the server may have hung up.
 type hangUpError struct{ error }
 

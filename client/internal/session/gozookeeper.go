@@ -9,6 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/aside"
+	"github.com/docent-go/docent/client/internal/where"
+	"github.com/docent-go/docent/internal/wire"
 )
 
 const (
@@ -16,76 +18,78 @@ const (
 	requestOverhead = 4 << 10    // bytes of that buffer beside the largest request
 )
 
-// goZooKeeper is the session's zk.Conn and the life of its goroutines.
+// goZooKeeper is a zk.Conn and the life of its goroutines.
 type goZooKeeper struct {
+	link    *wire.Link
+	servers *where.Servers
+	journal *aside.Journal
+
 	conn    *zk.Conn
+	events  <-chan zk.Event
 	started chan struct{} // closed when conn is set; go-zookeeper's goroutine runs before that
 	parked  chan struct{} // closed when go-zookeeper's loops have ended after the end of the session
 	unpark  chan struct{} // closed when go-zookeeper may find out that its Conn is closed
 	drained chan struct{} // closed when go-zookeeper's last goroutine has ended
-	park    *sync.Once
+	park    sync.Once
 }
 
-func newGoZooKeeper() goZooKeeper {
-	return goZooKeeper{
+func newGoZooKeeper(link *wire.Link, servers *where.Servers, journal *aside.Journal) *goZooKeeper {
+	return &goZooKeeper{
+		link: link, servers: servers, journal: journal,
 		started: make(chan struct{}), parked: make(chan struct{}), unpark: make(chan struct{}), drained: make(chan struct{}),
-		park: new(sync.Once),
 	}
 }
 
-// Start starts the connection of the session. run runs the goroutine that ends when
-// go-zookeeper's main goroutine does. After an error the session is over.
-func (s *Session) Start(run func(f func())) error {
+// connect starts the connection to the servers with these names.
+func (z *goZooKeeper) connect(names []string, cfg wire.Config) (err error) {
 	silent := zk.WithLogInfo(false)
 	buffer := silent
 	// go-zookeeper makes its own buffer in any case. The option would leave that one as
 	// garbage, and the next session would dirty its memory: half a MiB a session.
-	if size := s.cfg.Link.MaxRequest + requestOverhead; size > zkBuffer {
+	if size := cfg.MaxRequest + requestOverhead; size > zkBuffer {
 		buffer = zk.WithMaxConnBufferSize(size)
 	}
-	conn, events, err := zk.Connect(s.cfg.Names, s.cfg.Link.SessionTimeout,
-		zk.WithDialer(s.link.Dial),
-		zk.WithHostProvider(hosts{s}),
-		zk.WithLogger(debugLogger{s.cfg.Journal}),
+	z.conn, z.events, err = zk.Connect(names, cfg.SessionTimeout,
+		zk.WithDialer(z.link.Dial),
+		zk.WithHostProvider(hosts{z}),
+		zk.WithLogger(debugLogger{z.journal}),
 		silent, buffer,
-		zk.WithMaxBufferSize(s.cfg.Link.MaxReply),
+		zk.WithMaxBufferSize(cfg.MaxReply),
 	)
-	if err != nil { // it refuses our own arguments
-		s.link.End(err)
-		return err
+	if err == nil {
+		close(z.started)
 	}
-	s.zoo.conn = conn
-	close(s.zoo.started)
-	run(func() {
-		for range events { // the wire has seen them; only the end matters
-		}
-		close(s.zoo.drained)
-		s.link.End(errConnClosed)
-	})
-	return nil
+	return err
+}
+
+// drain returns when go-zookeeper's main goroutine has ended.
+func (z *goZooKeeper) drain() {
+	for range z.events { // the wire has seen them; only the end matters
+	}
+	close(z.drained)
 }
 
 // hosts is go-zookeeper's view of the servers. go-zookeeper asks it for a server
 // before each dial, and can be made to sleep 1 s between rounds. While the session
-// lives hosts never asks for that pause, which pace replaces. Once the session is
+// lives hosts never asks for that pause, which Servers.Pace replaces. Once the session is
 // over hosts always asks for it: only there go-zookeeper notices that its Conn was
 // closed.
-type hosts struct{ s *Session }
+type hosts struct{ z *goZooKeeper }
 
 func (h hosts) Init([]string) error { return nil }
-func (h hosts) Len() int            { return h.s.cfg.Servers.Count() }
+func (h hosts) Len() int            { return h.z.servers.Count() }
 func (h hosts) Connected()          {}
 
 func (h hosts) Next() (string, bool) {
 	select {
-	case <-h.s.link.Over():
+	case <-h.z.link.Over():
 		// Called by go-zookeeper's loop between connections: its sender and
 		// receiver have ended.
-		h.s.zoo.park.Do(func() { close(h.s.zoo.parked) })
-		<-h.s.zoo.unpark
+		h.z.park.Do(func() { close(h.z.parked) })
+		<-h.z.unpark
 		return "", true
 	default:
-		return h.s.cfg.Servers.Pick(), false
+		return h.z.servers.Pick(), false
 	}
 }
 

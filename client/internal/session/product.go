@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
@@ -136,70 +137,6 @@ func (s *Session) learnProduct(product string) {
 	}
 }
 
-// Known is what a client knows of its servers. It goes from session to session. The zero value
-// is ready for use.
-type Known struct {
-	mu      sync.Mutex
-	product string           // of the servers that answered last
-	lacking map[Feature]bool // what they lack
-}
-
-// learn forgets which features other servers lacked.
-func (k *Known) learn(product string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.product != product {
-		k.product, k.lacking = product, map[Feature]bool{}
-	}
-}
-
-func (k *Known) lacks(f Feature) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.lacking[f]
-}
-
-func (k *Known) lack(f Feature) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.lacking[f] = true
-}
-
-// Feature is something that not every server has. A client asks
-// [Session.Supports] before it sends a request that needs one.
-type Feature int
-
-const (
-	// ContainerNodes are made by createContainer (19).
-	ContainerNodes Feature = iota
-	// TTLNodes are made by createTTL (21).
-	TTLNodes
-	// WatchRemoval is removeWatches (18) and checkWatches (17).
-	WatchRemoval
-	// PersistentWatches are made by addWatch (106), recursive or not.
-	PersistentWatches
-	// MultiReads are multiRead (22).
-	MultiReads
-)
-
-// String names the feature and the servers that have it.
-func (f Feature) String() string {
-	switch f {
-	case ContainerNodes:
-		return "container nodes (Apache ZooKeeper 3.5.1 or later)"
-	case TTLNodes:
-		return "TTL nodes (Apache ZooKeeper 3.5.3 or later with extendedTypesEnabled=true)"
-	case WatchRemoval:
-		return "removal of watches (Apache ZooKeeper 3.5.0 or later)"
-	case PersistentWatches:
-		return "persistent watches (Apache ZooKeeper 3.6.0 or later)"
-	case MultiReads:
-		return "many reads by one request (Apache ZooKeeper 3.6.0 or later)"
-	default:
-		return fmt.Sprintf("feature %d", int(f))
-	}
-}
-
 // Supports returns nil if a request that needs f may be sent in s. Otherwise the
 // error is a [fate.TryError] that matches [fate.ErrUnsupported], and nothing was sent. It waits,
 // within ctx, until the product is known. That takes one round trip after the first
@@ -233,4 +170,49 @@ func (s *Session) Refused(f Feature, err error) error {
 		s.cfg.Known.lack(f)
 	}
 	return fate.Refusal(fmt.Errorf("%w: %v: %w", fate.ErrUnsupported, f, err))
+}
+
+// ClickHouse Keeper keeps a session whose connection was lost until its timeout has
+// passed. No client can come back to end it: Keeper gives it another session. So the
+// nodes of the lost session would be in the way of other clients. The client deletes
+// them one by one in a later session.
+
+// wallSteps is how much later than its timeout Keeper may end a session: it looks
+// every 500 ms.
+const wallSteps = time.Second
+
+// Gone reports whether cause says that the servers have ended the session. A
+// refused handshake does not say so. A leader that was deposed and does not know it
+// refuses sessions that live on under the next leader.
+func Gone(cause error) bool {
+	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, fate.ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
+}
+
+// Unburied reports whether a server may keep the session after that end, and does not
+// end it for this client.
+func (s *Session) Unburied(cause error) bool {
+	return s.Product() == ClickHouseKeeper && !Gone(cause)
+}
+
+// Linger notes that a server may keep the session, which is over, for its timeout.
+func (s *Session) Linger() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = time.Now().Add(s.link.Timeout() + wallSteps)
+}
+
+// Standing is what is known of the session's end. It lingers while a server may keep it.
+func (s *Session) Standing() duties.Standing {
+	if s.Over() == nil {
+		return duties.Stands
+	}
+	if cause := s.link.Cause(); cause == nil || !s.Unburied(cause) {
+		return duties.Over
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept.IsZero() || time.Now().Before(s.kept) {
+		return duties.Lingers
+	}
+	return duties.Over
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/aside"
-	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/lease"
 	"github.com/docent-go/docent/client/internal/where"
@@ -46,7 +45,7 @@ type Config struct {
 type Session struct {
 	cfg  Config
 	link *wire.Link
-	zoo  goZooKeeper
+	zoo  *goZooKeeper
 
 	ctx    context.Context //nolint:containedctx // the life of the session, not of a call
 	cancel context.CancelCauseFunc
@@ -64,7 +63,7 @@ type Session struct {
 
 // New makes a session whose context ends with ctx at the latest. It does nothing before Start.
 func New(ctx context.Context, cfg Config) *Session {
-	s := &Session{cfg: cfg, zoo: newGoZooKeeper(), recognised: make(chan struct{})}
+	s := &Session{cfg: cfg, recognised: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	up := cfg.Link.OnUp
 	cfg.Link.OnUp = func(h wire.Handshake) {
@@ -72,7 +71,22 @@ func New(ctx context.Context, cfg Config) *Session {
 		up(h)
 	}
 	s.link = wire.NewLink(cfg.Link)
+	s.zoo = newGoZooKeeper(s.link, cfg.Servers, cfg.Journal)
 	return s
+}
+
+// Start starts the connection of the session. run runs the goroutine that ends when
+// go-zookeeper's main goroutine does. After an error the session is over.
+func (s *Session) Start(run func(f func())) error {
+	if err := s.zoo.connect(s.cfg.Names, s.cfg.Link); err != nil { // it refuses our own arguments
+		s.link.End(err)
+		return err
+	}
+	run(func() {
+		s.zoo.drain()
+		s.link.End(errConnClosed)
+	})
+	return nil
 }
 
 // Link is the session's link.
@@ -177,51 +191,6 @@ func (s *Session) Dispose() {
 	s.mu.Unlock()
 	s.running.Wait()
 	s.link.Wait()
-}
-
-// ClickHouse Keeper keeps a session whose connection was lost until its timeout has
-// passed. No client can come back to end it: Keeper gives it another session. So the
-// nodes of the lost session would be in the way of other clients. The client deletes
-// them one by one in a later session.
-
-// wallSteps is how much later than its timeout Keeper may end a session: it looks
-// every 500 ms.
-const wallSteps = time.Second
-
-// Gone reports whether cause says that the servers have ended the session. A
-// refused handshake does not say so. A leader that was deposed and does not know it
-// refuses sessions that live on under the next leader.
-func Gone(cause error) bool {
-	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, fate.ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
-}
-
-// Unburied reports whether a server may keep the session after that end, and does not
-// end it for this client.
-func (s *Session) Unburied(cause error) bool {
-	return s.Product() == ClickHouseKeeper && !Gone(cause)
-}
-
-// Linger notes that a server may keep the session, which is over, for its timeout.
-func (s *Session) Linger() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept = time.Now().Add(s.link.Timeout() + wallSteps)
-}
-
-// Standing is what is known of the session's end. It lingers while a server may keep it.
-func (s *Session) Standing() duties.Standing {
-	if s.Over() == nil {
-		return duties.Stands
-	}
-	if cause := s.link.Cause(); cause == nil || !s.Unburied(cause) {
-		return duties.Over
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept.IsZero() || time.Now().Before(s.kept) {
-		return duties.Lingers
-	}
-	return duties.Over
 }
 
 // ID prints the id of a session like ZooKeeper's own logs.

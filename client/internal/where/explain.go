@@ -20,22 +20,22 @@ const inLogin = "login: "
 const closedEarly = "no quorum, a read-only server, too many connections from this host (maxClientCnxns), a throttle (connection_throttle_tokens), " +
 	"a server with less data than this client has seen (restored, or started empty)"
 
-// explain is the text of why a server is not reached. It says what to do where the
+// explain is the text of why a server is not reached, perhaps over TLS. It says what to do where the
 // error alone does not.
-func (s *Servers) explain(err error) string {
+func explain(err error, overTLS bool) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), inHandshake), inLogin)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op != "dial" { // the server is named already, and each dial has a port of its own
 		text = strings.Replace(text, op.Error(), op.Op+": "+op.Err.Error(), 1)
 	}
-	if remedy := s.remedy(err); remedy != "" {
-		return text + " (" + remedy + ")"
+	if what := remedy(err, overTLS); what != "" {
+		return text + " (" + what + ")"
 	}
 	return text
 }
 
 // remedy says what is likely wrong and what to do.
-func (s *Servers) remedy(err error) string {
+func remedy(err error, overTLS bool) string {
 	var dns *net.DNSError
 	var stranger *wire.StrangerError
 	if errors.As(err, new(*wire.UnreadyError)) {
@@ -48,8 +48,8 @@ func (s *Servers) remedy(err error) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such name: check the connect string"
 	case errors.As(err, &stranger):
-		return s.unlike(stranger)
-	case errors.Is(err, wire.ErrHungUp) && s.cfg.TLS == nil:
+		return unlike(stranger, overTLS)
+	case errors.Is(err, wire.ErrHungUp) && !overTLS:
 		return closedEarly + ", or a TLS port: WithTLS?"
 	case errors.Is(err, wire.ErrHungUp):
 		return closedEarly + ", or a certificate that the server refuses"
@@ -67,10 +67,10 @@ func (s *Servers) remedy(err error) string {
 }
 
 // unlike says what the peer is instead of a ZooKeeper.
-func (s *Servers) unlike(e *wire.StrangerError) string {
+func unlike(e *wire.StrangerError, overTLS bool) string {
 	const port = ": not a ZooKeeper client port, check the connect string"
 	switch {
-	case e.TLS && s.cfg.TLS == nil:
+	case e.TLS && !overTLS:
 		return "answers in TLS: use WithTLS, or the server's plain clientPort"
 	case strings.HasPrefix(e.Banner, "HTTP"):
 		return "answers like an HTTP server" + port
