@@ -56,7 +56,7 @@ func (s *settings) jaas() []byte {
 	var b strings.Builder
 	b.WriteString("Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required")
 	for _, name := range slices.Sorted(maps.Keys(s.users)) {
-		fmt.Fprintf(&b, "\n  user_%s=%q", name, s.users[name])
+		fmt.Fprintf(&b, "\n  %q=%q", "user_"+name, s.users[name])
 	}
 	b.WriteString(";\n};\n")
 	return []byte(b.String())
