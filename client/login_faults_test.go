@@ -188,3 +188,52 @@ func TestRefusedLoginIsLogged(t *testing.T) {
 		})
 	}
 }
+
+// A server that answers each login with an error, without calling that a refusal, is asked as
+// seldom as one that refuses. So it is with a server before 3.5, which knows no SASL.
+func TestServerWithoutSASL(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		logins := r.Srv.Fail(zktest.Match{Op: zktest.OpSASL, Times: zktest.Always}, zktest.CodeUnimplemented)
+		c := r.Connect("a", client.WithSASL(docent()), client.WithLazyConnect())
+		most, last := 0, error(nil)
+		for range 60 {
+			time.Sleep(5 * time.Second)
+			_, last = c.Create(r.Within(time.Second), "/n", nil)
+			most = max(most, len(r.Srv.Sessions()))
+		}
+		testrig.WantErr(t, last, client.ErrAuthFailed)
+		wantSays(t, last, "in a row: the credentials are wrong, or the server knows no SASL", "s3cret")
+		t.Logf("%d logins in five minutes, %d sessions at once", logins.Fired(), most)
+		if n := logins.Fired(); n < 10 || n > 100 {
+			r.Errorf("%d logins in five minutes", n)
+		}
+		if most > 7 {
+			r.Errorf("%d sessions at once", most)
+		}
+	}, zktest.WithSASLUser("docent", "s3cret"))
+}
+
+// Servers that hang up in the login refuse it only if nothing else came between.
+func TestHangUpsInARow(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]bool{"in a row": false, "with a silence between": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(r *rig) {
+				for n := range 4 {
+					login := zktest.Match{Op: zktest.OpSASL, Nth: n + 1, Times: 1}
+					if between && n == 2 {
+						r.Srv.StallReply(login)
+					} else {
+						r.Srv.DropBefore(login)
+					}
+				}
+				_, err := r.Open("zk:2181", "a", client.WithSASL(docent()))
+				if refused := errors.Is(err, client.ErrAuthFailed); refused == between {
+					r.Errorf("a silence between: %v, and %v", between, err)
+				}
+			}, zktest.WithSASLUser("docent", "s3cret"))
+		})
+	}
+}

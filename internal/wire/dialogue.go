@@ -89,13 +89,13 @@ func (d *dialogue) failed(err error) step {
 	return step{over: true, err: &LoginError{Login: d.login.Name(), Err: err}}
 }
 
-// mostHangUps is how many connections in a row a server may close in the login before
-// that counts as a refusal. Servers before 3.5.9 refuse so, and so does a server that
-// does not know the request. A server that is being stopped does it too.
-const mostHangUps = 3
+// mostTurned is how many connections in a row a server may turn away in the login before
+// that counts as a refusal. Servers before 3.5.9 refuse by a hang-up. A server that does not
+// know the request answers an error, and hangs up. A server that is being stopped does both.
+const mostTurned = 3
 
-// hangUps counts the connections in a row that were closed by the server in the login.
-type hangUps int
+// turned counts the logins in a row that servers turned away without calling that a refusal.
+type turned int
 
 // fate is what follows from the end of a login.
 type fate int
@@ -106,18 +106,20 @@ const (
 	shutOut       // the Link is over
 )
 
-// judge takes the end of a login. Too many hang-ups become a refusal. A refusal does not end a
-// session that the Link has already (first is false): the servers keep that one, and perhaps
-// another of them takes the credentials.
-func (h *hangUps) judge(err error, first bool) (fate, error) {
-	if err == nil {
-		*h = 0
+// judge takes the end of a login. Too many that are turned away become a refusal. A refusal
+// does not end a session that the Link has already (first is false): the servers keep that
+// one, and perhaps another of them takes the credentials.
+func (n *turned) judge(err error, first bool) (fate, error) {
+	var code ServerError
+	switch {
+	case err == nil:
+		*n = 0
 		return admitted, nil
-	}
-	if closedByPeer(err) {
-		*h++
-		if *h >= mostHangUps {
-			err = fmt.Errorf("%w: %w, %d times in a row: the credentials are wrong, or the server knows no SASL", ErrAuthFailed, err, *h)
+	case !closedByPeer(err) && !errors.As(err, &code):
+		*n = 0
+	default:
+		if *n++; *n >= mostTurned {
+			err = fmt.Errorf("%w: %w, %d times in a row: the credentials are wrong, or the server knows no SASL", ErrAuthFailed, err, *n)
 		}
 	}
 	if first && errors.Is(err, ErrAuthFailed) {

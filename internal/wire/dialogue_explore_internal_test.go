@@ -39,7 +39,7 @@ type loginWorld struct {
 	mechanism played
 	sent      int // of the dialogue
 	over      bool
-	hangUps   hangUps
+	turned    turned
 	session   bool // the Link has it
 	open      bool // a login is under way
 	shut      bool // the Link is over
@@ -47,7 +47,7 @@ type loginWorld struct {
 	// What truly was.
 	good  int8 // good tokens on this connection
 	last  loginMove
-	row   int8 // connections in a row that were hung up
+	row   int8 // logins in a row that were turned away
 	dials int8
 }
 
@@ -129,9 +129,9 @@ func (p *loginModel) apply(w *loginWorld, move loginMove) error {
 	if p.bug == "a refusal ends every session" {
 		first = true
 	}
-	follows, err := w.hangUps.judge(s.err, first)
-	if p.bug == "a success forgives nothing" && s.err == nil {
-		w.hangUps = hangUps(w.row)
+	follows, err := w.turned.judge(s.err, first)
+	if p.bug == "a success forgives nothing" && s.err == nil || p.bug == "what comes between forgives nothing" && move == hiccup {
+		w.turned = turned(w.row)
 	}
 	return w.ended(p, follows, err)
 }
@@ -139,15 +139,13 @@ func (p *loginModel) apply(w *loginWorld, move loginMove) error {
 // ended checks what follows from the end of a login.
 func (w *loginWorld) ended(p *loginModel, follows fate, err error) error {
 	proven := w.last == goodToken && w.good == p.tokens
-	switch w.last {
-	case hangUp:
+	away := w.last == hangUp || w.last == otherCode
+	if away {
 		w.row++
-	default:
-		if proven {
-			w.row = 0
-		}
+	} else {
+		w.row = 0
 	}
-	refused := w.last == refusal || w.last == refusalOfRequired || w.last == nullToken || w.last == wrongToken || w.last == hangUp && w.row >= mostHangUps
+	refused := w.last == refusal || w.last == refusalOfRequired || w.last == nullToken || w.last == wrongToken || away && w.row >= mostTurned
 	had := w.session
 	w.session = w.session || follows == admitted
 	w.shut = follows == shutOut
@@ -173,7 +171,7 @@ func (p *loginModel) machine() *explore.Machine[loginWorld, loginMove] {
 		Must:  func(loginMove) bool { return false },
 		Waits: func(*loginWorld) string { return "" },
 		Tell: func(w *loginWorld, m loginMove) string {
-			return fmt.Sprintf("%s: session %v, login open %v, hang-ups %d", loginMoves[m], w.session, w.open, w.hangUps)
+			return fmt.Sprintf("%s: session %v, login open %v, turned away %d", loginMoves[m], w.session, w.open, w.turned)
 		},
 	}
 }
@@ -194,6 +192,8 @@ func TestExploreLoginFindsBugs(t *testing.T) {
 		"one code is no refusal":       "refused is true",
 		"a refusal ends every session": "the servers keep",
 		"a success forgives nothing":   "refused is false",
+
+		"what comes between forgives nothing": "refused is false",
 	} {
 		explore.Finds(t, (&loginModel{tokens: 2, bug: bug}).machine(), 1_000_000, want)
 	}

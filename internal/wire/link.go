@@ -55,7 +55,8 @@ type Config struct {
 	// it ends the Link, unless there is a session already. A nil Login: there is no login.
 	Login func(ctx context.Context, server string) (Login, error)
 	// AuthFirst lets a handshake be accepted once the servers have accepted Auth too. It
-	// costs a round trip. If they refuse it, OnUp is not called.
+	// costs a round trip. If they refuse it, OnUp is not called. It is for a Link after one
+	// that was refused, so that a single login which is turned away is a refusal again.
 	AuthFirst bool
 	// Relay is the longest time that a server which is not the leader keeps a sign of
 	// life to itself, depending on the session timeout. nil means a server
@@ -115,7 +116,7 @@ type Link struct {
 	timeout    time.Duration
 	evidence   clock.Stamp
 	unanswered int // dials and handshakes that were given up
-	hangUps    hangUps
+	turned     turned
 	refusal    error  // of the newest login
 	unbegun    bool   // the refusal is of a mechanism that could not begin
 	unused     Unused // session of a refused login
@@ -146,7 +147,7 @@ func NewLink(cfg Config) *Link {
 	}
 	cfg.Auth = slices.Clone(cfg.Auth)
 	life, end := context.WithCancelCause(context.Background()) //nolint:forbidigo // a Link lives until End
-	return &Link{
+	l := &Link{
 		cfg:     cfg,
 		hello:   authFrames(cfg.Auth),
 		life:    life,
@@ -154,6 +155,10 @@ func NewLink(cfg Config) *Link {
 		over:    life.Done(),
 		timeout: cfg.SessionTimeout,
 	}
+	if cfg.AuthFirst {
+		l.turned = mostTurned - 1
+	}
+	return l
 }
 
 // Over returns a channel that is closed when the session is over.

@@ -140,11 +140,12 @@ func (c *conn) loggedIn(r connectResponse, err error) error {
 	l := c.l
 	l.mu.Lock()
 	if c.err != nil { // the time is up, or the Link is over
+		_, _ = l.turned.judge(c.err, false)
 		l.mu.Unlock()
 		return c.failure()
 	}
 	c.loggingIn = false
-	follows, err := l.hangUps.judge(err, l.id == 0)
+	follows, err := l.turned.judge(err, l.id == 0)
 	l.refusal, l.unbegun = nil, false
 	if errors.Is(err, ErrAuthFailed) {
 		l.refusal = err

@@ -7,6 +7,5 @@ import (
 	"github.com/docent-go/docent/fence"
 )
 
-
 func readStock(context.Context, *sql.DB) (int, error)
 func pay(context.Context) error
