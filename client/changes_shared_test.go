@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/internal/testrig"
 	"github.com/docent-go/docent/zktest"
 )
 
@@ -31,6 +33,30 @@ func TestChangesShared(t *testing.T) {
 		flat.Close()
 		late.Close()
 		r.wantNoWatches(c)
+	})
+}
+
+// A reader learns why changes may have been missed, also after its watch has been set anew:
+// a cut connection is no lost session.
+func TestChangesSayWhyTheyMissed(t *testing.T) {
+	t.Parallel()
+	onReleases(t, func(r *rig, _ zktest.Version) {
+		c := r.Connect("a")
+		r.create("/p", "")
+		flat, deep := r.watch(c, "/p"), r.watch(c, "/p", client.Recursive())
+		r.told(flat, "missed /p") // its watch became another
+		for range 2 {
+			r.Srv.Client("a").Cut()
+			for _, w := range []*client.Changes{flat, deep} {
+				if why := r.told(w, "missed /p")[0].Err; why == nil || errors.Is(why, client.ErrSessionLost) {
+					r.Errorf("the connection was cut, and a reader is told %v", why)
+				}
+			}
+		}
+		r.Srv.ExpireSession(r.Session(c).ID())
+		for _, w := range []*client.Changes{flat, deep} {
+			testrig.WantErr(r.T, r.told(w, "missed /p")[0].Err, client.ErrSessionLost)
+		}
 	})
 }
 

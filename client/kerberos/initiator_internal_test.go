@@ -273,8 +273,10 @@ func TestInitiatorsDiffer(t *testing.T) {
 
 // A ciphertext that is too short is refused, and does not end the process.
 func TestShortCipher(t *testing.T) {
+	t.Parallel()
 	for n := range 40 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			defer func() {
 				if r := recover(); r != nil {
 					t.Errorf("Next panics: %v", r)

@@ -78,7 +78,9 @@ func Keytab(principal, file string, opts ...Option) (*Mechanism, error) {
 	return newMechanism(opts, func(cfg *config.Config) (source, error) { return newKeytabSource(cfg, principal, file) })
 }
 
-// Password logs a principal in with its password.
+// Password logs a principal in with its password. The error says what is wrong with the
+// principal or the configuration; a wrong password shows at the first login, as an error that
+// matches [client.ErrAuthFailed]. The password is kept in memory, and no text shows it.
 func Password(principal, password string, opts ...Option) (*Mechanism, error) {
 	return newMechanism(opts, func(cfg *config.Config) (source, error) { return newPasswordSource(cfg, principal, password) })
 }
@@ -108,6 +110,9 @@ func newMechanism(opts []Option, made func(*config.Config) (source, error)) (*Me
 		s.config = "/etc/krb5.conf"
 	}
 	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("kerberos: nil Option")
+		}
 		if err := o(&s); err != nil {
 			return nil, err
 		}

@@ -214,6 +214,13 @@ func TestSettings(t *testing.T) {
 	if s := do(t, nil, "ls", "--namespace", "locks"); !strings.Contains(s.out, "\n/a ") {
 		t.Errorf("a flag comes before the environment: %+v", s)
 	}
+	misspelt := filepath.Join(t.TempDir(), "misspelt.conf")
+	if err := os.WriteFile(misspelt, []byte("DOCENT_TLS_CERTIFICATE=/x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := do(t, nil, "ls", "--config", misspelt); s.code != exitUsage || !strings.Contains(s.err, "DOCENT_TLS_CERTIFICATE in "+misspelt+": no such flag") {
+		t.Errorf("a name that is no flag's: %+v", s)
+	}
 	t.Setenv("DOCENT_SESSION_TIMEOUT", "soon")
 	if s := do(t, nil, "ls"); s.code != exitUsage || !strings.Contains(s.err, "DOCENT_SESSION_TIMEOUT in the environment") {
 		t.Errorf("a bad value: %+v", s)

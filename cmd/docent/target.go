@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +73,9 @@ func (t *target) complete() error {
 	if err != nil {
 		return err
 	}
+	known := map[string]bool{}
 	t.flags.VisitAll(func(f *pflag.Flag) {
+		known[variable(f.Name)] = true
 		if err != nil || f.Changed || f.Name == "config" {
 			return
 		}
@@ -87,6 +91,11 @@ func (t *target) complete() error {
 			}
 		}
 	})
+	for _, name := range slices.Sorted(maps.Keys(file)) {
+		if err == nil && !known[name] {
+			err = usageError("%s in %s: no such flag of a connection; `docent --help` lists them", name, t.config)
+		}
+	}
 	return err
 }
 

@@ -31,6 +31,9 @@ func (k *Known) lacks(f Feature) bool {
 func (k *Known) lack(f Feature) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.lacking == nil {
+		k.lacking = map[Feature]bool{}
+	}
 	k.lacking[f] = true
 }
 
