@@ -148,8 +148,8 @@ func TestNothingIsLeft(t *testing.T) {
 			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestVictim$", "-test.v")
 			cmd.Env = append(os.Environ(), victim+"="+end, "TESTCONTAINERS_RYUK_DISABLED=true")
 			out := must(cmd.StdoutPipe())(t)
-			var said strings.Builder
-			cmd.Stderr = &said
+			var said, complained strings.Builder // each is written by one goroutine
+			cmd.Stderr = &complained
 			check(t, cmd.Start())
 			var made []string
 			lines := bufio.NewScanner(out)
@@ -165,13 +165,13 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			err := cmd.Wait()
 			if (err == nil) != (end == "success") {
-				t.Errorf("ended with %v:\n%s", err, &said)
+				t.Errorf("ended with %v:\n%s%s", err, &said, &complained)
 			}
 			if end == "signal" && !interrupted(err) {
 				t.Errorf("ended with %v and not by the signal", err)
 			}
 			if len(made) != 5 { // two containers with their volumes, and the network
-				t.Fatalf("made: %v:\n%s", made, &said)
+				t.Fatalf("made: %v:\n%s%s", made, &said, &complained)
 			}
 			if still := must(zkcontainer.Still(context.WithoutCancel(ctx), made))(t); len(still) != 0 {
 				t.Errorf("left: %v", still)

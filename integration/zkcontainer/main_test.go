@@ -19,14 +19,14 @@ func image() string {
 
 // limited is the test's context with a limit, so that a server that does not come back
 // fails the test with a reason.
-func limited(t *testing.T, d time.Duration) context.Context {
+func limited(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,8 @@ func check(t *testing.T, err error) {
 }
 
 // must ends the test on an error: must(f())(t).
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		check(t, err)
 		return v

@@ -1,6 +1,7 @@
 package zkcontainer_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -9,20 +10,20 @@ import (
 	"github.com/docent-go/docent/integration/zkcontainer"
 )
 
-// sinceStart is how long ago the youngest of the containers started. The engine is on this
+// sinceStart is how long ago the first of the containers started. The engine is on this
 // machine.
-func sinceStart(t *testing.T, members ...*zkcontainer.Container) time.Duration {
+func sinceStart(t testing.TB, members ...*zkcontainer.Container) time.Duration {
 	t.Helper()
 	now := time.Now()
-	var youngest time.Time
+	first := now
 	for _, c := range members {
 		state := must(c.State(t.Context()))(t)
 		began := must(time.Parse(time.RFC3339Nano, state.StartedAt))(t)
-		if began.After(youngest) {
-			youngest = began
+		if began.Before(first) {
+			first = began
 		}
 	}
-	return now.Sub(youngest)
+	return now.Sub(first)
 }
 
 // After a start every first request is served, of twenty servers that start side by side,
@@ -70,15 +71,20 @@ func TestFirstRequests(t *testing.T) {
 	t.Logf("%d of %d first requests refused; ready after %v", refused, servers*requests, took)
 }
 
-// How long after the start of its container a server is ready, and three members.
-func TestReady(t *testing.T) {
+// How long after the start of its first container a server is ready, and three members: all
+// have answered a request of a session.
+func BenchmarkReady(b *testing.B) {
 	for _, n := range []int{1, 3} {
-		var took []time.Duration
-		for range 3 {
-			e := zkcontainer.StartEnsemble(t, image(), n, zkcontainer.WithHost("127.0.0.1"))
-			took = append(took, sinceStart(t, e.Members()...))
-			check(t, e.Terminate(limited(t, time.Minute)))
-		}
-		t.Logf("%d servers: ready after %v", n, took)
+		b.Run(fmt.Sprintf("servers=%d", n), func(b *testing.B) {
+			var whole, longest time.Duration
+			for b.Loop() {
+				e := zkcontainer.StartEnsemble(b, image(), n, zkcontainer.WithHost("127.0.0.1"))
+				took := sinceStart(b, e.Members()...)
+				whole, longest = whole+took, max(longest, took)
+				check(b, e.Terminate(limited(b, time.Minute)))
+			}
+			b.ReportMetric(float64(whole.Milliseconds())/float64(b.N), "ready-ms")
+			b.ReportMetric(float64(longest.Milliseconds()), "longest-ms")
+		})
 	}
 }
