@@ -22,3 +22,9 @@ type limiter struct {
 	window  time.Duration
 	kept    sync.WaitGroup
 }
+
+type service struct {
+	lock  *recipes.InterProcessMutex
+	jobs  <-chan func(ctx context.Context, token int64) error
+	grace time.Duration
+}
