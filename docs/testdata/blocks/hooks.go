@@ -1,5 +1,0 @@
-package page
-
-import "go.opentelemetry.io/otel/trace"
-
-var tracer trace.Tracer
