@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -15,12 +14,6 @@ type job struct {
 	c    *client.Client
 	lock *recipes.InterProcessMutex
 	work func(ctx context.Context, token int64, night string) (report []byte, err error)
-}
-
-type limiter struct {
-	permits *recipes.InterProcessSemaphoreV2
-	window  time.Duration
-	kept    sync.WaitGroup
 }
 
 type service struct {
