@@ -24,14 +24,6 @@ func (c Codec[V]) try(data []byte) (v V, err error) {
 	return c(data)
 }
 
-// codecOf returns the codec for the node at path. Only a typed tree has several.
-func (f *follower[V]) codecOf(path string) Codec[V] {
-	if codec, ok := any(f.levels.codecOf(path)).(Codec[V]); ok && codec != nil {
-		return codec
-	}
-	return f.codec
-}
-
 // Bytes is the codec of raw bytes. Readers share the bytes and must not change them.
 func Bytes(data []byte) ([]byte, error) { return data, nil }
 

@@ -73,3 +73,9 @@ func (e *UnreadableError) Error() string {
 
 // Unwrap returns the answer of the server.
 func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// errLongList says that a list is larger than the client takes.
+var errLongList = errors.New("the list of its children is larger than client.WithMaxReply allows; raise that, or follow less")
+
+// limited reports whether the nodes exceed a limit.
+func limited(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, errLongList) }

@@ -34,6 +34,16 @@ type follower[V any] struct {
 	busy   bool // a codec runs
 }
 
+// life is what lies between Start and the end.
+type life[V any] struct {
+	end   context.CancelFunc
+	ended chan struct{} // closed when nothing runs any more
+	last  *version[V]   // of the life; set before ended is closed, as is err
+	err   error         // of a Start that has failed
+}
+
+var errNotStarted = errors.New("cache: it is not started; call Start")
+
 // Path is the path that the cache follows.
 func (f *follower[V]) Path() string { return f.path }
 

@@ -144,12 +144,8 @@ func (k *keeper[V]) answers(ctx context.Context, tasks []task) (head int64, answ
 	return head, answers, nil
 }
 
-var (
-	// errTooMuch says that a round is to be smaller.
-	errTooMuch = fmt.Errorf("cache: the answers are too large together: %w", client.ErrReplyTooLarge)
-	// errLongList says that a list is larger than the client takes.
-	errLongList = errors.New("the list of its children is larger than client.WithMaxReply allows; raise that, or follow less")
-)
+// errTooMuch says that a round is to be smaller.
+var errTooMuch = fmt.Errorf("cache: the answers are too large together: %w", client.ErrReplyTooLarge)
 
 // check says what is wrong with answers that say nothing of the tree.
 func (k *keeper[V]) check(tasks []task, answers []inside.Answer) (faults error) {
@@ -186,4 +182,14 @@ func (k *keeper[V]) resize(n, bytes int) {
 	case n >= k.batch && bytes < batchBytes/2:
 		k.batch = min(k.mostBatch(), 2*k.batch)
 	}
+}
+
+// mostBatch is how many nodes are read at most in one write. The nodes that come next may
+// be as large as servers allow by default, which is 1 MiB. All answers to one write are
+// in memory at once. So the answers to one write stay below the limit, or are leastBatch.
+func (f *follower[V]) mostBatch() int {
+	if f.limits.Bytes < 0 {
+		return mostBatch
+	}
+	return int(min(max(f.limits.Bytes>>20, leastBatch), mostBatch))
 }

@@ -47,13 +47,3 @@ func (f *follower[V]) covers(path string) bool {
 	}
 	return f.filter(path)
 }
-
-// mostBatch is how many nodes are read at most in one write. The nodes that come next may
-// be as large as servers allow by default, which is 1 MiB. All answers to one write are
-// in memory at once. So the answers to one write stay below the limit, or are leastBatch.
-func (f *follower[V]) mostBatch() int {
-	if f.limits.Bytes < 0 {
-		return mostBatch
-	}
-	return int(min(max(f.limits.Bytes>>20, leastBatch), mostBatch))
-}

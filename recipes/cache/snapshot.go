@@ -33,6 +33,23 @@ func (n *Node[V]) Modified() time.Time { return time.UnixMilli(n.mtime) }
 // Name is the last part of the path.
 func (n *Node[V]) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
 
+// node is n for those who read snapshots.
+func (n *kept[V]) node() Node[V] {
+	return Node[V]{
+		Path: n.Path, Value: n.Value, Czxid: n.Czxid, Mzxid: n.Mzxid, EphemeralOwner: n.owner(),
+		ctime: n.ctime, mtime: n.mtime, Version: n.Version, Err: n.err(),
+	}
+}
+
+// shown is n for those who read changes, nil if there is none.
+func (n *kept[V]) shown() *Node[V] {
+	if n == nil {
+		return nil
+	}
+	node := n.node()
+	return &node
+}
+
 // Snapshot is a state that the tree had: exactly the nodes, and exactly the data,
 // that the server had after the transaction Zxid. It never changes, and any number of
 // goroutines may read it without a lock.

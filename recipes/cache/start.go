@@ -10,18 +10,7 @@ import (
 	"github.com/docent-go/docent/internal/ctxerr"
 )
 
-var (
-	errNotStarted = errors.New("cache: it is not started; call Start")
-	errStarted    = errors.New("it is started already")
-)
-
-// life is what lies between Start and the end.
-type life[V any] struct {
-	end   context.CancelFunc
-	ended chan struct{} // closed when nothing runs any more
-	last  *version[V]   // of the life; set before ended is closed, as is err
-	err   error         // of a Start that has failed
-}
+var errStarted = errors.New("it is started already")
 
 // Start begins to follow the nodes of the cache, and returns as soon as there is the first
 // snapshot. ctx bounds the start alone: from then on the cache lasts until Close or the
@@ -59,6 +48,13 @@ func (f *follower[V]) Start(ctx context.Context) (err error) {
 	}
 	stands = true
 	return nil
+}
+
+// run keeps the cache until ctx ends or the client is closed.
+func (k *keeper[V]) run(ctx context.Context) {
+	defer k.stop(true)
+	defer k.leave()
+	_ = k.follow(ctx, func(error) bool { return false }) // the state says why it is stale
 }
 
 // begin begins a life, which does not end with ctx.
@@ -131,23 +127,6 @@ func (f *follower[V]) Close() {
 	case !was:
 		f.end()
 	}
-}
-
-// try calls the codec for a node, unless the cache is closed. Then nobody sees the value.
-func (f *follower[V]) try(path string, data []byte) (v V, err error) {
-	f.mu.Lock()
-	f.busy = !f.closed
-	call := f.busy
-	f.mu.Unlock()
-	if !call {
-		return v, ErrClosed
-	}
-	defer func() {
-		f.mu.Lock()
-		f.busy = false
-		f.mu.Unlock()
-	}()
-	return f.codecOf(path).try(data)
 }
 
 // end publishes the last version.
