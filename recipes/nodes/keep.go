@@ -53,12 +53,6 @@ func ending(ctx context.Context, why error) error {
 // session for its timeout at most, and the client ends it earlier if it can.
 const pastSessions = 16
 
-// ghost is a node that a lost session of this object has left, or may have left.
-type ghost struct {
-	session int64
-	czxid   int64 // 0 if it is not known
-}
-
 // beginSession notes that s is the session from now on. The node of a lost session is a
 // ghost of this object only if it had a node there, or may have had one: the session is
 // that of all objects of the client.
@@ -177,6 +171,41 @@ func (n *PersistentNode) answered(a answer) news {
 		n.stood = time.Time{}
 	}
 	return is
+}
+
+// remove deletes the node if this object has made it. It tries until that is done, a
+// server refuses it, the client is closed, or the session of an ephemeral node is over.
+func (n *PersistentNode) remove(ctx context.Context) error {
+	s := n.session
+	if s == nil || n.mode == persistentTTL {
+		return nil
+	}
+	n.k.closes()
+	for {
+		at := n.k.next(0)
+		if at == ended {
+			return nil
+		}
+		a, err := n.take(ctx, s, at)
+		n.answered(a)
+		switch {
+		case at == deletes && a.outcome == noNode:
+			return nil
+		case s.Err() == nil && (n.k.at == ended || errors.Is(err, client.ErrClosed)):
+			return err
+		case s.Err() == nil:
+		case n.mode.ephemeral():
+			return nil // it is deleted with the session
+		default:
+			if s, err = n.c.Session(ctx); errors.Is(err, client.ErrClosed) {
+				return err
+			} else if err != nil {
+				s = n.session
+				n.pause(ctx)
+			}
+			n.k.begins(true)
+		}
+	}
 }
 
 // outcomeOf says how a step has gone.

@@ -52,6 +52,14 @@ type PersistentNode struct {
 	work // of the goroutine
 }
 
+// life is what lies between Start and the end of its goroutine.
+type life struct {
+	end   context.CancelFunc
+	ended chan struct{}                                // closed when nothing runs any more
+	limit func() (context.Context, context.CancelFunc) // of Close
+	err   error                                        // why the node could not be removed; read after ended
+}
+
 // work is what the goroutine of a node knows. No other goroutine touches it.
 type work struct {
 	k       keeper
@@ -69,6 +77,12 @@ type work struct {
 	touch   touch
 
 	pauses backoff.BackOff
+}
+
+// ghost is a node that a lost session of this object has left, or may have left.
+type ghost struct {
+	session int64
+	czxid   int64 // 0 if it is not known
 }
 
 // NewPersistentNode returns a node that is not yet kept. It does no I/O. If data is

@@ -6,17 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
 )
-
-// life is what lies between Start and the end of its goroutine.
-type life struct {
-	end   context.CancelFunc
-	ended chan struct{}                                // closed when nothing runs any more
-	limit func() (context.Context, context.CancelFunc) // of Close
-	err   error                                        // why the node could not be removed; read after ended
-}
 
 // Start begins to keep the node, and returns as soon as it stands with the newest data.
 // ctx bounds the start alone: from then on the node is kept until Close or the end of its
@@ -117,12 +108,6 @@ func (n *PersistentNode) first() string {
 		return n.base
 	}
 	return ""
-}
-
-// vain reports whether Start does not go on: a server refuses the node, or the client's
-// retry policy has given up.
-func (s Status) vain() bool {
-	return s.State == Refused || s.State == Absent && errors.Is(s.Err, client.ErrNotConnected)
 }
 
 const closeLimit = 5 * time.Second

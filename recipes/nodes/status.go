@@ -64,6 +64,12 @@ func (s Status) same(as Status) bool {
 	return s.State == as.State && s.Path == as.Path && s.Czxid == as.Czxid && fmt.Sprint(s.Err) == fmt.Sprint(as.Err)
 }
 
+// vain reports whether Start does not go on: a server refuses the node, or the client's
+// retry policy has given up.
+func (s Status) vain() bool {
+	return s.State == Refused || s.State == Absent && errors.Is(s.Err, client.ErrNotConnected)
+}
+
 // Status returns what this client knows now. It asks no server. A session is over for it
 // one timeout after the newest answered request was sent, also if the goroutine has not
 // noticed yet. The servers may have ended the session before: a server that is cut off

@@ -3,7 +3,6 @@ package nodes
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -47,39 +46,4 @@ func (n *PersistentNode) setData(ctx context.Context, s *client.Session) (a answ
 		inner.Logger(n.c).Warn("zookeeper: the data of a persistent node was set in another client's node, which was made at that moment", "path", n.path)
 	}
 	return a, nil
-}
-
-// remove deletes the node if this object has made it. It tries until that is done, a
-// server refuses it, the client is closed, or the session of an ephemeral node is over.
-func (n *PersistentNode) remove(ctx context.Context) error {
-	s := n.session
-	if s == nil || n.mode == persistentTTL {
-		return nil
-	}
-	n.k.closes()
-	for {
-		at := n.k.next(0)
-		if at == ended {
-			return nil
-		}
-		a, err := n.take(ctx, s, at)
-		n.answered(a)
-		switch {
-		case at == deletes && a.outcome == noNode:
-			return nil
-		case s.Err() == nil && (n.k.at == ended || errors.Is(err, client.ErrClosed)):
-			return err
-		case s.Err() == nil:
-		case n.mode.ephemeral():
-			return nil // it is deleted with the session
-		default:
-			if s, err = n.c.Session(ctx); errors.Is(err, client.ErrClosed) {
-				return err
-			} else if err != nil {
-				s = n.session
-				n.pause(ctx)
-			}
-			n.k.begins(true)
-		}
-	}
 }
