@@ -54,7 +54,7 @@ var figures = []figure{
 		},
 	},
 	{
-		"when a waiter and a holder watch their own nodes", "recipes/internal/seqqueue/front.go", `WatchAfter = (\d+) \* time\.Millisecond`, []quote{
+		"when a waiter and a holder watch their own nodes", "recipes/internal/seqqueue/lookafter.go", `WatchAfter = (\d+) \* time\.Millisecond`, []quote{
 			{"interprocessmutex.md", `its node is watched after (\d+) ms`},
 			{"internals/mutex-protocol.md", `own node with a watch after (\d+) ms`},
 			{"internals/mutex-protocol.md", `held for longer than (\d+) ms`},

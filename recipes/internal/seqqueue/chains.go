@@ -15,16 +15,6 @@ const hot = time.Second
 // mostIdle bounds the chains that a client keeps without a member.
 const mostIdle = 256
 
-// chainKey tells the chains of one client apart. Members of two recipes are never in one
-// chain, also if a program gives both recipes the same directory. Then each recipe finds the
-// nodes of the other by its lists.
-type chainKey struct {
-	dir    string // its path on the server
-	shared string // the tag of members that do not block each other, or ""
-	gate   bool   // members hold nothing by their nodes: see [Queue.Gate]
-	apart  bool   // members know nothing of each other: see [Queue.Windowed]
-}
-
 // chains are the chains of one client.
 type chains struct {
 	mu      sync.Mutex // guards the rest; never held across I/O

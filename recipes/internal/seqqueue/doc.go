@@ -13,12 +13,14 @@
 // # One acquire, file by file
 //
 //   - window.go: an acquire waits in the process while its client has many nodes there.
-//   - member.go: Join makes the node. Await waits for the turn, by the parts that follow.
+//   - join.go: Join makes the node.
+//   - await.go: Await waits for the turn, by the parts that follow.
 //   - next.go: next decides what the member does: list, wait, or take its turn.
-//   - front.go, chain.go, chains.go: behind a member of the same session it waits in the
-//     process, without a request.
+//   - front.go, place.go, chain.go, chains.go: behind a member of the same session it waits in
+//     the process, without a request.
 //   - line.go: judge finds in a list which contenders are ahead and block.
 //   - ahead.go: behind any other contender it waits by a watch.
+//   - lookafter.go: meanwhile it looks after its own node.
 //   - itself.go: a warning, if it may wait for a hold of its own caller.
 //   - own.go: the delete of the node, which ends the acquire or the hold.
 //   - foreign.go: locks of other recipes and libraries in the directory.

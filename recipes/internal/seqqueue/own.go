@@ -10,14 +10,6 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// Own are nodes that one session has made for one waiter or one holder.
-type Own struct {
-	Session *client.Session // that made the nodes; they are deleted with it
-	Paths   []string        // at least one
-
-	member *Member // whose node it is, nil if the nodes are of no member
-}
-
 // Break says that the hold of the nodes was lost, or that another node has taken their place.
 // So the end of the hold is not the turn of the contender behind.
 func (o Own) Break() {

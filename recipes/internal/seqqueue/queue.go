@@ -43,6 +43,16 @@ type Queue struct {
 	mixed   atomic.Bool // a foreign child was seen
 }
 
+// chainKey tells the chains of one client apart. Members of two recipes are never in one
+// chain, also if a program gives both recipes the same directory. Then each recipe finds the
+// nodes of the other by its lists.
+type chainKey struct {
+	dir    string // its path on the server
+	shared string // the tag of members that do not block each other, or ""
+	gate   bool   // members hold nothing by their nodes: see [Queue.Gate]
+	apart  bool   // members know nothing of each other: see [Queue.Windowed]
+}
+
 // New returns the queue in dir of the contenders that tags describe.
 func New(c *client.Client, dir string, tags Tags) *Queue {
 	return &Queue{c: c, dir: dir, tags: tags}
