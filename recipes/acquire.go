@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/internal/ctxerr"
@@ -108,6 +111,77 @@ func through(ctx context.Context, seen *sight, lock client.LockInfo, by acquirab
 		return nil, err
 	}
 	return take(ctx, p, outer)
+}
+
+// take begins to hold a place, as soon as the session is known to be good for
+// some time. ctx gives the hold its values, not its end; around are the holds that
+// were held when the acquire began in their contexts. On error the nodes of the
+// place are being deleted.
+func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
+	g := &grant{place: p}
+	g.first.of, g.first.values = g, callers(ctx)
+	g.one[0] = &g.first
+	g.holds = g.one[:]
+	g.watch = time.AfterFunc(g.Unwatched(), g.watchOwn)
+	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
+	if err == nil {
+		g.holding = holding
+		if err = notOver(g.err()); err == nil { // a loss before there is a hold: ErrLost is for that of another
+			err = g.first.follow(g, around)
+		}
+	} else if errors.Is(err, zk.ErrNoNode) {
+		err = ErrNodeDeleted
+	}
+	if err != nil {
+		g.first.cancel(err)
+		g.first.outer.leave()
+		g.countDown(&g.first)
+		g.VacateInBackground()
+		return nil, err
+	}
+	return newHold(&g.first, g), nil
+}
+
+// reenter returns one more hold, with the values of ctx, unless ctx has ended. ok
+// is false if the last hold of g was released.
+func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
+	if err = g.err(); err == nil {
+		if err := ctxerr.Ended(ctx); err != nil {
+			return nil, false, err
+		}
+		e := &ending{of: g, values: callers(ctx)}
+		if err := e.follow(g, around(e.values)); err != nil {
+			e.outer.leave()
+			return nil, false, err
+		}
+		if err = g.count(e); err == nil {
+			return newHold(e, g), true, nil
+		}
+		e.outer.leave()
+	}
+	if errors.Is(err, ErrReleased) {
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+// given tells that an acquire, made with ctx, has ended with h or err.
+func (s *sight) given(ctx context.Context, h *Hold, err error) {
+	if s == nil {
+		return
+	}
+	if err != nil {
+		s.acquired(ctx, err)
+		return
+	}
+	g := h.grant
+	s.hold = client.HoldInfo{Node: g.Paths[0], Session: g.Session.ID(), FencingToken: g.token}
+	s.acquired(ctx, nil)
+	h.replace(s.begin(h.context()))
+	g.seen.Store(s)
+	if lost := h.ended(); lost != nil { // before the sight was there to tell of it
+		s.lost(s.path, lost)
+	}
 }
 
 // endedBefore refuses an acquire whose context had ended when it began.

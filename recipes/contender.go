@@ -1,11 +1,15 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -109,6 +113,36 @@ func (c Contender) Age(now time.Time) time.Duration {
 	}
 }
 
+// Owner is the process that made a contender's node, as far as its data tells. Data that
+// says nothing of the kind leaves it zero. kazoo's data is whatever its user calls an
+// identifier, and go-zookeeper's is empty. A request to release may replace the data,
+// see [Contender.ReleaseRequested].
+type Owner struct {
+	Host   string // its address, "" if not known
+	PID    int    // process id, 0 if not told
+	Client string // its name, "" if not told; see client.WithName
+}
+
+// named is what client.WithName writes.
+var named = regexp.MustCompile(`^(\S+) pid=(\d{1,10}) client=(.+)$`)
+
+// parseOwner reads a node's data. An address alone is what Curator writes, and
+// Docent without a name.
+func parseOwner(data []byte) Owner {
+	text := string(data)
+	if m := named.FindStringSubmatch(text); m != nil && printable(text) {
+		pid, err := strconv.ParseInt(m[2], 10, 32)
+		if err != nil {
+			return Owner{}
+		}
+		return Owner{Host: strings.Trim(m[1], "?"), PID: int(pid), Client: m[3]}
+	}
+	if _, err := netip.ParseAddr(text); err == nil {
+		return Owner{Host: text}
+	}
+	return Owner{}
+}
+
 // ReleaseRequested reports whether the owner was asked to release; see
 // [InterProcessMutex.RequestRelease]. In Curator's protocol the request stands
 // where the owner's data was. A holder of this library writes its data again, with
@@ -160,6 +194,13 @@ func (c Contender) text() string {
 
 // maxText bounds the data that is shown: an address and a client's name fit.
 const maxText = 256
+
+// revocation is what a node's data says when its owner is asked to release
+// (Curator: LockInternals.REVOKE_MESSAGE).
+const revocation = "__REVOKE__"
+
+// answered stands behind the data of a holder of this library that has heard.
+const answered = " " + revocation
 
 func printable(s string) bool {
 	for _, r := range s {
@@ -272,4 +313,14 @@ func fill(c *Contender, data []byte, stat *zk.Stat) {
 	c.FencingToken = stat.Czxid
 	c.Data, c.asked = cutRevocation(data)
 	c.Owner = parseOwner(c.Data)
+}
+
+// cutRevocation returns what the owner of a node has written, and whether it was
+// asked to release. Where the request stands alone, the data is not known and is
+// the request.
+func cutRevocation(data []byte) (own []byte, asked bool) {
+	if string(data) == revocation {
+		return data, true
+	}
+	return bytes.CutSuffix(data, []byte(answered))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,3 +169,53 @@ func (e *ending) confirm(ctx context.Context) error {
 	}
 	return &LockError{Op: "confirm", Path: e.of.name(), Err: err}
 }
+
+// outers are the grants that an inner hold was acquired within.
+type outers struct {
+	grants []*grant
+	stops  []func() bool // from their ends
+}
+
+// err is not nil once one of the outer holds is lost. It asks their sessions, as
+// grant.err does.
+func (o *outers) err() error {
+	if o == nil {
+		return nil
+	}
+	return lostAmong(o.grants)
+}
+
+// lostAmong is not nil once one of the grants is lost.
+func lostAmong(grants []*grant) error {
+	for _, g := range grants {
+		if why := g.err(); errors.Is(why, ErrLost) {
+			return lostWith(why)
+		}
+	}
+	return nil
+}
+
+// leave stops waiting for the ends of the outer holds.
+func (o *outers) leave() {
+	if o != nil {
+		for _, stop := range o.stops {
+			stop()
+		}
+	}
+}
+
+// outerLossError is the loss of an inner hold.
+type outerLossError struct {
+	err error // why the outer hold was lost
+}
+
+// lostWith says that a hold is lost because another was, whose loss is why.
+func lostWith(why error) error { return &outerLossError{why} }
+
+// Error names the lock of the outer hold, and why that was lost.
+func (e *outerLossError) Error() string {
+	return ErrLost.Error() + " with the outer hold of " + strings.TrimPrefix(e.err.Error(), ErrLost.Error()+": ")
+}
+
+// Unwrap returns why the outer hold was lost.
+func (e *outerLossError) Unwrap() error { return e.err }

@@ -131,9 +131,87 @@ func takenAway(err error) error {
 	return err
 }
 
+// WaitError names the contender that an acquire was waiting for when its wait ended
+// without the lock. It is part of the [*LockError] then.
+type WaitError struct {
+	// Ahead is the contender whose leaving was waited for, as the waiter read it when
+	// it began to watch it. No request is sent once the wait has ended. Ahead is the
+	// direct predecessor. Its Holder is set if it certainly held the lock; it may also
+	// hold if that is not set.
+	//
+	// The first waiter for permits of a semaphore waits for a lease. Ahead is then a
+	// lease of the waiter's own session, if there is one, and otherwise any lease. Its
+	// Data was not read. Err says how many permits were free.
+	Ahead Contender
+	// SameClient says that Ahead is of the session of the waiter: another goroutine
+	// of this process, or the caller itself.
+	SameClient bool
+	Err        error // why the wait has ended
+
+	ended bool // by its context: the caller may be within the hold that it waits for
+	hint  bool // its context would re-enter that
+}
+
+// Error names the contender ahead as [BusyError] does, and the reason.
+func (e *WaitError) Error() string {
+	s := "waiting behind "
+	if e.Ahead.Holder {
+		s += "holder "
+	}
+	s += e.Ahead.text()
+	if e.SameClient && e.ended {
+		s += ", of this same client"
+		switch {
+		case e.hint && e.Ahead.Mode == ModeLease:
+			s += " (if that lease is the caller's, release it first)"
+		case e.hint && e.Ahead.Holder:
+			s += " (if that hold is the caller's, pass its context to the acquire)"
+		case e.hint:
+			s += " (if the caller holds the lock, pass the context of its hold to the acquire)"
+		}
+	}
+	return s + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *WaitError) Unwrap() error { return e.Err }
+
 // refused reports whether a server answered the operation that failed with err,
 // and changed nothing.
 func refused(err error) bool {
 	var op *client.OpError
 	return errors.As(err, &op) && op.Outcome == client.OutcomeRefused
+}
+
+// notOver keeps err from matching ErrLost or ErrReleased. It is for an error of a hold
+// that is not over, or of a transaction that may have been applied before. Such an error
+// has the cause of the caller's ctx in it, and that may be the end of another hold.
+func notOver(err error) error {
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrReleased) {
+		return &causeless{err}
+	}
+	return err
+}
+
+// causeless matches all that its error does but the end of a hold.
+type causeless struct{ err error }
+
+func (e *causeless) Error() string { return e.err.Error() }
+
+// Is reports whether the error matches target, unless that is the end of a
+// hold.
+func (e *causeless) Is(target error) bool {
+	return target != ErrLost && target != ErrReleased && errors.Is(e.err, target)
+}
+
+// As finds what the error wraps.
+func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
+
+// reason is why an operation failed that was a part of another one.
+func reason(err error) error {
+	var of *LockError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }

@@ -9,13 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
-
-// latchTag stands before the number of a LeaderLatch's node. The participant with
-// the lowest leads, beside the holder of a lock on the same path.
-const latchTag = "latch-"
 
 // known are the locks whose nodes are told by their names. Each waits for its own
 // kind alone, so that beside any other kind the path would be held twice. What
@@ -110,30 +105,4 @@ func refuseForeignIn(path string, children []string) error {
 		}
 	}
 	return seqqueue.Tags{Foreign: known}.Refuse(path, children)
-}
-
-// leaseNumber is the number of a child that has the name of a lease, ours or
-// Curator's. It is negative where the counter has passed its end: unlike
-// places in a queue, leases are good without an order.
-func leaseNumber(name string) (string, bool) {
-	const uuid = 36
-	rest, ok := strings.CutPrefix(name, inside.ProtectedPrefix)
-	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
-		return "", false
-	}
-	number, ok := strings.CutPrefix(rest[uuid:], "-"+leaseTag)
-	return number, ok && len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
-}
-
-// isUUID reports whether s, of 36 bytes, is a UUID as Java and we write it.
-func isUUID(s string) bool {
-	for i := range len(s) {
-		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
-		case dash != (s[i] == '-'):
-			return false
-		case !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])):
-			return false
-		}
-	}
-	return true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client"
-	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/inside"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
@@ -32,6 +30,22 @@ type place struct {
 	shared bool // others may hold the lock at the same time
 
 	of *InterProcessSemaphoreV2 // whose waiters may take over; or nil
+}
+
+// heldKey finds a hold in a context. Locks of one client on one path are the
+// same lock, in whatever namespace they are named.
+type heldKey struct {
+	root *client.Client
+	path string // on the server
+	tag  string
+	on   any // heldOn(path), made once
+}
+
+// heldOn is the key in a context of the holds on a path of the server.
+type heldOn string
+
+func newHeldKey(c *client.Client, full, tag string) heldKey {
+	return heldKey{inner.Root(c), full, tag, heldOn(full)}
 }
 
 // grant is a place that is held: by one hold or, with re-entry, by several.
@@ -59,99 +73,10 @@ type stoppable struct {
 	stop context.CancelFunc
 }
 
-// get returns the context, with the values of g's first hold. The caller holds g.mu.
-func (s *stoppable) get(g *grant) context.Context {
-	if s.ctx == nil {
-		s.ctx, s.stop = context.WithCancel(g.within(context.WithoutCancel(g.first.values)))
-	}
-	return s.ctx
-}
-
 // watchAfter is how long a hold lasts before its own nodes are watched. Shorter
 // holds cost the server nothing, and a node that was deleted before is found
 // missing. The time runs from the moment at which the nodes were seen last.
 const watchAfter = seqqueue.WatchAfter
-
-// take begins to hold a place, as soon as the session is known to be good for
-// some time. ctx gives the hold its values, not its end; around are the holds that
-// were held when the acquire began in their contexts. On error the nodes of the
-// place are being deleted.
-func take(ctx context.Context, p place, around []*grant) (*Hold, error) {
-	g := &grant{place: p}
-	g.first.of, g.first.values = g, callers(ctx)
-	g.one[0] = &g.first
-	g.holds = g.one[:]
-	g.watch = time.AfterFunc(g.Unwatched(), g.watchOwn)
-	holding, err := inner.Hold(ctx, g.Session, g.lose, g.Paths...)
-	if err == nil {
-		g.holding = holding
-		if err = notOver(g.err()); err == nil { // a loss before there is a hold: ErrLost is for that of another
-			err = g.first.follow(g, around)
-		}
-	} else if errors.Is(err, zk.ErrNoNode) {
-		err = ErrNodeDeleted
-	}
-	if err != nil {
-		g.first.cancel(err)
-		g.first.outer.leave()
-		g.countDown(&g.first)
-		g.VacateInBackground()
-		return nil, err
-	}
-	return newHold(&g.first, g), nil
-}
-
-// newHold returns the handle of a hold of g that ends with e. If the program drops
-// it without a release, a warning says so: the lock stays taken then for as long as
-// the client lives.
-func newHold(e *ending, g *grant) *Hold {
-	h := &Hold{e, g}
-	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
-	return h
-}
-
-// answeredFor is called when the program releases the hold, so that dropped has nothing to
-// say. A finalizer keeps its object, and through it the connection of the hold's session,
-// for one more collection. A program whose holds come and go would grow by that.
-func (h *Hold) answeredFor() {
-	if h == nil { // SetFinalizer would end the process, past any recover
-		panic("recipes: Release or Close of a nil Hold: the acquire returned an error, which the program has to look at first")
-	}
-	runtime.SetFinalizer(h, nil)
-}
-
-// dropped is called when the handle h is garbage. Nothing of the grant refers to it.
-func (h *Hold) dropped() {
-	g := h.grant
-	if h.released.Begun() || g.ended() != nil {
-		return
-	}
-	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
-		"lock", g.lock, "node", g.Paths[0], "remedy", "call Release or Close of every hold")
-}
-
-// reenter returns one more hold, with the values of ctx, unless ctx has ended. ok
-// is false if the last hold of g was released.
-func (g *grant) reenter(ctx context.Context) (h *Hold, ok bool, err error) {
-	if err = g.err(); err == nil {
-		if err := ctxerr.Ended(ctx); err != nil {
-			return nil, false, err
-		}
-		e := &ending{of: g, values: callers(ctx)}
-		if err := e.follow(g, around(e.values)); err != nil {
-			e.outer.leave()
-			return nil, false, err
-		}
-		if err = g.count(e); err == nil {
-			return newHold(e, g), true, nil
-		}
-		e.outer.leave()
-	}
-	if errors.Is(err, ErrReleased) {
-		return nil, false, nil
-	}
-	return nil, false, err
-}
 
 // count adds a hold, unless g has ended.
 func (g *grant) count(e *ending) error {

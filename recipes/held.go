@@ -4,26 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-
-	"github.com/docent-go/docent/client"
 )
-
-// heldKey finds a hold in a context. Locks of one client on one path are the
-// same lock, in whatever namespace they are named.
-type heldKey struct {
-	root *client.Client
-	path string // on the server
-	tag  string
-	on   any // heldOn(path), made once
-}
-
-// heldOn is the key in a context of the holds on a path of the server.
-type heldOn string
-
-func newHeldKey(c *client.Client, full, tag string) heldKey {
-	return heldKey{inner.Root(c), full, tag, heldOn(full)}
-}
 
 // held is the context of a hold. It lists the holds on one path that it descends
 // from, the innermost first, whatever clients and locks they are of.
@@ -81,12 +62,6 @@ func heldBy(ctx context.Context, key heldKey) *grant {
 // anyHold is the key in a context of the innermost hold that it descends from.
 type anyHold struct{}
 
-// outers are the grants that an inner hold was acquired within.
-type outers struct {
-	grants []*grant
-	stops  []func() bool // from their ends
-}
-
 // around returns the grants that ctx descends from and that are held, the
 // innermost first. Holds that are lost or released already are left out: the program
 // has been told, and has kept ctx alive.
@@ -123,50 +98,6 @@ func (e *ending) follow(g *grant, around []*grant) error {
 	return e.outer.err()
 }
 
-// err is not nil once one of the outer holds is lost. It asks their sessions, as
-// grant.err does.
-func (o *outers) err() error {
-	if o == nil {
-		return nil
-	}
-	return lostAmong(o.grants)
-}
-
-// lostAmong is not nil once one of the grants is lost.
-func lostAmong(grants []*grant) error {
-	for _, g := range grants {
-		if why := g.err(); errors.Is(why, ErrLost) {
-			return lostWith(why)
-		}
-	}
-	return nil
-}
-
-// leave stops waiting for the ends of the outer holds.
-func (o *outers) leave() {
-	if o != nil {
-		for _, stop := range o.stops {
-			stop()
-		}
-	}
-}
-
-// outerLossError is the loss of an inner hold.
-type outerLossError struct {
-	err error // why the outer hold was lost
-}
-
-// lostWith says that a hold is lost because another was, whose loss is why.
-func lostWith(why error) error { return &outerLossError{why} }
-
-// Error names the lock of the outer hold, and why that was lost.
-func (e *outerLossError) Error() string {
-	return ErrLost.Error() + " with the outer hold of " + strings.TrimPrefix(e.err.Error(), ErrLost.Error()+": ")
-}
-
-// Unwrap returns why the outer hold was lost.
-func (e *outerLossError) Unwrap() error { return e.err }
-
 // lifetime returns a context that ends when g does.
 func (g *grant) lifetime() context.Context {
 	g.mu.Lock()
@@ -176,4 +107,12 @@ func (g *grant) lifetime() context.Context {
 		g.life.stop()
 	}
 	return ctx
+}
+
+// get returns the context, with the values of g's first hold. The caller holds g.mu.
+func (s *stoppable) get(g *grant) context.Context {
+	if s.ctx == nil {
+		s.ctx, s.stop = context.WithCancel(g.within(context.WithoutCancel(g.first.values)))
+	}
+	return s.ctx
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -15,6 +16,35 @@ type Hold struct {
 	*ending
 
 	grant *grant
+}
+
+// newHold returns the handle of a hold of g that ends with e. If the program drops
+// it without a release, a warning says so: the lock stays taken then for as long as
+// the client lives.
+func newHold(e *ending, g *grant) *Hold {
+	h := &Hold{e, g}
+	runtime.SetFinalizer(h, (*Hold).dropped) // a cleanup would allocate twice
+	return h
+}
+
+// answeredFor is called when the program releases the hold, so that dropped has nothing to
+// say. A finalizer keeps its object, and through it the connection of the hold's session,
+// for one more collection. A program whose holds come and go would grow by that.
+func (h *Hold) answeredFor() {
+	if h == nil { // SetFinalizer would end the process, past any recover
+		panic("recipes: Release or Close of a nil Hold: the acquire returned an error, which the program has to look at first")
+	}
+	runtime.SetFinalizer(h, nil)
+}
+
+// dropped is called when the handle h is garbage. Nothing of the grant refers to it.
+func (h *Hold) dropped() {
+	g := h.grant
+	if h.released.Begun() || g.ended() != nil {
+		return
+	}
+	inner.Logger(g.c).Warn("zookeeper: a hold was dropped without a release; its lock stays taken while the client lives",
+		"lock", g.lock, "node", g.Paths[0], "remedy", "call Release or Close of every hold")
 }
 
 // Context is done when the hold ends: at the latest a safety margin before
@@ -98,30 +128,6 @@ func (h *Hold) Jeopardy() <-chan struct{} { return h.grant.holding.Jeopardy() }
 // known.
 func (h *Hold) Confirm(ctx context.Context) error { return h.confirm(ctx) }
 
-// notOver keeps err from matching ErrLost or ErrReleased. It is for an error of a hold
-// that is not over, or of a transaction that may have been applied before. Such an error
-// has the cause of the caller's ctx in it, and that may be the end of another hold.
-func notOver(err error) error {
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrReleased) {
-		return &causeless{err}
-	}
-	return err
-}
-
-// causeless matches all that its error does but the end of a hold.
-type causeless struct{ err error }
-
-func (e *causeless) Error() string { return e.err.Error() }
-
-// Is reports whether the error matches target, unless that is the end of a
-// hold.
-func (e *causeless) Is(target error) bool {
-	return target != ErrLost && target != ErrReleased && errors.Is(e.err, target)
-}
-
-// As finds what the error wraps.
-func (e *causeless) As(target any) bool { return errors.As(e.err, target) }
-
 // AnyHold is what a [Hold], a [WriteHold], a [Lease] and a [MultiHold] have in
 // common: code that takes an AnyHold works under every lock. The methods are
 // described at [Hold]. Before v1 methods may be added.
@@ -154,10 +160,6 @@ type AnyHold interface {
 // LockPath is the path of the lock that is held, as it was given to the lock's
 // constructor; see also [Hold.Path].
 func (h *Hold) LockPath() string { return h.grant.lock }
-
-// LockPath names the paths of the locks, joined by plus signs, as
-// [InterProcessMultiLock.Path]. It is for people.
-func (h *MultiHold) LockPath() string { return h.path }
 
 // releaseGrace is how long Do waits for the release after its context has ended.
 // What is not removed by then is removed in the background.

@@ -28,15 +28,6 @@ type lockInternals struct {
 	otherHalf func(context.Context) (h *Hold, ok bool, err error)
 }
 
-// The tags that stand before the numbers.
-const (
-	lockTag   = "lock-"    // InterProcessMutex, LeaderSelector, go-zookeeper's Lock
-	readTag   = "__READ__" // InterProcessReadWriteLock
-	writeTag  = "__WRIT__"
-	kazooLock = "__lock__" // kazoo's Lock and WriteLock
-	kazooRead = "__rlock__"
-)
-
 // newLockInternals checks the path of a lock whose own nodes have tag. Nodes
 // with one of others stand in the same line, and so do nodes that are named by a number
 // alone, as in Curator's locks.
@@ -101,11 +92,6 @@ func (l *lockInternals) fail(op string, err error) error {
 	return &LockError{Op: op, Path: l.path, Err: err}
 }
 
-func (l *lockInternals) part() part { return part{l, l.path, l} }
-
-// queueKey is the same for all locks that wait in one queue.
-func (l *lockInternals) queueKey() queueKey { return queueKey{l.key.root, l.key.path} }
-
 // info describes an acquire of the lock.
 func (l *lockInternals) info(try bool) client.LockInfo {
 	recipe := "InterProcessReadWriteLock"
@@ -137,4 +123,25 @@ func (l *lockInternals) tellWaiting(all []Contender) {
 			all[i].WaitingBehind = waiting
 		}
 	}
+}
+
+// waited makes an error of the queue name the contender ahead.
+func (l *lockInternals) waited(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var said *seqqueue.WaitError // allocated
+	if !errors.As(err, &said) {
+		return err
+	}
+	w := &WaitError{
+		Ahead:      *contenderAt(l.c, said.Path, said.Node),
+		SameClient: said.Own, Err: said.Err, ended: ctx.Err() != nil, hint: !l.noReentry,
+	}
+	w.Ahead.Unreadable = said.Hidden
+	if said.Stat != nil {
+		fill(&w.Ahead, said.Data, said.Stat)
+	}
+	w.Ahead.Holder = said.Only && !isRead(l.tag) // a reader's writer may itself wait for readers
+	return w
 }

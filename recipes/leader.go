@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -30,101 +29,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
 	"github.com/docent-go/docent/retry"
 )
-
-// LeaderLatch is an election across processes and hosts: of all participants one leads
-// at a time, and the one that asked first is the first. It is Curator's LeaderLatch on
-// the wire, so Java and Go participants may stand in one line.
-//
-// Its nodes are "<path>/_c_<uuid>-latch-<number>", ephemeral and sequential, with the
-// id of the participant as data. The lowest number leads. A path that a lock or a
-// LeaderSelector uses is refused with [ErrForeignLock].
-//
-// Its methods, Run and Campaign for two, are those of [Election].
-type LeaderLatch struct{ *Election }
-
-// NewLeaderLatch returns the election on path. It does no I/O. The path and what is
-// missing above it are made, as containers, by the first campaign.
-func NewLeaderLatch(c *client.Client, path string, opts ...ElectionOption) (*LeaderLatch, error) {
-	e, err := newElection(c, path, "LeaderLatch", latchTag, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LeaderLatch{e}, nil
-}
-
-// LeaderSelector is an election with the nodes of an [InterProcessMutex], as Curator's
-// LeaderSelector has them: Java and Go participants may stand in one line. So may plain
-// mutexes on the same path, whose holders count as leaders. Its methods, Run and Campaign
-// for two, are those of [Election].
-type LeaderSelector struct{ *Election }
-
-// NewLeaderSelector returns the election on path. It does no I/O. The path and what is
-// missing above it are made, as containers, by the first campaign.
-func NewLeaderSelector(c *client.Client, path string, opts ...ElectionOption) (*LeaderSelector, error) {
-	e, err := newElection(c, path, "LeaderSelector", lockTag, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LeaderSelector{e}, nil
-}
-
-// Election is what a [LeaderLatch] and a [LeaderSelector] have in common; code that
-// takes an Election works with both. It is safe for concurrent use, holds no connection
-// and needs no Close. Each campaign is a participant of its own, so one value may
-// campaign several times at once.
-type Election struct {
-	l         *lockInternals
-	recipe    string
-	preferred []string
-	retry     retry.Policy
-	sessions  ownSessions
-	newest    atomic.Pointer[ledTerm]
-}
-
-// ledTerm is a term of an election. It does not refer to the program's handle of it, whose
-// loss is noticed.
-type ledTerm struct {
-	*ending
-
-	token int64
-}
-
-var (
-	// ErrNoParticipant says that an election has no participant, or none with the
-	// id that was asked for.
-	ErrNoParticipant = errors.New("no such participant stands in line")
-
-	// ErrNotMovable says that a term cannot be handed over to a participant, because
-	// one of another library, or a plain mutex, stands before it. The error names that one.
-	// It leads first, or leaves.
-	ErrNotMovable = errors.New("a participant of another library, or a mutex, stands in between, which is not moved")
-
-	// errGaveWay says that a participant went behind a preferred one.
-	errGaveWay = errors.New("gave way to a preferred participant")
-)
-
-func newElection(c *client.Client, path, recipe, tag string, opts []ElectionOption) (*Election, error) {
-	e := &Election{recipe: recipe, retry: retry.Default()}
-	s := electionSettings{Election: e, nodes: settings{noReentry: true}} // a hold on the path is never re-entered
-	for _, o := range opts {
-		if o != nil {
-			o.applyElection(&s)
-		}
-	}
-	if _, asked := cutRevocation(s.nodes.data); asked {
-		return nil, fmt.Errorf("recipes: the id %q ends like a request to release; take another", s.nodes.data)
-	}
-	l, err := newLockInternals(c, path, s.nodes, tag)
-	if err != nil {
-		return nil, err
-	}
-	l.queue.WatchOwn().Windowed(l.key.path, "", seqqueue.MostMembers)
-	e.l = l
-	return e, nil
-}
-
-// Path is the path of the election.
-func (e *Election) Path() string { return e.l.path }
 
 // Campaign stands in line until this participant leads, and returns its term. ctx bounds
 // the waiting and nothing after it. The term lasts until it is released or lost. Its
@@ -191,6 +95,103 @@ func (e *Election) TryDo(ctx context.Context, fn func(ctx context.Context, term 
 	return do(ctx, e.TryCampaign, fn)
 }
 
+// Run campaigns, leads and campaigns again, until ctx ends or fn fails. fn runs once for
+// each term, and never twice at once. Its context ends before another participant can
+// lead, or when ctx ends; fn must return then. The context of the term goes on when ctx
+// ends. With that one fn may still hand the term over, or wait for a successor.
+//
+// If fn returns nil, the participant gives the term up and goes behind the others. So
+// participants whose fn returns lead in turns. If fn returns an error while it leads,
+// Run gives the term up and returns that error. If the term was lost, Run goes on,
+// whatever fn returned. The program may release the term while fn runs, by HandOver for
+// one. If fn then returns the error of its context, Run goes on too.
+//
+// When ctx ends while fn runs, Run returns what fn returns. If that is nil, or if ctx ends
+// while Run waits, the error matches that of ctx.
+//
+// If a campaign fails, or a term is lost soon after it has begun, Run pauses by the
+// policy of [WithCampaignRetry] before it campaigns again. The session may be lost after
+// the participant has led, or stood in line, for longer than the session's timeout. Then
+// Run campaigns again at once, and no earlier failure counts. A pause ends with ctx. Run
+// ends with an error that no other try can change: client.ErrClosed, [ErrWouldDeadlock],
+// client.ErrInvalidACL, client.ErrUnsafeTimeout, or the loss of a hold that ctx descends
+// from. It logs the first failure of a series. A missing right and a path that another
+// recipe uses ([ErrForeignLock]) end no Run: look at the log, or campaign once before.
+func (e *Election) Run(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
+	ctxerr.Require(ctx)
+	if fn == nil {
+		return errNoFunction
+	}
+	outer := around(ctx)
+	once := func(ctx context.Context) error {
+		if why := lostAmong(outer); why != nil { // a campaign that begins now would not know
+			return retry.Permanent(e.fail("lead", why))
+		}
+		return e.lead(ctx, fn)
+	}
+	for {
+		tried := false
+		err := retry.Do(ctx, e.retry, func(ctx context.Context) error { tried = true; return once(ctx) }, retry.OnRetry(e.logRetry))
+		switch {
+		case err != nil && !tried: // ctx has ended before
+			return e.fail("lead", err)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// lead is one term. Its error is permanent if Run must not go on.
+func (e *Election) lead(ctx context.Context, fn func(ctx context.Context, term *Term) error) error {
+	var term *Term
+	var failed error
+	begun := time.Now()
+	err := e.Do(ctx, func(ctx context.Context, t *Term) error {
+		term, begun = t, time.Now()
+		failed = fn(ctx, t)
+		if errors.Is(t.Err(), ErrReleased) && (errors.Is(failed, context.Canceled) || errors.Is(failed, ErrReleased)) {
+			failed = nil // the program has released the term, and fn has heard of that
+		}
+		return failed
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil, term == nil && hopeless(err):
+		return retry.Permanent(err)
+	case term == nil && errors.Is(err, client.ErrSessionLost) && time.Since(begun) > e.sessions.timeout():
+		return nil // it has stood in line for long: no series of failures
+	case term == nil:
+		return err
+	case errors.Is(term.Err(), ErrLost): // fn may have failed with the loss of another lock
+		if time.Since(begun) > term.grant.timeout() || errors.Is(term.Err(), client.ErrClosed) {
+			return nil // no series of losses; the next campaign says if the client is closed
+		}
+		return e.fail("lead", term.Err()) // without fn's error, which may be marked as permanent
+	case failed == nil:
+		return nil // the node is gone, or is being removed in the background
+	default:
+		return retry.Permanent(err)
+	}
+}
+
+func (e *Election) logRetry(a retry.Attempt) {
+	if a.N == 1 {
+		inner.Logger(e.l.c).Warn("zookeeper: a participant of an election does not lead, and tries again",
+			"election", e.l.path, "reason", a.Err)
+	}
+}
+
+// hopeless reports whether no later campaign with the same context can succeed.
+func hopeless(err error) bool {
+	for _, final := range []error{client.ErrClosed, client.ErrInvalidACL, client.ErrUnsafeTimeout, ErrWouldDeadlock, ErrLost} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
 // campaign is one place in line, and the term that comes of it.
 func (e *Election) campaign(ctx context.Context, try bool, c *candidacy.Campaign) (*Term, error) {
 	h, err := acquire(ctx, e.l.c, client.LockInfo{Recipe: e.recipe, Mode: ModeExclusive.String(), Path: e.l.path, Try: try}, candidate{e, c, try})
@@ -201,28 +202,6 @@ func (e *Election) campaign(ctx context.Context, try bool, c *candidacy.Campaign
 	return &Term{Hold: h, e: e}, nil
 }
 
-// leads notes a term, unless a later one is known that is not over. Only of two that are not
-// over do the tokens tell the later one: they go back when an ensemble is restored.
-func (e *Election) leads(t *ledTerm) {
-	for old := e.newest.Load(); old == nil || old.err() != nil || old.token < t.token; old = e.newest.Load() {
-		if e.newest.CompareAndSwap(old, t) {
-			return
-		}
-	}
-}
-
-// Leading reports whether a campaign of this value leads now (Curator: hasLeadership). It
-// looks at the clocks and asks no server, so it is false before another participant can
-// lead. It is for goroutines that do not have the term, such as a health check. The answer
-// may be out of date when it is acted upon. So a write that only the leader may make
-// belongs into [Hold.Guard], or carries the token of the term.
-func (e *Election) Leading() bool {
-	t := e.newest.Load()
-	return t != nil && t.err() == nil
-}
-
-func (e *Election) fail(op string, err error) error { return e.l.fail(op, err) }
-
 // candidate is the protocol of one campaign.
 type candidate struct {
 	*Election
@@ -230,6 +209,9 @@ type candidate struct {
 	decide *candidacy.Campaign
 	try    bool
 }
+
+// errGaveWay says that a participant went behind a preferred one.
+var errGaveWay = errors.New("gave way to a preferred participant")
 
 // reenter refuses a campaign that would wait for a term of its own caller.
 func (c candidate) reenter(ctx context.Context) (*Hold, bool, error) {

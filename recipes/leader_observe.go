@@ -368,39 +368,3 @@ func (e *Election) participant(c Contender) Participant {
 	}
 	return p
 }
-
-// ownSessions are the sessions in which an election has campaigned of late. The older
-// ones are forgotten: the servers have deleted their nodes long since.
-type ownSessions struct {
-	mu  sync.Mutex
-	all []*client.Session
-}
-
-const rememberedSessions = 4
-
-func (o *ownSessions) add(s *client.Session) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if slices.ContainsFunc(o.all, func(known *client.Session) bool { return known.ID() == s.ID() }) {
-		return
-	}
-	o.all = append(o.all, s)
-	o.all = slices.Delete(o.all, 0, max(0, len(o.all)-rememberedSessions))
-}
-
-// timeout is that of the newest session, 0 before the first campaign.
-func (o *ownSessions) timeout() time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.all) == 0 {
-		return 0
-	}
-	return o.all[len(o.all)-1].Timeout()
-}
-
-// lost reports whether the session with that id is one of these and is over.
-func (o *ownSessions) lost(id int64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.all, func(s *client.Session) bool { return s.ID() == id && s.Err() != nil })
-}

@@ -65,15 +65,6 @@ func (t *Term) HandOver(ctx context.Context, id string) error {
 	}
 }
 
-// reason is why an operation failed that was a part of another one.
-func reason(err error) error {
-	var of *LockError
-	if errors.As(err, &of) {
-		return of.Err
-	}
-	return err
-}
-
 // between returns the participants between this leader and the first one with that id.
 func (t *Term) between(ctx context.Context, id string) ([]Participant, error) {
 	if err := t.Err(); err != nil {

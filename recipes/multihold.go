@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,27 @@ func newMultiHold(ctx context.Context, path string, n int) *MultiHold {
 	h.of, h.values = h, ctx
 	h.context()
 	return h
+}
+
+// givenAll is given for a multi-lock.
+func (s *sight) givenAll(ctx context.Context, h *MultiHold, err error) {
+	if s == nil {
+		return
+	}
+	if err != nil {
+		s.acquired(ctx, err)
+		return
+	}
+	s.hold.FencingToken = h.FencingToken()
+	s.acquired(ctx, nil)
+	h.replace(s.begin(h.context()))
+	h.seen.Store(s)
+	if lost := h.lost(); lost != nil {
+		var failed *LockError
+		if errors.As(lost, &failed) {
+			s.lost(failed.Path, lost)
+		}
+	}
 }
 
 // add makes one the hold of lock i. The hold's context, and the one that is
@@ -74,6 +96,10 @@ func (h *MultiHold) abandon() {
 // re-enters it. A semaphore is not re-entered: it refuses with [ErrWouldDeadlock]
 // what it could never give within this hold.
 func (h *MultiHold) Context() context.Context { return h.context() }
+
+// LockPath names the paths of the locks, joined by plus signs, as
+// [InterProcessMultiLock.Path]. It is for people.
+func (h *MultiHold) LockPath() string { return h.path }
 
 // Holds are the holds of the locks, in the order in which they were named.
 // They must not be released one by one unless the multi-lock is given up.

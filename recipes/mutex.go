@@ -15,7 +15,7 @@
 //     lists too, as a downgrade may have left a reader. Behind a contender of the
 //     same session it needs no watch: that one hands over in the process, just before
 //     its node is deleted. Package seqqueue says why that is safe (chain.go).
-//  4. take, in grant.go: the session is proved, and the hold begins. From then on its
+//  4. take, in acquire.go: the session is proved, and the hold begins. From then on its
 //     own node is watched, and a heartbeat proves the session.
 //  5. Release deletes the node, and the watch on it wakes the next contender.
 //
@@ -118,6 +118,11 @@ func (m *InterProcessMutex) Queue(ctx context.Context) ([]Contender, error) {
 
 // Path is the path of the lock.
 func (m *InterProcessMutex) Path() string { return m.path }
+
+func (l *lockInternals) part() part { return part{l, l.path, l} }
+
+// queueKey is the same for all locks that wait in one queue.
+func (l *lockInternals) queueKey() queueKey { return queueKey{l.key.root, l.key.path} }
 
 // acquire re-enters a hold that ctx descends from, or goes through the protocol. A
 // re-entry is not told to the observer, so it is tried first.

@@ -71,46 +71,6 @@ func (s *sight) queued(path string, member *seqqueue.Member) {
 	}
 }
 
-// given tells that an acquire, made with ctx, has ended with h or err.
-func (s *sight) given(ctx context.Context, h *Hold, err error) {
-	if s == nil {
-		return
-	}
-	if err != nil {
-		s.acquired(ctx, err)
-		return
-	}
-	g := h.grant
-	s.hold = client.HoldInfo{Node: g.Paths[0], Session: g.Session.ID(), FencingToken: g.token}
-	s.acquired(ctx, nil)
-	h.replace(s.begin(h.context()))
-	g.seen.Store(s)
-	if lost := h.ended(); lost != nil { // before the sight was there to tell of it
-		s.lost(s.path, lost)
-	}
-}
-
-// givenAll is given for a multi-lock.
-func (s *sight) givenAll(ctx context.Context, h *MultiHold, err error) {
-	if s == nil {
-		return
-	}
-	if err != nil {
-		s.acquired(ctx, err)
-		return
-	}
-	s.hold.FencingToken = h.FencingToken()
-	s.acquired(ctx, nil)
-	h.replace(s.begin(h.context()))
-	h.seen.Store(s)
-	if lost := h.lost(); lost != nil {
-		var failed *LockError
-		if errors.As(lost, &failed) {
-			s.lost(failed.Path, lost)
-		}
-	}
-}
-
 // acquired tells what came of an acquire.
 func (s *sight) acquired(ctx context.Context, err error) {
 	if s.hooks.Acquired == nil {

@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"reflect"
@@ -89,6 +90,22 @@ func (n *ownNode) look(ctx context.Context) reflect.Value {
 	t := time.NewTimer(n.timeout() / 6)
 	n.stop = func() { t.Stop() }
 	return reflect.ValueOf(t.C)
+}
+
+// heard tells the holds of the grant if data of its node, at a version, is a
+// request to release. The request has replaced the data, by which operators know
+// the holder: heard writes that again, with the request behind it. A
+// newer request is not overwritten, since the version is checked. The hold does
+// not depend on it, so that its error says nothing.
+func (g *grant) heard(ctx context.Context, node string, data []byte, version int32) {
+	_, asked := cutRevocation(data)
+	if !asked {
+		return
+	}
+	g.ask()
+	if own := g.set.nodeData(g.c); string(data) == revocation && len(own) > 0 {
+		_, _ = g.Session.Set(ctx, node, append(bytes.Clone(own), answered...), version)
+	}
 }
 
 // ask ends the context that ends when the release is asked for.

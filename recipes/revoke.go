@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,25 +11,8 @@ import (
 	"github.com/docent-go/docent/client"
 )
 
-// revocation is what a node's data says when its owner is asked to release
-// (Curator: LockInternals.REVOKE_MESSAGE).
-const revocation = "__REVOKE__"
-
-// answered stands behind the data of a holder of this library that has heard.
-const answered = " " + revocation
-
 // ErrOtherLock says that a contender is not one of the lock that was given it.
 var ErrOtherLock = errors.New("a contender of another lock")
-
-// cutRevocation returns what the owner of a node has written, and whether it was
-// asked to release. Where the request stands alone, the data is not known and is
-// the request.
-func cutRevocation(data []byte) (own []byte, asked bool) {
-	if string(data) == revocation {
-		return data, true
-	}
-	return bytes.CutSuffix(data, []byte(answered))
-}
 
 // RequestRelease asks the owner of a contender of this lock to release the lock or
 // to give up waiting. It does so in Curator's protocol (Revoker.attemptRevoke): it
@@ -138,20 +120,4 @@ func (h *Hold) OnRevoke(f func()) (stop func() bool) {
 			f()
 		}
 	})
-}
-
-// heard tells the holds of the grant if data of its node, at a version, is a
-// request to release. The request has replaced the data, by which operators know
-// the holder: heard writes that again, with the request behind it. A
-// newer request is not overwritten, since the version is checked. The hold does
-// not depend on it, so that its error says nothing.
-func (g *grant) heard(ctx context.Context, node string, data []byte, version int32) {
-	_, asked := cutRevocation(data)
-	if !asked {
-		return
-	}
-	g.ask()
-	if own := g.set.nodeData(g.c); string(data) == revocation && len(own) > 0 {
-		_, _ = g.Session.Set(ctx, node, append(bytes.Clone(own), answered...), version)
-	}
 }

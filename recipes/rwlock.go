@@ -186,17 +186,6 @@ func (l *lockInternals) half(ctx context.Context, readers bool) ([]Contender, er
 	return slices.DeleteFunc(all, func(c Contender) bool { return (c.Mode == ModeRead) != readers }), err
 }
 
-// rule says which contenders ahead block one with the given tag. Readers do not block
-// each other; every other pair does.
-func rule(tag string) seqqueue.Blocks {
-	if isRead(tag) {
-		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }
-	}
-	return seqqueue.AllBlock
-}
-
-func isRead(tag string) bool { return tag == readTag || tag == kazooRead }
-
 // WriteHold is a hold of a [WriteLock].
 type WriteHold struct {
 	*Hold

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes/internal/seqqueue"
@@ -170,11 +171,39 @@ func (s *InterProcessSemaphoreV2) Queue(ctx context.Context) ([]Contender, error
 	return all, nil
 }
 
+// waiterAhead says of a contender ahead in the queue that it waits for permits.
+func waiterAhead(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		busy.Holder = asWaiter(busy.Holder)
+	}
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		wait.Ahead, wait.hint = asWaiter(wait.Ahead), false
+	}
+	return err
+}
+
+// asWaiter is a contender of the queue as one for permits: its lock is not the
+// semaphore.
+func asWaiter(c Contender) Contender {
+	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
+	return c
+}
+
 // Permits is n permits of the semaphore as one of the locks of an
 // [InterProcessMultiLock].
 func (s *InterProcessSemaphoreV2) Permits(n int) Lock { return s.permits(n, false) }
 
 func (s *InterProcessSemaphoreV2) permits(n int, try bool) permits { return permits{s, n, try} }
+
+// permits is the protocol of the semaphore for n permits.
+type permits struct {
+	*InterProcessSemaphoreV2
+
+	n   int
+	try bool // the acquire waits for no other
+}
 
 func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait bool) (*Lease, error) {
 	h, err := acquire(ctx, s.c, client.LockInfo{

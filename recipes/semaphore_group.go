@@ -504,3 +504,13 @@ func (p place) untold() {
 		w.lose(p.Paths)
 	}
 }
+
+// goOn makes h ready, if it is the first without a gap. The caller holds the mutex of the
+// waiters. It reports false if h still has to list the leases.
+func (h *heir) goOn() bool {
+	if !h.m.Gapless() || h.w.next != h.m || !h.w.book.Knows(&h.Waiter) {
+		return false
+	}
+	h.w.book.First(&h.Waiter)
+	return true
+}

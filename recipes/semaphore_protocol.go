@@ -9,7 +9,7 @@
 //  4. One transaction makes one lease for each permit and deletes the node in the queue. If
 //     another client has deleted that node, another acquire may be the first, and the
 //     transaction fails as a whole.
-//  5. take, in grant.go, begins the hold. Release deletes the leases.
+//  5. take, in acquire.go, begins the hold. Release deletes the leases.
 //
 // If the number of permits is fixed, the waiters of a client have a book of its leases, in
 // package book. It decides which of them a transaction grants, and which released leases
@@ -68,14 +68,6 @@ import (
 // mostAtOnce bounds the memory that a number out of a configuration can take.
 // By default a server's limit is reached with some 8000.
 const mostAtOnce = 1 << 16
-
-// permits is the protocol of the semaphore for n permits.
-type permits struct {
-	*InterProcessSemaphoreV2
-
-	n   int
-	try bool // the acquire waits for no other
-}
 
 func (p permits) part() part { return part{p, p.path, p.gate} }
 

@@ -1,40 +1,38 @@
 package recipes
 
 import (
-	"net/netip"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/recipes/internal/seqqueue"
 )
 
-// Owner is the process that made a contender's node, as far as its data tells. Data that
-// says nothing of the kind leaves it zero. kazoo's data is whatever its user calls an
-// identifier, and go-zookeeper's is empty. A request to release may replace the data,
-// see [Contender.ReleaseRequested].
-type Owner struct {
-	Host   string // its address, "" if not known
-	PID    int    // process id, 0 if not told
-	Client string // its name, "" if not told; see client.WithName
-}
+// The tags that stand before the numbers.
+const (
+	lockTag   = "lock-"    // InterProcessMutex, LeaderSelector, go-zookeeper's Lock
+	readTag   = "__READ__" // InterProcessReadWriteLock
+	writeTag  = "__WRIT__"
+	kazooLock = "__lock__" // kazoo's Lock and WriteLock
+	kazooRead = "__rlock__"
+)
 
-// named is what client.WithName writes.
-var named = regexp.MustCompile(`^(\S+) pid=(\d{1,10}) client=(.+)$`)
+// latchTag stands before the number of a LeaderLatch's node. The participant with
+// the lowest leads, beside the holder of a lock on the same path.
+const latchTag = "latch-"
 
-// parseOwner reads a node's data. An address alone is what Curator writes, and
-// Docent without a name.
-func parseOwner(data []byte) Owner {
-	text := string(data)
-	if m := named.FindStringSubmatch(text); m != nil && printable(text) {
-		pid, err := strconv.ParseInt(m[2], 10, 32)
-		if err != nil {
-			return Owner{}
-		}
-		return Owner{Host: strings.Trim(m[1], "?"), PID: int(pid), Client: m[3]}
+// leaseTag stands before the number of a semaphore's lease.
+const leaseTag = "lease-"
+
+func isRead(tag string) bool { return tag == readTag || tag == kazooRead }
+
+// rule says which contenders ahead block one with the given tag. Readers do not block
+// each other; every other pair does.
+func rule(tag string) seqqueue.Blocks {
+	if isRead(tag) {
+		return func(ahead seqqueue.Node) bool { return !isRead(ahead.Tag) }
 	}
-	if _, err := netip.ParseAddr(text); err == nil {
-		return Owner{Host: text}
-	}
-	return Owner{}
+	return seqqueue.AllBlock
 }
 
 // Family is the library that made a node, as far as the node's name tells. A
@@ -98,4 +96,30 @@ func familyOf(path string) Family {
 	default:
 		return FamilyUnknown
 	}
+}
+
+// leaseNumber is the number of a child that has the name of a lease, ours or
+// Curator's. It is negative where the counter has passed its end: unlike
+// places in a queue, leases are good without an order.
+func leaseNumber(name string) (string, bool) {
+	const uuid = 36
+	rest, ok := strings.CutPrefix(name, inside.ProtectedPrefix)
+	if !ok || len(rest) < uuid || !isUUID(rest[:uuid]) {
+		return "", false
+	}
+	number, ok := strings.CutPrefix(rest[uuid:], "-"+leaseTag)
+	return number, ok && len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
+}
+
+// isUUID reports whether s, of 36 bytes, is a UUID as Java and we write it.
+func isUUID(s string) bool {
+	for i := range len(s) {
+		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
+		case dash != (s[i] == '-'):
+			return false
+		case !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])):
+			return false
+		}
+	}
+	return true
 }
