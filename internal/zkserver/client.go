@@ -1,8 +1,8 @@
 package zkserver
 
 import (
+	"bufio"
 	"context"
-	"math/rand/v2"
 	"net"
 	"os"
 	"syscall"
@@ -10,24 +10,6 @@ import (
 
 	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
-
-// ClientLink is the network between one client and the server. Its random draws
-// depend on the server's seed, the client's name and the number of the connection,
-// and on nothing else. A ClientLink is safe for concurrent use.
-type ClientLink struct {
-	s    *Server
-	name string
-
-	// Guarded by the server's mutex.
-	dials       int
-	rng         *rand.Rand
-	held        pipe.HoldCause
-	refusing    bool
-	partitioned bool
-	paused      chan struct{} // closed on resume; nil while not paused
-	latency     pipe.Latency
-	lane        pipe.Lane // the instants at which its dials end
-}
 
 // Client returns the link of the named client. The first call with a name makes the
 // link.
@@ -136,14 +118,44 @@ func (s *Server) open(cl *ClientLink, tcp net.Conn, remote net.Addr) *pipe.End {
 	return clientEnd
 }
 
-// forget drops a link when neither side uses it any more. While one side does, a
-// later call may have to release what the link holds.
-func (s *Server) forget(k *link) {
-	if k.clientGone && k.serverGone {
-		delete(s.links, k)
-		s.timetable.Free(k.up.Lane)
-		s.timetable.Free(k.down.Lane)
+// serve reads the connection until it ends.
+func (c *conn) serve() {
+	br := bufio.NewReaderSize(c.end, 4096)
+	err := c.admit()
+	if err == nil {
+		err = c.handshake(br)
 	}
+	for err == nil {
+		err = c.next(br)
+	}
+	c.s.mu.Lock()
+	c.close()
+	c.s.mu.Unlock()
+}
+
+// admit turns a connection away that is above the limit.
+func (c *conn) admit() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.crowded(c) {
+		return errConnOver
+	}
+	return nil
+}
+
+// crowded reports whether a new connection is above the limit. The connection
+// itself counts. The mutex is held.
+func (s *Server) crowded(c *conn) bool {
+	if s.maxConns <= 0 {
+		return false
+	}
+	n := 0
+	for other := range s.conns {
+		if other.owner == c.owner {
+			n++
+		}
+	}
+	return n > s.maxConns
 }
 
 // Partition holds both directions of the client's connections and keeps its dials

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"time"
@@ -13,48 +12,12 @@ import (
 	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/pipe"
-	"github.com/docent-go/docent/internal/zkserver/sasl"
 	"github.com/docent-go/docent/internal/zkserver/stats"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // maxUnread is how many bytes a client may leave unread before its requests wait.
 const maxUnread = 8 << 20
-
-// outItem is a frame on its way out. Frames leave in order, so a frame that is not
-// ready holds back the frames behind it.
-type outItem struct {
-	frame []byte
-	event bool
-	close bool
-	ready bool
-	stays *Outgoing // set while a gate keeps the frame
-}
-
-// conn is the server's end of a connection. One goroutine reads it. The server's
-// mutex guards everything below the blank line.
-type conn struct {
-	s     *Server
-	id    int
-	owner *ClientLink
-	link  *link
-	end   *pipe.End
-	done  chan struct{} // closed when the connection is over
-	ready chan struct{} // closed when the handshake has been answered
-
-	rng       *rand.Rand
-	auth      []access.ID
-	session   int64
-	timeout   time.Duration
-	oldClient bool
-	login     *sasl.Login // nil before the first token
-	out       []*outItem
-	muted     bool // nothing more goes out
-	dead      bool
-	moved     bool       // the session belongs to another server now
-	waiting   []*request // of an ensemble: in order, the first a write of this connection
-	stats     stats.Conn
-}
 
 func newConn(s *Server, id int, cl *ClientLink, k *link, end *pipe.End) *conn {
 	c := &conn{
@@ -80,31 +43,6 @@ var (
 	errFrameLength = errors.New("zktest: frame length out of range")
 	errConnOver    = errors.New("zktest: connection is over")
 )
-
-// serve reads the connection until it ends.
-func (c *conn) serve() {
-	br := bufio.NewReaderSize(c.end, 4096)
-	err := c.admit()
-	if err == nil {
-		err = c.handshake(br)
-	}
-	for err == nil {
-		err = c.next(br)
-	}
-	c.s.mu.Lock()
-	c.close()
-	c.s.mu.Unlock()
-}
-
-// admit turns a connection away that is above the limit.
-func (c *conn) admit() error {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	if c.s.crowded(c) {
-		return errConnOver
-	}
-	return nil
-}
 
 // readFrame reads a frame of the given length. A length above the limit ends the
 // connection before anything is allocated for it.
@@ -253,16 +191,4 @@ func (c *conn) acceptReadOnly(r *request) {
 		s.prep.prepare(r)
 		s.finish(r)
 	}
-}
-
-// refuse answers with an error and nothing else.
-func (c *conn) refuse(r *request, zxid int64) {
-	if len(c.waiting) > 0 {
-		c.waiting = append(c.waiting, r) // it is answered after the writes before it
-		return
-	}
-	e := jute.NewFrame(16)
-	e.Header(r.xid, zxid, r.err)
-	c.s.record(r)
-	c.reply(r, e.Frame())
 }

@@ -68,6 +68,18 @@ func (t *dataTree) seed(path string, children ...string) *dataNode {
 	return n
 }
 
+// seedKeeper makes the system nodes of Keeper: version 3 of its protocol, and the
+// feature flag of multiRead.
+func (t *dataTree) seedKeeper() {
+	t.seed("/keeper", "api_version", "feature_flags")
+	t.seed("/keeper/api_version").data = []byte("3")
+	t.seed("/keeper/feature_flags").data = []byte{1 << 6}
+}
+
+func inKeeperFolder(path string) bool {
+	return path == "/keeper" || strings.HasPrefix(path, "/keeper/")
+}
+
 // configNode is the node with the configuration of an ensemble.
 const configNode = "/zookeeper/config"
 

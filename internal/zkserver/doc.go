@@ -28,8 +28,8 @@
 //
 // # One mutex
 //
-// One mutex guards a server, and all members of an ensemble share it. No goroutine
-// holds it while it does I/O, runs a hook or waits. A function whose comment does
+// One mutex guards a server, and all members of an ensemble share it. What it guards is
+// in state.go and member.go. No goroutine holds it while it does I/O, runs a hook or waits. A function whose comment does
 // not say otherwise, and which does not lock it, is called with the mutex held.
 //
 // # One order

@@ -1,8 +1,6 @@
 package zkserver
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -191,33 +189,4 @@ func (m *Member) join(lead *Member) {
 		}
 	}
 	lead.peers[m] = &peer{}
-}
-
-var errCannotLead = errors.New("zktest: the member cannot lead now")
-
-// ChangeLeader makes the member the leader of a new epoch, as when the old leader
-// has been restarted. Every member that can talk to the new leader drops its
-// clients, and serves again after the election time. If the member cannot lead,
-// an error says why and nothing has changed.
-func (m *Member) ChangeLeader() error {
-	w, e := m, m.e
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := 0
-	for _, m := range e.members {
-		if m.runs() && m.linked(w) && !newer(m.rank(), w.rank()) {
-			n++
-		}
-	}
-	if !w.runs() || n < e.majority() {
-		return fmt.Errorf("%w: %s is %v, %d of %d members would follow it", errCannotLead, w.Host(), w.role, n, len(e.members))
-	}
-	for _, m := range e.members {
-		if m.runs() && m.linked(w) && m.role != roleLooking {
-			m.leave()
-		}
-	}
-	e.heir = w
-	e.react()
-	return nil
 }

@@ -2,43 +2,17 @@ package zkserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver/pipe"
 	"github.com/docent-go/docent/internal/zkserver/roster"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// Ensemble is several servers over one log: a leader that orders the writes, and
-// followers that apply them, possibly late. Its members are numbered from 1;
-// package zktest checks the numbers. All methods are safe for concurrent use. A
-// method that changes something returns when the change is made. The consequences
-// may come later: see [Ensemble.AwaitLeader].
-type Ensemble struct {
-	cfg   config
-	start time.Time // ticks are counted from here
-	wg    sync.WaitGroup
-
-	// mu is the mutex of all members. It guards the rest.
-	mu        sync.Mutex
-	journal   *journal
-	timetable *pipe.Timetable
-	members   []*Member
-	cut       map[[2]int]bool // from, to
-	history   []committed
-	term      int64   // epoch of the newest leader
-	heir      *Member // the member that shall win the next election; nil for the best
-
-	timer   *time.Timer
-	timerAt time.Time // zero while no timer is set
-	beatAt  time.Time // when followers tell the leader of signs of life; zero if there are none
-	electAt time.Time // when members agree on a leader; zero if they cannot
-	changed chan struct{}
-	closed  bool
-}
 
 // MaxMembers is how many members an ensemble can have: the top byte of a session id
 // is the number of its server.
@@ -61,6 +35,18 @@ func NewEnsemble(n int, c Config) *Ensemble {
 	e.decide()
 	e.mu.Unlock()
 	return e
+}
+
+func newMember(e *Ensemble, id int) *Member {
+	m := &Member{server: newServer(e.cfg), e: e, id: id, touched: map[int64]time.Duration{}}
+	s := m.server
+	s.member, s.mu, s.journal, s.epoch = m, &e.mu, e.journal, e.start
+	s.timetable = e.timetable
+	s.rng = s.generator("", 0, streamServer)
+	s.nextSession = firstSessionID(byte(id), s.wall())
+	s.suspended = true
+	m.alone = e.start
+	return m
 }
 
 // firstEpoch is the zxid with which an ensemble starts.
@@ -140,14 +126,99 @@ func (e *Ensemble) AwaitLeader(ctx context.Context) (*Member, error) {
 	}
 }
 
-// notify wakes the callers of AwaitLeader.
-func (e *Ensemble) notify() {
-	close(e.changed)
-	e.changed = make(chan struct{})
+// Cut stops all traffic between members i and j. Clients reach both.
+func (e *Ensemble) Cut(i, j int) {
+	e.cutWays(func(from, to int) bool { return from == i && to == j || from == j && to == i })
 }
 
-// majority returns how many members make a quorum.
-func (e *Ensemble) majority() int { return len(e.members)/2 + 1 }
+// CutOneWay holds what member from sends to member to, and nothing else.
+func (e *Ensemble) CutOneWay(from, to int) {
+	e.cutWays(func(a, b int) bool { return a == from && b == to })
+}
+
+// Isolate cuts member i off from all other members.
+func (e *Ensemble) Isolate(i int) {
+	e.cutWays(func(from, to int) bool { return from == i || to == i })
+}
+
+func (e *Ensemble) cutWays(match func(from, to int) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	for _, from := range e.members {
+		for _, to := range e.members {
+			if from != to && match(from.id, to.id) && !e.cut[[2]int{from.id, to.id}] {
+				from.lose(to, now)
+				e.cut[[2]int{from.id, to.id}] = true
+			}
+		}
+	}
+	e.react()
+}
+
+// Heal mends all cuts. A member that the others have not given up yet gets what was
+// held back and goes on.
+func (e *Ensemble) Heal() {
+	e.mu.Lock()
+	clear(e.cut)
+	e.deliverHeld()
+	e.react()
+	e.mu.Unlock()
+	e.report()
+}
+
+// Stop ends the member's process: its connections are closed, dials are refused,
+// and the members that it can talk to notice at once. What it has logged is there
+// when Resume starts it again. [QuirkCloseOnStop] makes Stop end the sessions of
+// its clients first.
+func (m *Member) Stop() {
+	m.e.mu.Lock()
+	if m.role != roleDown {
+		m.proceed()
+		m.closeAttached()
+	}
+	m.e.mu.Unlock()
+	m.stop(0)
+}
+
+// Crash ends the process as Stop does, and the member loses the last n transactions
+// that it has logged, applied ones too.
+func (m *Member) Crash(n int) { m.stop(n) }
+
+func (m *Member) stop(lose int) {
+	m.e.mu.Lock()
+	if m.role != roleDown {
+		m.proceed()
+		m.leave()
+		m.role, m.stopped = roleDown, true
+	}
+	m.forgetTail(lose)
+	m.e.react()
+	m.e.mu.Unlock()
+	m.closePort()
+	m.report()
+}
+
+// Resume starts the member again after Stop or Crash. The member looks for a
+// leader.
+func (m *Member) Resume() {
+	m.e.mu.Lock()
+	if m.role == roleDown && !m.closed {
+		m.role, m.stopped, m.alone = roleLooking, false, time.Now()
+		m.networkChanged()
+		for _, f := range m.e.members {
+			// A cut may have kept a follower from noticing the end of the process.
+			// It sees now that its connection was to the old process.
+			if f.role == roleFollowing && f.lead == m && f.linked(m) {
+				f.leave()
+			}
+		}
+	}
+	m.e.react()
+	m.e.mu.Unlock()
+	m.openPort()
+	m.report()
+}
 
 // Halt makes the member's process stand still, as SIGSTOP does: clients and members
 // can connect and send, and hear nothing. Nothing that the member does by itself
@@ -200,56 +271,168 @@ func (m *Member) proceed() {
 	m.e.deliverHeld()
 }
 
-// catchUp applies the history up to its nth transaction. No client is connected
-// meanwhile.
-func (m *Member) catchUp(n int) {
-	if m.stale || m.applied > n {
-		m.rebuild(n)
-		return
-	}
-	for ; m.applied < n; m.applied++ {
-		m.replay(m.e.history[m.applied])
-	}
+// Lag makes the member, while it follows, apply every commit d after it hears of
+// it. Zero makes it follow at once.
+func (m *Member) Lag(d time.Duration) {
+	m.e.mu.Lock()
+	m.lag = d
+	m.e.mu.Unlock()
 }
 
-// rebuild makes the member's state from the first n transactions, and drops the
-// state it had.
-func (m *Member) rebuild(n int) {
-	m.stale = false
-	m.tree = newDataTree(m.watches, &m.cfg)
-	m.prep = m.newPrep()
-	clear(m.sessions)
-	for m.applied = 0; m.applied < n; m.applied++ {
-		m.replay(m.e.history[m.applied])
-	}
+// HoldCommits makes the member apply no commit until ReleaseCommits.
+func (m *Member) HoldCommits() {
+	m.e.mu.Lock()
+	m.holding = true
+	m.e.mu.Unlock()
 }
 
-// forgetTail loses the last n transactions of a member whose process has ended.
-// Transactions that it has not applied are the last ones.
-func (m *Member) forgetTail(n int) {
-	kept := min(n, len(m.log))
-	m.log = m.log[:len(m.log)-kept]
-	if n -= kept; n > 0 {
-		m.rebuild(min(max(m.applied-n, 0), len(m.e.history)))
-	}
+// ReleaseCommits undoes HoldCommits.
+func (m *Member) ReleaseCommits() {
+	m.e.mu.Lock()
+	m.holding = false
+	m.e.react()
+	m.e.mu.Unlock()
+	m.report()
 }
 
-// cutHistory makes the history end where that of a new leader ends. Transactions
-// that the new leader does not know are lost. That happens only if crashes have
-// taken them from a majority.
-func (m *Member) cutHistory() {
-	e := m.e
-	known := m.applied
-	for _, entry := range m.log {
-		if entry.r.committed {
-			known++
+// ReleaseLog undoes [Server.HoldLog].
+func (m *Member) ReleaseLog() {
+	m.e.mu.Lock()
+	m.logHeld = false
+	m.e.react()
+	m.e.mu.Unlock()
+	m.report()
+}
+
+var errCannotLead = errors.New("zktest: the member cannot lead now")
+
+// ChangeLeader makes the member the leader of a new epoch, as when the old leader
+// has been restarted. Every member that can talk to the new leader drops its
+// clients, and serves again after the election time. If the member cannot lead,
+// an error says why and nothing has changed.
+func (m *Member) ChangeLeader() error {
+	w, e := m, m.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := 0
+	for _, m := range e.members {
+		if m.runs() && m.linked(w) && !newer(m.rank(), w.rank()) {
+			n++
 		}
 	}
-	if known >= len(e.history) {
-		return
+	if !w.runs() || n < e.majority() {
+		return fmt.Errorf("%w: %s is %v, %d of %d members would follow it", errCannotLead, w.Host(), w.role, n, len(e.members))
 	}
-	e.history = e.history[:known:known]
-	for _, o := range e.members {
-		o.stale = o.stale || o.applied > known
+	for _, m := range e.members {
+		if m.runs() && m.linked(w) && m.role != roleLooking {
+			m.leave()
+		}
 	}
+	e.heir = w
+	e.react()
+	return nil
+}
+
+// DropLog loses the writes that the leader has logged and not committed, on all
+// members that follow it, and closes the connections that sent them. It returns how
+// many requests were lost; on a member that does not lead, that is none.
+func (m *Member) DropLog() int {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	lost := m.proposals
+	m.proposals = nil
+	m.prep.forget()
+	doomed := map[*request]bool{}
+	for _, p := range lost {
+		doomed[p.r] = true
+		switch ses := m.sessions[p.r.session]; {
+		case p.r.op == zoodefs.OpConnect:
+			delete(m.sessions, p.r.session)
+		case p.r.op == zoodefs.OpCloseSession && ses != nil:
+			ses.closing = false
+		}
+		if p.r.c != nil {
+			p.r.c.close()
+		}
+	}
+	for _, f := range m.followers() {
+		f.discard(doomed)
+	}
+	m.armNextExpiry()
+	return len(lost)
+}
+
+// discard removes requests from a follower's log and from the messages that a cut
+// holds.
+func (m *Member) discard(doomed map[*request]bool) {
+	var log []entry
+	for _, e := range m.log {
+		if !doomed[e.r] {
+			log = append(log, e)
+		}
+	}
+	var inbox []*request
+	for _, r := range m.inbox {
+		if !doomed[r] {
+			inbox = append(inbox, r)
+		}
+	}
+	m.log, m.inbox = log, inbox
+}
+
+// SetCounter presets a counter on all members; see [Server.SetCounter]. Here it is
+// a write, which takes a zxid and its place in the log.
+func (m *Member) SetCounter(path string, n int32) zoodefs.Code {
+	return m.preset(path, func(st *storedStat) { st.cversion = n })
+}
+
+// SetVersion presets a version on all members; see [Member.SetCounter].
+func (m *Member) SetVersion(path string, n int32) zoodefs.Code {
+	return m.preset(path, func(st *storedStat) { st.version = n })
+}
+
+func (m *Member) preset(path string, set func(*storedStat)) zoodefs.Code {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	a := m.authority()
+	if a == nil {
+		return zoodefs.CodeConnectionLoss
+	}
+	rec := a.prep.record(path)
+	if rec == nil {
+		return zoodefs.CodeNoNode
+	}
+	r := &request{s: a, op: opPreset, path: path, internal: true, at: time.Now()}
+	r.txn = a.prep.begin(r)
+	r.txn.path, r.txn.preset = path, set
+	rec = rec.duplicate(r.txn.zxid)
+	set(rec.stat)
+	a.prep.add(rec)
+	a.member.propose(r)
+	m.e.react()
+	return zoodefs.CodeOK
+}
+
+// SetZxid makes the next transaction of the ensemble take the number after zxid;
+// see [Server.SetZxid]. The code is [zoodefs.CodeConnectionLoss] when the member does not
+// reach a leader.
+func (m *Member) SetZxid(zxid int64) (last int64, code zoodefs.Code) {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	a := m.authority()
+	if a == nil {
+		return 0, zoodefs.CodeConnectionLoss
+	}
+	last = a.prep.zxid
+	if zxid < last {
+		return last, zoodefs.CodeBadArguments
+	}
+	a.prep.zxid = zxid
+	return last, zoodefs.CodeOK
+}
+
+// Close stops the member for good; [Ensemble.Close] does so too.
+func (m *Member) Close() error {
+	m.Stop()
+	return m.server.Close()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -140,19 +139,6 @@ func (s *Server) versionLine() string {
 	return product + " version: " + s.cfg.versionText() + "\n"
 }
 
-func (s *Server) mode() string {
-	switch {
-	case s.readsOnly():
-		return "read-only"
-	case s.member == nil:
-		return "standalone"
-	case s.member.role == roleLeading:
-		return "leader"
-	default:
-		return "follower"
-	}
-}
-
 func (s *Server) srvr() string {
 	st := &s.stats
 	return fmt.Sprintf("Latency min/avg/max: %d/%s/%d\nReceived: %d\nSent: %d\nConnections: %d\n"+
@@ -160,16 +146,6 @@ func (s *Server) srvr() string {
 		st.Latency.Min.Milliseconds(), st.Latency.Mean(), st.Latency.Max.Milliseconds(),
 		st.Received, st.Sent, len(s.conns),
 		len(s.pending), s.tree.lastZxid, s.mode(), len(s.tree.nodes))
-}
-
-// sortedConns returns the connections in the order in which they were made.
-func (s *Server) sortedConns() []*conn {
-	out := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		out = append(out, c)
-	}
-	slices.SortFunc(out, func(a, b *conn) int { return a.id - b.id })
-	return out
 }
 
 // cons describes the connections: in full for cons, briefly for stat.

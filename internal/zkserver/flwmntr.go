@@ -268,3 +268,26 @@ func (s *Server) envi() string {
 	}
 	return b.String()
 }
+
+// sortedConns returns the connections in the order in which they were made.
+func (s *Server) sortedConns() []*conn {
+	out := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *conn) int { return a.id - b.id })
+	return out
+}
+
+func (s *Server) mode() string {
+	switch {
+	case s.readsOnly():
+		return "read-only"
+	case s.member == nil:
+		return "standalone"
+	case s.member.role == roleLeading:
+		return "leader"
+	default:
+		return "follower"
+	}
+}

@@ -147,6 +147,26 @@ func (c *conn) connect(r *request, req jute.ConnectRequest) {
 	c.attach(r, valid && s.touch(r.session, c.timeout))
 }
 
+// revalidate asks the leader whether a client may come back with its session, which
+// then belongs to this member. If the session has a connection to another member,
+// that connection stays open, as on the real server. A request on it that needs the
+// leader finds that the session has moved.
+func (m *Member) revalidate(c *conn, r *request) {
+	m.ask(func(lead *Member) {
+		valid := lead.touch(r.session, c.timeout)
+		if valid {
+			lead.sessions[r.session].owner = m.server
+		}
+		if c.dead {
+			return
+		}
+		if valid {
+			m.learnSession(r.session, c.timeout, r.client)
+		}
+		c.attach(r, valid)
+	})
+}
+
 // connectReadOnly answers a handshake on a server without a quorum. Such a server has
 // local sessions only. It closes the connection of a client that does not ask for a
 // read-only server, has seen a later zxid, or comes back with a session of the quorum.

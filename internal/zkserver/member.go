@@ -2,8 +2,40 @@ package zkserver
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkserver/pipe"
 )
+
+// Ensemble is several servers over one log: a leader that orders the writes, and
+// followers that apply them, possibly late. Its members are numbered from 1;
+// package zktest checks the numbers. All methods are safe for concurrent use. A
+// method that changes something returns when the change is made. The consequences
+// may come later: see [Ensemble.AwaitLeader].
+type Ensemble struct {
+	cfg   config
+	start time.Time // ticks are counted from here
+	wg    sync.WaitGroup
+
+	// mu is the mutex of all members. It guards the rest.
+	mu        sync.Mutex
+	journal   *journal
+	timetable *pipe.Timetable
+	members   []*Member
+	cut       map[[2]int]bool // from, to
+	history   []committed
+	term      int64   // epoch of the newest leader
+	heir      *Member // the member that shall win the next election; nil for the best
+
+	timer   *time.Timer
+	timerAt time.Time // zero while no timer is set
+	beatAt  time.Time // when followers tell the leader of signs of life; zero if there are none
+	electAt time.Time // when members agree on a leader; zero if they cannot
+	changed chan struct{}
+	closed  bool
+}
 
 // Role is what a member of an ensemble is at a time.
 type Role int
@@ -76,16 +108,27 @@ type peer struct {
 	heard  time.Time // when the leader last heard of it, if silent
 }
 
-func newMember(e *Ensemble, id int) *Member {
-	m := &Member{server: newServer(e.cfg), e: e, id: id, touched: map[int64]time.Duration{}}
-	s := m.server
-	s.member, s.mu, s.journal, s.epoch = m, &e.mu, e.journal, e.start
-	s.timetable = e.timetable
-	s.rng = s.generator("", 0, streamServer)
-	s.nextSession = firstSessionID(byte(id), s.wall())
-	s.suspended = true
-	m.alone = e.start
-	return m
+// committed is a transaction that a quorum has, with what a member that was away
+// needs to apply it too.
+type committed struct {
+	txn     *txn
+	timeout time.Duration // of the session it opens
+	client  string
+}
+
+// proposal is a write in the leader's log, or a request without a transaction that
+// waits for the writes before it.
+type proposal struct {
+	r   *request
+	due time.Time
+}
+
+// entry is a proposal in a member's own log. The member applies it when it knows of
+// the commit and its lag has passed.
+type entry struct {
+	r     *request
+	known bool
+	due   time.Time
 }
 
 // Server returns the member as a server.
@@ -119,94 +162,77 @@ func (m *Member) Leading() bool { return m.Role() == roleLeading }
 // away reports whether the server belongs to an ensemble and has no leader.
 func (s *Server) away() bool { return s.member != nil && s.member.lead == nil }
 
-// Stop ends the member's process: its connections are closed, dials are refused,
-// and the members that it can talk to notice at once. What it has logged is there
-// when Resume starts it again. [QuirkCloseOnStop] makes Stop end the sessions of
-// its clients first.
-func (m *Member) Stop() {
-	m.e.mu.Lock()
-	if m.role != roleDown {
-		m.proceed()
-		m.closeAttached()
-	}
-	m.e.mu.Unlock()
-	m.stop(0)
+// aloneBefore is how long a member looks for a leader before it serves reads, if that is
+// more than a tick.
+const aloneBefore = 2 * time.Second
+
+// readsOnly reports whether the server serves reads to clients that ask for no more. In an
+// ensemble that is a member without a leader. The mutex is held.
+func (s *Server) readsOnly() bool {
+	m := s.member
+	return s.readOnly || m != nil && s.cfg.ReadOnlyMode && m.role == roleLooking &&
+		time.Since(m.alone) >= max(s.cfg.Tick, aloneBefore)
 }
 
-// Crash ends the process as Stop does, and the member loses the last n transactions
-// that it has logged, applied ones too.
-func (m *Member) Crash(n int) { m.stop(n) }
+// majority returns how many members make a quorum.
+func (e *Ensemble) majority() int { return len(e.members)/2 + 1 }
 
-func (m *Member) stop(lose int) {
-	m.e.mu.Lock()
-	if m.role != roleDown {
-		m.proceed()
-		m.leave()
-		m.role, m.stopped = roleDown, true
-	}
-	m.forgetTail(lose)
-	m.e.react()
-	m.e.mu.Unlock()
-	m.closePort()
-	m.report()
+// notify wakes the callers of AwaitLeader.
+func (e *Ensemble) notify() {
+	close(e.changed)
+	e.changed = make(chan struct{})
 }
 
-// Resume starts the member again after Stop or Crash. The member looks for a
-// leader.
-func (m *Member) Resume() {
-	m.e.mu.Lock()
-	if m.role == roleDown && !m.closed {
-		m.role, m.stopped, m.alone = roleLooking, false, time.Now()
-		m.networkChanged()
-		for _, f := range m.e.members {
-			// A cut may have kept a follower from noticing the end of the process.
-			// It sees now that its connection was to the old process.
-			if f.role == roleFollowing && f.lead == m && f.linked(m) {
-				f.leave()
-			}
+// reaches reports whether what m sends gets to o.
+func (m *Member) reaches(o *Member) bool {
+	return m.runs() && o.runs() && !m.e.cut[[2]int{m.id, o.id}]
+}
+
+// runs reports whether the member's process is there and not halted.
+func (m *Member) runs() bool { return m.role != roleDown && !m.halted }
+
+// linked reports whether two members can talk to each other.
+func (m *Member) linked(o *Member) bool { return m.reaches(o) && o.reaches(m) }
+
+// leads reports whether m still leads f, which follows it or is m itself.
+func (m *Member) leads(f *Member) bool { return m.role == roleLeading && m.term == f.term }
+
+// reachesLeader reports whether the member and its leader can talk to each other.
+func (m *Member) reachesLeader() bool { return m.lead != nil && m.linked(m.lead) }
+
+// hearsLeader reports whether the messages of the leader get to the member.
+func (m *Member) hearsLeader() bool { return m.lead != nil && m.lead.reaches(m) }
+
+// followers returns the members that follow this leader, in order, cut off or not.
+func (m *Member) followers() []*Member {
+	var out []*Member
+	for _, f := range m.e.members {
+		if f.role == roleFollowing && f.lead == m && f.term == m.term {
+			out = append(out, f)
 		}
 	}
-	m.e.react()
-	m.e.mu.Unlock()
-	m.openPort()
-	m.report()
+	return out
 }
 
-// Lag makes the member, while it follows, apply every commit d after it hears of
-// it. Zero makes it follow at once.
-func (m *Member) Lag(d time.Duration) {
-	m.e.mu.Lock()
-	m.lag = d
-	m.e.mu.Unlock()
+// inSync reports whether a majority of the members with these numbers follow the leader m,
+// or are m. A cut that m has not noticed does not count.
+func (m *Member) inSync(ids []int64) bool {
+	n := 0
+	for _, f := range append(m.followers(), m) {
+		if slices.Contains(ids, int64(f.id)) {
+			n++
+		}
+	}
+	return n > len(ids)/2
 }
 
-// HoldCommits makes the member apply no commit until ReleaseCommits.
-func (m *Member) HoldCommits() {
-	m.e.mu.Lock()
-	m.holding = true
-	m.e.mu.Unlock()
-}
-
-// ReleaseCommits undoes HoldCommits.
-func (m *Member) ReleaseCommits() {
-	m.e.mu.Lock()
-	m.holding = false
-	m.e.react()
-	m.e.mu.Unlock()
-	m.report()
-}
-
-// ReleaseLog undoes [Server.HoldLog].
-func (m *Member) ReleaseLog() {
-	m.e.mu.Lock()
-	m.logHeld = false
-	m.e.react()
-	m.e.mu.Unlock()
-	m.report()
-}
-
-// Close stops the member for good; [Ensemble.Close] does so too.
-func (m *Member) Close() error {
-	m.Stop()
-	return m.server.Close()
+// hasQuorum reports whether enough members log what this leader proposes.
+func (m *Member) hasQuorum() bool {
+	n := 1
+	for _, f := range m.followers() {
+		if m.linked(f) {
+			n++
+		}
+	}
+	return n >= m.e.majority()
 }

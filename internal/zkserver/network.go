@@ -92,6 +92,19 @@ func (s *Server) Stop() {
 	s.report()
 }
 
+// closeAttached ends the sessions that are connected here, as the Stop of a
+// server with QuirkCloseOnStop does. The mutex is held.
+func (s *Server) closeAttached() {
+	if !s.cfg.has(QuirkCloseOnStop) || s.stopped || s.away() {
+		return
+	}
+	for _, id := range sortedKeys(s.sessions) {
+		if ses := s.sessions[id]; ses.conn != nil && !ses.closing {
+			s.submit(&request{s: s, session: id, op: zoodefs.OpCloseSession, client: ses.client})
+		}
+	}
+}
+
 // Resume undoes Stop. Every session gets its full timeout again.
 func (s *Server) Resume() {
 	s.mu.Lock()
@@ -154,18 +167,6 @@ func (s *Server) SetReadOnly(on bool) {
 	}
 }
 
-// aloneBefore is how long a member looks for a leader before it serves reads, if that is
-// more than a tick.
-const aloneBefore = 2 * time.Second
-
-// readsOnly reports whether the server serves reads to clients that ask for no more. In an
-// ensemble that is a member without a leader. The mutex is held.
-func (s *Server) readsOnly() bool {
-	m := s.member
-	return s.readOnly || m != nil && s.cfg.ReadOnlyMode && m.role == roleLooking &&
-		time.Since(m.alone) >= max(s.cfg.Tick, aloneBefore)
-}
-
 // dropLocal ends all local sessions and their connections. The mutex is held.
 func (s *Server) dropLocal() {
 	for _, id := range sortedKeys(s.sessions) {
@@ -191,21 +192,6 @@ func (s *Server) SetMaxConns(n int) {
 	s.mu.Lock()
 	s.maxConns = n
 	s.mu.Unlock()
-}
-
-// crowded reports whether a new connection is above the limit. The connection
-// itself counts. The mutex is held.
-func (s *Server) crowded(c *conn) bool {
-	if s.maxConns <= 0 {
-		return false
-	}
-	n := 0
-	for other := range s.conns {
-		if other.owner == c.owner {
-			n++
-		}
-	}
-	return n > s.maxConns
 }
 
 // DropLog loses the writes that are in the log and have not been applied, and the

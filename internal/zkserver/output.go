@@ -38,6 +38,18 @@ func (c *conn) reply(r *request, frame []byte) {
 	c.flush()
 }
 
+// refuse answers with an error and nothing else.
+func (c *conn) refuse(r *request, zxid int64) {
+	if len(c.waiting) > 0 {
+		c.waiting = append(c.waiting, r) // it is answered after the writes before it
+		return
+	}
+	e := jute.NewFrame(16)
+	e.Header(r.xid, zxid, r.err)
+	c.s.record(r)
+	c.reply(r, e.Frame())
+}
+
 // prepareItem runs the hooks of a reply, and then lets the reply out.
 func (c *conn) prepareItem(item *outItem, r *request) {
 	v, seen := r.verdict, r.public()
@@ -166,6 +178,16 @@ func (c *conn) close() {
 	// Later reads fail at once. The client hears of the end after everything that
 	// was written before.
 	_ = c.end.Close() // it was open until now
+}
+
+// forget drops a link when neither side uses it any more. While one side does, a
+// later call may have to release what the link holds.
+func (s *Server) forget(k *link) {
+	if k.clientGone && k.serverGone {
+		delete(s.links, k)
+		s.timetable.Free(k.up.Lane)
+		s.timetable.Free(k.down.Lane)
+	}
 }
 
 // Outgoing is a reply or a watch event that is to leave a connection.

@@ -6,47 +6,6 @@ import "time"
 // messages back, as TCP does that sends a packet again and again. If neither member
 // has given the other up, Heal delivers what was held.
 
-// reaches reports whether what m sends gets to o.
-func (m *Member) reaches(o *Member) bool {
-	return m.runs() && o.runs() && !m.e.cut[[2]int{m.id, o.id}]
-}
-
-// runs reports whether the member's process is there and not halted.
-func (m *Member) runs() bool { return m.role != roleDown && !m.halted }
-
-// linked reports whether two members can talk to each other.
-func (m *Member) linked(o *Member) bool { return m.reaches(o) && o.reaches(m) }
-
-// Cut stops all traffic between members i and j. Clients reach both.
-func (e *Ensemble) Cut(i, j int) {
-	e.cutWays(func(from, to int) bool { return from == i && to == j || from == j && to == i })
-}
-
-// CutOneWay holds what member from sends to member to, and nothing else.
-func (e *Ensemble) CutOneWay(from, to int) {
-	e.cutWays(func(a, b int) bool { return a == from && b == to })
-}
-
-// Isolate cuts member i off from all other members.
-func (e *Ensemble) Isolate(i int) {
-	e.cutWays(func(from, to int) bool { return from == i || to == i })
-}
-
-func (e *Ensemble) cutWays(match func(from, to int) bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	for _, from := range e.members {
-		for _, to := range e.members {
-			if from != to && match(from.id, to.id) && !e.cut[[2]int{from.id, to.id}] {
-				from.lose(to, now)
-				e.cut[[2]int{from.id, to.id}] = true
-			}
-		}
-	}
-	e.react()
-}
-
 // lose notes, before a cut of the way from m to o, when the two members have last
 // heard of each other. If a follower cannot hear the pings of its leader, the
 // leader does not hear of the follower either.
@@ -63,17 +22,6 @@ func (m *Member) lose(o *Member, now time.Time) {
 			p.silent, p.heard = true, last
 		}
 	}
-}
-
-// Heal mends all cuts. A member that the others have not given up yet gets what was
-// held back and goes on.
-func (e *Ensemble) Heal() {
-	e.mu.Lock()
-	clear(e.cut)
-	e.deliverHeld()
-	e.react()
-	e.mu.Unlock()
-	e.report()
 }
 
 // deliverHeld gives members what was held back, where no cut holds it any more. All

@@ -7,29 +7,6 @@ import (
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
-// committed is a transaction that a quorum has, with what a member that was away
-// needs to apply it too.
-type committed struct {
-	txn     *txn
-	timeout time.Duration // of the session it opens
-	client  string
-}
-
-// proposal is a write in the leader's log, or a request without a transaction that
-// waits for the writes before it.
-type proposal struct {
-	r   *request
-	due time.Time
-}
-
-// entry is a proposal in a member's own log. The member applies it when it knows of
-// the commit and its lag has passed.
-type entry struct {
-	r     *request
-	known bool
-	due   time.Time
-}
-
 // forwarded reports whether a request goes to the leader.
 func (r *request) forwarded() bool {
 	return r.err == zoodefs.CodeOK && (isWrite(r.op) || r.op == zoodefs.OpConnect || r.op == zoodefs.OpCloseSession)
@@ -81,9 +58,6 @@ func (m *Member) send(f func(lead *Member)) {
 	}
 }
 
-// leads reports whether m still leads f, which follows it or is m itself.
-func (m *Member) leads(f *Member) bool { return m.role == roleLeading && m.term == f.term }
-
 // ask is send for a message that the leader answers at once: it waits until both
 // directions are open.
 func (m *Member) ask(f func(lead *Member)) {
@@ -93,12 +67,6 @@ func (m *Member) ask(f func(lead *Member)) {
 	}
 	m.send(f)
 }
-
-// reachesLeader reports whether the member and its leader can talk to each other.
-func (m *Member) reachesLeader() bool { return m.lead != nil && m.linked(m.lead) }
-
-// hearsLeader reports whether the messages of the leader get to the member.
-func (m *Member) hearsLeader() bool { return m.lead != nil && m.lead.reaches(m) }
 
 // propose prepares a request and sends it to the followers.
 func (m *Member) propose(r *request) {
@@ -120,29 +88,6 @@ func (m *Member) propose(r *request) {
 	m.commit()
 }
 
-// followers returns the members that follow this leader, in order, cut off or not.
-func (m *Member) followers() []*Member {
-	var out []*Member
-	for _, f := range m.e.members {
-		if f.role == roleFollowing && f.lead == m && f.term == m.term {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// inSync reports whether a majority of the members with these numbers follow the leader m,
-// or are m. A cut that m has not noticed does not count.
-func (m *Member) inSync(ids []int64) bool {
-	n := 0
-	for _, f := range append(m.followers(), m) {
-		if slices.Contains(ids, int64(f.id)) {
-			n++
-		}
-	}
-	return n > len(ids)/2
-}
-
 // receive takes a proposal from the leader. If a cut holds it back, it goes to the
 // inbox.
 func (m *Member) receive(r *request) {
@@ -152,17 +97,6 @@ func (m *Member) receive(r *request) {
 	}
 	m.heard = time.Now()
 	m.log = append(m.log, entry{r: r})
-}
-
-// hasQuorum reports whether enough members log what this leader proposes.
-func (m *Member) hasQuorum() bool {
-	n := 1
-	for _, f := range m.followers() {
-		if m.linked(f) {
-			n++
-		}
-	}
-	return n >= m.e.majority()
 }
 
 // commit commits the proposals that are due in the leader's log.
@@ -285,5 +219,59 @@ func (m *Member) answerOwn(r *request) {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		m.read(next)
+	}
+}
+
+// catchUp applies the history up to its nth transaction. No client is connected
+// meanwhile.
+func (m *Member) catchUp(n int) {
+	if m.stale || m.applied > n {
+		m.rebuild(n)
+		return
+	}
+	for ; m.applied < n; m.applied++ {
+		m.replay(m.e.history[m.applied])
+	}
+}
+
+// rebuild makes the member's state from the first n transactions, and drops the
+// state it had.
+func (m *Member) rebuild(n int) {
+	m.stale = false
+	m.tree = newDataTree(m.watches, &m.cfg)
+	m.prep = m.newPrep()
+	clear(m.sessions)
+	for m.applied = 0; m.applied < n; m.applied++ {
+		m.replay(m.e.history[m.applied])
+	}
+}
+
+// forgetTail loses the last n transactions of a member whose process has ended.
+// Transactions that it has not applied are the last ones.
+func (m *Member) forgetTail(n int) {
+	kept := min(n, len(m.log))
+	m.log = m.log[:len(m.log)-kept]
+	if n -= kept; n > 0 {
+		m.rebuild(min(max(m.applied-n, 0), len(m.e.history)))
+	}
+}
+
+// cutHistory makes the history end where that of a new leader ends. Transactions
+// that the new leader does not know are lost. That happens only if crashes have
+// taken them from a majority.
+func (m *Member) cutHistory() {
+	e := m.e
+	known := m.applied
+	for _, entry := range m.log {
+		if entry.r.committed {
+			known++
+		}
+	}
+	if known >= len(e.history) {
+		return
+	}
+	e.history = e.history[:known:known]
+	for _, o := range e.members {
+		o.stale = o.stale || o.applied > known
 	}
 }

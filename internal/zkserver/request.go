@@ -5,51 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/docent-go/docent/internal/zkserver/access"
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// request is one request on its way through the server. When it has been submitted,
-// the server's mutex guards it.
-type request struct {
-	s        *Server
-	c        *conn // nil for the server's own requests
-	client   string
-	session  int64
-	xid      int32
-	op       zoodefs.Op
-	logOp    zoodefs.Op // its type in the log, if that differs
-	body     []byte
-	ids      []access.ID
-	internal bool // not bound to a session
-
-	// Of a request in an ensemble: the leader that prepared it, and the timeout of
-	// the session that it opens. sent means to the leader, and committed that a
-	// quorum has it.
-	leader    *Server
-	timeout   time.Duration
-	sent      bool
-	committed bool
-
-	verdict Verdict
-	path    string // for the log and for rules
-	paths   []string
-	flags   int32
-	watch   bool
-	step    int // of a login
-	// unknownPart is set for a transaction with a request of an unknown type.
-	unknownPart bool
-	at          time.Time
-
-	txn *txn
-	err zoodefs.Code
-	// keepBody marks an error whose answer has a body: what the server had written
-	// before it met the error.
-	keepBody bool
-	due      time.Time // when it may leave the log
-	result   txnResult
-}
 
 // Request describes a request that a server has received. The fields are those of
 // the type of the same name in package zktest.

@@ -9,18 +9,6 @@ import (
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
-// session is the session of a client. The server's mutex guards it.
-type session struct {
-	id      int64
-	timeout time.Duration // negotiated when it was created
-	expires int64         // tick at which it is over
-	closing bool
-	local   bool    // of a server without a quorum, which alone knows it
-	conn    *conn   // nil while no connection is attached
-	owner   *Server // of an ensemble: the server that it was last attached to; nil if unknown
-	client  string
-}
-
 // passwordSecret is the constant that ZooKeeper mixes into the password of a
 // session. So the password is a function of the session's id.
 const passwordSecret = 0xB3415C00
@@ -76,10 +64,49 @@ func (s *Server) touch(id int64, timeout time.Duration) bool {
 	return true
 }
 
+// noteTouch notes a sign of life until the follower answers the leader's next ping.
+// A follower reports true for every session, because only the leader knows whether
+// it still lives.
+func (m *Member) noteTouch(id int64, timeout time.Duration) bool {
+	if m.role != roleFollowing {
+		return false
+	}
+	m.touched[id] = timeout
+	m.e.arm()
+	return true
+}
+
 // track starts to track the session that r opens.
 func (s *Server) track(r *request) {
 	s.sessions[r.session] = &session{id: r.session, timeout: r.timeout, client: r.client, owner: r.s}
 	s.touch(r.session, r.timeout)
+}
+
+// authority returns the server that tracks sessions, or nil.
+func (s *Server) authority() *Server {
+	switch {
+	case s.member == nil:
+		return s
+	case s.member.reachesLeader():
+		return s.member.lead.server
+	default:
+		return nil
+	}
+}
+
+// expiryOf returns the tick at which a session is over, as far as the server knows.
+func (s *Server) expiryOf(ses *session) int64 {
+	if a := s.authority(); a != nil && a.sessions[ses.id] != nil {
+		return a.sessions[ses.id].expires
+	}
+	return ses.expires
+}
+
+// learnSession makes a session known to the member, if it is not known yet.
+func (m *Member) learnSession(id int64, timeout time.Duration, client string) {
+	if m.sessions[id] == nil {
+		m.sessions[id] = &session{id: id, timeout: timeout, client: client}
+	}
 }
 
 // armExpiry makes sure that the timer fires at the given tick or earlier.

@@ -176,31 +176,3 @@ func bridgeDown(end *pipe.End, c net.Conn) {
 	_ = c.Close() // ends bridgeUp
 	_ = end.Close()
 }
-
-// link is a connection between a client and the server.
-type link struct {
-	up, down *pipe.Half // client to server, server to client
-	owner    *ClientLink
-	tcp      net.Conn // set when the client's end is bridged to a socket
-
-	clientGone, serverGone bool // guarded by the server's mutex
-}
-
-func (k *link) hold(c pipe.HoldCause) {
-	k.up.Hold(c)
-	k.down.Hold(c)
-}
-
-func (k *link) release(c pipe.HoldCause) {
-	k.up.Release(c)
-	k.down.Release(c)
-}
-
-// abort ends the connection at once for both sides.
-func (k *link) abort() {
-	k.up.Abort()
-	k.down.Abort()
-	if k.tcp != nil {
-		_ = k.tcp.Close() // its reader hears of it
-	}
-}
