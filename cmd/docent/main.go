@@ -16,18 +16,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
-)
-
-// The exit codes of all commands. `docent run` has more, see run.go.
-const (
-	exitFailure = 1
-	exitUsage   = 2
 )
 
 func main() {
@@ -36,11 +29,6 @@ func main() {
 	stop()
 	os.Exit(code)
 }
-
-// signalled is the cause of a context, or of a wait, that a signal has ended.
-type signalled struct{ syscall.Signal }
-
-func (s signalled) Error() string { return "signal: " + s.String() }
 
 // notified returns a context that ends with the first signal to end, which is its cause.
 func notified(ctx context.Context) (context.Context, func()) {
@@ -60,32 +48,6 @@ func notified(ctx context.Context) (context.Context, func()) {
 		signal.Stop(signals)
 		cancel(nil)
 	}
-}
-
-// streams are what a command reads and writes.
-type streams struct {
-	in       *os.File
-	out, err io.Writer
-}
-
-// exitError is an error with an exit code of its own. A nil Err is not reported.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-// usageError is a mistake in the command line.
-func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
 // execute runs the command that args name, and returns the exit code.
@@ -138,17 +100,4 @@ A flag comes before a variable, and a variable before the file.`,
 		newRun(to, io), newElect(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
 		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newWatch(to), newCheck(to), newServe())
 	return root
-}
-
-// exactly returns a check for n arguments, which names say.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) < len(names):
-			return usageError("missing argument %s", names[len(args)])
-		case len(args) > len(names):
-			return usageError("unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
 }

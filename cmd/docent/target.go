@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/client/kerberos"
 )
 
 // Defaults of --grace and --margin, which `docent check` looks at as well.
@@ -221,6 +222,47 @@ var flagNames = strings.NewReplacer(
 	"WithNamespace", "--namespace",
 	"WithTLS", "--tls",
 )
+
+// login is how the command logs in.
+type login struct {
+	user, password           string
+	principal, keytab, cache string
+}
+
+func (l *login) add(flags *pflag.FlagSet) {
+	flags.StringVar(&l.user, "sasl-user", "", "log in as this `user` by DIGEST-MD5, with --sasl-password")
+	flags.StringVar(&l.password, "sasl-password", "", "`password` of --sasl-user; a file or the environment keeps it out of the process list")
+	flags.StringVar(&l.principal, "kerberos-principal", "", "log in as this `principal` by Kerberos, with --kerberos-keytab")
+	flags.StringVar(&l.keytab, "kerberos-keytab", "", "`file` with the key of --kerberos-principal")
+	flags.StringVar(&l.cache, "kerberos-cache", "", "log in by Kerberos with the tickets of kinit in this `file`")
+}
+
+// mechanism is nil without a login.
+func (l *login) mechanism() (client.SASL, error) {
+	digest, keytab, cache := l.user != "" || l.password != "", l.principal != "" || l.keytab != "", l.cache != ""
+	switch {
+	case digest && keytab, digest && cache, keytab && cache:
+		return nil, usageError("--sasl-user, --kerberos-principal and --kerberos-cache are logins of their own: give one")
+	case digest && (l.user == "" || l.password == ""):
+		return nil, usageError("--sasl-user and --sasl-password belong together")
+	case keytab && (l.principal == "" || l.keytab == ""):
+		return nil, usageError("--kerberos-principal and --kerberos-keytab belong together")
+	case digest:
+		return client.DigestMD5(l.user, l.password), nil
+	case keytab:
+		return named(kerberos.Keytab(l.principal, l.keytab))
+	case cache:
+		return named(kerberos.CredentialCache(l.cache))
+	}
+	return nil, nil //nolint:nilnil // no login
+}
+
+func named(m *kerberos.Mechanism, err error) (client.SASL, error) {
+	if err != nil {
+		return nil, usageError("%w", err)
+	}
+	return m, nil
+}
 
 // connected calls f with a client, which is closed afterwards.
 func (t *target) connected(cmd *cobra.Command, f func(context.Context, *client.Client) error) error {
