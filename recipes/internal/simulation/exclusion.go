@@ -71,21 +71,6 @@ func deadlines(f *facts) (errs []error) {
 	return errs
 }
 
-// grants returns the holds that did not re-enter another one, by lock and in
-// the order in which they were granted.
-func (f *facts) grants() map[string][]*Hold {
-	lines := map[string][]*Hold{}
-	for _, g := range f.Holds {
-		if !g.Nested {
-			lines[g.Lock] = append(lines[g.Lock], g)
-		}
-	}
-	for _, line := range lines {
-		slices.SortStableFunc(line, func(a, b *Hold) int { return compare(a.Granted, b.Granted) })
-	}
-	return lines
-}
-
 func compare(a, b time.Duration) int {
 	switch {
 	case a < b:
@@ -95,4 +80,10 @@ func compare(a, b time.Duration) int {
 	default:
 		return 0
 	}
+}
+
+// handedOver reports whether the context of a hold had ended when next was granted. A
+// client hands over at one instant, in an order that only the witness sees.
+func handedOver(g, next *Hold) bool {
+	return endedBy(g.ContextEnded, next.Granted) || g.Client == next.Client && g.ContextEnded == next.Granted
 }

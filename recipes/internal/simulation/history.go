@@ -158,10 +158,52 @@ type Meeting struct {
 	At      time.Duration
 }
 
+// Role is what a node says of its owner.
+type Role int
+
+// The roles.
+const (
+	RolePlace  Role = iota // it waits or, when its turn has come, holds
+	RoleQueue              // it waits for permits, and goes when they are made
+	RolePermit             // it holds one permit
+)
+
+// Node is a contender's node, as the server's log tells.
+type Node struct {
+	Path, Lock string
+	Role       Role
+	Recipe     string // that makes such nodes, of a place
+	Session    int64  // 0 for one of an operator's
+	Czxid      int64
+	Made, Gone time.Duration // Never: it still stands
+	Given      bool          // it was deleted by its own session
+	Inherited  bool          // it was deleted by a later session of its client
+
+	// Of a permit: how many there are, and whether it came from places in the
+	// queue. Also the places that stood then and were older than the last of these,
+	// and whether the same transaction ended another permit, or several places. A permit
+	// without a place may stand for a moment without being granted.
+	Of     int
+	Placed bool
+	Ahead  []string
+	Handed bool
+
+	Together bool
+}
+
 // Residue is something that was left behind.
 type Residue struct {
 	Kind ResidueKind
 	What string
+}
+
+// Sight is what an observer of an election has seen.
+type Sight struct {
+	Observer, Client, Lock string
+	Term                   int64 // 0: no participant stands in line
+	InDoubt                bool
+	At                     time.Duration
+	Ended                  bool // and then the observer saw no more
 }
 
 // ResidueKind is a kind of thing that can be left behind.
@@ -211,4 +253,18 @@ func (g *Hold) String() string {
 // String is for people.
 func (a *Attempt) String() string {
 	return fmt.Sprintf("%s %s by %s from %v to %v: %v", a.Call, a.Lock, a.Actor, a.Begun, a.Ended, a.Err)
+}
+
+// readings are the ones that go on, and the longest that are over.
+type readings struct {
+	now  []*Reading
+	most []Reading // those above the bound
+}
+
+// Reading is what one client reads of one lock while nothing happens: the lock has no change,
+// and the client makes no call and no connection.
+type Reading struct {
+	Client, Lock string
+	Reads        int
+	Begun, Ended time.Duration
 }

@@ -5,39 +5,6 @@ import (
 	"time"
 )
 
-// Role is what a node says of its owner.
-type Role int
-
-// The roles.
-const (
-	RolePlace  Role = iota // it waits or, when its turn has come, holds
-	RoleQueue              // it waits for permits, and goes when they are made
-	RolePermit             // it holds one permit
-)
-
-// Node is a contender's node, as the server's log tells.
-type Node struct {
-	Path, Lock string
-	Role       Role
-	Recipe     string // that makes such nodes, of a place
-	Session    int64  // 0 for one of an operator's
-	Czxid      int64
-	Made, Gone time.Duration // Never: it still stands
-	Given      bool          // it was deleted by its own session
-	Inherited  bool          // it was deleted by a later session of its client
-
-	// Of a permit: how many there are, and whether it came from places in the
-	// queue. Also the places that stood then and were older than the last of these,
-	// and whether the same transaction ended another permit, or several places. A permit
-	// without a place may stand for a moment without being granted.
-	Of     int
-	Placed bool
-	Ahead  []string
-	Handed bool
-
-	Together bool
-}
-
 // NodeMade records a contender's node.
 func (h *History) NodeMade(n Node) {
 	h.mu.Lock()

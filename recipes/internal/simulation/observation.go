@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// Sight is what an observer of an election has seen.
-type Sight struct {
-	Observer, Client, Lock string
-	Term                   int64 // 0: no participant stands in line
-	InDoubt                bool
-	At                     time.Duration
-	Ended                  bool // and then the observer saw no more
-}
-
 // Saw records what an observer has seen.
 func (h *History) Saw(s Sight) {
 	h.mu.Lock()

@@ -54,39 +54,6 @@ var (
 	ErrChain = errors.New("wrong knowledge: a client's chain of its own contenders breaks an invariant")
 )
 
-// beliefChecks know what a holder may believe: that it holds the lock until its
-// context ends.
-func beliefChecks() []func(*facts) []error {
-	return []func(*facts) []error{overlaps, beliefs, lateLosses, deadlines, tokenOrder}
-}
-
-// checks know the promises that hold whatever holders believe.
-func checks() []func(*facts) []error {
-	return []func(*facts) []error{
-		turns, tokenOrigin, guards, reentries, permits, downgrades, whole, kept,
-		stuck, outlived, closings, refusals, lossesInPeace,
-		contextErrors, lossErrors, causes, closedErrors, deletionErrors, fewErrors, busyErrors, foreignErrors, answers, releases, unexplained,
-		sightOrder, unseen, residues, restless,
-	}
-}
-
-// Check returns every broken promise, with what broke it.
-func Check(h *History) []error { return h.broken(append(beliefChecks(), checks()...)) }
-
-// CheckFenced is Check without the promises about what holders believe: what a
-// lock promises to a resource that looks at tokens.
-func CheckFenced(h *History) []error { return h.broken(checks()) }
-
-func (h *History) broken(checks []func(*facts) []error) (broken []error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f := newFacts(h)
-	for _, check := range checks {
-		broken = append(broken, check(f)...)
-	}
-	return broken
-}
-
 // facts is a history with what several checks ask of it.
 type facts struct {
 	*History
@@ -149,4 +116,49 @@ func endedBy(moment, t time.Duration) bool { return moment != Never && moment < 
 
 func broken(promise error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", promise, fmt.Sprintf(format, args...))
+}
+
+// nodesOf returns the nodes that a hold stands on: its own, and the nodes of the
+// other permits that it wanted. One transaction may make the permits of several holds,
+// those of each behind its own node.
+func (f *facts) nodesOf(g *Hold) []*Node {
+	all, known := f.stands[g]
+	if !known {
+		all = f.find(g)
+		f.stands[g] = all
+	}
+	return all
+}
+
+// find finds the nodes that nodesOf returns.
+func (f *facts) find(g *Hold) []*Node {
+	n := f.nodes[g.Path]
+	switch {
+	case n == nil:
+		return nil
+	case n.Role != RolePermit:
+		return []*Node{n}
+	}
+	var all []*Node
+	for _, o := range f.Nodes[slices.Index(f.Nodes, n):] {
+		if o.Role == RolePermit && o.Lock == n.Lock && o.Czxid == n.Czxid && len(all) < g.units() {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// grants returns the holds that did not re-enter another one, by lock and in
+// the order in which they were granted.
+func (f *facts) grants() map[string][]*Hold {
+	lines := map[string][]*Hold{}
+	for _, g := range f.Holds {
+		if !g.Nested {
+			lines[g.Lock] = append(lines[g.Lock], g)
+		}
+	}
+	for _, line := range lines {
+		slices.SortStableFunc(line, func(a, b *Hold) int { return compare(a.Granted, b.Granted) })
+	}
+	return lines
 }

@@ -12,20 +12,6 @@ import (
 // The most that was seen is 90 (permits, seed 5039).
 const mostReads = 192
 
-// Reading is what one client reads of one lock while nothing happens: the lock has no change,
-// and the client makes no call and no connection.
-type Reading struct {
-	Client, Lock string
-	Reads        int
-	Begun, Ended time.Duration
-}
-
-// readings are the ones that go on, and the longest that are over.
-type readings struct {
-	now  []*Reading
-	most []Reading // those above the bound
-}
-
 // Read records that a client has read a node of a lock.
 func (h *History) Read(client, lock string, at time.Duration) {
 	h.mu.Lock()

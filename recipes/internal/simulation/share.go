@@ -1,9 +1,6 @@
 package simulation
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // units and of are the share of a hold, of what there is: a hold that is alone
 // has one of one.
@@ -34,36 +31,6 @@ func crowd(newcomer *Hold, inside []*Hold) []*Hold {
 		return nil
 	}
 	return others
-}
-
-// nodesOf returns the nodes that a hold stands on: its own, and the nodes of the
-// other permits that it wanted. One transaction may make the permits of several holds,
-// those of each behind its own node.
-func (f *facts) nodesOf(g *Hold) []*Node {
-	all, known := f.stands[g]
-	if !known {
-		all = f.find(g)
-		f.stands[g] = all
-	}
-	return all
-}
-
-// find finds the nodes that nodesOf returns.
-func (f *facts) find(g *Hold) []*Node {
-	n := f.nodes[g.Path]
-	switch {
-	case n == nil:
-		return nil
-	case n.Role != RolePermit:
-		return []*Node{n}
-	}
-	var all []*Node
-	for _, o := range f.Nodes[slices.Index(f.Nodes, n):] {
-		if o.Role == RolePermit && o.Lock == n.Lock && o.Czxid == n.Czxid && len(all) < g.units() {
-			all = append(all, o)
-		}
-	}
-	return all
 }
 
 // whole: a caller that asked for several permits, or several locks, has all of

@@ -92,12 +92,6 @@ func (f *facts) through(path string, g *Hold) bool {
 	return !slices.ContainsFunc(f.Holds, func(o *Hold) bool { return o.Path == path && !handedOver(o, g) })
 }
 
-// handedOver reports whether the context of a hold had ended when next was granted. A
-// client hands over at one instant, in an order that only the witness sees.
-func handedOver(g, next *Hold) bool {
-	return endedBy(g.ContextEnded, next.Granted) || g.Client == next.Client && g.ContextEnded == next.Granted
-}
-
 // tokenOrigin: a token is the id of the transaction that made the node, or, of a
 // reader in a writer's place, the writer's.
 func tokenOrigin(f *facts) (errs []error) {
