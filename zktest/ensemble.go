@@ -24,6 +24,16 @@ type Ensemble struct {
 	links map[string]*EnsembleLink
 }
 
+// EnsembleLink is the network between one client and an [Ensemble]: a [ClientLink]
+// to each member. Its dial methods pick the member by the host part of the address.
+// Its other methods disturb the way to all members; [EnsembleLink.To] returns the
+// link to one. It is safe for concurrent use.
+type EnsembleLink struct {
+	ensemble *Ensemble
+	name     string
+	servers  []string
+}
+
 // StartEnsemble starts n servers, of which the last one leads. The caller must Close
 // the ensemble. The error reports options that contradict each other, a size below
 // one, or an address that cannot be listened on. After an error nothing runs.

@@ -10,16 +10,6 @@ import (
 	"time"
 )
 
-// EnsembleLink is the network between one client and an [Ensemble]: a [ClientLink]
-// to each member. Its dial methods pick the member by the host part of the address.
-// Its other methods disturb the way to all members; [EnsembleLink.To] returns the
-// link to one. It is safe for concurrent use.
-type EnsembleLink struct {
-	ensemble *Ensemble
-	name     string
-	servers  []string
-}
-
 // Name returns the client's name.
 func (l *EnsembleLink) Name() string { return l.name }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -175,4 +177,10 @@ func (p program) play(ctx context.Context, mutant int, limit time.Duration) ([]b
 	default:
 		return out, killed
 	}
+}
+
+// sum is the checksum of a file.
+func sum(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:8])
 }

@@ -13,8 +13,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,9 +21,6 @@ import (
 	"strings"
 	"time"
 )
-
-// least is the share of mutants that have to be killed, in percent.
-const least = 90
 
 // open is the reason of a survivor that nobody has looked at.
 const open = "reason?"
@@ -115,10 +110,4 @@ func (b *built) some(ctx context.Context, only string) error {
 		fmt.Printf("%d %s: %v\n", some[i].line, some[i].name, end)
 	}
 	return nil
-}
-
-// sum is the checksum of a file.
-func sum(text []byte) string {
-	s := sha256.Sum256(text)
-	return hex.EncodeToString(s[:8])
 }

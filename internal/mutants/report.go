@@ -93,3 +93,6 @@ func (r report) write(t target) error {
 	}
 	return os.WriteFile(t.path(), []byte(b.String()), 0o600)
 }
+
+// least is the share of mutants that have to be killed, in percent.
+const least = 90

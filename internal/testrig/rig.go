@@ -131,3 +131,17 @@ func (r *Rig) SessionID(c *client.Client) int64 {
 	r.Helper()
 	return r.Session(c).ID()
 }
+
+// Check ends the test if there is an error.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check ends the test if there is an error.
+func (r *Rig) Check(err error) {
+	r.Helper()
+	Check(r.T, err)
+}

@@ -10,20 +10,6 @@ import (
 	"testing/synctest"
 )
 
-// Check ends the test if there is an error.
-func Check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Check ends the test if there is an error.
-func (r *Rig) Check(err error) {
-	r.Helper()
-	Check(r.T, err)
-}
-
 // WantErr wants that err matches all targets.
 func WantErr(t testing.TB, err error, targets ...error) {
 	t.Helper()

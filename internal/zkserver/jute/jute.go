@@ -122,23 +122,6 @@ func (d *Decoder) Paths() []string {
 	return out
 }
 
-// ACLs returns a vector of ACL entries. It is nil for a null vector only.
-func (d *Decoder) ACLs() []ACL {
-	n := d.Int()
-	if d.Err != nil || n == -1 {
-		return nil
-	}
-	out := make([]ACL, 0, max(0, min(int(n), len(d.B)/12+1)))
-	for ; n > 0 && d.Err == nil; n-- {
-		var a ACL
-		a.Perms = d.Int()
-		a.Scheme, a.HasScheme = d.Text()
-		a.ID, a.HasID = d.Text()
-		out = append(out, a)
-	}
-	return out
-}
-
 // Encoder writes jute's binary encoding.
 type Encoder struct{ B []byte }
 
@@ -204,40 +187,11 @@ func (e *Encoder) Paths(v []string) {
 	}
 }
 
-// ACLs writes a vector of ACL entries.
-func (e *Encoder) ACLs(v []ACL) {
-	e.Int(int32(len(v)))
-	for _, a := range v {
-		e.Int(a.Perms)
-		e.Text(a.Scheme)
-		if !a.HasID {
-			e.Int(-1)
-			continue
-		}
-		e.Text(a.ID)
-	}
-}
-
 // Header starts a reply.
 func (e *Encoder) Header(xid int32, zxid int64, code zoodefs.Code) {
 	e.Int(xid)
 	e.Long(zxid)
 	e.Int(int32(code))
-}
-
-// Stat writes the metadata of a node.
-func (e *Encoder) Stat(s Stat) {
-	e.Long(s.Czxid)
-	e.Long(s.Mzxid)
-	e.Long(s.Ctime)
-	e.Long(s.Mtime)
-	e.Int(s.Version)
-	e.Int(s.Cversion)
-	e.Int(s.Aversion)
-	e.Long(s.EphemeralOwner)
-	e.Int(s.DataLength)
-	e.Int(s.NumChildren)
-	e.Long(s.Pzxid)
 }
 
 // MultiHeader starts a part of the answer to a multi, or ends it.

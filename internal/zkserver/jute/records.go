@@ -15,6 +15,37 @@ func OpenACL() []ACL {
 	return []ACL{{Perms: zoodefs.PermAll, Scheme: "world", ID: "anyone", HasScheme: true, HasID: true}}
 }
 
+// ACLs returns a vector of ACL entries. It is nil for a null vector only.
+func (d *Decoder) ACLs() []ACL {
+	n := d.Int()
+	if d.Err != nil || n == -1 {
+		return nil
+	}
+	out := make([]ACL, 0, max(0, min(int(n), len(d.B)/12+1)))
+	for ; n > 0 && d.Err == nil; n-- {
+		var a ACL
+		a.Perms = d.Int()
+		a.Scheme, a.HasScheme = d.Text()
+		a.ID, a.HasID = d.Text()
+		out = append(out, a)
+	}
+	return out
+}
+
+// ACLs writes a vector of ACL entries.
+func (e *Encoder) ACLs(v []ACL) {
+	e.Int(int32(len(v)))
+	for _, a := range v {
+		e.Int(a.Perms)
+		e.Text(a.Scheme)
+		if !a.HasID {
+			e.Int(-1)
+			continue
+		}
+		e.Text(a.ID)
+	}
+}
+
 // CreateRequest is the body of create, create2, createContainer and, with a
 // ttl, createTTL.
 type CreateRequest struct {
@@ -206,4 +237,19 @@ type Stat struct {
 	DataLength     int32
 	NumChildren    int32
 	Pzxid          int64
+}
+
+// Stat writes the metadata of a node.
+func (e *Encoder) Stat(s Stat) {
+	e.Long(s.Czxid)
+	e.Long(s.Mzxid)
+	e.Long(s.Ctime)
+	e.Long(s.Mtime)
+	e.Int(s.Version)
+	e.Int(s.Cversion)
+	e.Int(s.Aversion)
+	e.Long(s.EphemeralOwner)
+	e.Int(s.DataLength)
+	e.Int(s.NumChildren)
+	e.Long(s.Pzxid)
 }
