@@ -9,11 +9,50 @@ import (
 	"strings"
 )
 
-// cuts is what a node's packet filter drops.
-type cuts struct {
-	fromClients bool
-	toClients   bool
+// Kill ends the server with SIGKILL and returns when it is gone. What it had
+// acknowledged stays on its disk.
+func (n *Node) Kill(ctx context.Context) error { return n.server.Kill(ctx) }
+
+// Stop ends the server with SIGTERM, with SIGKILL if it takes longer than ten
+// seconds, and returns when it is gone. To stop a stopped node does nothing.
+func (n *Node) Stop(ctx context.Context) error { return n.server.Stop(ctx, nil) }
+
+// Start starts a killed or stopped server with its old data at its old address,
+// and returns when it answers. In an ensemble that does not mean that it serves:
+// see [Ensemble.AwaitServing]. Partitions and cuts still in force hold from its
+// first packet.
+func (n *Node) Start(ctx context.Context) error {
+	if !n.clientsCut() {
+		return n.server.Start(ctx)
+	}
+	if err := n.server.StartHeld(ctx, n.applyCuts); err != nil {
+		return err
+	}
+	_, err := n.AwaitRole(ctx)
+	return err
 }
+
+// Restart is [Node.Stop] followed by [Node.Start].
+func (n *Node) Restart(ctx context.Context) error {
+	if err := n.Stop(ctx); err != nil {
+		return err
+	}
+	return n.Start(ctx)
+}
+
+// Pause freezes the server's processes. Its connections stay open and are silent,
+// new ones are accepted by the kernel and get no answer.
+func (n *Node) Pause(ctx context.Context) error { return n.server.Pause(ctx) }
+
+// Unpause lets a paused server go on. A node that is not paused is left alone.
+func (n *Node) Unpause(ctx context.Context) error { return n.server.Unpause(ctx) }
+
+// Partition takes the node out of the network of its peers, both ways, until [Node.Heal].
+// Clients still reach it.
+func (n *Node) Partition(ctx context.Context) error { return n.server.Partition(ctx) }
+
+// Heal ends the node's partition.
+func (n *Node) Heal(ctx context.Context) error { return n.server.Heal(ctx) }
 
 // CutClients drops every packet between the node and its clients, both ways, until
 // [Node.RestoreClients]. Its peers still reach it.

@@ -11,58 +11,6 @@ import (
 
 const bufferSize = 64 << 10
 
-// conn is one client's connection and its other half to the server.
-type conn struct {
-	p      *Proxy
-	id     int
-	client *net.TCPConn
-	plain  half // client, or what TLS makes of it; set before anything is forwarded
-
-	toServer, toClient gate
-	gone               chan struct{} // closed when nothing more is for the client
-	goneOnce           sync.Once
-
-	// guarded by p.mu
-	server  half // nil until dialed
-	session int64
-	stats   Stats
-	pending pending
-}
-
-// serve passes one connection on and returns when both halves are closed.
-func (p *Proxy) serve(ctx context.Context, client *net.TCPConn) {
-	c := p.admit(client)
-	if c == nil {
-		_ = client.Close()
-		return
-	}
-	defer p.discard(c)
-	reader, err := c.open(ctx)
-	if err != nil {
-		p.note("#%d %v", c.id, err)
-		_ = client.SetLinger(0) // reset: the server could not be reached
-		return
-	}
-	if isWord(reader) {
-		c.passWords(reader)
-		return
-	}
-	var requests sync.WaitGroup
-	requests.Go(func() {
-		err := c.forwardRequests(reader)
-		c.note("requests end: %v", err)
-		if c.passGates(&p.toServer, &c.toServer) {
-			c.leave(clientLeft)
-		}
-	})
-	err = c.forwardReplies(bufio.NewReaderSize(c.server, bufferSize))
-	c.note("replies end: %v", err)
-	c.passGates(&p.toClient, &c.toClient)
-	c.closeGone()
-	_ = client.Close()
-	requests.Wait()
-}
-
 // admit makes the connection known; nil when the proxy is closed.
 func (p *Proxy) admit(client *net.TCPConn) *conn {
 	p.mu.Lock()
@@ -194,6 +142,14 @@ func (c *conn) kill() {
 	if server != nil {
 		shut(server)
 	}
+}
+
+// CutAll cuts every connection that there is now, hung ones too.
+func (p *Proxy) CutAll() {
+	for _, c := range p.connections() {
+		c.leave(cutCounted)
+	}
+	p.closeHung()
 }
 
 // passGates waits at the gates of a direction; false when the client is gone.

@@ -2,10 +2,47 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"net"
+	"sync"
 
 	"github.com/docent-go/docent/internal/zoodefs"
 )
+
+// serve passes one connection on and returns when both halves are closed.
+func (p *Proxy) serve(ctx context.Context, client *net.TCPConn) {
+	c := p.admit(client)
+	if c == nil {
+		_ = client.Close()
+		return
+	}
+	defer p.discard(c)
+	reader, err := c.open(ctx)
+	if err != nil {
+		p.note("#%d %v", c.id, err)
+		_ = client.SetLinger(0) // reset: the server could not be reached
+		return
+	}
+	if isWord(reader) {
+		c.passWords(reader)
+		return
+	}
+	var requests sync.WaitGroup
+	requests.Go(func() {
+		err := c.forwardRequests(reader)
+		c.note("requests end: %v", err)
+		if c.passGates(&p.toServer, &c.toServer) {
+			c.leave(clientLeft)
+		}
+	})
+	err = c.forwardReplies(bufio.NewReaderSize(c.server, bufferSize))
+	c.note("replies end: %v", err)
+	c.passGates(&p.toClient, &c.toClient)
+	c.closeGone()
+	_ = client.Close()
+	requests.Wait()
+}
 
 var errCut = errors.New("cut")
 

@@ -3,13 +3,10 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -57,6 +54,30 @@ type Proxy struct {
 	closed   bool
 }
 
+// conn is one client's connection and its other half to the server.
+type conn struct {
+	p      *Proxy
+	id     int
+	client *net.TCPConn
+	plain  half // client, or what TLS makes of it; set before anything is forwarded
+
+	toServer, toClient gate
+	gone               chan struct{} // closed when nothing more is for the client
+	goneOnce           sync.Once
+
+	// guarded by p.mu
+	server  half // nil until dialed
+	session int64
+	stats   Stats
+	pending pending
+}
+
+// half is one side of a connection: that of the client or that of the server.
+type half interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // Option changes a proxy.
 type Option func(*Proxy)
 
@@ -64,85 +85,12 @@ type Option func(*Proxy)
 // failed test prints it.
 func WithSeed(seed uint64) Option { return func(p *Proxy) { p.seed = seed } }
 
-// New starts a proxy for the server at target. It listens on a port of 127.0.0.1,
-// see [Proxy.Addr], until Close. ctx bounds the start only.
-func New(ctx context.Context, target string, opts ...Option) (*Proxy, error) {
-	addr, err := reserve()
-	if err != nil {
-		return nil, fmt.Errorf("proxy: reserve a port: %w", err)
-	}
-	listener, err := addr.listen()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("proxy: listen: %w", err), addr.release())
-	}
-	p := &Proxy{
-		target: target, seed: rand.Uint64(), addr: addr,
-		done: make(chan struct{}), listeners: make(chan net.Listener), dialer: net.Dialer{Timeout: dialLimit},
-		listener: listener, live: map[*conn]bool{}, hung: map[net.Conn]bool{}, trace: newTrace(),
-	}
-	for _, o := range opts {
-		o(p)
-	}
-	p.draw = rand.New(rand.NewPCG(p.seed, p.seed))
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.cancel = cancel
-	p.group.Go(func() { p.acceptAll(life) })
-	p.listeners <- listener
-	return p, nil
-}
-
-// Start is New for a test. It ends the test on an error, and closes the proxy when
-// the test ends. If the test failed, it prints the seed and what passed last.
-func Start(t testing.TB, target string, opts ...Option) *Proxy {
-	t.Helper()
-	p, err := New(t.Context(), target, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Errorf("close proxy of %s: %v", target, err)
-		}
-		if t.Failed() {
-			t.Logf("proxy %s of %s, seed %d:\n%s", p.Addr(), target, p.Seed(), p.Trace())
-		}
-	})
-	return p
-}
-
 // Addr is where clients connect to; it never changes.
 func (p *Proxy) Addr() string { return p.addr.String() }
 
 // Seed is what the rules' probabilities are drawn from. Draws are made in the order
 // in which matching requests arrive.
 func (p *Proxy) Seed() uint64 { return p.seed }
-
-// Close cuts all connections and returns when no goroutine of the proxy is left. It
-// returns the first error that kept the proxy from listening again. Rules may be
-// read afterwards. Further calls do nothing.
-func (p *Proxy) Close() error {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil
-	}
-	p.closed = true
-	close(p.done)
-	listener := p.listener
-	p.listener = nil
-	p.mu.Unlock()
-
-	p.cancel()
-	if listener != nil {
-		_ = listener.Close()
-	}
-	for _, c := range p.connections() {
-		c.kill()
-	}
-	p.closeHung()
-	p.group.Wait()
-	return errors.Join(p.failed, p.addr.release())
-}
 
 // On puts a rule in force and returns it. The rules are asked in the order they were
 // made; the first that fires has the request. The proxy calls then when the rule
@@ -203,14 +151,6 @@ func (p *Proxy) Resume() {
 	}
 }
 
-// CutAll cuts every connection that there is now, hung ones too.
-func (p *Proxy) CutAll() {
-	for _, c := range p.connections() {
-		c.leave(cutCounted)
-	}
-	p.closeHung()
-}
-
 func (p *Proxy) connections() []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,4 +167,18 @@ func (p *Proxy) closeHung() {
 	for c := range p.hung {
 		_ = c.Close()
 	}
+}
+
+// Trace returns the last events, one a line: seconds since the start, connection,
+// direction, type, xid, path or error.
+func (p *Proxy) Trace() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trace.text()
+}
+
+func (p *Proxy) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trace.add(format, args...)
 }

@@ -7,12 +7,6 @@ import (
 	"net"
 )
 
-// half is one side of a connection: that of the client or that of the server.
-type half interface {
-	net.Conn
-	CloseWrite() error
-}
-
 // WithTLS makes the proxy speak TLS on both sides: what clients send is decrypted,
 // and encrypted again for the server. clients has the certificate that the proxy
 // shows to clients, server the one that it shows to the server. The proxy checks

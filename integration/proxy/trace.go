@@ -41,17 +41,3 @@ func (t *trace) text() string {
 	}
 	return b.String()
 }
-
-// Trace returns the last events, one a line: seconds since the start, connection,
-// direction, type, xid, path or error.
-func (p *Proxy) Trace() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.trace.text()
-}
-
-func (p *Proxy) note(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.trace.add(format, args...)
-}

@@ -14,9 +14,13 @@ import (
 
 const (
 	clientPort = 2181
+	securePort = 2281
 
 	configDir = "/zkcontainer/"
 	holdFile  = configDir + "hold"
+
+	keyFile   = "/etc/zookeeper/tls/server.pem"
+	trustFile = "/etc/zookeeper/tls/ca.pem"
 )
 
 //go:embed start.sh

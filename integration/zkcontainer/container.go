@@ -3,6 +3,7 @@ package zkcontainer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -31,6 +32,13 @@ type Container struct {
 
 	control sync.Mutex // held over a whole change of the container
 	apart   bool       // not connected to its peers; guarded by control
+}
+
+// Ensemble is a set of servers that belong together. Its methods are safe for
+// concurrent use.
+type Ensemble struct {
+	run     *run
+	members []*Container
 }
 
 // errNotMade is the error of the methods of a container that the engine has not made.
@@ -84,6 +92,14 @@ func (c *Container) LastLogs(ctx context.Context, lines int) (string, error) {
 	return text.String(), c.wrap("logs", err)
 }
 
+// wrap says of which server and of what the error is. It leaves nil alone.
+func (c *Container) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("zkcontainer: %s of server %d: %w", what, c.id, err)
+}
+
 // Terminate ends the server and removes its container and volumes. For a server of [Run]
 // it also closes its links and removes whatever else was made for it. It may be repeated,
 // and called on nil. After an error something may be left, and another call tries again.
@@ -120,4 +136,30 @@ func text(r io.Reader) string {
 	}
 	all, _ := io.ReadAll(r)
 	return strings.TrimSpace(string(all))
+}
+
+// ended says so if the server's process has ended, with the end of its log.
+func (c *Container) ended(ctx context.Context) error {
+	state, err := c.State(ctx)
+	if err != nil {
+		return c.wrap("state", err)
+	}
+	if state.Running || state.Restarting {
+		return nil
+	}
+	lines, _ := c.LastLogs(ctx, 20)
+	return hopeless{c.wrap("start", fmt.Errorf("it ended with %d; the end of its log:\n%s", state.ExitCode, lines))}
+}
+
+func (e *Ensemble) each(f func(*Container) error) error { return each(e.members, f) }
+
+// each runs f for all members at the same time and returns all errors.
+func each(members []*Container, f func(*Container) error) error {
+	errs := make([]error, len(members))
+	var group sync.WaitGroup
+	for i, c := range members {
+		group.Go(func() { errs[i] = f(c) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }

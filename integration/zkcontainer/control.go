@@ -9,14 +9,6 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// wrap says of which server and of what the error is. It leaves nil alone.
-func (c *Container) wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("zkcontainer: %s of server %d: %w", what, c.id, err)
-}
-
 // change runs f while no other change of the server is made.
 func (c *Container) change(what string, f func() error) error {
 	c.control.Lock()

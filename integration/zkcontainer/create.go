@@ -25,10 +25,6 @@ const (
 	firstPort    = 20000
 	ports        = 12000
 	portAttempts = 5
-
-	// requestLimit is how long what is asked of the engine may take when the caller's
-	// context does not bound it.
-	requestLimit = time.Minute
 )
 
 // create makes and starts the member's container. A port can be taken before the engine
@@ -170,9 +166,6 @@ func (c *Container) hooks(final testcontainers.ContainerRequestHook) testcontain
 	}
 	return h
 }
-
-// alias is the name of a member in the networks that it is in.
-func alias(id int) string { return "zk" + strconv.Itoa(id) }
 
 // choosePorts takes a port for each one inside.
 func (c *Container) choosePorts(ctx context.Context) error {

@@ -13,11 +13,52 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// Ensemble is a set of servers that belong together. Its methods are safe for
-// concurrent use.
-type Ensemble struct {
-	run     *run
-	members []*Container
+// Run starts one standalone server from the image and returns when it serves. Own
+// options and those of testcontainers may be mixed; see the package's documentation for
+// what it does not take.
+//
+// ctx bounds the start only. On an error the container is returned too, as far as it was
+// made, so call [testcontainers.TerminateContainer] or [testcontainers.CleanupContainer]
+// with it before looking at the error.
+func Run(ctx context.Context, img string, opts ...testcontainers.ContainerCustomizer) (*Container, error) {
+	e, err := RunEnsemble(ctx, img, 1, opts...)
+	if e == nil {
+		return nil, err
+	}
+	return e.members[0], err
+}
+
+// maxMembers is what the addresses of the peers' network suffice for.
+const maxMembers = 9
+
+// RunEnsemble starts n servers from the image, 1 to 9, and returns when one of them leads
+// and every other follows, and each has answered a request. The servers start side by
+// side. One server is standalone. Each option applies to every member.
+//
+// ctx bounds the start only. On an error the ensemble is returned too, as far as it was
+// made, so call [Ensemble.Terminate] before looking at the error; it may be called on nil.
+func RunEnsemble(ctx context.Context, img string, n int, opts ...testcontainers.ContainerCustomizer) (*Ensemble, error) {
+	if n < 1 || n > maxMembers {
+		return nil, fmt.Errorf("zkcontainer: an ensemble has 1 to %d members, not %d", maxMembers, n)
+	}
+	set, err := newSettings(opts)
+	if err != nil {
+		return nil, fmt.Errorf("zkcontainer: %w", err)
+	}
+	r, err := newRun(ctx, img, set, opts)
+	if err != nil {
+		return nil, fmt.Errorf("zkcontainer: %w", err)
+	}
+	e := &Ensemble{run: r}
+	for id := 1; id <= n; id++ {
+		e.members = append(e.members, &Container{id: id, run: r, ensemble: e})
+	}
+	bounded, cancel := context.WithTimeout(ctx, set.startLimit)
+	defer cancel()
+	if err := e.start(bounded); err != nil {
+		return e, fmt.Errorf("zkcontainer: start %s: %w", img, err)
+	}
+	return e, nil
 }
 
 // start makes all members side by side and waits for them together: none serves before
@@ -201,19 +242,6 @@ func (e *Ensemble) Terminate(ctx context.Context, opts ...testcontainers.Termina
 	}
 	err := e.each(func(c *Container) error { return c.terminate(ctx, opts) })
 	return errors.Join(err, e.run.sweep(ctx))
-}
-
-func (e *Ensemble) each(f func(*Container) error) error { return each(e.members, f) }
-
-// each runs f for all members at the same time and returns all errors.
-func each(members []*Container, f func(*Container) error) error {
-	errs := make([]error, len(members))
-	var group sync.WaitGroup
-	for i, c := range members {
-		group.Go(func() { errs[i] = f(c) })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }
 
 // answer is what a member says it is.

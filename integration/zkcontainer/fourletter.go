@@ -70,11 +70,6 @@ func speak(ctx context.Context, addr, word string) (string, error) {
 	return string(answer), err
 }
 
-// endWith makes reads and writes of conn fail when ctx ends, until the result is called.
-func endWith(ctx context.Context, conn net.Conn) func() bool {
-	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-}
-
 // Role asks the server what it is, by the four-letter word srvr. A server without quorum is
 // [NotServing], which is no error; a server that does not answer is.
 func (c *Container) Role(ctx context.Context) (Role, error) {

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // watch removes what tests have made when a signal ends the process before they can. The
@@ -33,6 +34,8 @@ func guarded(ctx context.Context) (context.Context, *guard) {
 	signals.add(ctx, g)
 	return ctx, g
 }
+
+const cleanupLimit = time.Minute
 
 func (g *guard) made(e *Ensemble) {
 	g.e = e

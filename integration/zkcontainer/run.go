@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
@@ -16,53 +18,9 @@ import (
 // for each [Run] and [RunEnsemble].
 const Label = "docent.zkcontainer"
 
-// maxMembers is what the addresses of the peers' network suffice for.
-const maxMembers = 9
-
-// Run starts one standalone server from the image and returns when it serves. Own
-// options and those of testcontainers may be mixed; see the package's documentation for
-// what it does not take.
-//
-// ctx bounds the start only. On an error the container is returned too, as far as it was
-// made, so call [testcontainers.TerminateContainer] or [testcontainers.CleanupContainer]
-// with it before looking at the error.
-func Run(ctx context.Context, img string, opts ...testcontainers.ContainerCustomizer) (*Container, error) {
-	e, err := RunEnsemble(ctx, img, 1, opts...)
-	if e == nil {
-		return nil, err
-	}
-	return e.members[0], err
-}
-
-// RunEnsemble starts n servers from the image, 1 to 9, and returns when one of them leads
-// and every other follows, and each has answered a request. The servers start side by
-// side. One server is standalone. Each option applies to every member.
-//
-// ctx bounds the start only. On an error the ensemble is returned too, as far as it was
-// made, so call [Ensemble.Terminate] before looking at the error; it may be called on nil.
-func RunEnsemble(ctx context.Context, img string, n int, opts ...testcontainers.ContainerCustomizer) (*Ensemble, error) {
-	if n < 1 || n > maxMembers {
-		return nil, fmt.Errorf("zkcontainer: an ensemble has 1 to %d members, not %d", maxMembers, n)
-	}
-	set, err := newSettings(opts)
-	if err != nil {
-		return nil, fmt.Errorf("zkcontainer: %w", err)
-	}
-	r, err := newRun(ctx, img, set, opts)
-	if err != nil {
-		return nil, fmt.Errorf("zkcontainer: %w", err)
-	}
-	e := &Ensemble{run: r}
-	for id := 1; id <= n; id++ {
-		e.members = append(e.members, &Container{id: id, run: r, ensemble: e})
-	}
-	bounded, cancel := context.WithTimeout(ctx, set.startLimit)
-	defer cancel()
-	if err := e.start(bounded); err != nil {
-		return e, fmt.Errorf("zkcontainer: start %s: %w", img, err)
-	}
-	return e, nil
-}
+// requestLimit is how long what is asked of the engine may take when the caller's
+// context does not bound it.
+const requestLimit = time.Minute
 
 // run is what one call of RunEnsemble has made, and what it needs for that.
 type run struct {
@@ -79,6 +37,15 @@ type run struct {
 	mu    sync.Mutex // guards the rest
 	links []*Link
 	ended bool
+}
+
+// subnet is the network between the members. It has addresses of our choosing, because
+// Docker hands a container that comes back whatever address is free. It is internal:
+// Docker never publishes ports over such a network, so the clients' ports hang on the
+// other one, and stay while a member is cut off from this one.
+type subnet struct {
+	name   string
+	prefix netip.Prefix
 }
 
 func newRun(ctx context.Context, img string, set *settings, opts []testcontainers.ContainerCustomizer) (*run, error) {

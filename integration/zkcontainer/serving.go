@@ -22,19 +22,6 @@ func (c *Container) serves(ctx context.Context) error {
 	return c.wrap("first request", errors.Join(err, s.close()))
 }
 
-// ended says so if the server's process has ended, with the end of its log.
-func (c *Container) ended(ctx context.Context) error {
-	state, err := c.State(ctx)
-	if err != nil {
-		return c.wrap("state", err)
-	}
-	if state.Running || state.Restarting {
-		return nil
-	}
-	lines, _ := c.LastLogs(ctx, 20)
-	return hopeless{c.wrap("start", fmt.Errorf("it ended with %d; the end of its log:\n%s", state.ExitCode, lines))}
-}
-
 func refused(err error) bool {
 	var c code
 	return errors.As(err, &c)

@@ -51,6 +51,11 @@ type session struct {
 	stop func() bool
 }
 
+// endWith makes reads and writes of conn fail when ctx ends, until the result is called.
+func endWith(ctx context.Context, conn net.Conn) func() bool {
+	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+}
+
 // dialSession makes a session on one server. ctx ends it.
 func dialSession(ctx context.Context, addr string) (*session, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -13,15 +14,6 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 )
-
-// subnet is the network between the members. It has addresses of our choosing, because
-// Docker hands a container that comes back whatever address is free. It is internal:
-// Docker never publishes ports over such a network, so the clients' ports hang on the
-// other one, and stay while a member is cut off from this one.
-type subnet struct {
-	name   string
-	prefix netip.Prefix
-}
 
 // address is that of member id, counted from 1. The first ones are the engine's.
 func (s subnet) address(id int) netip.Addr {
@@ -31,6 +23,9 @@ func (s subnet) address(id int) netip.Addr {
 	}
 	return a
 }
+
+// alias is the name of a member in the networks that it is in.
+func alias(id int) string { return "zk" + strconv.Itoa(id) }
 
 // choosing lets one start of this process choose a range at a time.
 var choosing sync.Mutex //nolint:gochecknoglobals // what it guards, the engine's ranges, is global

@@ -3,16 +3,12 @@ package zkcontainer
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/testcontainers/testcontainers-go"
 )
 
-const (
-	cleanupLimit = time.Minute
-	// logLines is how much of each server's log a failed test prints.
-	logLines = 100
-)
+// logLines is how much of each server's log a failed test prints.
+const logLines = 100
 
 // Start is [Run] for a test. It ends the test when the server cannot start, prints the end of
 // the server's log when the test has failed, and removes everything when the test ends.

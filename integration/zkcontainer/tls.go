@@ -20,15 +20,8 @@ import (
 	"time"
 )
 
-const (
-	securePort = 2281
-
-	keyFile   = "/etc/zookeeper/tls/server.pem"
-	trustFile = "/etc/zookeeper/tls/ca.pem"
-
-	// validity is how long before and after now the certificates hold.
-	validity = 48 * time.Hour
-)
+// validity is how long before and after now the certificates hold.
+const validity = 48 * time.Hour
 
 // Keys is the key material of one server, as PEM.
 type Keys struct {
