@@ -10,8 +10,6 @@ import (
 	"github.com/docent-go/docent/internal/clock"
 )
 
-const readBuffer = 16 << 10
-
 // conn is one dialed connection of a Link, as go-zookeeper sees it.
 type conn struct {
 	l      *Link
@@ -59,107 +57,48 @@ type conn struct {
 	acked     int64       // and up to the newest that was answered
 }
 
-func newConn(l *Link, nc net.Conn, server string) *conn {
-	c := &conn{
-		l:      l,
-		nc:     nc,
-		server: server,
-		dead:   make(chan struct{}),
-		upped:  make(chan struct{}),
-		br:     bufio.NewReaderSize(nc, readBuffer),
-		turn:   make(chan struct{}, 1),
-		inline: buffers(nc),
-		sent:   make(map[int32]sentRequest),
-	}
-	c.flusher = c.flush
-	c.number = l.dials.Add(1)
-	return c
+// Exchange is one request of the Link's own and its reply. It serves one [Link.Do].
+// After that its caller may read Reply and call its methods.
+type Exchange struct {
+	Request Request
+	Reply   Reply // of use once Answered
+	// Urgent lets the request pass requests that wait to be written.
+	Urgent bool
+	// Keep lets [Exchange.AwaitAnswer] wait for the answer after Do has given up.
+	Keep bool
+	// OnAnswer is called with the answer, unless the exchange was given up. It runs on
+	// the reading goroutine, behind [Config.OnEvent] of what the server has sent before,
+	// and in the order of the answers. It may read Reply. It must not block. Optional.
+	OnAnswer func()
+	// OnQueued is called by Do, of the first of its exchanges, when their place among the
+	// requests of the connection is fixed. Requests of a later Do, unless they are Urgent,
+	// come behind them or go over another connection. Optional.
+	OnQueued func()
+
+	size int           // of the request, as it is written
+	got  int           // of the answer; set before answered
+	conn *conn         // that it was sent on
+	lead *Exchange     // the first exchange of its Do
+	left atomic.Int32  // of a lead: how many exchanges of its Do have no answer
+	done chan struct{} // of a lead: closed with the last answer
+
+	answered atomic.Bool // Reply and err are set
+	err      error       // the answer could not be read
+	sent     atomic.Bool // handed to the connection; set under l.mu
+
+	// Guarded by l.mu until Do returns.
+	xid   int32
+	frame []byte // as it is written
 }
 
-// Read delivers the server's bytes, without the frames that answer the Link's own
-// requests. Any error is final: the connection is closed.
-func (c *conn) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if err := c.readable(); err != nil {
-		return 0, err
-	}
-	if !c.greeted {
-		if err := c.greet(); err != nil {
-			return 0, err
-		}
-	}
-	if c.remain == 0 {
-		if err := c.nextReply(); err != nil {
-			return 0, err
-		}
-	}
-	if len(c.held) > 0 {
-		n := copy(p, c.held)
-		c.held = c.held[n:]
-		c.delivered(n)
-		return n, nil
-	}
-	n, err := c.br.Read(p[:min(len(p), c.remain)])
-	c.delivered(n)
-	if err != nil {
-		return n, c.fail("read", err)
-	}
-	return n, nil
+// sentRequest is a request that waits for its reply.
+type sentRequest struct {
+	at     clock.Stamp
+	quorum bool      // if it succeeds a quorum has logged it
+	end    int64     // bytes handed to the connection, this request included
+	x      *Exchange // of the Link's own, nil for go-zookeeper's
+	op     Op        // of x
 }
-
-// delivered counts bytes of the current frame.
-func (c *conn) delivered(n int) {
-	c.remain -= n
-	if c.remain == 0 {
-		c.hello = false
-	}
-}
-
-// readable says whether Read may deliver. An accepted ConnectResponse is delivered to
-// its end even if the connection has failed meanwhile. Otherwise go-zookeeper would
-// ask for a new session although the Link has one.
-func (c *conn) readable() error {
-	select {
-	case <-c.dead:
-	default:
-		return nil
-	}
-	if err := c.l.ended(); err != nil {
-		return err
-	}
-	if c.hello {
-		return nil
-	}
-	return c.failure()
-}
-
-// Write sends frames. p must hold whole frames: go-zookeeper writes each of its
-// requests with one call. Any error is final: the connection is closed. A frame that
-// is too large is refused before any byte of it is sent.
-func (c *conn) Write(p []byte) (int, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer c.yield()
-	case <-c.dead:
-		return 0, c.failure()
-	}
-	done := 0
-	for done < len(p) {
-		size, err := c.frameSize(p[done:])
-		if err != nil {
-			return done, c.fail("write", err)
-		}
-		if err := c.forward(p[done : done+size]); err != nil {
-			return done, err
-		}
-		done += size
-	}
-	return done, nil
-}
-
-func (c *conn) yield() { <-c.turn }
 
 // tryTurn takes the turn to write unless another goroutine has it.
 func (c *conn) tryTurn() bool {
@@ -170,31 +109,6 @@ func (c *conn) tryTurn() bool {
 		return false
 	}
 }
-
-// Close closes the connection; the session lives on.
-func (c *conn) Close() error {
-	c.l.failConn(c, net.ErrClosed)
-	return nil
-}
-
-// LocalAddr returns the local address of the dialed connection.
-func (c *conn) LocalAddr() net.Addr { return c.nc.LocalAddr() }
-
-// RemoteAddr returns the remote address of the dialed connection.
-func (c *conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
-
-// SetDeadline is ignored until the handshake is accepted, like the other two:
-// until then the Link's own limit holds.
-func (c *conn) SetDeadline(t time.Time) error { return c.once(c.nc.SetDeadline, t) }
-
-// SetReadDeadline is called by the reading goroutine.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	c.readSet, c.readSpan = time.Now(), max(0, time.Until(t))
-	return c.once(c.nc.SetReadDeadline, t)
-}
-
-// SetWriteDeadline is ignored until the handshake is accepted.
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.once(c.nc.SetWriteDeadline, t) }
 
 // once sets a deadline if the handshake is accepted.
 func (c *conn) once(set func(time.Time) error, t time.Time) error {

@@ -95,3 +95,56 @@ func (c *conn) disown(why error, size int) {
 		}
 	}
 }
+
+// failConn makes c fail with err, unless it has failed already. It reports whether
+// this call made it fail.
+func (l *Link) failConn(c *conn, err error) bool {
+	l.mu.Lock()
+	first := l.downLocked(c, err)
+	l.mu.Unlock()
+	if first {
+		l.deliver()
+		go c.close()
+	}
+	return first
+}
+
+// downLocked records the failure of c. After it has released l.mu the caller delivers,
+// and lets a goroutine close c.
+func (l *Link) downLocked(c *conn, err error) bool {
+	if c.err != nil {
+		return false
+	}
+	err = c.suspect(err)
+	c.err = err
+	l.flushers.Add(1) // for close
+	c.late.Stop()
+	l.enqueueDialed(c.dialed, err)
+	c.dialed = nil
+	close(c.dead)
+	if l.live == c {
+		l.live = nil
+	}
+	l.enqueueDown(c.server, err)
+	if l.frail != nil && c.up.Load() {
+		l.overLocked(fmt.Errorf("%w: %w", l.frail, err))
+	}
+	return true
+}
+
+func (l *Link) enqueueDown(server string, err error) {
+	if f := l.cfg.OnDown; f != nil {
+		l.events = append(l.events, func() { f(server, err) })
+	}
+}
+
+// DropLive closes the connection if a server had accepted it at or before the given
+// time. The session goes on with the next dial. DropLive reports whether it closed
+// one.
+func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
+	l.mu.Lock()
+	c := l.live
+	old := c != nil && c.up.Load() && !c.askedAt.At.After(acceptedBefore)
+	l.mu.Unlock()
+	return old && l.failConn(c, err)
+}

@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"io"
+	"syscall"
 
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -59,4 +61,13 @@ func overError(cause error) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", ErrOver, cause)
+}
+
+func closedByPeer(err error) bool {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,45 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// Exchange is one request of the Link's own and its reply. It serves one [Link.Do].
-// After that its caller may read Reply and call its methods.
-type Exchange struct {
-	Request Request
-	Reply   Reply // of use once Answered
-	// Urgent lets the request pass requests that wait to be written.
-	Urgent bool
-	// Keep lets [Exchange.AwaitAnswer] wait for the answer after Do has given up.
-	Keep bool
-	// OnAnswer is called with the answer, unless the exchange was given up. It runs on
-	// the reading goroutine, behind [Config.OnEvent] of what the server has sent before,
-	// and in the order of the answers. It may read Reply. It must not block. Optional.
-	OnAnswer func()
-	// OnQueued is called by Do, of the first of its exchanges, when their place among the
-	// requests of the connection is fixed. Requests of a later Do, unless they are Urgent,
-	// come behind them or go over another connection. Optional.
-	OnQueued func()
-
-	size int           // of the request, as it is written
-	got  int           // of the answer; set before answered
-	conn *conn         // that it was sent on
-	lead *Exchange     // the first exchange of its Do
-	left atomic.Int32  // of a lead: how many exchanges of its Do have no answer
-	done chan struct{} // of a lead: closed with the last answer
-
-	answered atomic.Bool // Reply and err are set
-	err      error       // the answer could not be read
-	sent     atomic.Bool // handed to the connection; set under l.mu
-
-	// Guarded by l.mu until Do returns.
-	xid   int32
-	frame []byte // as it is written
-}
 
 // Sent reports whether the request, or its end, may have reached a server. If it is
 // false the server has not run the request and never will.

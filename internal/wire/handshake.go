@@ -220,6 +220,20 @@ func (c *conn) awaitAuth(r connectResponse, at int) error {
 	return nil
 }
 
+// authAnswered ends the session if the credentials were rejected: every later
+// connection would be rejected as well.
+func (c *conn) authAnswered(scheme string, code int32) error {
+	switch code {
+	case codeOK:
+		return nil
+	case codeAuthFailed:
+		c.l.End(fmt.Errorf("%w: scheme %s", ErrAuthFailed, scheme))
+	default:
+		c.l.End(fmt.Errorf("%w: scheme %s: %w", ErrAuthFailed, scheme, ServerError(code)))
+	}
+	return c.failure()
+}
+
 // own notes the session that the server has granted. It reports whether the Link had it
 // before. The caller holds l.mu.
 func (c *conn) own(r connectResponse) (reattached bool) {

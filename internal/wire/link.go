@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -128,6 +127,14 @@ type Link struct {
 	delivering bool
 }
 
+// Unused is a session that a server has made for a client whose login it has refused
+// then. It lives on the servers until its timeout has passed.
+type Unused struct {
+	ID       int64 // 0 if there is none
+	Password []byte
+	Timeout  time.Duration
+}
+
 // NewLink returns a Link that has not dialed yet. It panics if cfg.Dial is nil.
 func NewLink(cfg Config) *Link {
 	if cfg.Dial == nil {
@@ -216,62 +223,21 @@ func (l *Link) Left() time.Duration {
 	return l.timeout - l.stamp(true).Since(l.evidence)
 }
 
+// stamp reads the clocks. Only if fresh is set does it read how long the machine has
+// slept. Writes need that; other requests save the system call, and an older reading
+// only makes them look older. The caller holds l.mu.
+func (l *Link) stamp(fresh bool) clock.Stamp {
+	if !fresh {
+		return l.cfg.Clock.At(time.Now(), l.slept)
+	}
+	now := l.cfg.Clock.Now()
+	l.slept = now.Slept()
+	return now
+}
+
 // Wait waits for the Link's goroutines, which end with its connections. It must
 // not be called before the Link is over.
 func (l *Link) Wait() { l.flushers.Wait() }
-
-// failConn makes c fail with err, unless it has failed already. It reports whether
-// this call made it fail.
-func (l *Link) failConn(c *conn, err error) bool {
-	l.mu.Lock()
-	first := l.downLocked(c, err)
-	l.mu.Unlock()
-	if first {
-		l.deliver()
-		go c.close()
-	}
-	return first
-}
-
-// downLocked records the failure of c. After it has released l.mu the caller delivers,
-// and lets a goroutine close c.
-func (l *Link) downLocked(c *conn, err error) bool {
-	if c.err != nil {
-		return false
-	}
-	err = c.suspect(err)
-	c.err = err
-	l.flushers.Add(1) // for close
-	c.late.Stop()
-	l.enqueueDialed(c.dialed, err)
-	c.dialed = nil
-	close(c.dead)
-	if l.live == c {
-		l.live = nil
-	}
-	l.enqueueDown(c.server, err)
-	if l.frail != nil && c.up.Load() {
-		l.overLocked(fmt.Errorf("%w: %w", l.frail, err))
-	}
-	return true
-}
-
-func (l *Link) enqueueDown(server string, err error) {
-	if f := l.cfg.OnDown; f != nil {
-		l.events = append(l.events, func() { f(server, err) })
-	}
-}
-
-// DropLive closes the connection if a server had accepted it at or before the given
-// time. The session goes on with the next dial. DropLive reports whether it closed
-// one.
-func (l *Link) DropLive(acceptedBefore time.Time, err error) bool {
-	l.mu.Lock()
-	c := l.live
-	old := c != nil && c.up.Load() && !c.askedAt.At.After(acceptedBefore)
-	l.mu.Unlock()
-	return old && l.failConn(c, err)
-}
 
 // deliver runs the queued callbacks. If another call is already delivering, that call
 // runs these too. This keeps callbacks in order, and a callback can cause the next

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/docent-go/docent/internal/zoodefs"
 )
@@ -163,14 +162,6 @@ func (c *conn) loggedIn(r connectResponse, err error) error {
 	default:
 		return c.fail("login", err)
 	}
-}
-
-// Unused is a session that a server has made for a client whose login it has refused
-// then. It lives on the servers until its timeout has passed.
-type Unused struct {
-	ID       int64 // 0 if there is none
-	Password []byte
-	Timeout  time.Duration
 }
 
 // Unused returns the session of the refused login that has ended the Link.

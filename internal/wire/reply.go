@@ -3,7 +3,10 @@ package wire
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/zoodefs"
@@ -54,6 +57,45 @@ func (c *conn) nextReply() error {
 			return c.fail("read", err)
 		}
 	}
+}
+
+// notify reads the next notification, of n bytes, for OnEvent. It leaves the frame to
+// be delivered: the watch may belong to a user of go-zookeeper.
+func (c *conn) notify(zxid int64, n int) error {
+	const head = lengthSize + replyHeader
+	frame, err := c.peek(min(lengthSize+n, readBuffer))
+	if err != nil {
+		return c.fail("read", err)
+	}
+	body := frame[head:]
+	if lengthSize+n > readBuffer {
+		c.held = slices.Clone(frame[:head])
+		if body, _, err = c.body(n); err != nil {
+			return c.fail("read", err)
+		}
+		c.held = append(c.held, body...)
+	}
+	e, err := decodeEvent(zxid, body)
+	if err != nil {
+		return c.fail("read", err)
+	}
+	if f := c.l.cfg.OnEvent; f != nil {
+		c.l.mu.Lock()
+		e.After = c.l.seenZxid
+		c.l.mu.Unlock()
+		f(e)
+	}
+	return nil
+}
+
+// decodeEvent reads the body of a notification. The body may have any bytes.
+func decodeEvent(zxid int64, body []byte) (Event, error) {
+	d := decoder{b: body}
+	e := Event{Type: zk.EventType(d.int32()), State: zk.State(d.int32()), Path: d.text(), Zxid: zxid}
+	if d.bad {
+		return Event{}, fmt.Errorf("%w: notification of %d bytes", ErrProtocol, len(body))
+	}
+	return e, nil
 }
 
 // sawZxid notes how far the server is that answered a request. A ping shows nothing
@@ -134,18 +176,4 @@ func (l *Link) advance(at clock.Stamp) {
 	if at.At.After(l.evidence.At) {
 		l.evidence = at
 	}
-}
-
-// authAnswered ends the session if the credentials were rejected: every later
-// connection would be rejected as well.
-func (c *conn) authAnswered(scheme string, code int32) error {
-	switch code {
-	case codeOK:
-		return nil
-	case codeAuthFailed:
-		c.l.End(fmt.Errorf("%w: scheme %s", ErrAuthFailed, scheme))
-	default:
-		c.l.End(fmt.Errorf("%w: scheme %s: %w", ErrAuthFailed, scheme, ServerError(code)))
-	}
-	return c.failure()
 }

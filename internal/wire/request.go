@@ -2,20 +2,9 @@ package wire
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/docent-go/docent/internal/clock"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// sentRequest is a request that waits for its reply.
-type sentRequest struct {
-	at     clock.Stamp
-	quorum bool      // if it succeeds a quorum has logged it
-	end    int64     // bytes handed to the connection, this request included
-	x      *Exchange // of the Link's own, nil for go-zookeeper's
-	op     Op        // of x
-}
 
 // frameSize returns the size of the frame at the start of b, with its length bytes.
 func (c *conn) frameSize(b []byte) (int, error) {
@@ -85,16 +74,4 @@ func (c *conn) record(frame []byte) error {
 		}
 	}
 	return nil
-}
-
-// stamp reads the clocks. Only if fresh is set does it read how long the machine has
-// slept. Writes need that; other requests save the system call, and an older reading
-// only makes them look older. The caller holds l.mu.
-func (l *Link) stamp(fresh bool) clock.Stamp {
-	if !fresh {
-		return l.cfg.Clock.At(time.Now(), l.slept)
-	}
-	now := l.cfg.Clock.Now()
-	l.slept = now.Slept()
-	return now
 }

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"crypto/tls"
 	"fmt"
-	"net"
 	"slices"
 
 	"github.com/docent-go/docent/internal/zoodefs"
@@ -146,6 +144,8 @@ func (c *conn) flush() {
 	}
 }
 
+func (c *conn) yield() { <-c.turn }
+
 // take takes the next exchanges to write from the queue. Exchanges of one Do stay
 // together. Once the connection has failed it takes none: the client knows that those
 // in the queue were not sent.
@@ -174,15 +174,4 @@ func (c *conn) take() (xs []*Exchange, b []byte) {
 	}
 	c.flushing = n > 0
 	return xs, b
-}
-
-// buffers reports whether a kernel takes the bytes that are written to nc and sends
-// them later. Other connections may hold their writer until the peer has read. So may
-// a Unix socket, which counts a small write as many more bytes.
-func buffers(nc net.Conn) bool {
-	if t, ok := nc.(*tls.Conn); ok {
-		nc = t.NetConn()
-	}
-	_, ok := nc.(*net.TCPConn)
-	return ok
 }

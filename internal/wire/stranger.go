@@ -3,8 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"io"
-	"syscall"
 )
 
 // ErrHungUp means that the peer accepted the connection and closed it without an
@@ -17,15 +15,6 @@ func hungUp(err error) error {
 		return fmt.Errorf("%w: %w", ErrHungUp, err)
 	}
 	return err
-}
-
-func closedByPeer(err error) bool {
-	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, closed) {
-			return true
-		}
-	}
-	return false
 }
 
 // suspectSize is less than any limit that servers have for the length of a request.
