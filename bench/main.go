@@ -22,6 +22,7 @@ import (
 	"github.com/docent-go/docent/bench/internal/caches"
 	"github.com/docent-go/docent/bench/internal/load"
 	"github.com/docent-go/docent/bench/internal/peers"
+	"github.com/docent-go/docent/bench/internal/report"
 	"github.com/docent-go/docent/bench/internal/sessions"
 )
 
@@ -53,4 +54,31 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	return o.do(ctx)
+}
+
+func (o *options) do(ctx context.Context) error {
+	if o.list {
+		return list(os.Stdout)
+	}
+	if o.sessions != nil {
+		return o.doSessions(ctx)
+	}
+	if o.caches != nil {
+		return o.doCaches(ctx)
+	}
+	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) { //nolint:gosec // the user names it
+		return fmt.Errorf("-doc %s is no directory of pages, such as results", o.doc) // before anything is measured
+	}
+	results, err := o.results(ctx)
+	if results == nil || len(results.Cells) == 0 {
+		return errors.Join(err, errNothing)
+	}
+	fmt.Print(report.Text(results))
+	if o.out != "" {
+		err = errors.Join(err, report.Write(results, o.out))
+	}
+	if o.doc != "" {
+		err = errors.Join(err, report.Document(results, o.doc))
+	}
+	return errors.Join(err, results.Err())
 }

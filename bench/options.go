@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -102,33 +103,6 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	return &o, nil
 }
 
-func (o *options) do(ctx context.Context) error {
-	if o.list {
-		return list(os.Stdout)
-	}
-	if o.sessions != nil {
-		return o.doSessions(ctx)
-	}
-	if o.caches != nil {
-		return o.doCaches(ctx)
-	}
-	if info, err := os.Stat(o.doc); o.doc != "" && (err != nil || !info.IsDir()) { //nolint:gosec // the user names it
-		return fmt.Errorf("-doc %s is no directory of pages, such as results", o.doc) // before anything is measured
-	}
-	results, err := o.results(ctx)
-	if results == nil || len(results.Cells) == 0 {
-		return errors.Join(err, errNothing)
-	}
-	fmt.Print(report.Text(results))
-	if o.out != "" {
-		err = errors.Join(err, report.Write(results, o.out))
-	}
-	if o.doc != "" {
-		err = errors.Join(err, report.Document(results, o.doc))
-	}
-	return errors.Join(err, results.Err())
-}
-
 func (o *options) results(ctx context.Context) (*run.Results, error) {
 	if o.from != "" {
 		return report.Read(o.from)
@@ -157,4 +131,16 @@ func list(to io.Writer) error {
 		_, _ = fmt.Fprintf(w, "peer\t%s\t%s\n", p.Name, p.Title)
 	}
 	return w.Flush()
+}
+
+// numbers reads a list such as "1,100".
+func numbers(list string) (all []int, err error) {
+	for one := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(one))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-sessions %s: %q is no number of sessions", list, one)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/docent-go/docent/bench/internal/report"
@@ -16,18 +14,6 @@ import (
 
 // sessionsName is the file of results of -sessions below -out.
 const sessionsName = "sessions.json"
-
-// numbers reads a list such as "1,100".
-func numbers(list string) (all []int, err error) {
-	for one := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(one))
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-sessions %s: %q is no number of sessions", list, one)
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
 
 // doSessions measures sessions that stay, or reports what was measured.
 func (o *options) doSessions(ctx context.Context) error {

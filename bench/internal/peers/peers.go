@@ -1,32 +1,7 @@
 // Package peers connects the contenders of the peers that are written in Go.
 package peers
 
-import (
-	"context"
-	"errors"
-	"fmt"
-
-	"github.com/docent-go/docent/bench/internal/load"
-)
+import "errors"
 
 // ErrNoSuch means that a peer has no such kind of lock.
 var ErrNoSuch = errors.New("the peer has no such lock")
-
-// Open connects the contenders of spec's peer.
-func Open(ctx context.Context, spec *load.Spec) (*load.Field, error) {
-	switch spec.Peer {
-	case "docent":
-		return docent(ctx, spec)
-	case "raw":
-		return raw(spec)
-	case "rawho":
-		return rawHandOver(spec)
-	case "zklock":
-		return zkLock(spec)
-	case "etcd":
-		return etcd(ctx, spec)
-	case "redsync":
-		return redis(spec)
-	}
-	return nil, fmt.Errorf("no peer %q", spec.Peer)
-}

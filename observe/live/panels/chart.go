@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // stroke is the color of a line.
@@ -106,12 +107,6 @@ func chart(lines []series, s span, width, height int) string {
 	return b.String()
 }
 
-// clock is a time since the begin of the picture, in minutes and seconds.
-func clock(at time.Duration) string {
-	whole := int(at.Round(time.Second) / time.Second)
-	return fmt.Sprintf("%d:%02d", whole/60, whole%60)
-}
-
 // runs are the ranges of points that have values, from the first to behind the last. A
 // line is not drawn across points without a value.
 func runs(points []float64) [][2]int {
@@ -127,3 +122,7 @@ func runs(points []float64) [][2]int {
 	}
 	return all
 }
+
+func textWidth(s string) float64 { return letter * float64(utf8.RuneCountInString(s)) }
+
+const letter = 6.3 // of text in the smallest size, at most

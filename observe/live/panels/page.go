@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // The measures of a page, in pixels.
@@ -18,7 +17,6 @@ const (
 	titleHeight  = 20
 	lineHeight   = 15
 	legendHeight = 16
-	letter       = 6.3 // of text in the smallest size, at most
 	padding      = 8
 )
 
@@ -49,8 +47,6 @@ func rows(widths []float64, width int) int {
 	}
 	return n
 }
-
-func textWidth(s string) float64 { return letter * float64(utf8.RuneCountInString(s)) }
 
 // legendOf names as many lines as fit in some rows, and says how many more there are.
 func legendOf(lines []series, width, most int) (names []entry, taken int) {

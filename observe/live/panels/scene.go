@@ -222,14 +222,8 @@ func first(nodes []string) string {
 	return least
 }
 
-// pause waits, and reports whether ctx is still good.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// clock is a time since the begin of the picture, in minutes and seconds.
+func clock(at time.Duration) string {
+	whole := int(at.Round(time.Second) / time.Second)
+	return fmt.Sprintf("%d:%02d", whole/60, whole%60)
 }

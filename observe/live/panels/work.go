@@ -174,3 +174,15 @@ func overflow(ctx context.Context, w worker) error {
 	w.between(ctx, 10*time.Second, 20*time.Second)
 	return nil
 }
+
+// pause waits, and reports whether ctx is still good.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
