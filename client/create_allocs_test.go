@@ -13,7 +13,8 @@ import (
 // moreCreateAllocations is how many more allocations than go-zookeeper a create with
 // its list and the delete of the node may make. Both send the same three requests to
 // the same server in the same process, so its allocations are not in the difference.
-const moreCreateAllocations = -14
+// It is -16, and about -13.5 under the race detector, which makes a sync.Pool forget at random.
+const moreCreateAllocations = -13
 
 func TestAllocationsOfACreate(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
 	srv := zktest.NewServer(t, zktest.WithLogSize(0))
