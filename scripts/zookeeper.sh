@@ -102,7 +102,7 @@ start_container() {
     die "cannot make a container from $image"
   # Through a tar stream: docker cp does not make the missing directories.
   tar -c -C "$state" --transform 's,^,conf/,' zoo.cfg jaas.conf | docker cp - "$name:/"
-  tar -c -C "$here/../integration/harness" --transform 's,^start.sh,docent/start.sh,' start.sh | docker cp - "$name:/"
+  tar -c -C "$here/../integration/zkcontainer" --transform 's,^start.sh,docent/start.sh,' start.sh | docker cp - "$name:/"
   docker start "$name" >/dev/null || { docker rm --force "$name" >/dev/null; die "cannot start the container"; }
 }
 
