@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,6 +226,33 @@ func TestWatchRefused(t *testing.T) {
 		r.Check(c.Close())
 		_, err = c.Watch(r.Ctx, "/p")
 		testrig.WantErr(r.T, err, client.ErrClosed)
+	})
+}
+
+// Keeper is never asked for a persistent watch, also if many begin while one is being refused. It
+// would close the connection, and the session would end.
+func TestWatchUnsupportedTogether(t *testing.T) {
+	t.Parallel()
+	keeper(t, func(r *rig) {
+		c := r.Connect("a")
+		s := r.Session(c)
+		for range 300 {
+			var all sync.WaitGroup
+			for n := range 8 {
+				all.Go(func() {
+					for range n { // the goroutines come one after the other
+						runtime.Gosched()
+					}
+					_, err := c.Watch(r.Ctx, "/p")
+					testrig.WantErr(r.T, err, client.ErrUnsupported)
+				})
+			}
+			all.Wait()
+		}
+		r.Check(s.Err())
+		if n := r.asked(zktest.OpAddWatch); n != 0 {
+			r.Errorf("asked %d times", n)
+		}
 	})
 }
 

@@ -197,8 +197,9 @@ func (h *Hub) Dispatch(ev wire.Event) {
 	h.change(func(t *table, now time.Time) { t.heard(ev, now) })
 }
 
-// Up is called when a server has accepted the session. reattached says that it is not the
-// first server.
+// Up is called when a server has accepted the session, before any answer of the new connection
+// is read: wire makes its reader wait. Other goroutines may have sent requests on it already.
+// reattached says that it is not the session's first connection.
 func (h *Hub) Up(reattached bool) {
 	a := h.all
 	a.mu.Lock()
@@ -247,7 +248,9 @@ func (h *Hub) arm() {
 		}
 		switch err := h.s.Supports(h.s.Context(), session.PersistentWatches); {
 		case errors.Is(err, fate.ErrUnsupported):
-			h.change(func(t *table, now time.Time) { t.refuse(err, now) })
+			// In one step: what is added later starts arm again.
+			h.change(func(t *table, now time.Time) { t.refuse(err, now); h.arming = false })
+			return
 		case err != nil: // the session is over
 			h.rest(&h.arming)
 			return
