@@ -39,7 +39,7 @@ func newProtectedPrefix(movable bool) string {
 	return string(id)
 }
 
-// attempt is the state of the create of one or several protected nodes over all its
+// attempt is the state of the create of one node, or of several protected ones, over all its
 // tries. Everything here serves one rule. Before the create is sent again, or given
 // up, the client knows what became of the last request, or the remover finds out.
 type attempt struct {
@@ -54,7 +54,6 @@ type attempt struct {
 	owner   *sessionState  // its session
 	unknown bool           // the newest request may have been applied, or may yet be
 	lost    bool           // an earlier request got no answer, and its nodes were not found
-	torn    bool           // some of the nodes were found, and not all
 
 	first [1]inside.Entry   // backs the result, if there is one node
 	sent  [2]*wire.Exchange // backs the requests of a try, if there are no more
@@ -86,7 +85,7 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 		effect = once
 	}
 	ctxerr.Require(ctx)
-	ctx, seen := a.core.observe(ctx, name, path)
+	ctx, seen := a.core.cfg.observer.observe(ctx, name, path)
 	err = a.perform(ctx, seen, name, path, effect, func(ctx context.Context, t try) (err error) {
 		made, err = a.try(ctx, t.s)
 		return err
@@ -105,6 +104,8 @@ func (a *attempt) run(ctx context.Context, name, path string) (made []inside.Ent
 	return made, nil
 }
 
+// try makes the nodes once. If the answer to the last request was lost, and its session
+// goes on or the nodes outlive it, try first looks for the nodes by their prefix, and takes those that it finds.
 func (a *attempt) try(ctx context.Context, s *sessionState) (made []inside.Entry, err error) {
 	if f, takes := a.nodes[0].spec.needs(); takes {
 		if err := s.Supports(ctx, f); err != nil {
@@ -141,7 +142,7 @@ func (a *attempt) create(ctx context.Context, s *sessionState) (made []inside.En
 	x := a.request()
 	xs := a.lists(x)
 	a.last, a.owner, a.unknown = x, s, true
-	x.Keep = true
+	x.Keep = true // after the call gave up, the remover may still wait for the answer
 	if a.single {
 		err = s.Call(ctx, xs...)
 	} else {
@@ -206,7 +207,7 @@ func (a *attempt) request() *wire.Exchange {
 		n := &a.nodes[i]
 		reqs[i] = n.spec.request(join(n.dir, a.prefix+n.name), n.data)
 	}
-	more, _ := a.requests(a.parts) // run has looked at them
+	more, _ := a.requests(a.parts) // createGroup has looked at them
 	x := transaction(append(reqs, more...))
 	if slices.ContainsFunc(a.nodes, func(n attemptNode) bool { return n.told != nil }) {
 		x.OnAnswer = func() { a.tellMade(x) }
@@ -289,7 +290,7 @@ func (a *attempt) blame(err error) (missing *missingParent, _ error) {
 // or may yet make them. It returns err and says so in it.
 func (a *attempt) abandon(err error) error {
 	gone := a.nodes[0].gone
-	if a.prefix == "" || !a.unknown && !a.torn {
+	if a.prefix == "" || !a.unknown {
 		call(gone)
 		return err
 	}
@@ -302,7 +303,7 @@ func (a *attempt) abandon(err error) error {
 	}
 	a.core.remover.Add(m)
 	var op *OpError
-	if a.unknown && errors.As(err, &op) {
+	if errors.As(err, &op) {
 		op.Outcome = OutcomeUnknown
 	}
 	return err
@@ -329,8 +330,7 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	for i, n := range a.nodes {
 		names := found[n.dir]
 		if len(names) == 0 {
-			a.torn = true
-			return nil, fate.Refusal(fmt.Errorf("%w: another client deleted a part of the group", ErrNoNode))
+			return nil, a.missing(ctx, s, "a part of the group")
 		}
 		made[i].Path, found[n.dir] = join(n.dir, names[0]), names[1:]
 	}
@@ -348,7 +348,7 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 	stat := stat(x)
 	switch {
 	case stat == nil && !a.single:
-		return nil, fate.Refusal(fmt.Errorf("%w: another client deleted the group", ErrNoNode))
+		return nil, a.missing(ctx, s, "the group")
 	case stat == nil, a.nodes[0].spec.ephemeral && stat.EphemeralOwner != s.ID():
 		return nil, nil
 	}
@@ -359,6 +359,17 @@ func (a *attempt) find(ctx context.Context, s *sessionState) ([]inside.Entry, er
 		*seen = *stat
 	}
 	return made, nil
+}
+
+// missing is the error of a group of which nodes have gone. The end of the session deletes
+// them too, and a server that is about to close the connection may still answer reads. So
+// a write goes first: if it is answered, the session lives, and another client did it. A server
+// that puts the write off has not looked at the session.
+func (a *attempt) missing(ctx context.Context, s *sessionState, what string) error {
+	if err := s.Call(ctx, checks([]string{a.nodes[0].dir})); err != nil && (!fate.Is(err, fate.Refused) || fate.Passing(err)) {
+		return err
+	}
+	return fate.Refusal(fmt.Errorf("%w: another client deleted %s", ErrNoNode, what))
 }
 
 // dirs are the directories in which the nodes are found.

@@ -109,6 +109,32 @@ func TestLostSessionIsEndedWhereTheOwnerIs(t *testing.T) {
 	}, zktest.WithSessionTimeouts(time.Second, time.Minute))
 }
 
+// So it is if the servers have one name: at the address at which its owner has found one.
+func TestLostSessionIsEndedAtTheAddressOfTheOwner(t *testing.T) {
+	t.Parallel()
+	ensemble(t, func(r crew) {
+		n := &names{crew: r, hosts: map[string][]string{"zk.test": {"127.0.0.1", "127.0.0.2", "127.0.0.3"}}}
+		link := r.e.Client("a")
+		c, err := n.open("a", "zk.test")
+		r.Check(err)
+		s := r.Session(c)
+		_, err = s.Create(r.Ctx, "/waiting", nil, client.Ephemeral())
+		r.Check(err)
+		link.PartitionReplies() // requests arrive, so the servers keep the session
+		r.await("the end of the lease", s.Context().Done())
+		link.Partition()
+		link.To(1).Heal()
+		r.Session(c)
+		if r.owner("/waiting") != s.ID() {
+			t.Fatal("the session has ended everywhere: nothing to show")
+		}
+		time.Sleep(time.Second)
+		if r.owner("/waiting") != 0 {
+			t.Error("the node is in the way a second after its owner has another session")
+		}
+	}, zktest.WithSessionTimeouts(time.Second, time.Minute))
+}
+
 // The end of a lost session is tried until a server has answered, and no longer.
 func TestEndOfALostSessionIsRepeated(t *testing.T) {
 	t.Parallel()

@@ -1,13 +1,17 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/wire"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -21,6 +25,7 @@ type effect int
 
 const (
 	reads      effect = iota // nothing: repeat
+	presents                 // no node, only what the connection is: repeat
 	repeatable               // doing it twice is as good as once: repeat
 	once                     // doing it twice shows: report the unknown outcome
 	resolved                 // each try first finds out what became of the one before: repeat
@@ -36,12 +41,15 @@ type try struct {
 // client's retry policy and ends with ctx. Each try has a session that is connected.
 func (o *ops) do(ctx context.Context, op, path string, effect effect, f func(context.Context, try) error) error {
 	ctxerr.Require(ctx)
-	ctx, seen := o.core.observe(ctx, op, path)
+	ctx, seen := o.core.cfg.observer.observe(ctx, op, path)
 	return seen.end(o.perform(ctx, seen, op, path, effect, f))
 }
 
 // perform is do for an operation of which the observer has been told.
 func (o *ops) perform(ctx context.Context, seen *observation, op, path string, effect effect, f func(context.Context, try) error) error {
+	if o.core.cfg.readOnly && effect != reads && effect != presents {
+		return &OpError{Op: op, Path: path, Outcome: OutcomeNeverSent, Err: ErrReadOnly}
+	}
 	unknown := false // some try may have been applied
 	suspects := 0    // tries in a row for whose size the server hung up, perhaps
 	known := fate.NeverSent
@@ -52,13 +60,14 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 			known = fate.NeverSent
 			return retry.Permanent(err)
 		}
-		seen.attempt(s)
+		seen.tried(s.ID())
 		if err = o.core.check(ctx, s); err == nil {
 			err = f(ctx, try{s, unknown})
 		}
 		if err == nil {
 			return nil
 		}
+		// While no server has said what it is, one may have hung up because it wants a login.
 		if known = fate.Of(err); known == fate.Unknown && effect == once && s.Product() == "" {
 			err = s.withReason(ctx, err)
 		}
@@ -83,6 +92,47 @@ func (o *ops) perform(ctx context.Context, seen *observation, op, path string, e
 		return &OpError{Op: op, Path: path, Outcome: Outcome(known).of(effect, unknown), Err: err, identities: o.core.cfg.identities()}
 	}
 	return nil
+}
+
+// check does for a lazy client what Connect does for others. Each call checks until
+// one call has found nothing wrong.
+func (c *core) check(ctx context.Context, s *sessionState) error {
+	if c.checked.Load() {
+		return nil
+	}
+	if err := c.cfg.lease.lease().Check(s.Link().Timeout()); err != nil {
+		return fate.Unsent(err)
+	}
+	if c.cfg.chroot != "" {
+		switch err := c.lookUp(ctx, s); {
+		case errors.Is(err, zk.ErrNoAuth): // as in ready
+		case fate.Is(err, fate.Unknown): // the outcome of the question; the call itself was not sent
+			return fate.Unsent(errors.Unwrap(err))
+		case err != nil:
+			return err
+		}
+	}
+	c.checked.Store(true)
+	return nil
+}
+
+// lookUp asks whether the chroot exists.
+func (c *core) lookUp(ctx context.Context, s *sessionState) error {
+	x := session.Ask(wire.OpExists, cmp.Or(c.cfg.chroot, "/"))
+	if err := s.Read(ctx, x); err != nil {
+		return err
+	}
+	if stat(x) == nil {
+		return fate.Unsent(noChroot(c.cfg.chroot))
+	}
+	return nil
+}
+
+// invalid is the error of an operation whose arguments are refused. The observer is
+// told of it as of any other.
+func (o *ops) invalid(ctx context.Context, op, path string, err error) error {
+	_, seen := o.core.cfg.observer.observe(ctx, op, path)
+	return seen.end(&OpError{Op: op, Path: path, Outcome: OutcomeNeverSent, Err: err})
 }
 
 // of is the outcome of an operation whose last try had the outcome o. unknown says
@@ -120,49 +170,6 @@ func (o *ops) final(err error, known fate.Outcome, effect effect) bool {
 	default:
 		return known == fate.Unknown && effect == once
 	}
-}
-
-// ops are the operations of a [Client] and of a [Session]. Operations of a Client
-// run in the current session, whichever that is. Operations of a Session run in
-// that session or not at all.
-//
-// When nothing of an operation reached a server, or repeating it is harmless, the client
-// tries it again by the retry policy, within its context. Each operation says what
-// happens after an unknown outcome. Errors are [*OpError].
-type ops struct {
-	core    *core
-	prefix  string        // chroot and namespace, "" or an absolute path
-	session *sessionState // in which the operations run; nil: the current one
-	policy  *retry.Policy // of the operations; nil: that of the client
-}
-
-// full maps a path of the caller to the server's.
-func (o *ops) full(path string) (string, error) {
-	if err := ValidatePath(path); err != nil {
-		return "", fate.Unsent(err)
-	}
-	mapped := path
-	switch {
-	case o.prefix != "" && path == "/":
-		mapped = o.prefix
-	case o.prefix != "":
-		mapped = o.prefix + path
-	}
-	return mapped, nil
-}
-
-// stripped maps a path of the server to the caller's.
-func (o *ops) stripped(full string) string {
-	if s := strings.TrimPrefix(full, o.prefix); s != "" {
-		return s
-	}
-	return "/"
-}
-
-// inNamespace reports whether dir, the full path of a parent, is a node of the
-// namespace itself or above it, and not below.
-func (o *ops) inNamespace(dir string) bool {
-	return len(o.prefix) > len(o.core.cfg.chroot) && len(dir) <= len(o.prefix)
 }
 
 // patience is that of one call. A pause is capped, so that a session survives it.

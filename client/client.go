@@ -16,22 +16,18 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// Client keeps a session with an ensemble. Create it with [Connect], end it
-// with [Client.Close]. It is safe for concurrent use; copies that
-// [Client.Namespace] returns share its session and its end.
-type Client struct {
-	ops
-}
-
 // Conn returns the zk.Conn of the present session, for requests that this package
 // does not offer, or nil while there is none. There is a new one for every session;
 // the session of a zk.Conn never changes. The client does not use the watches of the
 // zk.Conn, but the servers keep them together with the client's. On a path that both
 // watch, the removal of the client's watch ([OneShotWatch.Stop], [Changes.Close])
 // removes the other too. Before ZooKeeper 3.9 the other replaces a persistent watch
-// of the client. AddAuth of the zk.Conn can block it for good (use [WithAuth]), and
+// of the client. AddAuth of the zk.Conn can block it for good (use [Client.AddAuth]), and
 // its Close ends the session. Paths are the server's: neither chroot nor namespace
 // applies.
+//
+// For code that was written for go-zookeeper, package client/zkconn has a connection that
+// outlives sessions.
 //
 // A call on the zk.Conn goes through go-zookeeper's own queue and codec. It knows no
 // context, and may read its arguments after it has returned. An answer above

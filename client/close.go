@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/wire"
@@ -92,7 +93,7 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		changed := c.changed
 		c.mu.Unlock()
 		switch {
-		case over() && s.Unburied(s.Link().Cause()):
+		case over() && s.Unburiable(s.Link().Cause()):
 			return unended(s.Link().Cause())
 		case over():
 			return nil // there is nothing left to end
@@ -104,8 +105,12 @@ func (c *core) endSession(ctx context.Context, s *sessionState) error {
 		if ctx.Err() != nil {
 			return unended(ctxerr.Ended(ctx))
 		}
+		// No server lets this client end it: one says so, or has said nothing else before.
+		if errors.Is(err, wire.ServerError(fate.AuthRequired)) {
+			return unended(fate.AuthRequired)
+		}
 		if why := s.Barred(); why != nil {
-			return unended(why) // no server lets this client end it
+			return unended(why)
 		}
 		if !errors.Is(err, wire.ErrNotConnected) {
 			// The connection was cut in between, and the next try finds it disconnected or

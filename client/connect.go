@@ -1,24 +1,21 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"net"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/fate"
-	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/client/internal/watches"
 	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/ctxerr"
 	"github.com/docent-go/docent/internal/runonce"
-	"github.com/docent-go/docent/internal/wire"
 )
 
 // failedConnect is how long a Connect that failed waits for a server to end the
@@ -65,13 +62,14 @@ func Connect(ctx context.Context, connectString string, opts ...Option) (*Client
 	}
 	own := cfg.dataOf(nil)
 	c.ownData.Store(&own)
+	c.local.Store(new(net.Addr))
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.watches = watches.New(c.awaitSession)
 	c.teller = aside.NewTeller(j)
 	c.owe()
 	if cfg.observer.StateChange != nil {
 		first := c.states.newest()
-		c.told.Go(func() { c.observeStates(context.WithoutCancel(ctx), first) }) // ends after Closed
+		c.told.Go(func() { cfg.observer.observeStates(context.WithoutCancel(ctx), c.states, first) }) // ends after Closed
 	}
 	c.told.Go(func() { j.Run(c.ctx) })
 	c.wg.Go(c.supervise)
@@ -124,7 +122,7 @@ func (c *Client) ready(ctx context.Context) error {
 	if err := cfg.lease.lease().Check(s.Link().Timeout()); err != nil {
 		return fmt.Errorf("client: connect: %w", fate.Trimmed(err))
 	}
-	if cfg.chroot == "" && len(cfg.auth) == 0 {
+	if cfg.chroot == "" && len(cfg.auth.all()) == 0 {
 		return nil
 	}
 	// Any answer also shows that the servers accept the credentials, which were sent
@@ -146,47 +144,4 @@ func (c *Client) ready(ctx context.Context) error {
 	default:
 		return fmt.Errorf("client: connect: look up the chroot: %w", fate.Trimmed(err))
 	}
-}
-
-// defaultData is inside.Functions.DefaultData. The address is not known before the
-// first connection of a client [WithLazyConnect].
-func defaultData(c *Client) []byte {
-	if c.core.cfg.hasDefaultData {
-		return slices.Clone(c.core.cfg.defaultData)
-	}
-	return slices.Clone(*c.core.ownData.Load())
-}
-
-// check does for a lazy client what Connect does for others. Each call checks until
-// one call has found nothing wrong.
-func (c *core) check(ctx context.Context, s *sessionState) error {
-	if c.checked.Load() {
-		return nil
-	}
-	if err := c.cfg.lease.lease().Check(s.Link().Timeout()); err != nil {
-		return fate.Unsent(err)
-	}
-	if c.cfg.chroot != "" {
-		switch err := c.lookUp(ctx, s); {
-		case errors.Is(err, zk.ErrNoAuth): // as in ready
-		case fate.Is(err, fate.Unknown): // the outcome of the question; the call itself was not sent
-			return fate.Unsent(errors.Unwrap(err))
-		case err != nil:
-			return err
-		}
-	}
-	c.checked.Store(true)
-	return nil
-}
-
-// lookUp asks whether the chroot exists.
-func (c *core) lookUp(ctx context.Context, s *sessionState) error {
-	x := session.Ask(wire.OpExists, cmp.Or(c.cfg.chroot, "/"))
-	if err := s.Read(ctx, x); err != nil {
-		return err
-	}
-	if stat(x) == nil {
-		return fate.Unsent(noChroot(c.cfg.chroot))
-	}
-	return nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
 
 	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/duties"
@@ -38,8 +41,9 @@ type core struct {
 	known   session.Known
 	root    *Client // the client of the connect string, without a namespace
 
-	kept    sync.Map               // what recipes keep for the client
-	ownData atomic.Pointer[[]byte] // of recipes' nodes, from our address as the servers see it
+	kept    sync.Map                 // what recipes keep for the client
+	ownData atomic.Pointer[[]byte]   // of recipes' nodes, from our address as the servers see it
+	local   atomic.Pointer[net.Addr] // the newest, nil before the first
 
 	ctx    context.Context //nolint:containedctx // the life of the client, not of a call
 	cancel context.CancelCauseFunc
@@ -49,7 +53,7 @@ type core struct {
 	mu      sync.Mutex    // guards the rest; never held across I/O
 	current *sessionState // newest session, up or not
 	closing bool          // Close was called
-	changed chan struct{} // closed and replaced at every change of the two, and of the newest state
+	changed chan struct{} // closed and replaced at every change of the two, and of the newest state but Closed
 
 	closeOnce *runonce.Once
 	idle      chan struct{} // closed after Close when wg is done
@@ -133,7 +137,11 @@ func (c *core) sessionUp(s *sessionState, h wire.Handshake) bool {
 	}
 	own := c.cfg.dataOf(h.LocalAddr)
 	c.ownData.Store(&own)
-	c.states.add(StateChange{State: Connected, Session: h.SessionID, At: time.Now()})
+	c.local.Store(&h.LocalAddr)
+	c.states.add(StateChange{
+		State: Connected, Session: h.SessionID, At: time.Now(),
+		ReadOnly: h.ReadOnly, SessionTimeout: s.Link().Timeout(),
+	})
 	c.broadcast()
 	c.leaveLocked(c.unlisted) // the list may have changed during the handshake
 	if !h.Reattached {
@@ -151,12 +159,13 @@ func (c *core) sessionDown(s *sessionState, err error) {
 	if up, _ := c.live(); c.current != s || !up || c.closing {
 		return
 	}
-	c.states.add(StateChange{State: Suspended, Session: s.ID(), Err: err, At: time.Now()})
+	c.states.add(StateChange{State: Suspended, Session: s.ID(), Err: err, At: time.Now(), SessionTimeout: s.Link().Timeout()})
 	c.broadcast()
 }
 
 // sessionOver ends s's context in the same step as the state. A goroutine that the
-// broadcast wakes finds both.
+// broadcast wakes finds both. The context's end calls leaseKeeper.sessionOver, which tells
+// the holders, unless the lease has told them before.
 func (c *core) sessionOver(s *sessionState, cause error) {
 	c.mu.Lock()
 	_, lost := c.live() // a session is replaced only after it is over
@@ -173,7 +182,7 @@ func (c *core) sessionOver(s *sessionState, cause error) {
 	s.Drop(cause)
 	c.broadcast()
 	c.mu.Unlock()
-	if refusing != "" {
+	if refusing != "" { // it made the session and then refused the credentials: it can end it
 		c.graves.Bury()
 		if !lost {
 			c.servers.Down(refusing, cause) // which says it once
@@ -223,6 +232,50 @@ func (c *core) await(ctx context.Context, bound *sessionState, patience *patienc
 	}
 }
 
+// patience is how long one call waits for a connection, from its beginning to its
+// end. It has no end if the retry policy of the call has none. Otherwise it lasts for
+// the pauses of the policy. A pause that ends without a connection counts as a try
+// that failed.
+type patience struct {
+	policy retry.Policy
+	pauses backoff.BackOff // nil before the first pause
+	timer  *time.Timer     // of the present pause
+	begun  bool
+}
+
+// pause returns a channel for the end of the present pause, and begins a pause if
+// there is none. It reports false if the policy has no pause left. For a policy
+// without end, and for a nil patience, the pause never ends.
+func (p *patience) pause() (end <-chan time.Time, left bool) {
+	switch {
+	case p == nil || !p.policy.Bounded():
+		return nil, true
+	case p.begun:
+		return p.timer.C, true
+	case p.pauses == nil:
+		p.pauses = p.policy.BackOff()
+	}
+	d := p.pauses.NextBackOff()
+	if d == backoff.Stop {
+		return nil, false
+	}
+	if p.timer == nil {
+		p.timer = time.NewTimer(d)
+	} else {
+		p.timer.Reset(d)
+	}
+	p.begun = true
+	return p.timer.C, true
+}
+
+// rest ends the present pause: there is a connection, or the call has ended.
+func (p *patience) rest() {
+	if p != nil && p.begun {
+		p.timer.Stop()
+		p.begun = false
+	}
+}
+
 // awaitSession waits, within ctx, until s has a connection.
 func (c *core) awaitSession(ctx context.Context, s *session.Session) error {
 	c.mu.Lock()
@@ -260,9 +313,11 @@ func (c *core) owe() {
 		},
 	}
 	c.parents = duties.NewParents(life)
-	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.servers.Reached, Dial: c.servers.Dial, Login: c.cfg.login(), Pause: c.servers.Jitter})
+	c.graves = duties.NewGraves(duties.GravesConfig{Life: life, Server: c.servers.Reached, Dial: c.servers.DialReached, Login: c.cfg.login(), Pause: c.servers.Jitter})
 	c.remover = duties.NewRemover(duties.RemoverConfig{
-		Life: life, Tell: c.tellRemoval,
+		Life: life, Tell: func(m *duties.Removal, state duties.State, err error) {
+			c.cfg.observer.tellRemoval(c.teller, m, state, err)
+		},
 		Policy:  func() retry.Policy { return retry.Default().WithRand(c.cfg.rand).WithCap(c.servers.Timeout() / 3) },
 		Lasting: func(err error) bool { return fate.Of(err) == fate.Refused && !fate.Passing(err) },
 		Closed:  func(err error) bool { return errors.Is(err, ErrClosed) },
@@ -314,6 +369,7 @@ type sessionState struct {
 	core   *core
 	hub    *watches.Hub
 	lease  *leaseKeeper
+	cutOff atomic.Bool // the server of the newest connection is read-only
 	before error       // why the servers refused the credentials before it
 	untold func() bool // takes back that the end of the context tells holders, false if it is too late
 }
@@ -325,10 +381,11 @@ func (c *core) startSession() (*sessionState, error) {
 	cfg := session.Config{
 		Link: wire.Config{
 			SessionTimeout: c.cfg.sessionTimeout,
+			ReadOnly:       c.cfg.readOnly,
 			Servers:        c.servers.Count,
 			MaxRequest:     c.cfg.maxRequest,
 			MaxReply:       c.cfg.maxReply,
-			Auth:           c.cfg.auth,
+			Auth:           c.cfg.auth.all,
 			Login:          c.cfg.login(),
 			AuthFirst:      s.before != nil,
 			Relay:          c.cfg.lease.relay(),
@@ -336,7 +393,7 @@ func (c *core) startSession() (*sessionState, error) {
 			Clock:          c.cfg.clock,
 			Pace:           c.servers.Pace,
 			Dial:           c.servers.Dial,
-			OnDial:         c.dialed(),
+			OnDial:         c.cfg.observer.dialed(c.teller),
 			OnUp:           s.onUp,
 			OnDown:         s.onDown,
 			OnEvent:        func(ev wire.Event) { s.hub.Dispatch(ev) },
@@ -354,7 +411,10 @@ func (c *core) startSession() (*sessionState, error) {
 	}
 	s.Session = session.New(c.ctx, cfg)
 	s.hub = c.watches.Join(s.Session)
-	s.lease = newLeaseKeeper(s)
+	s.lease = newLeaseKeeper(leaseConfig{
+		cfg: c.cfg, s: s.Session, servers: c.servers, journal: c.journal, teller: c.teller,
+		remove: func(path string) { c.remover.Remove(s, path) },
+	})
 	s.untold = context.AfterFunc(s.Context(), s.lease.sessionOver)
 	if !c.setCurrent(s) {
 		s.Drop(ErrClosed)
@@ -363,11 +423,16 @@ func (c *core) startSession() (*sessionState, error) {
 	return s, s.Start(c.wg.Go)
 }
 
+// onUp is called when a server has accepted s, before any answer of the connection is read.
+// The servers, the watches, the state with its observers, the graves and the lease learn of
+// it in this order. Hub.Up
+// fires what was lost with the last connection, and has the persistent watches set again.
 func (s *sessionState) onUp(h wire.Handshake) {
 	less := s.core.servers.Up(h.Server, h.Timeout, !h.Reattached)
 	// This comes before any reader hears of the connection. Otherwise the watch of a
 	// quick reader on it would be taken for an old one.
 	s.hub.Up(h.Reattached)
+	s.cutOff.Store(h.ReadOnly)
 	if !s.core.sessionUp(s, h) {
 		return
 	}
@@ -377,6 +442,9 @@ func (s *sessionState) onUp(h wire.Handshake) {
 	if asked := s.core.cfg.sessionTimeout; asked != h.Timeout { // the servers' minSessionTimeout or maxSessionTimeout
 		said = append(said, "asked", asked)
 	}
+	if h.ReadOnly {
+		said = append(said, "read-only", true)
+	}
 	s.core.journal.Say(slog.LevelInfo, "zookeeper: connected", said...)
 	if less {
 		s.core.journal.Say(slog.LevelWarn, "zookeeper: a server has granted a shorter session timeout than was asked for; leases and holds end that much sooner",
@@ -384,6 +452,8 @@ func (s *sessionState) onUp(h wire.Handshake) {
 	}
 }
 
+// onDown is called when a connection that a server had accepted has ended. The session goes
+// on; the lease is in doubt until a server accepts it again.
 func (s *sessionState) onDown(server string, err error) {
 	if s.Link().Cause() != nil {
 		return // the end of the session, which onOver tells
@@ -393,11 +463,14 @@ func (s *sessionState) onDown(server string, err error) {
 	s.lease.inDoubt(err)
 }
 
+// onOver is called once, when the link is over for err. A server may still keep the session:
+// the graves get what ends it there, and linger deletes the nodes of its holds. The end of the
+// context in core.sessionOver tells the holders, and Hub.End whoever watches.
 func (s *sessionState) onOver(err error) {
 	cause := s.CauseOf(err)
-	unburied := s.Unburied(err)
+	unburiable := s.Unburiable(err)
 	link := s.Link()
-	if !unburied && !session.Gone(err) {
+	if !unburiable && !session.Gone(err) {
 		s.core.graves.Remember(duties.Dead{
 			ID: s.ID(), Password: link.Password(), Timeout: link.Timeout(), Safe: s.lease.promised(),
 		})
@@ -407,7 +480,7 @@ func (s *sessionState) onOver(err error) {
 	}
 	s.core.sessionOver(s, cause)
 	s.hub.End(cause)
-	if unburied {
+	if unburiable {
 		s.linger()
 	}
 }

@@ -124,7 +124,7 @@ func TestCreateOrSet(t *testing.T) {
 		want("three", 2, client.ACL(zk.WorldACL(zk.PermRead)...)) // of a node that is made
 		want("four", 3)
 		for name, opt := range map[string]client.CreateOption{
-			"Ephemeral": client.Ephemeral(), "Sequential": client.Sequential(), "Protected": client.Protected(),
+			"Sequential": client.Sequential(), "Protected": client.Protected(),
 		} {
 			_, err := c.CreateOrSet(r.Ctx, "/d/x", nil, opt)
 			wantErrText(t, err, name, "flags")

@@ -107,7 +107,7 @@ func TestSlowDialsToManyServers(t *testing.T) {
 func TestCloseThatIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		asked := 0
+		var asked atomic.Int32
 		serve := func(nc net.Conn) {
 			var head [4]byte
 			for first := true; ; first = false {
@@ -129,7 +129,7 @@ func TestCloseThatIsRefused(t *testing.T) {
 					case zktest.OpPing:
 						code = 0
 					case zktest.OpCloseSession:
-						asked++
+						asked.Add(1)
 						code = int32(zktest.CodeThrottledOp)
 					}
 					answer = make([]byte, 16) // xid, zxid, code
@@ -151,8 +151,8 @@ func TestCloseThatIsRefused(t *testing.T) {
 			t.Error("Close says that it has ended the session")
 		}
 		time.Sleep(time.Minute)
-		if asked < 2 || asked > 50 {
-			t.Errorf("asked %d times", asked)
+		if n := asked.Load(); n < 2 || n > 50 {
+			t.Errorf("asked %d times", n)
 		}
 	})
 }

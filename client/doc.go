@@ -22,7 +22,7 @@
 // # Operations
 //
 // Besides those above there are [Client.GetACL], [Client.SetACL], [Client.CreateStat],
-// [Client.CreateOrSet] and [Client.DeleteAll]. [Client.Sync] catches up with the leader.
+// [Client.CreateOrSet], [Client.ChildrenData] and [Client.DeleteAll]. [Client.Sync] catches up with the leader.
 // A [Session] has the same operations, for that session only. Paths are absolute, below
 // the chroot of the connect string and the namespace.
 //

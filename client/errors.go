@@ -91,6 +91,10 @@ var (
 	// of the error names the feature and the servers that have it. Nothing was changed.
 	ErrUnsupported = fate.ErrUnsupported
 
+	// ErrReadOnly says that the client was made with [WithReadOnly] and the call writes.
+	// Nothing was sent.
+	ErrReadOnly = errors.New("client: this client only reads, as client.WithReadOnly says")
+
 	// ErrNoChroot says that the chroot of the connect string does not exist.
 	ErrNoChroot = errors.New("client: chroot does not exist")
 )
@@ -115,7 +119,7 @@ func hopeless(err error) bool {
 	for _, reason := range []error{
 		ErrClosed, ErrInvalidPath, ErrTooLarge, ErrReplyTooLarge,
 		ErrUnsupported, ErrInvalidACL, zk.ErrInvalidFlags, zk.ErrBadArguments,
-		ErrNoChroot, ErrUnsafeTimeout,
+		ErrNoChroot, ErrUnsafeTimeout, ErrReadOnly,
 	} {
 		if errors.Is(err, reason) {
 			return true

@@ -148,6 +148,55 @@ func ExampleClient_States() {
 	// closed
 }
 
+func ExampleClient_AddAuth() {
+	c, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	acl := zk.DigestACL(zk.PermAll, "billing", "new-password")
+	if _, err := c.Create(ctx, "/invoices", []byte("none"), client.ACL(acl...)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _, err := c.Get(ctx, "/invoices")
+	fmt.Println(errors.Is(err, client.ErrNoAuth))
+	fmt.Println(c.AddAuth(ctx, "digest", "billing:new-password"))
+	data, _, err := c.Get(ctx, "/invoices")
+	fmt.Println(string(data), err)
+	// Output:
+	// true
+	// <nil>
+	// none <nil>
+}
+
+// The password has changed: later connections present the new one alone.
+func ExampleClient_ReplaceAuth() {
+	c, stop := connected()
+	defer stop()
+	fmt.Println(c.ReplaceAuth(context.Background(), "digest", "billing:new-password"))
+	// Output: <nil>
+}
+
+func ExampleClient_ChildrenData() {
+	c, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	for key, value := range map[string]string{"colour": "green", "size": "10"} {
+		if _, err := c.CreateOrSet(ctx, "/settings/"+key, []byte(value), client.WithParents()); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	settings, _, err := c.ChildrenData(ctx, "/settings")
+	for _, s := range settings {
+		fmt.Printf("%s=%s\n", s.Name, s.Data)
+	}
+	fmt.Println(err)
+	// Unordered output:
+	// colour=green
+	// size=10
+	// <nil>
+}
+
 func ExampleClient_SetACL() {
 	c, stop := connected()
 	defer stop()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/docent-go/docent/client"
@@ -43,6 +44,16 @@ func ExampleDigestMD5() {
 	mechanism := client.DigestMD5("billing", "secret") // for client.WithSASL
 	fmt.Println(mechanism)
 	// Output: DIGEST-MD5 user "billing"
+}
+
+// A password in a file that is replaced: the next connection uses the new one.
+func ExampleDigestMD5From() {
+	mechanism := client.DigestMD5From(func(context.Context) (user, password string, err error) {
+		secret, err := os.ReadFile("/run/secrets/zookeeper")
+		return "billing", string(secret), err
+	}) // for client.WithSASL
+	fmt.Println(mechanism.Name())
+	// Output: DIGEST-MD5
 }
 
 // What a call that failed calls for.

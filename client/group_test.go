@@ -164,6 +164,72 @@ func TestCreateGroupRefused(t *testing.T) {
 	})
 }
 
+// The nodes of a group whose answer was lost have gone. Another client is blamed only if the
+// session is known to live: its end deletes them, too.
+func TestCreateGroupGone(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]error{"session lives": zk.ErrNoNode, "session ended": client.ErrSessionLost} {
+		for _, part := range []bool{false, true} {
+			bubble(t, func(r *rig) {
+				r.create("/p/x", "")
+				r.create("/y", "")
+				s := r.Session(r.Connect("a"))
+				r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+				sweep := func(dirs ...string) func(context.Context, zktest.Request) {
+					return func(context.Context, zktest.Request) {
+						for _, dir := range dirs {
+							for _, node := range r.Srv.Children(dir) {
+								r.Check(r.Srv.Delete(dir + "/" + node))
+							}
+						}
+					}
+				}
+				if part { // one directory has been listed
+					r.Srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Path: "/y"}, sweep("/y"))
+				} else {
+					r.Srv.BeforeApply(zktest.Match{Op: zktest.OpExists}, sweep("/p/x", "/y"))
+				}
+				if errors.Is(want, client.ErrSessionLost) {
+					r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 2}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(s.ID()) })
+				}
+				_, err := inner.CreateGroup(r.Ctx, s, couple())
+				if !errors.Is(err, want) {
+					t.Errorf("%s, a part %t: %v", name, part, err)
+				}
+				wantOutcome(t, err, client.OutcomeUnknown)
+				r.noGroup()
+			})
+		}
+	}
+}
+
+// A server that throttles, or that says that the session has moved, has not run the write that
+// is to show whether the session lives. So the client asks again before it blames another client.
+func TestCreateGroupGoneAsksAgain(t *testing.T) {
+	t.Parallel()
+	for _, code := range []zktest.Code{zktest.CodeThrottledOp, zktest.CodeSessionMoved} {
+		bubble(t, func(r *rig) {
+			r.create("/p/x", "")
+			r.create("/y", "")
+			s := r.Session(r.Connect("a"))
+			r.Srv.LoseReply(zktest.Match{Op: zktest.OpMulti})
+			r.Srv.BeforeApply(zktest.Match{Op: zktest.OpSync, Path: "/y"}, func(context.Context, zktest.Request) {
+				for _, node := range r.Srv.Children("/y") {
+					r.Check(r.Srv.Delete("/y/" + node))
+				}
+			})
+			r.Srv.Fail(zktest.Match{Op: zktest.OpMulti, Nth: 2}, code)
+			r.Srv.BeforeApply(zktest.Match{Op: zktest.OpMulti, Nth: 3}, func(context.Context, zktest.Request) { r.Srv.ExpireSession(s.ID()) })
+			_, err := inner.CreateGroup(r.Ctx, s, couple())
+			if !errors.Is(err, client.ErrSessionLost) {
+				t.Errorf("%v: %v", code, err)
+			}
+			wantOutcome(t, err, client.OutcomeUnknown)
+			r.noGroup()
+		})
+	}
+}
+
 // noGroup checks that no node is left once removals have had their time.
 func (r *rig) noGroup() {
 	r.Helper()

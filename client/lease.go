@@ -5,23 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/lease"
-	"github.com/docent-go/docent/internal/ctxerr"
-	"github.com/docent-go/docent/internal/inside"
+	"github.com/docent-go/docent/client/internal/session"
+	"github.com/docent-go/docent/client/internal/where"
 	"github.com/docent-go/docent/internal/wire"
 )
 
 // leaseKeeper carries out what the lease of a session decides. While there are holdings, a
 // timer looks after them. A hold that is over before the timer fires starts no goroutine.
 type leaseKeeper struct {
-	s *sessionState
+	leaseConfig
 
 	mu       sync.Mutex // guards the rest; never held across I/O or callbacks
 	m        *lease.Machine
@@ -29,14 +29,24 @@ type leaseKeeper struct {
 	jeopardy chan struct{} // closed while the lease is in doubt
 }
 
-func newLeaseKeeper(s *sessionState) *leaseKeeper {
-	return &leaseKeeper{s: s, m: lease.New(s.core.cfg.lease.lease(), s.core.checkable), jeopardy: make(chan struct{})}
+// leaseConfig is what a leaseKeeper needs of its client.
+type leaseConfig struct {
+	cfg     *config
+	s       *session.Session
+	servers *where.Servers
+	journal *aside.Journal
+	teller  *aside.Teller
+	remove  func(path string) // the node of a hold that was lost, in the background
+}
+
+func newLeaseKeeper(cfg leaseConfig) *leaseKeeper {
+	return &leaseKeeper{leaseConfig: cfg, m: lease.New(cfg.cfg.lease.lease(), cfg.cfg.checkable), jeopardy: make(chan struct{})}
 }
 
 // state reads the clocks and the newest proof.
 func (l *leaseKeeper) state() lease.State {
 	proof, timeout := l.s.Link().Proof()
-	return l.m.Policy().At(proof, timeout, l.s.core.cfg.clock.Now())
+	return l.m.Policy().At(proof, timeout, l.cfg.clock.Now())
 }
 
 // update lets f change the lease, and then says whether the lease is in doubt.
@@ -71,17 +81,17 @@ func (l *leaseKeeper) up() {
 // add makes h rely on the lease. It reads the clocks itself. The process may have
 // been stopped since the caller found that the lease stands. A timer that is set
 // by the older reading would fire too late.
-func (l *leaseKeeper) add(h *holding) {
+func (l *leaseKeeper) add(h *lease.Holding) {
 	l.update(func() {
 		t := l.state()
-		if l.m.Add(&h.Holding, t) { // otherwise the timer is set, for no later
+		if l.m.Add(h, t) { // otherwise the timer is set, for no later
 			l.arm(t)
 		}
 	})
 }
 
 // sessionOver tells the holdings that the session has ended. It runs once, on a
-// goroutine of its own. A holding that is added later learns it from its Err.
+// goroutine of its own, or on that of Close. A holding that is added later learns it from its Err.
 func (l *leaseKeeper) sessionOver() {
 	l.mu.Lock()
 	told := l.m.Holdings()
@@ -91,8 +101,8 @@ func (l *leaseKeeper) sessionOver() {
 	}
 }
 
-// remove ends h's reliance, whether it was lost or not.
-func (l *leaseKeeper) remove(h *holding) { l.update(func() { l.m.Remove(&h.Holding) }) }
+// leave ends h's reliance, whether it was lost or not.
+func (l *leaseKeeper) leave(h *lease.Holding) { l.update(func() { l.m.Remove(h) }) }
 
 // arm sets the timer to the next moment at which something is due, by what is
 // known at t. The caller holds l.mu, and the lease is not idle.
@@ -120,7 +130,7 @@ func (l *leaseKeeper) tick() {
 
 // look compares the clocks and acts by them. It returns the heartbeat that is due. It
 // tells holders before it closes a connection, which may block.
-func (l *leaseKeeper) look() *lease.Beat {
+func (l *leaseKeeper) look() *lease.Heartbeat {
 	if l.s.Over() != nil {
 		return nil
 	}
@@ -172,7 +182,7 @@ func (l *leaseKeeper) expire() (stands bool) {
 	for _, h := range ended {
 		h.Lost(e)
 	}
-	l.s.core.journal.Say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
+	l.journal.Say(slog.LevelWarn, "zookeeper: lease expired, locks are lost", "holds", len(ended), "reason", e)
 	return false
 }
 
@@ -181,10 +191,10 @@ func (l *leaseKeeper) removeNodes(nodes []string) {
 	if len(nodes) == 0 {
 		return
 	}
-	l.s.core.journal.Say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
+	l.journal.Say(slog.LevelWarn, "zookeeper: locks that were lost were not released in time, their nodes are removed",
 		"nodes", len(nodes), "first", nodes[0])
 	for _, path := range nodes {
-		l.s.core.remover.Remove(l.s, path)
+		l.remove(path)
 	}
 }
 
@@ -225,7 +235,7 @@ var errUnanswered = errors.New("a heartbeat was not answered in time")
 
 // beat sends a heartbeat and waits for its answer. It only reports doubts: the timer
 // decides when holds end.
-func (l *leaseKeeper) beat(b *lease.Beat) {
+func (l *leaseKeeper) beat(b *lease.Heartbeat) {
 	ctx, cancel := context.WithDeadlineCause(l.s.Context(), b.At.Add(b.Patience), errUnanswered)
 	defer cancel()
 	x := checks(b.Nodes)
@@ -236,7 +246,7 @@ func (l *leaseKeeper) beat(b *lease.Beat) {
 	missed := func(why error) { l.update(func() { l.m.Missed(b.Number, why, time.Now()) }) }
 	switch {
 	case errors.Is(err, wire.ErrNotConnected):
-		missed(fmt.Errorf("%w: %s", ErrNotConnected, l.s.core.servers.Report()))
+		missed(fmt.Errorf("%w: %s", ErrNotConnected, l.servers.Report()))
 	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 		missed(errUnanswered)
 		if l.s.Restores() { // else the end of the connection would be the end of the session
@@ -265,7 +275,7 @@ func (l *leaseKeeper) hear(nodes []string, results []wire.Result) {
 		known := false
 		l.update(func() { known = l.m.Unreadable(path) })
 		if !known {
-			l.s.core.journal.Say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
+			l.journal.Say(slog.LevelWarn, "zookeeper: a held node may not be read, so that its deletion would not be noticed",
 				"node", path, "reason", err)
 		}
 		return
@@ -273,100 +283,11 @@ func (l *leaseKeeper) hear(nodes []string, results []wire.Result) {
 	l.update(func() { l.m.Readable(nodes) })
 }
 
-// holding is an inside.Holding.
-type holding struct {
-	lease.Holding // guarded by the lease's mu
-
-	s     *Session
-	paths []string
-	one   [1]string // backs the full paths
-}
-
-// hold is inside.Functions.Hold.
-func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (inside.Holding, error) {
-	h := &holding{Holding: lease.Holding{Lost: lost}, s: s}
-	full, err := s.fullPaths(h.one[:0], paths)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.session.AwaitProduct(ctx); err != nil { // it decides how long the session lives
-		return nil, err
-	}
-	h.paths, h.Full = full, full
-	if s.prefix != "" { // otherwise both are the same
-		h.paths = slices.Clone(paths)
-	}
-	if err := h.prove(ctx); err != nil {
-		return nil, err
-	}
-	s.session.lease.add(h)
-	return h, nil
-}
-
-// prove waits until the lease has some time left.
-func (h *holding) prove(ctx context.Context) error {
-	l := h.s.session.lease
-	for {
-		t := l.state()
-		if t.Left >= t.Beat/2 {
-			return nil
-		}
-		if err := l.m.Policy().Check(t.Timeout); err != nil {
-			return err
-		}
-		if err := h.s.confirm(ctx, h.paths, h.Full); err != nil {
-			return err
-		}
-		if t = l.state(); t.Left >= t.Beat/2 {
-			return nil
-		}
-		// The server has not yet told the leader of a sign of life that is young
-		// enough.
-		if ctxerr.Sleep(ctx, t.Beat/4) != nil {
-			return ctxerr.Ended(ctx)
-		}
-	}
-}
-
-func (h *holding) Err() error {
-	s := h.s.session
-	over := s.Over
-	if !s.lease.expire() { // otherwise the session has time left as well: it ends later
-		over = s.Err
-	}
-	if err := over(); err != nil {
-		return err
-	}
-	s.lease.mu.Lock()
-	defer s.lease.mu.Unlock()
-	return h.Cause
-}
-
-func (h *holding) Deadline() time.Time {
-	return h.s.session.lease.state().Deadline() // there is a proof, or it would not be held
-}
-
-func (h *holding) Jeopardy() <-chan struct{} {
-	l := h.s.session.lease
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.jeopardy
-}
-
-func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.Full) }
-
-func (h *holding) Done() { h.s.session.lease.remove(h) }
-
 // told tells the observer of a heartbeat.
-func (l *leaseKeeper) told(b *lease.Beat, err error) {
-	hook := l.s.core.cfg.observer.Heartbeat
-	if hook == nil {
-		return
-	}
+func (l *leaseKeeper) told(b *lease.Heartbeat, err error) {
 	t := l.state()
-	info := HeartbeatInfo{
+	l.cfg.observer.tellHeartbeat(l.teller, HeartbeatInfo{
 		Session: l.s.ID(), Nodes: len(b.Nodes),
 		Begun: b.At, Duration: time.Since(b.At), Left: t.Left, Full: t.Life - t.Margin, Err: err,
-	}
-	l.s.core.teller.Tell(func() { hook(info) })
+	})
 }

@@ -77,24 +77,6 @@ type LeasePolicy struct {
 	Standalone bool
 }
 
-// WithLeasePolicy sets how long a lock counts as held. [Connect] fails with
-// an error that matches [ErrUnsafeTimeout] if the servers grant a timeout
-// that leaves no time under p.
-func WithLeasePolicy(p LeasePolicy) Option {
-	return optionFunc(func(c *config) error {
-		switch {
-		case p.SafetyMargin < 0 || p.TickTime < 0 || p.SyncLimit < 0 || p.SchedulingSlack < 0 || p.HeartbeatPeriod < 0:
-			return fmt.Errorf("client: lease policy %+v has a negative field", p)
-		case p.ClockRateError < 0 || p.ClockRateError >= 1:
-			return fmt.Errorf("client: lease policy: clock rate error %v is not in [0, 1)", p.ClockRateError)
-		case p.Heartbeat != HeartbeatWrites && p.Heartbeat != HeartbeatPings:
-			return fmt.Errorf("client: lease policy: there is no heartbeat %d", p.Heartbeat)
-		}
-		c.lease = p
-		return nil
-	})
-}
-
 // lease is the policy as the lease has it.
 func (p LeasePolicy) lease() lease.Policy {
 	return lease.Policy{

@@ -8,33 +8,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/fate"
+	"github.com/docent-go/docent/client/internal/session"
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// Op is one part of a transaction; see [CreateOp], [SetOp], [DeleteOp] and
-// [CheckOp].
-type Op struct {
-	name, path string
-	in         *ops         // whose namespace path is in; nil: that of the transaction
-	request    wire.Request // without the full path, and maybe without an ACL
-	err        error
-}
-
-// In returns op with its path in the namespace of c; the path in the result is in it
-// too. The client of the transaction must share its session with c. If it does not,
-// or c is nil, the transaction fails before it is sent.
-func (op Op) In(c *Client) Op {
-	if c == nil {
-		op.err = misused("%s %s is in the namespace of a nil *Client", op.name, op.path)
-		return op
-	}
-	op.in = &c.ops
-	return op
-}
-
-// CreateOp makes a node. In a transaction there are no containers, TTL nodes, missing
-// parents or protection: they need another request, or more than one. A missing
-// namespace is made before it, see [WithNamespace].
+// CreateOp makes a node, of any kind. In a transaction there are no missing parents and
+// no protection: they need more than one request. A missing namespace is made before it,
+// see [WithNamespace]. With [Container] or [TTL] the whole transaction needs servers that
+// have such nodes, else it fails with [ErrUnsupported].
 func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 	var spec createSpec
 	for _, opt := range opts {
@@ -43,9 +24,12 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 		}
 	}
 	op := Op{name: "create", path: path, request: spec.request("", data)}
+	op.needs, op.takes = spec.needs()
 	switch option := spec.single(); {
 	case option != "":
-		op.err = misused("create %s in a transaction: CreateOp does not take %s, only Ephemeral, Sequential and ACL", path, option)
+		op.err = misused("create %s in a transaction: CreateOp does not take %s, only Ephemeral, Sequential, Container, TTL and ACL", path, option)
+	case spec.kind() != nil:
+		op.err = fate.Unsent(fmt.Errorf("create %s in a transaction: %w", path, spec.kind()))
 	case spec.acl != nil && len(spec.acl) == 0:
 		op.err = fate.Unsent(fmt.Errorf("create %s in a transaction: %w", path, errEmptyACL))
 	}
@@ -56,10 +40,6 @@ func CreateOp(path string, data []byte, opts ...CreateOption) Op {
 // there is one.
 func (spec *createSpec) single() string {
 	switch {
-	case spec.container:
-		return "Container"
-	case spec.hasTTL:
-		return "TTL"
 	case spec.protected:
 		return "Protected"
 	case spec.parentACL != nil:
@@ -87,7 +67,8 @@ func CheckOp(path string, version int32) Op {
 // OpResult is the result of one part of a transaction that was committed.
 type OpResult struct {
 	Path string   // of a created node
-	Stat *zk.Stat // of a set node
+	Stat *zk.Stat // of a set node, and of a created container or TTL node
+	Zxid int64    // of the transaction, for the Wait of a cache
 }
 
 // MultiError says which part of a transaction was refused. The transaction was not
@@ -131,7 +112,7 @@ func (o *ops) Multi(ctx context.Context, parts ...Op) ([]OpResult, error) {
 		}
 		results = make([]OpResult, len(parts))
 		for i, r := range x.Reply.Parts {
-			results[i].Stat = r.Stat
+			results[i].Stat, results[i].Zxid = r.Stat, x.Reply.Zxid
 			if r.Path != "" {
 				results[i].Path = o.of(parts[i]).stripped(r.Path)
 			}
@@ -164,14 +145,18 @@ func (o *ops) transact(ctx context.Context, s *sessionState, parts []Op, reqs []
 	return x, err
 }
 
-func transaction(reqs []wire.Request) *wire.Exchange {
-	return &wire.Exchange{Request: wire.Request{Op: wire.OpMulti, Parts: reqs}}
-}
-
-// transact is call for xs, of which the first is a transaction of parts. The first
+// transact is Session.Call for xs, of which the first is a transaction of parts. The first
 // part whose code gives a reason was refused: the parts behind it say that they were
 // not executed.
 func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exchange) error {
+	for i := range parts {
+		if !parts[i].takes {
+			continue
+		}
+		if err := s.Supports(ctx, parts[i].needs); err != nil {
+			return err
+		}
+	}
 	if err := s.Call(ctx, xs...); err != nil {
 		return err
 	}
@@ -192,15 +177,11 @@ func (s *sessionState) transact(ctx context.Context, parts []Op, xs ...*wire.Exc
 		return nil
 	}
 	p := parts[refused]
-	return fate.Refusal(&MultiError{Index: refused, Op: p.name, Path: p.path, Err: fate.OfCode(x.Reply.Parts[refused].Code)})
-}
-
-// of returns the client whose namespace the path of p is in.
-func (o *ops) of(p Op) *ops {
-	if p.in == nil {
-		return o
+	err := fate.OfCode(x.Reply.Parts[refused].Code)
+	if p.takes {
+		err = s.Refused(p.needs, err)
 	}
-	return p.in
+	return fate.Refusal(&MultiError{Index: refused, Op: p.name, Path: p.path, Err: err})
 }
 
 // requests are parts as the server wants them.
@@ -208,7 +189,7 @@ func (o *ops) requests(parts []Op) ([]wire.Request, error) {
 	reqs := make([]wire.Request, len(parts))
 	for i, p := range parts {
 		if p.request.Op == 0 {
-			p.err = misused("part %d is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp", i)
+			p.err = misused("part %d is empty; use a function such as CreateOp or GetOp", i)
 		}
 		if p.err != nil {
 			return nil, p.err
@@ -231,4 +212,75 @@ func (o *ops) requests(parts []Op) ([]wire.Request, error) {
 		}
 	}
 	return reqs, nil
+}
+
+// ReadOp is one part of a [Client.MultiRead]; see [GetOp] and [ChildrenOp].
+type ReadOp struct{ op Op }
+
+// In returns r with its path in the namespace of c, which shares its session with the client
+// that reads.
+func (r ReadOp) In(c *Client) ReadOp {
+	r.op = r.op.In(c)
+	return r
+}
+
+// GetOp reads the data and stat of a node.
+func GetOp(path string) ReadOp {
+	return ReadOp{Op{name: "get", path: path, request: wire.Request{Op: wire.OpGetData}}}
+}
+
+// ChildrenOp reads the names of a node's children.
+func ChildrenOp(path string) ReadOp {
+	return ReadOp{Op{name: "children", path: path, request: wire.Request{Op: wire.OpGetNames}}}
+}
+
+// ReadResult is the answer to one part of a [Client.MultiRead]. Each part fails alone.
+type ReadResult struct {
+	Data     []byte   // of a GetOp
+	Stat     *zk.Stat // of a GetOp
+	Children []string // of a ChildrenOp, in no order
+	Err      error    // of this part: it matches ErrNoNode or ErrNoAuth
+}
+
+// MultiRead reads nodes by one request (ZooKeeper 3.6.0). The answers come in the order of
+// the parts, and all are of one state of the tree: no write comes between them. The whole
+// answer must fit into [WithMaxReply]. On other servers it fails with [ErrUnsupported].
+func (o *ops) MultiRead(ctx context.Context, parts ...ReadOp) (results []ReadResult, err error) {
+	path, plain := "(empty)", make([]Op, len(parts))
+	for i, r := range parts {
+		path, plain[i] = parts[0].op.path, r.op
+	}
+	err = o.do(ctx, "multi read", path, reads, func(ctx context.Context, t try) error {
+		reqs, err := o.requests(plain)
+		if err != nil {
+			return err
+		}
+		x := &wire.Exchange{Request: wire.Request{Op: wire.OpMultiRead, Parts: reqs}}
+		if err := o.ask(ctx, t.s, session.MultiReads, x); err != nil {
+			return err
+		}
+		if got := len(x.Reply.Parts); got != len(parts) {
+			return fate.Unanswered(fmt.Errorf("%w: %d answers to %d reads", wire.ErrProtocol, got, len(parts)))
+		}
+		results = make([]ReadResult, len(parts))
+		for i, r := range x.Reply.Parts {
+			results[i] = ReadResult{Data: r.Data, Stat: r.Stat, Children: r.Names}
+			if err := fate.OfCode(r.Code); err != nil {
+				results[i] = ReadResult{Err: &OpError{Op: plain[i].name, Path: plain[i].path, Outcome: OutcomeRefused, Err: err, identities: o.core.cfg.identities()}}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// ask sends a request that needs f, and reads.
+func (o *ops) ask(ctx context.Context, s *sessionState, f session.Feature, x *wire.Exchange) error {
+	if err := s.Supports(ctx, f); err != nil {
+		return err
+	}
+	return s.Refused(f, s.Call(ctx, x))
 }

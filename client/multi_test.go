@@ -32,6 +32,11 @@ func TestMulti(t *testing.T) {
 		if n, _ := r.Srv.Node("/a/s-0000000000"); n.Stat.EphemeralOwner != r.Session(c).ID() || string(n.Data) != "1" {
 			r.Errorf("created %+v", n)
 		}
+		for _, part := range res {
+			if part.Zxid != res[2].Stat.Mzxid {
+				r.Errorf("Zxid %d of a part, want %d", part.Zxid, res[2].Stat.Mzxid)
+			}
+		}
 		if got := r.Srv.Zxid(); got != before+1 {
 			r.Errorf("%d transactions", got-before)
 		}
@@ -88,8 +93,8 @@ func TestMultiInvalid(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.Connect("a")
 		for name, parts := range map[string][]client.Op{
-			"container": {client.CheckOp("/", 0), client.CreateOp("/a", nil, client.Container())},
-			"TTL":       {client.CreateOp("/a", nil, client.TTL(1e9))},
+			"container": {client.CheckOp("/", 0), client.CreateOp("/a", nil, client.Container(), client.Sequential())},
+			"TTL":       {client.CreateOp("/a", nil, client.TTL(1e9), client.Ephemeral())},
 			"protected": {client.CreateOp("/a", nil, client.Protected())},
 			"parents":   {client.CreateOp("/a", nil, client.WithParents())},
 			"empty Op":  {client.CheckOp("/", 0), {}},

@@ -28,8 +28,10 @@ import (
 // wait; calls beyond that are dropped, and the log says so. A panic of such a hook
 // ends the process, like that of any goroutine.
 //
-// Cache and the function that it returns have a goroutine for each cache. A hook that blocks
-// there delays no cache. Its next call has the counts of all that it has missed.
+// Cache and the function that it returns have a goroutine for each cache, Node and its function
+// one for each node, Service and its function one for each directory. A hook that blocks there
+// delays none of them. Its next call has the counts of all that the cache has done meanwhile, and
+// what is newest of the node and of the directory.
 //
 // A hook may call [Client.Close]. Close does not wait for the hook that called it,
 // and waits only a moment for others. So a hook may be told of the end after Close
@@ -68,6 +70,16 @@ type Observer struct {
 	// news of the cache, unless it is nil: in order, on a goroutine of its own, the last time
 	// with [CacheEnded]. A Start that fails ends it too; the next Start is told to Cache again.
 	Cache func(CacheInfo) func(CacheUpdate)
+	// Node is called when a registered node of package recipes/nodes starts. The function
+	// that it returns is called with the status at once and with each newer one, unless it is
+	// nil: in order, on a goroutine of its own, the last time with [NodeEnded]. A
+	// Start that fails ends it too; the next Start is told to Node again.
+	Node func(NodeInfo) func(NodeUpdate)
+	// Service is called when a directory of package recipes/discovery starts. The function that it
+	// returns is called with the counts at once and whenever they change, unless it is nil: in
+	// order, on a goroutine of its own, the last time with Ended. A directory is also told to
+	// Cache, which says whether it is synced.
+	Service func(ServiceInfo) func(ServiceUpdate)
 }
 
 // OperationInfo describes an operation that begins.
@@ -192,7 +204,7 @@ type DialInfo struct {
 
 // CacheInfo describes a cache of package recipes/cache that starts.
 type CacheInfo struct {
-	Recipe string // the type: "Tree", "LooseTree", "Children" or "Value"
+	Recipe string // the type: "Tree", "LooseTree", "Children", "Value" or "ServiceCache"
 	Path   string // that it follows, as the caller gave it
 }
 
@@ -255,4 +267,194 @@ type CacheUpdate struct {
 	// everything again, has found servers that had gone back, and has found that the nodes
 	// exceed a limit of the cache or of the client.
 	Resyncs, Gaps, Limits int64
+}
+
+// NodeInfo describes a registered node of package recipes/nodes that starts.
+type NodeInfo struct {
+	Recipe string // the type: "PersistentNode" or "GroupMember"
+	Path   string // as the caller gave it
+}
+
+// NodeState is how a registered node stands.
+type NodeState int
+
+// The states of a registered node.
+const (
+	NodeAbsent  NodeState = iota // it does not stand yet, or no more, and is being made
+	NodeStands                   // it stands, made by this client
+	NodeForeign                  // another client's node stands in its place
+	NodeRefused                  // a server refuses it
+	NodeEnded                    // by Close, with its client, as its Start failed, or removed for good; the last update
+)
+
+// String returns the state in lower case.
+func (s NodeState) String() string {
+	if s < NodeAbsent || s > NodeEnded {
+		return "unknown"
+	}
+	return [...]string{"absent", "stands", "foreign", "refused", "ended"}[s]
+}
+
+// NodeUpdate is news of a registered node.
+type NodeUpdate struct {
+	State NodeState
+	Err   error // why it does not stand, or why the newest try failed; nil if there is no reason
+}
+
+// LockInfo describes an acquire of a lock of package recipes that begins.
+//
+// An acquire that re-enters a hold does not count as one, and the hold that it
+// returns is part of the first hold. That hold ends, for LockHooks, with the release
+// of the last of them. A downgrade of a write hold is an acquire of the read lock.
+// So is an acquire of the read lock within a write hold. A multi-lock is one acquire
+// and one hold; its locks do not count.
+type LockInfo struct {
+	Recipe  string // the type: "InterProcessMutex", "InterProcessReadWriteLock", ...
+	Mode    string // "exclusive", "read", "write" or "lease", as recipes.Mode; "multi" for a multi-lock
+	Path    string // of the lock, as the caller gave it; those of a multi-lock joined by plus signs
+	Permits int    // of a semaphore, 0 otherwise
+	Try     bool   // it does not wait for other holders
+}
+
+// LockHooks hear of one acquire and of the hold that it leads to. A nil hook is
+// skipped.
+//
+// They are called in this order. Queued comes any number of times. Acquired comes
+// once, whatever the outcome. If the lock was acquired, Held and Ended follow, once
+// each. Ended runs on the goroutine that releases. If the hold is lost before that,
+// Ended runs on a goroutine of the client. The others run on the goroutine of the
+// acquire. While Acquired and Held run the hold counts already, and it is lost in
+// time even if one of them does not return.
+type LockHooks struct {
+	// Queued is called when the caller has a place in the queue, and when the caller
+	// finds that its place has changed. The caller looks again when its predecessor
+	// leaves.
+	Queued func(QueuePlace)
+	// Acquired is called when the acquire has ended.
+	Acquired func(AcquireResult)
+	// Held is called when the hold begins, with the context that the hold will give
+	// to its user. That context carries the values of the caller's context, not those
+	// of the context that Observer.Lock returned. The context that Held returns takes
+	// its place. It must descend from the given one; nil changes nothing.
+	Held func(ctx context.Context, hold HoldInfo) context.Context
+	// Ended is called when the hold has ended: after a release when the delete of its
+	// nodes was answered. The next hold of the same client may have begun before, so
+	// that its Held comes before this Ended.
+	Ended func(HoldResult)
+}
+
+// QueuePlace is the place of a waiter in the queue of a lock.
+type QueuePlace struct {
+	Path string // of the lock; for a multi-lock, of one of its locks
+	Node string // the waiter's node. It has a UUID: it is for spans and logs, and never a label
+	// Ahead is how many waiters have to leave first: 0 if it is the caller's turn.
+	// The first waiter in the queue of a semaphore may still have to wait for
+	// permits.
+	Ahead int
+	// Behind is the name of the predecessor's node, for which the caller waits. It is
+	// "" if it is the caller's turn.
+	Behind string
+}
+
+// AcquireOutcome says what came of an acquire.
+type AcquireOutcome int
+
+// The outcomes of an acquire.
+const (
+	AcquireFailed   AcquireOutcome = iota // with another error
+	AcquireDone                           // the lock is held
+	AcquireBusy                           // another contender is ahead of a TryAcquire
+	AcquireTimeout                        // the deadline of its context has passed
+	AcquireCanceled                       // its context was canceled
+)
+
+// String returns the outcome in a word that is fit for a label.
+func (o AcquireOutcome) String() string {
+	switch o {
+	case AcquireDone:
+		return "acquired"
+	case AcquireBusy:
+		return "busy"
+	case AcquireTimeout:
+		return "timeout"
+	case AcquireCanceled:
+		return "canceled"
+	default:
+		return "error"
+	}
+}
+
+// AcquireResult describes an acquire that has ended.
+type AcquireResult struct {
+	HoldInfo // zero unless it is held
+
+	Duration time.Duration
+	Outcome  AcquireOutcome
+	Err      error // nil if the lock is held
+}
+
+// HoldInfo describes a hold.
+type HoldInfo struct {
+	Node         string // that of the hold, the first of several; "" for a multi-lock
+	Session      int64  // 0 for a multi-lock
+	FencingToken int64
+}
+
+// HoldEnd says how a hold ended.
+type HoldEnd int
+
+// The ends of a hold. All but the first are losses.
+const (
+	HoldReleased    HoldEnd = iota
+	HoldLostLease           // the ensemble did not confirm the session in time
+	HoldLostSession         // the session was lost
+	HoldLostNode            // another client or an operator deleted the node of the hold
+	HoldLostClosed          // the client was closed first
+)
+
+// Lost reports whether the hold ended before its release.
+func (e HoldEnd) Lost() bool { return e != HoldReleased }
+
+// String returns the end in a word that is fit for a label.
+func (e HoldEnd) String() string {
+	switch e {
+	case HoldReleased:
+		return "released"
+	case HoldLostLease:
+		return "lease"
+	case HoldLostNode:
+		return "deleted"
+	case HoldLostClosed:
+		return "closed"
+	default:
+		return "session"
+	}
+}
+
+// HoldResult describes a hold that has ended.
+type HoldResult struct {
+	HoldInfo
+
+	Path string // of the lock; for a multi-lock that was lost, of the lock that was
+	// Duration is how long the lock was held. A release counts until the server has
+	// removed the node, or until the client removes it in the background.
+	Duration time.Duration
+	End      HoldEnd
+	Err      error // why it was lost, or what the release returned
+}
+
+// ServiceInfo describes a directory of package recipes/discovery that starts.
+type ServiceInfo struct {
+	Service string // its name
+	Path    string // of its folder, with the base path as the caller gave it
+}
+
+// ServiceUpdate is news of a directory: what the newest snapshot has. While the directory is
+// stale, it is what was read last.
+type ServiceUpdate struct {
+	Offered  int // instances that may be called
+	Disabled int // instances that stand, and want no calls
+	Skipped  int // nodes that are no usable instance
+	// Ended: by Close, or with its client; the last update.
+	Ended bool
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// AnyVersion means every version.
-const AnyVersion int32 = -1
-
 // read runs a read of op, and leaves a watch if watch is set. Without an error the
 // exchange has been answered; with an error it is nil.
 func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch bool) (x *wire.Exchange, w *OneShotWatch, err error) {
@@ -35,15 +32,6 @@ func (o *ops) read(ctx context.Context, name, path string, op wire.Op, watch boo
 		return nil, nil, err
 	}
 	return x, w, nil
-}
-
-// stat is the stat in the answer to x, nil if there is no node.
-func stat(x *wire.Exchange) *zk.Stat {
-	if x == nil || x.Reply.Code != 0 {
-		return nil
-	}
-	stat := x.Reply.Stat
-	return &stat
 }
 
 // Get returns the data and stat of a node.
@@ -82,14 +70,6 @@ func (o *ops) ExistsW(ctx context.Context, path string) (bool, *zk.Stat, *OneSho
 	return found, stat, w, err
 }
 
-// existing is what the answer to x says of a node, with a stat that is never nil.
-func existing(x *wire.Exchange) (bool, *zk.Stat) {
-	if now := stat(x); now != nil {
-		return true, now
-	}
-	return false, new(zk.Stat)
-}
-
 // Children returns the names of a node's children, in no order, and its stat. The names
 // share their memory: a name that is kept keeps that of the whole list, unless it is
 // cloned with [strings.Clone].
@@ -116,6 +96,61 @@ func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *
 func (o *ops) Sync(ctx context.Context, path string) error {
 	_, _, err := o.read(ctx, "sync", path, wire.OpSync, false)
 	return err
+}
+
+// Create makes a node and returns its path, which differs from the given one
+// if it is sequential or protected.
+//
+// With [Protected], the client resolves a lost answer before it tries again: it looks
+// for the node, after a Sync, and checks the owner. If the call fails after all, the
+// client removes a node that it may have made in the background. It tries until that
+// succeeds, the node's session is over or the client is closed.
+//
+// Without [Protected], a create whose outcome is unknown is not repeated. The error
+// matches [UnknownOutcome], and the caller has to look whether the node exists. After
+// any other error there is no node of this name from this call. Parents that were
+// made stay; the server removes the ones that are containers.
+func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
+	return o.createOne(ctx, path, data, nil, opts)
+}
+
+// createOne is Create. It stores the stat of the node in stat if that is not nil.
+func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.Stat, opts []CreateOption) (string, error) {
+	spec, err := o.spec(opts)
+	if err != nil {
+		return "", o.invalid(ctx, "create", path, err)
+	}
+	full, err := o.creatable(path, spec)
+	if err != nil {
+		return "", o.invalid(ctx, "create", path, err)
+	}
+	n := attemptNode{in: o, data: data, stat: stat}
+	n.dir, n.name = split(full)
+	n.spec = o.withNamespace(spec, n.dir)
+	a := &attempt{ops: o, single: true}
+	a.nodes = append(a.one[:0], n)
+	made, err := a.run(ctx, "create", path)
+	if err != nil {
+		return "", err
+	}
+	return made[0].Path, nil
+}
+
+// CreateStat is [Client.Create] and returns the stat of the new node as well. Not
+// every server knows ZooKeeper's create2, so the client reads the stat behind the
+// create. Both leave in the same write, unless the server chooses the name.
+//
+// The stat may therefore be later than the create: it shows what other clients have
+// written to the node since. Czxid is always that of the create. If no answer came to the
+// read, or the node is deleted already, Ctime and Mtime are 0. The rest is as it was at
+// the create.
+func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
+	now := new(zk.Stat)
+	made, err := o.createOne(ctx, path, data, now, opts)
+	if err != nil {
+		return "", nil, err
+	}
+	return made, now, nil
 }
 
 // A SetOption changes what [Client.Set] does.
@@ -153,8 +188,8 @@ func (o *ops) Set(ctx context.Context, path string, data []byte, version int32, 
 		err = t.s.conditional(ctx, x, t.unknown)
 		if errors.Is(err, errMoved) && spec.equalIsMine {
 			x = session.Ask(wire.OpGetData, full)
-			if unread := t.s.Call(ctx, x); unread != nil {
-				return unread
+			if failed := t.s.Call(ctx, x); failed != nil {
+				return failed
 			}
 			if x.Reply.Stat.Version == version+1 && bytes.Equal(x.Reply.Data, data) {
 				err = nil
@@ -206,21 +241,6 @@ func (o *ops) Delete(ctx context.Context, path string, version int32) error {
 	})
 }
 
-// deletable refuses nodes for which servers say only "invalid arguments"
-// (ZKDatabase.isSpecialPath).
-func deletable(full string) error {
-	switch full {
-	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
-		return misused("servers do not let %s be deleted", full)
-	default:
-		return nil
-	}
-}
-
-func deletion(full string, version int32) *wire.Exchange {
-	return &wire.Exchange{Request: wire.Request{Op: wire.OpDelete, Path: full, Version: version}}
-}
-
 // GetACL returns the ACL and stat of a node.
 func (o *ops) GetACL(ctx context.Context, path string) ([]zk.ACL, *zk.Stat, error) {
 	x, _, err := o.read(ctx, "getACL", path, wire.OpGetACL, false)
@@ -253,28 +273,4 @@ func (o *ops) SetACL(ctx context.Context, path string, acl []zk.ACL, version int
 		return nil, err
 	}
 	return now, nil
-}
-
-// names are the names that a list says, nil if there is no list or it failed.
-func names(x *wire.Exchange) []string {
-	if x == nil || !x.Answered() || x.Err() != nil || x.Reply.Code != 0 {
-		return nil
-	}
-	return x.Reply.Names
-}
-
-// namesOrNone are names. If the directory is missing there are none.
-func namesOrNone(x *wire.Exchange) []string {
-	if x != nil && x.Answered() && errors.Is(fate.OfCode(x.Reply.Code), zk.ErrNoNode) {
-		return []string{}
-	}
-	return names(x)
-}
-
-// statOf is the stat that a list came with, zero if there is no list or it failed.
-func statOf(x *wire.Exchange) zk.Stat {
-	if names(x) == nil {
-		return zk.Stat{}
-	}
-	return x.Reply.Stat
 }

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"net"
-	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,118 +16,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/docent-go/docent/client/internal/where"
-	"github.com/docent-go/docent/internal/clock"
-	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/client/internal/sasl"
 	"github.com/docent-go/docent/retry"
 )
-
-// Defaults of [Connect].
-const (
-	// DefaultSessionTimeout is the timeout that a client asks for, unless
-	// [WithSessionTimeout] says otherwise. Servers limit it to 2..20 ticks, 4..40 s
-	// by default.
-	DefaultSessionTimeout = 15 * time.Second
-	// DefaultMaxRequest is the largest request in bytes unless
-	// [WithMaxRequest] says otherwise: the default of a server's
-	// jute.maxbuffer.
-	DefaultMaxRequest = 0xfffff
-	// DefaultMaxReply is the largest reply in bytes unless [WithMaxReply]
-	// says otherwise.
-	DefaultMaxReply = 4 << 20
-)
-
-type config struct {
-	servers        []string
-	chroot         string
-	namespace      string
-	sessionTimeout time.Duration
-	connectTimeout time.Duration // 0: the session timeout
-	lazy           bool          // Connect does not wait
-	tracking       bool          // the servers follow the configuration of the ensemble
-	policy         retry.Policy
-	tls            *tls.Config
-	dial           func(ctx context.Context, network, address string) (net.Conn, error) // by WithDialer; else lookup and connect
-	lookup         func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	connect        func(ctx context.Context, network, address string) (net.Conn, error)
-	auth           []wire.Auth
-	sasl           SASL
-	defaultACL     []zk.ACL // of a node that the caller gave no ACL; never changed
-	openACL        bool     // no option set it
-	defaultData    []byte
-	hasDefaultData bool
-	name           string
-	maxRequest     int
-	maxReply       int
-	logger         *slog.Logger
-	observer       Observer
-	lease          LeasePolicy
-	clock          *clock.Clock
-	rand           func() float64
-	hasRand        bool
-}
-
-// where is what the servers of the client are made of.
-func (c *config) where() where.Config {
-	return where.Config{
-		Servers: c.servers, Timeout: c.sessionTimeout, TLS: c.tls, Dial: c.dial, Lookup: c.lookup, Connect: c.connect, Rand: c.rand,
-	}
-}
-
-// An Option configures [Connect].
-type Option interface{ apply(*config) error }
-
-type optionFunc func(*config) error
-
-func (f optionFunc) apply(c *config) error { return f(c) }
-
-func newConfig(connectString string, opts []Option) (*config, error) {
-	servers, chroot, err := where.Parse(connectString, ValidatePath)
-	if err != nil {
-		return nil, err
-	}
-	cfg := &config{
-		servers:        servers,
-		chroot:         chroot,
-		sessionTimeout: DefaultSessionTimeout,
-		policy:         retry.Default(),
-		maxRequest:     DefaultMaxRequest,
-		maxReply:       DefaultMaxReply,
-		logger:         slog.Default(),
-		lookup:         net.DefaultResolver.LookupNetIP,
-		connect:        new(net.Dialer).DialContext,
-		clock:          clock.System(),
-		rand:           rand.Float64,
-	}
-	for _, o := range opts {
-		if o == nil {
-			return nil, errors.New("client: a nil Option was given to Connect")
-		}
-		if err := o.apply(cfg); err != nil {
-			return nil, err
-		}
-	}
-	if err := cfg.checkAuth(); err != nil {
-		return nil, err
-	}
-	if cfg.tracking && cfg.tls != nil {
-		return nil, errors.New("client: WithEnsembleTracker with WithTLS: the ensemble's configuration names only the ports without TLS; pass new servers to Client.SetServers instead")
-	}
-	if cfg.connectTimeout == 0 {
-		cfg.connectTimeout = cfg.sessionTimeout
-	}
-	if cfg.defaultACL == nil {
-		cfg.openACL = len(cfg.auth) == 0 && cfg.sasl == nil
-		cfg.defaultACL = zk.WorldACL(zk.PermAll)
-		if !cfg.openACL {
-			cfg.defaultACL = zk.AuthACL(zk.PermAll)
-		}
-	}
-	if cfg.hasRand { // a policy may have its own
-		cfg.policy = cfg.policy.WithRand(cfg.rand)
-	}
-	return cfg, nil
-}
 
 // leastSessionTimeout is the least that a client may ask for. Servers grant more.
 // With a shorter one the client would give servers up before they can answer.
@@ -149,6 +37,24 @@ func WithSessionTimeout(d time.Duration) Option {
 				d, leastSessionTimeout)
 		}
 		c.sessionTimeout = d
+		return nil
+	})
+}
+
+// WithLeasePolicy sets how long a lock counts as held. [Connect] fails with
+// an error that matches [ErrUnsafeTimeout] if the servers grant a timeout
+// that leaves no time under p.
+func WithLeasePolicy(p LeasePolicy) Option {
+	return optionFunc(func(c *config) error {
+		switch {
+		case p.SafetyMargin < 0 || p.TickTime < 0 || p.SyncLimit < 0 || p.SchedulingSlack < 0 || p.HeartbeatPeriod < 0:
+			return fmt.Errorf("client: lease policy %+v has a negative field", p)
+		case p.ClockRateError < 0 || p.ClockRateError >= 1:
+			return fmt.Errorf("client: lease policy: clock rate error %v is not in [0, 1)", p.ClockRateError)
+		case p.Heartbeat != HeartbeatWrites && p.Heartbeat != HeartbeatPings:
+			return fmt.Errorf("client: lease policy: there is no heartbeat %d", p.Heartbeat)
+		}
+		c.lease = p
 		return nil
 	})
 }
@@ -193,6 +99,27 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 	})
 }
 
+// WithEnsembleTracker makes the client follow the ensemble's own list of its members,
+// which reconfig changes. The client reads and watches /zookeeper/config, as
+// Curator's EnsembleTracker does. It dials the servers of the list first, and those
+// of the connect string when none of the list can be reached. It is off by default,
+// because the addresses in the list may work only within the ensemble's own network.
+//
+// If the member that the client is connected to leaves the list, the client moves as
+// after [Client.SetServers]. If the client is connected to an address that the list
+// never had, as behind a load balancer, it stays.
+//
+// A list with an older version than the newest one seen is ignored. After the
+// ensemble was set up from scratch, programs must connect again.
+//
+// If the node is missing (as in ClickHouse Keeper), may not be read, or lacks a client
+// address of a member, the list stays as it is. One warning says so. It lacks them if the
+// servers' zoo.cfg has a line clientPort apart from the servers' lines. With [WithTLS]
+// Connect refuses the option: the list has no addresses of TLS ports.
+func WithEnsembleTracker() Option {
+	return optionFunc(func(c *config) error { c.tracking = true; return nil })
+}
+
 // WithNamespace puts every path of this client under /name, as Curator's namespace
 // does. The first node that a client creates in it makes the missing nodes of /name,
 // as [WithParents] does, also in a transaction. Until then reads find no node, "/"
@@ -219,9 +146,10 @@ func WithDefaultData(data []byte) Option {
 // WithName names the client for people that look at its nodes. Recipes then write
 // into them
 //
-//	<address of this host> pid=<process id> client=<name>
+//	<address of this host> pid=<process id> host=<its host name> client=<name>
 //
-// instead of the address alone; recipes.Contender reads it back. Other libraries
+// instead of the address alone; recipes.Contender reads it back. A host name with blanks is
+// left out. Other libraries
 // ignore the data. The name is printable text on one line, of at most 128 bytes. If
 // [WithDefaultData] is given, it replaces this.
 func WithName(name string) Option {
@@ -312,20 +240,74 @@ func WithTLS(cfg *tls.Config) Option {
 	})
 }
 
-// dataOf is the default data of a client at an address, if the program has not said
-// another. Every create of a recipe needs it, so it is made once a connection.
-func (c *config) dataOf(local net.Addr) []byte {
-	tcp, isTCP := local.(*net.TCPAddr)
-	switch {
-	case c.name != "" && isTCP:
-		return fmt.Appendf(nil, "%s pid=%d client=%s", tcp.IP, os.Getpid(), c.name)
-	case c.name != "":
-		return fmt.Appendf(nil, "? pid=%d client=%s", os.Getpid(), c.name) // a dialer of its own kind
-	case isTCP:
-		return []byte(tcp.IP.String())
-	default:
+// WithAuth adds credentials, for example ("digest", "user:password"). The client
+// presents them on every connection before it sends anything else. The nodes that
+// this client creates are then open to clients with these credentials and to no other
+// client (scheme auth), unless [WithDefaultACL] says otherwise. Credentials are never
+// logged.
+//
+// With [WithTLS], WithAuth("x509", "") takes the client's certificate for
+// credentials: nodes are then open to clients with that subject. A server that
+// gets no certificate refuses that, with [ErrAuthFailed].
+func WithAuth(scheme, credentials string) Option {
+	return optionFunc(func(c *config) error {
+		a, err := newAuth(scheme, credentials)
+		if err != nil {
+			return fmt.Errorf("client: WithAuth: %w", err)
+		}
+		c.auth.add(a, false)
 		return nil
-	}
+	})
+}
+
+// WithDefaultACL sets the ACL of every node that this client creates without an ACL
+// of its own, parents included. It replaces the default and adds nothing to it. The
+// default is open to the world, or with [WithAuth] and [WithSASL] to every client that presents the
+// credentials: the entry for the latter is zk.AuthACL(zk.PermAll). Prefer that to
+// zk.DigestACL, which hashes with SHA-1: on servers with digestAlg=SHA-256 even the
+// client that made the node could not read it. An ACL without an entry is refused.
+func WithDefaultACL(acl ...zk.ACL) Option {
+	return optionFunc(func(c *config) error {
+		if len(acl) == 0 {
+			return fmt.Errorf("client: WithDefaultACL: %w", errEmptyACL)
+		}
+		c.defaultACL = slices.Clone(acl)
+		return nil
+	})
+}
+
+// WithSASL lets the client log in with m, on every connection, before it sends anything else
+// and before it says that it is connected. The server must prove that it knows the user. The
+// nodes that this client creates are then open to clients with the same id, and to no other
+// client (scheme auth), unless [WithDefaultACL] says otherwise. With [WithAuth] the client has
+// several ids, and each of them opens its nodes.
+//
+// If a server refuses the login, or gives no proof, Connect and calls fail with
+// [ErrAuthFailed]. The error names the mechanism and the server. The client tries again, with
+// pauses of up to a session timeout. If a server refuses the login of a session that stands, that
+// session goes on as after a lost connection: the client tries the servers until one takes it, or its time is over. If the mechanism cannot begin, as
+// without a ticket, that is no refusal: the client tries the next server.
+func WithSASL(m SASL) Option {
+	return optionFunc(func(c *config) error {
+		switch {
+		case m == nil:
+			return errors.New("client: WithSASL needs a mechanism, for example client.DigestMD5(user, password)")
+		case c.sasl != nil:
+			return errors.New("client: WithSASL was given twice: a connection takes one login")
+		}
+		switch d := m.(type) {
+		case *digestMD5:
+			if err := sasl.Usable(d.user, d.password); err != nil {
+				return fmt.Errorf("client: DigestMD5: %w", err)
+			}
+		case *digestMD5From:
+			if d.read == nil {
+				return errors.New("client: DigestMD5From needs a function")
+			}
+		}
+		c.sasl = m
+		return nil
+	})
 }
 
 // WithLazyConnect makes [Connect] return at once with a client that is [Connecting],
@@ -341,4 +323,21 @@ func (c *config) dataOf(local net.Addr) []byte {
 // servers are not reached; the errors of calls whose context ends say it too.
 func WithLazyConnect() Option {
 	return optionFunc(func(c *config) error { c.lazy = true; return nil })
+}
+
+// WithReadOnly makes a client that only reads, and that reads from servers without a quorum as
+// well (readonlymode.enabled=true and localSessionsEnabled=true on the servers). Without it
+// such servers refuse a client, and the client goes on to the next one.
+//
+// All calls that write fail with [ErrReadOnly], whatever the server is, so nothing can be held:
+// programs that also hold something have a second client. What a server without a quorum
+// shows may be arbitrarily old; [Session.ReadOnly] and [StateChange] tell. [Client.Sync] fails
+// there with the code -119, and so a cache of package recipes/cache is not Synced.
+//
+// No session passes between the two kinds of servers. If the quorum is lost, the client first
+// tries to continue its session, and it reads again when the session timeout has passed. If
+// the quorum is back, the server closes the connection, and a new session begins. The client
+// does not look for a better server while one without a quorum answers.
+func WithReadOnly() Option {
+	return optionFunc(func(c *config) error { c.readOnly = true; return nil })
 }

@@ -145,11 +145,15 @@ func TestDefaultDataIsAddress(t *testing.T) {
 func TestName(t *testing.T) {
 	t.Parallel()
 	srv := zktest.NewServer(t)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		opt  client.Option
 		want string
 	}{
-		{nil, fmt.Sprintf("127.0.0.1 pid=%d client=billing eu", os.Getpid())},
+		{nil, fmt.Sprintf("127.0.0.1 pid=%d host=%s client=billing eu", os.Getpid(), host)},
 		{client.WithDefaultData([]byte("me")), "me"},
 	} {
 		opts := []client.Option{testrig.Quiet(), client.WithName("billing eu")}

@@ -2,7 +2,10 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/client/internal/fate"
 	"github.com/docent-go/docent/client/internal/shown"
@@ -48,7 +51,7 @@ func (o Outcome) String() string {
 // OpError is the error of a failed operation.
 type OpError struct {
 	Op      string  // the operation: "create", "delete", ...
-	Path    string  // the path as the caller gave it; "" for "session"
+	Path    string  // the path as the caller gave it; "" for "session" and "identities"
 	Outcome Outcome // what is known about its effect
 	Err     error   // why
 
@@ -64,15 +67,18 @@ func lostTry(err error) bool {
 
 // Operations whose name is used more than once.
 const (
-	sessionOp     = "session" // has no path
+	sessionOp     = "session"    // has no path
+	identitiesOp  = "identities" // nor has it
+	reconfigureOp = "reconfigure"
 	createOrSetOp = "create or set"
+	addAuthOp     = "add credentials of scheme" // of AddAuth and ReplaceAuth
 )
 
 // Error names the operation, the path, the reason and, where it matters, that
 // the outcome is not known.
 func (e *OpError) Error() string {
 	s := "client: " + e.Op
-	if e.Op != sessionOp {
+	if e.Op != sessionOp && e.Op != identitiesOp {
 		s += " " + shown.Short(e.Path)
 	}
 	s += ": " + strings.TrimPrefix(e.Err.Error(), "client: ") + e.remedy()
@@ -90,8 +96,12 @@ func (e *OpError) remedy() string {
 		return "" // the error says it already
 	case errors.Is(e.Err, ErrTooLarge):
 		return " (raise jute.maxbuffer on the servers and client.WithMaxRequest here, or store less)"
+	case e.Op == reconfigureOp:
+		return reconfigureRemedy(e.Path, e.Err)
 	case errors.Is(e.Err, ErrNoAuth):
 		return noRights(e.identities)
+	case e.Op == addAuthOp && e.Outcome == OutcomeRefused:
+		return " (the servers do not know the scheme, or do not take these credentials; the client goes on with those that it had)"
 	case errors.As(e.Err, new(*wire.LoginError)):
 		return "" // it says so itself
 	case errors.Is(e.Err, ErrAuthFailed):
@@ -107,6 +117,44 @@ func (e *OpError) remedy() string {
 	default:
 		return ""
 	}
+}
+
+// reconfigureRemedy says what to do about a reconfiguration that was refused. The
+// configuration is at path.
+func reconfigureRemedy(path string, err error) string {
+	switch {
+	case errors.Is(err, zk.ErrReconfigDisabled):
+		return " (set reconfigEnabled=true in zoo.cfg of every server)"
+	case errors.Is(err, ErrNoAuth):
+		return " (it takes the right to write " + path + ": be the superuser, whom the servers' superDigest names, or have the superuser change the ACL of that node)"
+	case errors.Is(err, ErrBadVersion):
+		return " (another client has changed the configuration: read it again with Client.Ensemble)"
+	case errors.Is(err, zk.ErrBadArguments):
+		return " (the servers cannot read a member, or two would have the same address, or no member with a vote would be left)"
+	case errors.Is(err, fate.Unimplemented):
+		return " (a single server has no ensemble to change)"
+	default:
+		return ""
+	}
+}
+
+// How identities begin.
+const (
+	bySASL     = "SASL "
+	digestUser = "digest user"
+)
+
+// noRights says what to do about a refusal for lack of rights. A server takes a wrong
+// password of scheme digest for another identity and does not say so
+// (DigestAuthenticationProvider hashes the password that it is given).
+func noRights(identities string) string {
+	if identities == "" {
+		return " (the ACL of the node or of its parent does not allow it, and this client presents no credentials: pass them with client.WithAuth or client.WithSASL, or have the ACL changed)"
+	}
+	if strings.HasPrefix(identities, bySASL) && !strings.Contains(identities, digestUser) { // a server has said that they are right
+		return fmt.Sprintf(" (the ACL of the node or of its parent does not allow it to %s: log in as another user, or have the ACL changed)", identities)
+	}
+	return fmt.Sprintf(" (the ACL of the node or of its parent does not allow it to %s; a wrong password looks the same, because a server takes it for another identity: check client.WithAuth, or have the ACL changed)", identities)
 }
 
 // Unwrap returns the reason.

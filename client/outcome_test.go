@@ -111,14 +111,14 @@ func TestErrorTexts(t *testing.T) {
 			err  error
 			want string
 		}{
-			{multi(client.CreateOp("/n", nil, client.WithParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithParents, only Ephemeral, Sequential and ACL"},
-			{multi(client.CreateOp("/n", nil, client.WithPersistentParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithPersistentParents, only Ephemeral, Sequential and ACL"},
-			{multi(client.CreateOp("/n", nil, client.Protected())), "client: multi /n: create /n in a transaction: CreateOp does not take Protected, only Ephemeral, Sequential and ACL"},
-			{multi(client.CreateOp("/n", nil, client.Container())), "client: multi /n: create /n in a transaction: CreateOp does not take Container, only Ephemeral, Sequential and ACL"},
-			{multi(client.CreateOp("/n", nil, client.TTL(time.Hour))), "client: multi /n: create /n in a transaction: CreateOp does not take TTL, only Ephemeral, Sequential and ACL"},
+			{multi(client.CreateOp("/n", nil, client.WithParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithParents, only Ephemeral, Sequential, Container, TTL and ACL"},
+			{multi(client.CreateOp("/n", nil, client.WithPersistentParents())), "client: multi /n: create /n in a transaction: CreateOp does not take WithPersistentParents, only Ephemeral, Sequential, Container, TTL and ACL"},
+			{multi(client.CreateOp("/n", nil, client.Protected())), "client: multi /n: create /n in a transaction: CreateOp does not take Protected, only Ephemeral, Sequential, Container, TTL and ACL"},
+			{multi(client.CreateOp("/n", nil, client.Container(), client.Ephemeral())), "client: multi /n: create /n in a transaction: Container is not possible with Ephemeral, Sequential or TTL"},
+			{multi(client.CreateOp("/n", nil, client.TTL(500))), "client: multi /n: create /n in a transaction: TTL(500ns) is out of range: servers take 1ms to 305419h53m47.775s"},
 			{multi(client.CreateOp("/n", nil, client.ACL())), "client: multi /n: create /n in a transaction: zk: invalid ACL specified: it has no entry"},
 			{multi(client.DeleteOp("/", 0)), "client: multi /: servers do not let / be deleted"},
-			{multi(client.Op{}), "client: multi \"\": part 0 is an empty Op; use CreateOp, SetOp, DeleteOp or CheckOp"},
+			{multi(client.Op{}), "client: multi \"\": part 0 is empty; use a function such as CreateOp or GetOp"},
 			{create(client.TTL(500)), "client: create /n: TTL(500ns) is out of range: servers take 1ms to 305419h53m47.775s"},
 			{create(client.TTL(1 << 62)), "client: create /n: TTL(1281023h53m38.427387904s) is out of range: servers take 1ms to 305419h53m47.775s"},
 			{create(client.Container(), client.Sequential()), "client: create /n: Container is not possible with Ephemeral, Sequential or TTL"},

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"log/slog"
+	"net"
+	"slices"
 
 	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/client/internal/fate"
@@ -27,13 +29,14 @@ var _ = inside.Provide(inside.Functions[Client, Session, Op]{
 	Kept:               func(c *Client, what any, init func() any) any { return c.core.keep(what, init) },
 	Hold:               hold,
 	DeleteInBackground: deleteInBackground,
-	In:                 inNamespace,
+	In:                 sessionIn,
 	Root:               func(c *Client) *Client { return c.core.root },
 	ServerPath:         func(c *Client, path string) (string, error) { return c.full(path) },
 	Oversized:          fate.IsHangUp,
 	MaxRequest:         func(c *Client) int { return c.core.cfg.maxRequest },
 	MaxReply:           func(c *Client) int { return c.core.cfg.maxReply },
-	DefaultData:        defaultData,
+	DefaultData:        defaultNodeData,
+	LocalAddress:       localAddress,
 	Logger:             func(c *Client) *slog.Logger { return c.core.log },
 	Feed:               openFeed,
 	Contact:            clientContact,
@@ -51,6 +54,23 @@ func (c *core) keep(what any, init func() any) any {
 
 // orderly is inside.Functions.Orderly.
 func orderly(s *Session) bool { return s.session.Product() == session.ApacheZooKeeper }
+
+// defaultNodeData is inside.Functions.DefaultData. The address is not known before the
+// first connection of a client [WithLazyConnect].
+func defaultNodeData(c *Client) []byte {
+	if c.core.cfg.hasDefaultData {
+		return slices.Clone(c.core.cfg.defaultData)
+	}
+	return slices.Clone(*c.core.ownData.Load())
+}
+
+// localAddress is inside.Functions.LocalAddress.
+func localAddress(c *Client) string {
+	if at, isTCP := (*c.core.local.Load()).(*net.TCPAddr); isTCP {
+		return at.IP.String()
+	}
+	return ""
+}
 
 // setGuard is inside.Functions.Guard.
 func setGuard(ctx context.Context, s *Session, path string) inside.Guard {

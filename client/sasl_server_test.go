@@ -273,20 +273,27 @@ func TestRefusedLoginIsNoLostSession(t *testing.T) {
 }
 
 // A client without a login hears why its call fails, also if the server hangs up before it has
-// answered the call, and Close does not insist.
+// answered the call, and Close does not insist, however soon it comes.
 func TestWithoutTheRequiredLogin(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(r *rig) {
-		c := r.Connect("a")
-		r.Srv.DropBefore(zktest.Match{Op: zktest.OpCreate, Times: 1})
-		_, err := c.Create(r.Within(time.Minute), "/a", nil)
-		testrig.WantErr(t, err, client.Code(-124))
-		wantSays(t, err, "client.WithSASL", "given up")
-		begun := time.Now()
-		err = c.Close()
-		wantSays(t, err, "client.WithSASL", "deadline")
-		if took := time.Since(begun); took > time.Second {
-			r.Errorf("Close took %v", took)
+	for _, pause := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, time.Second, time.Minute} {
+		for _, drops := range []int{0, 1} {
+			bubble(t, func(r *rig) {
+				c := r.Connect("a")
+				if drops > 0 {
+					r.Srv.DropBefore(zktest.Match{Op: zktest.OpCreate, Times: drops})
+				}
+				_, err := c.Create(r.Within(time.Minute), "/a", nil)
+				testrig.WantErr(t, err, client.Code(-124))
+				wantSays(t, err, "client.WithSASL", "given up")
+				time.Sleep(pause)
+				begun := time.Now()
+				err = c.Close()
+				wantSays(t, err, "client.WithSASL", "deadline")
+				if took := time.Since(begun); took > time.Second {
+					r.Errorf("%v after the answer Close took %v", pause, took)
+				}
+			}, zktest.WithSASLUser("docent", "s3cret"), zktest.WithRequiredAuth())
 		}
-	}, zktest.WithSASLUser("docent", "s3cret"), zktest.WithRequiredAuth())
+	}
 }

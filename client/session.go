@@ -3,23 +3,23 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"github.com/docent-go/docent/internal/wire"
+	"github.com/docent-go/docent/client/internal/lease"
+	"github.com/docent-go/docent/internal/ctxerr"
+	"github.com/docent-go/docent/internal/inside"
 )
-
-// Session is one session of a [Client]. Its operations run in this session or not at
-// all: once it is over they fail with an error that matches [ErrSessionLost] or
-// [ErrClosed]. It is safe for concurrent use.
-type Session struct {
-	ops
-}
 
 // ID is the session id, the ephemeralOwner of its ephemeral nodes.
 func (s *Session) ID() int64 { return s.session.ID() }
 
 // Timeout is the least timeout that a server granted this session.
 func (s *Session) Timeout() time.Duration { return s.session.Link().Timeout() }
+
+// ReadOnly reports whether the server of the newest connection is cut off from its quorum, see
+// [WithReadOnly]. What it shows may be arbitrarily old.
+func (s *Session) ReadOnly() bool { return s.session.cutOff.Load() }
 
 // Context ends with the session. Its cause matches [ErrSessionLost] or
 // [ErrClosed].
@@ -31,8 +31,8 @@ func (s *Session) Context() context.Context { return s.session.Context() }
 // counts.
 func (s *Session) Err() error { return s.session.Err() }
 
-// inNamespace is inside.Functions.In.
-func inNamespace(s *Session, c *Client) (*Session, error) {
+// sessionIn is inside.Functions.In.
+func sessionIn(s *Session, c *Client) (*Session, error) {
 	if c == nil || c.core != s.core {
 		return nil, errStranger
 	}
@@ -80,7 +80,7 @@ func (s *Session) fullPaths(full, paths []string) ([]string, error) {
 func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 	return s.do(ctx, "confirm", paths[0], reads, func(ctx context.Context, t try) error {
 		for begin := 0; begin < len(full); {
-			end := begin + s.core.checkable(full[begin:])
+			end := begin + s.core.cfg.checkable(full[begin:])
 			parts := make([]Op, 0, end-begin)
 			for _, path := range paths[begin:end] {
 				parts = append(parts, CheckOp(path, AnyVersion))
@@ -97,26 +97,86 @@ func (s *Session) confirm(ctx context.Context, paths, full []string) error {
 	})
 }
 
-// checks is a transaction that checks that the nodes exist. It takes a quorum even if
-// one does not.
-func checks(full []string) *wire.Exchange {
-	reqs := make([]wire.Request, len(full))
-	for i, path := range full {
-		reqs[i] = wire.Request{Op: wire.OpCheck, Path: path, Version: AnyVersion}
-	}
-	x := transaction(reqs)
-	x.Urgent = true // a lease may depend on it
-	return x
+// holding is an inside.Holding.
+type holding struct {
+	lease.Holding // guarded by leaseKeeper.mu
+
+	s     *Session
+	paths []string
+	one   [1]string // backs the full paths
 }
 
-// checkable is how many of the nodes fit into one transaction, at least one.
-func (c *core) checkable(full []string) int {
-	const each, around = 32, 64 // more than a check and a transaction have beside paths
-	size := around
-	for i, path := range full {
-		if size += each + len(path); i > 0 && size > c.cfg.maxRequest {
-			return i
+// hold is inside.Functions.Hold.
+func hold(ctx context.Context, s *Session, lost func(error), paths ...string) (inside.Holding, error) {
+	h := &holding{Holding: lease.Holding{Lost: lost}, s: s}
+	full, err := s.fullPaths(h.one[:0], paths)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.session.AwaitProduct(ctx); err != nil { // it decides how long the session lives
+		return nil, err
+	}
+	h.paths, h.Full = full, full
+	if s.prefix != "" { // otherwise both are the same
+		h.paths = slices.Clone(paths)
+	}
+	if err := h.prove(ctx); err != nil {
+		return nil, err
+	}
+	s.session.lease.add(&h.Holding)
+	return h, nil
+}
+
+// prove waits until the lease has some time left.
+func (h *holding) prove(ctx context.Context) error {
+	l := h.s.session.lease
+	for {
+		t := l.state()
+		if t.Left >= t.Beat/2 {
+			return nil
+		}
+		if err := l.m.Policy().Check(t.Timeout); err != nil {
+			return err
+		}
+		if err := h.s.confirm(ctx, h.paths, h.Full); err != nil {
+			return err
+		}
+		if t = l.state(); t.Left >= t.Beat/2 {
+			return nil
+		}
+		// The server has not yet told the leader of a sign of life that is young
+		// enough.
+		if ctxerr.Sleep(ctx, t.Beat/4) != nil {
+			return ctxerr.Ended(ctx)
 		}
 	}
-	return len(full)
 }
+
+func (h *holding) Err() error {
+	s := h.s.session
+	over := s.Over
+	if !s.lease.expire() { // while the lease stands the session has time left too
+		over = s.Err
+	}
+	if err := over(); err != nil {
+		return err
+	}
+	s.lease.mu.Lock()
+	defer s.lease.mu.Unlock()
+	return h.Cause
+}
+
+func (h *holding) Deadline() time.Time {
+	return h.s.session.lease.state().Deadline() // there is a proof, or it would not be held
+}
+
+func (h *holding) Jeopardy() <-chan struct{} {
+	l := h.s.session.lease
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jeopardy
+}
+
+func (h *holding) Confirm(ctx context.Context) error { return h.s.confirm(ctx, h.paths, h.Full) }
+
+func (h *holding) Done() { h.s.session.lease.leave(&h.Holding) }

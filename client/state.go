@@ -43,6 +43,14 @@ type StateChange struct {
 	Session int64 // id of the session it is about; 0 where there is none yet
 	Err     error // why, for Suspended and Lost
 	At      time.Time
+
+	// ReadOnly says of Connected that the server is cut off from its quorum, so that what it
+	// shows may be arbitrarily old. It is never set without [WithReadOnly].
+	ReadOnly bool
+
+	// SessionTimeout is what the servers have granted, for Connected and Suspended. A
+	// server may grant another timeout than was asked for.
+	SessionTimeout time.Duration
 }
 
 // stateLog is the history of a client as a linked list. Every reader walks it at its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/client/internal/aside"
 	"github.com/docent-go/docent/client/internal/duties"
 	"github.com/docent-go/docent/internal/wire"
 )
@@ -21,12 +22,12 @@ type observationKey struct{}
 
 // observe tells the observer, if it has a hook, that an operation begins. The
 // operation goes on with the context that observe returns.
-func (c *core) observe(ctx context.Context, op, path string) (context.Context, *observation) {
-	if c.cfg.observer.Operation == nil {
+func (o *Observer) observe(ctx context.Context, op, path string) (context.Context, *observation) {
+	if o.Operation == nil {
 		return ctx, nil
 	}
 	seen := &observation{begun: time.Now(), result: OperationResult{Op: op, Path: path}}
-	within, hook := c.cfg.observer.Operation(ctx, OperationInfo{Op: op, Path: path})
+	within, hook := o.Operation(ctx, OperationInfo{Op: op, Path: path})
 	if within == nil {
 		within = ctx
 	}
@@ -34,11 +35,11 @@ func (c *core) observe(ctx context.Context, op, path string) (context.Context, *
 	return context.WithValue(within, observationKey{}, seen), seen
 }
 
-// attempt notes a try in s.
-func (n *observation) attempt(s *sessionState) {
+// tried notes a try in a session.
+func (n *observation) tried(session int64) {
 	if n != nil {
 		n.result.Attempts++
-		n.result.Session = s.ID()
+		n.result.Session = session
 	}
 }
 
@@ -70,34 +71,34 @@ func count(ctx context.Context, xs []*wire.Exchange) {
 	}
 }
 
-// invalid is the error of an operation whose arguments are refused. The observer is
-// told of it as of any other.
-func (o *ops) invalid(ctx context.Context, op, path string, err error) error {
-	_, seen := o.core.observe(ctx, op, path)
-	return seen.end(&OpError{Op: op, Path: path, Outcome: OutcomeNeverSent, Err: err})
-}
-
 // observeStates feeds StateChange; it owns the goroutine it runs on and ends
 // after Closed.
-func (c *core) observeStates(ctx context.Context, first *stateEntry) {
-	for ch := range c.states.from(ctx, first) {
-		c.cfg.observer.StateChange(ch)
+func (o *Observer) observeStates(ctx context.Context, states *stateLog, first *stateEntry) {
+	for ch := range states.from(ctx, first) {
+		o.StateChange(ch)
 	}
 }
 
 // tellRemoval tells the observer that m is in the given state.
-func (c *core) tellRemoval(m *duties.Removal, state duties.State, err error) {
-	hook := c.cfg.observer.Removal
+func (o *Observer) tellRemoval(t *aside.Teller, m *duties.Removal, state duties.State, err error) {
+	hook := o.Removal
 	if hook == nil {
 		return
 	}
 	info := RemovalInfo{Path: m.What, State: RemovalState(state), Begun: m.Begun, Tries: m.Tries, Err: err}
-	c.teller.Tell(func() { hook(info) })
+	t.Tell(func() { hook(info) })
+}
+
+// tellHeartbeat tells the observer of a heartbeat.
+func (o *Observer) tellHeartbeat(t *aside.Teller, info HeartbeatInfo) {
+	if hook := o.Heartbeat; hook != nil {
+		t.Tell(func() { hook(info) })
+	}
 }
 
 // dialed returns the function that tells the observer of dials, nil without a hook.
-func (c *core) dialed() func(wire.Dialed) {
-	hook := c.cfg.observer.Dial
+func (o *Observer) dialed(t *aside.Teller) func(wire.Dialed) {
+	hook := o.Dial
 	if hook == nil {
 		return nil
 	}
@@ -107,6 +108,6 @@ func (c *core) dialed() func(wire.Dialed) {
 			Transport: d.Transport, TLS: d.TLS, Handshake: d.Handshake,
 			Session: d.SessionID, Restored: d.Reattached, Err: d.Err,
 		}
-		c.teller.Tell(func() { hook(info) })
+		t.Tell(func() { hook(info) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/docent-go/docent/internal/zkserver"
@@ -72,6 +73,8 @@ func (c *config) check() error {
 			errs = append(errs, fmt.Errorf("zktest: "+format, args...))
 		}
 	}
+	bad(c.Zxid < 0, "the zxid %d is negative", c.Zxid)
+	bad(c.Zxid>>32 == math.MaxInt32, "the zxid %#x leaves no epoch behind it", c.Zxid)
 	bad(c.profile < 0 || c.profile > ClickHouseKeeper, "there is no profile %d", c.profile)
 	bad(c.Quirks&^zkserver.AllQuirks != 0, "there are no quirks %#x", uint16(c.Quirks&^zkserver.AllQuirks))
 	bad(c.Tick < time.Millisecond, "tick %v is less than a millisecond", c.Tick)
@@ -182,6 +185,12 @@ func WithSuperDigest(digest string) Option {
 // the server starts to listen with the first call of [Server.Addr] or
 // [Server.Listen], and never in a simulation.
 func WithListen(address string) Option { return optionFunc(func(c *config) { c.listen = address }) }
+
+// WithZxid sets the zxid before that of the first transaction, by default 0. With a greater one
+// than before, fencing tokens grow over the restart of a server that has lost its data. A smaller
+// one does what a backup of another ensemble does. An ensemble begins with the epoch behind it, so
+// [Start] refuses 0x7fffffff00000000 and more, and numbers below 0.
+func WithZxid(zxid int64) Option { return optionFunc(func(c *config) { c.Zxid = zxid }) }
 
 // WithLogSize sets how many requests [Server.Log] keeps, by default 10,000.
 func WithLogSize(n int) Option { return optionFunc(func(c *config) { c.LogSize = n }) }

@@ -81,8 +81,9 @@ const (
 	// The profile follows the product's source and has not been compared with a
 	// running server. If no quirk names a difference, the server behaves as its
 	// [Version]. So three properties of Keeper are missing. Its zxid is a plain
-	// counter, which pings advance too. Its session ids are small. The Stat of a
-	// parent counts differently.
+	// counter, which pings advance too. Its session ids are small. The Cversion of a
+	// parent counts differently. The Pzxid of a parent is as in Keeper: it stays
+	// when a child is deleted.
 	ClickHouseKeeper Profile = iota + 1
 )
 

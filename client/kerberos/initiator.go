@@ -29,24 +29,15 @@ const (
 	mutualRequired = 2 // of AP-REQ's options
 )
 
-// initiator is the client's side of SASL GSSAPI (RFC 4752) in one login. It does no I/O.
+// initiator makes and judges the tokens of one login; [negotiation] decides when. It does no I/O.
 type initiator struct {
-	stage stage
-	first []byte
-	sent  types.Authenticator
-	key   types.EncryptionKey // of the ticket
-	wraps types.EncryptionKey // of the messages after the context stands
+	negotiation
+
+	request []byte
+	sent    types.Authenticator
+	key     types.EncryptionKey // of the ticket
+	wraps   types.EncryptionKey // of the messages after the context stands
 }
-
-type stage int
-
-const (
-	fresh     stage = iota
-	asked           // AP-REQ sent
-	mutualled       // the server's AP-REP was right, and an empty token sent
-	chosen          // no security layer chosen
-	over
-)
 
 // newInitiator makes the AP-REQ: another one for every connection, as servers refuse one that they have
 // seen.
@@ -77,7 +68,7 @@ func newInitiator(t *ticket, now time.Time) (*initiator, error) {
 		return nil, fmt.Errorf("no AP-REQ: %w", err)
 	}
 	body := append(append([]byte(nil), oid...), 1, 0)
-	return &initiator{first: asn1tools.AddASNAppTag(append(body, b...), 0), sent: a, key: t.key, wraps: a.SubKey}, nil
+	return &initiator{request: asn1tools.AddASNAppTag(append(body, b...), 0), sent: a, key: t.key, wraps: a.SubKey}, nil
 }
 
 // Format shows no key.
@@ -86,43 +77,11 @@ func (g *initiator) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, "login by
 // Next answers the server's token. The server proves itself by its AP-REP, and says by a null
 // token at the end that it takes the client.
 func (g *initiator) Next(token []byte) (answer []byte, proven bool, err error) {
-	at := g.stage
-	g.stage = over
-	switch at {
-	case fresh:
-		g.stage = asked
-		return g.first, false, nil
-	case asked:
-		if err := g.accept(token); err != nil {
-			return nil, false, err
-		}
-		g.stage = mutualled
-		return []byte{}, false, nil
-	case mutualled:
-		if answer, err = g.choose(token); err != nil {
-			return nil, false, err
-		}
-		g.stage = chosen
-		return answer, false, nil
-	case chosen:
-		if len(token) > 0 {
-			return nil, false, errors.New("the server goes on behind the end of the login")
-		}
-		return nil, true, nil
-	}
-	return nil, false, errors.New("a token after the end of the login")
+	return g.next(g, token)
 }
 
-// Refused is what is likely wrong if the server refuses the newest answer.
-func (g *initiator) Refused() string {
-	switch g.stage {
-	case asked:
-		return "its keytab may have no key of the principal that the ticket is for, or an old one, or the clocks differ by more than 5 minutes; its log says which"
-	case chosen:
-		return "it knows the principal, and does not let it in: look at kerberos.removeHostFromPrincipal and auth_to_local there"
-	}
-	return ""
-}
+// first is the AP-REQ.
+func (g *initiator) first() []byte { return g.request }
 
 // accept checks the AP-REP: only a server that has the key of its principal can make it.
 func (g *initiator) accept(token []byte) (err error) {

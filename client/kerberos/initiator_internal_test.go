@@ -263,7 +263,7 @@ func TestInitiatorsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	two, err := newInitiator(tkt, time.Now())
-	if err != nil || string(one.first) == string(two.first) {
+	if err != nil || string(one.request) == string(two.request) {
 		t.Error("the same AP-REQ twice", err)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", one, one, one); strings.Contains(text, hex.EncodeToString(one.key.KeyValue)) || text != "login by GSSAPI login by GSSAPI login by GSSAPI" {

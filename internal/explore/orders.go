@@ -33,6 +33,10 @@ type OrdersReport struct {
 	Runs     int
 	Longest  int  // the most choices of an order
 	Complete bool // whether all orders within the bound of switches were played
+	// Drawn are orders that do not exist: they branch from a play in which the scheduler drew a
+	// rare option, which came up in none of many plays again. With more than one in ten of them,
+	// the programs depend on something else than their order, and Complete is false.
+	Drawn    int
 	Findings []OrderFinding
 }
 
@@ -66,6 +70,7 @@ type Order struct {
 	steps   []string
 	last    string
 	spent   int
+	missing bool // the given choice has no such option, and nothing else was wrong
 	err     error
 }
 
@@ -81,6 +86,7 @@ func (o *Order) Choose(options []Option) int {
 	k := o.wanted[at]
 	if k >= len(ranked) {
 		if o.err == nil {
+			o.missing = true
 			o.err = fmt.Errorf("%w: choice %d takes option %d of %s", ErrOtherOptions, at, k, text)
 		}
 		k = 0
@@ -164,9 +170,12 @@ func (s Orders) Play(play func(*Order) error) (OrdersReport, error) {
 		o.limit = len(s.Replay) // no bound
 		var r OrdersReport
 		r.play(o, play)
+		if r.Drawn > 0 {
+			r.found(o, o.err)
+		}
 		return r, nil
 	}
-	r := OrdersReport{Complete: true}
+	var r OrdersReport
 	waiting := make([][]*Order, s.Switches+1) // by the switches of their prefixes
 	waiting[0] = []*Order{{limit: s.Switches}}
 	for n := 0; n < len(waiting); {
@@ -175,7 +184,6 @@ func (s Orders) Play(play func(*Order) error) (OrdersReport, error) {
 			continue
 		}
 		if s.Runs > 0 && r.Runs == s.Runs || len(r.Findings) >= max(s.Findings, 1) {
-			r.Complete = false
 			return r, nil
 		}
 		last := len(waiting[n]) - 1
@@ -186,6 +194,7 @@ func (s Orders) Play(play func(*Order) error) (OrdersReport, error) {
 			o.branch(waiting)
 		}
 	}
+	r.Complete = r.Drawn*10 <= r.Runs
 	return r, nil
 }
 
@@ -201,12 +210,19 @@ func (r *OrdersReport) play(o *Order, play func(*Order) error) {
 		*o = Order{limit: o.limit, wanted: o.wanted, prefix: o.prefix, before: o.options}
 		err = play(o)
 	}
-	err = errors.Join(err, o.err)
 	r.Runs++
 	r.Longest = max(r.Longest, len(o.options))
-	if err != nil {
-		r.Findings = append(r.Findings, OrderFinding{o.schedule(), o.steps, err})
+	if err == nil && o.missing { // in two plays in a row at least, which were the same
+		r.Drawn++
+		return
 	}
+	if err = errors.Join(err, o.err); err != nil {
+		r.found(o, err)
+	}
+}
+
+func (r *OrdersReport) found(o *Order, err error) {
+	r.Findings = append(r.Findings, OrderFinding{o.schedule(), o.steps, err})
 }
 
 // branch puts the orders that differ from o first after its prefix to those that wait.

@@ -136,3 +136,34 @@ func TestOrdersPlaysAgainAfterChance(t *testing.T) {
 		}
 	}
 }
+
+// An option that the scheduler draws once in a run, and never again, is no order and hides none. Options that
+// come and go with every run are found out.
+func TestOrdersLeavesOutWhatWasDrawn(t *testing.T) {
+	t.Parallel()
+	for _, every := range []int{1000, 2} {
+		for rare := range 6 {
+			runs := 0
+			r, err := explore.Orders{Switches: 3, Findings: 100}.Play(func(o *explore.Order) error {
+				c := newCounter()
+				var deeds []explore.Deed
+				if runs%every == rare%every {
+					deeds = []explore.Deed{{Name: "c", Do: func() {}}}
+				}
+				runs++
+				_ = c.play(o, deeds...)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			good := len(r.Findings) == 0 && r.Runs-r.Drawn == 6 // and Complete, where there are many
+			if every == 2 {
+				good = !r.Complete || len(r.Findings) > 0
+			}
+			if !good {
+				t.Errorf("run %d of %d differs: %+v", rare, every, r)
+			}
+		}
+	}
+}

@@ -132,6 +132,10 @@ type Functions[Client, Session, Op any] struct {
 	// form.
 	DefaultData func(c *Client) []byte
 
+	// LocalAddress is the textual address of this host as the servers see it, on the newest
+	// connection. It is empty before the first, and of a dialer without such addresses.
+	LocalAddress func(c *Client) string
+
 	// Logger is that of client.WithLogger.
 	Logger func(c *Client) *slog.Logger
 

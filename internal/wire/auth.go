@@ -28,6 +28,11 @@ func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
 // ask for LogValue when an Auth is part of a larger value. It never fails.
 func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
+// append appends the body of the request.
+func (a Auth) append(b []byte) []byte {
+	return putBytes(putBytes(put32(b, 0), a.Scheme), a.Credentials)
+}
+
 // authFrames returns one setAuth request per Auth, ready to be written at once.
 func authFrames(auth []Auth) []byte {
 	var b []byte
@@ -36,10 +41,7 @@ func authFrames(auth []Auth) []byte {
 		b = append(b, 0, 0, 0, 0)
 		b = put32(b, zoodefs.XidAuth)
 		b = put32(b, int32(zoodefs.OpAuth))
-		b = put32(b, 0)
-		b = putBytes(b, a.Scheme)
-		b = putBytes(b, a.Credentials)
-		b = sealFrame(b, start)
+		b = sealFrame(a.append(b), start)
 	}
 	return b
 }

@@ -17,9 +17,11 @@ import (
 
 func withAuth(pairs ...string) func(*wire.Config) {
 	return func(cfg *wire.Config) {
+		var auth []wire.Auth
 		for i := 0; i < len(pairs); i += 2 {
-			cfg.Auth = append(cfg.Auth, wire.Auth{Scheme: pairs[i], Credentials: []byte(pairs[i+1])})
+			auth = append(auth, wire.Auth{Scheme: pairs[i], Credentials: []byte(pairs[i+1])})
 		}
+		cfg.Auth = func() []wire.Auth { return auth }
 	}
 }
 

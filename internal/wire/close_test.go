@@ -248,7 +248,7 @@ func TestEndSession(t *testing.T) {
 			t.Errorf("%s: EndSession = %v, want %v", tt.name, err, tt.want)
 		}
 		frames := <-got // ends when EndSession has closed the connection
-		if len(frames) != tt.frames || !bytes.Equal(frames[0], connectRequest(sessionID)) {
+		if len(frames) != tt.frames || !bytes.Equal(frames[0], withReadOnly(connectRequest(sessionID))) {
 			t.Errorf("%s: server received %x", tt.name, frames)
 		}
 		if tt.frames == 2 && !bytes.Equal(frames[1], frame(ownXid(1), -11)) {

@@ -26,11 +26,17 @@ const (
 	OpGetChildren     = zoodefs.OpGetChildren2 // it answers with a Stat
 	OpCheck           = zoodefs.OpCheck
 	OpMulti           = zoodefs.OpMulti
+	OpCreate2         = zoodefs.OpCreate2 // it answers with a Stat
+	OpReconfig        = zoodefs.OpReconfig
 	OpRemoveWatches   = zoodefs.OpRemoveWatches
 	OpCreateContainer = zoodefs.OpCreateContainer
 	OpCreateTTL       = zoodefs.OpCreateTTL
 	OpMultiRead       = zoodefs.OpMultiRead // its parts are OpGetData and OpGetNames
+	OpGetEphemerals   = zoodefs.OpGetEphemerals
+	OpCountNodes      = zoodefs.OpGetAllChildrenNumber
 	OpAddWatch        = zoodefs.OpAddWatch
+	OpAuth            = zoodefs.OpAuth // its answer is no sign of life
+	OpWhoAmI          = zoodefs.OpWhoAmI
 )
 
 // Request is one operation with its arguments; each operation reads those that
@@ -46,6 +52,15 @@ type Request struct {
 	Version int32
 	Watch   bool
 	Parts   []Request // of an OpMulti or OpMultiRead
+	Auth    *Auth     // of an OpAuth
+	Change  *Reconfig // of an OpReconfig
+}
+
+// Reconfig are the arguments of an OpReconfig. An empty text is sent as null: servers refuse
+// one that is empty.
+type Reconfig struct {
+	Joining, Leaving, Members string
+	Version                   int64 // that the configuration must have, or -1
 }
 
 // Reply is what a server answered; each operation sets what it has. Strings and
@@ -55,9 +70,9 @@ type Reply struct {
 	Code  int32 // 0, or why the request was refused; see CodeReplyTooLarge
 	Path  string
 	Data  []byte
-	Stat  zk.Stat
-	Names []string
-	ACL   []zk.ACL
+	Stat  zk.Stat  // of an OpCountNodes its NumChildren alone
+	Names []string // of an OpGetEphemerals whole paths
+	ACL   []zk.ACL // of an OpWhoAmI schemes and ids alone
 	Parts []Result // of an OpMulti, also of one that was refused, or of an OpMultiRead
 }
 
@@ -78,8 +93,13 @@ func (r *Request) append(b []byte) []byte {
 			b = r.Parts[i].append(putPart(b, int32(r.Parts[i].Op), false))
 		}
 		return putPart(b, int32(zoodefs.OpError), true)
-	case zoodefs.OpCloseSession:
+	case OpReconfig:
+		c := r.Change
+		return put64(putText(putText(putText(b, c.Joining), c.Leaving), c.Members), c.Version)
+	case zoodefs.OpCloseSession, OpWhoAmI:
 		return b
+	case OpAuth:
+		return r.Auth.append(b)
 	}
 	b = putBytes(b, r.Path)
 	switch r.Op {
@@ -93,13 +113,21 @@ func (r *Request) append(b []byte) []byte {
 		return put32(putBytes(b, r.Data), r.Version)
 	case OpSetACL:
 		return put32(putACL(b, r.ACL), r.Version)
-	case OpCreate, OpCreateContainer:
+	case OpCreate, OpCreate2, OpCreateContainer:
 		return put32(putACL(putBytes(b, r.Data), r.ACL), r.Flags)
 	case OpCreateTTL:
 		return put64(put32(putACL(putBytes(b, r.Data), r.ACL), r.Flags), r.TTL)
-	default: // OpGetACL, OpSync
+	default: // OpGetACL, OpSync, OpGetEphemerals, OpCountNodes
 		return b
 	}
+}
+
+// putText appends text, null if it is empty.
+func putText(b []byte, text string) []byte {
+	if text == "" {
+		return put32(b, -1)
+	}
+	return putBytes(b, text)
 }
 
 func putACL(b []byte, acl []zk.ACL) []byte {
@@ -121,11 +149,16 @@ func putPart(b []byte, op int32, done bool) []byte {
 func (r *Reply) decode(op Op, body []byte) error {
 	d := decoder{b: body}
 	switch op {
-	case OpCreate, OpCreateContainer, OpCreateTTL, OpSync:
-		r.Path = d.text() // a Stat may follow
+	case OpCreate, OpSync:
+		r.Path = d.text()
+	case OpCreate2, OpCreateContainer, OpCreateTTL:
+		r.Path = d.text()
+		if len(d.b) > 0 { // not every server tells the Stat of every kind
+			d.stat(&r.Stat)
+		}
 	case OpExists, OpSetData, OpSetACL:
 		d.stat(&r.Stat)
-	case OpGetData:
+	case OpGetData, OpReconfig:
 		r.Data = d.bytes()
 		d.stat(&r.Stat)
 	case OpGetACL:
@@ -134,10 +167,16 @@ func (r *Reply) decode(op Op, body []byte) error {
 	case OpGetChildren:
 		r.Names = d.names()
 		d.stat(&r.Stat)
+	case OpGetEphemerals:
+		r.Names = d.names()
+	case OpCountNodes:
+		r.Stat.NumChildren = d.int32()
+	case OpWhoAmI:
+		r.ACL = d.identities()
 	case OpMulti:
-		r.Parts = d.parts(d.result)
+		r.Parts = d.parts(nil, d.result)
 	case OpMultiRead:
-		r.Parts = d.parts(d.reading)
+		r.Parts = d.parts(make([]Result, 0, len(body)/leastReading), d.reading)
 	case OpAddWatch: // ErrorResponse, which says 0; a server without it may leave it out
 		if len(body) > 0 {
 			r.Code = d.int32()
@@ -244,6 +283,14 @@ func (d *decoder) acl() []zk.ACL {
 	return all
 }
 
+func (d *decoder) identities() []zk.ACL {
+	all := make([]zk.ACL, d.count(8))
+	for i := range all {
+		all[i] = zk.ACL{Scheme: d.text(), ID: d.text()}
+	}
+	return all
+}
+
 func (d *decoder) stat(s *zk.Stat) {
 	*s = zk.Stat{
 		Czxid: d.int64(), Mzxid: d.int64(), Ctime: d.int64(), Mtime: d.int64(),
@@ -252,9 +299,12 @@ func (d *decoder) stat(s *zk.Stat) {
 	}
 }
 
-// parts returns the results of the parts of a request. read takes that of one part, which did
+// leastReading is less than what the data of a node takes in an answer.
+const leastReading = multiHeader + lengthSize + 68
+
+// parts appends the results of the parts of a request to all. read takes that of one part, which did
 // not fail, and reports whether the part may be in such a request.
-func (d *decoder) parts(read func(op Op, r *Result) bool) (all []Result) {
+func (d *decoder) parts(all []Result, read func(op Op, r *Result) bool) []Result {
 	for {
 		op, head := d.int32(), d.take(multiHeader-4) // done, error
 		if d.bad || head[0] != 0 {
@@ -276,6 +326,9 @@ func (d *decoder) result(op Op, r *Result) bool {
 	switch op {
 	case OpCreate:
 		r.Path = d.text()
+	case OpCreate2, OpCreateContainer, OpCreateTTL: // servers say the first for all three
+		r.Path, r.Stat = d.text(), new(zk.Stat)
+		d.stat(r.Stat)
 	case OpSetData:
 		r.Stat = new(zk.Stat)
 		d.stat(r.Stat)

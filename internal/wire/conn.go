@@ -27,6 +27,7 @@ type conn struct {
 	held    []byte // the bytes of those that have been read already
 	greeted bool   // ConnectResponse accepted
 	hello   bool   // the current frame is the ConnectResponse
+	auth    []Auth // sent after the handshake
 	// How much time go-zookeeper gives the server for its next frame, and since when.
 	readSpan time.Duration
 	readSet  time.Time

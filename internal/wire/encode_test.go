@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -225,4 +226,46 @@ func TestCloseAgreesWithGoZookeeper(t *testing.T) {
 	if body := wire.Encode(wire.Request{Op: wire.CloseOp}); len(body) != 0 {
 		t.Errorf("body %x", body)
 	}
+}
+
+// What go-zookeeper cannot send leaves as Java's client sends it.
+func TestEncodersOfOwn(t *testing.T) {
+	t.Parallel()
+	acl := zk.WorldACL(zk.PermAll)
+	for name, tt := range map[string]struct {
+		request wire.Request
+		want    []byte
+	}{
+		"create2":    {wire.Request{Op: wire.OpCreate2, Path: "/a", Data: []byte("d"), ACL: acl, Flags: 2}, body("/a", "d", 1, 31, "world", "anyone", 2)},
+		"who":        {wire.Request{Op: wire.OpWhoAmI}, nil},
+		"ephemerals": {wire.Request{Op: wire.OpGetEphemerals, Path: "/a"}, body("/a")},
+		"count":      {wire.Request{Op: wire.OpCountNodes, Path: "/a"}, body("/a")},
+		"leaving":    {wire.Request{Op: wire.OpReconfig, Change: &wire.Reconfig{Leaving: "2", Version: -1}}, slices.Concat(body(-1, "2", -1), bytes.Repeat([]byte{255}, 8))},
+		"members":    {wire.Request{Op: wire.OpReconfig, Change: &wire.Reconfig{Members: "server.1=a", Version: 1}}, slices.Concat(body(-1, -1, "server.1=a"), []byte{0, 0, 0, 0, 0, 0, 0, 1})},
+		"parts":      {wire.Request{Op: wire.OpMulti, Parts: []wire.Request{{Op: wire.OpCreateContainer, Path: "/a", Flags: 4}}}, body(19, false, -1, "/a", 0, 0, 4, -1, true, -1)},
+	} {
+		if got := wire.Encode(tt.request); !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %x, want %x", name, got, tt.want)
+		}
+	}
+}
+
+// A lone check stops servers (ZOOKEEPER-2623), so it does not leave, and nor does what is sent
+// together with it.
+func TestNoLoneCheck(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, s := newRig(t), &script{}
+		connect(t, r, s)
+		xs := []*wire.Exchange{
+			{Request: wire.Request{Op: wire.OpGetData, Path: "/a"}},
+			{Request: wire.Request{Op: wire.OpCheck, Path: "/a", Version: -1}},
+		}
+		err := r.link.Do(t.Context(), xs...)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil || xs[0].Sent() || xs[1].Sent() || len(s.seen) != 0 {
+			t.Errorf("%v, and %d requests arrived", err, len(s.seen))
+		}
+	})
 }

@@ -23,6 +23,9 @@ var (
 	// ErrNoLeader means that a server turned a handshake away because its
 	// ensemble has no leader. It says nothing about the session.
 	ErrNoLeader = errors.New("the server has no leader")
+	// ErrReadOnly means that a server has no session for the client because it is cut off
+	// from its quorum.
+	ErrReadOnly = errors.New("the server is read-only: it is cut off from its quorum")
 	// ErrClosed means that the session was closed on request and the server
 	// confirmed it.
 	ErrClosed = errors.New("the session was closed")
@@ -44,6 +47,10 @@ var (
 // CodeReplyTooLarge is the code of a [Reply] that was thrown away because it was
 // larger than Config.MaxReply. No server uses it.
 const CodeReplyTooLarge = -1 << 30
+
+// errLoneCheck keeps a check from leaving outside a transaction: it stops every server of an
+// ensemble that applies it (ZOOKEEPER-2623, before 3.8.5 and 3.9.3).
+var errLoneCheck = errors.New("a check is sent within a transaction only, because alone it stops servers")
 
 var errSuperseded = errors.New("the connection was given up for the next one")
 

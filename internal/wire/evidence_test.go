@@ -80,6 +80,10 @@ func TestEvidenceIsTheSendTime(t *testing.T) {
 		r.exchangeAfter(c, p, time.Second, [][]byte{frame(4, 9, "/")}, [][]byte{reply(-1, -1, 0, 1, 3, "/"), reply(99, 5, 0), reply(3, 5, 0), reply(-2, 5, 0)})
 		r.wantEvidence(sent[1], "no answer")
 
+		// A server answers an auth request without a look at the session.
+		r.exchangeAfter(c, p, time.Second, [][]byte{frame(7, 100, 0, "x", "y")}, [][]byte{reply(7, 0, 0)})
+		r.wantEvidence(sent[1], "auth")
+
 		// A server that says the session is gone does not vouch for it.
 		r.exchangeAfter(c, p, 0, [][]byte{frame(5, 9, "/"), frame(6, 9, "/")}, [][]byte{reply(5, 5, -112), reply(6, 5, -118)})
 		r.wantEvidence(sent[1], "expired")

@@ -17,6 +17,7 @@ type connectResponse struct {
 	timeout  time.Duration
 	id       int64
 	password []byte // aliases the frame
+	readOnly bool   // the server is cut off from its quorum; not every server tells
 }
 
 // parseConnectResponse reads a frame without its length bytes.
@@ -25,11 +26,13 @@ func parseConnectResponse(b []byte) (connectResponse, error) {
 	if n < -1 || n > len(b)-minConnectResponse {
 		return connectResponse{}, fmt.Errorf("%w: password of %d bytes in a handshake of %d", ErrProtocol, n, len(b))
 	}
+	end := minConnectResponse + max(n, 0)
 	return connectResponse{
 		version:  be32(b),
 		timeout:  time.Duration(be32(b[4:])) * time.Millisecond,
 		id:       be64(b[8:]),
-		password: b[minConnectResponse : minConnectResponse+max(n, 0)],
+		password: b[minConnectResponse:end],
+		readOnly: end < len(b) && b[end] != 0,
 	}, nil
 }
 
@@ -75,14 +78,25 @@ func (c *conn) ask(frame []byte) error {
 	}
 	// go-zookeeper has not seen the answers to exchanges. A server that lags behind
 	// these answers must refuse the session. Otherwise reads would go back in time.
+	frame = withReadOnly(frame, l.cfg.ReadOnly)
 	if seen > be64(frame[connectZxidOffset:]) {
-		frame = bytes.Clone(frame)
 		put64(frame[connectZxidOffset:connectZxidOffset], seen)
 	}
 	if _, err := c.nc.Write(frame); err != nil {
 		return c.fail("handshake", hungUp(err))
 	}
 	return nil
+}
+
+// withReadOnly is a copy of a ConnectRequest with the byte that go-zookeeper leaves out. ZooKeeper
+// 3.9.0 to 3.9.2 hang up without it (ZOOKEEPER-4814).
+func withReadOnly(frame []byte, ask bool) []byte {
+	n := be32(frame[connectPasswordOffset:])
+	end := connectPasswordOffset + lengthSize + int(max(n, 0))
+	if n > maxConnectResponse || end != len(frame) {
+		return bytes.Clone(frame) // it has the byte, or no server can read it
+	}
+	return sealFrame(putBool(append(make([]byte, 0, end+1), frame...), ask), 0)
 }
 
 // greet reads the whole ConnectResponse, which stays buffered, and judges it. It
@@ -97,6 +111,9 @@ func (c *conn) greet() error {
 		return c.fail("handshake", hungUp(err))
 	}
 	n := uint32(be32(head))
+	if n == replyHeader && c.turnedReader() {
+		return c.fail("handshake", ErrReadOnly)
+	}
 	if n < minConnectResponse || n > maxConnectResponse {
 		return c.fail("handshake", c.stranger(n))
 	}
@@ -109,6 +126,8 @@ func (c *conn) greet() error {
 		return c.fail("handshake", err)
 	}
 	switch err := r.judge(asked); {
+	case err == nil && r.readOnly && !c.l.cfg.ReadOnly: // it was not asked for
+		return c.fail("handshake", ErrReadOnly)
 	case errors.Is(err, ErrChanged):
 		c.disown(err, lengthSize+int(n))
 		return c.failure()
@@ -119,6 +138,13 @@ func (c *conn) greet() error {
 		return c.fail("handshake", err)
 	}
 	return c.admit(r, frame)
+}
+
+// turnedReader reports whether the answer to the handshake is a reply header that says that the
+// server is read-only. One without local sessions has none for readers.
+func (c *conn) turnedReader() bool {
+	frame, err := c.peek(lengthSize + replyHeader)
+	return err == nil && be32(frame[lengthSize:]) == 0 && be32(frame[lengthSize+12:]) == codeNotReadOnly
 }
 
 // admit presents who the client is, and lets the Link have the session that r grants.
@@ -189,10 +215,11 @@ func (c *conn) peek(n int) ([]byte, error) {
 
 // authenticate writes the setAuth frames.
 func (c *conn) authenticate() error {
-	if len(c.l.hello) == 0 {
+	c.auth = c.l.cfg.Auth()
+	if len(c.auth) == 0 {
 		return nil
 	}
-	_, err := c.nc.Write(c.l.hello)
+	_, err := c.nc.Write(authFrames(c.auth))
 	return err
 }
 
@@ -200,7 +227,7 @@ func (c *conn) authenticate() error {
 // one is a refusal the Link is over. It has the session then, which its user may have to
 // end on the servers.
 func (c *conn) awaitAuth(r connectResponse, at int) error {
-	for _, auth := range c.l.cfg.Auth {
+	for _, auth := range c.auth {
 		frame, err := c.peek(at + lengthSize + replyHeader)
 		if err != nil {
 			return c.fail("authenticate", hungUp(err))
@@ -266,12 +293,14 @@ func (c *conn) accept(r connectResponse) error {
 		Server:     c.server,
 		LocalAddr:  c.nc.LocalAddr(),
 		Reattached: c.own(r),
+		ReadOnly:   r.readOnly,
 	}
 	// Whichever server answers, the leader was asked. It made the session, or looked
 	// whether it has it; both start its timer. Only the former shows that it had a
 	// quorum.
 	c.signs.add(sign{sent: c.askedAt})
 	switch {
+	case h.ReadOnly:
 	case !h.Reattached:
 		l.prove(Proof{Kind: SessionCreated, Sent: c.askedAt, Alive: c.askedAt})
 	case l.cfg.TrustAnswers:

@@ -18,6 +18,7 @@ type Handshake struct {
 	Server     string        // address given to Dial
 	LocalAddr  net.Addr      // of the dialed connection
 	Reattached bool          // false for the first handshake of the Link
+	ReadOnly   bool          // the server is cut off from its quorum
 }
 
 // Config says how a Link dials and which callbacks it has. The callbacks of one Link
@@ -45,8 +46,9 @@ type Config struct {
 	// to an exchange is larger, the exchange gets [CodeReplyTooLarge]. If the reply
 	// to a request of go-zookeeper is larger, the connection is closed.
 	MaxReply int
-	// Auth is sent after every accepted handshake, before anything else.
-	Auth []Auth
+	// Auth returns what is sent after every accepted handshake, before anything else. It must
+	// not block, and may return something else for every connection. nil: nothing is sent.
+	Auth func() []Auth
 	// Login begins a login with a server, which follows after every accepted handshake,
 	// before Auth and anything else. It is called before the dial. It may take as long as
 	// the dial and the handshake, whose time does not run meanwhile. If its context ends it
@@ -57,6 +59,9 @@ type Config struct {
 	// costs a round trip. If they refuse it, OnUp is not called. It is for a Link after one
 	// that was refused, so that a single login which is turned away is a refusal again.
 	AuthFirst bool
+	// ReadOnly asks servers for a session even if they are cut off from their quorum. Such a
+	// session is no proof of anything. Without it the Link takes none of them.
+	ReadOnly bool
 	// Relay is the longest time that a server which is not the leader keeps a sign of
 	// life to itself, depending on the session timeout. nil means a server
 	// without an ensemble.
@@ -93,8 +98,7 @@ type Config struct {
 
 // Link carries one ZooKeeper session over a succession of connections.
 type Link struct {
-	cfg   Config
-	hello []byte // setAuth frames
+	cfg Config
 
 	// life is the root context of everything that a Link does. It ends when
 	// cause is set, and over is its Done.
@@ -152,11 +156,12 @@ func NewLink(cfg Config) *Link {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
-	cfg.Auth = slices.Clone(cfg.Auth)
+	if cfg.Auth == nil {
+		cfg.Auth = func() []Auth { return nil }
+	}
 	life, end := context.WithCancelCause(context.Background()) //nolint:forbidigo // a Link lives until End
 	l := &Link{
 		cfg:     cfg,
-		hello:   authFrames(cfg.Auth),
 		life:    life,
 		end:     end,
 		over:    life.Done(),

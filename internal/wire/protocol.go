@@ -13,6 +13,7 @@ const (
 	codeSessionExpired       = int32(zoodefs.CodeSessionExpired)
 	codeAuthFailed           = int32(zoodefs.CodeAuthFailed)
 	codeSessionMoved         = int32(zoodefs.CodeSessionMoved)
+	codeNotReadOnly          = int32(zoodefs.CodeNotReadOnly)
 )
 
 const (
@@ -32,6 +33,8 @@ const (
 	minConnectRequest = 28
 	connectZxidOffset = lengthSize + 4
 	connectIDOffset   = lengthSize + 16
+
+	connectPasswordOffset = lengthSize + 24
 
 	// version 4, timeout 4, session id 8, password length 4
 	minConnectResponse = 20

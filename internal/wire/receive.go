@@ -81,7 +81,7 @@ func (c *conn) complete(r sentRequest, reply Reply, unread error) {
 	}
 	l, x := c.l, r.x
 	l.mu.Lock()
-	if reply.Code != codeSessionExpired && reply.Code != codeSessionMoved {
+	if reply.Code != codeSessionExpired && reply.Code != codeSessionMoved && r.op != OpAuth { // which the server answers without a look at the session
 		c.seen(r.at)
 		// A transaction of which a part was refused was committed too.
 		if r.quorum && reply.Code == codeOK && unread == nil {

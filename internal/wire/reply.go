@@ -121,8 +121,8 @@ func (c *conn) answered(xid int32, code int32) (own bool, err error) {
 			c.seen(c.pings[0])
 			c.pings = c.pings[:copy(c.pings, c.pings[1:])]
 		}
-	case xid == zoodefs.XidAuth && c.authed < len(l.cfg.Auth):
-		scheme := l.cfg.Auth[c.authed].Scheme
+	case xid == zoodefs.XidAuth && c.authed < len(c.auth):
+		scheme := c.auth[c.authed].Scheme
 		c.authed++
 		l.mu.Unlock()
 		return true, c.authAnswered(scheme, code)

@@ -64,6 +64,7 @@ func (c *conn) record(frame []byte) error {
 	c.handed += int64(len(frame))
 	switch {
 	case xid == zoodefs.XidNotification || ownXid(xid): // its answer could not be told from others
+	case op == OpAuth: // its answer is no sign of life
 	case xid == zoodefs.XidPing:
 		c.pings = append(c.pings, now)
 	default:

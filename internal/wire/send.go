@@ -67,6 +67,9 @@ func encode(xs []*Exchange, limit int) ([]byte, error) {
 	const overhead = 96 // bytes of a request beside its path and data, mostly
 	size := 0
 	for _, x := range xs {
+		if x.Request.Op == OpCheck {
+			return nil, errLoneCheck
+		}
 		size += overhead + len(x.Request.Path) + len(x.Request.Data) + overhead*len(x.Request.Parts)
 	}
 	b := make([]byte, 0, size)

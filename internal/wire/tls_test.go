@@ -60,7 +60,7 @@ func TestKillSwitchOverTLSIsPrompt(t *testing.T) {
 		go func() {
 			p := <-r.peers
 			p.conn = tls.Server(p.conn, serverTLS)
-			p.expect(connectRequest(0))
+			p.expect(withReadOnly(connectRequest(0)))
 			p.write(connectResponse(sessionID, timeout))
 		}()
 		c, err := r.link.Dial("tcp", "s:1", 0)

@@ -190,16 +190,6 @@ func (s *Server) Children(path string) []string {
 	return n.childNames()
 }
 
-// Session is a session, as the server knows it.
-type Session struct {
-	ID         int64
-	Client     string        // the name of the link that made it
-	Timeout    time.Duration // as negotiated when it was made
-	ExpiresIn  time.Duration // without a further sign of life
-	Connected  bool
-	Ephemerals []string // in alphabetical order
-}
-
 // Sessions returns the live sessions in the order of their ids.
 func (s *Server) Sessions() []Session {
 	s.mu.Lock()
@@ -219,16 +209,6 @@ func (s *Server) Sessions() []Session {
 		return int(min(max(a.ID-b.ID, -1), 1))
 	})
 	return out
-}
-
-// Watch is a watch that a connection has left.
-type Watch struct {
-	Path     string
-	Client   string
-	Session  int64
-	Children bool // on the list of children, and not on the node
-	// If neither is set, the first event removes the watch.
-	Persistent, Recursive bool
 }
 
 // Watches returns the watches of all connections in the order of their paths.

@@ -28,11 +28,12 @@ type Config struct {
 	SweepEvery             time.Duration // between two looks for empty containers
 	CommitDelay            time.Duration // of a write in the log; zero means none
 
-	MaxFrame      int  // jute.maxbuffer
-	LogSize       int  // how many requests the log keeps; zero means none
-	ExtendedTypes bool // whether there are TTL nodes
-	EnforceQuota  bool // whether hard limits are more than numbers
-	ReadOnlyMode  bool // whether a member without a leader serves reads; for an ensemble
+	Zxid          int64 // of the transaction before the first; an ensemble begins with the epoch behind it
+	MaxFrame      int   // jute.maxbuffer
+	LogSize       int   // how many requests the log keeps; zero means none
+	ExtendedTypes bool  // whether there are TTL nodes
+	EnforceQuota  bool  // whether hard limits are more than numbers
+	ReadOnlyMode  bool  // whether a member without a leader serves reads; for an ensemble
 	// GlobalSessions is set if a server without a quorum has no local sessions to give.
 	GlobalSessions bool
 	Reconfig       bool   // whether reconfig is enabled

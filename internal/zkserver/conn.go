@@ -192,3 +192,31 @@ func (c *conn) acceptReadOnly(r *request) {
 		s.finish(r)
 	}
 }
+
+// knows reports whether the server can process requests of the type.
+func (s *Server) knows(op zoodefs.Op) bool {
+	switch op {
+	case zoodefs.OpConnect, zoodefs.OpExpire:
+		return false
+	case zoodefs.OpCheck:
+		return !s.cfg.traits.refusesCheck
+	default:
+		return op.Known() && !s.cfg.lacks(op)
+	}
+}
+
+// SetJudge makes judge decide about every request and every handshake from now
+// on.
+func (s *Server) SetJudge(judge Judge) {
+	s.mu.Lock()
+	s.judge = judge
+	s.mu.Unlock()
+}
+
+// judged asks the judge about a request. The mutex is held.
+func (s *Server) judged(r *request) Verdict {
+	if s.judge == nil {
+		return Verdict{}
+	}
+	return s.judge(r.public(), r.c.rng.Float64)
+}

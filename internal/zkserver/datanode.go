@@ -8,6 +8,9 @@ import (
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zkserver/quota"
+	"github.com/docent-go/docent/internal/zkserver/roster"
+	"github.com/docent-go/docent/internal/zkserver/watch"
+	"github.com/docent-go/docent/internal/zoodefs"
 )
 
 // Values of a stored ephemeral owner that are not sessions.
@@ -144,7 +147,20 @@ func (t *dataTree) ephemeralsOf(session int64) []string {
 // drawn from a seed starts from this order. Alphabetical order would be wrong,
 // because names may have random parts, which differ between two runs of one seed.
 func byAge(ages map[string]uint64) []string {
-	return slices.SortedFunc(maps.Keys(ages), func(a, b string) int { return cmp.Compare(ages[a], ages[b]) })
+	type aged struct {
+		name string
+		age  uint64
+	}
+	all := make([]aged, 0, len(ages)) // large directories are listed often: look each name up once
+	for name, age := range ages {
+		all = append(all, aged{name, age})
+	}
+	slices.SortFunc(all, func(a, b aged) int { return cmp.Compare(a.age, b.age) })
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.name
+	}
+	return names
 }
 
 // descendants counts the nodes below path. For the root the real server subtracts
@@ -205,4 +221,131 @@ func (t *dataTree) underQuota(path string) (string, bool) {
 		path = path[:strings.LastIndexByte(path, '/')]
 	}
 	return "", false
+}
+
+// dataTree is the replicated state: the nodes, the sessions that own ephemeral
+// nodes, and the last transaction applied. It changes only through apply, so a
+// second server that applies the same transactions has the same tree. The server's
+// mutex guards it.
+type dataTree struct {
+	nodes      map[string]*dataNode        // the root has two keys, "" and "/"
+	ephemerals map[int64]map[string]uint64 // path and age
+	containers map[string]struct{}
+	ttls       map[string]struct{}
+	lastZxid   int64
+	made       uint64 // how many nodes have been made; the age of the newest
+	quotas     int    // how many trees have limits
+	roster     roster.Roster
+	watches    *watch.Manager[conn]
+	// showsContainers makes the Stat of a container show its stored owner.
+	showsContainers bool
+	// keepsPzxid leaves the Pzxid of a directory as it is when a child is deleted.
+	keepsPzxid bool
+}
+
+// txn is one transaction, complete in itself: what it does to a tree depends on
+// nothing else. op is opError for a request that failed but took a zxid.
+type txn struct {
+	zxid, time    int64
+	session       int64
+	op            zoodefs.Op
+	err           zoodefs.Code
+	path          string
+	data          []byte
+	acl           []jute.ACL
+	owner         int64
+	parentVersion int32 // cversion of the parent after a create
+	version       int32
+	roster        roster.Roster
+	paths         []string // ephemerals of a closed session
+	parts         []*txn   // of a multi
+	preset        func(*storedStat)
+}
+
+// txnResult is the result of a transaction.
+type txnResult struct {
+	op    zoodefs.Op
+	err   zoodefs.Code
+	path  string
+	stat  jute.Stat
+	parts []txnResult
+}
+
+// changeRecord is the state that a node will have when the transactions in flight
+// have been applied. stat is nil for a node that will be deleted.
+type changeRecord struct {
+	zxid     int64
+	path     string
+	stat     *storedStat
+	children int
+	size     int // of the data
+	acl      []jute.ACL
+}
+
+// prepStage turns requests into transactions. It checks them against the tree as it
+// will be, not as it is. The log lies between preparation and application, and two
+// creates that overlap there must not get the same name. It is also the reason why
+// a full sequence counter becomes negative under load and sticks otherwise.
+type prepStage struct {
+	tree     *dataTree
+	zxid     int64 // last zxid given out
+	latest   map[string]*changeRecord
+	inFlight []*changeRecord // by zxid
+	clock    func() int64    // wall clock, milliseconds
+	cfg      *config
+}
+
+func (p *prepStage) nextZxid() int64 {
+	p.zxid++
+	return p.zxid
+}
+
+// record returns the state that the node at path will have, or nil.
+func (p *prepStage) record(path string) *changeRecord {
+	if r := p.latest[path]; r != nil {
+		if r.stat == nil {
+			return nil
+		}
+		return r
+	}
+	n := p.tree.nodes[path]
+	if n == nil {
+		return nil
+	}
+	st := n.stat
+	return &changeRecord{zxid: -1, path: path, stat: &st, children: len(n.children), size: len(n.data), acl: n.acl}
+}
+
+// duplicate returns a copy that a transaction may change.
+func (r *changeRecord) duplicate(zxid int64) *changeRecord {
+	st := *r.stat
+	return &changeRecord{zxid: zxid, path: r.path, stat: &st, children: r.children, size: r.size, acl: r.acl}
+}
+
+func (p *prepStage) add(r *changeRecord) {
+	p.inFlight = append(p.inFlight, r)
+	p.latest[r.path] = r
+}
+
+// applied forgets the records of transactions up to zxid.
+func (p *prepStage) applied(zxid int64) {
+	n := 0
+	for n < len(p.inFlight) && p.inFlight[n].zxid <= zxid {
+		r := p.inFlight[n]
+		if p.latest[r.path] == r {
+			delete(p.latest, r.path)
+		}
+		n++
+	}
+	if n == len(p.inFlight) {
+		p.inFlight = p.inFlight[:0]
+		return
+	}
+	p.inFlight = slices.Delete(p.inFlight, 0, n)
+}
+
+// forget drops all records: the transactions in flight will not be applied.
+func (p *prepStage) forget() {
+	clear(p.latest)
+	p.inFlight = nil
 }

@@ -5,28 +5,9 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/zkserver/jute"
-	"github.com/docent-go/docent/internal/zkserver/roster"
 	"github.com/docent-go/docent/internal/zkserver/watch"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// dataTree is the replicated state: the nodes, the sessions that own ephemeral
-// nodes, and the last transaction applied. It changes only through apply, so a
-// second server that applies the same transactions has the same tree. The server's
-// mutex guards it.
-type dataTree struct {
-	nodes      map[string]*dataNode        // the root has two keys, "" and "/"
-	ephemerals map[int64]map[string]uint64 // path and age
-	containers map[string]struct{}
-	ttls       map[string]struct{}
-	lastZxid   int64
-	made       uint64 // how many nodes have been made; the age of the newest
-	quotas     int    // how many trees have limits
-	roster     roster.Roster
-	watches    *watch.Manager[conn]
-	// showsContainers makes the Stat of a container show its stored owner.
-	showsContainers bool
-}
 
 func newDataTree(w *watch.Manager[conn], cfg *config) *dataTree {
 	t := &dataTree{
@@ -37,6 +18,7 @@ func newDataTree(w *watch.Manager[conn], cfg *config) *dataTree {
 		watches:    w,
 
 		showsContainers: cfg.has(QuirkContainerOwner),
+		keepsPzxid:      cfg.Keeper,
 	}
 	if cfg.has(QuirkKeeperNodes) {
 		t.nodes["/"] = t.seed("", "keeper")
@@ -85,34 +67,6 @@ const configNode = "/zookeeper/config"
 
 // opPreset presets a counter of an ensemble. No request has the type.
 const opPreset zoodefs.Op = -2
-
-// txn is one transaction, complete in itself: what it does to a tree depends on
-// nothing else. op is opError for a request that failed but took a zxid.
-type txn struct {
-	zxid, time    int64
-	session       int64
-	op            zoodefs.Op
-	err           zoodefs.Code
-	path          string
-	data          []byte
-	acl           []jute.ACL
-	owner         int64
-	parentVersion int32 // cversion of the parent after a create
-	version       int32
-	roster        roster.Roster
-	paths         []string // ephemerals of a closed session
-	parts         []*txn   // of a multi
-	preset        func(*storedStat)
-}
-
-// txnResult is the result of a transaction.
-type txnResult struct {
-	op    zoodefs.Op
-	err   zoodefs.Code
-	path  string
-	stat  jute.Stat
-	parts []txnResult
-}
 
 // apply performs x and fires the watches that x triggers.
 func (t *dataTree) apply(x *txn) txnResult {
@@ -234,7 +188,9 @@ func (t *dataTree) delete(path string, zxid int64) zoodefs.Code {
 		return zoodefs.CodeNoNode
 	}
 	delete(parent.children, name)
-	parent.stat.pzxid = max(parent.stat.pzxid, zxid)
+	if !t.keepsPzxid {
+		parent.stat.pzxid = max(parent.stat.pzxid, zxid)
+	}
 	if n == nil {
 		return zoodefs.CodeNoNode
 	}

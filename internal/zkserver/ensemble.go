@@ -22,12 +22,12 @@ const MaxMembers = 127
 // the ensemble.
 func NewEnsemble(n int, c Config) *Ensemble {
 	cfg := newConfig(c)
-	cfg.roster = roster.New(n, firstEpoch)
+	cfg.roster = roster.New(n, (cfg.Zxid>>32+1)<<32)
 	e := &Ensemble{
 		cfg: cfg, start: time.Now(), journal: newJournal(cfg.LogSize),
 		cut: map[[2]int]bool{}, changed: make(chan struct{}),
 	}
-	e.timetable = pipe.NewTimetable(e.start)
+	e.timetable, e.term = pipe.NewTimetable(e.start), cfg.Zxid>>32
 	for id := range n {
 		e.members = append(e.members, newMember(e, id+1))
 	}
@@ -48,9 +48,6 @@ func newMember(e *Ensemble, id int) *Member {
 	m.alone = e.start
 	return m
 }
-
-// firstEpoch is the zxid with which an ensemble starts.
-const firstEpoch = int64(1) << 32
 
 // Close ends all members as [Server.Close] does, and returns when no goroutine of
 // theirs is left. A second Close waits as the first does. The error is always nil.

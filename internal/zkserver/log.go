@@ -1,27 +1,14 @@
 package zkserver
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
-
-// journal keeps the requests whose outcome is known and tells observers. The
-// servers of an ensemble share one. Their mutex guards it.
-type journal struct {
-	size      int
-	observers []func(Request)
-	log       []Request
-	unseen    []Request // recorded, not yet given to observers
-	reporting bool
-
-	commitObservers []func(Commit)
-	unseenCommits   []Commit
-}
-
-func newJournal(size int) *journal { return &journal{size: size} }
 
 // record notes a request whose outcome is known. The mutex is held.
 func (s *Server) record(r *request) {
@@ -70,6 +57,62 @@ func (s *Server) report() {
 	j.reporting = false
 }
 
+// describe reads what hooks, rules and the log show of a request. It leaves a
+// malformed body out; the answer of the server will say so.
+func (r *request) describe() {
+	d := jute.Decoder{B: r.body}
+	switch r.op {
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
+		r.path, _ = d.Text()
+		d.Take(int(max(d.Int(), 0))) // the data may be large: it is not copied
+		d.ACLs()
+		r.flags = d.Int()
+	case zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpGetChildren, zoodefs.OpGetChildren2:
+		w := d.WatchedPath()
+		r.path, r.watch = w.Path, w.Watch
+	case zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL, zoodefs.OpSync, zoodefs.OpCheck, zoodefs.OpCheckWatches,
+		zoodefs.OpRemoveWatches, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpAddWatch:
+		r.path, _ = d.Text()
+	case zoodefs.OpMulti, zoodefs.OpMultiRead:
+		for _, p := range d.Multi(r.s.cfg.lacks, r.s.cfg.traits.typedMulti) {
+			r.paths = append(r.paths, p.Path)
+		}
+		r.unknownPart = errors.Is(d.Err, jute.ErrUnknownPart)
+		if len(r.paths) > 0 {
+			r.path = r.paths[0]
+		}
+	}
+}
+
+// public returns what observers and the judge see.
+func (r *request) public() Request {
+	op := r.op
+	if r.logOp != 0 {
+		op = r.logOp
+	}
+	out := Request{
+		Time: r.at, Client: r.client, Session: r.session, Xid: r.xid, Op: op,
+		Path: r.path, Paths: r.paths, Flags: r.flags, Watch: r.watch,
+		Step: r.step, Err: r.err, Fault: r.verdict.Names,
+	}
+	if r.c != nil {
+		out.Conn = r.c.id
+	}
+	if r.s.member != nil {
+		out.Member = r.s.member.id
+	}
+	if r.txn != nil {
+		out.Zxid = r.txn.zxid
+	}
+	switch r.op {
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
+		if r.err == zoodefs.CodeOK {
+			out.Result = r.result.path
+		}
+	}
+	return out
+}
+
 // OnRequest calls f for every request from now on, when its outcome is known. Calls
 // come one at a time and in the order of the server's decisions, without the mutex.
 // In an ensemble f gets the requests to all members.
@@ -102,19 +145,6 @@ func (s *Server) Counts() Counts {
 	c := s.counts
 	c.Ops = maps.Clone(c.Ops)
 	return c
-}
-
-// Commit is a transaction that a [Server] has applied, or that a quorum of an
-// [Ensemble] has.
-type Commit struct {
-	Time    time.Time // when the server or its leader committed it
-	Zxid    int64
-	Session int64 // the session that asked for it, or whose end it is
-	Op      zoodefs.Op
-	// Created and Deleted are the nodes that it makes and removes.
-	Created, Deleted []string
-	// Changed are the nodes whose data it sets.
-	Changed []string
 }
 
 // OnCommit calls f for every transaction from now on that makes, removes or

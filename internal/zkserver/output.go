@@ -190,17 +190,6 @@ func (s *Server) forget(k *link) {
 	}
 }
 
-// Outgoing is a reply or a watch event that is to leave a connection.
-type Outgoing struct {
-	Number  int // counted by the server
-	Client  string
-	Conn    int
-	Session int64
-	Event   zoodefs.EventType // zero for a reply
-	Path    string            // of the event
-	Request Request           // that is answered
-}
-
 // GateOutput makes gate decide, from now on, which replies and events stay until
 // [Server.LetOut]. The frames behind them on the connection stay as well. Without a gate
 // everything that stays leaves. The server calls gate with its mutex held, so it must not

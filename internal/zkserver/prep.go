@@ -11,90 +11,11 @@ import (
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
-// changeRecord is the state that a node will have when the transactions in flight
-// have been applied. stat is nil for a node that will be deleted.
-type changeRecord struct {
-	zxid     int64
-	path     string
-	stat     *storedStat
-	children int
-	size     int // of the data
-	acl      []jute.ACL
-}
-
-// prepStage turns requests into transactions. It checks them against the tree as it
-// will be, not as it is. The log lies between preparation and application, and two
-// creates that overlap there must not get the same name. It is also the reason why
-// a full sequence counter becomes negative under load and sticks otherwise.
-type prepStage struct {
-	tree     *dataTree
-	zxid     int64 // last zxid given out
-	latest   map[string]*changeRecord
-	inFlight []*changeRecord // by zxid
-	clock    func() int64    // wall clock, milliseconds
-	cfg      *config
-}
-
 // newPrep returns a stage for the server's tree with nothing in flight.
 func (s *Server) newPrep() *prepStage {
 	return &prepStage{
 		tree: s.tree, latest: map[string]*changeRecord{}, clock: s.wallMillis, cfg: &s.cfg,
 	}
-}
-
-func (p *prepStage) nextZxid() int64 {
-	p.zxid++
-	return p.zxid
-}
-
-// record returns the state that the node at path will have, or nil.
-func (p *prepStage) record(path string) *changeRecord {
-	if r := p.latest[path]; r != nil {
-		if r.stat == nil {
-			return nil
-		}
-		return r
-	}
-	n := p.tree.nodes[path]
-	if n == nil {
-		return nil
-	}
-	st := n.stat
-	return &changeRecord{zxid: -1, path: path, stat: &st, children: len(n.children), size: len(n.data), acl: n.acl}
-}
-
-// duplicate returns a copy that a transaction may change.
-func (r *changeRecord) duplicate(zxid int64) *changeRecord {
-	st := *r.stat
-	return &changeRecord{zxid: zxid, path: r.path, stat: &st, children: r.children, size: r.size, acl: r.acl}
-}
-
-func (p *prepStage) add(r *changeRecord) {
-	p.inFlight = append(p.inFlight, r)
-	p.latest[r.path] = r
-}
-
-// applied forgets the records of transactions up to zxid.
-func (p *prepStage) applied(zxid int64) {
-	n := 0
-	for n < len(p.inFlight) && p.inFlight[n].zxid <= zxid {
-		r := p.inFlight[n]
-		if p.latest[r.path] == r {
-			delete(p.latest, r.path)
-		}
-		n++
-	}
-	if n == len(p.inFlight) {
-		p.inFlight = p.inFlight[:0]
-		return
-	}
-	p.inFlight = slices.Delete(p.inFlight, 0, n)
-}
-
-// forget drops all records: the transactions in flight will not be applied.
-func (p *prepStage) forget() {
-	clear(p.latest)
-	p.inFlight = nil
 }
 
 // prepare checks r and makes the transaction of a write. A write that fails makes a

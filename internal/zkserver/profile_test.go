@@ -95,6 +95,12 @@ func TestClickHouseKeeper(t *testing.T) {
 					t.Errorf("request of type %d: %s", op, got)
 				}
 			}
+			must(t, back, 1, create("/r/d"), 0)
+			before := readStat(must(t, back, 3, exists("/r"), 0).body).pzxid
+			must(t, back, 2, body("/r/d", int32(-1)), 0)
+			if now := readStat(must(t, back, 3, exists("/r"), 0).body).pzxid; now != before {
+				t.Errorf("the deletion of a child changed pzxid from %#x to %#x", before, now)
+			}
 			must(t, back, 1, ephemeral("/e"), 0)
 			srv.Stop()
 			if _, ok := srv.Node("/e"); ok {

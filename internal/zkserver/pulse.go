@@ -89,7 +89,7 @@ func (e *Ensemble) pulse() {
 	defer e.wg.Done()
 	e.timerAt = time.Time{}
 	now := time.Now()
-	if due(e.beatAt, now) {
+	if isDue(e.beatAt, now) {
 		e.beatAt = time.Time{}
 		for _, m := range e.members {
 			m.relay()
@@ -98,14 +98,14 @@ func (e *Ensemble) pulse() {
 	for _, m := range e.members {
 		switch {
 		case m.halted:
-		case m.role == roleFollowing && !m.hearsLeader() && due(m.deadline(), now):
+		case m.role == roleFollowing && !m.hearsLeader() && isDue(m.deadline(), now):
 			m.leave()
-		case m.role == roleLeading && due(m.checkAt, now):
+		case m.role == roleLeading && isDue(m.checkAt, now):
 			m.checkAt = time.Time{}
 			m.count()
 		}
 	}
-	if due(e.electAt, now) {
+	if isDue(e.electAt, now) {
 		e.electAt = time.Time{}
 		e.decide()
 	}
@@ -114,7 +114,7 @@ func (e *Ensemble) pulse() {
 	e.report()
 }
 
-func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
+func isDue(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
 // report tells observers what has happened; see [Server.OnRequest].
 func (e *Ensemble) report() { e.members[0].report() }

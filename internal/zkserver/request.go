@@ -2,10 +2,8 @@ package zkserver
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/docent-go/docent/internal/zkserver/jute"
 	"github.com/docent-go/docent/internal/zoodefs"
 )
 
@@ -30,82 +28,48 @@ type Request struct {
 	Fault   string // Names of the verdict
 }
 
-// describe reads what hooks, rules and the log show of a request. It leaves a
-// malformed body out; the answer of the server will say so.
-func (r *request) describe() {
-	d := jute.Decoder{B: r.body}
-	switch r.op {
-	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		r.path, _ = d.Text()
-		d.Take(int(max(d.Int(), 0))) // the data may be large: it is not copied
-		d.ACLs()
-		r.flags = d.Int()
-	case zoodefs.OpExists, zoodefs.OpGetData, zoodefs.OpGetChildren, zoodefs.OpGetChildren2:
-		w := d.WatchedPath()
-		r.path, r.watch = w.Path, w.Watch
-	case zoodefs.OpDelete, zoodefs.OpSetData, zoodefs.OpGetACL, zoodefs.OpSetACL, zoodefs.OpSync, zoodefs.OpCheck, zoodefs.OpCheckWatches,
-		zoodefs.OpRemoveWatches, zoodefs.OpGetEphemerals, zoodefs.OpGetAllChildrenNumber, zoodefs.OpAddWatch:
-		r.path, _ = d.Text()
-	case zoodefs.OpMulti, zoodefs.OpMultiRead:
-		for _, p := range d.Multi(r.s.cfg.lacks, r.s.cfg.traits.typedMulti) {
-			r.paths = append(r.paths, p.Path)
-		}
-		r.unknownPart = errors.Is(d.Err, jute.ErrUnknownPart)
-		if len(r.paths) > 0 {
-			r.path = r.paths[0]
-		}
-	}
+// Commit is a transaction that a [Server] has applied, or that a quorum of an
+// [Ensemble] has.
+type Commit struct {
+	Time    time.Time // when the server or its leader committed it
+	Zxid    int64
+	Session int64 // the session that asked for it, or whose end it is
+	Op      zoodefs.Op
+	// Created and Deleted are the nodes that it makes and removes.
+	Created, Deleted []string
+	// Changed are the nodes whose data it sets.
+	Changed []string
 }
 
-// public returns what observers and the judge see.
-func (r *request) public() Request {
-	op := r.op
-	if r.logOp != 0 {
-		op = r.logOp
-	}
-	out := Request{
-		Time: r.at, Client: r.client, Session: r.session, Xid: r.xid, Op: op,
-		Path: r.path, Paths: r.paths, Flags: r.flags, Watch: r.watch,
-		Step: r.step, Err: r.err, Fault: r.verdict.Names,
-	}
-	if r.c != nil {
-		out.Conn = r.c.id
-	}
-	if r.s.member != nil {
-		out.Member = r.s.member.id
-	}
-	if r.txn != nil {
-		out.Zxid = r.txn.zxid
-	}
-	switch r.op {
-	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL:
-		if r.err == zoodefs.CodeOK {
-			out.Result = r.result.path
-		}
-	}
-	return out
+// Outgoing is a reply or a watch event that is to leave a connection.
+type Outgoing struct {
+	Number  int // counted by the server
+	Client  string
+	Conn    int
+	Session int64
+	Event   zoodefs.EventType // zero for a reply
+	Path    string            // of the event
+	Request Request           // that is answered
 }
 
-// knows reports whether the server can process requests of the type.
-func (s *Server) knows(op zoodefs.Op) bool {
-	switch op {
-	case zoodefs.OpConnect, zoodefs.OpExpire:
-		return false
-	case zoodefs.OpCheck:
-		return !s.cfg.traits.refusesCheck
-	default:
-		return op.Known() && !s.cfg.lacks(op)
-	}
+// Session is a session, as the server knows it.
+type Session struct {
+	ID         int64
+	Client     string        // the name of the link that made it
+	Timeout    time.Duration // as negotiated when it was made
+	ExpiresIn  time.Duration // without a further sign of life
+	Connected  bool
+	Ephemerals []string // in alphabetical order
 }
 
-func isWrite(op zoodefs.Op) bool {
-	switch op {
-	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpDelete, zoodefs.OpDeleteContainer,
-		zoodefs.OpSetData, zoodefs.OpSetACL, zoodefs.OpReconfig, zoodefs.OpMulti, zoodefs.OpCheck, zoodefs.OpSync:
-		return true
-	default:
-		return false
-	}
+// Watch is a watch that a connection has left.
+type Watch struct {
+	Path     string
+	Client   string
+	Session  int64
+	Children bool // on the list of children, and not on the node
+	// If neither is set, the first event removes the watch.
+	Persistent, Recursive bool
 }
 
 // Verdict says what becomes of one request. The zero Verdict lets it pass.
@@ -132,18 +96,12 @@ type Verdict struct {
 // connection's own generator.
 type Judge func(r Request, draw func() float64) Verdict
 
-// SetJudge makes judge decide about every request and every handshake from now
-// on.
-func (s *Server) SetJudge(judge Judge) {
-	s.mu.Lock()
-	s.judge = judge
-	s.mu.Unlock()
-}
-
-// judged asks the judge about a request. The mutex is held.
-func (s *Server) judged(r *request) Verdict {
-	if s.judge == nil {
-		return Verdict{}
+func isWrite(op zoodefs.Op) bool {
+	switch op {
+	case zoodefs.OpCreate, zoodefs.OpCreate2, zoodefs.OpCreateContainer, zoodefs.OpCreateTTL, zoodefs.OpDelete, zoodefs.OpDeleteContainer,
+		zoodefs.OpSetData, zoodefs.OpSetACL, zoodefs.OpReconfig, zoodefs.OpMulti, zoodefs.OpCheck, zoodefs.OpSync:
+		return true
+	default:
+		return false
 	}
-	return s.judge(r.public(), r.c.rng.Float64)
 }

@@ -15,7 +15,11 @@ import (
 )
 
 // New starts a server. The caller must Close it.
-func New(cfg Config) *Server { return newServer(newConfig(cfg)) }
+func New(cfg Config) *Server {
+	s := newServer(newConfig(cfg))
+	s.tree.lastZxid, s.prep.zxid = cfg.Zxid, cfg.Zxid
+	return s
+}
 
 func newServer(cfg config) *Server {
 	s := &Server{

@@ -279,3 +279,18 @@ func (s *Server) networkChanged() {
 func (s *Server) wall() time.Time { return s.cfg.Clock().Add(s.wallOffset) }
 
 func (s *Server) wallMillis() int64 { return s.wall().UnixMilli() }
+
+// journal keeps the requests whose outcome is known and tells observers. The
+// servers of an ensemble share one. Their mutex guards it.
+type journal struct {
+	size      int
+	observers []func(Request)
+	log       []Request
+	unseen    []Request // recorded, not yet given to observers
+	reporting bool
+
+	commitObservers []func(Commit)
+	unseenCommits   []Commit
+}
+
+func newJournal(size int) *journal { return &journal{size: size} }

@@ -1,7 +1,7 @@
 // Package duties is what a client still owes the servers when its callers have gone: nodes that
 // nobody wants any more ([Remover]), parents that should be gone when they are empty ([Parents]), and
-// sessions that a server may still keep ([Graves]). Each works on one goroutine while it owes
-// something. All methods may be called at the same time. When the client is closed, what is still
+// sessions that a server may still keep ([Graves]). Remover and Parents work on one goroutine each while
+// they owe something, Graves on one for each session. All methods may be called at the same time. When the client is closed, what is still
 // owed is left to the end of its session.
 package duties
 

@@ -81,7 +81,9 @@ func (g *Graves) Bury() {
 const loginTries = 3
 
 // bury ends d on a server. It tries until a server has said that d is over, or until
-// d must have expired. Each try is a connection, with a pause before it.
+// d must have expired. Each try is a connection, with a pause before it. A server that refuses d
+// may be behind the others. One that has made a session of this client had a quorum, so its
+// refusal is final.
 func (g *Graves) bury(d Dead, pause time.Duration) {
 	ctx, cancel := context.WithTimeout(g.cfg.Context, pause+d.Timeout)
 	defer cancel()

@@ -192,7 +192,7 @@ func (r *Remover) again(m *Removal) {
 }
 
 // find learns which nodes a create has made. It first waits for the end of the
-// request. If that got no answer, find searches in lists, which it adds to dirs. A
+// request: the answer, the loss of its connection, or the end of ctx. If that got no answer, find searches in lists, which it adds to dirs. A
 // request that is still on its way comes before the list on the same connection. On
 // an older connection servers do not carry it out any more, once the session has
 // moved to the next.

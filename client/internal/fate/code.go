@@ -18,6 +18,8 @@ const (
 	ConnectionLoss       Code = -4
 	Unimplemented        Code = -6
 	OperationTimeout     Code = -7
+	NoQuorumOfConfig     Code = -13
+	ReconfigInProgress   Code = -14
 	RequestTimeout       Code = -122
 	AuthRequired         Code = -124
 	QuotaExceeded        Code = -125
@@ -29,12 +31,14 @@ var codeTexts = map[Code]string{ //nolint:gochecknoglobals // a constant table
 	-2:   "not executed, another part of the transaction failed",
 	-3:   "data inconsistency",
 	-4:   "connection loss reported by the server",
-	-5:   "the server could not read the request",
+	-5:   "the server could not read the request, or does not have what it asks for",
 	-6:   "not implemented or not enabled on this server",
 	-7:   "operation timeout",
 	-9:   "invalid state",
-	-13:  "no quorum of the new configuration is connected",
+	-12:  "unknown session",
+	-13:  "no quorum of the new configuration is connected and up to date: start its members, and repeat the call",
 	-14:  "another reconfiguration is in progress",
+	-113: "invalid callback",
 	-119: "the server is read-only: it is cut off from its quorum",
 	-120: "ephemeral node on a local session",
 	-121: "no such watcher",
@@ -73,5 +77,5 @@ func OfCode(code int32) error {
 
 // Passing reports whether the servers may give another answer than err a moment later.
 func Passing(err error) bool {
-	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, Throttled) || errors.Is(err, ErrVanishing)
+	return errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, Throttled) || errors.Is(err, ReconfigInProgress) || errors.Is(err, ErrVanishing)
 }

@@ -10,7 +10,7 @@ type Holding struct {
 	Full []string
 	Lost func(error) // is told once that the holding has ended, unless it was given up before
 
-	Cause error     // why the holding ended
+	Cause error     // why the holding ended; its owner sets it
 	due   time.Time // if it ended with the lease: when its nodes may go
 }
 
@@ -34,6 +34,8 @@ type Holding struct {
 //	                        passed: their nodes are removed, but for those that other holdings have
 //	unreleased  Look        the session is to be ended, when what was promised has passed and no
 //	                        proof has come
+//
+// The end of the session is no move: its owner tells the holdings, which stay until Remove.
 //
 // Beside that stand two facts. The lease is in doubt from [Machine.Endanger] on, until a proof is known
 // that was sent later. And a heartbeat is awaited from [Machine.Look], until it is answered or missed,
@@ -158,20 +160,20 @@ func (m *Machine) relying(path string) (found []*Holding) {
 
 // Step is what is to be done now.
 type Step struct {
-	End    bool     // end the session
-	Remove []string // nodes that their holders did not release in time
-	Beat   *Beat    // send this heartbeat
+	End    bool       // end the session
+	Remove []string   // nodes that their holders did not release in time
+	Beat   *Heartbeat // send this heartbeat
 }
 
-// Beat is a heartbeat.
-type Beat struct {
+// Heartbeat is one that is due.
+type Heartbeat struct {
 	Number   int
-	Nodes    []string // to check
+	Nodes    []string // to check, in one transaction; the server stops at the first that is gone
 	At       time.Time
 	Patience time.Duration // how long its answer is awaited
 }
 
-// Look says what is to be done at t. [Machine.Expire] has been called for t, and the lease is not idle.
+// Look says what is to be done at t. [Machine.Expire] has been called for a moment just before t, and the lease is not idle.
 func (m *Machine) Look(t State) (s Step) {
 	m.Relieve(t)
 	if len(m.unreleased) > 0 && !t.Now.Before(m.Promised(t)) {
@@ -245,7 +247,7 @@ func (m *Machine) wantsBeat(t State) bool {
 // nextBeat returns the next heartbeat if it is due. The heartbeat may wait for its
 // answer for half of the time that is left. The other half is for another server,
 // because this one may be cut off from its leader or from the client.
-func (m *Machine) nextBeat(t State) *Beat {
+func (m *Machine) nextBeat(t State) *Heartbeat {
 	if !m.wantsBeat(t) || m.pause(t) > 0 {
 		return nil
 	}
@@ -255,7 +257,7 @@ func (m *Machine) nextBeat(t State) *Beat {
 	}
 	m.beats++
 	m.awaited, m.beaten = m.beats, t.Now
-	return &Beat{m.beats, m.turn(), t.Now, patience}
+	return &Heartbeat{m.beats, m.turn(), t.Now, patience}
 }
 
 // Missed is called when a heartbeat got no answer, or an answer of no use. That says nothing
@@ -287,7 +289,8 @@ func (m *Machine) Readable(full []string) {
 	}
 }
 
-// turn returns the nodes that the next heartbeat checks. Nodes that could not be read
+// turn returns the nodes that the next heartbeat checks, in one transaction of existence checks. A
+// server ends it at the first check that fails. Nodes that could not be read
 // before are left out, except for one, which is the last. If that one cannot be read
 // now, the server stops there: it has checked all nodes before it, and has committed
 // the transaction.

@@ -45,7 +45,7 @@ import (
 // newest answered request was sent.
 
 // Policy says what is assumed about servers and clocks, and how early a hold ends. It has
-// the fields of client.LeasePolicy, which explains them.
+// the fields of client.LeasePolicy, which explains them, but SyncLimit; Pings stands for Heartbeat.
 type Policy struct {
 	SafetyMargin    time.Duration
 	TickTime        time.Duration

@@ -42,7 +42,7 @@ func (s *Session) Outcome(ctx context.Context, x *wire.Exchange, err error) erro
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: no answer from %s yet", err, cmp.Or(s.link.Server(), "the server"))
 	}
-	if x.Suspect(err) {
+	if x.Suspect(err) { // the server may have hung up on the size of x
 		err = fate.HungUp(err)
 	}
 	return fate.Unanswered(err)

@@ -71,7 +71,7 @@ func (z *goZooKeeper) drain() {
 
 // hosts is go-zookeeper's view of the servers. go-zookeeper asks it for a server
 // before each dial, and can be made to sleep 1 s between rounds. While the session
-// lives hosts never asks for that pause, which Servers.Pace replaces. Once the session is
+// lives hosts never asks for that pause, which where.Servers.Pace replaces. Once the session is
 // over hosts always asks for it: only there go-zookeeper notices that its Conn was
 // closed.
 type hosts struct{ z *goZooKeeper }

@@ -52,6 +52,16 @@ const (
 	PersistentWatches
 	// MultiReads are multiRead (22).
 	MultiReads
+	// Reconfiguration is reconfig (16).
+	Reconfiguration
+	// EphemeralLists are getEphemerals (103).
+	EphemeralLists
+	// NodeCounts are getAllChildrenNumber (104).
+	NodeCounts
+	// Identities are whoAmI (107).
+	Identities
+	// Quotas are kept in nodes.
+	Quotas
 )
 
 // String names the feature and the servers that have it.
@@ -67,6 +77,16 @@ func (f Feature) String() string {
 		return "persistent watches (Apache ZooKeeper 3.6.0 or later)"
 	case MultiReads:
 		return "many reads by one request (Apache ZooKeeper 3.6.0 or later)"
+	case Reconfiguration:
+		return "reconfiguration (Apache ZooKeeper 3.5.0 or later)"
+	case EphemeralLists:
+		return "lists of a session's ephemeral nodes (Apache ZooKeeper 3.6.0 or later)"
+	case NodeCounts:
+		return "counts of the nodes below a node (Apache ZooKeeper 3.6.0 or later)"
+	case Identities:
+		return "the question who the client is (Apache ZooKeeper 3.7.0 or later)"
+	case Quotas:
+		return "quotas (Apache ZooKeeper)"
 	default:
 		return fmt.Sprintf("feature %d", int(f))
 	}

@@ -188,9 +188,9 @@ func Gone(cause error) bool {
 	return errors.Is(cause, wire.ErrClosed) || errors.Is(cause, fate.ErrClosed) || errors.Is(cause, zk.ErrSessionExpired)
 }
 
-// Unburied reports whether a server may keep the session after that end, and does not
-// end it for this client.
-func (s *Session) Unburied(cause error) bool {
+// Unburiable reports whether a server may keep the session after that end, and no request of
+// this client could end it.
+func (s *Session) Unburiable(cause error) bool {
 	return s.Product() == ClickHouseKeeper && !Gone(cause)
 }
 
@@ -206,12 +206,12 @@ func (s *Session) Standing() duties.Standing {
 	if s.Over() == nil {
 		return duties.Stands
 	}
-	if cause := s.link.Cause(); cause == nil || !s.Unburied(cause) {
+	if cause := s.link.Cause(); cause == nil || !s.Unburiable(cause) {
 		return duties.Over
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept.IsZero() || time.Now().Before(s.kept) {
+	if s.kept.IsZero() || time.Now().Before(s.kept) { // zero: the client is about to call Linger
 		return duties.Lingers
 	}
 	return duties.Over

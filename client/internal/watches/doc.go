@@ -5,6 +5,7 @@
 // table what the servers answer and tell. Readers are of three kinds: a [Wait] for a one-shot watch
 // that many share, a [Reader] of a persistent watch, and an [inside.Feed], which caches read by.
 //
-// After a reconnection [Hub.Up] tells all readers to read again. Their reads set the one-shot
-// watches; the goroutine of Hub.arm sets the persistent ones. Hub.sweep removes what has no reader.
+// After a reconnection [Hub.Up] tells the readers of one-shot watches to read again, and their reads
+// set these. The goroutine of Hub.arm sets the persistent ones and then tells their readers. Hub.sweep
+// removes what has no reader.
 package watches

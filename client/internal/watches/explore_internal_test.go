@@ -616,19 +616,19 @@ func (p *pond) noteChange() {
 		for _, r := range all {
 			e.readers = append(e.readers, lastingReader{&watcher{}, r.deep})
 		}
-		p.t.stand(u, done{carriedOut: got}, connection, pondNow)
+		p.t.stand(u, response{carriedOut: got}, connection, pondNow)
 		e.readers = all
 		for _, r := range p.readers {
 			r.waits = r.waits || r.listening()
 		}
 	case set:
-		p.t.stand(u, done{carriedOut: got}, connection, pondNow)
+		p.t.stand(u, response{carriedOut: got}, connection, pondNow)
 	case p.bug == bugCoveredForgot && u.at.side == 0:
 		p.t.details(pondPath).busy = nil
 		p.t.abandon(pondPath, pondNow)
 		p.t.settle(pondPath)
 	default:
-		p.t.removed(u, done{}, connection, pondNow)
+		p.t.removed(u, response{}, connection, pondNow)
 	}
 }
 

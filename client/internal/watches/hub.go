@@ -251,16 +251,18 @@ func (h *Hub) arm() {
 			// In one step: what is added later starts arm again.
 			h.change(func(t *table, now time.Time) { t.refuse(err, now); h.arming = false })
 			return
-		case err != nil: // the session is over
+		case err != nil: // the session is over, or the server wants a login and hangs up
 			h.rest(&h.arming)
 			return
 		}
 		xs := h.carryOut(wire.OpAddWatch, &h.arming, func(t *table, ended <-chan struct{}, _ time.Time) []watchChange {
 			return t.takeDue(&listed, ended)
 		}, func(t *table, u watchChange, x *wire.Exchange, connection int, now time.Time) {
-			is := done{carriedOut: x.Answered()}
+			is := response{carriedOut: x.Answered()}
 			if x.Answered() {
-				if err := h.s.Refused(session.PersistentWatches, h.s.Answer(x)); err != nil && fate.Passing(err) {
+				// A refusal that may pass, as by a server that throttles, counts as not
+				// carried out, and is tried again. Any other ends the readers.
+				if err := h.refusal(session.PersistentWatches, x); fate.Passing(err) {
 					is.carriedOut = false
 				} else {
 					is.refused = err
@@ -302,13 +304,19 @@ func (h *Hub) sweep() {
 		xs := h.carryOut(wire.OpRemoveWatches, nil, func(t *table, ended <-chan struct{}, now time.Time) []watchChange {
 			return t.takeIdle(&listed, ended, now)
 		}, func(t *table, u watchChange, x *wire.Exchange, connection int, now time.Time) {
-			stays := x.Answered() && fate.Passing(h.s.Refused(session.WatchRemoval, h.s.Answer(x)))
-			t.removed(u, done{stays: stays}, connection, now)
+			stays := x.Answered() && fate.Passing(h.refusal(session.WatchRemoval, x)) // throttled, say
+			t.removed(u, response{stays: stays}, connection, now)
 		})
 		if len(xs) == 0 {
 			listed = nil // the session may be over
 		}
 	}
+}
+
+// refusal is why the server did not do what an answered request asked for, nil if it did. A
+// server that does not know the request is remembered as one without the feature.
+func (h *Hub) refusal(f session.Feature, x *wire.Exchange) error {
+	return h.s.Refused(f, h.s.Answer(x))
 }
 
 // nextRemoval returns how long it takes until a watch may be removed. If there is no
@@ -377,7 +385,7 @@ func (h *Hub) send(xs []*wire.Exchange) {
 	ctx, cancel := context.WithTimeoutCause(h.s.Context(), h.s.Link().Timeout()/3, errNoAnswer)
 	defer cancel()
 	err := h.s.Link().Do(ctx, xs...)
-	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) { // not a connection made since
 		h.s.Link().DropLive(begun, errNoAnswer)
 	}
 }

@@ -10,46 +10,9 @@ import (
 	"github.com/docent-go/docent/internal/wire"
 )
 
-// lasting is the persistent watch on a path, shared by all its readers: a server may
-// keep no more than one mode. It outlives connections and sessions: the client sends it to
-// each server that accepts a session. When that server has answered, the client tells the
-// readers to read again.
-type lasting struct {
-	readers    []lastingReader
-	connection int       // the connection that it was set on last
-	deep       bool      // as a recursive one
-	astray     bool      // a request of an earlier connection may have set it on the newest
-	due        bool      // it is to be set on the newest connection
-	since      time.Time // it stands there, and has had no readers since; zero otherwise
-	why        error     // why its readers are told to read when it stands next
-}
-
-type lastingReader struct {
-	Reader
-
-	deep bool // it wants to hear of nodes below the path
-}
-
-// recursive reports whether a reader wants to hear of nodes below the path.
-func (e *lasting) recursive() bool {
-	return slices.ContainsFunc(e.readers, func(r lastingReader) bool { return r.deep })
-}
-
-// stands reports whether e is set on the newest connection.
-func (t *table) stands(e *lasting) bool {
-	return e != nil && t.connection > 0 && e.connection == t.connection
-}
-
 // suffices reports whether e stands, and tells its readers all that they want to hear of.
 func (t *table) suffices(e *lasting) bool {
 	return t.stands(e) && (e.deep || !e.recursive())
-}
-
-// covered reports whether there is no need for a one-shot watch on a spot: a persistent
-// watch stands that tells all that the one-shot watch would.
-func (t *table) covered(at spot) bool {
-	e := t.lasting(at.path)
-	return t.stands(e) && (at.side != childSide || !e.deep)
 }
 
 // add makes r a reader of the persistent watch on path. It is told to read when the watch
@@ -101,11 +64,6 @@ func (t *table) abandon(path string, now time.Time) {
 	} else { // no server has it
 		t.drop(d)
 	}
-}
-
-func (t *table) drop(d *details) {
-	d.last = nil
-	t.lastings--
 }
 
 // fail ends the readers of a watch that cannot be set.

@@ -1,7 +1,6 @@
 package watches
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -88,6 +87,31 @@ type details struct {
 type oneShot struct {
 	on   *sharedWatch // nil if no reader knows it
 	left leftover
+}
+
+// lasting is the persistent watch on a path, shared by all its readers: a server may
+// keep no more than one mode. It outlives connections and sessions: the client sends it to
+// each server that accepts a session. When that server has answered, the client tells the
+// readers to read again.
+type lasting struct {
+	readers    []lastingReader
+	connection int       // the connection that it was set on last
+	deep       bool      // as a recursive one
+	astray     bool      // a request of an earlier connection may have set it on the newest
+	due        bool      // it is to be set on the newest connection
+	since      time.Time // it stands there, and has had no readers since; zero otherwise
+	why        error     // why its readers are told to read when it stands next
+}
+
+type lastingReader struct {
+	Reader
+
+	deep bool // it wants to hear of nodes below the path
+}
+
+// recursive reports whether a reader wants to hear of nodes below the path.
+func (e *lasting) recursive() bool {
+	return slices.ContainsFunc(e.readers, func(r lastingReader) bool { return r.deep })
 }
 
 // leftover is a watch that the server may have, and that has no reader. It is zero if there
@@ -186,6 +210,23 @@ func (t *table) lasting(path string) *lasting {
 		return p.more.last
 	}
 	return nil
+}
+
+// stands reports whether e is set on the newest connection.
+func (t *table) stands(e *lasting) bool {
+	return e != nil && t.connection > 0 && e.connection == t.connection
+}
+
+// covered reports whether there is no need for a one-shot watch on a spot: a persistent
+// watch stands that tells all that the one-shot watch would.
+func (t *table) covered(at spot) bool {
+	e := t.lasting(at.path)
+	return t.stands(e) && (at.side != childSide || !e.deep)
+}
+
+func (t *table) drop(d *details) {
+	d.last = nil
+	t.lastings--
 }
 
 // busy returns what is closed when the watches of path have been changed, nil if no request
@@ -422,12 +463,6 @@ func (t *table) ended(path string, s side, tell func(Reader), now time.Time) {
 	t.settle(path)
 }
 
-// heard is called with an event of a server.
-func (t *table) heard(ev wire.Event, now time.Time) {
-	t.tellLasting(ev, now)
-	t.ended(ev.Path, sides(ev.Type), func(r Reader) { r.Tell(ev) }, now)
-}
-
 // dropped ends all one-shot watches on path: the server has dropped them with another.
 func (t *table) dropped(path string, s side, now time.Time) {
 	t.ended(path, s, func(r Reader) { r.Missed(errDisarmed) }, now)
@@ -446,21 +481,6 @@ const (
 	eventChildWatchRemoved      zk.EventType = 6
 	eventPersistentWatchRemoved zk.EventType = 7
 )
-
-// sides are those on which an event ends the one-shot watches. No server sends the two
-// events of removals yet; ZooKeeper's own client makes them up when it removes watches.
-func sides(t zk.EventType) side {
-	switch t {
-	case zk.EventNodeCreated, zk.EventNodeDataChanged, eventDataWatchRemoved:
-		return dataSide
-	case zk.EventNodeChildrenChanged, eventChildWatchRemoved:
-		return childSide
-	case zk.EventNodeDeleted:
-		return dataSide | childSide
-	default:
-		return 0
-	}
-}
 
 // hears reports whether the watch on a spot tells l.
 func (t *table) hears(l *listener, at spot) bool { return l.hearing[at.path]&at.side != 0 }
@@ -566,83 +586,6 @@ func (t *table) unfollow(l *listener, now time.Time) {
 			}
 			if t.deafen(l, at); !t.hasFeed(at) && !t.one(at).left.coming {
 				t.leave(at, false, now)
-			}
-		}
-		t.settle(path)
-	}
-}
-
-// up is called when a server has accepted the session. A change may have happened while there
-// was no connection, and the servers have dropped the watches. So all readers read again. The
-// read of a quick reader may have left on the new connection before this call; see set. why
-// is what the readers of persistent watches are told.
-func (t *table) up(why error, now time.Time) {
-	t.connection++
-	t.lose(errReconnected, now)
-	for path, p := range t.places {
-		d := p.more
-		if d == nil {
-			continue
-		}
-		for i := range d.one {
-			if !d.one[i].left.coming {
-				d.one[i].left = leftover{}
-			}
-		}
-		if e := d.last; e != nil {
-			e.since, e.astray = time.Time{}, false
-			e.why = why
-			if e.due = len(e.readers) > 0; !e.due && d.busy == nil {
-				t.drop(d)
-			}
-		}
-		t.settle(path)
-	}
-	for l := range t.feeds {
-		l.Missed(nil)
-	}
-}
-
-// lose fires all one-shot watches, in the order in which readers asked for them. So the
-// readers that wake do not depend on the order of a map.
-func (t *table) lose(why error, now time.Time) {
-	var all []*sharedWatch
-	for _, p := range t.places {
-		for i, to := range p.feeds {
-			if to != nil {
-				for _, l := range to.all {
-					if len(l.hearing) > 0 { // a map that was large stays large
-						l.hearing = map[string]side{}
-					}
-				}
-				p.feeds[i] = nil
-			}
-		}
-		if p.more == nil {
-			continue
-		}
-		for _, o := range p.more.one {
-			if o.on != nil {
-				all = append(all, o.on)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b *sharedWatch) int { return cmp.Compare(a.number, b.number) })
-	for _, w := range all {
-		t.fire(w, why, now)
-	}
-}
-
-// over ends the one-shot watches of a session. What becomes of its requests concerns nobody
-// any more.
-func (t *table) over(why error, now time.Time) {
-	t.lose(why, now)
-	for path, p := range t.places {
-		p.asking = 0
-		if d := p.more; d != nil {
-			d.one, d.busy = [2]oneShot{}, nil
-			if d.last != nil && len(d.last.readers) == 0 {
-				t.drop(d)
 			}
 		}
 		t.settle(path)

@@ -26,8 +26,8 @@ type watchChange struct {
 	flag int32 // of the request
 }
 
-// done is what the server said to a watchChange.
-type done struct {
+// response is what the server said to a watchChange.
+type response struct {
 	carriedOut bool
 	stays      bool  // it was answered, and nothing was changed
 	refused    error // it cannot be carried out
@@ -65,7 +65,7 @@ func (t *table) takeListed(listed *[]string, ended <-chan struct{}) (batch []wat
 
 // stand is called with the answer to a request of takeDue. connection is the one on which it
 // was taken. If the watch stands, its readers are told to read.
-func (t *table) stand(u watchChange, is done, connection int, now time.Time) {
+func (t *table) stand(u watchChange, is response, connection int, now time.Time) {
 	path := u.at.path
 	t.details(path).busy = nil
 	defer t.settle(path)
@@ -201,7 +201,7 @@ func (t *table) takeIdle(listed *[]spot, ended <-chan struct{}, now time.Time) (
 
 // removed is called with the answer to a request of takeIdle. connection is the one on which
 // it was taken. If the server knows no such watch, it was dropped with its connection.
-func (t *table) removed(u watchChange, is done, connection int, now time.Time) {
+func (t *table) removed(u watchChange, is response, connection int, now time.Time) {
 	path := u.at.path
 	d := t.details(path)
 	d.busy = nil

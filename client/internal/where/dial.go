@@ -15,10 +15,20 @@ import (
 // Dial connects to addr. It tries every address of the name until one answers. ctx
 // limits dial, TLS and handshake together.
 func (s *Servers) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return s.dial(ctx, addr, false)
+}
+
+// DialReached is Dial for the server that Reached names. It begins with the address at which
+// that server accepted a session, and leaves the order of the others as it is.
+func (s *Servers) DialReached(ctx context.Context, addr string) (net.Conn, error) {
+	return s.dial(ctx, addr, true)
+}
+
+func (s *Servers) dial(ctx context.Context, addr string, again bool) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialed[addr] = true
 	s.mu.Unlock()
-	conn, err := s.dialTCP(ctx, addr)
+	conn, err := s.dialTCP(ctx, addr, again)
 	if err != nil || s.cfg.TLS == nil {
 		return conn, err
 	}
@@ -38,7 +48,7 @@ func (s *Servers) Dial(ctx context.Context, addr string) (net.Conn, error) {
 
 // dialTCP connects to a server of addr. It tries the addresses of the name one after
 // the other. Each gets an equal part of ctx's time that is left.
-func (s *Servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+func (s *Servers) dialTCP(ctx context.Context, addr string, again bool) (net.Conn, error) {
 	if s.cfg.Dial != nil {
 		conn, err := s.cfg.Dial(ctx, "tcp", addr)
 		if conn == nil && err == nil {
@@ -55,8 +65,18 @@ func (s *Servers) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	line := s.line(addr, found)
+	if again {
+		s.mu.Lock()
+		at := s.at
+		s.mu.Unlock()
+		if i := slices.Index(line, at); i > 0 {
+			line = slices.Insert(slices.Delete(line, i, i+1), 0, at)
+		}
+	}
 	for i, a := range line {
-		s.turn(addr, a)
+		if !again {
+			s.turn(addr, a)
+		}
 		part, cancel := partOf(ctx, len(line)-i)
 		var conn net.Conn
 		conn, err = s.cfg.Connect(part, "tcp", net.JoinHostPort(a.String(), port))

@@ -5,5 +5,5 @@
 // The way to a dial: go-zookeeper's loop asks session.hosts for a server, which is [Servers.Pick]. The
 // Link makes the pause of [Servers.Pace], gets a login, and calls [Servers.Dial], which resolves the
 // name. Pick goes round through the servers of the ensemble's configuration first and those of the
-// connect string or of SetServers then, each group shuffled once.
+// connect string or of SetServers then, each group shuffled anew when it changes.
 package where

@@ -23,29 +23,52 @@ import (
 // All members must have a client address. The members of a zoo.cfg with clientPort have
 // none, except for the server that is asked (CURATOR-526).
 func ParseEnsemble(text string) (servers []string, version int64, err error) {
+	members, version, err := ParseMembers(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range members {
+		if m.Unreached != nil {
+			return nil, 0, fmt.Errorf("server %s: %w", shown.Short(m.ID), m.Unreached)
+		}
+		for _, addr := range m.Clients {
+			if !slices.Contains(servers, addr) {
+				servers = append(servers, addr)
+			}
+		}
+	}
+	return servers, version, nil
+}
+
+// Member is one line of a configuration.
+type Member struct {
+	ID        string
+	Line      string   // as reconfig takes it: "server.<id>=..."
+	Clients   []string // addresses for clients
+	Unreached error    // why there are none
+}
+
+// ParseMembers reads the configuration of an ensemble as ParseEnsemble does, and takes members
+// without a client address too.
+func ParseMembers(text string) (members []Member, version int64, err error) {
 	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		line = strings.TrimSpace(line)
+		key, value, _ := strings.Cut(line, "=")
 		switch id, member := strings.CutPrefix(key, "server."); {
 		case key == "version":
 			if version, err = strconv.ParseInt(value, 16, 64); err != nil {
 				return nil, 0, fmt.Errorf("version %q is no hexadecimal number", shown.Short(value))
 			}
 		case member:
-			addrs, err := parseMember(value)
-			if err != nil {
-				return nil, 0, fmt.Errorf("server %s: %w", shown.Short(id), err)
-			}
-			for _, addr := range addrs {
-				if !slices.Contains(servers, addr) {
-					servers = append(servers, addr)
-				}
-			}
+			m := Member{ID: id, Line: line}
+			m.Clients, m.Unreached = parseMember(value)
+			members = append(members, m)
 		}
 	}
-	if len(servers) == 0 {
+	if len(members) == 0 {
 		return nil, 0, errors.New("it names no server")
 	}
-	return servers, version, nil
+	return members, version, nil
 }
 
 // parseMember returns the addresses for clients of one member. It has several hosts

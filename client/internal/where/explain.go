@@ -49,6 +49,8 @@ func remedy(err error, overTLS bool) string {
 		return "no such name: check the connect string"
 	case errors.As(err, &stranger):
 		return unlike(stranger, overTLS)
+	case errors.Is(err, wire.ErrReadOnly):
+		return "another server may have the quorum; this one serves readers if its zoo.cfg has localSessionsEnabled=true and they use WithReadOnly"
 	case errors.Is(err, wire.ErrHungUp) && !overTLS:
 		return closedEarly + ", or a TLS port: WithTLS?"
 	case errors.Is(err, wire.ErrHungUp):

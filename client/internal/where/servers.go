@@ -61,6 +61,7 @@ type Servers struct {
 	dialed   map[string]bool         // servers that were tried at all
 	reached  string                  // the server that accepted a session last, "" if none has
 	makes    bool                    // that one made the session, which takes a quorum
+	at       netip.Addr              // where it was reached, if its name was resolved
 	lines    map[string][]netip.Addr // of each name: its addresses, in the order in which they are tried
 }
 
@@ -118,7 +119,10 @@ func (s *Servers) Up(addr string, timeout time.Duration, made bool) (less bool) 
 	defer s.mu.Unlock()
 	less = timeout < s.granted
 	s.granted = min(s.granted, timeout)
-	s.upSince, s.reached, s.makes = time.Now(), addr, made
+	s.upSince, s.reached, s.makes, s.at = time.Now(), addr, made, netip.Addr{}
+	if line := s.lines[addr]; len(line) > 0 {
+		s.at = line[len(line)-1] // it was dialed last
+	}
 	delete(s.failures, addr)
 	s.preferTracked(addr)
 	return less
@@ -132,7 +136,7 @@ func (s *Servers) Refused(addr string) {
 }
 
 // Reached is the server that accepted a session last, "" if none has, and whether it made
-// that session.
+// that session. It is for duties.Graves.
 func (s *Servers) Reached() (addr string, made bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +144,7 @@ func (s *Servers) Reached() (addr string, made bool) {
 }
 
 // noteStood looks at how long the lost connection stood. A connection that outlived
-// its first ping ends the backoff. So does one that was made at the first dial, but
+// its first ping, which go-zookeeper sends after a third of the timeout, ends the backoff. So does one that was made at the first dial, but
 // not twice in a row: otherwise a server that accepts and drops would get dial after
 // dial. The next dial may come before the news of the loss, so the first of both
 // calls noteStood. The caller holds s.mu.

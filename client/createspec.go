@@ -63,7 +63,8 @@ func TTL(d time.Duration) CreateOption {
 
 // Protected puts "_c_<uuid>-" in front of the last part of the path, as Curator does.
 // If the answer to the create is lost, the client finds the node by that name and
-// does not create another. If the caller gives up, the client removes the node.
+// does not create another. If the caller gives up, the client removes the node. With
+// [Sequential], sort such names by their last ten digits: the uuid stands before these.
 func Protected() CreateOption { return func(s *createSpec) { s.protected = true } }
 
 // WithParents creates missing parents as empty container nodes, as Curator's
@@ -121,15 +122,20 @@ func (o *ops) complete(s createSpec) (createSpec, error) {
 	if s.parentACL == nil {
 		s.parentACL = o.core.cfg.defaultACL
 	}
+	return s, s.kind()
+}
+
+// kind refuses kinds of nodes that there are not.
+func (spec *createSpec) kind() error {
 	switch {
-	case s.container && (s.ephemeral || s.sequential || s.hasTTL):
-		return s, misused("Container is not possible with Ephemeral, Sequential or TTL")
-	case s.hasTTL && s.ephemeral:
-		return s, misused("TTL is not possible with Ephemeral")
-	case s.hasTTL && (s.ttl < time.Millisecond || s.ttl > longestTTL):
-		return s, misused("TTL(%v) is out of range: servers take 1ms to %v", s.ttl, longestTTL)
+	case spec.container && (spec.ephemeral || spec.sequential || spec.hasTTL):
+		return misused("Container is not possible with Ephemeral, Sequential or TTL")
+	case spec.hasTTL && spec.ephemeral:
+		return misused("TTL is not possible with Ephemeral")
+	case spec.hasTTL && (spec.ttl < time.Millisecond || spec.ttl > longestTTL):
+		return misused("TTL(%v) is out of range: servers take 1ms to %v", spec.ttl, longestTTL)
 	default:
-		return s, nil
+		return nil
 	}
 }
 
@@ -179,44 +185,6 @@ func (spec *createSpec) flags() int32 {
 		flags |= zk.FlagSequence
 	}
 	return flags
-}
-
-// Create makes a node and returns its path, which differs from the given one
-// if it is sequential or protected.
-//
-// With [Protected], the client resolves a lost answer before it tries again: it looks
-// for the node, after a Sync, and checks the owner. If the call fails after all, the
-// client removes a node that it may have made in the background. It tries until that
-// succeeds, the node's session is over or the client is closed.
-//
-// Without [Protected], a create whose outcome is unknown is not repeated. The error
-// matches [UnknownOutcome], and the caller has to look whether the node exists. After
-// any other error there is no node of this name from this call. Parents that were
-// made stay; the server removes the ones that are containers.
-func (o *ops) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
-	return o.createOne(ctx, path, data, nil, opts)
-}
-
-// createOne is Create. It stores the stat of the node in stat if that is not nil.
-func (o *ops) createOne(ctx context.Context, path string, data []byte, stat *zk.Stat, opts []CreateOption) (string, error) {
-	spec, err := o.spec(opts)
-	if err != nil {
-		return "", o.invalid(ctx, "create", path, err)
-	}
-	full, err := o.creatable(path, spec)
-	if err != nil {
-		return "", o.invalid(ctx, "create", path, err)
-	}
-	n := attemptNode{in: o, data: data, stat: stat}
-	n.dir, n.name = split(full)
-	n.spec = o.withNamespace(spec, n.dir)
-	a := &attempt{ops: o, single: true}
-	a.nodes = append(a.one[:0], n)
-	made, err := a.run(ctx, "create", path)
-	if err != nil {
-		return "", err
-	}
-	return made[0].Path, nil
 }
 
 // creatable maps and checks path. The part that a sequential create extends
@@ -333,96 +301,6 @@ func (s *sessionState) makeParent(ctx context.Context, dir string, spec createSp
 		s.core.parents.Add(dir, x.Reply.Zxid)
 	}
 	return err
-}
-
-// CreateStat is [Client.Create] and returns the stat of the new node as well. Not
-// every server knows ZooKeeper's create2, so the client reads the stat behind the
-// create. Both leave in the same write, unless the server chooses the name.
-//
-// The stat may therefore be later than the create: it shows what other clients have
-// written to the node since. Czxid is always that of the create. If no answer came to the
-// read, or the node is deleted already, Ctime and Mtime are 0. The rest is as it was at
-// the create.
-func (o *ops) CreateStat(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, *zk.Stat, error) {
-	now := new(zk.Stat)
-	made, err := o.createOne(ctx, path, data, now, opts)
-	if err != nil {
-		return "", nil, err
-	}
-	return made, now, nil
-}
-
-// CreateOrSet makes a node, or sets the data of an existing node, whatever its
-// version, as Curator's orSetData does. It returns the stat after that; for a node
-// that it made, as [Client.CreateStat] does. Other clients may create or delete the
-// node meanwhile.
-//
-// It sends the set first. So a node that exists costs one request, as with
-// [Client.Set], and a node that is made costs one more than with [Client.Create].
-//
-// The options are for a node that is made. An existing node keeps its kind and its
-// ACL. [Ephemeral] is refused, because an existing node may belong to another
-// session. [Sequential] and [Protected] are refused, because they make a new name
-// each time.
-//
-// After an unknown outcome the client tries again. That may overwrite what another
-// client wrote in between, as [Client.Set] with [AnyVersion] may. If the call fails
-// with an error that matches [UnknownOutcome], the data may have been written. After
-// any other error this call has written nothing.
-func (o *ops) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (now *zk.Stat, err error) {
-	spec, err := o.spec(opts)
-	if err == nil && (spec.ephemeral || spec.sequential || spec.protected) {
-		err = misused("CreateOrSet does not take Ephemeral, Sequential or Protected")
-	}
-	if err != nil {
-		return nil, o.invalid(ctx, createOrSetOp, path, err)
-	}
-	err = o.do(ctx, createOrSetOp, path, repeatable, func(ctx context.Context, t try) (err error) {
-		full, err := o.full(path)
-		if err != nil {
-			return err
-		}
-		if f, takes := spec.needs(); takes {
-			if err := t.s.Supports(ctx, f); err != nil {
-				return err
-			}
-			defer func() { err = t.s.Refused(f, err) }()
-		}
-		for {
-			x := &wire.Exchange{Request: wire.Request{Op: wire.OpSetData, Path: full, Data: data, Version: AnyVersion}}
-			if err = t.s.Call(ctx, x); !errors.Is(err, ErrNoNode) {
-				now = stat(x)
-				return err
-			}
-			now, err = o.create(ctx, t.s, full, spec, data)
-			if !errors.Is(err, ErrNodeExists) { // else another client made it in between
-				return err
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return now, nil
-}
-
-// create makes the node at full, with parents if the options ask for them. It returns
-// the stat of the node.
-func (o *ops) create(ctx context.Context, s *sessionState, full string, spec createSpec, data []byte) (now *zk.Stat, err error) {
-	dir, _ := split(full)
-	spec = o.withNamespace(spec, dir)
-	err = withParents(ctx, s, func() (*missingParent, error) {
-		x, look := &wire.Exchange{Request: spec.request(full, data)}, session.Ask(wire.OpExists, full)
-		err := s.Call(ctx, x, look)
-		switch {
-		case err == nil:
-			now = spec.stat(s, x, look, data)
-		case spec.parents != parentsMustExist && errors.Is(err, ErrNoNode):
-			return &missingParent{o, dir, spec}, err
-		}
-		return nil, err
-	})
-	return now, err
 }
 
 // stat is the stat of the node that x has made. It is what look shows, or, without an

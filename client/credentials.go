@@ -1,16 +1,52 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/docent-go/docent/client/internal/sasl"
 	"github.com/docent-go/docent/internal/wire"
 )
+
+// newAuth refuses credentials that no server takes.
+func newAuth(scheme, credentials string) (wire.Auth, error) {
+	switch {
+	case scheme == "":
+		return wire.Auth{}, errors.New("there is no scheme, for example \"digest\"")
+	case scheme == "digest" && !strings.Contains(credentials, ":"):
+		return wire.Auth{}, errors.New("the credentials of scheme digest are \"user:password\"; without a colon the password would stand in every ACL")
+	}
+	return wire.Auth{Scheme: scheme, Credentials: []byte(credentials)}, nil
+}
+
+// credentials are what a client presents on every connection. They may change.
+type credentials struct {
+	mu   sync.Mutex
+	list []wire.Auth // never changed in place
+}
+
+func (c *credentials) all() []wire.Auth {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list
+}
+
+// add adds a at the end. If instead is set, it takes the place of all others of its scheme.
+func (c *credentials) add(a wire.Auth, instead bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(slices.DeleteFunc(slices.Clone(c.list), func(old wire.Auth) bool {
+		return old.Scheme == a.Scheme && (instead || bytes.Equal(old.Credentials, a.Credentials))
+	}), a)
+}
 
 // SASL is a mechanism with which a client logs in, as [DigestMD5]. Kerberos is in the module
 // github.com/docent-go/docent/client/kerberos. A mechanism of one's own implements the interface.
@@ -38,35 +74,6 @@ type SASLLogin interface {
 	// empty token without a proof is an error of Next. After an error Next is not called
 	// again, and the error matches [ErrAuthFailed] for the client.
 	Next(token []byte) (answer []byte, proven bool, err error)
-}
-
-// WithSASL lets the client log in with m, on every connection, before it sends anything else
-// and before it says that it is connected. The server must prove that it knows the user. The
-// nodes that this client creates are then open to clients with the same id, and to no other
-// client (scheme auth), unless [WithDefaultACL] says otherwise. With [WithAuth] the client has
-// several ids, and each of them opens its nodes.
-//
-// If a server refuses the login, or gives no proof, Connect and calls fail with
-// [ErrAuthFailed]. The error names the mechanism and the server. The client tries again, with
-// pauses of up to a session timeout. If a server refuses the login of a session that stands, that
-// session goes on as after a lost connection: the client tries the servers until one takes it, or its time is over. If the mechanism cannot begin, as
-// without a ticket, that is no refusal: the client tries the next server.
-func WithSASL(m SASL) Option {
-	return optionFunc(func(c *config) error {
-		switch {
-		case m == nil:
-			return errors.New("client: WithSASL needs a mechanism, for example client.DigestMD5(user, password)")
-		case c.sasl != nil:
-			return errors.New("client: WithSASL was given twice: a connection takes one login")
-		}
-		if d, ok := m.(*digestMD5); ok {
-			if err := sasl.Usable(d.user, d.password); err != nil {
-				return fmt.Errorf("client: DigestMD5: %w", err)
-			}
-		}
-		c.sasl = m
-		return nil
-	})
 }
 
 // DigestMD5 is the mechanism DIGEST-MD5 of ZooKeeper's DigestLoginModule. It hides the password
@@ -98,6 +105,34 @@ func (d *digestMD5) LogValue() slog.Value { return slog.StringValue(d.String()) 
 // MarshalText hides the password from JSON and other encoders. It never fails.
 func (d *digestMD5) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
+// DigestMD5From is [DigestMD5] with a user and a password that may change, as in a file that is
+// replaced. The client calls read before every dial, within a context that ends with the time for
+// the login. So a new password serves from the next connection on; the present one
+// stays as it is. If read fails, or returns what [WithSASL] refuses of DigestMD5, that is no
+// refusal by a server: the client tries again. Connections of several clients may call read at the same time.
+func DigestMD5From(read func(ctx context.Context) (user, password string, err error)) SASL {
+	return &digestMD5From{read}
+}
+
+type digestMD5From struct {
+	read func(ctx context.Context) (user, password string, err error)
+}
+
+// Name is that of RFC 2831.
+func (*digestMD5From) Name() string { return new(digestMD5).Name() }
+
+// Begin asks who logs in.
+func (d *digestMD5From) Begin(ctx context.Context, server string) (SASLLogin, error) {
+	user, password, err := d.read(ctx)
+	if err == nil {
+		err = sasl.Usable(user, password)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the user and the password: %w", err)
+	}
+	return DigestMD5(user, password).Begin(ctx, server)
+}
+
 // login is a SASLLogin with a server.
 type login struct {
 	SASLLogin
@@ -113,23 +148,4 @@ func (l login) Refused() string {
 		return says.Refused()
 	}
 	return ""
-}
-
-// login is how the client logs in, nil without [WithSASL].
-func (c *config) login() func(ctx context.Context, server string) (wire.Login, error) {
-	m := c.sasl
-	if m == nil {
-		return nil
-	}
-	return func(ctx context.Context, server string) (wire.Login, error) {
-		name := m.Name() + " with " + server
-		begun, err := m.Begin(ctx, server)
-		if err == nil && begun == nil {
-			err = errors.New("the mechanism has begun no login")
-		}
-		if err != nil {
-			return nil, &wire.LoginError{Login: name, Err: err}
-		}
-		return login{begun, name}, nil
-	}
 }
