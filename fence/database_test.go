@@ -254,7 +254,7 @@ func TestCheckRefusesArguments(t *testing.T) {
 			t.Errorf("%v: Check(%.10q, %d) = %v", c.dialect, c.resource, c.token, err)
 		}
 	}
-	if err := fence.Dialect(0).CreateTable(t.Context(), db.DB); err == nil || !strings.HasSuffix(err.Error(), "no such dialect: 0; set Database.Dialect to PostgreSQL, MySQL or SQLite") {
+	if err := fence.Dialect(0).CreateTable(t.Context(), db.DB); err == nil || !strings.HasSuffix(err.Error(), "no such dialect: 0; set fence.Database.Dialect to PostgreSQL, MySQL or SQLite") {
 		t.Error("a table of no dialect was created")
 	}
 	if s := fence.Dialect(0).Schema(); s != "" {

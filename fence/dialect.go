@@ -84,7 +84,7 @@ ON DUPLICATE KEY UPDATE token = GREATEST(token, ?)`,
 			newest: selectNewest + `?`,
 		}, nil
 	}
-	return statements{}, fmt.Errorf("fence: no such dialect: %d; set Database.Dialect to PostgreSQL, MySQL or SQLite", int(d))
+	return statements{}, fmt.Errorf("fence: no such dialect: %d; set fence.Database.Dialect to PostgreSQL, MySQL or SQLite", int(d))
 }
 
 // String is the name of the database.

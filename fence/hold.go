@@ -42,7 +42,7 @@ type Checker interface {
 }
 
 var (
-	errNoChecker  = errors.New("fence: the Checker is nil; pass a Database, a *Gate or a Remote")
+	errNoChecker  = errors.New("fence: the Checker is nil; pass a fence.Database, a *fence.Gate or a fence.Remote")
 	errNoFunction = errors.New("fence: the function is nil; pass the work to do with the token")
 )
 

@@ -222,7 +222,7 @@ func TestNoChecker(t *testing.T) {
 		"Do":    fence.Do(t.Context(), l, nil, "stock", never),
 		"Under": fence.Under(t.Context(), l.hold, nil, "stock", never),
 	} {
-		if err == nil || err.Error() != "fence: the Checker is nil; pass a Database, a *Gate or a Remote" {
+		if err == nil || err.Error() != "fence: the Checker is nil; pass a fence.Database, a *fence.Gate or a fence.Remote" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -50,7 +50,7 @@ func carry(ctx context.Context, resource string, token int64, raised any) contex
 }
 
 // Token returns the token that ctx carries for resource, and whether there is
-// one. A [Checker] puts it there.
+// one. Do and Under put it there.
 func Token(ctx context.Context, resource string) (token int64, ok bool) {
 	b := find(ctx, resource)
 	if b == nil {

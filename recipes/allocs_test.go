@@ -16,9 +16,9 @@ import (
 // moreAllocations is how many more allocations than go-zookeeper's own lock the
 // mutex may make to take a free lock and release it. It is negative if the mutex
 // makes fewer. Both locks send the same three requests to the same server. So
-// what the server and go-zookeeper allocate for them is not in the difference. It is -39 or
-// -38: the averages are cut to whole numbers.
-const moreAllocations = -37
+// what the server and go-zookeeper allocate for them is not in the difference. It is -34 or
+// -35: the averages are cut to whole numbers.
+const moreAllocations = -33
 
 // leastAllocs is how often f allocates. Heartbeats of the process allocate too, and on a loaded
 // machine more of them come within the runs of f. So the least of some rounds counts.

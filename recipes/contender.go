@@ -35,14 +35,17 @@ type Contender struct {
 	Family       Family // the library that made it, by its name
 
 	// QueuedSince is when it asked for the lock: when its node was made, by the
-	// server's clock. It is zero for a semaphore's lease, whose node is made when
-	// the permit is granted.
+	// server's clock. It is zero for a lease of this library, whose node is made when
+	// the permit is granted. Curator makes its lease first and waits then.
 	QueuedSince time.Time
 	// HeldSince is since when it holds the lock, by the server's clock. It is zero
 	// for a waiter, and for a holder of which that is not known. Servers keep no
-	// record of it. It is known of a lease. Queue also knows it of a holder that
+	// record of it. It is known of a lease of this library. Queue also knows it of a holder that
 	// certainly did not have to wait: that one holds since its node was made.
 	HeldSince time.Time
+	// Held bounds since when it holds the lock. It is zero for a waiter. If HeldSince
+	// is known, both bounds are HeldSince. See [Since] for what is known otherwise.
+	Held Since
 
 	// Unreadable is set if the ACL of the node does not let this client read it.
 	// What its name tells is known then. Session, QueuedSince, HeldSince,
@@ -56,6 +59,41 @@ type Contender struct {
 
 	asked bool   // its owner was asked to release
 	full  string // its path on the server, "" if a program made the Contender
+}
+
+// Since says since when a contender holds a lock, as far as the servers' answers prove it,
+// by the clock of the servers. Of a holder that had to wait, the servers keep no record of its
+// turn. Its turn came after its node was made, and with the last deletion in the directory at the latest:
+//
+//	the newest change of the directory made | Earliest            | Latest
+//	the holder's node                       | when that was made  | the same
+//	another contender's node                | when it asked       | when that node was made
+//	nothing that is there now               | when it asked       | not known
+//
+// The last line is that of a contender that has left, be it the holder before or a waiter. It is also
+// that of ClickHouse Keeper, whose directories do not tell their newest change, and of Curator's leases.
+// Who looks again can do better: a contender that waited at one look and held at the next
+// began between them.
+type Since struct {
+	Earliest time.Time // it did not hold before; zero if that is not known
+	Latest   time.Time // it held from then on; zero if that is not known
+}
+
+// Exact reports whether the beginning is known, and not only bounds of it.
+func (s Since) Exact() bool { return !s.Earliest.IsZero() && s.Earliest.Equal(s.Latest) }
+
+// Age is for how long the contender has held at the time now: not for less than least, and
+// not for more than most. least is 0 if Latest is not known. most is 0 if
+// Earliest is not known, as for a waiter. now is by the clock of the servers, or wrong by what the
+// clocks differ.
+func (s Since) Age(now time.Time) (least, most time.Duration) {
+	if !s.Latest.IsZero() {
+		least = max(0, now.Sub(s.Latest))
+	}
+	if !s.Earliest.IsZero() {
+		most = max(least, now.Sub(s.Earliest))
+	}
+	return least, most
 }
 
 // Mode is what a contender wants of a lock.
@@ -118,13 +156,14 @@ func (c Contender) Age(now time.Time) time.Duration {
 // identifier, and go-zookeeper's is empty. A request to release may replace the data,
 // see [Contender.ReleaseRequested].
 type Owner struct {
-	Host   string // its address, "" if not known
-	PID    int    // process id, 0 if not told
-	Client string // its name, "" if not told; see client.WithName
+	Host     string // its address, "" if not known
+	HostName string // what the host calls itself, "" if not told; see client.WithName
+	PID      int    // process id, 0 if not told
+	Client   string // its name, "" if not told; see client.WithName
 }
 
 // named is what client.WithName writes.
-var named = regexp.MustCompile(`^(\S+) pid=(\d{1,10}) client=(.+)$`)
+var named = regexp.MustCompile(`^(\S+) pid=(\d{1,10})(?: host=(\S+))? client=(.+)$`)
 
 // parseOwner reads a node's data. An address alone is what Curator writes, and
 // Docent without a name.
@@ -135,7 +174,7 @@ func parseOwner(data []byte) Owner {
 		if err != nil {
 			return Owner{}
 		}
-		return Owner{Host: strings.Trim(m[1], "?"), PID: int(pid), Client: m[3]}
+		return Owner{Host: strings.Trim(m[1], "?"), HostName: m[3], PID: int(pid), Client: m[4]}
 	}
 	if _, err := netip.ParseAddr(text); err == nil {
 		return Owner{Host: text}
@@ -179,8 +218,11 @@ func (c Contender) text() string {
 	if !c.QueuedSince.IsZero() {
 		s.WriteString(", queued since " + c.QueuedSince.Format(time.RFC3339))
 	}
-	if !c.HeldSince.IsZero() {
+	switch {
+	case !c.HeldSince.IsZero():
 		s.WriteString(", holds since " + c.HeldSince.Format(time.RFC3339))
+	case !c.Held.Latest.IsZero():
+		s.WriteString(", holds since " + c.Held.Latest.Format(time.RFC3339) + " or longer")
 	}
 	fmt.Fprintf(&s, ", %s by %s", c.Mode, c.Family)
 	if text := string(c.Data); text != "" && text != revocation && len(text) <= maxText && printable(text) {
@@ -230,30 +272,62 @@ func contenders(ctx context.Context, c *client.Client, q *seqqueue.Queue, line [
 		})
 	}
 	wg.Wait()
-	all := make([]Contender, 0, len(line))
-	for i, f := range found {
-		if errs[i] != nil {
-			return nil, errs[i]
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
 		}
+	}
+	all := make([]Contender, 0, len(line))
+	came := cameLast(found, changed)
+	for i, f := range found {
 		if f != nil {
-			putInLine(f, line, found[:i], changed)
+			putInLine(f, line, found[:i], changed, came)
 			all = append(all, *f)
 		}
 	}
 	return all, nil
 }
 
+// cameLast is when the contender came whose node was the newest change of the directory. It
+// is zero if no node of found was.
+func cameLast(found []*Contender, changed int64) time.Time {
+	for _, f := range found {
+		if f != nil && !f.Unreadable && f.FencingToken == changed {
+			return f.QueuedSince
+		}
+	}
+	return time.Time{}
+}
+
 // putInLine says whether contender c holds the lock, and since when. In the line, c
-// stands behind the contenders of earlier. A nil there is a contender that has vanished.
-func putInLine(c *Contender, line []seqqueue.Node, earlier []*Contender, changed int64) {
+// stands behind the contenders of earlier. A nil there is a contender that has vanished. came is
+// what cameLast has found: whoever holds has held since then.
+func putInLine(c *Contender, line []seqqueue.Node, earlier []*Contender, changed int64, came time.Time) {
 	i := len(earlier)
 	blocks := rule(line[i].Tag)
 	c.Holder = !slices.ContainsFunc(line[:i], func(o seqqueue.Node) bool {
 		return o.Recipe == line[i].Recipe && o.Key < line[i].Key && blocks(o) // a downgraded read has the write's number
 	})
-	if c.Holder && !c.Unreadable && (c.FencingToken == changed || allAhead(c, earlier)) {
+	switch {
+	case !c.Holder || c.Unreadable:
+	case c.FencingToken == changed || allAhead(c, earlier):
 		c.HeldSince = c.QueuedSince
+		c.Held = Since{c.HeldSince, c.HeldSince}
+	default:
+		c.Held = bounds(c.QueuedSince, came)
+		if c.Held.Exact() { // to the millisecond
+			c.HeldSince = came
+		}
 	}
+}
+
+// bounds are those of a hold that began between two times. If they stand the other way round, two
+// servers have stamped them whose clocks differ, and the later one says nothing.
+func bounds(earliest, latest time.Time) Since {
+	if latest.Before(earliest) {
+		latest = time.Time{}
+	}
+	return Since{earliest, latest}
 }
 
 // allAhead reports whether every node that was ever ahead of that of c is still
@@ -298,6 +372,17 @@ func lookUp(ctx context.Context, c *client.Client, path string, n seqqueue.Node)
 	}
 	fill(found, data, stat)
 	return found, nil
+}
+
+// asLease makes c the holder of a permit. Its node was made when that was granted, or by Curator
+// before.
+func asLease(c *Contender) {
+	made := c.QueuedSince
+	if c.Family != FamilyDocent {
+		c.HeldSince, c.Held = time.Time{}, Since{Earliest: made}
+		return
+	}
+	c.QueuedSince, c.HeldSince, c.Held = time.Time{}, made, Since{made, made}
 }
 
 // contenderAt is the contender n at path, as far as its name tells.

@@ -43,6 +43,7 @@ func TestContenderTells(t *testing.T) {
 			{"_c_0c708091-6d54-1320-8594-f6fdb71d5f95-lock-", "host.example", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{}},
 			{"_c_0c7080916d5443208594f6fdb71d5f95-lock-", "x", recipes.FamilyGoZookeeper, recipes.ModeExclusive, recipes.Owner{}},
 			{"_c_0c7080916d5443208594f6fdb71d5f9-lock-", "10.0.0.7 pid=12 client=billing eu", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{Host: "10.0.0.7", PID: 12, Client: "billing eu"}},
+			{"_c_0c7080916d5443208594f6fdb71d5f9-lock-", "10.0.0.7 pid=12 host=web-3.example client=billing eu", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{Host: "10.0.0.7", HostName: "web-3.example", PID: 12, Client: "billing eu"}},
 			{"lock-", "10.0.0.7 pid=99999999999 client=x", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{}},
 			{"lock-x-lock-", "10.0.0.7 pid=4294967296 client=x", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{}},
 			{"my-lock-", "10.0.0.7 pid=1 client=a\nb", recipes.FamilyUnknown, recipes.ModeExclusive, recipes.Owner{}},
@@ -61,7 +62,7 @@ func TestContenderTells(t *testing.T) {
 			}
 			got := q[0]
 			if got.Path != path || got.Sequence != 7 || got.Family != tt.family || got.Mode != tt.mode || got.Owner != tt.owner ||
-				got.QueuedSince.IsZero() || got.HeldSince != got.QueuedSince || // no contender has come or gone since
+				got.QueuedSince.IsZero() || got.HeldSince != got.QueuedSince || !got.Held.Exact() || // no contender has come or gone since
 				!got.Holder || got.Session != 0 || string(got.Data) != tt.data || got.ReleaseRequested() != (tt.data == "__REVOKE__") {
 				t.Errorf("%s with %q: %+v, want %v, %v, %+v", tt.name, tt.data, got, tt.family, tt.mode, tt.owner)
 			}
@@ -112,7 +113,9 @@ func TestContenderOfOurs(t *testing.T) {
 		if len(q) != 2 {
 			t.Fatalf("queue %v", q)
 		}
-		want := recipes.Owner{PID: os.Getpid(), Client: "billing eu"}
+		host, err := os.Hostname()
+		r.Check(err)
+		want := recipes.Owner{HostName: host, PID: os.Getpid(), Client: "billing eu"}
 		for i, c := range q {
 			if c.Family != recipes.FamilyDocent || c.Owner != want || c.Holder != (i == 0) {
 				t.Errorf("%+v", c)
@@ -127,7 +130,7 @@ func TestContenderOfOurs(t *testing.T) {
 		_, err = l.WriteLock().TryAcquire(r.Ctx)
 		var busy *recipes.BusyError
 		if !errors.As(err, &busy) || busy.Holder.Owner != want || busy.Holder.Mode != recipes.ModeRead ||
-			!strings.HasSuffix(err.Error(), fmt.Sprintf("read by Docent, ? pid=%d client=billing eu", os.Getpid())) {
+			!strings.HasSuffix(err.Error(), fmt.Sprintf("read by Docent, ? pid=%d host=%s client=billing eu", os.Getpid(), host)) {
 			t.Errorf("TryAcquire = %v", err)
 		}
 		r.Check(read.Release(r.Ctx))

@@ -14,7 +14,7 @@
 //   - Locks: [InterProcessMutex], [InterProcessReadWriteLock],
 //     [InterProcessSemaphoreV2], [InterProcessSemaphoreMutex], [InterProcessMultiLock].
 //   - Elections: [LeaderLatch], [LeaderSelector].
-//   - Counts, members, barriers, caches: the packages below this one.
+//   - Counts: package shared. Members: nodes. Barriers: barrier. Caches: cache.
 //   - Which recipe: docs/choosing.md. Whole programs: docs/cookbook.md.
 //   - Errors: docs/troubleshooting.md. Late writes: package fence.
 //   - Tests of what you do under a lock: package zktest.

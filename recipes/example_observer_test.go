@@ -27,6 +27,9 @@ func start(ctx context.Context, name string) (context.Context, func(outcome fmt.
 func Example_observer() {
 	observer := client.Observer{
 		Operation: func(ctx context.Context, op client.OperationInfo) (context.Context, func(client.OperationResult)) {
+			if op.Op == "get" { // of a hold that lasts: it reads its node, to hear of requests to release
+				return ctx, func(client.OperationResult) {}
+			}
 			ctx, end := start(ctx, op.Op)
 			return ctx, func(r client.OperationResult) { end(r.Outcome) }
 		},

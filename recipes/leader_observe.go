@@ -325,8 +325,10 @@ func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 	e.l.tellWaiting(found)
 	all := make([]Participant, len(found))
 	for i, c := range found {
+		if i == 0 && !c.Holder { // participants before it have left meanwhile
+			c.Holder, c.Held.Earliest = true, c.QueuedSince
+		}
 		all[i] = e.participant(c)
-		all[i].Holder = i == 0 // participants before it have left meanwhile
 	}
 	return all, nil
 }

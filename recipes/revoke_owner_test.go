@@ -3,7 +3,10 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,7 +190,8 @@ func TestHeldSince(t *testing.T) {
 		r.Check(h.Release(r.Ctx))
 		res := <-waits
 		r.Check(res.err)
-		if q := list(); len(q) != 1 || !q[0].Holder || !q[0].HeldSince.IsZero() || !about(q[0].QueuedSince, time.Hour/2) {
+		if q := list(); len(q) != 1 || !q[0].Holder || !q[0].HeldSince.IsZero() || !about(q[0].QueuedSince, time.Hour/2) ||
+			q[0].Held != (recipes.Since{Earliest: q[0].QueuedSince}) {
 			t.Errorf("it waited for half an hour: %+v", q)
 		} else if strings.Contains(q[0].String(), "holds since") {
 			t.Errorf("String = %q", q[0])
@@ -201,8 +205,10 @@ func TestHeldSince(t *testing.T) {
 		}
 		waits = acquire(r.Ctx, other)
 		time.Sleep(time.Minute)
-		if q := list(); len(q) != 2 || !q[0].HeldSince.IsZero() {
-			t.Errorf("others have come, so that it is not known: %+v", q)
+		if q := list(); len(q) != 2 || !q[0].HeldSince.IsZero() || q[0].Held != (recipes.Since{Earliest: q[0].QueuedSince, Latest: q[1].QueuedSince}) {
+			t.Errorf("it held before the other came: %+v", q)
+		} else if s := q[0].String(); !strings.HasSuffix(s, " or longer, exclusive by Docent") || q[1].Held != (recipes.Since{}) {
+			t.Errorf("%q, %+v", s, q[1].Held)
 		}
 		r.Check(h.Release(r.Ctx))
 		res = <-waits
@@ -230,6 +236,108 @@ func TestHeldSince(t *testing.T) {
 		}
 		r.Check(l.Release(r.Ctx))
 	})
+}
+
+// The truth lies within the bounds of Held, whatever comes and goes. Each kind of bound comes.
+func TestHeldIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		const off = 20 * time.Millisecond // of a way to the server and back, with the rounding of its times
+		var mu sync.Mutex
+		granted := map[string]time.Time{}
+		ctx, stop := context.WithCancel(r.Ctx)
+		var wg sync.WaitGroup
+		for i := range 5 {
+			l := r.rw(r.Connect(fmt.Sprint("c", i)))
+			next := rand.New(rand.NewPCG(1, uint64(i)))
+			pause := func(most time.Duration) time.Duration { return time.Duration(next.Int64N(int64(most))) }
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					acquire := func(ctx context.Context) (*recipes.Hold, error) {
+						h, err := l.WriteLock().Acquire(ctx)
+						if err != nil {
+							return nil, err
+						}
+						return h.Hold, nil
+					}
+					if next.IntN(3) == 0 {
+						acquire = l.ReadLock().Acquire
+					}
+					within, cancel := context.WithTimeout(ctx, pause(4*time.Second))
+					h, err := acquire(within)
+					cancel()
+					if err == nil {
+						mu.Lock()
+						granted[h.Path()] = time.Now()
+						mu.Unlock()
+						time.Sleep(pause(2 * time.Second))
+						_ = h.Release(r.Ctx)
+					}
+					time.Sleep(pause(3 * time.Second))
+				}
+			})
+		}
+		l := r.rw(r.Connect("inspector"))
+		var exact, both, earliest int
+		for range 500 {
+			time.Sleep(300 * time.Millisecond)
+			now := time.Now()
+			for _, one := range r.queue(func() ([]recipes.Contender, error) { return l.Queue(r.Ctx) }) {
+				mu.Lock()
+				at, holds := granted[one.Path]
+				mu.Unlock()
+				if !one.Holder {
+					if one.Held != (recipes.Since{}) {
+						t.Errorf("a waiter: %+v", one.Held)
+					}
+					continue
+				}
+				if !holds {
+					continue // it is being told
+				}
+				least, most := one.Held.Age(now)
+				if age := now.Sub(at); age < least-off || age > most+off {
+					t.Errorf("%s has held for %v, want from %v to %v", one, age, least, most)
+				}
+				switch {
+				case one.Held.Exact():
+					exact++
+				case one.Held.Latest.IsZero():
+					earliest++
+				default:
+					both++
+				}
+			}
+		}
+		stop()
+		wg.Wait()
+		if exact < 10 || both < 10 || earliest < 10 {
+			t.Errorf("%d exact, %d with both bounds, %d with one", exact, both, earliest)
+		}
+	})
+}
+
+// An age has bounds, too.
+func TestSinceAge(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for _, tt := range []struct {
+		since       recipes.Since
+		exact       bool
+		least, most time.Duration
+	}{
+		{recipes.Since{}, false, 0, 0},
+		{recipes.Since{Earliest: ago(time.Minute)}, false, 0, time.Minute},
+		{recipes.Since{Latest: ago(time.Second)}, false, time.Second, 0},
+		{recipes.Since{Earliest: ago(time.Minute), Latest: ago(time.Second)}, false, time.Second, time.Minute},
+		{recipes.Since{Earliest: ago(time.Minute), Latest: ago(time.Minute)}, true, time.Minute, time.Minute},
+		{recipes.Since{Earliest: ago(-time.Minute), Latest: ago(-time.Minute)}, true, 0, 0}, // the server's clock is ahead
+	} {
+		if least, most := tt.since.Age(now); tt.since.Exact() != tt.exact || least != tt.least || most != tt.most {
+			t.Errorf("%+v: %v, %v, %v", tt.since, tt.since.Exact(), least, most)
+		}
+	}
 }
 
 // Readers hold beside each other since they came, unless a writer was there.

@@ -187,7 +187,7 @@ func waiterAhead(err error) error {
 // asWaiter is a contender of the queue as one for permits: its lock is not the
 // semaphore.
 func asWaiter(c Contender) Contender {
-	c.Holder, c.HeldSince, c.Mode = false, time.Time{}, ModeLease
+	c.Holder, c.HeldSince, c.Held, c.Mode = false, time.Time{}, Since{}, ModeLease
 	return c
 }
 

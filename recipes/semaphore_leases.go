@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -129,7 +128,7 @@ func (l *leases) contenders(ctx context.Context) ([]Contender, error) {
 	all = slices.DeleteFunc(all, func(c Contender) bool { return c.Session == 0 && !c.Unreadable })
 	for i := range all {
 		all[i].Holder = true
-		all[i].QueuedSince, all[i].HeldSince = time.Time{}, all[i].QueuedSince
+		asLease(&all[i])
 	}
 	return all, nil
 }

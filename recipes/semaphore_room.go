@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -487,7 +486,7 @@ func (p permits) waited(session *client.Session, seen occupied, err error) error
 	w.Ahead.Holder, w.Ahead.Unreadable = true, ahead.Stat == nil
 	if ahead.Stat != nil {
 		fill(&w.Ahead, nil, ahead.Stat)
-		w.Ahead.QueuedSince, w.Ahead.HeldSince = time.Time{}, w.Ahead.QueuedSince
+		asLease(&w.Ahead)
 	}
 	return w
 }

@@ -177,6 +177,25 @@ func TestWaitForTheFuture(t *testing.T) {
 	})
 }
 
+// Whoever deletes in a transaction can wait for a snapshot without the node.
+func TestWaitForADelete(t *testing.T) {
+	t.Parallel()
+	everyWatch(t, func(r *rig, opts ...cache.Option) {
+		r.create("/app", "")
+		r.create("/app/job", "")
+		tree := r.tree("/app", opts...)
+		_ = r.now(tree)
+		r.Srv.DelayEvents(time.Second)
+		done, err := r.Connect("other").Multi(r.Ctx, client.DeleteOp("/app/job", client.AnyVersion))
+		r.Check(err)
+		now, err := tree.Wait(r.Ctx, done[0].Zxid)
+		r.Check(err)
+		if _, there := now.Get("/app/job"); there {
+			r.Error("a snapshot from before the delete")
+		}
+	})
+}
+
 // The end of the client ends a cache at once, also one that waits as its tree is too
 // large.
 func TestClientClosedFirst(t *testing.T) {

@@ -62,6 +62,9 @@ func newFollower[V any](c *client.Client, recipe, path string, codec Codec[V], d
 	if err != nil {
 		return nil, fmt.Errorf("cache: path: %w", err)
 	}
+	if set.recipe != "" {
+		recipe = set.recipe
+	}
 	f := &follower[V]{settings: set, c: c, recipe: recipe, path: path, codec: codec, whole: full == "/", wanted: map[int64]int{}, asked: make(chan struct{}, 1)}
 	f.latest.Store(&version[V]{
 		Snapshot: Snapshot[V]{path: path}, state: State{Since: time.Now(), Err: errNotStarted}, superseded: make(chan struct{}),
@@ -82,7 +85,8 @@ func (f *follower[V]) Synced() bool { return f.State().Phase == Synced }
 
 // Wait waits for a snapshot with all transactions up to zxid, and returns it. The zxid
 // may come from any client. The Stat of client.Set has it as Mzxid, the Stat of
-// client.CreateStat as Czxid, and the fencing token of a hold is one. If no snapshot
+// client.CreateStat as Czxid, the results of client.Multi and of a Guard as Zxid, and the
+// fencing token of a hold is one. A delete in a transaction is known so, too. If no snapshot
 // reaches zxid by itself, Wait makes the cache ask the servers. With zxid 0 Wait waits
 // for the first snapshot. The error is that of ctx, or ErrClosed. After an error the
 // cache asks no more for that zxid.

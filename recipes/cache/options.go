@@ -18,8 +18,9 @@ type settings struct {
 	oneShot bool
 	drop    bool
 	lazy    bool
-	narrow  bool // the cache hears nothing of nodes below its own
-	loose   bool // snapshots need not be states that the tree had
+	narrow  bool   // the cache hears nothing of nodes below its own
+	recipe  string // for observers, "" for the type
+	loose   bool   // snapshots need not be states that the tree had
 }
 
 type optionFunc func(*settings) error
@@ -118,4 +119,13 @@ func DropUndecodable() Option {
 // client.WithLazyConnect.
 func WithLazyStart() Option {
 	return optionFunc(func(s *settings) error { s.lazy = true; return nil })
+}
+
+// WithRecipe names the recipe that is built on the cache, for client.CacheInfo.Recipe and so for
+// metrics. The default is the type of the cache.
+func WithRecipe(name string) Option {
+	return optionFunc(func(s *settings) error {
+		s.recipe = name
+		return nil
+	})
 }

@@ -104,3 +104,17 @@ func (s *Snapshot[V]) Children(path string) iter.Seq2[string, Node[V]] {
 		})
 	}
 }
+
+// Diff yields the nodes that differ between before, another snapshot of the same cache, and s: how
+// each was, and how it is. The first is nil of a node that is new, the second of one that is
+// gone. A node comes before the nodes below it. The cost is that of the differences, and of a search
+// for each. Everything differs from nil.
+func (s *Snapshot[V]) Diff(before *Snapshot[V]) iter.Seq2[*Node[V], *Node[V]] {
+	return func(yield func(was, is *Node[V]) bool) {
+		var root *treap[V]
+		if before != nil {
+			root = before.root
+		}
+		difference(root, s.root, func(was, is *kept[V]) bool { return yield(was.shown(), is.shown()) })
+	}
+}

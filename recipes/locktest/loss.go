@@ -15,11 +15,12 @@ import (
 // another holder, and of the releases, in every way. The lock is held once, and
 // nothing stays.
 func lostRequests(s *suite) {
-	a, b := s.Connect("a"), s.Connect("b")
+	b := s.Connect("b")
 	for _, way := range s.Ways() {
 		for nth, fired := 1, true; fired; nth++ {
 			s.begin()
 			path := s.Path()
+			a := s.Connect("a") // a new client: one that loses its connection again and again waits before it dials
 			mine, theirs := s.lock(a, path), s.rival(b, path)
 			fault := s.Lose("a", nth, way)
 			h := s.held(mine)
@@ -40,6 +41,7 @@ func lostRequests(s *suite) {
 				s.Logf("%s: %d requests", way, nth-1)
 			}
 			s.nothingLeft(path, theirs)
+			s.check(a.CloseContext(s.ctx))
 		}
 	}
 }
@@ -48,10 +50,11 @@ func lostRequests(s *suite) {
 // client's reading it. A hold that is returned holds the lock, or says that it is
 // lost.
 func killedAtEveryAnswer(s *suite) {
-	a, b := s.Connect("a"), s.Connect("b")
+	b := s.Connect("b")
 	for nth, fired := 1, true; fired; nth++ {
 		s.begin()
 		path := s.Path()
+		a := s.Connect("a")
 		mine, theirs := s.lock(a, path), s.rival(b, path)
 		id := s.session(a)
 		fault := s.AtAnswer("a", nth, func() { s.Kill(id) })
@@ -83,6 +86,7 @@ func killedAtEveryAnswer(s *suite) {
 			}
 		}
 		s.nothingLeft(path, theirs)
+		s.check(a.CloseContext(s.ctx))
 	}
 }
 

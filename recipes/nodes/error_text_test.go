@@ -39,6 +39,7 @@ func TestWaitSaysWhy(t *testing.T) {
 		_, err := b.Create(r.Ctx, "/w/eph", nil, client.Ephemeral(), client.WithParents())
 		r.Check(err)
 		wantText(t, wait(at(a, nodes.Ephemeral, "/w/eph"), true), "foreign", "the node of session 0x", "TakeOver")
+		wantText(t, wait(at(b, nodes.Ephemeral, "/w/eph"), true), "foreign", "another node or registration of this client stands at the path", "close that one")
 		wantText(t, wait(at(a, nodes.Persistent, "/w/eph"), true), "foreign", "take another path")
 		r.Check(r.Srv.Create("/w/stays", nil))
 		wantText(t, wait(at(a, nodes.Ephemeral, "/w/stays", nodes.TakeOver()), true), "foreign", "no session owns", "delete it")

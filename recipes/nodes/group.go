@@ -67,6 +67,7 @@ func NewGroupMember(c *client.Client, path, id string, data []byte, opts ...Opti
 	case n.dir != path || n.name != id:
 		return nil, fmt.Errorf("nodes: the id %q is not the name of one node; it has no \"/\" in it", id)
 	}
+	n.recipe = "GroupMember"
 	return &GroupMember{PersistentNode: n, Group: &Group{c: c, path: path}, id: id}, nil
 }
 

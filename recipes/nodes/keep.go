@@ -93,7 +93,7 @@ func (n *PersistentNode) inSession(ctx context.Context, s *client.Session) error
 		case isDenied:
 			n.tell(n.k.state(Refused), err)
 		case isForeign:
-			n.tell(Foreign, n.foreign(n.stat.EphemeralOwner))
+			n.tell(Foreign, n.foreign(n.stat.EphemeralOwner, s.ID()))
 		case isDeleted:
 			n.tell(Absent, errDeleted)
 		case isReplaced:

@@ -33,6 +33,7 @@ type PersistentNode struct {
 	mode      Mode
 	ttl       time.Duration // of a persistentTTL
 	base      string        // the path as the caller gave it
+	recipe    string        // the type that the caller has made, for observers
 	dir, name string        // its parts
 
 	wake chan struct{} // holds a token when there may be new data, or the end
@@ -112,7 +113,7 @@ func newNode(c *client.Client, mode Mode, ttl time.Duration, path string, data [
 		return nil, fmt.Errorf("nodes: path of the node: %w", err)
 	}
 	n := &PersistentNode{
-		settings: set, c: c, mode: mode, ttl: ttl, base: path,
+		settings: set, c: c, mode: mode, ttl: ttl, base: path, recipe: "PersistentNode",
 		wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		data: bytes.Clone(data), gen: 1,
 		work: work{k: newKeeper(mode, set), pauses: retry.Default().BackOff()},
@@ -169,26 +170,48 @@ func (n *PersistentNode) carries(data []byte) error {
 // for the error.
 func (n *PersistentNode) Set(ctx context.Context, data []byte) error {
 	ctxerr.Require(ctx)
+	wait, err := n.SetLater(data)
+	if err != nil {
+		return err
+	}
+	return wait(ctx)
+}
+
+// SetLater is [PersistentNode.Set] in two parts. It keeps the data, and returns what waits until the
+// node stands with that data. It is for a caller that orders its calls by a lock of its own, and
+// waits without it.
+func (n *PersistentNode) SetLater(data []byte) (wait func(context.Context) error, err error) {
+	gen, started, err := n.keep(data)
+	return func(ctx context.Context) error {
+		ctxerr.Require(ctx)
+		if err != nil || !started {
+			return err
+		}
+		return n.await(ctx, gen, false)
+	}, err
+}
+
+// keep keeps new data, and wakes the goroutine of a node that is started.
+func (n *PersistentNode) keep(data []byte) (gen int, started bool, err error) {
 	if n.unmade() {
-		return errUnmade
+		return 0, false, errUnmade
 	}
 	if err := n.carries(data); err != nil {
-		return err
+		return 0, false, err
 	}
 	data = bytes.Clone(data)
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.data = data
 	n.gen++
-	gen, started := n.gen, n.started || n.over
-	n.mu.Unlock()
-	if !started {
-		return nil
+	if !n.started && !n.over {
+		return n.gen, false, nil
 	}
 	select {
 	case n.wake <- struct{}{}:
 	default:
 	}
-	return n.await(ctx, gen, false)
+	return n.gen, true, nil
 }
 
 // Data returns a copy of the newest data.

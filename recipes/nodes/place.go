@@ -31,14 +31,16 @@ func (n *PersistentNode) whose(s *client.Session, stat *zk.Stat) owner {
 	}
 }
 
-// foreign says whose node is left alone, and what can be done.
-func (n *PersistentNode) foreign(session int64) error {
+// foreign says whose node is left alone, and what can be done. own is the session of this client.
+func (n *PersistentNode) foreign(session, own int64) error {
 	owner := fmt.Sprintf("%#x", uint64(session)) //nolint:gosec // bits, not a quantity
 	switch {
 	case !ofSession(session):
 		return errors.New("nodes: a node that no session owns stands at the path: delete it, or take another path")
 	case !n.mode.ephemeral():
 		return fmt.Errorf("nodes: an ephemeral node of session %s stands at the path: take another path, or wait until it is deleted", owner)
+	case session == own:
+		return errors.New("nodes: another node or registration of this client stands at the path: close that one, or take another path or ID")
 	default:
 		return fmt.Errorf("nodes: the node of session %s stands at the path: when it is deleted this one is made; TakeOver replaces it", owner)
 	}

@@ -61,6 +61,9 @@ func (n *PersistentNode) begin(ctx context.Context) (gen int, err error) {
 			n.life = &life{end: end, ended: make(chan struct{}), limit: func() (context.Context, context.CancelFunc) {
 				return context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 			}}
+			if hook := n.c.Observer().Node; hook != nil {
+				go n.observe(alive, hook) // ends with the life
+			}
 			go n.run(alive, n.life) // ends when the node is removed after stop or Close, and with the client
 			defer n.mu.Unlock()
 			return n.gen, nil

@@ -46,7 +46,7 @@ func BenchmarkLine(b *testing.B) {
 func contenders(n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = fmt.Sprintf("_c_%08x-4d4b-43c1-8f0a-%012x-lock-%010d", i*2654435761, i, (i*1237)%4096)
+		all[i] = fmt.Sprintf("_c_%08x-4d4b-43c1-8f0a-%012x-lock-%010d", int64(i)*2654435761, i, (i*1237)%4096)
 	}
 	return all
 }

@@ -131,7 +131,8 @@ func (q *Queue) Line(ctx context.Context) ([]Node, error) {
 }
 
 // LineWithChange is Line, and also returns the id of the newest transaction that made or
-// deleted a child of the directory (pzxid).
+// deleted a child of the directory (pzxid). It is 0 if that is not known: other servers than those
+// of Apache ZooKeeper do not count deletions.
 func (q *Queue) LineWithChange(ctx context.Context) (nodes []Node, changed int64, err error) {
 	children, stat, err := q.c.Children(ctx, q.dir)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -139,6 +140,9 @@ func (q *Queue) LineWithChange(ctx context.Context) (nodes []Node, changed int64
 	}
 	if err != nil {
 		return nil, 0, err
+	}
+	if q.c.Product() != "Apache ZooKeeper" {
+		return line(q.tags, children), 0, nil
 	}
 	return line(q.tags, children), stat.Pzxid, nil
 }

@@ -145,7 +145,7 @@ func receiver(d *ast.FuncDecl) string {
 var unspoken = map[*regexp.Regexp]string{
 	regexp.MustCompile(`^recipes\.(BusyError|LockError|WaitError)\.`):              "reads an error",
 	regexp.MustCompile(`^shared\.CountDataError\.`):                                "reads an error",
-	regexp.MustCompile(`^recipes\.(Contender|Family|Leadership|Mode)\.`):           "reads a value",
+	regexp.MustCompile(`^recipes\.(Contender|Family|Leadership|Mode|Since)\.`):     "reads a value",
 	regexp.MustCompile(`\.Path$`):                                                  "says what the constructor was told",
 	regexp.MustCompile(`^recipes\.(Hold|MultiHold)\.(LockPath|Err|FencingToken)$`): "is read by the judge, of every hold",
 }
