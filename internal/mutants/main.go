@@ -39,7 +39,7 @@ func main() {
 		if *names != "" && !strings.Contains(","+*names+",", ","+t.name+",") {
 			continue
 		}
-		if err := run(context.Background(), t, *only, *write); err != nil {
+		if err := judgeAll(context.Background(), t, *only, *write); err != nil {
 			fmt.Fprintln(os.Stderr, "mutants:", t.name+":", err)
 			ok = false
 		}
@@ -49,8 +49,8 @@ func main() {
 	}
 }
 
-// run judges all mutants of a target, or those whose names match only.
-func run(ctx context.Context, t target, only string, write bool) error {
+// judgeAll judges all mutants of a target, or those whose names match only.
+func judgeAll(ctx context.Context, t target, only string, write bool) error {
 	known, err := readReport(t)
 	if err != nil && !write && only == "" {
 		return err

@@ -100,12 +100,27 @@ var targets = []target{
 		},
 	},
 	{
+		name:  "choosing",
+		files: []string{"recipes/discovery/internal/choosing/choosing.go"},
+		judges: []judge{
+			{dir: "recipes/discovery/internal/choosing", run: "."},
+		},
+	},
+	{
 		name:  "candidacy",
 		files: []string{"recipes/internal/candidacy/candidacy.go"},
 		judges: []judge{
 			{dir: "recipes/internal/candidacy", run: ".", skip: "Explore"},
 			{dir: "recipes/internal/candidacy", run: "ExploreCandidacies$"},
 			{dir: "recipes", run: "Prefer|Participant|Campaign|HandOver"},
+		},
+	},
+	{
+		name:  "directory",
+		files: []string{"recipes/discovery/directory.go"},
+		judges: []judge{
+			{dir: "recipes/discovery", run: "TestHeld"},
+			{dir: "recipes/discovery", run: "TestExploreDirectory$"},
 		},
 	},
 }
