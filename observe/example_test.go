@@ -37,7 +37,10 @@ func (b *board) Sum(m observe.Metric, values ...string) func(context.Context, in
 	return func(_ context.Context, n int64) { b.add(fmt.Sprint(m.Name, values), n) }
 }
 
-// A library of metrics needs two methods. Here one lock is taken, and taken again within
+// Ask is for values that are computed when they are asked for. This board shows none.
+func (b *board) Ask(observe.Metric, func() float64, ...string) {}
+
+// A library of metrics needs three methods. Here one lock is taken, and taken again within
 // its own hold, which is no second hold.
 func ExampleNewMeasures() {
 	counts := &board{sums: map[string]int64{}}
@@ -106,13 +109,14 @@ func ExampleJoin() {
 // The value of a label has to be one of few.
 func ExampleLockName() {
 	nightly := observe.Listed("/cron/nightly", "/cron/weekly")
-	for _, path := range []string{"/orders/4711", "/cron/nightly"} {
+	below := observe.Below("/locks", "/cron")
+	for _, path := range []string{"/locks/orders/4711", "/cron/nightly"} {
 		lock := client.LockInfo{Recipe: "InterProcessMutex", Path: path}
-		fmt.Printf("%q %q %q\n", observe.NoName(lock), observe.FirstElement(lock), nightly(lock))
+		fmt.Printf("%q %q %q %q\n", observe.NoName(lock), observe.FirstElement(lock), nightly(lock), below(lock))
 	}
 	// Output:
-	// "" "orders" "other"
-	// "" "cron" "/cron/nightly"
+	// "" "locks" "other" "/locks/orders"
+	// "" "cron" "/cron/nightly" "/cron/nightly"
 }
 
 func ExampleErrorType() {
@@ -128,5 +132,5 @@ func ExampleMetrics() {
 			fmt.Println(m.PrometheusName(), m.PrometheusLabels())
 		}
 	}
-	// Output: docent_lock_lost_total [recipe mode lock end]
+	// Output: docent_lock_lost_total [docent_lock_recipe docent_lock_mode docent_lock_name docent_lock_end]
 }

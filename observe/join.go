@@ -22,7 +22,9 @@ func Join(observers ...client.Observer) client.Observer {
 		Dial:        joinNews(observers, func(o client.Observer) func(client.DialInfo) { return o.Dial }),
 		Removal:     joinNews(observers, func(o client.Observer) func(client.RemovalInfo) { return o.Removal }),
 		Lock:        joinLocks(observers),
-		Cache:       joinCaches(observers),
+		Cache:       joinFollowers(observers, func(o client.Observer) follow[client.CacheInfo, client.CacheUpdate] { return o.Cache }),
+		Service:     joinFollowers(observers, func(o client.Observer) follow[client.ServiceInfo, client.ServiceUpdate] { return o.Service }),
+		Node:        joinFollowers(observers, func(o client.Observer) follow[client.NodeInfo, client.NodeUpdate] { return o.Node }),
 	}
 }
 
@@ -165,18 +167,21 @@ func joinHooks(all []client.LockHooks) client.LockHooks {
 	}
 }
 
-func joinCaches(observers []client.Observer) func(client.CacheInfo) func(client.CacheUpdate) {
-	var hooks []func(client.CacheInfo) func(client.CacheUpdate)
+// follow is a hook for a beginning that returns the hook for all news.
+type follow[I, U any] = func(I) func(U)
+
+func joinFollowers[I, U any](observers []client.Observer, field func(client.Observer) follow[I, U]) follow[I, U] {
+	var hooks []follow[I, U]
 	for _, o := range observers {
-		if o.Cache != nil {
-			hooks = append(hooks, o.Cache)
+		if hook := field(o); hook != nil {
+			hooks = append(hooks, hook)
 		}
 	}
 	if len(hooks) < 2 {
 		return first(hooks)
 	}
-	return func(info client.CacheInfo) func(client.CacheUpdate) {
-		var tell []func(client.CacheUpdate)
+	return func(info I) func(U) {
+		var tell []func(U)
 		for _, hook := range hooks {
 			if t := hook(info); t != nil {
 				tell = append(tell, t)

@@ -43,6 +43,10 @@ func storyteller(none context.Context, name string, told *[]string) client.Obser
 			tell(none, "cache")
 			return func(client.CacheUpdate) { tell(none, "news") }
 		},
+		Service: func(client.ServiceInfo) func(client.ServiceUpdate) {
+			tell(none, "service")
+			return func(client.ServiceUpdate) { tell(none, "counts") }
+		},
 	}
 }
 
@@ -59,6 +63,8 @@ func TestJoin(t *testing.T) {
 		},
 		Atomic: func(context.Context, client.AtomicInfo) (context.Context, func(client.AtomicResult)) { return nil, nil },
 		Cache:  func(client.CacheInfo) func(client.CacheUpdate) { return nil },
+
+		Service: func(client.ServiceInfo) func(client.ServiceUpdate) { return nil },
 	}
 	o := observe.Join(storyteller(t.Context(), "a", &told), silent, client.Observer{}, storyteller(t.Context(), "b", &told))
 	ctx := t.Context()
@@ -77,12 +83,14 @@ func TestJoin(t *testing.T) {
 	_, done := o.Atomic(ctx, client.AtomicInfo{})
 	done(client.AtomicResult{})
 	o.Cache(client.CacheInfo{})(client.CacheUpdate{})
+	o.Service(client.ServiceInfo{})(client.ServiceUpdate{})
 	want := []string{
 		"a operation", "ab operation", "aba retry", "abb retry", "b end", "a end",
 		"a state", "b state", "a heartbeat", "b heartbeat", "a dial", "b dial", "a removal", "b removal",
 		"a lock", "ab lock", "a queued", "b queued", "a acquired", "b acquired", "a held", "ab held", "a ended", "b ended",
 		"a atomic", "ab atomic", "b end", "a end",
 		"a cache", "b cache", "a news", "b news",
+		"a service", "b service", "a counts", "b counts",
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("told\n%q, want\n%q", told, want)

@@ -14,9 +14,9 @@ const Other = "other"
 // maxValues is how many values a label may have whose values the program gives.
 const maxValues = 100
 
-// LockName maps an acquire to the value of the label "lock", and a cache that starts to that of
-// the label "cache"; "" is no label. A cache has a Recipe ("Tree", "Value", ...) and a Path
-// alone. The function is called once for each acquire and each start, and must be safe for
+// LockName maps an acquire to the value of the label "docent.lock.name", a cache that starts to
+// that of "docent.cache.name", and a registered node to that of "docent.node.name"; "" is no label.
+// The last two have a Recipe ("Tree", "GroupMember", ...) and a Path alone. The function is called once for each acquire and each start, and must be safe for
 // concurrent use. Bytes that are not UTF-8 become U+FFFD. A panic of it reaches the caller of
 // the acquire; for a cache it ends the process.
 //
@@ -30,14 +30,43 @@ type LockName func(client.LockInfo) string
 func NoName(client.LockInfo) string { return "" }
 
 // FirstElement names a lock after the first element of its path: "orders" for
-// "/orders/4711". A multi-lock is named after its first lock.
+// "/orders/4711", but "locks" for every lock below "/locks", where [Below] is right. A multi-lock is named after its first lock.
 func FirstElement(lock client.LockInfo) string {
-	path := lock.Path
-	if lock.Mode == "multi" {
-		path, _, _ = strings.Cut(path, "+/")
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	name, _, _ := strings.Cut(strings.TrimPrefix(firstOf(lock), "/"), "/")
 	return name
+}
+
+// Path names a lock after its whole path. It is right for a fixed set of paths, and wrong if there is
+// one lock per order or user.
+func Path(lock client.LockInfo) string { return lock.Path }
+
+// Below names the locks below each of the directories after their first element there: with
+// Below("/locks") "/locks/orders/4711" is "/locks/orders". The first directory that fits counts.
+// Paths outside are [Other]. A multi-lock is named after its first lock.
+func Below(directories ...string) LockName {
+	dirs := make([]string, 0, len(directories))
+	for _, dir := range directories {
+		dirs = append(dirs, strings.TrimSuffix(dir, "/")+"/")
+	}
+	return func(lock client.LockInfo) string {
+		path := firstOf(lock)
+		for _, dir := range dirs {
+			if rest, ok := strings.CutPrefix(path, dir); ok {
+				name, _, _ := strings.Cut(rest, "/")
+				return dir + name
+			}
+		}
+		return Other
+	}
+}
+
+// firstOf is the path of a lock, of a multi-lock that of its first lock.
+func firstOf(lock client.LockInfo) string {
+	if lock.Mode == "multi" {
+		path, _, _ := strings.Cut(lock.Path, "+/")
+		return path
+	}
+	return lock.Path
 }
 
 // Listed names the locks with the given paths after their paths, and all others

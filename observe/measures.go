@@ -2,8 +2,10 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/client"
 )
@@ -11,8 +13,10 @@ import (
 // Measures gives clients the observers that keep the metrics of a [Sink].
 type Measures struct {
 	name    LockName
-	locks   limit // of values of the label "lock"
-	cached  limit // of values of the label "cache"
+	locks   limit // of values of the label "docent.lock.name"
+	cached  limit // of values of the label "docent.cache.name"
+	kept    limit // of values of the label "docent.node.name"
+	listed  limit // of values of the label "docent.service.name"
 	servers limit // of values of the label "server.address"
 
 	operations *series[operation, func(context.Context, float64)]
@@ -28,6 +32,10 @@ type Measures struct {
 	atomics    *series[atomicEnd, func(context.Context, float64)]
 	tries      *series[atomicKind, func(context.Context, float64)]
 	caches     *series[cacheKind, *cache]
+	nodes      *series[nodeKind, *node]
+	services   *series[string, *service]
+	timeouts   timeouts
+	apart      ages // of clients without a connection
 }
 
 type (
@@ -37,6 +45,7 @@ type (
 	state     struct{ in, to func(context.Context, int64) }
 
 	cacheKind  struct{ recipe, cache string }
+	nodeKind   struct{ recipe, node string }
 	atomicKind struct{ recipe, op string }
 	atomicEnd  struct {
 		atomicKind
@@ -55,6 +64,8 @@ type lock struct {
 	holds    func(context.Context, int64)
 	waiters  func(context.Context, int64)
 	position func(context.Context, float64)
+	waiting  ages
+	holding  ages
 }
 
 // cache has the series of the caches of one kind.
@@ -63,11 +74,21 @@ type cache struct {
 	nodes                  func(context.Context, int64)
 	delay                  [client.CacheResync + 1]lazy
 	resyncs, gaps, limited func(context.Context, int64)
+	unsynced               ages
 }
 
+// node has the series of the registered nodes of one kind.
+type node struct {
+	states [client.NodeEnded]func(context.Context, int64)
+	failed *series[string, func(context.Context, int64)]
+}
+
+// service has the series of the directories of one name.
+type service struct{ offered, disabled, skipped func(context.Context, int64) }
+
 // NewMeasures returns the measures that go to the sink, and makes the series that need no
-// event: those are 0 from the beginning. name gives the values of the labels "lock" and "cache";
-// nil is [NoName]. After a hundred different names any other name is [Other].
+// event: those are 0 from the beginning. name gives the values of the labels "docent.lock.name",
+// "docent.cache.name", "docent.node.name" and "docent.service.name"; nil is [NoName]. After a hundred different names any other name is [Other].
 func NewMeasures(sink Sink, name LockName) *Measures {
 	if name == nil {
 		name = NoName
@@ -77,10 +98,13 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 		metrics[m.Name] = m
 	}
 	histogram := func(name string, values ...string) func(context.Context, float64) {
-		return sink.Histogram(metrics[name], values...)
+		return sink.Histogram(metrics[name], words(metrics[name], values)...)
 	}
 	sum := func(name string, values ...string) func(context.Context, int64) {
-		return sink.Sum(metrics[name], values...)
+		return sink.Sum(metrics[name], words(metrics[name], values)...)
+	}
+	asked := func(name string, value func() float64, values ...string) {
+		sink.Ask(metrics[name], value, words(metrics[name], values)...)
 	}
 	m := &Measures{
 		name:     name,
@@ -88,6 +112,8 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 		failures: sum(HeartbeatFailures),
 		pending:  sum(Pending),
 	}
+	asked(SessionTimeout, m.timeouts.shortest)
+	asked(DisconnectedAge, m.apart.oldest)
 	m.operations = newSeries(func(o operation) func(context.Context, float64) {
 		return histogram(OperationDuration, "zookeeper", o.op, o.errorType)
 	})
@@ -113,6 +139,8 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 			waiters:  sum(Waiters, k.recipe, k.mode, k.lock),
 			position: histogram(QueuePosition, k.recipe, k.mode, k.lock),
 		}
+		asked(WaitAge, l.waiting.oldest, k.recipe, k.mode, k.lock)
+		asked(HoldAge, l.holding.oldest, k.recipe, k.mode, k.lock)
 		for o := range l.acquired {
 			l.acquired[o] = sync.OnceValue(func() func(context.Context, float64) {
 				return histogram(AcquireDuration, k.recipe, k.mode, k.lock, client.AcquireOutcome(o).String())
@@ -135,6 +163,7 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 			gaps:    sum(CacheGaps, k.recipe, k.cache),
 			limited: sum(CacheLimits, k.recipe, k.cache),
 		}
+		asked(CacheAge, c.unsynced.oldest, k.recipe, k.cache)
 		for s := range c.states {
 			c.states[s] = sum(Caches, k.recipe, k.cache, client.CacheState(s).String())
 		}
@@ -145,7 +174,35 @@ func NewMeasures(sink Sink, name LockName) *Measures {
 		}
 		return c
 	})
+	m.nodes = newSeries(func(k nodeKind) *node {
+		n := &node{failed: newSeries(func(errorType string) func(context.Context, int64) {
+			return sum(NodeFailures, k.recipe, k.node, errorType)
+		})}
+		for s := range n.states {
+			n.states[s] = sum(Nodes, k.recipe, k.node, client.NodeState(s).String())
+		}
+		return n
+	})
+	m.services = newSeries(func(name string) *service {
+		return &service{
+			offered:  sum(ServiceInstances, name, "offered"),
+			disabled: sum(ServiceInstances, name, "disabled"),
+			skipped:  sum(ServiceInstances, name, "skipped"),
+		}
+	})
 	return m
+}
+
+// words are values of labels without blanks: "given_up" for "given up". The names that the program
+// gives stay as they are.
+func words(m Metric, values []string) []string {
+	all := slices.Clone(values)
+	for i, v := range all {
+		if !strings.HasPrefix(m.Labels[i], "docent.") || !strings.HasSuffix(m.Labels[i], ".name") {
+			all[i] = strings.ReplaceAll(v, " ", "_")
+		}
+	}
+	return all
 }
 
 // Observer returns the hooks for one client. Each client needs its own observer: an
@@ -161,6 +218,8 @@ func (m *Measures) Observer() client.Observer {
 		Lock:        m.lock,
 		Atomic:      m.atomic,
 		Cache:       m.cache,
+		Node:        m.node,
+		Service:     m.service,
 	}
 }
 
@@ -175,7 +234,17 @@ func (m *Measures) operation(ctx context.Context, _ client.OperationInfo) (conte
 func (m *Measures) stateChanges() func(client.StateChange) {
 	ctx := unspanned()
 	var leave func(context.Context, int64)
+	var timeout time.Duration
+	var apart age
 	return func(now client.StateChange) {
+		switch {
+		case now.State == client.Connected || now.State == client.Closed:
+			apart.end()
+		case apart.in == nil:
+			m.apart.begin(&apart)
+		}
+		m.timeouts.moved(timeout, now.SessionTimeout)
+		timeout = now.SessionTimeout
 		if leave != nil {
 			leave(ctx, -1)
 		}
@@ -232,7 +301,14 @@ func (m *Measures) cache(info client.CacheInfo) func(client.CacheUpdate) {
 	c := m.caches.of(cacheKind{info.Recipe, m.cached.value(m.named(client.LockInfo{Recipe: info.Recipe, Path: info.Path}))})
 	ctx, nodes := unspanned(), 0
 	var leave func(context.Context, int64)
+	var unsynced age
 	return func(now client.CacheUpdate) {
+		switch {
+		case now.State == client.CacheSynced || now.State == client.CacheEnded:
+			unsynced.end()
+		case unsynced.in == nil:
+			c.unsynced.begin(&unsynced)
+		}
 		if leave != nil {
 			leave(ctx, -1)
 		}
@@ -253,7 +329,44 @@ func (m *Measures) cache(info client.CacheInfo) func(client.CacheUpdate) {
 	}
 }
 
-// named is the name of a lock or of a cache.
+// node hears of a registered node that starts.
+func (m *Measures) node(info client.NodeInfo) func(client.NodeUpdate) {
+	n := m.nodes.of(nodeKind{info.Recipe, m.kept.value(m.named(client.LockInfo{Recipe: info.Recipe, Path: info.Path}))})
+	ctx := unspanned()
+	var leave func(context.Context, int64)
+	return func(now client.NodeUpdate) {
+		if leave != nil {
+			leave(ctx, -1)
+		}
+		leave = nil
+		if now.State == client.NodeEnded {
+			return
+		}
+		if now.Err != nil {
+			n.failed.of(ErrorType(now.Err))(ctx, 1)
+		}
+		leave = n.states[now.State]
+		leave(ctx, 1)
+	}
+}
+
+// service hears of a directory that starts.
+func (m *Measures) service(info client.ServiceInfo) func(client.ServiceUpdate) {
+	s := m.services.of(m.listed.value(m.named(client.LockInfo{Recipe: "ServiceCache", Path: info.Path})))
+	ctx := unspanned()
+	var was client.ServiceUpdate
+	return func(now client.ServiceUpdate) {
+		if now.Ended {
+			now = client.ServiceUpdate{}
+		}
+		s.offered(ctx, int64(now.Offered-was.Offered))
+		s.disabled(ctx, int64(now.Disabled-was.Disabled))
+		s.skipped(ctx, int64(now.Skipped-was.Skipped))
+		was = now
+	}
+}
+
+// named is the name of a lock, of a cache, of a registered node or of a directory.
 func (m *Measures) named(info client.LockInfo) string {
 	return strings.ToValidUTF8(m.name(info), "\ufffd")
 }
@@ -263,6 +376,7 @@ func (m *Measures) lock(ctx context.Context, info client.LockInfo) (context.Cont
 	l := m.of.of(kind{info.Recipe, info.Mode, m.locks.value(m.named(info))})
 	l.waiters(ctx, 1)
 	a := &acquire{lock: l, ctx: ctx}
+	l.waiting.begin(&a.since)
 	return ctx, client.LockHooks{Queued: a.queued, Acquired: a.acquired, Held: a.held, Ended: a.ended}
 }
 
@@ -272,6 +386,7 @@ type acquire struct {
 
 	ctx    context.Context //nolint:containedctx // the span that an exemplar of the acquire points at
 	placed bool            // it has had its first place
+	since  age             // of the wait, and then of the hold
 }
 
 func (a *acquire) queued(p client.QueuePlace) {
@@ -282,6 +397,7 @@ func (a *acquire) queued(p client.QueuePlace) {
 }
 
 func (a *acquire) acquired(r client.AcquireResult) {
+	a.since.end()
 	a.waiters(a.ctx, -1)
 	a.lock.acquired[r.Outcome]()(a.ctx, r.Duration.Seconds())
 }
@@ -289,10 +405,12 @@ func (a *acquire) acquired(r client.AcquireResult) {
 func (a *acquire) held(ctx context.Context, _ client.HoldInfo) context.Context {
 	a.ctx = ctx // of the hold from now on
 	a.holds(ctx, 1)
+	a.holding.begin(&a.since)
 	return ctx
 }
 
 func (a *acquire) ended(r client.HoldResult) {
+	a.since.end()
 	a.holds(a.ctx, -1)
 	a.lock.ended[r.End]()(a.ctx, r.Duration.Seconds())
 	if r.End.Lost() {

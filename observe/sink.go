@@ -17,6 +17,8 @@ type Sink interface {
 	// Sum returns the function that adds to a counter or to a gauge. The sum is 0
 	// before the first call, and is exported from then on.
 	Sum(m Metric, values ...string) func(ctx context.Context, n int64)
+	// Ask tells of a value of the kind [Asked]: value is called whenever the value is exported.
+	Ask(m Metric, value func() float64, values ...string)
 }
 
 // series keeps what was made for each key.

@@ -45,7 +45,7 @@ func observed() error {
 		return err
 	}
 	defer func() { _ = srv.Close() }()
-	metrics := promdocent.New(promdocent.WithLockName(observe.FirstElement))
+	metrics := promdocent.New(promdocent.WithLockName(observe.Path))
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(metrics); err != nil {
 		return err

@@ -26,15 +26,12 @@ type prom struct {
 	server *promserver.Server
 }
 
-// startPrometheus starts a server that scrapes the target and has our rules.
-func startPrometheus(t *testing.T, target string) *prom {
+// startPrometheus starts a server with the rules of a file, and with the address of each target by its
+// instance.
+func startPrometheus(t *testing.T, targets map[string]string, every time.Duration, rules string) *prom {
 	t.Helper()
-	rules, err := filepath.Abs("../alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	server, err := promserver.Start(t.Context(), promserver.Config{
-		Dir: t.TempDir(), Job: "shop", Targets: map[string]string{"": target}, Interval: interval, Rules: rules,
+		Dir: t.TempDir(), Job: "shop", Targets: targets, Interval: every, Rules: rules,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +72,13 @@ func (p *prom) query(expr string) []sample {
 // await asks until the answer will do.
 func (p *prom) await(what string, ok func() bool) {
 	p.Helper()
-	limit := time.NewTimer(20 * time.Second)
+	p.awaitFor(20*time.Second, what, ok)
+}
+
+// awaitFor is await with another patience.
+func (p *prom) awaitFor(patience time.Duration, what string, ok func() bool) {
+	p.Helper()
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
@@ -83,7 +86,7 @@ func (p *prom) await(what string, ok func() bool) {
 		select {
 		case <-look.C:
 		case <-limit.C:
-			p.Fatalf("%s did not come in 20 s", what)
+			p.Fatalf("%s did not come in %v", what, patience)
 		}
 	}
 }
@@ -124,7 +127,11 @@ func selector(f scenes.Fact) string {
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	target := startObserved(t)
-	p := startPrometheus(t, target)
+	rules, err := filepath.Abs("../alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startPrometheus(t, map[string]string{"": target}, interval, rules)
 	const plays = 2 // rates need what was there before
 	var facts []scenes.Fact
 	for range plays {
@@ -148,7 +155,7 @@ func TestPrometheus(t *testing.T) {
 		}
 	}
 	p.await("the alert", func() bool {
-		return len(p.query(`ALERTS{alertname="DocentLockLost", alertstate="firing", recipe="InterProcessMutex", end="session", job="shop"}`)) == 1
+		return len(p.query(`ALERTS{alertname="DocentLockLost", alertstate="firing", docent_lock_recipe="InterProcessMutex", docent_lock_end="session", job="shop"}`)) == 1
 	})
 	var answer struct {
 		Data struct {
@@ -160,16 +167,16 @@ func TestPrometheus(t *testing.T) {
 	if err := p.server.Get(t.Context(), "rules", nil, &answer); err != nil {
 		t.Fatal(err)
 	}
-	rules := 0
+	loaded := 0
 	for _, g := range answer.Data.Groups {
 		for _, r := range g.Rules {
-			rules++
+			loaded++
 			if r.Health != "ok" {
 				t.Errorf("rule %s: %s %s", r.Name, r.Health, r.LastError)
 			}
 		}
 	}
-	if want := len(alerts(t)); rules != want {
-		t.Errorf("Prometheus has %d rules, want %d", rules, want)
+	if want := len(alerts(t)); loaded != want {
+		t.Errorf("Prometheus has %d rules, want %d", loaded, want)
 	}
 }

@@ -3,6 +3,8 @@ package oteldocent
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -16,15 +18,16 @@ const scope = "github.com/docent-go/docent/observe/oteldocent"
 // NewMetrics returns the measures that go to the provider, for example to
 // otel.GetMeterProvider(). [observe.Measures.Observer] gives each client its observer.
 // The metrics are those of [observe.Metrics]; [observe.Gauge] is an up-down counter. name
-// gives the value of the attribute "lock"; nil leaves the attribute out. After a hundred
-// different values any other value is [observe.Other].
+// gives the values of the attributes "docent.lock.name", "docent.cache.name",
+// "docent.node.name" and "docent.service.name"; nil leaves them out. After a hundred
+// different values of one any other value is [observe.Other].
 //
 // It fails if the provider refuses an instrument.
 func NewMetrics(provider metric.MeterProvider, name observe.LockName) (*observe.Measures, error) {
 	meter := provider.Meter(scope)
 	s := instruments{
 		histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Int64Counter{},
-		gauges: map[string]metric.Int64UpDownCounter{},
+		gauges: map[string]metric.Int64UpDownCounter{}, asked: map[string]*asked{},
 	}
 	var errs []error
 	for _, m := range observe.Metrics() {
@@ -41,6 +44,23 @@ type instruments struct {
 	histograms map[string]metric.Float64Histogram
 	counters   map[string]metric.Int64Counter
 	gauges     map[string]metric.Int64UpDownCounter
+	asked      map[string]*asked
+}
+
+// asked are the series of one observable gauge.
+type asked struct {
+	mu  sync.Mutex
+	all []func(metric.Float64Observer)
+}
+
+func (a *asked) observe(_ context.Context, to metric.Float64Observer) error {
+	a.mu.Lock()
+	all := slices.Clone(a.all)
+	a.mu.Unlock()
+	for _, ask := range all {
+		ask(to)
+	}
+	return nil
 }
 
 // add makes the instrument of a metric.
@@ -51,6 +71,10 @@ func (s instruments) add(meter metric.Meter, m observe.Metric) (err error) {
 			metric.WithExplicitBucketBoundaries(m.Buckets...))
 	case observe.Counter:
 		s.counters[m.Name], err = meter.Int64Counter(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Help))
+	case observe.Asked:
+		s.asked[m.Name] = &asked{}
+		_, err = meter.Float64ObservableGauge(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Help),
+			metric.WithFloat64Callback(s.asked[m.Name].observe))
 	default:
 		s.gauges[m.Name], err = meter.Int64UpDownCounter(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.Help))
 	}
@@ -85,6 +109,14 @@ func (s instruments) Sum(m observe.Metric, values ...string) func(context.Contex
 	with := []metric.AddOption{attributes(m, values)}
 	sum.Add(unspanned(), 0, with...) // it is exported from now on
 	return func(ctx context.Context, n int64) { sum.Add(ctx, n, with...) }
+}
+
+// Ask implements [observe.Sink].
+func (s instruments) Ask(m observe.Metric, value func() float64, values ...string) {
+	a, with := s.asked[m.Name], attributes(m, values)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, func(to metric.Float64Observer) { to.Observe(value(), with) })
 }
 
 // unspanned is the context of what no caller asked for.

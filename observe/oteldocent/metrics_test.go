@@ -28,6 +28,10 @@ func points(data metricdata.Aggregation) (all []point) {
 		for _, p := range d.DataPoints {
 			all = append(all, point{p.Attributes, int64(p.Count)})
 		}
+	case metricdata.Gauge[float64]:
+		for _, p := range d.DataPoints {
+			all = append(all, point{p.Attributes, int64(p.Value)})
+		}
 	case metricdata.Sum[int64]:
 		for _, p := range d.DataPoints {
 			all = append(all, point{p.Attributes, p.Value})

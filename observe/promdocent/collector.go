@@ -12,6 +12,8 @@ package promdocent
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,6 +27,7 @@ import (
 type Collector struct {
 	measures *observe.Measures
 	metrics  []prometheus.Collector
+	asked    *asked
 }
 
 // Option changes a Collector.
@@ -32,8 +35,9 @@ type Option func(*settings)
 
 type settings struct{ name observe.LockName }
 
-// WithLockName sets the function that gives the value of the label "lock", which is left
-// out otherwise. After a hundred different values any other value is [observe.Other].
+// WithLockName sets the function that gives the values of the labels "docent_lock_name",
+// "docent_cache_name", "docent_node_name" and "docent_service_name", which are left out
+// otherwise. After a hundred different values of one any other value is [observe.Other].
 func WithLockName(name observe.LockName) Option {
 	return func(s *settings) { s.name = name }
 }
@@ -49,9 +53,12 @@ func New(opts ...Option) *Collector {
 	c := &Collector{}
 	v := vectors{histograms: map[string]*prometheus.HistogramVec{}, counters: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{}}
 	for _, m := range observe.Metrics() {
-		c.metrics = append(c.metrics, v.add(m))
+		if m.Kind != observe.Asked {
+			c.metrics = append(c.metrics, v.add(m))
+		}
 	}
-	c.measures = observe.NewMeasures(v, s.name)
+	c.asked = &asked{}
+	c.measures = observe.NewMeasures(sink{v, c.asked}, s.name)
 	return c
 }
 
@@ -64,6 +71,11 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range c.metrics {
 		m.Describe(to)
 	}
+	for _, m := range observe.Metrics() {
+		if m.Kind == observe.Asked {
+			to <- desc(m)
+		}
+	}
 }
 
 // Collect implements [prometheus.Collector].
@@ -71,9 +83,45 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	for _, m := range c.metrics {
 		m.Collect(to)
 	}
+	c.asked.collect(to)
 }
 
-// vectors is the [observe.Sink] for Prometheus.
+func desc(m observe.Metric) *prometheus.Desc {
+	return prometheus.NewDesc(m.PrometheusName(), m.Help, m.PrometheusLabels(), nil)
+}
+
+// asked are the values that are computed at each scrape.
+type asked struct {
+	mu  sync.Mutex
+	all []func() prometheus.Metric
+}
+
+func (a *asked) collect(to chan<- prometheus.Metric) {
+	a.mu.Lock()
+	all := slices.Clone(a.all)
+	a.mu.Unlock()
+	for _, ask := range all {
+		to <- ask()
+	}
+}
+
+// sink is the [observe.Sink] for Prometheus.
+type sink struct {
+	vectors
+	*asked
+}
+
+// Ask implements [observe.Sink].
+func (a *asked) Ask(m observe.Metric, value func() float64, values ...string) {
+	of := desc(m)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, func() prometheus.Metric {
+		return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value(), values...)
+	})
+}
+
+// vectors are the sums and the histograms.
 type vectors struct {
 	histograms map[string]*prometheus.HistogramVec
 	counters   map[string]*prometheus.CounterVec

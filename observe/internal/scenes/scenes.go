@@ -9,12 +9,16 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/observe"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/recipes/shared"
 	"github.com/docent-go/docent/zktest"
 )
@@ -64,6 +68,8 @@ func Play(ctx context.Context, srv *zktest.Server, observer func() client.Observ
 		{"partition", p.partition},
 		{"closed", p.closed},
 		{"caches", p.caches},
+		{"registered nodes", p.nodes},
+		{"services", p.services},
 	} {
 		if err := scene.play(ctx); err != nil {
 			return nil, fmt.Errorf("scene %q: %w", scene.name, err)
@@ -91,10 +97,10 @@ func (p *play) fact(metric string, count int64, pairs ...string) {
 // lock notes the facts of one kind of lock: acquires by outcome, and holds by end.
 func (p *play) lock(recipe string, acquired, held map[string]int64) {
 	for outcome, n := range acquired {
-		p.fact("docent.lock.acquire.duration", n, "recipe", recipe, "outcome", outcome)
+		p.fact("docent.lock.acquire.duration", n, "docent.lock.recipe", recipe, "docent.lock.outcome", outcome)
 	}
 	for end, n := range held {
-		p.fact("docent.lock.hold.duration", n, "recipe", recipe, "end", end)
+		p.fact("docent.lock.hold.duration", n, "docent.lock.recipe", recipe, "docent.lock.end", end)
 	}
 }
 
@@ -121,7 +127,7 @@ func (p *play) reentry(ctx context.Context) error {
 	}
 	inner, err := rw.WriteLock().Acquire(outer.Context())
 	if err != nil {
-		return err
+		return errors.Join(err, outer.Release(ctx))
 	}
 	p.lock("InterProcessSemaphoreMutex", map[string]int64{"acquired": 1}, map[string]int64{"released": 1})
 	p.lock("InterProcessReadWriteLock", map[string]int64{"acquired": 1}, map[string]int64{"released": 1})
@@ -207,9 +213,9 @@ func (p *play) numbers(ctx context.Context) error {
 	if _, err := n.CompareAndSet(ctx, 7, 8); err != nil {
 		return err
 	}
-	p.fact("docent.atomic.operation.duration", 2, "recipe", "DistributedAtomicLong", "operation", "add", "outcome", "done")
-	p.fact("docent.atomic.operation.duration", 1, "recipe", "DistributedAtomicLong", "operation", "compare and set", "outcome", "unchanged")
-	p.fact("docent.atomic.operation.tries", 2, "recipe", "DistributedAtomicLong", "operation", "add")
+	p.fact("docent.atomic.operation.duration", 2, "docent.atomic.recipe", "DistributedAtomicLong", "docent.atomic.operation", "add", "docent.atomic.outcome", "done")
+	p.fact("docent.atomic.operation.duration", 1, "docent.atomic.recipe", "DistributedAtomicLong", "docent.atomic.operation", "compare_and_set", "docent.atomic.outcome", "unchanged")
+	p.fact("docent.atomic.operation.tries", 2, "docent.atomic.recipe", "DistributedAtomicLong", "docent.atomic.operation", "add")
 	return nil
 }
 
@@ -266,7 +272,7 @@ func (p *play) expired(ctx context.Context) error {
 	}
 	p.srv.ExpireSession(s.ID())
 	<-held.Context().Done()
-	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "session")
+	p.fact("docent.lock.lost", 1, "docent.lock.recipe", "InterProcessMutex", "docent.lock.end", "session")
 	return released(held.Release(ctx))
 }
 
@@ -279,7 +285,7 @@ func (p *play) partition(ctx context.Context) error {
 	p.srv.Partition()
 	<-held.Context().Done()
 	p.srv.Heal()
-	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "lease")
+	p.fact("docent.lock.lost", 1, "docent.lock.recipe", "InterProcessMutex", "docent.lock.end", "lease")
 	return released(held.Release(ctx))
 }
 
@@ -288,16 +294,16 @@ func (p *play) closed(ctx context.Context) error {
 	if _, err := p.take(ctx, p.a, "/closed/x"); err != nil {
 		return err
 	}
-	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "closed")
-	p.fact("docent.lock.lost", 1, "recipe", "InterProcessMutex", "end", "deleted")
+	p.fact("docent.lock.lost", 1, "docent.lock.recipe", "InterProcessMutex", "docent.lock.end", "closed")
+	p.fact("docent.lock.lost", 1, "docent.lock.recipe", "InterProcessMutex", "docent.lock.end", "deleted")
 	p.lock("InterProcessMutex", map[string]int64{"acquired": 8, "busy": 1, "timeout": 1, "canceled": 1, "error": 0},
 		map[string]int64{"released": 4, "deleted": 1, "session": 1, "lease": 1, "closed": 1})
 	p.fact("docent.background.pending", 0)
-	p.fact("docent.background.removals", 0, "result", "given up")
+	p.fact("docent.background.removals", 0, "docent.removal.result", "given_up")
 	p.fact("docent.lock.holds", 0)
 	p.fact("docent.lock.waiters", 0)
 	p.fact("docent.session.state", 0)
-	p.fact("docent.session.transitions", 3, "state", "closed")
+	p.fact("docent.session.transitions", 5, "docent.session.state", "closed")
 	return errors.Join(p.a.CloseContext(ctx), p.b.CloseContext(ctx))
 }
 
@@ -311,7 +317,8 @@ func (p *play) caches(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, older.Close()) }()
 	var servers atomic.Pointer[zktest.Server]
 	servers.Store(p.srv)
-	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(p.observer()),
+	own, told := toldOf("/cached")
+	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(observe.Join(p.observer(), own)),
 		client.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			return servers.Load().Client("c").DialContext(ctx, network, address)
 		}), client.WithLogger(slog.New(slog.DiscardHandler)))
@@ -335,18 +342,21 @@ func (p *play) caches(ctx context.Context) (err error) {
 			return err
 		}
 		switch {
-		case change.Kind == cache.Began:
-			err = p.srv.Create("/cached", nil)
+		case change.Kind == cache.Began: // an observer that is slower than the cache hears of the newest cause
+			if err = told(ctx, client.CacheStarted); err == nil {
+				err = p.srv.Create("/cached", nil)
+			}
 		case change.Kind == cache.Created:
+			err = told(ctx, client.CacheChanged)
 			p.srv.Client("c").Cut()
 		case change.Kind == cache.BecameSynced && servers.CompareAndSwap(p.srv, older):
 			p.srv.Client("c").Cut()
 		case change.Kind == cache.BecameSynced:
-			p.fact("docent.cache.snapshot.delay", 2, "recipe", "Tree", "cause", "started")
-			p.fact("docent.cache.snapshot.delay", 1, "recipe", "Tree", "cause", "changed")
-			p.fact("docent.cache.resyncs", 2, "recipe", "Tree")
-			p.fact("docent.cache.gaps", 1, "recipe", "Tree")
-			p.fact("docent.cache.limits", 1, "recipe", "Tree")
+			p.fact("docent.cache.snapshot.delay", 2, "docent.cache.recipe", "Tree", "docent.cache.cause", "started")
+			p.fact("docent.cache.snapshot.delay", 1, "docent.cache.recipe", "Tree", "docent.cache.cause", "changed")
+			p.fact("docent.cache.resyncs", 2, "docent.cache.recipe", "Tree")
+			p.fact("docent.cache.gaps", 1, "docent.cache.recipe", "Tree")
+			p.fact("docent.cache.limits", 1, "docent.cache.recipe", "Tree")
 			p.fact("docent.cache.caches", 0)
 			p.fact("docent.cache.nodes", 0)
 			return p.srv.Delete("/cached")
@@ -356,6 +366,107 @@ func (p *play) caches(ctx context.Context) (err error) {
 		}
 	}
 	return ctx.Err()
+}
+
+// toldOf is an observer, and a function that waits until it was told of a snapshot of the cache of
+// path that has a cause.
+func toldOf(path string) (client.Observer, func(context.Context, client.CacheCause) error) {
+	causes := make(chan client.CacheCause, 64)
+	o := client.Observer{Cache: func(info client.CacheInfo) func(client.CacheUpdate) {
+		if info.Path != path {
+			return nil
+		}
+		return func(now client.CacheUpdate) {
+			if now.Snapshots > 0 {
+				causes <- now.Cause
+			}
+		}
+	}}
+	return o, func(ctx context.Context, want client.CacheCause) error {
+		for {
+			select {
+			case got := <-causes:
+				if got == want {
+					return nil
+				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// nodes has a server refuse a registered node once, and then take it.
+func (p *play) nodes(ctx context.Context) (err error) {
+	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(p.observer()),
+		client.WithDialer(p.srv.Client("n").DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.CloseContext(context.WithoutCancel(ctx))) }()
+	n, err := nodes.NewPersistentNode(c, nodes.Ephemeral, "/registered", nil, nodes.WithLazyStart())
+	if err != nil {
+		return err
+	}
+	p.srv.Fail(zktest.Match{Path: "/registered", Op: zktest.OpCreate, Times: 1}, zktest.CodeNoAuth)
+	if err := n.Start(ctx); err != nil {
+		return err
+	}
+	if err := n.Wait(ctx); err != nil {
+		return err
+	}
+	p.fact("docent.node.nodes", 0)
+	return n.CloseContext(ctx)
+}
+
+// services has a directory with an instance of each kind, and then none.
+func (p *play) services(ctx context.Context) (err error) {
+	counted := make(chan struct{})
+	count := sync.OnceFunc(func() { close(counted) })
+	own := client.Observer{Service: func(client.ServiceInfo) func(client.ServiceUpdate) {
+		return func(now client.ServiceUpdate) {
+			if now.Offered > 0 {
+				count()
+			}
+		}
+	}}
+	c, err := client.Connect(ctx, "zk", client.WithSessionTimeout(SessionTimeout), client.WithObserver(observe.Join(p.observer(), own)),
+		client.WithDialer(p.srv.Client("s").DialContext), client.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.CloseContext(context.WithoutCancel(ctx))) }()
+	d, err := discovery.New(c, "/services", discovery.Curator())
+	if err != nil {
+		return err
+	}
+	offered, err := d.Register(ctx, discovery.ServiceInstance{Service: "orders", Address: "10.0.0.7", Port: 80})
+	if err != nil {
+		return err
+	}
+	disabled, err := d.Register(ctx, discovery.ServiceInstance{Service: "orders", Address: "10.0.0.8", Port: 80, Disabled: true})
+	if err != nil {
+		return err
+	}
+	if err := p.srv.Create("/services/orders/bad", nil); err != nil {
+		return err
+	}
+	directory, err := d.Cache("orders")
+	if err != nil {
+		return err
+	}
+	if err := directory.Start(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-counted: // an observer that is slower hears of the end alone
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	directory.Close()
+	p.fact("docent.service.instances", 0)
+	p.fact("docent.cache.snapshot.delay", 1, "docent.cache.recipe", "ServiceCache", "docent.cache.cause", "started")
+	return errors.Join(offered.CloseContext(ctx), disabled.CloseContext(ctx), p.srv.Delete("/services/orders/bad"))
 }
 
 // limited has a tree grow beyond its limit.

@@ -21,7 +21,7 @@ func ours(t *testing.T) board {
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	values := map[string]string{"job": ".*", "__rate_interval": "4000ms"}
+	values := map[string]string{"job": ".*", "instance": ".*", "__rate_interval": "4000ms"}
 	for expr, want := range map[string]string{
 		`rate(a{job=~"$job"}[$__rate_interval])`:      `rate(a{job=~".*"}[4000ms])`,
 		`rate(a{job=~"${job}"}[[[__rate_interval]]])`: `rate(a{job=~".*"}[4000ms])`,

@@ -9,6 +9,8 @@ import (
 	"github.com/docent-go/docent/client"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/recipes/shared"
 )
 
@@ -31,7 +33,7 @@ type role struct {
 // roles has two busy instances, and two that only wait to lead. Writes of an instance
 // spare it heartbeats. So only a quiet holder sends them.
 func roles() []role {
-	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look, follow, overflow}
+	shop := []job{order, order, order, order, stock, stock, stock, stock, report, count, count, look, follow, overflow, register, discover}
 	return []role{{"shop-1", shop}, {"shop-2", shop}, {"cron-1", []job{nightly}}, {"cron-2", []job{nightly}}}
 }
 
@@ -158,6 +160,48 @@ func follow(ctx context.Context, w worker) error {
 	}
 	defer tree.Close()
 	w.between(ctx, 30*time.Second, 60*time.Second)
+	return nil
+}
+
+// register is a member of a group for a while. Both instances want the same name, and at times a place
+// that the server refuses: below the node of a member.
+func register(ctx context.Context, w worker) error {
+	group := "/members"
+	if w.rand.IntN(3) == 0 {
+		group = "/members/shop"
+	}
+	m, err := nodes.NewGroupMember(w.client, group, "shop", nil, nodes.WithLazyStart())
+	if err != nil {
+		return err
+	}
+	defer m.CloseContext(context.WithoutCancel(ctx)) //nolint:errcheck // it goes with its session
+	if err := m.Start(ctx); err != nil {
+		return err
+	}
+	w.between(ctx, time.Second, 4*time.Second)
+	return nil
+}
+
+// discover registers an instance of a service, and follows the service for a while.
+func discover(ctx context.Context, w worker) error {
+	d, err := discovery.New(w.client, "/services", discovery.Curator())
+	if err != nil {
+		return err
+	}
+	i, err := d.Register(ctx, discovery.ServiceInstance{Service: "orders", Address: "10.0.0.7", Port: 80})
+	if err != nil {
+		return err
+	}
+	defer i.CloseContext(context.WithoutCancel(ctx)) //nolint:errcheck // it goes with its session
+	directory, err := d.Cache("orders")
+	if err != nil {
+		return err
+	}
+	if err := directory.Start(ctx); err != nil {
+		return err
+	}
+	defer directory.Close()
+	w.between(ctx, 5*time.Second, 15*time.Second)
 	return nil
 }
 

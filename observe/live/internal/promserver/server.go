@@ -28,10 +28,14 @@ type Config struct {
 	Targets  map[string]string // address of each target by its label instance; without one that is the address
 	Interval time.Duration     // between two scrapes, and two evaluations of the rules
 	Rules    string            // an absolute path of a file of rules, or nothing
+	Text     string            // a configuration in the place of all the others but Dir, or nothing
 }
 
 // text is the configuration in Prometheus' own format. JSON is YAML too.
 func (c Config) text() ([]byte, error) {
+	if c.Text != "" {
+		return []byte(c.Text), nil
+	}
 	var targets []any
 	for instance, address := range c.Targets {
 		target := map[string]any{"targets": []string{address}}
