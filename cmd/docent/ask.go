@@ -101,20 +101,22 @@ With --wait the command waits until the node is gone, and fails if it still stan
 			if wait <= 0 {
 				return nil
 			}
-			return gone(ctx, c, who, wait)
+			return gone(ctx, cmd.ErrOrStderr(), c, who, wait)
 		})
 	}
 	return cmd
 }
 
 // gone waits until the node of a contender does not exist.
-func gone(ctx context.Context, c *client.Client, who recipes.Contender, wait time.Duration) error {
+func gone(ctx context.Context, out io.Writer, c *client.Client, who recipes.Contender, wait time.Duration) error {
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
 		exists, _, w, err := c.ExistsW(ctx, who.Path)
 		if err == nil && !exists {
 			w.Stop()
+			say(out, "its node is gone after %v", time.Since(begun).Round(100*time.Millisecond))
 			return nil
 		}
 		if err == nil {
@@ -126,7 +128,7 @@ func gone(ctx context.Context, c *client.Client, who recipes.Contender, wait tim
 			}
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("it still holds after %v: its program does not listen, or goes on; see docent evict --help", wait)
+			return fmt.Errorf("it still holds after %v: its program does not listen, or goes on: stop that; only if nobody can, see docent evict --help", wait)
 		}
 		return err
 	}
@@ -189,7 +191,7 @@ func confirm(w io.Writer, from streams, question string) error {
 		return err
 	}
 	if said != "yes\n" {
-		return &exitError{exitFailure, errors.New("nothing was done")}
+		return &exitError{exitFailure, fmt.Errorf("nothing was done: the answer was %q and not \"yes\"", strings.TrimSuffix(said, "\n"))}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestAsk(t *testing.T) {
 	}
 	listens := acquired(t, c, "/b")
 	listens.OnRevoke(func() { _ = listens.Close() })
-	if s := do(t, srv, "ask", "--yes", "/b", "--wait", "20s"); s.code != 0 {
+	if s := do(t, srv, "ask", "--yes", "/b", "--wait", "20s"); s.code != 0 || !strings.Contains(s.err, "its node is gone after ") {
 		t.Errorf("%+v", s)
 	}
 	if s := do(t, srv, "ask", "--yes", "/b"); s.code != exitFailure || !strings.Contains(s.err, "the lock is free") {
@@ -35,6 +35,9 @@ func TestEvict(t *testing.T) {
 	c := connect(t, srv)
 	hold := acquired(t, c, "/a")
 	node := filepath.Base(hold.Path())
+	if s := do(t, srv, "evict", "/a"); s.code != exitUsage || !strings.Contains(s.err, "missing argument NODE (docent queue /a shows it)") {
+		t.Errorf("without a node: %+v", s)
+	}
 	if s := do(t, srv, "evict", "/a", node); s.code != exitUsage || !strings.Contains(s.err, "--yes") || hold.Err() != nil {
 		t.Errorf("without a yes: %+v", s)
 	}

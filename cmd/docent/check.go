@@ -197,7 +197,7 @@ func counters(ctx context.Context, c *client.Client, dir string, warnings io.Wri
 		return nil
 	}, func(dir string) {
 		unlisted++
-		_, _ = fmt.Fprintf(warnings, "docent: may not list %s\n", dir)
+		_, _ = fmt.Fprintf(warnings, "docent: may not list %s\n", shown(dir))
 	})
 	if err != nil {
 		return finding{f.Check, fail, err.Error()}

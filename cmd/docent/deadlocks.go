@@ -130,7 +130,7 @@ func waitsUnder(ctx context.Context, c *client.Client, dir string, depth int, wa
 		all = append(all, waitsIn(contenders)...)
 		return nil
 	}, func(dir string) {
-		_, _ = fmt.Fprintf(warn, "docent: may not list %s: its locks are left out\n", dir)
+		_, _ = fmt.Fprintf(warn, "docent: may not list %s: its locks are left out\n", shown(dir))
 	})
 	all = append(all, waitsForCommands(everybody)...)
 	names := map[string]string{}
@@ -146,9 +146,13 @@ func waitsUnder(ctx context.Context, c *client.Client, dir string, depth int, wa
 }
 
 // waitsIn are the waits in the queue of a lock: for each session that waits and each that it
-// waits for, the oldest.
+// waits for, the oldest campaign and the oldest wait that counts.
 func waitsIn(contenders []row) (all []wait) {
-	told := map[[2]string]bool{}
+	type pair struct {
+		waiter, holder string
+		campaign       bool
+	}
+	told := map[pair]bool{}
 	for i, waiter := range contenders {
 		if waiter.State != waits {
 			continue
@@ -167,8 +171,8 @@ func waitsIn(contenders []row) (all []wait) {
 				}
 				w.Kind, w.heldSince = kindSelf, ahead.HeldSince
 			}
-			if both := [2]string{w.waiter, w.holder}; !told[both] {
-				told[both] = true
+			if p := (pair{w.waiter, w.holder, w.campaign}); !told[p] {
+				told[p] = true
 				all = append(all, w)
 			}
 		}

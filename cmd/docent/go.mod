@@ -7,6 +7,7 @@ replace github.com/docent-go/docent => ../..
 replace github.com/docent-go/docent/client/kerberos => ../../client/kerberos
 
 require (
+	github.com/chromedp/chromedp v0.23.0
 	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 	github.com/docent-go/docent/client/kerberos v0.0.0-00010101000000-000000000000
 	github.com/go-zookeeper/zk v1.0.4
@@ -18,6 +19,8 @@ require (
 
 require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
+	github.com/chromedp/cdproto v0.159.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/hashicorp/go-uuid v1.0.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jcmturner/aescts/v2 v2.0.0 // indirect

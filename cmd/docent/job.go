@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/cmd/docent/internal/child"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -216,15 +217,15 @@ func (j *job) turn(ctx context.Context, take taker, program string, command []st
 			return err != nil && passing(err), err
 		}
 	}
-	child, err := start(program, command, environment(hold, s.ID()), j.io)
+	running, err := child.Start(program, command, environment(hold, s.ID()), j.io.in, terminal(j.io.in), j.io.out, j.io.err)
 	if err != nil {
 		_ = hold.Close()
 		return false, &exitError{exitNotRun, err}
 	}
-	w := &warden{job: j, hold: hold, child: child}
+	w := &warden{job: j, hold: hold, child: running}
 	w.supervise()
 	var mark error
-	if j.mark != "" && w.lost == nil && w.child.code() == 0 {
+	if j.mark != "" && w.lost == nil && w.child.Code() == 0 {
 		mark = j.leaveMark(ctx, hold)
 	}
 	if err = w.outcome(hold.Close()); err == nil {

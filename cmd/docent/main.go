@@ -6,6 +6,7 @@
 //	docent ls /locks                           # locks below a directory
 //	docent queue /locks/nightly                # holders and waiters, in order
 //	docent watch /config                       # nodes, and their changes as they come
+//	docent services ls orders --base /services # instances of a service
 //	docent serve                               # a ZooKeeper for development
 //
 // `docent help` lists all commands. Data goes to standard output, all else to standard
@@ -97,7 +98,8 @@ A flag comes before a variable, and a variable before the file.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	to := newTarget(root.PersistentFlags())
 	root.AddCommand(
-		newRun(to, io), newElect(to, io), newList(to), newQueue(to), newWho(to), newTop(to),
-		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newWatch(to), newCheck(to), newServe())
+		newRun(to, io), newElect(to, io), newList(to), newQueue(to), newWho(to), newTop(to, io),
+		newAsk(to, io), newEvict(to, io), newDeadlocks(to), newWatch(to), newServices(to, io), newUI(to),
+		newGet(to), newSet(to), newCreate(to), newRemove(to, io), newCheck(to), newServe(to))
 	return root
 }

@@ -281,6 +281,64 @@ func serving(t *testing.T, flags ...string) *client.Client {
 	return c
 }
 
+// The help of serve names no flag of a client.
+func TestServeHelp(t *testing.T) {
+	t.Parallel()
+	s := do(t, nil, "serve", "--help")
+	if s.code != 0 || !strings.Contains(s.out, "--listen") || !strings.Contains(s.out, "--sasl-user") ||
+		strings.Contains(s.out, "--servers") || strings.Contains(s.out, "--tls") {
+		t.Errorf("%+v", s)
+	}
+	if s := do(t, nil, "ls", "--help"); !strings.Contains(s.out, "--servers") {
+		t.Errorf("of ls: %+v", s)
+	}
+}
+
+// Fencing tokens grow from one development server to the next.
+func TestServeAgain(t *testing.T) {
+	t.Parallel()
+	var before int64
+	for range 2 {
+		_, node, err := serving(t).CreateStat(t.Context(), "/a", nil)
+		if err != nil || node.Czxid <= before || node.Czxid >= 1<<53 { // what a float holds exactly
+			t.Errorf("zxid %#x after %#x, error %v", node.Czxid, before, err)
+		}
+		before = node.Czxid
+	}
+}
+
+// A server with --sasl-user lets that user log in, and says what it cannot do with the flags of
+// other logins.
+func TestServeLogins(t *testing.T) {
+	t.Parallel()
+	c := serving(t, "--sasl-user", "amy", "--sasl-password", "pw")
+	connect := func(password string) error {
+		c, err := client.Connect(t.Context(), c.Servers()[0], client.WithSASL(client.DigestMD5("amy", password)), client.WithLogger(slog.New(slog.DiscardHandler)))
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	}
+	if err := connect("pw"); err != nil {
+		t.Error(err)
+	}
+	if err := connect("wrong"); !errors.Is(err, client.ErrAuthFailed) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	for flags, want := range map[string]string{
+		"--sasl-user amy":             "belong together",
+		"--kerberos-cache /tmp/none":  "serve knows no Kerberos",
+		"--super-digest super:secret": "hash",
+		"--super-digest secret":       "hash",
+		"--version 3.4":               "3.5 to 3.9",
+	} {
+		args := append([]string{"serve", "--listen", "127.0.0.1:0"}, strings.Fields(flags)...)
+		if s := do(t, nil, args...); s.code != exitUsage || !strings.Contains(s.err, want) {
+			t.Errorf("%s: %+v", flags, s)
+		}
+	}
+}
+
 // serve is the release that its flag names, and has TTL nodes unless it is told not to.
 func TestServeLike(t *testing.T) {
 	t.Parallel()
@@ -290,6 +348,8 @@ func TestServeLike(t *testing.T) {
 	}{
 		{nil, true, true},
 		{[]string{"--version", "3.5.9"}, true, false},
+		{[]string{"--version", "3.5"}, true, false},
+		{[]string{"--super-digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="}, true, true},
 		{[]string{"--version", "3.8.0", "--ttl-nodes=false"}, false, true},
 	} {
 		c := serving(t, tt.flags...)
@@ -330,6 +390,29 @@ func TestServeSettings(t *testing.T) {
 	}
 	if _, err := c.Create(t.Context(), "/large", make([]byte, 3000)); err == nil {
 		t.Error("a request over --max-buffer succeeds")
+	}
+	closed := serving(t, "--require-auth", "digest")
+	if _, _, err := closed.Exists(t.Context(), "/"); !errors.Is(err, client.Code(-124)) {
+		t.Errorf("without an identity: %v", err)
+	}
+	if err := closed.AddAuth(t.Context(), "digest", "amy:pw"); err != nil {
+		t.Error(err)
+	}
+	full := serving(t, "--enforce-quotas", "--reconfig")
+	if _, err := full.Create(t.Context(), "/full", nil); err != nil {
+		t.Error(err)
+	}
+	if err := full.SetQuota(t.Context(), "/full", client.Quota{HardNodes: 1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := full.Create(t.Context(), "/full/a", nil); !errors.Is(err, client.ErrQuotaExceeded) {
+		t.Errorf("over the quota: %v", err)
+	}
+	if _, err := full.Reconfigure(t.Context(), client.Reconfiguration{Leave: []int64{2}}); err == nil || strings.Contains(err.Error(), "reconfigEnabled") {
+		t.Errorf("a reconfig that is allowed: %v", err)
+	}
+	if _, err := c.Reconfigure(t.Context(), client.Reconfiguration{Leave: []int64{2}}); err == nil || !strings.Contains(err.Error(), "reconfigEnabled") {
+		t.Errorf("a reconfig that is not: %v", err)
 	}
 	keeper := serving(t, "--keeper")
 	if there, _, err := keeper.Exists(t.Context(), "/keeper/api_version"); err != nil || !there {
@@ -599,6 +682,36 @@ func TestDeadlocksOfCampaigns(t *testing.T) {
 				t.Errorf("the graph has the waits in the election: %+v", s)
 			}
 		})
+	}
+}
+
+// A session may campaign for what it also waits for as a mutex: the campaign closes no circle, and
+// hides no wait that does.
+func TestDeadlocksBesideACampaign(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	a, b := connect(t, srv, client.WithName("a")), connect(t, srv, client.WithName("b"))
+	acquired(t, b, "/m")
+	acquired(t, a, "/x")
+	waiting(t, b, "/x")
+	selector, err := recipes.NewLeaderSelector(a, "/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = selector.Do(ctx, func(context.Context, *recipes.Term) error { return nil })
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	eventually(t, func() bool { return len(srv.Children("/m")) == 2 })
+	if s := do(t, srv, "deadlocks"); s.code != 0 {
+		t.Errorf("a campaigns for what b holds: %+v", s)
+	}
+	waiting(t, a, "/m")
+	if s := do(t, srv, "deadlocks"); s.code != exitFailure || !strings.Contains(s.err, "2 waits are part of a circle") {
+		t.Errorf("a waits for b behind its own campaign: %+v", s)
 	}
 }
 

@@ -7,11 +7,15 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/docent-go/docent/cmd/docent/internal/console"
 )
 
 // format is how a command writes rows.
@@ -44,8 +48,31 @@ func formatFlag(cmd *cobra.Command) *format {
 	f := table
 	cmd.Flags().VarP(&f, "output", "o", "how to write")
 	choices(cmd, "output", string(table), string(wide), string(asJSON), string(jsonl))
+	cmd.Flags().Var(&alias{&f, asJSON}, "json", "the same as -o json; the last one of both counts")
+	cmd.Flags().Lookup("json").NoOptDefVal = "true"
 	return &f
 }
+
+// alias is a flag without a value that stands for a format.
+type alias struct {
+	of   *format
+	name format
+}
+
+// String, Set and Type make alias a flag.
+func (a *alias) String() string { return "false" }
+
+// Set takes the format, unless the value is false.
+func (a *alias) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err == nil && on {
+		*a.of = a.name
+	}
+	return err
+}
+
+// Type names the values of the flag.
+func (a *alias) Type() string { return "bool" }
 
 // choices lets a shell complete the values of a flag.
 func choices(cmd *cobra.Command, flag string, values ...string) {
@@ -178,10 +205,14 @@ func cell(v reflect.Value) string {
 	if v.IsZero() && v.Kind() != reflect.Int {
 		return "-"
 	}
-	s := fmt.Sprint(v.Interface())
+	return shown(fmt.Sprint(v.Interface()))
+}
+
+// shown is a text as a terminal may get it.
+func shown(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?' // other clients wrote it: it must not move the cursor
+		if r < ' ' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
+			return '?' // other clients wrote it: it must not move the cursor, or turn a line around
 		}
 		return r
 	}, s)
@@ -198,5 +229,10 @@ func counted(n int, one, several string) string {
 // terminal reports whether w is a terminal that may be drawn on.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd())) && console.Draws(f)
+}
+
+// say writes a line of docent's own to standard error, with the flags for the options of Go.
+func say(w io.Writer, text string, args ...any) {
+	_, _ = fmt.Fprintln(w, "docent:", flagNames.Replace(fmt.Sprintf(text, args...)))
 }

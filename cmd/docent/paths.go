@@ -24,7 +24,11 @@ func validPath(at string) error {
 func onPath(more ...string) cobra.PositionalArgs {
 	all := exactly(append([]string{"PATH"}, more...)...)
 	return func(cmd *cobra.Command, args []string) error {
-		if err := all(cmd, args); err != nil {
+		err := all(cmd, args)
+		if len(args) == 1 && len(more) > 0 && more[0] == "NODE" {
+			return usageError("%w (docent queue %s shows it)", err, args[0])
+		}
+		if err != nil {
 			return err
 		}
 		return validPath(args[0])

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -149,24 +148,6 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// text is what a command has written so far.
-type text struct {
-	mu    sync.Mutex
-	bytes bytes.Buffer
-}
-
-func (s *text) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytes.Write(p)
-}
-
-func (s *text) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytes.String()
 }
 
 // running starts a docent whose command writes a line when it has begun.

@@ -114,9 +114,13 @@ func (t *target) chroot() string {
 func (t *target) encryption(ctx context.Context, c *client.Client) finding {
 	f := finding{"encryption", good, "off"}
 	if !t.encrypted() {
-		if len(t.auth) > 0 || t.sasl.user != "" {
+		switch {
+		case len(t.auth) > 0:
 			f.Result = warn
 			f.Detail += ": credentials go to the servers in clear; see --tls-ca"
+		case t.sasl.user != "":
+			f.Result = warn
+			f.Detail += ": all but the password goes to the servers in clear, and from the login it can be guessed; see --tls-ca"
 		}
 		return f
 	}

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"syscall"
 	"time"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/cmd/docent/internal/child"
 	"github.com/docent-go/docent/recipes"
 )
 
@@ -18,8 +18,9 @@ import (
 type warden struct {
 	*job
 
-	hold  *recipes.Hold
-	child *child
+	hold  *recipes.Hold // nil if the command runs under none
+	child *child.Child
+	end   <-chan struct{} // closed when the command must end for another reason; nil if there is none
 
 	lost    error // why the hold was lost, nil if it was not
 	ended   bool  // the command was ended because of the loss
@@ -37,34 +38,41 @@ const pollGroup = 5 * time.Millisecond
 // left. It ends the group if the hold is lost. It also ends what the command leaves of the
 // group.
 func (w *warden) supervise() {
-	done, lost, asked := w.child.done, w.hold.Context().Done(), w.hold.Revoked()
+	done, end := w.child.Done, w.end
+	var lost, asked <-chan struct{}
+	if w.hold != nil {
+		lost, asked = w.hold.Context().Done(), w.hold.Revoked()
+	}
 	look := time.NewTicker(pollGroup)
 	defer look.Stop()
 	for {
 		select {
 		case <-done:
 			done = nil
-			w.child.leaveTerminal()
-			if w.child.empty() {
+			w.child.LeaveTerminal()
+			if w.child.Empty() {
 				return
 			}
 			w.endWithin(w.grace)
 		case <-look.C:
-			if done == nil && w.child.empty() {
+			if done == nil && w.child.Empty() {
 				return
 			}
 		case s := <-w.signals:
 			sig := s.(syscall.Signal) //nolint:forcetypeassert,errcheck // on Unix it is one
 			w.stopped = w.stopped || sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2
-			w.child.signal(sig)
+			w.child.Signal(sig)
+		case <-end:
+			end = nil
+			w.endWithin(w.grace)
 		case <-asked:
 			asked = nil
 			w.ask()
 		case <-w.kill:
-			if w.ended {
+			if w.ended || w.end != nil && end == nil && done != nil {
 				say(w.io.err, "the command goes on; SIGKILL")
 			}
-			w.child.signal(syscall.SIGKILL)
+			w.child.Signal(syscall.SIGKILL)
 		case <-lost:
 			lost, w.lost = nil, context.Cause(w.hold.Context())
 			w.lose()
@@ -75,7 +83,7 @@ func (w *warden) supervise() {
 // endWithin sends SIGTERM to the group, and after d SIGKILL, unless SIGKILL comes earlier
 // already.
 func (w *warden) endWithin(d time.Duration) {
-	w.child.signal(syscall.SIGTERM)
+	w.child.Signal(syscall.SIGTERM)
 	if at := time.Now().Add(d); w.killAt.IsZero() || at.Before(w.killAt) {
 		w.killAt, w.kill = at, time.After(d)
 	}
@@ -87,11 +95,11 @@ func (w *warden) lose() {
 		say(w.io.err, "the command goes on without the lock: %v", w.lost)
 		return
 	}
-	w.ended = w.child.running()
+	w.ended = w.child.Running()
 	var lease *client.LeaseExpiredError
 	if w.onLoss == doKill || !errors.As(w.lost, &lease) {
 		say(w.io.err, "SIGKILL: %v", w.lost)
-		w.child.signal(syscall.SIGKILL)
+		w.child.Signal(syscall.SIGKILL)
 		return
 	}
 	left := max(time.Until(lease.Deadline)-w.margin, 0)
@@ -107,12 +115,12 @@ func (w *warden) ask() {
 	}
 	say(w.io.err, "the release of the lock was asked for; SIGTERM")
 	w.stopped = true
-	w.child.signal(syscall.SIGTERM)
+	w.child.Signal(syscall.SIGTERM)
 }
 
 // outcome is the exit code, after a release that ended with an error or nil.
 func (w *warden) outcome(release error) error {
-	code := w.child.code()
+	code := w.child.Code()
 	switch {
 	case w.lost != nil && (code == 0 || w.ended):
 		return &exitError{exitLost, fmt.Errorf("the lock was lost while the command ran: %w", w.lost)}
@@ -124,8 +132,4 @@ func (w *warden) outcome(release error) error {
 		say(w.io.err, "the command has ended; its lock is released with the session: %v", release)
 	}
 	return nil
-}
-
-func say(w io.Writer, text string, args ...any) {
-	_, _ = fmt.Fprintln(w, "docent:", flagNames.Replace(fmt.Sprintf(text, args...)))
 }

@@ -9,10 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/zktest"
 )
 
 // pty returns both ends of a pseudo-terminal.
@@ -130,28 +135,147 @@ func TestRunLeavesTheTerminal(t *testing.T) {
 	}
 }
 
-// Top shows as many locks as the terminal has room for, and says how many it leaves out.
-func TestTopFits(t *testing.T) {
+// screenOf is a top on a terminal of its own, and what is on its screen.
+type screenOf struct {
+	*testing.T
+
+	master, slave *os.File
+	cmd           *exec.Cmd
+	mu            sync.Mutex
+	text          string // since the cursor went home
+}
+
+func topOn(t *testing.T, srv *zktest.Server, width, height int, args ...string) *screenOf {
+	t.Helper()
+	master, slave := pty(t)
+	s := &screenOf{T: t, master: master, slave: slave}
+	s.resize(width, height)
+	s.cmd = docent(t, srv, append([]string{"top"}, args...)...)
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
+	s.cmd.Env = append(s.cmd.Env, "TERM=xterm")
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(s.cmd) })
+	go func() { // ends with the terminal
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := master.Read(buf)
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.text += string(buf[:n])
+			if i := strings.LastIndex(s.text, "\x1b[H"); i >= 0 {
+				s.text = s.text[i:]
+			}
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+func (s *screenOf) resize(width, height int) {
+	s.Helper()
+	if err := unix.IoctlSetWinsize(int(s.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *screenOf) press(keys string) {
+	s.Helper()
+	if _, err := io.WriteString(s.master, keys); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// shows waits until a whole picture has each of the texts, and none of those behind "not".
+func (s *screenOf) shows(texts ...string) string {
+	s.Helper()
+	var now string
+	eventually(s.T, func() bool {
+		s.mu.Lock()
+		now = s.text
+		s.mu.Unlock()
+		ok := strings.HasSuffix(now, "\x1b[J")
+		for _, text := range texts {
+			no, isNo := strings.CutPrefix(text, "not ")
+			ok = ok && strings.Contains(now, no) != isNo
+		}
+		return ok
+	})
+	return now
+}
+
+// Top shows as many locks as the terminal has room for, and says how many it leaves out. It
+// follows the size of the terminal, and takes keys.
+func TestTopOnATerminal(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
-	c := connect(t, srv)
-	for i := range 40 {
+	c := connect(t, srv, client.WithName("billing"))
+	for i := range 59 {
 		acquired(t, c, fmt.Sprintf("/l%02d", i))
 	}
-	waiting(t, c, "/l39")
-	master, slave := pty(t)
-	if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
+	stuck := acquired(t, c, "/stuck")
+	waiting(t, c, "/stuck")
+	s := topOn(t, srv, 80, 24)
+	text := s.shows("60 locks", "/stuck", "and 41 more", "billing", "q quit")
+	if lines := strings.Count(text, "\n") + 1; lines > 24 {
+		t.Errorf("%d lines: %q", lines, text)
 	}
-	cmd := docent(t, srv, "top", "--count", "1")
-	cmd.Stdout = slave
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
+	s.resize(100, 50)
+	s.shows("and 15 more")
+	s.resize(40, 10)
+	s.shows("/stuck", "and 55 more")
+	s.resize(160, 24)
+	s.press("\r")
+	s.shows("/stuck, mutex", "holds", "waits", filepath.Base(stuck.Path()))
+	s.press("a")
+	s.shows("y/n: ask the holder of /stuck to release")
+	s.press("y")
+	s.shows("asked /stuck/")
+	<-stuck.Revoked()
+	s.press("q")
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("after q: %v", err)
 	}
-	_ = slave.Close()
-	var out bytes.Buffer
-	_, _ = io.Copy(&out, master) // ends with an error when the other end is closed
-	if text := out.String(); strings.Count(text, "\n") > 23 || !strings.Contains(text, "/l39") || !strings.Contains(text, "and 21 more: docent ls /") {
-		t.Errorf("%d lines: %s", strings.Count(text, "\n"), text)
+}
+
+// Without a connection, or an answer, the screen says so within 5 s. It comes back by itself, also
+// with another session.
+func TestTopOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose, find func(*zktest.Server)
+		word       string
+	}{
+		"killed": {(*zktest.Server).Stop, (*zktest.Server).Resume, "no connection since "},
+		"frozen": {(*zktest.Server).Freeze, (*zktest.Server).Thaw, " since "},
+		"session": {
+			func(srv *zktest.Server) {
+				all := srv.Sessions()
+				srv.Stop()
+				for _, one := range all {
+					srv.ExpireSession(one.ID)
+				}
+			}, (*zktest.Server).Resume, "no connection since ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := server(t)
+			acquired(t, connect(t, srv), "/held")
+			s := topOn(t, srv, 80, 24)
+			s.shows("/held", "not since")
+			from := time.Now()
+			tt.lose(srv)
+			s.shows("/held", tt.word, "seen at")
+			if took := time.Since(from); took > 5*time.Second {
+				t.Errorf("it said so after %v", took)
+			}
+			tt.find(srv)
+			s.shows("not since", "q quit")
+		})
 	}
 }

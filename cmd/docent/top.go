@@ -2,29 +2,42 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"os/signal"
+	"regexp"
+	"strings"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/docent-go/docent/client"
+	"github.com/docent-go/docent/cmd/docent/internal/console"
 )
 
-func newTop(to *target) *cobra.Command {
+func newTop(to *target, from streams) *cobra.Command {
 	var depth, count int
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "top [DIR]",
 		Short: "Show the locks at or below a directory again and again",
 		Long: `Top shows the locks at or below a directory, again and again. Locks with waiters come first, the
-longest wait before all others. On a terminal it shows as many as fit. While there is no
-connection to a server it says so, and since when, above what it has seen last.`,
+longest wait before all others, and then the longest hold. Elections come behind these: their
+candidates wait by design. On a terminal it shows as many as fit, and
+follows its size. While it has no connection, or no answer, it says so and since when, above what it
+has seen last, and goes on by itself afterwards.
+
+Top remembers what it has seen: the longer it runs, the better it knows since when a lock is held.
+
+On a terminal it takes keys: q ends it, s takes another order, / filters by path, holder and host, w leaves
+out locks without waiters, the arrows (or j and k) select a lock, Enter shows its queue, a asks its
+holder to release (after a y), Esc goes back.`,
 		Args: maybeDir, ValidArgsFunction: to.completePath(),
 	}
 	cmd.Flags().IntVar(&depth, "depth", 8, "levels to go down")
@@ -35,8 +48,13 @@ connection to a server it says so, and since when, above what it has seen last.`
 			return usageError("--interval %v is not positive", every)
 		}
 		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
-			s := &screen{c: c, out: cmd.OutOrStdout(), dir: append(args, "/")[0], depth: depth}
-			if err := s.run(ctx, every, count); ctx.Err() == nil {
+			s := &screen{c: c, out: cmd.OutOrStdout(), dir: append(args, "/")[0], depth: depth, every: every, seen: &sightings{}}
+			restore, err := s.open(from)
+			if err != nil {
+				return err
+			}
+			defer restore()
+			if err := s.run(ctx, count); ctx.Err() == nil {
 				return err
 			}
 			return nil // told to end
@@ -45,117 +63,253 @@ connection to a server it says so, and since when, above what it has seen last.`
 	return cmd
 }
 
-// picture is what a look at all locks has shown.
-type picture struct {
-	at    time.Time
-	locks []summary
-	warn  bytes.Buffer
-	err   error
-}
-
 // screen shows pictures, one in the place of the other on a terminal.
 type screen struct {
 	c     *client.Client
 	out   io.Writer
 	dir   string
 	depth int
-	last  *picture
+	every time.Duration
+	seen  *sightings // of the goroutine that looks
+
+	view    view
+	last    *picture // nil before the first
+	failed  error    // of the last look
+	gone    time.Time
+	shown   string // on the terminal
+	pressed chan string
+	resized chan os.Signal
+
+	answered atomic.Int64 // when a lock was read, or a look began, in ns
 }
 
-// run shows count pictures, or goes on until ctx ends.
-func (s *screen) run(ctx context.Context, every time.Duration, count int) error {
-	again := time.NewTicker(every)
-	defer again.Stop()
-	for n := 1; ; n++ {
-		if err := s.look(ctx, again.C); err != nil || n == count {
-			return err
+// open makes a terminal ready for drawing, and for keys if standard input is one. restore gives
+// it back.
+func (s *screen) open(from streams) (restore func(), err error) {
+	s.pressed, s.resized = make(chan string), make(chan os.Signal, 1)
+	if !terminal(s.out) {
+		return func() {}, nil
+	}
+	console.NotifyResized(s.resized)
+	back := func() { signal.Stop(s.resized) }
+	in := from.in
+	if in == nil || !term.IsTerminal(int(in.Fd())) {
+		return back, nil
+	}
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return back, err
+	}
+	s.view.keys = true
+	_, _ = io.WriteString(s.out, "\x1b[?1049h\x1b[?25l") // another screen, without a cursor
+	go s.read(in)                                        // until the end of the input
+	return func() {
+		back()
+		_, _ = io.WriteString(s.out, "\x1b[?25h\x1b[?1049l")
+		_ = term.Restore(int(in.Fd()), before)
+	}, nil
+}
+
+// read sends keys.
+func (s *screen) read(in io.Reader) {
+	buf := make([]byte, 64)
+	for {
+		n, err := in.Read(buf)
+		if err != nil {
+			return
 		}
+		for _, key := range keysOf(string(buf[:n])) {
+			s.pressed <- key
+		}
+	}
+}
+
+// keysOf are the keys in what was read at once: several if they were pressed fast, or pasted. A
+// sequence such as that of an arrow is one key, and comes in one piece.
+func keysOf(read string) (keys []string) {
+	for read != "" {
+		_, n := utf8.DecodeRuneInString(read)
+		if sequence := escape.FindString(read); sequence != "" {
+			n = len(sequence)
+		}
+		keys, read = append(keys, read[:n]), read[n:]
+	}
+	return keys
+}
+
+// escape is what a terminal sends for a key that is no character.
+var escape = regexp.MustCompile(`^\x1b(\[[0-9;]*[@-~]|O[@-~])`)
+
+// run shows count pictures, or goes on until ctx ends or a key says so.
+func (s *screen) run(ctx context.Context, count int) error {
+	pictures := make(chan *picture)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go s.looks(ctx, pictures)
+	again := time.NewTicker(min(s.every, time.Second))
+	defer again.Stop()
+	for n := 0; ; {
+		news := true
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-again.C:
-		}
-	}
-}
-
-// look reads all locks and shows them. While that takes longer, because there is no
-// connection, it shows the last picture again, and says that it is old.
-func (s *screen) look(ctx context.Context, again <-chan time.Time) error {
-	read := make(chan *picture, 1)
-	go func() { // ends with ctx
-		p := &picture{}
-		p.locks, p.err = under(ctx, s.c, s.dir, s.depth, &p.warn)
-		p.at = time.Now()
-		read <- p
-	}()
-	for {
-		select {
-		case p := <-read:
-			if p.err != nil {
+		case p := <-pictures:
+			if p.err != nil && (s.last == nil || errors.Is(p.err, client.ErrClosed)) {
 				return p.err
 			}
-			slices.SortStableFunc(p.locks, byWait)
-			s.last = p
-			return s.show("")
-		case <-again:
-			if s.last != nil && s.c.State() != client.Connected {
-				if err := s.show("no connection: what follows was seen at " + s.last.at.UTC().Format(time.RFC3339)); err != nil {
-					return err
-				}
+			if s.failed = p.err; p.err == nil {
+				s.last = p
+				n++
 			}
+		case k := <-s.pressed:
+			switch s.view.key(k, s.last) {
+			case quit:
+				return nil
+			case askHolder:
+				s.ask(ctx)
+			case nothing:
+			}
+		case <-s.resized:
+		case <-again.C:
+			news = false
 		}
-	}
-}
-
-// byWait orders locks by their longest waits. Locks without waiters come last.
-func byWait(a, b summary) int {
-	switch {
-	case a.LongestSince == nil || b.LongestSince == nil:
-		return cmp.Compare(min(1, b.Waiters), min(1, a.Waiters))
-	default:
-		return a.LongestSince.Compare(*b.LongestSince)
-	}
-}
-
-// show writes the last picture, below a word about it.
-func (s *screen) show(word string) error {
-	var text bytes.Buffer
-	p := s.last
-	if word != "" {
-		word = "\n" + word
-	}
-	_, _ = text.Write(p.warn.Bytes())
-	_, _ = fmt.Fprintf(&text, "%s  %s  %s  %s%s\n\n", time.Now().UTC().Format(time.RFC3339), s.dir, counted(len(p.locks), "lock", "locks"), s.c.Product(), word)
-	locks, more := p.locks, 0
-	if height := s.height(); height > 0 {
-		room := max(1, height-bytes.Count(text.Bytes(), []byte("\n"))-3) // the heading, a line about more, and the cursor
-		more = max(0, len(locks)-room)
-		locks = locks[:len(locks)-more]
-	}
-	if err := write(&text, table, locks); err != nil {
-		return err
-	}
-	if more > 0 {
-		_, _ = fmt.Fprintf(&text, "and %d more: docent ls %s\n", more, s.dir)
-	}
-	if terminal(s.out) {
-		if _, err := fmt.Fprint(s.out, "\x1b[H\x1b[2J"); err != nil {
+		if err := s.draw(time.Now(), news); err != nil || n == count && n > 0 {
 			return err
 		}
 	}
+}
+
+// looks reads all locks again and again, until ctx ends.
+func (s *screen) looks(ctx context.Context, to chan<- *picture) {
+	again := time.NewTicker(s.every)
+	defer again.Stop()
+	for whole := true; ; {
+		s.seen.next(whole)
+		p := &picture{}
+		s.answered.Store(time.Now().UnixNano())
+		p.err = under(ctx, s.c, s.dir, s.depth, s.seen, &p.warn, func(one summary) {
+			p.locks = append(p.locks, one)
+			s.answered.Store(time.Now().UnixNano())
+		})
+		if p.err == nil && len(p.locks) == 0 {
+			var exists bool
+			exists, _, p.err = s.c.Exists(ctx, s.dir)
+			p.gone = !exists
+		}
+		p.at, whole = time.Now(), p.err == nil
+		s.answered.Store(0) // nothing is asked
+		select {
+		case to <- p:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// silence is how long a look may go on without an answer until top says so.
+const silence = 1500 * time.Millisecond
+
+// blind says why what is shown may be old, "" if it is not.
+func (s *screen) blind(now time.Time) string {
+	if s.c.State() == client.Connected {
+		s.gone = time.Time{}
+	} else if s.gone.IsZero() {
+		s.gone = now
+	}
+	asked := s.answered.Load()
+	var why string
+	switch {
+	case !s.gone.IsZero():
+		why = "no connection since " + clock(s.gone)
+	case asked != 0 && now.Sub(time.Unix(0, asked)) > silence:
+		why = "no answer since " + clock(time.Unix(0, asked))
+	case s.failed != nil:
+		why = "the last look failed: " + shown(s.failed.Error())
+	default:
+		return ""
+	}
+	if s.last == nil {
+		return why
+	}
+	return why + "; what follows was seen at " + clock(s.last.at)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// draw shows the last picture, and how old it is. Without news it does so only if a word about
+// that is due, or on a terminal, if anything has changed.
+func (s *screen) draw(now time.Time, news bool) error {
+	word := s.blind(now)
+	onTerminal := terminal(s.out)
+	if !onTerminal && !news && word == "" {
+		return nil
+	}
+	locks, waited := 0, 0
+	if s.last != nil {
+		locks = len(s.last.locks)
+		for _, l := range s.last.locks {
+			waited += min(1, l.Waiters)
+		}
+	}
+	head := fmt.Sprintf("%s  %s  %s, %d with waiters  %s", now.UTC().Format(time.RFC3339), s.dir, counted(locks, "lock", "locks"), waited, s.c.Product())
+	lines := s.view.lines(s.last, head, word, s.size())
+	if !onTerminal {
+		_, err := io.WriteString(s.out, strings.Join(lines, "\n")+"\n\n")
+		return err
+	}
+	var text bytes.Buffer
+	text.WriteString("\x1b[H")
+	for i, line := range lines {
+		if i > 0 {
+			text.WriteString("\r\n")
+		}
+		text.WriteString(line + "\x1b[K") // what stood behind it goes
+	}
+	text.WriteString("\x1b[J")
+	if text.String() == s.shown {
+		return nil
+	}
+	s.shown = text.String()
 	_, err := s.out.Write(text.Bytes())
 	return err
 }
 
-// height is the number of lines of the terminal, 0 without one.
-func (s *screen) height() int {
+// size is that of the terminal.
+func (s *screen) size() size {
 	f, ok := s.out.(*os.File)
 	if !ok || !terminal(s.out) {
-		return 0
+		return size{}
 	}
-	_, height, err := term.GetSize(int(f.Fd()))
+	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return size{}
 	}
-	return height
+	return size{width, height}
+}
+
+// ask asks the holder that the view has a question about.
+func (s *screen) ask(ctx context.Context) {
+	about := s.view.question
+	s.view.question = nil
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // the screen stands still meanwhile
+	defer cancel()
+	for i, who := range about.queue {
+		if about.rows[i].State != holds {
+			continue
+		}
+		_, err := unchanged(ctx, s.c, who)
+		if err == nil {
+			err = about.lock.ask(ctx, who)
+		}
+		s.view.said = "asked " + shown(who.Path)
+		if err != nil {
+			s.view.said = "not asked: " + shown(err.Error())
+		}
+		return
+	}
 }

@@ -97,7 +97,7 @@ Tables show the beginning of data, with -o wide more of it.`,
 		case depth < -1:
 			return usageError("--depth %d: give 0 or more, or -1 for the whole subtree", depth)
 		case *form == asJSON && !once:
-			return usageError("-o json is one document, and a watch has no end: take -o jsonl, or --once")
+			return usageError("-o json (--json) is one document, and a watch has no end: take -o jsonl, or --once")
 		}
 		return to.connected(cmd, func(ctx context.Context, c *client.Client) error {
 			p, err := picturesOf(c, args[0], depth)
@@ -210,9 +210,7 @@ func (v viewer) describe(e *event, n *cache.Node[[]byte]) {
 	if n == nil {
 		return
 	}
-	if n.EphemeralOwner > 0 {
-		e.Session = hex(n.EphemeralOwner)
-	}
+	e.Session = sessionOf(n.EphemeralOwner)
 	e.NodeVersion, e.Version = &n.Version, fmt.Sprint(n.Version)
 	e.Modified, e.Changed = moment(n.Modified()), n.Modified().UTC().Format(time.RFC3339)
 	text, encoding := readable(n.Value)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -48,5 +49,14 @@ func unnested(client string) (name, outer string) {
 // hex is a session as the servers' logs write it: without a sign. A server whose number is
 // 128 or more makes sessions that are negative.
 func hex(session int64) string { return unsigned(uint64(session)) } //nolint:gosec // bits, not a quantity
+
+// sessionOf is the session with which a node is deleted, "" if it stays. ClickHouse Keeper shows an
+// owner of containers, which is none.
+func sessionOf(owner int64) string {
+	if owner == 0 || owner == math.MinInt64 {
+		return ""
+	}
+	return hex(owner)
+}
 
 func unsigned(session uint64) string { return fmt.Sprintf("%#x", session) }

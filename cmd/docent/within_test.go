@@ -1,8 +1,13 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/docent-go/docent/client"
 )
 
 func TestNested(t *testing.T) {
@@ -36,5 +41,29 @@ func TestSessionWithoutSign(t *testing.T) {
 	t.Parallel()
 	if got := hex(-1 << 56); got != "0xff00000000000000" {
 		t.Errorf("%s", got)
+	}
+	for owner, want := range map[int64]string{0: "", 42: "0x2a", -1 << 56: "0xff00000000000000", math.MinInt64: ""} { // a container of Keeper
+		if got := sessionOf(owner); got != want {
+			t.Errorf("%#x: %q", owner, got)
+		}
+	}
+}
+
+// What other clients have written neither moves the cursor nor turns a line around.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	if got := shown("a\x1b[2J\u202eb\u2069\u009bé"); got != "a?[2J?b??é" {
+		t.Errorf("%q", got)
+	}
+	srv := server(t)
+	c := connect(t, srv)
+	const hidden = "/locks/\u202ehidden"
+	if _, err := c.Create(t.Context(), hidden, nil, client.WithParents(), client.ACL(zk.DigestACL(zk.PermAll, "a", "b")...)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"ls", "deadlocks"} {
+		if s := do(t, srv, command); strings.Contains(s.err, "\u202e") || !strings.Contains(s.err, "may not list /locks/?hidden") {
+			t.Errorf("%s: %+v", command, s)
+		}
 	}
 }
