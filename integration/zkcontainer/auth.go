@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -39,7 +40,7 @@ func WithSASLDigest(users map[string]string) Option {
 			return errors.New("there are no users for SASL")
 		}
 		for name, password := range users {
-			if name == "" || strings.ContainsAny(name, "\"\\=; \t\r\n") || strings.ContainsAny(password, "\"\\\r\n") {
+			if name == "" || strings.ContainsAny(name, "\"\\=; ") || strings.ContainsAny(password, "\"\\") || strings.ContainsFunc(name+password, unicode.IsControl) {
 				return fmt.Errorf("user %q or the password has a character that a JAAS file cannot have", name)
 			}
 		}
@@ -56,7 +57,7 @@ func (s *settings) jaas() []byte {
 	var b strings.Builder
 	b.WriteString("Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required")
 	for _, name := range slices.Sorted(maps.Keys(s.users)) {
-		fmt.Fprintf(&b, "\n  %q=%q", "user_"+name, s.users[name])
+		fmt.Fprintf(&b, "\n  \"user_%s\"=\"%s\"", name, s.users[name]) // Java does not know all that %q escapes
 	}
 	b.WriteString(";\n};\n")
 	return []byte(b.String())

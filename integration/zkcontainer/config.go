@@ -5,6 +5,7 @@ import (
 	_ "embed" // start.sh
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func (s *settings) files(id int, addresses []string) []testcontainers.ContainerF
 	all := []testcontainers.ContainerFile{
 		file(startScript, configDir+"start.sh"),
 		file(s.zooCfg(addresses), "/conf/zoo.cfg"),
-		file([]byte(strconv.Itoa(id)), "/data/myid"),
+		file([]byte(strconv.Itoa(id)), path.Join(s.properties["dataDir"], "myid")),
 	}
 	if len(s.users) > 0 {
 		all = append(all, file(s.jaas(), jaasFile))

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
@@ -30,8 +31,11 @@ type Container struct {
 	ensemble *Ensemble
 	ports    map[int]int // from those inside to those of the host
 
-	control sync.Mutex // held over a whole change of the container
-	apart   bool       // not connected to its peers; guarded by control
+	life context.Context //nolint:containedctx // ends with Terminate
+	end  context.CancelCauseFunc
+
+	control chan struct{} // full over a whole change of the container
+	held    bool          // its server waits for the end of a StartHeld; guarded by control
 }
 
 // Ensemble is a set of servers that belong together. Its methods are safe for
@@ -40,6 +44,9 @@ type Ensemble struct {
 	run     *run
 	members []*Container
 }
+
+// errTerminated is the error of what needs servers that have been terminated.
+var errTerminated = errors.New("the servers have been terminated")
 
 // errNotMade is the error of the methods of a container that the engine has not made.
 var errNotMade = errors.New("zkcontainer: the container was not made")
@@ -102,11 +109,13 @@ func (c *Container) wrap(what string, err error) error {
 
 // Terminate ends the server and removes its container and volumes. For a server of [Run]
 // it also closes its links and removes whatever else was made for it. It may be repeated,
-// and called on nil. After an error something may be left, and another call tries again.
+// and called on nil. Calls that change the server or wait for it fail from then on, and those
+// that go on end. After an error something may be left, and another call tries again.
 func (c *Container) Terminate(ctx context.Context, opts ...testcontainers.TerminateOption) error {
 	if c == nil {
 		return nil
 	}
+	c.end(errTerminated)
 	errs := []error{c.terminate(ctx, opts)}
 	if len(c.ensemble.members) == 1 {
 		errs = append(errs, c.run.sweep(ctx))
@@ -115,11 +124,13 @@ func (c *Container) Terminate(ctx context.Context, opts ...testcontainers.Termin
 }
 
 func (c *Container) terminate(ctx context.Context, opts []testcontainers.TerminateOption) error {
-	c.control.Lock()
-	defer c.control.Unlock()
 	if c.Container == nil {
 		return nil
 	}
+	if err := c.lock(ctx); err != nil {
+		return c.wrap("terminate", err)
+	}
+	defer c.unlock()
 	if state, err := c.State(ctx); err == nil && state.Paused { // a paused one cannot be stopped
 		if _, err := c.run.docker.ContainerUnpause(ctx, c.GetContainerID(), client.ContainerUnpauseOptions{}); err != nil {
 			return c.wrap("unpause", err)
@@ -129,26 +140,23 @@ func (c *Container) terminate(ctx context.Context, opts []testcontainers.Termina
 	return c.wrap("terminate", present(c.Container.Terminate(ctx, opts...)))
 }
 
-// text reads all of what a command in the container said.
-func text(r io.Reader) string {
-	if r == nil {
-		return ""
-	}
-	all, _ := io.ReadAll(r)
-	return strings.TrimSpace(string(all))
-}
+// engineLimit is how long the engine may take to say whether a server runs.
+const engineLimit = 2 * time.Second
 
-// ended says so if the server's process has ended, with the end of its log.
+// ended says so if the server's process has ended, with the end of its log, or if its container
+// is no more. It has a time of its own: the server may have used up that of ctx.
 func (c *Container) ended(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineLimit)
+	defer cancel()
 	state, err := c.State(ctx)
-	if err != nil {
-		return c.wrap("state", err)
-	}
-	if state.Running || state.Restarting {
-		return nil
+	switch {
+	case errdefs.IsNotFound(err):
+		return hopeless{err}
+	case err != nil || state.Running || state.Restarting:
+		return err
 	}
 	lines, _ := c.LastLogs(ctx, 20)
-	return hopeless{c.wrap("start", fmt.Errorf("it ended with %d; the end of its log:\n%s", state.ExitCode, lines))}
+	return hopeless{fmt.Errorf("it ended with %d; the end of its log:\n%s", state.ExitCode, lines)}
 }
 
 func (e *Ensemble) each(f func(*Container) error) error { return each(e.members, f) }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +41,7 @@ func (c *Container) create(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		last = fmt.Errorf("member %d: %w", c.id, err)
+		last = fmt.Errorf("member %d: %w", c.id, advised(err))
 		if !portTaken(err) || made == nil {
 			break
 		}
@@ -56,21 +55,43 @@ func (c *Container) create(ctx context.Context) error {
 
 // attempt makes and starts a container. Until the engine is asked for it, the end of ctx
 // ends the attempt, as an image can take long. From then on a limit of its own does: of a
-// request that was given up the engine may make something afterwards.
+// request that was given up the engine may make something afterwards. What the attempt begins
+// and leaves to run, such as the caller's consumers of the log, goes on after it.
 func (c *Container) attempt(ctx context.Context) (*testcontainers.DockerContainer, error) {
-	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, cancel)
+	whole, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
+	var limit *time.Timer
 	final := func(context.Context, testcontainers.ContainerRequest) error {
 		if !stop() {
 			return context.Cause(ctx)
 		}
-		limit := time.AfterFunc(requestLimit, cancel)
-		context.AfterFunc(whole, func() { limit.Stop() })
+		limit = time.AfterFunc(requestLimit, func() { cancel(errSlowEngine) })
 		return nil
 	}
-	return testcontainers.Run(whole, c.run.img, c.customizers(final)...)
+	made, err := testcontainers.Run(whole, c.run.img, c.customizers(final)...)
+	if limit != nil {
+		limit.Stop()
+	}
+	if err != nil {
+		if why := context.Cause(whole); why != nil && !errors.Is(err, why) {
+			err = fmt.Errorf("%w: %w", why, err)
+		}
+		cancel(err)
+	}
+	return made, err
+}
+
+// errSlowEngine is why a start gives up on the engine.
+var errSlowEngine = fmt.Errorf("the engine has not made and started the container in %v", requestLimit)
+
+// advised adds what to do about a failure that is not this package's.
+func advised(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "reaper:") {
+		return err
+	}
+	return fmt.Errorf("%w (testcontainers cannot start its reaper, which removes what a killed process leaves: "+
+		"make its image available and its port reachable, or set TESTCONTAINERS_RYUK_DISABLED=true)", err)
 }
 
 func portTaken(err error) bool {
@@ -114,6 +135,16 @@ func (c *Container) finish(req *testcontainers.GenericContainerRequest) error {
 	if !req.Started || req.Reuse {
 		return errors.New("WithNoStart and WithReuseByName do not work here: a start waits until the servers serve, on ports of its own")
 	}
+	if req.Env == nil {
+		req.Env = map[string]string{}
+	}
+	if flags := c.run.set.jvmFlags(); req.Env["JVMFLAGS"] != flags {
+		req.Env["JVMFLAGS"] = flags + " " + req.Env["JVMFLAGS"]
+	}
+	req.LifecycleHooks = slices.Clip(req.LifecycleHooks) // others append to them too
+	if err := c.run.readFiles(req); err != nil {
+		return err
+	}
 	if req.Labels == nil {
 		req.Labels = map[string]string{}
 	}
@@ -129,8 +160,7 @@ func (c *Container) finish(req *testcontainers.GenericContainerRequest) error {
 	bindings := network.PortMap{}
 	for inside, port := range c.ports {
 		p := network.MustParsePort(strconv.Itoa(inside) + "/tcp")
-		bind, _ := netip.AddrFromSlice(c.run.bind().To4())
-		bindings[p] = []network.PortBinding{{HostIP: bind, HostPort: strconv.Itoa(port)}}
+		bindings[p] = []network.PortBinding{{HostIP: c.run.bind(), HostPort: strconv.Itoa(port)}}
 		if !slices.Contains(req.ExposedPorts, p.String()) {
 			req.ExposedPorts = append(slices.Clone(req.ExposedPorts), p.String())
 		}
@@ -188,7 +218,7 @@ func (r *run) freePort(ctx context.Context) (int, error) {
 		if !loopback(r.host) {
 			return port, nil
 		}
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(r.host, strconv.Itoa(port)))
 		if err != nil {
 			last = err
 			continue

@@ -25,7 +25,8 @@
 // The image is an argument. The official image and one of Debian's packages work: this
 // package copies its own zoo.cfg and start script into the container, so the variables of
 // the official image (ZOO_...) have no effect; use [WithProperty] and [WithSystemProperty].
-// Images without bash and without either of zkServer.sh and Debian's jars do not work.
+// Images without bash, or without both zkServer.sh and Debian's jars, do not work. ClickHouse
+// Keeper is such a one; the profile ClickHouseKeeper of zktest behaves like it.
 //
 // The servers are set up for tests: a tick of 500 ms, no limit of connections, no fsync, a
 // heap of 192 MiB, every four-letter word allowed, no admin server.

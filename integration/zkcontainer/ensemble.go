@@ -33,7 +33,9 @@ const maxMembers = 9
 
 // RunEnsemble starts n servers from the image, 1 to 9, and returns when one of them leads
 // and every other follows, and each has answered a request. The servers start side by
-// side. One server is standalone. Each option applies to every member.
+// side. One server is standalone. Each option applies to every member, at the same time as to
+// others, and again when a port was taken. So make a network before, with network.New of
+// testcontainers and not by network.WithNewNetwork, which would make one for each.
 //
 // ctx bounds the start only. On an error the ensemble is returned too, as far as it was
 // made, so call [Ensemble.Terminate] before looking at the error; it may be called on nil.
@@ -49,16 +51,28 @@ func RunEnsemble(ctx context.Context, img string, n int, opts ...testcontainers.
 	if err != nil {
 		return nil, fmt.Errorf("zkcontainer: %w", err)
 	}
-	e := &Ensemble{run: r}
-	for id := 1; id <= n; id++ {
-		e.members = append(e.members, &Container{id: id, run: r, ensemble: e})
-	}
+	e := newEnsemble(ctx, r, n)
 	bounded, cancel := context.WithTimeout(ctx, set.startLimit)
 	defer cancel()
 	if err := e.start(bounded); err != nil {
 		return e, fmt.Errorf("zkcontainer: start %s: %w", img, err)
 	}
 	return e, nil
+}
+
+func newEnsemble(ctx context.Context, r *run, n int) *Ensemble {
+	e := &Ensemble{run: r}
+	r.life, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	for id := 1; id <= n; id++ {
+		e.members = append(e.members, newMember(e, id))
+	}
+	return e
+}
+
+func newMember(e *Ensemble, id int) *Container {
+	c := &Container{id: id, run: e.run, ensemble: e, control: make(chan struct{}, 1)}
+	c.life, c.end = context.WithCancelCause(e.run.life)
+	return c
 }
 
 // start makes all members side by side and waits for them together: none serves before
@@ -124,7 +138,7 @@ func (e *Ensemble) locate(ctx context.Context) error {
 				return nil
 			}
 		}
-		return errors.Join(errors.Join(errs...), e.each(func(c *Container) error { return c.ended(ctx) }))
+		return errors.Join(errors.Join(errs...), e.ended(ctx))
 	})
 }
 
@@ -135,8 +149,13 @@ func (e *Ensemble) awaitFirst(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		return errors.Join(err, e.each(func(c *Container) error { return c.ended(ctx) }))
+		return errors.Join(err, e.ended(ctx))
 	})
+}
+
+// ended says which members have ended.
+func (e *Ensemble) ended(ctx context.Context) error {
+	return e.each(func(c *Container) error { return c.wrap("start", c.ended(ctx)) })
 }
 
 // Members returns all members in the order of their ids.
@@ -164,10 +183,14 @@ func (e *Ensemble) ConnectionString(context.Context) (string, error) {
 
 // Leader returns the member that says it leads or stands alone, waiting until there is
 // one. With a deposed leader that has not noticed there may be two that say so; the
-// first by id is returned. The error when ctx ends says what every member answered last.
+// first by id is returned. The error when ctx ends says what every member answered last. It
+// fails at once after Terminate.
 func (e *Ensemble) Leader(ctx context.Context) (*Container, error) {
 	var leader *Container
 	err := poll(ctx, func(ctx context.Context) error {
+		if e.run.life.Err() != nil {
+			return hopeless{context.Cause(e.run.life)}
+		}
 		var said []string
 		for _, a := range ask(ctx, e.members) {
 			if a.leads() {
@@ -195,7 +218,8 @@ func (e *Ensemble) Followers(ctx context.Context) []*Container {
 // AwaitServing waits until one of these members leads and every other follows or
 // observes, and each has answered a request of a session. It returns the leader. Without
 // arguments it waits for all members; name those that are up when some are stopped or cut
-// off. The error when ctx ends says what every member answered last.
+// off. The error when ctx ends says what every member answered last. It fails at once when one
+// was terminated.
 func (e *Ensemble) AwaitServing(ctx context.Context, members ...*Container) (*Container, error) {
 	if len(members) == 0 {
 		members = e.members
@@ -215,6 +239,9 @@ func (e *Ensemble) serving(ctx context.Context, members []*Container) (*Containe
 	ready := true
 	for _, a := range ask(ctx, members) {
 		said = append(said, a.String())
+		if errors.As(a.err, new(hopeless)) {
+			return nil, a.err
+		}
 		switch {
 		case a.err != nil || a.role == NotServing, a.leads() && leader != nil:
 			ready = false
@@ -240,6 +267,7 @@ func (e *Ensemble) Terminate(ctx context.Context, opts ...testcontainers.Termina
 	if e == nil {
 		return nil
 	}
+	e.run.end(errTerminated)
 	err := e.each(func(c *Container) error { return c.terminate(ctx, opts) })
 	return errors.Join(err, e.run.sweep(ctx))
 }

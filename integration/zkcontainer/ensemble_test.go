@@ -2,6 +2,7 @@ package zkcontainer_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,17 @@ import (
 func TestEnsembleFaults(t *testing.T) {
 	ctx := limited(t, 5*time.Minute)
 	e := zkcontainer.StartEnsemble(t, image(), 3, zkcontainer.WithHost("127.0.0.1"), zkcontainer.WithTickTime(200*time.Millisecond))
+	var requests sync.WaitGroup
+	for _, c := range e.Members() { // each of them serves, and nothing tries again
+		for range 100 {
+			requests.Go(func() {
+				if err := zkcontainer.FirstRequest(ctx, c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	requests.Wait()
 	servers := e.Servers()
 	conn, _ := dial(ctx, t, 4*time.Second, servers...)
 	if _, err := conn.Create("/kept", []byte("x"), 0, zk.WorldACL(zk.PermAll)); err != nil {

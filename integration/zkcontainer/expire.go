@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -28,26 +29,43 @@ func (e *Ensemble) ExpireSession(ctx context.Context, id int64, password []byte)
 	if err != nil {
 		return fmt.Errorf("zkcontainer: expire session %#x: %w", id, err)
 	}
-	return leader.expire(ctx, id, password)
+	return e.expire(ctx, leader, id, password)
 }
 
-// ExpireSession is [Ensemble.ExpireSession] by this server.
+// expire begins with one member and goes on to the others: the first may be cut off from them.
+func (e *Ensemble) expire(ctx context.Context, first *Container, id int64, password []byte) error {
+	others := slices.DeleteFunc(e.Members(), func(c *Container) bool { return c == first })
+	return expire(ctx, append([]*Container{first}, others...), id, password)
+}
+
+// ExpireSession is [Ensemble.ExpireSession] by this server alone.
 func (c *Container) ExpireSession(ctx context.Context, id int64, password []byte) error {
-	return c.expire(ctx, id, password)
+	return expire(ctx, []*Container{c}, id, password)
 }
 
-// expire repeats, as the client may take its session back in between.
-func (c *Container) expire(ctx context.Context, id int64, password []byte) error {
+// expire asks one member after the other. It repeats, as the client may take its session back in
+// between.
+func expire(ctx context.Context, members []*Container, id int64, password []byte) error {
+	turn := 0
 	err := poll(ctx, func(ctx context.Context) error {
+		living := slices.DeleteFunc(slices.Clone(members), func(c *Container) bool { return c.life.Err() != nil })
+		if len(living) == 0 {
+			return hopeless{errTerminated}
+		}
+		c := living[turn%len(living)]
+		turn++
 		switch err := c.closeSession(ctx, id, password); {
 		case errors.Is(err, errNoSession):
 			return nil
 		case err != nil:
-			return err
+			return c.wrap("session", err)
 		}
 		return errors.New("the session was closed, and is there again")
 	})
-	return c.wrap(fmt.Sprintf("expire session %#x", id), err)
+	if err != nil {
+		return fmt.Errorf("zkcontainer: expire session %#x: %w", id, err)
+	}
+	return nil
 }
 
 // closeSession sends the handshake and the end of the session at once, so that the server

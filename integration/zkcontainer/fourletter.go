@@ -33,6 +33,9 @@ var ErrNotServing = errors.New("zkcontainer: server is not serving requests")
 // when the server is stopped or paused, with [ErrNotServing] when it has no quorum, and when
 // it does not allow the word. It gives up after five seconds.
 func (c *Container) FourLetter(ctx context.Context, word string) (string, error) {
+	if c.life.Err() != nil {
+		return "", c.wrap(word, hopeless{context.Cause(c.life)})
+	}
 	bounded, cancel := context.WithTimeout(ctx, fourLetterLimit)
 	defer cancel()
 	answer, err := speak(bounded, c.Addr(), word)
@@ -94,12 +97,13 @@ func ParseRole(answer string, err error) (Role, error) {
 	return "", fmt.Errorf("zkcontainer: srvr names no mode: %q", answer)
 }
 
-// AwaitRole waits until the server says that it is one of these, and returns which.
+// AwaitRole waits until the server says that it is one of these, and returns which. Without
+// arguments it waits for any answer. It fails at once after Terminate.
 func (c *Container) AwaitRole(ctx context.Context, roles ...Role) (Role, error) {
 	var now Role
 	err := poll(ctx, func(ctx context.Context) error {
 		var err error
-		if now, err = c.Role(ctx); err == nil && !slices.Contains(roles, now) {
+		if now, err = c.Role(ctx); err == nil && len(roles) > 0 && !slices.Contains(roles, now) {
 			err = fmt.Errorf("server %d is %s, not one of %v", c.id, now, roles)
 		}
 		return err

@@ -58,33 +58,54 @@ func (w *watch) add(ctx context.Context, g *guard) {
 		return
 	}
 	w.began = true
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, os.Interrupt, syscall.SIGTERM)
-	go w.wait(context.WithoutCancel(ctx), got)
-}
-
-// wait clears away at the first signal and then lets the signal do what it does. A second
-// one does it at once.
-func (w *watch) wait(ctx context.Context, got chan os.Signal) {
-	s := <-got
-	signal.Stop(got)
-	w.clear(ctx)
-	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
+	var heard []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) { // as in the background of a shell's script; it does not end the process
+			heard = append(heard, s)
+		}
+	}
+	if len(heard) == 0 { // Notify would take none for all
 		return
 	}
-	os.Exit(2) // Windows has no signals to send
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, heard...)
+	go w.wait(context.WithoutCancel(ctx), got, heard)
 }
 
-// clear ends all starts and removes what they made. It keeps new ones from beginning.
+// endLimit is how long a process may take to end by a signal that it does not handle.
+const endLimit = time.Second
+
+// wait clears away at a signal and then lets the signal do what it does. A second one does it at
+// once. New starts have to wait. If the process still is there afterwards, it handles the signal
+// itself, and goes on.
+func (w *watch) wait(ctx context.Context, got chan os.Signal, heard []os.Signal) {
+	for s := range got {
+		signal.Stop(got)
+		w.mu.Lock()
+		w.clear(ctx)
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil || self.Signal(s) != nil {
+			os.Exit(2) // Windows has no signals to send
+		}
+		<-time.After(endLimit)
+		signal.Notify(got, heard...)
+		w.mu.Unlock()
+	}
+}
+
+// clear ends all starts and removes what they made.
 func (w *watch) clear(ctx context.Context) {
-	w.mu.Lock() // until the process has ended
 	ctx, cancel := context.WithTimeout(ctx, cleanupLimit)
 	defer cancel()
 	var group sync.WaitGroup
 	for g := range w.runs {
 		group.Go(func() {
 			g.cancel()
-			<-g.ready
+			select {
+			case <-g.ready:
+			case <-ctx.Done():
+				return
+			}
 			if g.e != nil {
 				_ = g.e.run.sweep(ctx)
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -76,6 +77,51 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// A start whose context ends at any step of any member leaves nothing.
+func TestCancelledAtEachStep(t *testing.T) {
+	t.Parallel()
+	for _, member := range []int32{1, 2} {
+		for step, hooks := range map[string]func(f func()) testcontainers.ContainerLifecycleHooks{
+			"before the container is made": func(f func()) testcontainers.ContainerLifecycleHooks {
+				return testcontainers.ContainerLifecycleHooks{PreCreates: []testcontainers.ContainerRequestHook{
+					func(context.Context, testcontainers.ContainerRequest) error { f(); return nil },
+				}}
+			},
+			"made": func(f func()) testcontainers.ContainerLifecycleHooks {
+				return testcontainers.ContainerLifecycleHooks{PostCreates: steps(f)}
+			},
+			"before it starts": func(f func()) testcontainers.ContainerLifecycleHooks {
+				return testcontainers.ContainerLifecycleHooks{PreStarts: steps(f)}
+			},
+			"started": func(f func()) testcontainers.ContainerLifecycleHooks {
+				return testcontainers.ContainerLifecycleHooks{PostStarts: steps(f)}
+			},
+		} {
+			ctx, cancel := context.WithCancel(limited(t, time.Minute))
+			var reached atomic.Int32
+			e, err := zkcontainer.RunEnsemble(ctx, image(), 2, zkcontainer.WithHost("127.0.0.1"), withVolume(),
+				testcontainers.WithAdditionalLifecycleHooks(hooks(func() {
+					if reached.Add(1) == member {
+						cancel()
+					}
+				})))
+			cancel()
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, container %d: %v", step, member, err)
+			}
+			check(t, e.Terminate(limited(t, time.Minute)))
+			if left := must(zkcontainer.Left(limited(t, time.Minute), e))(t); len(left) != 0 {
+				t.Errorf("%s, container %d: left: %v", step, member, left)
+			}
+		}
+	}
+}
+
+// steps is f as hooks of testcontainers.
+func steps(f func()) []testcontainers.ContainerHook {
+	return []testcontainers.ContainerHook{func(context.Context, testcontainers.Container) error { f(); return nil }}
+}
+
 // A container of Run is what testcontainers wants of a module.
 func TestConventions(t *testing.T) {
 	ctx := limited(t, time.Minute)
@@ -100,11 +146,13 @@ func TestConventions(t *testing.T) {
 		{10, nil, "1 to 9"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithTickTime(0)}, "tick time"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithProperty("a=b", "c")}, "one line"},
+		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithProperty("clientPort", "2182")}, "must stay 2181"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithSystemProperty("a", "b c")}, "one word"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithHeap(1)}, "too small"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithStartLimit(0)}, "not positive"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithHost("")}, "not a name"},
 		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithChroot("app")}, "no path"},
+		{1, []testcontainers.ContainerCustomizer{zkcontainer.WithChroot("/a/../b")}, "no path"},
 		{1, []testcontainers.ContainerCustomizer{testcontainers.WithNoStart()}, "WithNoStart"},
 		{1, []testcontainers.ContainerCustomizer{testcontainers.WithReuseByName("x")}, "WithReuseByName"},
 	} {

@@ -2,7 +2,6 @@ package zkcontainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // this machine may use it too. Its methods are safe for concurrent use.
 //
 // Partition, PartitionRequests, PartitionReplies, Refuse, Cut and Delay take the members
-// that they are about; without any they are about all.
+// that they are about; without any they are about all. They panic when one is not behind the link.
 type Link struct {
 	run     *run
 	members []*Container
@@ -52,7 +51,7 @@ func newLink(ctx context.Context, r *run, members []*Container) (*Link, error) {
 	}
 	if !r.keep(l) {
 		l.Close()
-		return nil, errors.New("zkcontainer: link: the servers have been terminated")
+		return nil, fmt.Errorf("zkcontainer: link: %w", errTerminated)
 	}
 	return l, nil
 }
@@ -134,7 +133,7 @@ func (l *Link) Sessions() []Session {
 func (l *Link) ExpireSession(ctx context.Context) (int, error) {
 	all := l.Sessions()
 	for i, s := range all {
-		if err := s.member.expire(ctx, s.ID, s.Password); err != nil {
+		if err := s.member.ensemble.expire(ctx, s.member, s.ID, s.Password); err != nil {
 			return i, err
 		}
 	}
@@ -152,6 +151,11 @@ func (l *Link) Close() {
 
 // each runs f for the proxies before these members, or all.
 func (l *Link) each(members []*Container, f func(*front)) {
+	for _, c := range members {
+		if !slices.Contains(l.members, c) {
+			panic("zkcontainer: a server that is not behind the link")
+		}
+	}
 	for i, c := range l.members {
 		if len(members) != 0 && !slices.Contains(members, c) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,23 +86,37 @@ func WithTickTime(d time.Duration) Option {
 	}
 }
 
-// WithProperty sets one line of zoo.cfg, over what this package sets. The property
-// clientPort must stay 2181, and the four-letter word srvr must stay allowed.
+// WithProperty sets one line of zoo.cfg, over what this package sets. A backslash escapes
+// what follows, as in every file of properties. The ports for clients cannot be changed:
+// [Container.Addr] says where the engine publishes them. The four-letter word srvr must stay
+// allowed, by which a start sees that the servers serve.
 func WithProperty(key, value string) Option {
 	return func(s *settings) error {
-		if key == "" || strings.ContainsAny(key+value, "\r\n") || strings.Contains(key, "=") {
+		escapes := len(value) - len(strings.TrimRight(value, `\`))
+		if key == "" || strings.ContainsAny(key+value, "\r\n") || strings.Contains(key, "=") || escapes%2 != 0 {
 			return fmt.Errorf("property %q=%q is not one line", key, value)
+		}
+		if port, fixed := map[string]int{"clientPort": clientPort, "secureClientPort": securePort}[key]; fixed && value != strconv.Itoa(port) {
+			return fmt.Errorf("%s must stay %d: clients go to another port, which Addr and SecureAddr name", key, port)
+		}
+		if key == "4lw.commands.whitelist" && !slices.ContainsFunc(strings.Split(value, ","), allowsSrvr) {
+			return fmt.Errorf("%s=%q does not allow srvr, by which a start sees that the servers serve", key, value)
 		}
 		s.properties[key] = value
 		return nil
 	}
 }
 
+func allowsSrvr(word string) bool {
+	word = strings.TrimSpace(word)
+	return word == "*" || word == "srvr"
+}
+
 // WithSystemProperty sets one -D property of the server's virtual machine, as
 // zookeeper.extendedTypesEnabled for TTL nodes.
 func WithSystemProperty(key, value string) Option {
 	return func(s *settings) error {
-		if key == "" || strings.ContainsAny(key+value, " \t\r\n\"'*?[\\") {
+		if key == "" || strings.Contains(key, "=") || strings.ContainsAny(key+value, " \t\r\n\"'*?[\\") {
 			return fmt.Errorf("system property %q=%q is not one word", key, value)
 		}
 		s.system[key] = value
@@ -134,11 +149,12 @@ func WithStartLimit(d time.Duration) Option {
 
 // WithHost sets the host at which clients of this process reach the published ports.
 // The default is what testcontainers finds, and TESTCONTAINERS_HOST_OVERRIDE changes
-// that; if only 127.0.0.1 answers, it is that. On a loopback address or "localhost" the ports are published on 127.0.0.1
-// alone, else on every address of the engine's machine.
+// that; if only 127.0.0.1 answers, it is that. For a loopback address the ports are published
+// there alone, for "localhost" on 127.0.0.1, else on every address of the engine's machine.
+// An IPv6 address has no brackets.
 func WithHost(host string) Option {
 	return func(s *settings) error {
-		if host == "" || strings.ContainsAny(host, "/, ") {
+		if host == "" || strings.ContainsAny(host, "/, []") || strings.Contains(host, ":") && net.ParseIP(host) == nil {
 			return fmt.Errorf("host %q is not a name or address", host)
 		}
 		s.host = host
@@ -157,7 +173,7 @@ func WithChroot(path string) Option {
 
 // WithInitData creates these nodes, and their missing parents, before the start returns.
 // The keys are full paths; a chroot is not put before them. Everybody may do everything
-// with the nodes. Calls add up.
+// with the nodes. Calls add up. The start fails if the servers require a login by SASL.
 func WithInitData(nodes map[string][]byte) Option {
 	return func(s *settings) error {
 		var errs []error
@@ -170,7 +186,9 @@ func WithInitData(nodes map[string][]byte) Option {
 }
 
 func checkPath(path string) error {
-	if len(path) < 2 || path[0] != '/' || strings.HasSuffix(path, "/") || strings.Contains(path, "//") {
+	names := strings.Split(path, "/")
+	wrong := func(name string) bool { return name == "" || name == "." || name == ".." }
+	if len(names) < 2 || names[0] != "" || slices.ContainsFunc(names[1:], wrong) {
 		return fmt.Errorf("%q is no path of a node below the root", path)
 	}
 	return nil
@@ -178,9 +196,6 @@ func checkPath(path string) error {
 
 // loopback reports whether host is this machine alone.
 func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }

@@ -1,12 +1,15 @@
 package zkcontainer
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/netip"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +37,13 @@ type run struct {
 
 	credentials *Credentials // nil unless the keys were made here
 
+	life context.Context //nolint:containedctx // ends with Terminate
+	end  context.CancelCauseFunc
+
 	mu    sync.Mutex // guards the rest
 	links []*Link
 	ended bool
+	read  map[io.Reader][]byte // the caller's files
 }
 
 // subnet is the network between the members. It has addresses of our choosing, because
@@ -63,18 +70,51 @@ func newRun(ctx context.Context, img string, set *settings, opts []testcontainer
 			return nil, errors.Join(fmt.Errorf("find the engine's host: %w", err), provider.Close())
 		}
 	}
-	if r.host == "localhost" { // of several addresses, only this one is published
-		r.host = "127.0.0.1"
-	}
+	r.host = published(r.host)
 	return r, nil
 }
 
-// bind is the address of the engine's machine at which ports are published.
-func (r *run) bind() net.IP {
-	if loopback(r.host) {
-		return net.IPv4(127, 0, 0, 1)
+// published is the host itself, or of the several addresses of localhost the one at which ports
+// are published.
+func published(host string) string {
+	if host == "localhost" {
+		return "127.0.0.1"
 	}
-	return net.IPv4zero
+	return host
+}
+
+// readFiles gives the request readers of its own. Those of the caller's options are the same for
+// every member and every attempt, and can be read once.
+func (r *run) readFiles(req *testcontainers.GenericContainerRequest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	req.Files = slices.Clone(req.Files)
+	for i, f := range req.Files {
+		if f.Reader == nil || reflect.ValueOf(f.Reader).Kind() != reflect.Pointer {
+			continue
+		}
+		content, ok := r.read[f.Reader]
+		if !ok {
+			var err error
+			if content, err = io.ReadAll(f.Reader); err != nil {
+				return fmt.Errorf("read what becomes %s: %w", f.ContainerFilePath, err)
+			}
+			if r.read == nil {
+				r.read = map[io.Reader][]byte{}
+			}
+			r.read[f.Reader] = content
+		}
+		req.Files[i].Reader = bytes.NewReader(content)
+	}
+	return nil
+}
+
+// bind is the address of the engine's machine at which ports are published.
+func (r *run) bind() netip.Addr {
+	if at, err := netip.ParseAddr(r.host); err == nil && at.IsLoopback() {
+		return at
+	}
+	return netip.IPv4Unspecified()
 }
 
 // keep notes a link, which ends with the servers. It reports false when they have ended.

@@ -29,6 +29,7 @@ func TestTLSAndUsers(t *testing.T) {
 		zkcontainer.WithSASLDigest(map[string]string{"alice": "wonder land"}),
 		zkcontainer.WithTickTime(300*time.Millisecond),
 		zkcontainer.WithProperty("maxSessionTimeout", "9000"),
+		zkcontainer.WithProperty("dataDir", "/var/lib/elsewhere"),
 		zkcontainer.WithSystemProperty("zookeeper.extendedTypesEnabled", "true"),
 		zkcontainer.WithChroot("/shop"),
 		zkcontainer.WithInitData(map[string][]byte{"/shop/orders/1": []byte("a book"), "/plain": nil}))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // serves makes a session, which is a write that a quorum takes, and one request. Any
@@ -33,22 +34,53 @@ func (e *Ensemble) populate(ctx context.Context) error {
 	if set.chroot == "" && len(set.nodes) == 0 {
 		return nil
 	}
-	if err := e.create(ctx); err != nil {
+	again := false
+	err := overCuts(ctx, func() error {
+		err := e.create(ctx, again)
+		again = true
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("create the initial nodes: %w", err)
 	}
 	return e.each(func(c *Container) error {
-		s, err := dialSession(ctx, c.Addr())
-		if err != nil {
-			return c.wrap("sync", err)
-		}
-		defer s.drop()
-		_, err = s.call(opSync, appendString(nil, "/"))
-		return c.wrap("sync", errors.Join(err, s.close()))
+		return c.wrap("sync", overCuts(ctx, func() error { return c.sync(ctx) }))
 	})
 }
 
-// create creates the nodes on the first member.
-func (e *Ensemble) create(ctx context.Context) error {
+// overCuts repeats f when its connection breaks, as it does when the members elect another leader.
+// What the server refuses stays refused.
+func overCuts(ctx context.Context, f func() error) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil || refused(err) || errors.As(err, new(hopeless)) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// sync returns when the server has what was written before.
+func (c *Container) sync(ctx context.Context) error {
+	s, err := dialSession(ctx, c.Addr())
+	if err != nil {
+		return err
+	}
+	defer s.drop()
+	_, err = s.call(opSync, appendString(nil, "/"))
+	return errors.Join(err, s.close())
+}
+
+// largeNode is how much data makes a closed connection the data's fault.
+const largeNode = 1 << 19
+
+// create creates the nodes on the first member, or again what an attempt has left out.
+func (e *Ensemble) create(ctx context.Context, again bool) error {
 	set := e.run.set
 	s, err := dialSession(ctx, e.members[0].Addr())
 	if err != nil {
@@ -68,7 +100,11 @@ func (e *Ensemble) create(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", parent, err)
 			}
 		}
-		if _, err := s.call(opCreate, createBody(path, nodes[path])); err != nil {
+		switch _, err := s.call(opCreate, createBody(path, nodes[path])); {
+		case again && errors.Is(err, code(errNodeExists)):
+		case err != nil && !refused(err) && ctx.Err() == nil && len(nodes[path]) > largeNode:
+			return hopeless{fmt.Errorf("%s: the server does not take its %d bytes; see jute.maxbuffer: %w", path, len(nodes[path]), err)}
+		case err != nil:
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}

@@ -23,6 +23,7 @@ const (
 
 	errNoNode     = -101
 	errNodeExists = -110
+	errWantsLogin = -124
 
 	maxFrame       = 1 << 20
 	sessionTimeout = 10 * time.Second
@@ -37,6 +38,8 @@ func (c code) Error() string {
 		return "node does not exist"
 	case errNodeExists:
 		return "node exists"
+	case errWantsLogin:
+		return "the servers require a login by SASL, which this package does not have: create the nodes by a client of your own"
 	}
 	return fmt.Sprintf("the server answers %d", int32(c))
 }

@@ -2,7 +2,7 @@
 # Runs in the container. Works with the official image (zkServer.sh on the path) and
 # with one made of Debian's packages (jars only). The server is the container's first
 # process either way, so signals reach it.
-while [ -e /zkcontainer/hold ]; do sleep 0.05; done
+while [ -s /zkcontainer/hold ]; do sleep 0.05; done
 if command -v zkServer.sh >/dev/null; then
   exec zkServer.sh start-foreground /conf/zoo.cfg
 fi

@@ -42,7 +42,14 @@ func (r *run) newSubnet(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if last = r.trySubnet(ctx); last == nil || !strings.Contains(last.Error(), "overlap") {
+		if last = r.trySubnet(ctx); last == nil {
+			break
+		}
+		if strings.Contains(last.Error(), "address pool") { // the engine has no range left
+			last = fmt.Errorf("%w (docker network prune removes networks that nobody uses)", last)
+			break
+		}
+		if !strings.Contains(last.Error(), "overlap") {
 			break
 		}
 	}

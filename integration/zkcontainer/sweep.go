@@ -13,6 +13,7 @@ import (
 // sweep closes the links and removes every container and network that carries the run's
 // label, also one of which the engine's answer was lost. It may be repeated.
 func (r *run) sweep(ctx context.Context) error {
+	r.end(errTerminated)
 	r.mu.Lock()
 	links := r.links
 	r.links, r.ended = nil, true

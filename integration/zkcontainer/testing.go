@@ -13,7 +13,8 @@ const logLines = 100
 // Start is [Run] for a test. It ends the test when the server cannot start, prints the end of
 // the server's log when the test has failed, and removes everything when the test ends.
 // It also removes everything when the process gets an interrupt (Ctrl-C) or a SIGTERM, which
-// then has its usual effect.
+// then has its usual effect. A program that handles these signals itself gets them twice. To
+// test that with servers that stay, use [Run], which leaves signals alone.
 func Start(t testing.TB, img string, opts ...testcontainers.ContainerCustomizer) *Container {
 	t.Helper()
 	return StartEnsemble(t, img, 1, opts...).members[0]

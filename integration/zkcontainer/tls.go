@@ -63,7 +63,7 @@ func WithTLS(auth ClientAuth) Option {
 }
 
 // WithTLSKeys is [WithTLS] with need and with key material of the caller's. keys is called
-// with the id of each server. There is no [Container.TLSConfig] then.
+// once with the id of each server, in their order. There is no [Container.TLSConfig] then.
 func WithTLSKeys(keys func(id int) Keys) Option {
 	return func(s *settings) error {
 		if keys == nil {
@@ -85,9 +85,18 @@ func (s *settings) secure(auth ClientAuth) {
 	})
 }
 
-// makeKeys makes the authority and the certificates that WithTLS promises.
+// makeKeys makes the authority and the certificates that WithTLS promises, or asks the caller
+// for the keys of each server.
 func (r *run) makeKeys(n int) error {
-	if !r.set.authority || r.set.keys != nil {
+	if ask := r.set.keys; ask != nil {
+		all := map[int]Keys{}
+		for id := 1; id <= n; id++ {
+			all[id] = ask(id)
+		}
+		r.set.keys = func(id int) Keys { return all[id] }
+		return nil
+	}
+	if !r.set.authority {
 		return nil
 	}
 	a, err := newAuthority()
@@ -215,9 +224,13 @@ func (e *Ensemble) SecureConnectionString(context.Context) (string, error) {
 	return strings.Join(e.SecureServers(), ",") + e.run.set.chroot, nil
 }
 
-// SetTLSKeys replaces the server's key material. A server reads it when it starts.
+// SetTLSKeys replaces the server's key material. A server reads it when it starts. It fails
+// without [WithTLS] and [WithTLSKeys].
 func (c *Container) SetTLSKeys(ctx context.Context, keys Keys) error {
-	return c.change("set keys", func() error {
+	if c.run.set.keys == nil {
+		return errNoTLS
+	}
+	return c.change(ctx, "set keys", func(ctx context.Context) error {
 		for path, content := range map[string][]byte{keyFile: keys.Server, trustFile: keys.Trusted} {
 			if err := c.CopyToContainer(ctx, content, path, 0o644); err != nil {
 				return err
