@@ -3,19 +3,38 @@ module github.com/docent-go/docent/integration
 go 1.25.0
 
 require (
+	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/docent-go/docent v0.0.0-00010101000000-000000000000
 	github.com/docent-go/docent/client/kerberos v0.0.0-00010101000000-000000000000
+	github.com/docent-go/docent/recipes/discovery/grpcdocent v0.0.0-00010101000000-000000000000
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0
 	github.com/testcontainers/testcontainers-go v0.44.0
 	golang.org/x/sys v0.47.0
+	google.golang.org/grpc v1.67.0
 	modernc.org/sqlite v1.46.1
 )
 
-require github.com/moby/moby/api v1.55.0 // indirect
+require (
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/gorilla/mux v1.8.0 // indirect
+	github.com/mattn/go-colorable v0.1.13 // indirect
+	github.com/matttproud/golang_protobuf_extensions v1.0.1 // indirect
+	github.com/prometheus/client_golang v1.13.0 // indirect
+	github.com/prometheus/client_model v0.2.0 // indirect
+	github.com/prometheus/common v0.37.0 // indirect
+	github.com/prometheus/procfs v0.8.0 // indirect
+	github.com/rs/xid v1.4.0 // indirect
+	github.com/rs/zerolog v1.28.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240903143218-8af14fe29dc1 // indirect
+	google.golang.org/protobuf v1.34.2 // indirect
+	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect
@@ -94,3 +113,7 @@ replace github.com/docent-go/docent => ../
 replace github.com/docent-go/docent/integration/zkcontainer => ./zkcontainer
 
 replace github.com/docent-go/docent/client/kerberos => ../client/kerberos
+
+replace github.com/docent-go/docent/recipes/discovery/grpcdocent => ../recipes/discovery/grpcdocent
+
+tool github.com/Shopify/toxiproxy/v2/cmd/server

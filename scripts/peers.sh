@@ -4,12 +4,12 @@
 # when all is there.
 set -euo pipefail
 
-readonly packages=(default-jdk-headless libcurator-recipes-java python3 python3-kazoo)
+readonly packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java python3 python3-kazoo)
 
 die() { printf 'peers: %s\n' "$*" >&2; exit 1; }
 
 present() {
-  command -v javac >/dev/null && command -v java >/dev/null && [ -e /usr/share/java/curator-recipes.jar ] &&
+  command -v javac >/dev/null && command -v java >/dev/null && [ -e /usr/share/java/curator-recipes.jar ] && [ -e /usr/share/java/curator-x-discovery.jar ] &&
     /usr/bin/python3 -c 'import kazoo.client' 2>/dev/null
 }
 
@@ -20,7 +20,7 @@ if ! present; then
   apt-get install -y --no-install-recommends "${packages[@]}" >&2 ||
     { apt-get update >&2 && apt-get install -y --no-install-recommends "${packages[@]}" >&2; } ||
     die "cannot install. Run: apt-get update && apt-get install ${packages[*]}"
-  present || die "the packages are installed, but javac, /usr/share/java/curator-recipes.jar or kazoo for /usr/bin/python3 is not there"
+  present || die "the packages are installed, but javac, /usr/share/java/curator-recipes.jar, curator-x-discovery.jar or kazoo for /usr/bin/python3 is not there"
 fi
 version() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo 'of unknown version'; }
 printf 'peers: %s, Curator %s, kazoo %s\n' "$(javac -version 2>&1)" \

@@ -19,7 +19,7 @@ var ownSources embed.FS
 
 const (
 	jarDirectory = "/usr/share/java"
-	remedy       = "Remedy: apt-get install default-jdk-headless libcurator-recipes-java " +
+	remedy       = "Remedy: apt-get install default-jdk-headless libcurator-recipes-java libcurator-discovery-java " +
 		"(or run scripts/peers.sh from the repository's root)"
 )
 
@@ -27,8 +27,8 @@ const (
 func classPath() (string, error) {
 	var paths []string
 	for _, jar := range []string{
-		"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
-		"guava", "slf4j-api", "slf4j-simple",
+		"curator-x-discovery", "curator-recipes", "curator-framework", "curator-client", "zookeeper",
+		"zookeeper-jute", "guava", "slf4j-api", "slf4j-simple", "jackson-databind", "jackson-core",
 	} {
 		path := filepath.Join(jarDirectory, jar+".jar")
 		if _, err := os.Stat(path); err != nil {
@@ -110,7 +110,7 @@ func compileOnce(ctx context.Context, t testing.TB, jars string, sources fs.FS) 
 	return final, nil
 }
 
-// javaFile is one source of a program, in Java's unnamed package.
+// javaFile is one source of a program. No two have the same name, whatever their packages.
 type javaFile struct {
 	name string
 	text []byte

@@ -20,7 +20,7 @@ type Script struct {
 	err    error       // how the process ended; set before lines is closed
 }
 
-// StartCuratorScript compiles the Java sources in fsys, all of the unnamed package, with
+// StartCuratorScript compiles the Java sources in fsys, none of them of one name, with
 // Curator on the class path and runs one class's main. It ends the test when it cannot,
 // with what to install if that is why. The program is killed when the test ends; if the
 // test failed, the end of its log is printed. ctx bounds the compilation only.

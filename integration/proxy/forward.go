@@ -87,8 +87,9 @@ func (c *conn) arrived(frame []byte, first, flush bool) Request {
 // act does to a request what its rule says, by default nothing but forward it.
 func (c *conn) act(frame []byte, req Request) error {
 	rule := c.p.choose(req)
+	a := &asked{Request: req, rule: rule}
 	if rule == nil {
-		return c.forward(frame, &asked{Request: req})
+		return c.forward(frame, a)
 	}
 	c.note("! %s: %s xid %d %s", rule.action, req.Op, req.Xid, req.Path)
 	for _, f := range rule.then {
@@ -106,10 +107,10 @@ func (c *conn) act(frame []byte, req Request) error {
 		rule.stall(&c.toServer)
 		rule.noteFired(req)
 	case StallReplies:
-		rule.stall(&c.toClient)
+		rule.awaitAnswer(a)
 	case SwallowReply, SwallowReplyAndCut, CutAfterSend:
 	}
-	if err := c.forward(frame, &asked{Request: req, rule: rule}); err != nil {
+	if err := c.forward(frame, a); err != nil {
 		return err
 	}
 	switch rule.action {
@@ -146,7 +147,7 @@ func (c *conn) forwardReplies(r *bufio.Reader) error {
 		}
 		a, rep := c.answered(frame, first)
 		if a != nil && a.rule != nil {
-			kept := c.dropAnswer(a.rule.action)
+			kept := c.treatAnswer(a)
 			a.rule.noteAnswered(rep)
 			if !kept {
 				continue
@@ -190,10 +191,10 @@ func (c *conn) answered(frame []byte, first bool) (*asked, Reply) {
 	return a, rep
 }
 
-// dropAnswer does to an answer what its request's rule says, and reports whether the
+// treatAnswer does to the answer to a what a's rule says, and reports whether the
 // client is to hear it.
-func (c *conn) dropAnswer(action Action) (kept bool) {
-	switch action {
+func (c *conn) treatAnswer(a *asked) (kept bool) {
+	switch a.rule.action {
 	case SwallowReply:
 		c.swallowed()
 	case SwallowReplyAndCut:
@@ -201,7 +202,10 @@ func (c *conn) dropAnswer(action Action) (kept bool) {
 		c.leave(cutCounted)
 	case CutAfterSend:
 		_ = c.server.CloseWrite()
-	case CutBefore, Stall, StallRequests, StallReplies:
+	case StallReplies:
+		a.rule.stallAnswer(a, &c.toClient)
+		return true
+	case CutBefore, Stall, StallRequests:
 		return true
 	}
 	return false

@@ -30,7 +30,7 @@ const (
 	// StallRequests holds the direction to the server from this request on.
 	StallRequests
 	// StallReplies forwards the request and holds the direction to the client from
-	// its answer on. Answers to earlier requests may be held too.
+	// its answer on.
 	StallReplies
 )
 
@@ -98,6 +98,7 @@ type Rule struct {
 	answered []Reply
 	changed  chan struct{} // closed and replaced when fired or answered grows
 	stalled  []*gate
+	awaited  map[*asked]bool // requests whose answers are to be stalled
 	removed  bool
 }
 
@@ -144,8 +145,8 @@ func (r *Rule) Fired() []Request {
 
 // Await waits until the rule has acted for the first time and returns the request.
 // The action is in force by then: a cut is made, a stall holds, and a request that
-// is to be forwarded has been. Only the cut of SwallowReplyAndCut comes later, see
-// AwaitAnswer.
+// is to be forwarded has been. What SwallowReplyAndCut and StallReplies do to the answer
+// comes later, see AwaitAnswer.
 func (r *Rule) Await(ctx context.Context) (Request, error) { return r.AwaitNth(ctx, 1) }
 
 // AwaitNth waits until the rule has acted n times and returns the nth request.
@@ -205,10 +206,34 @@ func (r *Rule) stall(gates ...*gate) {
 	}
 }
 
-// Resume lets go what this rule has stalled so far.
+// stallAnswer holds a gate from the answer to a on, unless Resume was called since a
+// was chosen.
+func (r *Rule) stallAnswer(a *asked, g *gate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.awaited[a] {
+		delete(r.awaited, a)
+		g.hold(r)
+		r.stalled = append(r.stalled, g)
+	}
+}
+
+// awaitAnswer makes stallAnswer due.
+func (r *Rule) awaitAnswer(a *asked) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.awaited == nil {
+		r.awaited = map[*asked]bool{}
+	}
+	r.awaited[a] = true
+}
+
+// Resume lets go what this rule has stalled so far, and what it would stall with an
+// answer that has not come.
 func (r *Rule) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clear(r.awaited)
 	for _, g := range r.stalled {
 		g.release(r)
 	}

@@ -282,6 +282,23 @@ func TestProxyStalls(t *testing.T) {
 		}
 	})
 
+	t.Run("stall replies waits for its own answer", func(t *testing.T) {
+		r := newRig(t, node)
+		check(t, r.create(r.path))
+		for range 20 { // in about half of them the other answer comes first
+			rule := r.proxy.On(proxy.Match{Op: zoodefs.OpGetChildren2, Path: r.path}, proxy.StallReplies)
+			r.proxy.StallRequests()
+			read := start(func() error { _, _, err := r.through.Get(r.path); return err })
+			listed := start(func() error { _, _, err := r.through.Children(r.path); return err })
+			r.proxy.Resume()
+			_, err := rule.AwaitAnswer(r.ctx)
+			check(t, err)
+			rule.Resume()
+			check(t, r.await(t, read))
+			check(t, r.await(t, listed))
+		}
+	})
+
 	t.Run("stall requests", func(t *testing.T) {
 		r := newRig(t, node)
 		check(t, r.create(r.path))
