@@ -15,9 +15,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, "127.0.0.1:2181"); err != nil { // or "zk1:2181,zk2:2181,zk3:2181"
-		log.Print(err)
+	err := run(ctx, "127.0.0.1:2181") // or "zk1:2181,zk2:2181,zk3:2181"
+	stop()
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 

@@ -5,7 +5,7 @@
 // processes held the lock and how long buyers waited.
 //
 //	go run ./docs/examples/flashsale                     # on a server in this process
-//	go run ./docs/examples/flashsale -zk 127.0.0.1:2181  # on yours
+//	go run ./docs/examples/flashsale -servers 127.0.0.1:2181  # on yours
 package main
 
 import (
@@ -38,7 +38,7 @@ type config struct {
 
 func main() {
 	var cfg config
-	flag.StringVar(&cfg.zk, "zk", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
+	flag.StringVar(&cfg.zk, "servers", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
 	flag.StringVar(&cfg.path, "path", "/docent/flashsale", "path of the lock")
 	flag.IntVar(&cfg.stock, "stock", 300, "items for sale")
 	flag.IntVar(&cfg.workers, "workers", 4, "worker processes")
@@ -112,7 +112,7 @@ func runSale(ctx context.Context, cfg config) error {
 func sell(ctx context.Context, cfg config) error {
 	workers, err := crowd.Start(ctx, cfg.workers, os.Stdout, func(worker int) []string {
 		args := []string{
-			"-zk", cfg.zk, "-path", cfg.path, "-dir", cfg.dir,
+			"-servers", cfg.zk, "-path", cfg.path, "-dir", cfg.dir,
 			"-buyers", strconv.Itoa(cfg.buyers), "-timeout", cfg.timeout.String(),
 			"-worker", strconv.Itoa(worker),
 		}

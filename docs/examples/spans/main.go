@@ -2,7 +2,7 @@
 // of a request that waits for a lock behind two others, works and releases it.
 //
 //	go run ./docs/examples/spans                     # on a server in this process
-//	go run ./docs/examples/spans -zk 127.0.0.1:2181  # on yours
+//	go run ./docs/examples/spans -servers 127.0.0.1:2181  # on yours
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 const path = "/docent/spans"
 
 func main() {
-	zk := flag.String("zk", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
+	zk := flag.String("servers", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	if err := run(*zk); err != nil {

@@ -57,7 +57,7 @@ const (
 
 func main() {
 	var cfg config
-	flag.StringVar(&cfg.zk, "zk", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
+	flag.StringVar(&cfg.zk, "servers", "", "connect string of ZooKeeper, host:port[,host:port]; empty starts a server in this process")
 	flag.StringVar(&cfg.path, "path", "/docent/flashsale-db", "path of the lock")
 	flag.StringVar(&cfg.db, "db", "", "database: postgres://..., user:password@tcp(host:3306)/name for MySQL and MariaDB, file:... for SQLite; empty is SQLite in a temporary file")
 	flag.IntVar(&cfg.stock, "stock", 60, "items for sale")
@@ -173,7 +173,7 @@ func (s *sale) start(ctx context.Context, out io.Writer) (err error) {
 	cfg := s.cfg
 	s.workers, err = crowd.Start(ctx, cfg.workers, out, func(worker int) []string {
 		return []string{
-			"-zk", cfg.zk, "-path", cfg.path, "-db", cfg.db, "-resource", cfg.resource,
+			"-servers", cfg.zk, "-path", cfg.path, "-db", cfg.db, "-resource", cfg.resource,
 			"-buyers", strconv.Itoa(cfg.buyers), "-timeout", cfg.timeout.String(), "-session", cfg.session.String(),
 			"-worker", strconv.Itoa(worker), "-v=" + strconv.FormatBool(cfg.verbose),
 			"-token", cfg.token, "-unlucky=" + strconv.FormatBool(cfg.unlucky), "-pause=" + strconv.FormatBool(cfg.pause && worker == 1),

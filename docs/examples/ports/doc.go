@@ -1,0 +1,2 @@
+// Package ports measures the ports in its directories beside what they replace.
+package ports

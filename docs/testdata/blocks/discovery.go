@@ -1,0 +1,5 @@
+package page
+
+import "context"
+
+func send(ctx context.Context, address string) error

@@ -1,5 +1,0 @@
-package page
-
-import "log"
-
-var say *log.Logger
