@@ -193,3 +193,45 @@ func TestNestedModulesCanBeImported(t *testing.T) {
 		t.Errorf("%d requirements of the library, %v", found, err)
 	}
 }
+
+// mostFiles bounds a package, so that a reader can keep its files in mind.
+const mostFiles = 30
+
+// No package of any module has more source files than that, without tests.
+func TestPackageSize(t *testing.T) {
+	t.Parallel()
+	files := sources(t)
+	if len(files) < 60 || files["client"] < 20 || files["cmd/docent"] < 20 {
+		t.Fatalf("files are missing: %v", files)
+	}
+	for dir, n := range files {
+		if n > mostFiles {
+			t.Errorf("%s has %d source files, more than %d", dir, n, mostFiles)
+		}
+	}
+}
+
+// sources counts the source files of each directory of the repository.
+func sources(t *testing.T) map[string]int {
+	t.Helper()
+	files := map[string]int{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == "testdata" || len(name) > 2 && strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			dir, err := filepath.Rel("..", filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			files[filepath.ToSlash(dir)]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

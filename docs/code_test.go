@@ -26,9 +26,10 @@ const module = "github.com/docent-go/docent/"
 // qualifiers are the packages that a block of code may use without an import.
 var qualifiers = map[string]string{
 	"barrier": module + "recipes/barrier", "cache": module + "recipes/cache", "client": module + "client",
+	"discovery": module + "recipes/discovery", "discoveryhttp": module + "recipes/discovery/discoveryhttp",
 	"fence": module + "fence", "nodes": module + "recipes/nodes", "observe": module + "observe", "recipes": module + "recipes",
 	"retry": module + "retry", "secure": module + "docs/examples/secure", "shared": module + "recipes/shared",
-	"zktest": module + "zktest", "zk": "github.com/go-zookeeper/zk",
+	"zkconn": module + "client/zkconn", "zktest": module + "zktest", "zk": "github.com/go-zookeeper/zk",
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "json": "encoding/json",
 	"log": "log", "os": "os", "signal": "os/signal", "slices": "slices", "slog": "log/slog", "sql": "database/sql",
 	"strings": "strings", "sync": "sync", "syscall": "syscall", "synctest": "testing/synctest", "testing": "testing", "time": "time",
@@ -43,7 +44,8 @@ var foreign = map[string]string{
 	"zkcontainer": module + "integration/zkcontainer",
 	"promhttp":    "github.com/prometheus/client_golang/prometheus/promhttp",
 	"prometheus":  "github.com/prometheus/client_golang/prometheus",
-	"oteldocent":  module + "observe/oteldocent", "promdocent": module + "observe/promdocent",
+	"grpc":        "google.golang.org/grpc", "grpcdocent": module + "recipes/discovery/grpcdocent",
+	"oteldocent": module + "observe/oteldocent", "promdocent": module + "observe/promdocent",
 }
 
 // exported reads what the compiler has exported of the packages above.
@@ -151,7 +153,8 @@ var (
 type goPage struct {
 	declarations, statements strings.Builder
 	programs                 []string
-	depth                    int // of the function's blocks
+	begun                    string // a program that goes on in the next block
+	depth                    int    // of the function's blocks
 }
 
 func (p *goPage) add(path string, b codeBlock) error {
@@ -162,8 +165,12 @@ func (p *goPage) add(path string, b codeBlock) error {
 		p.programs = append(p.programs, "package page; import ("+place+text+")\n")
 		return nil
 	}
-	if strings.HasPrefix(text, "package ") {
-		p.programs = append(p.programs, place[1:]+text)
+	if strings.HasPrefix(text, "package ") || p.begun != "" {
+		p.begun += place[1:] + text
+		if _, err := parser.ParseFile(token.NewFileSet(), "", p.begun, 0); err == nil || !unfinished(err) {
+			p.programs = append(p.programs, p.begun)
+			p.begun = ""
+		}
 		return nil
 	}
 	text = importLine.ReplaceAllString(text, "")
@@ -177,6 +184,11 @@ func (p *goPage) add(path string, b codeBlock) error {
 		p.depth++
 	}
 	return err
+}
+
+// unfinished reports whether all that a program lacks is its end.
+func unfinished(err error) bool {
+	return strings.HasSuffix(err.Error(), "found 'EOF'")
 }
 
 // source is the file of the blocks that are no programs.
@@ -233,6 +245,9 @@ func wrongBlocks(t *testing.T, path, text string) (found []error, blocks int) {
 				found = append(found, err)
 			}
 		}
+	}
+	if page.begun != "" {
+		page.programs = append(page.programs, page.begun)
 	}
 	for _, program := range page.programs {
 		found = append(found, compile(t, program)...)

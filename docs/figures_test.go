@@ -18,7 +18,7 @@ type quote struct{ page, pattern string }
 
 var figures = []figure{
 	{
-		"the default session timeout", "client/options.go", `DefaultSessionTimeout = (\d+) \* time\.Second`, []quote{
+		"the default session timeout", "client/config.go", `DefaultSessionTimeout = (\d+) \* time\.Second`, []quote{
 			{"../README.md", `session times out, (\d+) s by default`},
 			{"losing-a-lock.md", `client\.WithSessionTimeout., (\d+) s by default`},
 			{"client.md", `client\.WithSessionTimeout. \| (\d+) s \|`},

@@ -224,12 +224,12 @@ var firstHour = []mistake{
 		h.hold(h.client("a", client.WithName("billing")))
 		_, err := h.mutex(h.client("b")).TryAcquire(h.ctx)
 		return err
-	}, "recipes: try to acquire /locks/orders: not free: holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* client=billing"},
+	}, "recipes: try to acquire /locks/orders: not free: holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* host=* client=billing"},
 	{"waited", func(h *hour) error {
 		h.hold(h.client("a", client.WithName("billing")))
 		_, err := h.mutex(h.client("b")).Acquire(h.within(time.Second))
 		return err
-	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* client=billing: context deadline exceeded"},
+	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* host=* client=billing: context deadline exceeded"},
 	{"never released", func(h *hour) error {
 		c := h.client("a")
 		h.hold(c)
@@ -286,7 +286,7 @@ var firstHour = []mistake{
 		time.Sleep(time.Second)
 		h.check(b.CloseContext(h.ctx))
 		return <-ended
-	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* client=billing: client: the client was closed"},
+	}, "recipes: acquire /locks/orders: waiting behind holder /locks/orders/_c_*-lock-0000000000, session 0x*, queued since 2000-01-01T00:00:00Z, exclusive by Docent, ? pid=* host=* client=billing: client: the client was closed"},
 	{"deleted by an operator", func(h *hour) error {
 		hold := h.hold(h.client("a"))
 		h.check(h.srv.Delete(hold.Path()))

@@ -66,7 +66,7 @@ func TestClientPage(t *testing.T) {
 	}
 }
 
-// docs/from-go-zookeeper.md names every call and every option of go-zookeeper.
+// docs/from-go-zookeeper.md names every call, function and option of go-zookeeper.
 func TestGoZookeeperPage(t *testing.T) {
 	t.Parallel()
 	pkg, err := imported(t).Import(qualifiers["zk"])
@@ -74,15 +74,16 @@ func TestGoZookeeperPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{}
-	calls := types.NewMethodSet(types.NewPointer(pkg.Scope().Lookup("Conn").Type()))
-	for call := range calls.Methods() {
-		if call.Obj().Exported() {
-			names = append(names, call.Obj().Name())
+	for _, owner := range []string{"Conn", "Lock"} {
+		calls := types.NewMethodSet(types.NewPointer(pkg.Scope().Lookup(owner).Type()))
+		for call := range calls.Methods() {
+			if call.Obj().Exported() {
+				names = append(names, call.Obj().Name())
+			}
 		}
 	}
 	for _, name := range pkg.Scope().Names() {
-		f, isFunction := pkg.Scope().Lookup(name).(*types.Func)
-		if isFunction && f.Signature().Results().Len() == 1 && strings.HasSuffix(f.Signature().Results().At(0).Type().String(), "zk.connOption") {
+		if f, isFunction := pkg.Scope().Lookup(name).(*types.Func); isFunction && f.Exported() {
 			names = append(names, "zk."+name)
 		}
 	}
@@ -106,7 +107,7 @@ func TestAlerts(t *testing.T) {
 		t.Error("observe/alerts.yaml has no alerts")
 	}
 	for _, alert := range alerts {
-		if link := "[" + alert[1] + "](observability.md#" + strings.ToLower(alert[1]) + ")"; !strings.Contains(page, link) {
+		if link := "[" + alert[1] + "](runbook.md#" + strings.ToLower(alert[1]) + ")"; !strings.Contains(page, link) {
 			t.Errorf("docs/operations.md does not have %s", link)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 var (
 	pathName = regexp.MustCompile("^(bench|client|cmd|docs|fence|integration|internal|observe|recipes|retry|scripts|tools|zktest)/[A-Za-z0-9_./-]+$")
 	testName = regexp.MustCompile(`^(Test|Example|Benchmark|Fuzz)[A-Z_]\w*`)
-	apiName  = regexp.MustCompile(`\b(barrier|cache|client|fence|nodes|observe|recipes|retry|shared|zktest)\.(\p{Lu}\w*)(?:\.(\p{Lu}\w*))?`)
+	apiName  = regexp.MustCompile(`\b(barrier|cache|client|discovery|discoveryhttp|fence|nodes|observe|recipes|retry|shared|zktest)\.(\p{Lu}\w*)(?:\.(\p{Lu}\w*))?`)
 )
 
 // inlines are the words that a page sets as code within its sentences.

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/nodes"
 	"github.com/docent-go/docent/recipes/shared"
 )
@@ -27,7 +28,7 @@ var sentinels = map[string]error{
 	"client.ErrClosed": client.ErrClosed, "client.ErrSessionLost": client.ErrSessionLost,
 	"client.ErrNotConnected": client.ErrNotConnected, "client.ErrInvalidPath": client.ErrInvalidPath,
 	"client.ErrTooLarge": client.ErrTooLarge, "client.ErrReplyTooLarge": client.ErrReplyTooLarge,
-	"client.ErrAuthFailed": client.ErrAuthFailed, "client.ErrNoChroot": client.ErrNoChroot,
+	"client.ErrAuthFailed": client.ErrAuthFailed, "client.ErrNoChroot": client.ErrNoChroot, "client.ErrReadOnly": client.ErrReadOnly,
 	"client.ErrOverflow": client.ErrOverflow, "client.ErrUnsupported": client.ErrUnsupported,
 	"client.ErrUnsafeTimeout": client.ErrUnsafeTimeout, "client.ErrLeaseExpired": client.ErrLeaseExpired,
 	"recipes.ErrBusy": recipes.ErrBusy, "recipes.ErrLost": recipes.ErrLost, "recipes.ErrReleased": recipes.ErrReleased,
@@ -40,6 +41,8 @@ var sentinels = map[string]error{
 	"shared.ErrOverflow": shared.ErrOverflow, "shared.ErrSequenceReplaced": shared.ErrSequenceReplaced,
 	"barrier.ErrNodeDeleted": barrier.ErrNodeDeleted, "barrier.ErrLeft": barrier.ErrLeft, "barrier.ErrMemberCount": barrier.ErrMemberCount,
 	"cache.ErrClosed": cache.ErrClosed, "cache.ErrLimit": cache.ErrLimit,
+	"discovery.ErrClosed": discovery.ErrClosed, "discovery.ErrNoInstance": discovery.ErrNoInstance,
+	"discovery.ErrNotCarried": discovery.ErrNotCarried, "discovery.ErrUnusable": discovery.ErrUnusable,
 	"nodes.ErrClosed": nodes.ErrClosed, "nodes.ErrRemoved": nodes.ErrRemoved, "nodes.ErrStale": nodes.ErrStale,
 	"fence.ErrStale": fence.ErrStale, "fence.ErrNoToken": fence.ErrNoToken, "fence.ErrOtherResource": fence.ErrOtherResource,
 	"fence.ErrShared": fence.ErrShared, "fence.ErrCommit": fence.ErrCommit, "fence.ErrTxOpen": fence.ErrTxOpen,
