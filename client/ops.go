@@ -93,6 +93,10 @@ func (o *ops) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, *
 
 // Sync waits until the server that this client talks to has caught up with
 // what the leader had committed when the call arrived there.
+//
+// It is no barrier against a leader. A leader answers before it has applied what it
+// has just committed, and a leader that was deposed answers until it notices that
+// (ZOOKEEPER-1675). A read after a write of this client has neither gap.
 func (o *ops) Sync(ctx context.Context, path string) error {
 	_, _, err := o.read(ctx, "sync", path, wire.OpSync, false)
 	return err
