@@ -26,7 +26,7 @@ fi
 
 # These mostly wait for servers and for other programs, so two run side by side; the longest begins.
 # Every other package measures times or fills the machine, and runs alone. A new one does too.
-beside=(interop grpcdocent tls fence locks sasl linear registered watches harness sessions command admin proxy conformance discovery toxiproxy peers)
+beside=(interop caches grpcdocent tls fence locks sasl linear registered watches harness sessions command admin proxy conformance discovery toxiproxy peers mutex)
 
 cd integration
 listed=$($go list ./...)
