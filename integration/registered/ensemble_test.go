@@ -144,7 +144,7 @@ func (w *world) stand(data string) {
 		got, stat, err := w.raw.Get(now.Path)
 		w.check(err)
 		if string(got) != data || stat.Czxid != now.Czxid || stat.EphemeralOwner != s.ID() {
-			w.Errorf("%s has %q at %+v, want %q in session %#x at %+v", v.name, got, stat, data, s.ID(), now)
+			w.Errorf("%s has %q at %+v, read at %s, want %q in session %#x at %+v", v.name, got, stat, w.raw.Server(), data, s.ID(), now)
 		}
 	}
 }

@@ -337,56 +337,57 @@ func (p *play) caches(ctx context.Context) (err error) {
 		return err
 	}
 	defer tree.Close()
-	for change, err := range tree.Changes(ctx) {
-		if err != nil {
-			return err
-		}
-		switch {
-		case change.Kind == cache.Began: // an observer that is slower than the cache hears of the newest cause
-			if err = told(ctx, client.CacheStarted); err == nil {
-				err = p.srv.Create("/cached", nil)
-			}
-		case change.Kind == cache.Created:
-			err = told(ctx, client.CacheChanged)
-			p.srv.Client("c").Cut()
-		case change.Kind == cache.BecameSynced && servers.CompareAndSwap(p.srv, older):
-			p.srv.Client("c").Cut()
-		case change.Kind == cache.BecameSynced:
-			p.fact("docent.cache.snapshot.delay", 2, "docent.cache.recipe", "Tree", "docent.cache.cause", "started")
-			p.fact("docent.cache.snapshot.delay", 1, "docent.cache.recipe", "Tree", "docent.cache.cause", "changed")
-			p.fact("docent.cache.resyncs", 2, "docent.cache.recipe", "Tree")
-			p.fact("docent.cache.gaps", 1, "docent.cache.recipe", "Tree")
-			p.fact("docent.cache.limits", 1, "docent.cache.recipe", "Tree")
-			p.fact("docent.cache.caches", 0)
-			p.fact("docent.cache.nodes", 0)
-			return p.srv.Delete("/cached")
-		}
-		if err != nil {
+	// An observer that is slower than the cache hears of the newest cause alone, and a reader of
+	// changes that is slower hears of no reconnection. So each step waits until this one was told.
+	because := func(cause client.CacheCause) error {
+		return told(ctx, func(now client.CacheUpdate) bool { return now.Cause == cause })
+	}
+	resynced := func(times int64) error {
+		return told(ctx, func(now client.CacheUpdate) bool { return now.Resyncs >= times })
+	}
+	for _, step := range []func() error{
+		func() error { return because(client.CacheStarted) },
+		func() error { return p.srv.Create("/cached", nil) },
+		func() error { return because(client.CacheChanged) },
+		func() error { p.srv.Client("c").Cut(); return resynced(1) },
+		func() error { servers.Store(older); p.srv.Client("c").Cut(); return resynced(2) },
+	} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	p.fact("docent.cache.snapshot.delay", 2, "docent.cache.recipe", "Tree", "docent.cache.cause", "started")
+	p.fact("docent.cache.snapshot.delay", 1, "docent.cache.recipe", "Tree", "docent.cache.cause", "changed")
+	p.fact("docent.cache.resyncs", 2, "docent.cache.recipe", "Tree")
+	p.fact("docent.cache.gaps", 1, "docent.cache.recipe", "Tree")
+	p.fact("docent.cache.limits", 1, "docent.cache.recipe", "Tree")
+	p.fact("docent.cache.caches", 0)
+	p.fact("docent.cache.nodes", 0)
+	return p.srv.Delete("/cached")
 }
 
-// toldOf is an observer, and a function that waits until it was told of a snapshot of the cache of
-// path that has a cause.
-func toldOf(path string) (client.Observer, func(context.Context, client.CacheCause) error) {
-	causes := make(chan client.CacheCause, 64)
+// toldOf is an observer, and a function that waits until it was told enough of the cache of path:
+// of a snapshot with its cause, and of all resyncs and gaps until then.
+func toldOf(path string) (client.Observer, func(ctx context.Context, enough func(client.CacheUpdate) bool) error) {
+	updates := make(chan client.CacheUpdate, 64)
 	o := client.Observer{Cache: func(info client.CacheInfo) func(client.CacheUpdate) {
 		if info.Path != path {
 			return nil
 		}
+		var sum client.CacheUpdate
 		return func(now client.CacheUpdate) {
-			if now.Snapshots > 0 {
-				causes <- now.Cause
+			now.Resyncs += sum.Resyncs
+			now.Gaps += sum.Gaps
+			if sum = now; now.Snapshots > 0 {
+				updates <- now
 			}
 		}
 	}}
-	return o, func(ctx context.Context, want client.CacheCause) error {
+	return o, func(ctx context.Context, enough func(client.CacheUpdate) bool) error {
 		for {
 			select {
-			case got := <-causes:
-				if got == want {
+			case now := <-updates:
+				if enough(now) {
 					return nil
 				}
 			case <-ctx.Done():
