@@ -108,9 +108,9 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
-// behindAll sees to it that raw reads all that was answered before. A sync does not: a leader
-// answers one without waiting for what it has told its followers to commit, and has yet to
-// apply itself (CommitProcessor.needCommit, Leader.tryToCommit of ZooKeeper 3.9).
+// behindAll sees to it that raw reads all that was answered before. After a sync it may not.
+// A leader tells its followers to commit a write before it applies the write itself. It answers
+// a sync in between (CommitProcessor.needCommit and Leader.tryToCommit of ZooKeeper 3.9).
 func (w *world) behindAll() {
 	w.Helper()
 	_, err := w.raw.Set(behind, nil, -1)
